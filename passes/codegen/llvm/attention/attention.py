@@ -1,11 +1,10 @@
-"""Scaled dot-product attention, forward: softmax(q k' * scale + mask) v and each row's logsumexp, as a pool task.
+"""Forward attention as a pool task: softmax(q k' * scale + mask) v and each row's logsumexp.
 
-An item is a key head of a batch and a range of the rows of its query heads. Keys come in blocks: K of the block is turned into
-panels in the worker's scratch, unless rows are few (`attention_few.py`); then, for strips of 12 rows, scores (6 rows at a
-time), their softmax (`attention_softmax.py`), and the product with V, which is read in place. Where keys fill more than one
-block, earlier sums are rescaled to the new maximum. Rows may have bounds, the first key that they see and the first beyond:
-then strips go over the keys alone that one of their rows sees, and blocks that none sees are left out. What a row gives depends
-on its own operands only: not on threads, nor on the rows beside it.
+An item is a key head of a batch and a range of the rows of its query heads. For each block of keys, K is transposed into panels
+in the worker's scratch, unless rows are few (`attention_few.py`). Then strips of 12 rows compute scores (6 rows at a time),
+their softmax (`attention_softmax.py`), and the product with V, read in place. If keys fill more than one block, earlier sums
+are rescaled to the new maximum. With bounds (first key and end for each row), strips cover only keys that one of their rows
+sees, and blocks without any are skipped.
 """
 
 from dataclasses import dataclass
@@ -17,29 +16,29 @@ from ..ir.emit import ModuleWriter
 from ..ir.types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, zero
 from ..pool.tasks import Words, chunk_share, write_task
 from .attention_few import write_scores
-from .attention_softmax import BOUND_WORDS, NO_MASK, RANGE, note_ranges, places, range_of, row_bounds, write_softmax
+from .attention_softmax import BOUND_WORDS, NO_MASK, RANGE, places, range_of, row_bounds, write_ranges, write_softmax
 
 ARRAYS = ("q", "k", "v", "mask", "o", "lse", "bounds")
 WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size",
          "v_size",
          "q_row", "k_row", "v_row", "o_row", "mask_row", "mask_step", "q_head", "o_head", "lse_head", "mask_head", "scale",
          "key_block", "score_row", "scratch_bytes", "scores_at", "stats_at", *BOUND_WORDS)
-OFFSETS = ARRAYS                    # columns of the table of byte offsets, one row for each key head of each batch
+OFFSETS = ARRAYS                    # columns of the table of byte offsets, with a row per key head and batch
 TILE_ROWS = HEIGHTS[0]
-ROWS = 2 * TILE_ROWS                # of a strip of scores
-ROOM = places(ROWS)                 # for a number of each of them
-STATS = 2 * ROOM                    # the largest scores yet, then the sums of exponentials
+ROWS = 2 * TILE_ROWS                # rows of a strip of scores
+ROOM = places(ROWS)                 # lanes for one number per row
+STATS = 2 * ROOM                    # running maxima, then sums of exponentials
 
 
 @dataclass(frozen=True)
 class AttentionKernel(ModuleWriter):
-    """What a module is made for."""
+    """Generator of forward attention for an element type and options."""
 
     element: str
     mask: str = NO_MASK
     bounds: bool = False                # whether rows have bounds
     squash: bool = False                # whether scores go through a tanh
-    few: bool = False                   # whether an item has few rows, which take keys as they lie
+    few: bool = False                   # whether an item has few rows, which read keys in place
 
     @property
     def shape(self) -> TileShape:
@@ -48,7 +47,6 @@ class AttentionKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         return f"attention_{self.element}{kind_of(self)}{'_few' * self.few}"
 
     def write(self, module):
@@ -62,12 +60,12 @@ class AttentionKernel(ModuleWriter):
 
 
 def kind_of(kernel) -> str:
-    """What tells the names of kernels apart."""
+    """Return the part of a kernel's name that tells its options."""
     return "".join(f"_{what}" for what in (kernel.mask, "bounds" * kernel.bounds, "squash" * kernel.squash) if what)
 
 
 def write_panels(module, shape, element) -> str:
-    """Function that turns `count` rows of a matrix into panels [panel][size][columns of the tile]."""
+    """Write the function that transposes `count` rows of a matrix into panels [panel][size][columns of the tile]."""
     pack, item = packers(module, shape, element)[PACK_TRANSPOSED], bytes_of(element)
     f = module.function("panels", [(PTR, "source"), (I64, "row"), (I64, "count"), (I64, "size"), (PTR, "target")],
                         internal=True)
@@ -80,7 +78,7 @@ def write_panels(module, shape, element) -> str:
 
 
 def open_head(f, job, item, names):
-    """(block of the item, {array: where its first head lies}) of an item."""
+    """Return (block of the item, {array: address of its first head}) of an item."""
     head, block = f.div(item, job.blocks), f.mod(item, job.blocks)
     table = f.at(job.address("offsets"), f.mul(head, 8 * len(names)))
     return block, {name: f.at(job.address(name), f.load(I64, f.at(table, 8 * i))) for i, name in enumerate(names)}
@@ -105,7 +103,7 @@ def _write_item(module, kernel, panels):
         f.store(constant(some, float("-inf")), spot)
         f.store(zero(some), f.at(spot, ROOM * item))
     ranges = f.at(scratch, job.ranges_at)
-    seen = None if not kernel.bounds else note_ranges(f, job, at["bounds"], ranges, ROWS, (first, end), strips)
+    seen = None if not kernel.bounds else write_ranges(f, job, at["bounds"], ranges, ROWS, (first, end), strips)
     with f.loop(0, keys, job.key_block) as blocks:
         start, count = blocks.index, f.min(f.sub(keys, blocks.index), job.key_block)
         if seen is None:
@@ -119,7 +117,7 @@ def _write_item(module, kernel, panels):
 
 
 def _write_block(f, kernel, where, share, block, panels):
-    """All strips of an item against a block of keys."""
+    """Run all strips of an item against a block of keys."""
     (job, scratch, at, stats, ranges), (first, end, strips), (start, count) = where, share, block
     item, rows = bytes_of(kernel.element), job.rows
     keys = f.at(at["k"], f.mul(start, job.k_row))
@@ -127,7 +125,7 @@ def _write_block(f, kernel, where, share, block, panels):
         f.call(panels, VOID, keys, job.k_row, count, job.size, scratch)
         keys = scratch
     values = f.at(at["v"], f.mul(start, job.v_row))
-    # Under the causal rule, rows above the first key of the block see nothing of it.
+    # With a causal mask, rows above the first key of the block see none of it.
     above = f.div(f.select(f.compare("ne", job.causal, 0), start, f.index(0)), ROWS)
     with f.loop(f.div(first, strips), f.ceil_div(end, strips)) as heads:
         base = f.mul(heads.index, strips)
@@ -142,7 +140,7 @@ def _write_block(f, kernel, where, share, block, panels):
 
 
 def _write_strip(module, kernel):
-    """Function of some rows against a block of keys."""
+    """Write the function of some rows against a block of keys."""
     pointers = "job", "scratch", "q", "mask", "o", "lse", "bounds", "stats", "range", "keys", "v"
     f = module.function("strip", [*((PTR, name) for name in pointers),
                                   *((I64, name) for name in ("row", "height", "start", "count"))], internal=True)
@@ -155,7 +153,7 @@ def _write_strip(module, kernel):
     visible = f.min(job.keys, f.select(causal, f.add(row, height), job.keys))
     last, fresh = f.compare("sge", f.add(start, count), visible), f.compare("eq", start, 0)
     scores, score_row, size = f.at(scratch, job.scores_at), job.score_row, job.size
-    if kernel.bounds:       # the part of the block that one of the rows sees, from a whole panel on
+    if kernel.bounds:       # the keys of the block that some row sees, from a whole panel on
         low, visible = range_of(f, found)
         skipped = f.mul(f.div(f.max(f.sub(low, start), 0), shape.columns), shape.columns)
         last, fresh = f.compare("sge", f.add(start, count), visible), f.compare("sle", start, low)
@@ -168,7 +166,7 @@ def _write_strip(module, kernel):
     seen, more = f.select(causal, f.add(f.sub(row, start), 1), count), f.cast("zext", causal, I64)
 
     def each_tile(body):
-        """Rows of a register tile and the keys that they see."""
+        """Call body for the rows of each register tile and the keys that they see."""
         with f.loop(0, height, TILE_ROWS) as loop:
             rows = f.min(f.sub(height, loop.index), TILE_ROWS)
             near = f.min(f.add(seen, f.mul(more, f.add(loop.index, f.sub(rows, 1)))), count)

@@ -1,6 +1,6 @@
-"""Scores of few rows: keys are read where they lie, and squares of them are turned in registers on their way to the sums.
+"""Scores of few rows: keys are read in place, and squares of them transposed in registers on their way to the sums.
 
-Panels are for keys that many rows meet. Each score is the sum that the product with panels gives, in the same order.
+Panels pay only for keys that many rows meet. Each score has the order of sums of the product with panels.
 """
 
 from ..contract.microkernel import multiply_add, row_places, transpose
@@ -10,8 +10,8 @@ FEW_ROWS = 4
 
 
 def write_scores(module, kernel) -> str:
-    """Adds `void scores(q, k, target, q_row, k_row, target_row, rows, keys, size, scale)` for at most `FEW_ROWS` rows; what the
-    target has for further ones may be written, too."""
+    """Add `void scores(q, k, target, q_row, k_row, target_row, rows, keys, size, scale)` for at most `FEW_ROWS` rows; further
+    rows of the target may be overwritten."""
     for height in (1, FEW_ROWS):
         _Scores(module, kernel, height).write()
     f = module.function("scores", _PARAMETERS, internal=True)
@@ -28,7 +28,7 @@ _PARAMETERS = [("ptr noalias readonly", "q"), ("ptr noalias readonly", "k"), ("p
 
 
 class _Scores:
-    """The function for a number of rows; where there are fewer, the last one is taken again."""
+    """Writer of the function for `height` rows; with fewer rows, the last one is repeated."""
 
     def __init__(self, module, kernel, height):
         self.element, self.lanes, self.item = kernel.element, kernel.shape.lanes, bytes_of(kernel.element)
@@ -40,7 +40,7 @@ class _Scores:
         self.key_place = row_places(f, self.k_row, self.lanes)
 
     def write(self):
-        """The whole vectors of keys, the last of which may begin among those of the one before; or keys one by one."""
+        """Loop over whole vectors of keys, the last of which may overlap the one before; or over single keys."""
         f, lanes = self.f, self.lanes
         last = f.sub(self.keys, lanes)
         with f.when(f.compare("sge", last, 0)), f.loop(0, self.keys, lanes) as loop:
@@ -50,14 +50,14 @@ class _Scores:
         f.ret()
 
     def _square(self, first):
-        """A vector of keys: squares of them along the size, then the columns that are left."""
+        """Compute a vector of keys: squares of them along the size, then the remaining columns."""
         f, start = self.f, self.f.at(self.k, self.f.mul(first, self.k_row))
         whole = f.bit_and(self.size, -self.lanes)
         sums = [zero(self.line)] * len(self.queries)
         with f.loop(0, whole, self.lanes, sums) as loop:
             sums, corner = loop.carried, f.at(start, loop.index, self.element)
             places = [f.at(corner, self.key_place(i)) for i in range(self.lanes)]
-            self._ask(start, loop.index)
+            self._prefetch(start, loop.index)
             rows = [f.load(self.line, place) for place in places]
             for step, column in enumerate(transpose(f, rows)):
                 sums = self._add(sums, column, f.add(loop.index, step), self.lanes)
@@ -69,9 +69,9 @@ class _Scores:
             rest.next(*self._add(rest.carried, column, rest.index, self.lanes))
         self._store(rest.results, first, self.lanes)
 
-    def _ask(self, start, step):
-        """Prefetch a square's share of the next vector of keys: the lines of keys that lie one after the other in their order,
-        as memory likes to be read (twice as fast as by columns), else its own columns."""
+    def _prefetch(self, start, step):
+        """Prefetch a square's share of the next vector of keys: contiguous keys in memory order (twice as fast as by columns),
+        else its own columns."""
         f, lanes, item = self.f, self.lanes, self.item
         is_dense, full = f.compare("eq", self.k_row, f.mul(self.size, item)), f.index(lanes * item)
         along, apart = f.select(is_dense, full, f.index(item)), f.select(is_dense, full, self.k_row)
@@ -87,7 +87,7 @@ class _Scores:
         self._store(loop.results, key, 1)
 
     def _add(self, sums, column, step, lanes):
-        """The sums plus each query's element at a step times a column of keys."""
+        """Add each query's element at a step times a column of keys to the sums."""
         f = self.f
         return [multiply_add(f, f.splat(f.load(self.element, f.at(query, step, self.element)), lanes), column, total)
                 for query, total in zip(self.queries, sums)]

@@ -1,12 +1,12 @@
-"""Scaled dot-product attention, backward, as a pool task: the gradients of queries, keys and values from each row's logsumexp.
+"""Backward attention as a pool task: gradients of queries, keys and values from each row's logsumexp.
 
-Squares of 64 rows by 64 keys: scores and probabilities are computed again, then with dS = P (g v' - delta) * scale
+Squares of 64 rows by 64 keys recompute scores and probabilities, then with dS = P (g v' - delta) * scale
 
     dv += P' g      dk += dS' q      dq += dS k
 
-An item is a key head of a batch, with all its query heads. Where there are too few of them for the threads, it is also a range
-of keys, for dk and dv, or a range of rows, for dq, in two tasks; the sums run in the same order either way. Where rows have
-bounds, squares that no row of theirs sees anything of are left out.
+An item is a key head of a batch, with all its query heads. If that gives too few items for the threads, it is also a range of
+keys, for dk and dv, or a range of rows, for dq, in two tasks; the order of sums is the same. With bounds, squares that no row
+sees are skipped.
 """
 
 from dataclasses import dataclass
@@ -30,27 +30,27 @@ from .attention_softmax import (
     add_mask,
     edge_numbers,
     edges_of,
-    note_ranges,
     range_of,
     row_bounds,
     squasher,
+    write_ranges,
 )
 
 ARRAYS = ("g", "q", "k", "v", "mask", "lse", "delta", "dq", "dk", "dv", "ds", "bounds")
 OFFSETS = ARRAYS
-_HEADS = ("g", "q", "mask", "lse", "delta", "dq", "ds", "bounds")   # arrays with a part for each query head
+_HEADS = ("g", "q", "mask", "lse", "delta", "dq", "ds", "bounds")   # arrays with a part per query head
 WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size",
          "v_size",
          *(f"{name}_row" for name in ("g", "q", "k", "v", "mask", "dq", "dk", "dv", "ds")), "mask_step",
          *(f"{name}_head" for name in _HEADS[:-1]), "scale", "scratch_bytes", "gives", "keeps_ds", "all_keys",
          *BOUND_WORDS)
 SIDE = 64                           # rows and keys of a square
-GIVES_ROWS, GIVES_KEYS = 1, 2       # what a task makes: dq, and dk with dv
+GIVES_ROWS, GIVES_KEYS = 1, 2       # results of a task: dq, and dk with dv
 
 
 @dataclass(frozen=True)
 class AttentionGradKernel(ModuleWriter):
-    """What a module is made for."""
+    """Generator of backward attention for an element type and options."""
 
     element: str
     mask: str = NO_MASK
@@ -64,11 +64,10 @@ class AttentionGradKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         return f"attention_grad_{self.element}{kind_of(self)}"
 
     def scratch(self, size: int, v_size: int) -> int:
-        """Bytes of a worker's scratch: turned keys and values, P and dS of a square."""
+        """Return the bytes of a worker's scratch: transposed keys and values, P and dS of a square."""
         return SIDE * (size + v_size + 2 * SIDE) * bytes_of(self.element)
 
     def write(self, module):
@@ -88,7 +87,7 @@ def _write_item(module, kernel, panels):
     scratch = f.at(job.address("scratch"), f.mul(worker, job.scratch_bytes))
     for_keys = f.compare("ne", f.bit_and(job.gives, GIVES_KEYS), 0)
     row_squares, key_squares = f.ceil_div(job.rows, SIDE), f.ceil_div(job.keys, SIDE)
-    # With all keys in one item, its part of the work is a range of rows.
+    # An item with all keys has a range of rows.
     low_key, high_key = chunk_share(f, key_squares, f.select(for_keys, job.blocks, f.index(1)),
                                     f.select(for_keys, part, f.index(0)))
     low_row, high_row = chunk_share(f, row_squares, f.select(for_keys, f.index(1), job.blocks),
@@ -96,7 +95,7 @@ def _write_item(module, kernel, panels):
     causal = f.compare("ne", job.causal, 0)
     ranges = f.at(scratch, job.ranges_at)
     if kernel.bounds:
-        note_ranges(f, job, at["bounds"], ranges, SIDE, (f.index(0), f.mul(job.heads, row_squares)), row_squares)
+        write_ranges(f, job, at["bounds"], ranges, SIDE, (f.index(0), f.mul(job.heads, row_squares)), row_squares)
     untouched = f.local(8)
     with f.loop(low_key, f.min(high_key, f.select(causal, high_row, high_key))) as keys:
         start = f.mul(keys.index, SIDE)
@@ -131,7 +130,7 @@ def _write_item(module, kernel, panels):
 
 
 def _clear_unseen_keys(f, job, at, scratch, for_keys, part):
-    """Keys that no row sees (the causal rule with fewer rows than keys) have no gradient: the sum of nothing."""
+    """Zero the gradients of keys that no row sees (causal, with fewer rows than keys)."""
     beyond = f.binary("and", for_keys, f.compare("eq", part, 0))
     with f.when(f.binary("and", beyond, f.compare("slt", job.keys, job.all_keys))):
         beyond = [f.at(at[name], f.mul(job.keys, getattr(job, f"{name}_row"))) for name in ("dk", "dv")]
@@ -139,7 +138,7 @@ def _clear_unseen_keys(f, job, at, scratch, for_keys, part):
 
 
 def _clear(f, job, scratch, gradients, count):
-    """Zeros in `count` rows of dk and dv."""
+    """Zero `count` rows of dk and dv."""
     one = f.index(1)
     for at, row, columns in zip(gradients, (job.dk_row, job.dv_row), (job.size, job.v_size)):
         f.call("product", VOID, scratch, scratch, at, one, one, one, one, row, count, columns, f.index(0), null(), null(),
@@ -147,8 +146,8 @@ def _clear(f, job, scratch, gradients, count):
 
 
 def _write_square(module, kernel):
-    """Function of one square: some rows of a query head against some keys. What keys get is added up unless it is `fresh`, what
-    rows get unless these are their `first` keys."""
+    """Write the function of one square: some rows of a query head against some keys. Gradients accumulate unless keys are
+    `fresh`, or these are a row's `first` keys."""
     f = module.function("square", [*((PTR, name) for name in ("arg", "scratch", *_HEADS, "k", "v", "dk", "dv")),
                                    *((I64, name) for name in ("row", "start", "count", "fresh", "first"))],
                         internal=True)
@@ -175,7 +174,7 @@ def _write_square(module, kernel):
     step = f.select(diagonal, f.index(TILE_ROWS), f.index(SIDE))
 
     def tiles(total):
-        """(loop, rows) of register tiles that are multiplied by themselves: all of them off the diagonal."""
+        """Yield (loop, rows) of register tiles that are multiplied separately: all of them off the diagonal."""
         with f.loop(0, total, step) as loop:
             yield loop.index, f.min(f.sub(total, loop.index), step)
 
@@ -207,7 +206,8 @@ def _write_square(module, kernel):
 
 
 def _call_slopes(f, kernel, job, arrays, where, diagonal):
-    """Rows of a square, several at a time, then one by one: zeros up to the last key that a row of a register tile sees."""
+    """Compute slopes for rows of a square, several at a time, then one by one; zeros follow, up to the last key of a register
+    tile."""
     p, slopes, lse, delta, scale, mask, ds, bounds = arrays
     row, start, height, count = where
     item, squash = bytes_of(kernel.element), [job.spot("squash_inner")] if kernel.squash else []
@@ -228,8 +228,8 @@ def _call_slopes(f, kernel, job, arrays, where, diagonal):
 
 
 def _write_slopes(module, kernel, height):
-    """Function of some rows of a square: scores become P, products with the gradient become dS * scale; dS may be kept. The
-    first row sees `seen` keys, each further one `more`."""
+    """Write the function of some rows of a square: scores become P, products with the gradient become dS * scale. The first row
+    sees `seen` keys, each further one `more`."""
     element, lanes, rows = kernel.element, kernel.shape.lanes, range(height)
     whole, line = vector(lanes, element), SIDE * bytes_of(element)
     numbers, places = ("near", "mask_row", "mask_step", "kept_row"), ("lse", "delta", "scale", "mask", "kept")

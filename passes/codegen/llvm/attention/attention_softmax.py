@@ -1,9 +1,11 @@
-"""The softmax of a strip of scores: exponentials in place of the scores, and the statistics of its rows.
+"""Softmax of a strip of scores: exponentials replace the scores, and rows get statistics.
 
-Rows of scores go through side by side, four of them or a single one, in a loop over vectors of keys; what is left of a row then
-is a vector of its largest scores and one of its sums. The lanes of these are folded for all rows of the strip at once, so that
-the numbers of the rows lie in the lanes of one vector, where the exponential, the quotient and the logarithm of each are taken
-together.
+Four rows of scores, or one, go side by side through a loop over vectors of keys, which leaves a vector of maxima and one of
+sums per row. Their lanes are folded for all rows of the strip at once. The statistics of the rows are then lanes of one vector,
+so each exponential, quotient and logarithm is computed once for all rows.
+
+With bounds each row has a first key and an end, as 64-bit integers. Ranges are the keys that several rows see together. Rows
+that see nothing have a range of one key, so that they get their zeros.
 """
 
 from .....ir import dtype as dt
@@ -15,31 +17,32 @@ from ..ir.types import F32, F64, I8, I64, PTR, VOID, bytes_of, constant, lanes_o
 
 NO_MASK, BOOL_MASK, ADDED_MASK = "", "bool", "added"
 DTYPES = {F32: dt.float32, F64: dt.float64}
-TOGETHER = 4                        # rows side by side, as one long vector: one chain of exponentials leaves a processor idle
-SQUASH = ("squash",)                # where the numbers of a tanh are: what its argument and its result are multiplied by
+TOGETHER = 4                        # rows side by side as one long vector: a single chain of exponentials would be slow
+SQUASH = ("squash",)                # address of a tanh's two factors, of its argument and its result
 
 
 def edge_numbers(kernel):
-    """The parameters that say which keys rows see."""
+    """Return the parameters that say which keys rows see."""
     return [(PTR, "bounds"), (I64, "bounds_row"), (I64, "start")] if kernel.bounds else [(I64, "seen"), (I64, "more")]
 
 
 def row_numbers(kernel):
-    """The parameters of what goes over some rows of scores."""
+    """Return the parameters of functions of some rows of scores."""
     return [(I64, "score_row"), *edge_numbers(kernel), *((I64, n) for n in ("near", "mask_row", "mask_step"))]
 
 
 def places(rows: int) -> int:
-    """Lanes of the vector that holds a number for each row of a strip."""
+    """Return the lanes of the vector with one number per row of a strip."""
     return 1 << (rows - 1).bit_length()
 
 
 def write_softmax(module, kernel, rows, tile):
-    """Adds `void softmax(scores, score_row, seen, more, near, mask_row, mask_step, mask, height, stats, keep, factor, lse)` for
-    strips of up to so many rows, `tile` of which are multiplied together. The first row sees `seen` keys, each further one
-    `more`, and none beyond `near`; or (instead of these two numbers) each has bounds of its own. Statistics are the largest
-    scores yet and the sums of exponentials; `keep` and `factor` are what sums of the blocks before and sums of all blocks are
-    to be multiplied by. The logsumexp is written unless it is null.
+    """Add `void softmax(scores, score_row, seen, more, near, mask_row, mask_step, mask, height, stats, keep, factor, lse)`.
+
+    It takes strips of up to `rows` rows, multiplied `tile` rows at a time. The first row sees `seen` keys, each further one
+    `more`, and none beyond `near`; with bounds each row has its own instead. Statistics are the running maxima and sums of
+    exponentials. `keep` and `factor` are the factors of the sums of earlier blocks and of all blocks. The logsumexp is written
+    unless it is null.
     """
     for height in (TOGETHER, 1):
         _write_largest(module, kernel, height)
@@ -54,12 +57,12 @@ def write_softmax(module, kernel, rows, tile):
     s, kind, found = LlvmBuilder(f, places(rows)), DTYPES[element], f.local(rows * bytes_of(line))
 
     def each(name, more_args):
-        """Calls a function for some rows at a time; it leaves a vector for each of them."""
+        """Call a function for several rows at a time; it leaves a vector per row."""
         done = f.sub(height, f.mod(height, TOGETHER))
         for low, high, step in ((0, done, TOGETHER), (done, height, 1)):
             with f.loop(low, high, step) as loop:
                 i = loop.index
-                # Rows of a register tile are multiplied up to the last key that one of them sees.
+                # Rows of a register tile are multiplied up to the last key seen by any.
                 last = f.sub(f.min(f.mul(f.ceil_div(f.add(i, step), tile), tile), height), 1)
                 if kernel.bounds:
                     bounds, bounds_row, start = edges
@@ -74,7 +77,7 @@ def write_softmax(module, kernel, rows, tile):
         return fold_lanes(f, [f.load(line, f.at(found, i * bytes_of(line))) for i in range(rows)], join)
 
     for i in range(rows):
-        f.store(zero(line), f.at(found, i * bytes_of(line)))        # of rows beyond the height
+        f.store(zero(line), f.at(found, i * bytes_of(line)))        # for rows beyond the height
     each("largest", lambda i: f.params[plain:])
     before = f.load(many, stats)
     largest = _larger(f, across(lambda a, b: _larger(f, a, b)), before)
@@ -99,8 +102,8 @@ def _larger(f, a, b):
 
 
 def sweep_parts(f, kernel, edges, near, height, lanes):
-    """[(first key, first key beyond, masks of the rows' lanes at a key)] of the parts in which some rows' keys are gone over:
-    in the middle, where all lanes are of keys that all rows see, masks are None."""
+    """Return [(first key, end, masks of the rows' lanes at a key)] of the parts of a sweep; masks are None in the middle, which
+    all rows see."""
     def all_seen(at):
         return [None] * height
 
@@ -125,8 +128,8 @@ def sweep_parts(f, kernel, edges, near, height, lanes):
 
 
 def _sweep(module, kernel, height, name, further=()):
-    """(function of some neighbouring rows, what goes over their keys): step(place, masks of the rows' lanes, the rows' values
-    yet) from vector to vector of keys, and the last values are stored."""
+    """Return (function of adjacent rows, loop over their keys): step(place, masks, values) updates the rows' values, and the
+    last ones are stored."""
     f = module.function(f"{name}_{height}", [("ptr noalias", "scores"), *row_numbers(kernel), (PTR, "mask"),
                                              ("ptr noalias", "found"), *((PTR, n) for n in further)], internal=True)
     *edges, near, _, _, _, found = f.params[2:len(f.params) - len(further)]
@@ -147,7 +150,7 @@ def _sweep(module, kernel, height, name, further=()):
 
 
 def _write_largest(module, kernel, height):
-    """Function that adds the mask to the scores of some rows and finds their largest, lane by lane."""
+    """Write the function that adds the mask to the scores of some rows and finds their maxima, lane by lane."""
     further = SQUASH * kernel.squash
     f, over_keys = _sweep(module, kernel, height, "largest", further)
     scores, score_row = f.params[:2]
@@ -174,7 +177,7 @@ def _write_largest(module, kernel, height):
 
 
 def _write_exponentials(module, kernel, height):
-    """Function that takes the exponentials of some rows less a number for each, and adds them up lane by lane."""
+    """Write the function that takes exponentials of some rows less a number each, and sums them lane by lane."""
     f, over_keys = _sweep(module, kernel, height, "exponentials", ("less",))
     scores, score_row, less = f.params[0], f.params[1], f.params[-1]
     element, lanes = kernel.element, kernel.shape.lanes
@@ -195,8 +198,8 @@ def _write_exponentials(module, kernel, height):
 
 
 def squasher(f, kernel, numbers):
-    """Two functions of vectors: a score as (outer * tanh(inner * score), that tanh), and the slope there from the tanh. The two
-    numbers lie in memory as doubles."""
+    """Return two functions of vectors: score -> (outer * tanh(inner * score), the tanh), and tanh -> slope. Both numbers are
+    doubles in memory."""
     element, lanes = kernel.element, kernel.shape.lanes
     s = LlvmBuilder(f, lanes)
 
@@ -217,8 +220,7 @@ def squasher(f, kernel, numbers):
 
 
 def fold_lanes(f, vectors, join):
-    """The folds over the lanes of some vectors as the lanes of one, in the order of the vectors: halves are joined with halves,
-    the same tree however many there are. Lanes beyond repeat the first."""
+    """Fold the lanes of each vector, as lanes of one vector, in the same tree for any count. Further lanes repeat the first."""
     vectors = [*vectors, *[vectors[0]] * (places(len(vectors)) - len(vectors))]
     part = lanes_of(vectors[0].type)
     while part > 1:
@@ -229,15 +231,15 @@ def fold_lanes(f, vectors, join):
 
 
 def _halves(f, a, b, part, start):
-    """The lanes start .. start + part of every 2 * part lanes of a, then of b."""
+    """Return the lanes start .. start + part of every 2 * part lanes of a, then of b."""
     count = lanes_of(a.type)
     lanes = [base + start + lane for base in range(0, count * (1 if b is None else 2), 2 * part) for lane in range(part)]
     return f.shuffle(a, a if b is None else b, lanes)
 
 
 def add_mask(f, mode, value, mask, step, at, edge):
-    """Scores with their mask: bools (bytes) leave scores or take -inf, floats are added. `step` is the bytes between the
-    mask's numbers, 0 where one serves all."""
+    """Apply a mask to scores: bools (bytes) keep scores or set -inf, floats are added. `step` is the bytes between mask
+    elements, 0 for one that serves all."""
     lanes_type = value.type
     stored = I8 if mode == BOOL_MASK else lanes_type[lanes_type.index(" x ") + 3:-1]
     lanes = int(lanes_type[1:lanes_type.index(" ")])
@@ -255,17 +257,17 @@ RANGE = 16                          # bytes of a pair of bounds
 
 
 def range_of(f, pair):
-    """(first key, first key beyond) that lie somewhere."""
+    """Load a pair (first key, end)."""
     return f.load(I64, pair), f.load(I64, f.at(pair, 8))
 
 
 def row_bounds(f, job, bounds, row, start):
-    """(where the bounds of a row are, bytes to the next row's, the key that counts as the first)."""
+    """Return (address of a row's bounds, bytes to the next row's, the key that counts as the first)."""
     return f.at(bounds, f.mul(row, job.bounds_row)), job.bounds_row, start
 
 
 def edges_of(f, given, near, height):
-    """[(first key, first key beyond)] of some rows, within `near` keys; `given` as from `row_bounds`."""
+    """Return [(first key, end)] of some rows, within `near` keys; `given` as from `row_bounds`."""
     bounds, row, start = given
     found = []
     for i in range(height):
@@ -274,9 +276,9 @@ def edges_of(f, given, near, height):
     return found
 
 
-def note_ranges(f, job, bounds, ranges, side, share, squares):
-    """Writes the range of every `side` rows, which are numbered over all heads, `squares` a head; only the `share` (first, end)
-    of them. Returns the range of all."""
+def write_ranges(f, job, bounds, ranges, side, share, squares):
+    """Write the range of every `side` rows, numbered over all heads with `squares` a head, for the `share` (first, end); return
+    the range of all."""
     first, end = share
     rows, keys = job.rows, job.keys
     with f.loop(first, end, 1, [keys, f.index(0)]) as loop:

@@ -1,13 +1,12 @@
 """Batch normalisation of plain arrays (N, C, S), one channel after the other: statistics, normalisation, gradients.
 
-A channel's planes are read in runs short enough to stay in the nearest cache. A run's moments are taken about its own mean and
-joined in float64 in the order of the runs, so a large common offset costs no accuracy, and neither threads nor the batch's
-other channels change a result. Sums of gradients are joined the same way.
+A channel's planes are read in runs short enough for the nearest cache. A run's moments are taken about its own mean and joined
+in float64 in the order of the runs. So a large common offset costs no accuracy, and neither threads nor other channels change a
+result. Sums of gradients are joined the same way. Arrays of rows of channels (N, C) are read in place: lanes are channels, and
+a block takes the role of a channel.
 
-Rows of channels (N, C) are read as they lie: lanes are channels there, and what is said of one channel is done for a block.
-
-The operands of a channel come as addresses in a block: weight, bias, mean, variance, then the gradients of mean and variance,
-then where the sums for weight and bias go; weight and bias may be null.
+The operands of a channel are addresses in a block: weight, bias, mean, variance, then the gradients of mean and variance, then
+the destinations of the sums for weight and bias. Weight and bias may be null.
 """
 
 from dataclasses import dataclass
@@ -20,16 +19,19 @@ from ..pool.tasks import Words, chunk_share
 WORDS = ("x", "g", "y", "operands", "items", "chunks", "images", "channels", "size", "eps", "out")
 OPERANDS = ("weight", "bias", "mean", "var", "g_mean", "g_var", "g_weight", "g_bias")
 TRAIN, EVAL, GRAD = "batch_norm_train", "batch_norm", "batch_norm_grad"
-RUN = 2048                                     # elements of a run
-RUN_ROWS = 128                                 # rows of one
-COLUMNS = 2                                    # vectors of channels that are done together
+RUN = 2048                                     # most elements of a run
+RUN_ROWS = 128                                 # most rows of a run of (N, C)
+COLUMNS = 2                                    # vectors of channels side by side
 WAYS = 4                                       # vectors summed side by side
 
 
 @dataclass(frozen=True)
 class BatchNormKernel(ModuleWriter):
-    """What a module is made for; equal ones are the same code. `relu` clips the result of normalisation at zero; gradients
-    then pass where the results `out` are above zero. With `rows` x is (N, C), and an item is a block of channels."""
+    """Generator of one kind of task for an element type.
+
+    `relu` clips the normalised result at zero; gradients then pass where the results `out` are positive. With `rows` x is (N,
+    C), and an item is a block of channels.
+    """
 
     kind: str
     element: str
@@ -38,7 +40,6 @@ class BatchNormKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         return f"{self.kind}_{mangled(self.element)}{'_relu' if self.relu else ''}{'_rows' if self.rows else ''}"
 
     @property
@@ -58,30 +59,30 @@ class BatchNormKernel(ModuleWriter):
 
 
 class _Channel:
-    """Writes what happens to one channel."""
+    """Writer of the work on one channel."""
 
     def __init__(self, f, kernel, job, number):
         self.f, self.kernel, self.job, self.number = f, kernel, job, number
         self.element, self.lanes = kernel.element, f.lanes(kernel.element)
         self.type = vector(self.lanes, self.element)
-        self.kind, self.wide_kind = self.element, F64       # of what there is one of for a channel
+        self.kind, self.wide_kind = self.element, F64       # types of per-channel values
 
     # --- operands ---
     def spot(self, name):
-        """Where the channel's element of an operand lies."""
+        """Return the address of the channel's element of an operand."""
         block = Words(self.f, self.job.address("operands"), OPERANDS)
         return self.f.at(block.address(name), self.number, self.element)
 
     def operand(self, name):
-        """The channel's element of an operand."""
+        """Load the channel's element of an operand."""
         return self.f.load(self.element, self.spot(name))
 
     def put(self, value, name):
-        """Stores the channel's element of an operand."""
+        """Store the channel's element of an operand."""
         self.f.store(value, self.spot(name))
 
     def optional(self, name, missing):
-        """The same of an operand that may be null."""
+        """Load the channel's element of an operand that may be null."""
         f = self.f
         there = f.compare("ne", Words(f, self.job.address("operands"), OPERANDS).address(name), null())
         return f.choose(there, lambda: (self.operand(name),), lambda: (constant(self.kind, missing),))[0]
@@ -95,7 +96,7 @@ class _Channel:
 
     # --- sweeps ---
     def runs(self, carry, body):
-        """body(offset of a run in bytes, its elements, carried values) for the channel's runs in order."""
+        """Call body(offset of a run in bytes, its elements, carried values) for the channel's runs in order."""
         f, size = self.f, self.job.size
         with f.loop(0, self.job.images, 1, carry) as images:
             plane = f.mul(f.add(f.mul(images.index, self.job.channels), self.number), size)
@@ -106,14 +107,14 @@ class _Channel:
         return images.results
 
     def sums(self, count, terms, number):
-        """Sums over a run of what terms(offset, mask) gives for each vector, added over lanes."""
+        """Return sums over a run of terms(offset, mask) of each vector, added over lanes."""
         lanes, size = self.lanes, bytes_of(self.element)
         joined = self.beside(count, lanes, number, lambda at: terms(self.f.mul(at, size), None),
                              lambda at: terms(self.f.mul(at, size), self.f.mask(self.f.sub(count, at), lanes)))
         return [self.wide(add_lanes(self.f, total)) for total in joined]
 
     def beside(self, count, step, number, whole, rest):
-        """Sums of `number` vectors: whole(at) for every `step` of `count`, `WAYS` side by side, then rest(at) of the last."""
+        """Return `number` sums: whole(at) for every `step` of `count`, `WAYS` side by side, then rest(at) for the remainder."""
         f, end = self.f, self.f.mul(self.f.div(count, WAYS * step), WAYS * step)
         with f.loop(0, end, WAYS * step, [zero(self.type)] * (WAYS * number)) as loop:
             found = []
@@ -128,7 +129,7 @@ class _Channel:
         return [f.fadd(f.fadd(a, b), f.fadd(c, d)) for a, b, c, d in zip(*ways)]
 
     def each(self, body):
-        """y = body(offset) for every vector of the channel: body(offset, mask)."""
+        """Store y = body(offset, mask) for every vector of the channel."""
         f, lanes, size = self.f, self.lanes, bytes_of(self.element)
         with f.loop(0, self.job.images) as images:
             plane = f.mul(f.add(f.mul(images.index, self.job.channels), self.number), self.job.size)
@@ -141,44 +142,42 @@ class _Channel:
             f.vectors(self.job.size, lanes, one)
 
     def load(self, name, offset, mask):
-        """A vector of x or g."""
+        """Load a vector of x or g."""
         place = self.f.at(self.job.address(name), offset)
         return self.f.load_masked(self.type, place, mask)
 
     def upstream(self, offset, mask):
-        """A vector of the gradient of the normalised values."""
+        """Return a vector of the normalised values' gradient."""
         g = self.load("g", offset, mask)
         if not self.kernel.relu:
             return g
         return self.f.select(self.f.compare("ugt", self.load("out", offset, mask), zero(self.type)), g, zero(self.type))
 
     def keep(self, value, mask):
-        """The value in lanes that exist, zero in the others."""
+        """Zero the lanes that do not exist."""
         return value if mask is None else self.f.select(mask, value, zero(self.type))
 
     def spread(self, scalar):
-        """A scalar in all lanes."""
         return self.f.splat(scalar, self.lanes)
 
     def of_all(self, scalar):
-        """A number that all channels share, as one for each."""
+        """Return a number common to all channels, in the form of one per channel."""
         return scalar
 
     def wide(self, value):
-        """A channel's value as float64."""
+        """Widen a channel's value to float64."""
         return value if self.element == F64 else self.f.cast("fpext", value, self.wide_kind)
 
     def narrow(self, value):
-        """A float64 rounded to the element type."""
+        """Round a float64 to the element type."""
         return value if self.element == F64 else self.f.cast("fptrunc", value, self.kind)
 
     def float_of(self, count):
-        """An integer as float64."""
         return self.of_all(self.f.cast("sitofp", count, F64))
 
     # --- what is done ---
     def train(self):
-        """Statistics, then the channel normalised by them."""
+        """Compute statistics, then normalise by them."""
         f = self.f
         nothing = constant(self.wide_kind, 0.0)
         count, mean, squares = self.runs((nothing, nothing, nothing), self.moments)
@@ -187,7 +186,7 @@ class _Channel:
         self.normalise()
 
     def moments(self, offset, count, before):
-        """(elements, mean, sum of squares about it) of what was before and one run more."""
+        """Join (elements, mean, sum of squares about it) of earlier runs with one more run."""
         f = self.f
         total, = self.sums(count, lambda at, mask: [self.load("x", f.add(offset, at), mask)], 1)
         n = self.float_of(count)
@@ -222,7 +221,7 @@ class _Channel:
         self.each(body)
 
     def gradient(self):
-        """The gradients of input, weight and bias from those of result, mean and variance."""
+        """Compute the gradients of input, weight and bias from those of result, mean and variance."""
         f = self.f
         mean = self.spread(self.operand("mean"))
 
@@ -253,7 +252,7 @@ class _Channel:
 
 
 class _Channels(_Channel):
-    """Writes what happens to a block of channels side by side: a row of them is a vector, of which a mask says what exists."""
+    """Writer of the work on a block of channels side by side: a row of them is a vector with a mask."""
 
     def __init__(self, f, kernel, job, number):
         super().__init__(f, kernel, job, number)
@@ -269,7 +268,7 @@ class _Channels(_Channel):
         self.f.store_masked(value, self.spot(name), self.mask)
 
     def row(self, number):
-        """Where a row's channels of the block begin, in bytes."""
+        """Return the offset of a row's channels of the block, in bytes."""
         return self.f.mul(self.f.add(self.f.mul(number, self.job.channels), self.number), bytes_of(self.element))
 
     def runs(self, carry, body):
@@ -279,7 +278,7 @@ class _Channels(_Channel):
         return runs.results
 
     def sums(self, count, terms, number):
-        """The same over the rows of a run."""
+        """Sum over the rows of a run."""
         step = self.f.mul(self.job.channels, bytes_of(self.element))
 
         def row(at):
@@ -294,7 +293,7 @@ class _Channels(_Channel):
             f.store_masked(body(at, self.mask), f.at(self.job.address("y"), at), self.mask)
 
     def keep(self, value, mask):
-        """Channels that do not exist are never stored."""
+        """Return the value as it is: missing channels are never stored."""
         return value
 
     def spread(self, value):

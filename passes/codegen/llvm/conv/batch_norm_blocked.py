@@ -1,15 +1,16 @@
-"""Batch normalisation of blocked channels (N, channel blocks, pixels, lanes), with the bits of `batch_norm.py` on plain arrays.
+"""Batch normalisation of blocked channels (N, channel blocks, pixels, lanes), with the bits of `batch_norm.py`.
 
-A block of channels is a vector, so every sum is made for all of its channels at once. The order of a channel's sum is that of
-the plain kernel: its elements go to as many accumulators as that one has lanes in all its ways, which are joined likewise.
-Three tasks follow each other, so that images can be shared out as well as blocks:
+A block of channels is a vector, so every sum is computed for all of its channels at once. A channel's sum has the order of the
+plain kernel: as many accumulators as that one has lanes in all its ways, joined the same way.
+
+Three tasks follow each other, so that images can be divided among threads as well as blocks:
 
     sums    each run of a plane: its moments, or its sums of gradients, as float64 to `partials`
-    join    each block: what the runs give together, the numbers that each channel's elements need to `coefficients`
+    join    each block: the joined runs, and the numbers for each channel's elements to `coefficients`
     apply   each plane: the result
 
-The plain kernel gathers a channel's planes into one where they are very short. `joined` is the kernel that sums in that order:
-what the first two tasks take for a plane are a block's pixels of all images.
+The plain kernel gathers very short planes of a channel into one. `joined` sums in that order: a plane of the first two tasks is
+then a block's pixels of all images.
 """
 
 from dataclasses import dataclass
@@ -23,13 +24,13 @@ WORDS = ("x", "g", "y", "out", "operands", "partials", "coefficients", "items", 
          "size", "runs", "eps", "pixels")
 TRAIN, GRAD = "train", "grad"
 SUMS, JOIN, APPLY = STAGES = ("sums", "join", "apply")
-PARTIALS = 2                                    # float64 vectors that a run leaves
-COEFFICIENTS = {TRAIN: 3, GRAD: 4}              # vectors of a block
+PARTIALS = 2                                    # float64 vectors per run
+COEFFICIENTS = {TRAIN: 3, GRAD: 4}              # vectors per block
 
 
 @dataclass(frozen=True)
 class BlockedNormKernel(ModuleWriter):
-    """What a module is made for: TRAIN or GRAD. `relu` as in `BatchNormKernel`."""
+    """Generator of the tasks of TRAIN or GRAD; `relu` as in `BatchNormKernel`."""
 
     kind: str
     element: str
@@ -37,13 +38,12 @@ class BlockedNormKernel(ModuleWriter):
     joined: bool = False
 
     def symbol(self, stage: str) -> str:
-        """A task's name in the module."""
         ways = "_relu" * self.relu + "_joined" * self.joined
         return f"blocked_norm_{self.kind}_{stage}_{mangled(self.element)}{ways}"
 
     @property
     def symbols(self) -> list:
-        """The names of all tasks, in the order of STAGES."""
+        """Names of all tasks, in the order of STAGES."""
         return [self.symbol(stage) for stage in STAGES]
 
     def write(self, module):
@@ -59,7 +59,7 @@ class BlockedNormKernel(ModuleWriter):
 
 
 class _Block:
-    """Writes what happens to blocks of channels."""
+    """Writer of the work on blocks of channels."""
 
     def __init__(self, f, kernel, job):
         self.f, self.kernel, self.job = f, kernel, job
@@ -72,20 +72,19 @@ class _Block:
 
     # --- operands ---
     def channel_mask(self, block):
-        """The lanes of a block that are channels."""
         return self.f.mask(self.f.sub(self.job.channels, self.f.mul(block, self.lanes)), self.lanes)
 
     def spot(self, name, block):
-        """Where the block's elements of an operand with a number for each channel lie."""
+        """Return the address of the block's elements of a per-channel operand."""
         operands = Words(self.f, self.job.address("operands"), OPERANDS)
         return self.f.at(operands.address(name), self.f.mul(block, self.lanes), self.element)
 
     def operand(self, name, block):
-        """The block's elements of such an operand."""
+        """Load the block's elements of a per-channel operand."""
         return self.f.load_masked(self.type, self.spot(name, block), self.channel_mask(block))
 
     def optional(self, name, block, missing):
-        """The same of an operand that may be null."""
+        """Load the block's elements of an operand that may be null."""
         f = self.f
         there = f.compare("ne", Words(f, self.job.address("operands"), OPERANDS).address(name), null())
         return f.choose(there, lambda: (self.operand(name, block),), lambda: (constant(self.type, missing),))[0]
@@ -102,19 +101,18 @@ class _Block:
         return f.fdiv(constant(self.type, 1.0), f.intrinsic("sqrt", self.type, f.fadd(var, eps)))
 
     def wide(self, value):
-        """A vector as float64."""
         return value if self.element == F64 else self.f.cast("fpext", value, self.wide_type)
 
     def narrow(self, value):
-        """A vector of float64 rounded to the element type."""
+        """Round a float64 vector to the element type."""
         return value if self.element == F64 else self.f.cast("fptrunc", value, self.type)
 
     def count(self, number):
-        """An integer as a vector of float64."""
+        """Return an integer as a vector of float64."""
         return self.f.splat(self.f.cast("sitofp", number, F64), lanes_of(self.wide_type))
 
     def locate(self, block, plane, at):
-        """Where the pixel `at` of what is summed as a plane lies, in vectors."""
+        """Return the place of a summed plane's pixel, in vectors."""
         f, job = self.f, self.job
         if not self.kernel.joined:
             return f.add(plane, at)
@@ -122,18 +120,18 @@ class _Block:
         return f.add(f.mul(image, job.pixels), f.mod(at, job.pixels))
 
     def load(self, name, at):
-        """The vector of a pixel, `at` vectors from the start of x, g or out."""
+        """Load the vector of a pixel, `at` vectors from the start of x, g or out."""
         return self.f.load(self.type, self.f.at(self.job.address(name), self.f.mul(at, self.size)))
 
     def upstream(self, at):
-        """The gradient of the normalised values of a pixel."""
+        """Return the gradient of a pixel's normalised values."""
         f, g = self.f, self.load("g", at)
         return f.select(f.compare("ugt", self.load("out", at), zero(self.type)), g, zero(self.type)) if self.kernel.relu else g
 
     # --- sums ---
     def each_run(self, item, body):
-        """body(block, first pixel, pixels of the run, where its partials go) for the runs of a plane; the first pixel is a
-        function that gives where one that many further lies."""
+        """Call body(block, place, pixels of the run, address of its partials) for the runs of a plane; place(n) locates the
+        pixel n of the run."""
         f, job = self.f, self.job
         image, block = split_index(f, item, (1, job.blocks))
         plane = f.mul(item, job.size)
@@ -145,7 +143,7 @@ class _Block:
                  f.at(job.address("partials"), f.mul(f.add(start, loop.index), step)))
 
     def sums(self, place, count, terms, number):
-        """Sums over the pixels of a run of what terms(place of a pixel) gives, in the order of the plain kernel, as float64."""
+        """Return float64 sums of terms(place of a pixel) over a run, in the order of the plain kernel."""
         f, lanes, side, size = self.f, self.lanes, self.side, self.size
         whole = f.mul(f.div(count, side), side)
         together = min(side, max(1, f.module.target.vector_registers // 2 // number))
@@ -168,7 +166,7 @@ class _Block:
         return [self.wide(self.joined(which, number)) for which in range(number)]
 
     def joined(self, which, number):
-        """One of the sums from its accumulators: ways pairwise, then halves of lanes added to halves."""
+        """Join a sum's accumulators: ways pairwise, then halves of lanes."""
         f, lanes = self.f, self.lanes
 
         def found(place):
@@ -187,7 +185,7 @@ class _Block:
             self.f.store(value, self.f.at(spot, i * bytes_of(value.type)))
 
     def over_runs(self, block, start, body):
-        """Carry values through the runs of a block, in the order of images: body(run of its plane, partials, values)."""
+        """Carry values through a block's runs in the order of images: body(run of its plane, partials, values)."""
         f, job, size = self.f, self.job, bytes_of(self.wide_type)
         spot = f.at(job.address("partials"), f.mul(f.mul(f.mul(block, job.images), job.runs), PARTIALS * size))
         with f.loop(0, f.mul(job.images, job.runs), 1, start) as loop:
@@ -198,12 +196,12 @@ class _Block:
 
     # --- coefficients, and what is made with them ---
     def coefficients(self, block):
-        """Where those of a block lie."""
+        """Return the address of a block's coefficients."""
         each = COEFFICIENTS[self.kernel.kind] * self.size
         return self.f.at(self.job.address("coefficients"), self.f.mul(block, each))
 
     def apply(self, item, body):
-        """y = body(pixel, coefficients) over a plane."""
+        """Store y = body(pixel, coefficients) over a plane."""
         f, job = self.f, self.job
         _, block = split_index(f, item, (1, job.blocks))
         at, plane = self.coefficients(block), f.mul(item, job.pixels)
@@ -213,7 +211,7 @@ class _Block:
 
     # --- training ---
     def train_sums(self, item):
-        """Each run's mean and sum of squares about it."""
+        """Compute each run's mean and sum of squares about it."""
         f = self.f
 
         def run(block, place, count, spot):
@@ -231,7 +229,7 @@ class _Block:
         self.each_run(item, run)
 
     def train_join(self, block):
-        """Mean and variance; coefficients: mean, scale, bias."""
+        """Compute mean and variance; coefficients: mean, scale, bias."""
         f, job, nothing = self.f, self.job, zero(self.wide_type)
 
         def join(run, partials, before):
@@ -263,7 +261,7 @@ class _Block:
 
     # --- gradients ---
     def grad_sums(self, item):
-        """Each run's sum of gradients, and of gradients times the distance from the mean."""
+        """Compute each run's sum of gradients, and of gradients times distance from the mean."""
         f = self.f
 
         def run(block, place, count, spot):
@@ -278,7 +276,7 @@ class _Block:
         self.each_run(item, run)
 
     def grad_join(self, block):
-        """Gradients of weight and bias; coefficients: mean, factors of distance and gradient, constant."""
+        """Compute gradients of weight and bias; coefficients: mean, factors of distance and gradient, constant."""
         f, job, nothing = self.f, self.job, zero(self.wide_type)
         shift, slope = (self.narrow(v) for v in self.over_runs(
             block, (nothing, nothing), lambda run, partials, before: [f.fadd(a, b) for a, b in zip(before, partials)]))

@@ -2,29 +2,28 @@
 
 Layouts (B lanes of a vector, V vectors of a panel of output channels):
 
-    x  [image][channel block][depth][height][width][B]       B may be fewer channels, when there are no more
+    x  [image][channel block][depth][height][width][B]       B may be fewer channels, if there are no more
     w  [panel][channel block][tap d][tap h][tap w][B][V * B]
     y  [image][channel block][depth][height][width][B]
 
-The register tile is pixels of a row times a panel; it runs over the whole reduction, so each value of y is stored once. One
-module serves all shapes of a (precision, V, epilogue). No halo: the taps that fall outside are skipped. Above and below, a row
-knows its range of taps; left and right, a tile is a list of *segments*, each a range of taps and the pixels that they meet.
-Tiles with several segments gather their sums in y.
+The register tile is pixels of a row times a panel. It runs over the whole reduction, so each value of y is stored once. One
+module serves all shapes of a (precision, V, epilogue). There is no halo: taps outside are skipped. Above and below, a row knows
+its range of taps; left and right, a tile is a list of *segments*, each a range of taps and the pixels that they meet. Tiles
+with several segments gather their sums in y.
 
-Which tiles and segments a row has is worked out beforehand (`runtime/cpu/conv/conv_plan.py`) and comes in tables; long rows are
-cut into parts for threads to share. Where a panel of weights is too large to stay near, an item goes over all its rows with
-some channel blocks after the other (*depths*), each of which has a table entry for each part:
+`runtime/cpu/conv/conv_plan.py` plans the tiles and segments of rows, as tables; long rows are cut into parts for threads. If a
+panel of weights exceeds the near caches, an item takes all its rows with some channel blocks after the other (*depths*), each
+with a table entry for each part:
 
-    part     {where the runs are, runs}
-    run      {first pixel, pixels of a tile, tiles, where the segments are, segments, clear}: equal tiles side by side
+    part     {position of the runs, runs}
+    run      {first pixel, pixels of a tile, tiles, position of the segments, segments, clear}: equal tiles side by side
     segment  {first pixel in the tile, pixels, offset in x, offset in w, taps, steps, steps of the last channel block,
               channel blocks, flags}; offsets in bytes
 
-All of them are one table; where something is counts from its start, in bytes.
+They form one table, with positions in bytes from its start.
 
-A panel of weights is read once for each tile of an item. Where weights come from far, an item asks for the panel that the next
-one will read, some lines at each channel block, so that they arrive all along its work. A tile asks for what its epilogue reads
-beside its sums before it begins.
+A panel of weights is read once for each tile of an item. If weights come from far memory, an item prefetches the panel of the
+next one, some lines at each channel block, spread over its work. A tile prefetches its epilogue's operands before it begins.
 """
 
 from dataclasses import dataclass, field
@@ -40,11 +39,11 @@ from .conv_tile import FRAME, SEGMENT, WORDS, sum_bytes, write_ask, write_finish
 
 PART = ("runs", "count")
 RUN = ("first", "width", "tiles", "segments", "count", "clear")
-_ROOM = 8                                       # registers beside the sums of a tile whose steps are written out
+_ROOM = 8                                       # registers beside the sums of an unrolled tile
 
 
 def tile_rows(target: Target, vectors: int) -> int:
-    """Pixels of the largest tile beside so many vectors."""
+    """Return the pixels of the largest tile beside a panel of `vectors` vectors."""
     if target.vector_registers >= 32:
         return {1: 16, 2: 14, 3: 8, 4: 6, 5: 4}[vectors]
     return {1: 8, 2: 6, 3: 4}[vectors]
@@ -52,9 +51,11 @@ def tile_rows(target: Target, vectors: int) -> int:
 
 @dataclass(frozen=True)
 class ConvKernel(ModuleWriter):
-    """What a module is made for; equal ones are the same code. In a `narrow` panel the last vector has channels in its lower
-    half alone. Segments of `written` steps, if it is not 0, have them written out. Tiles are of `heights` pixels, or of all
-    that there are if that is empty."""
+    """Generator of direct convolutions of a precision, panel width and epilogue.
+
+    In a `narrow` panel the last vector has channels in its lower half only. Segments of `written` steps, if not 0, are
+    unrolled. Tiles have the `heights`, or all heights if it is empty.
+    """
 
     precision: Precision
     vectors: int
@@ -62,11 +63,11 @@ class ConvKernel(ModuleWriter):
     narrow: bool = False
     written: int = 0
     heights: tuple = ()
-    gathers: ClassVar[bool] = False      # whether sums of a tile are put together before they are results
+    gathers: ClassVar[bool] = False      # whether a tile's sums are combined before they are results
 
     @property
     def lanes(self) -> int:
-        """Lanes of a vector: channels of a block."""
+        """Channels of a block."""
         return self.target.lanes(bytes_of(self.precision.accumulate))
 
     @property
@@ -75,8 +76,8 @@ class ConvKernel(ModuleWriter):
         return tile_rows(self.target, self.vectors)
 
     def written_out(self, pixels: int) -> int:
-        """Steps of the depth that a tile has written out side by side: none where they would not leave sums in registers, few
-        where tiles are tall, so that code is."""
+        """Return the unrolled steps of the depth in a tile: none if sums would leave registers, few in tall tiles to limit
+        code."""
         room = self.target.vector_registers - pixels * self.vectors
         return 1 if room < _ROOM else 4 if self.vectors >= 3 else 2
 
@@ -87,21 +88,20 @@ class ConvKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         after, written = self.epilogue.name, f"_w{self.written}" if self.written else ""
         heights = "".join(f"_h{pixels}" for pixels in self.heights)
         return f"conv_{self.vectors}{'_narrow' * self.narrow}{written}{heights}_{self.precision}{'_' + after if after else ''}"
 
     def ready(self, f, job, pixels: int) -> tuple:
-        """What the steps of a tile need to know beforehand."""
+        """Return what the steps of a tile need beforehand."""
         return pixels, job.x_pixel
 
     def no_sums(self, pixels: int) -> list:
-        """The sums of a tile before its first step."""
+        """Return a tile's sums before its first step."""
         return _values(zero_tile(self.precision, pixels, self.vectors, self.lanes, self.narrow))
 
     def add(self, f, ready: tuple, x, w, sums: list, steps) -> list:
-        """Sums plus the products of some steps: input channels, and taps where those of neighbours lie together."""
+        """Add the products of some steps: input channels, and taps of adjacent channels."""
         if not self.written:
             return self._added(f, ready, x, w, sums, steps)
         return list(f.choose(f.compare("eq", steps, self.written), lambda: self._added(f, ready, x, w, sums, self.written),
@@ -117,7 +117,7 @@ class ConvKernel(ModuleWriter):
                                  unroll=1 if self.written else self.written_out(pixels)))
 
     def sum(self, f, sums, type_, number, pixel):
-        """A vector of channels of a pixel."""
+        """Load a vector of channels of a pixel."""
         return f.load(type_, f.at(sums, f.mul(f.add(f.mul(pixel, self.vectors), number), sum_bytes(self))))
 
     def write(self, module):
@@ -136,7 +136,7 @@ class ConvKernel(ModuleWriter):
 
 
 def _item(module, kernel, row):
-    """Function of one item: a part of some rows of one image, one panel."""
+    """Write the function of one item: a part of some rows of one image, one panel."""
     f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
     arg, number = f.params
     job, frame = Words(f, arg, WORDS), Words(f, f.local(WORD * len(FRAME)), FRAME)
@@ -150,7 +150,7 @@ def _item(module, kernel, row):
     start = f.add(start, f.mul(f.mul(panel, kernel.vectors), job.y_block))
     frame.put(column=column, vectors=f.sub(job.blocks, f.mul(panel, kernel.vectors)), image=image)
     place = f.add(f.mul(f.add(f.mul(image, job.row_blocks), block), job.parts), part)
-    _plan_asking(f, job, frame, f.at(w, job.w_panel), panel, place)
+    _plan_prefetch(f, job, frame, f.at(w, job.w_panel), panel, place)
     rows = chunk_share(f, job.out_rows, job.row_blocks, block)
     with f.loop(0, job.depths) as depth, f.loop(*rows) as loop:
         entry = f.add(f.mul(depth.index, job.parts), part)
@@ -165,8 +165,8 @@ def _item(module, kernel, row):
     return "item"
 
 
-def _plan_asking(f, job, frame, following, panel, place):
-    """What an item asks for: the next panel, or its share of it where items at other places go through this panel first."""
+def _plan_prefetch(f, job, frame, following, panel, place):
+    """Plan an item's prefetches: the next panel, or its share of it if other items use this panel first."""
     size = f.select(f.compare("slt", f.add(panel, 1), job.panels), job.w_panel, 0)
     shares = job.ask_shares
     first, end = chunk_share(f, size, shares, f.min(place, f.sub(shares, 1)))
@@ -174,7 +174,7 @@ def _plan_asking(f, job, frame, following, panel, place):
 
 
 def _item_place(f, job, number):
-    """(image, group, row block, part, panel): rows outside panels, or panels outside everything but groups."""
+    """Return (image, group, row block, part, panel): rows outside panels, or panels outside all but groups."""
     def rows_first():
         return split_index(f, number, (1, job.groups, job.row_blocks, job.parts, job.panels))
 
@@ -188,7 +188,7 @@ def _item_place(f, job, number):
 
 
 def tap_range(f, job, frame, dim, at, size):
-    """Put the range of taps that a row meets into the frame; gives the row of x that the first tap of all would meet."""
+    """Put a row's range of taps into the frame; return the row of x that the first tap would meet."""
     stride, pad, dilation, taps = (getattr(job, f"{name}_{dim}") for name in ("stride", "pad", "dilation", "taps"))
     origin = f.sub(f.mul(at, stride), pad)
     inside = f.binary("and", f.compare("sge", origin, 0),
@@ -198,13 +198,13 @@ def tap_range(f, job, frame, dim, at, size):
         return (f.min(f.ceil_div(f.max(f.sub(0, origin), 0), dilation), taps),
                 f.min(f.ceil_div(f.max(f.sub(size, origin), 0), dilation), taps))
 
-    first, end = f.choose(inside, lambda: (0, taps), at_a_border)       # most rows are inside, and divisions are slow
+    first, end = f.choose(inside, lambda: (0, taps), at_a_border)       # most rows are inside; divisions are slow
     frame.put(**{f"first_{dim}": first, f"end_{dim}": end})
     return origin
 
 
 def _row(module, tiles, ask, clear):
-    """Function of a part of one row of y: runs of tiles, their segments."""
+    """Write the function of a part of one row of y: runs of tiles, their segments."""
     f = module.function("row", [(PTR, "job"), (PTR, "frame"), (PTR, "x"), (PTR, "w")], internal=True)
     arg, at_frame, x, w = f.params
     job, frame = Words(f, arg, WORDS), Words(f, at_frame, FRAME)
@@ -234,7 +234,7 @@ def _row(module, tiles, ask, clear):
 
 
 def _clear(module, kernel):
-    """Function that sets a tile of y to zero."""
+    """Write the function that zeroes a tile of y."""
     f = module.function("clear", [(PTR, "job"), (PTR, "frame"), (PTR, "y"), (I64, "pixels")], internal=True)
     arg, at_frame, y, pixels = f.params
     job, nothing = Words(f, arg, WORDS), zero(vector(kernel.lanes, kernel.precision.out))

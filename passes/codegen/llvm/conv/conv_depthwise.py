@@ -1,15 +1,15 @@
-"""Depthwise convolution in blocked channels, and its weight gradient: each channel with a window of its own.
+"""Depthwise convolution in blocked channels, and its weight gradient: each channel has a window of its own.
 
-Groups of a few channels go the same way, where a block holds whole groups: each vector of x is spread, one channel of every
+Groups of a few channels work the same way if a block holds whole groups. Each vector of x is broadcast, one channel of every
 group at a time to all lanes of that group, and a tap has a vector of weights for each of them.
 
-A block of channels is a vector, so nothing is broadcast. The tile is pixels of a row; each vector of x is loaded once for all
-taps along the width that meet it. Which taps a tile's pixels meet is written into the code: a module serves one *pattern* of
-tiles along the width (their pixels and, for each tap, the range of pixels that meet x) with any height, depth and channels.
-Where windows move by more than one, each tile asks for the rows of an x in far memory that the next but one row of y will meet.
+A block of channels is a vector, so nothing else is broadcast. The tile is pixels of a row; each vector of x is loaded once for
+all taps along the width that meet it. The taps that a tile's pixels meet are constants: a module serves one *pattern* of tiles
+along the width (their pixels and, for each tap, the range of pixels that meet x) with any height, depth and channels. With
+strides, each tile prefetches the rows of an x in far memory for the next but one row of y.
 
-An item is some rows of one block of channels of one image; items that are neighbours have the same rows, so that a thread
-works on the part of an image that it has made itself in the layer before.
+An item is some rows of one block of channels of one image. Adjacent items have the same rows, so a thread works on the part of
+an image that it computed in the layer before.
 
     x, y  [image][channel block][depth][height][width][B]        w  [channel block][tap d][tap h][tap w][inputs][B]
 """
@@ -34,13 +34,13 @@ _LINE = 64                                       # bytes of a cache line
 
 
 def tile_pixels(target: Target) -> int:
-    """Pixels of the largest tile."""
+    """Return the pixels of the largest tile."""
     return 14 if target.vector_registers >= 32 else 8
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """The tiles of a row: {first pixel, tiles side by side, pixels, range of pixels for each tap}; how windows move.
+    """The tiles of a row: {first pixel, tiles side by side, pixels, range of pixels for each tap}, and how windows move.
 
     `spans` is the range of pixels of the whole row for each tap.
     """
@@ -55,8 +55,10 @@ class Pattern:
 
 @dataclass(frozen=True)
 class DepthwiseKernel(ModuleWriter):
-    """What a module is made for; equal ones are the same code. An x that is `far` is asked for; groups have so many `inputs`
-    (forward alone), and as many results."""
+    """Generator of depthwise convolutions of a pattern, and of their weight gradient.
+
+    A `far` x is prefetched. Groups have `inputs` channels (forward only), and as many results.
+    """
 
     element: str
     pattern: Pattern
@@ -71,13 +73,11 @@ class DepthwiseKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The forward task's name."""
         kind, after = "depthwise" if self.inputs == 1 else f"groups_{self.inputs}", self.epilogue.name
         return f"{kind}_{mangled(self.element)}{'_' + after if after else ''}"
 
     @property
     def weight_symbol(self) -> str:
-        """The name of the weight gradient's task."""
         return f"depthwise_weight_{mangled(self.element)}"
 
     def write(self, module):
@@ -94,7 +94,7 @@ class DepthwiseKernel(ModuleWriter):
         f.ret()
 
     def weight_text(self) -> str:
-        """The weight gradient's module as LLVM IR."""
+        """Return the weight gradient's module as LLVM IR."""
         module = Module(self.target)
         sums = _tap_sums(module, self)
         f = module.task(self.weight_symbol)
@@ -109,7 +109,7 @@ class DepthwiseKernel(ModuleWriter):
 
 
 def _item(f, kernel, job, frame, names, number):
-    """Some rows of one block of channels."""
+    """Write some rows of one block of channels."""
     pattern, size = kernel.pattern, kernel.lanes * bytes_of(kernel.element)
     image, row_block, block = split_index(f, number, (1, job.row_blocks, job.blocks))
     plane = f.add(f.mul(image, job.blocks), block)
@@ -138,7 +138,7 @@ def _item(f, kernel, job, frame, names, number):
 
 
 def _tile(module, kernel, name, pixels, spans):
-    """Function of one tile: all taps of its pixels."""
+    """Write the function of one tile: all taps of its pixels."""
     f = module.function(name, [(PTR, "job"), (PTR, "frame"), ("ptr noalias readonly", "x"), ("ptr noalias readonly", "w"),
                                (I64, "y")], internal=True)
     arg, at_frame, x, w, y = f.params
@@ -146,7 +146,7 @@ def _tile(module, kernel, name, pixels, spans):
     type_, pattern = vector(kernel.lanes, kernel.element), kernel.pattern
     row = pattern.taps * kernel.inputs * bytes_of(type_)
     if kernel.far:
-        _ask_ahead(f, pattern, pixels, job, frame, x)
+        _prefetch_below(f, pattern, pixels, job, frame, x)
     x_d, x_h, taps_h = f.mul(job.dilation_d, job.x_slice), f.mul(job.dilation_h, job.x_row), job.taps_h
     with f.loop(frame.first_d, frame.end_d, 1, [zero(type_)] * pixels) as outer:
         with f.loop(frame.first_h, frame.end_h, 1, outer.carried) as inner:
@@ -166,8 +166,8 @@ def _tile(module, kernel, name, pixels, spans):
     return name
 
 
-def _ask_ahead(f, pattern, pixels, job, frame, x):
-    """Prefetch what the tile below the next one will read for the first time: as many rows as windows move down."""
+def _prefetch_below(f, pattern, pixels, job, frame, x):
+    """Prefetch the rows that the tile below the next one reads for the first time."""
     start, line = f.at(x, frame.ahead), job.x_row
     for row in range(2):
         for pixel in range(pixels * pattern.stride):
@@ -175,7 +175,7 @@ def _ask_ahead(f, pattern, pixels, job, frame, x):
 
 
 def _row_of_taps(f, kernel, spans, type_, x, w, sums):
-    """sums + the taps of one row of the window, each vector of x loaded once."""
+    """Add the taps of one row of the window to the sums; each vector of x is loaded once."""
     pattern, inputs, size, sums, loaded = kernel.pattern, kernel.inputs, bytes_of(type_), list(sums), {}
     for number in range(inputs):
         weights = [f.load(type_, f.at(w, (tap * inputs + number) * size)) for tap in range(pattern.taps)]
@@ -193,13 +193,13 @@ def _row_of_taps(f, kernel, spans, type_, x, w, sums):
 
 
 def _spread(f, value, number, inputs):
-    """One channel of each group in all lanes of the group."""
+    """Broadcast one channel of each group to all lanes of the group."""
     lanes = range(lanes_of(value.type))
     return value if inputs == 1 else f.shuffle(value, value, [lane // inputs * inputs + number for lane in lanes])
 
 
 def _tap_sums(module, kernel):
-    """Function: dw of one block of channels at one row of the window; several sums side by side, added in pairs."""
+    """Write the function of dw for one block and one row of the window: several sums side by side, added in pairs."""
     f = module.function("tap_sums", [(PTR, "job"), (I64, "block"), (I64, "tap_d"), (I64, "tap_h")], internal=True)
     arg, block, tap_d, tap_h = f.params
     job, pattern, type_ = Words(f, arg, WORDS), kernel.pattern, vector(kernel.lanes, kernel.element)
@@ -231,7 +231,7 @@ def _tap_sums(module, kernel):
 
 
 def _row_sums(f, pattern, type_, ways, x, y, sums):
-    """sums[tap][way] + the products along one row: where all taps meet x together, then what each has beside that."""
+    """Add the products along one row to sums[tap][way]: where all taps meet x together, then each tap's rest."""
     taps = range(pattern.taps)
     low, high = max(span[0] for span in pattern.spans), min(span[1] for span in pattern.spans)
     whole = low + max(0, high - low) // ways * ways
@@ -244,7 +244,7 @@ def _row_sums(f, pattern, type_, ways, x, y, sums):
 
 
 def _span_sums(f, pattern, type_, x, y, sums, taps, span, step):
-    """Some taps over a range of the row's pixels, `step` at a time; each sum is the first of its tap's ways, or the next."""
+    """Add some taps over a range of the row's pixels, `step` at a time, to the first or the next of each tap's ways."""
     ways, size, sums = len(sums) // pattern.taps, bytes_of(type_), list(sums)
     places = [tap * ways + way for tap in taps for way in range(step)]
     with f.loop(*span, step, [sums[place] for place in places]) as loop:

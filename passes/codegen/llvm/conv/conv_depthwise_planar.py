@@ -1,8 +1,8 @@
-"""Depthwise convolution of plain arrays: each channel is a plane of its own, and lanes lie along the width of the result.
+"""Depthwise convolution of plain arrays: each channel is a plane, and lanes run along the width of the result.
 
-Nothing is brought into blocks. A tile is some rows of one vector of columns; each row of x that it meets is read once for each
-tap along the width, and serves all rows of the result that meet it. Taps and rows are written out; the weights of the
-channel are vectors of one number. Tiles at borders mask columns and leave out rows; those inside do neither.
+Nothing is copied into blocks. A tile is some rows of one vector of columns. Each row of x that it meets is read once for each
+tap along the width, and serves all rows of the result that meet it. Taps and rows are unrolled; a channel's weights are vectors
+of one number. Tiles at borders mask columns and skip rows; inner ones do neither.
 
     x  [image][input channel][height][width]      w  [channel][tap h][tap w]      y  [image][channel][height][width]
 """
@@ -18,7 +18,7 @@ from ..pool.tasks import Words, chunk_share, split_index
 
 WORDS = ("x", "w", "y", "operands", "items", "chunks", "inputs", "channels", "times", "parts", "tiles", "x_plane", "y_plane",
          "height", "width", "out_height", "out_width", "pad_h", "pad_w", "inner_first", "inner_end")
-STRIDES = (1, 2)                                 # along the width: neighbours, or every other element of two vectors
+STRIDES = (1, 2)                                 # along the width: adjacent elements, or every other one of two vectors
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class PlaneWindow:
 
 @dataclass(frozen=True)
 class PlanesKernel(ModuleWriter):
-    """What a module is made for: windows, the rows of a tile, the lanes of its vectors, what follows. `turned` reads
-    weights from the last tap to the first."""
+    """Generator for windows, rows and lanes of a tile, and an epilogue. `turned` reads weights from the last tap to the first.
+    """
 
     element: str
     window: PlaneWindow
@@ -44,12 +44,11 @@ class PlanesKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task's name."""
         return f"planes_{mangled(self.element)}{'_' + self.epilogue.name if self.epilogue.name else ''}"
 
     @property
     def span(self) -> tuple:
-        """(rows of x that a tile meets, elements of each of them that it reads)."""
+        """(rows of x that a tile meets, elements of each that it reads)."""
         (taps_h, taps_w), (step_h, step_w), (gap_h, gap_w) = self.window.taps, self.window.stride, self.window.dilation
         reach = (taps_w - 1) * gap_w
         return ((self.rows - 1) * step_h + (taps_h - 1) * gap_h + 1,
@@ -66,9 +65,9 @@ class PlanesKernel(ModuleWriter):
 
 
 class PlanePlace:
-    """Where a vector of a plane belongs, as epilogues ask: its channel is its column. What rows of a tile share is read once.
+    """Place of a vector of a plane for epilogues: its channel is its column. Values common to a tile's rows are read once.
 
-    At an `edge` (rows of the tile that exist, which of them this is, columns that exist) the rest is no memory.
+    At an `edge` (existing rows of the tile, this row, existing columns) all else is no memory.
     """
 
     def __init__(self, place: Place, offset, edge, words: dict):
@@ -78,19 +77,18 @@ class PlanePlace:
         return getattr(self.place, name)
 
     def word(self, f, number, type_="i64"):
-        """A word of the operand block."""
         if (number, type_) not in self.words:
             self.words[number, type_] = self.place.word(f, number, type_)
         return self.words[number, type_]
 
     def columns(self, f, pointer, kind, stored):
-        """The channel's number, in all lanes."""
+        """Return the channel's number in all lanes."""
         if pointer not in self.words:
             self.words[pointer] = f.splat(f.load(stored, f.at(pointer, self.place.column, stored)), lanes_of(kind))
         return self.words[pointer]
 
     def beside(self, f, pointer, type_):
-        """The elements of an array like the result."""
+        """Load the elements of an array with the result's layout."""
         at = f.at(pointer, self.offset)
         if not self.edge:
             return f.load(type_, at)
@@ -101,7 +99,7 @@ class PlanePlace:
 
 @dataclass(frozen=True)
 class _Plane:
-    """One channel: where its arrays are, its weights in all lanes, and where epilogues stand."""
+    """One channel: its arrays, its weights in all lanes, and the place for epilogues."""
 
     x: Value
     y: Value
@@ -110,7 +108,7 @@ class _Plane:
 
 
 def _item(f, kernel, job, number):
-    """Some rows of one plane."""
+    """Write some rows of one plane."""
     item, rows = bytes_of(kernel.element), kernel.rows
     number, part = split_index(f, number, (1, job.parts))
     image, channel = split_index(f, number, (1, job.channels))
@@ -137,7 +135,6 @@ def _item(f, kernel, job, number):
 
 
 def _tile(f, kernel, job, plane, row, in_h, column, edge):
-    """The rows of one vector of columns."""
     item, type_ = bytes_of(kernel.element), vector(kernel.lanes, kernel.element)
     in_w, rows = f.sub(f.mul(column, kernel.window.stride[1]), job.pad_w), f.sub(job.out_height, row)
     x_row = f.mul(job.width, item)
@@ -159,7 +156,7 @@ def _tile(f, kernel, job, plane, row, in_h, column, edge):
 
 
 def _store_rows(f, kernel, job, plane, sums, row, column, edge):
-    """What follows, then the stores of a tile's rows; at an edge those that exist."""
+    """Apply the epilogue and store a tile's rows; at an edge only existing ones."""
     rows, item = f.sub(job.out_height, row), bytes_of(kernel.element)
     exists, y_row = f.mask(f.sub(job.out_width, column), kernel.lanes) if edge else None, f.mul(job.out_width, item)
     start, to, words = f.add(plane.y, f.add(f.mul(row, y_row), f.mul(column, item))), job.address("y"), {}
@@ -176,14 +173,14 @@ def _store_rows(f, kernel, job, plane, sums, row, column, edge):
 
 
 def _lines_met(f, kernel, job, rows, in_h):
-    """(first, number) of the lines of a tile that lie inside x and that a row of the result meets."""
+    """Return (first, number) of the tile's lines inside x that a row of the result meets."""
     first = f.max(f.sub(0, in_h), 0)
     most = f.add(f.mul(f.sub(rows, 1), kernel.window.stride[0]), (kernel.window.taps[0] - 1) * kernel.window.dilation[0] + 1)
     return first, f.max(f.sub(f.min(f.sub(job.height, in_h), most), first), 0)
 
 
 def _lines(kernel):
-    """[(row of x, [(row of the result, tap down)])] of a tile, from top to bottom."""
+    """Return [(row of x, [(row of the result, tap down)])] of a tile, from top to bottom."""
     (taps, _), (step, _), (gap, _) = kernel.window.taps, kernel.window.stride, kernel.window.dilation
     found: dict = {}
     for row in range(kernel.rows):
@@ -193,7 +190,7 @@ def _lines(kernel):
 
 
 def _masked_loads(f, kernel, in_w, width):
-    """A vector of a row of x from `at` elements on, with zeros outside; masks are made once for a tile."""
+    """Return a loader of vectors of a row of x, zero outside; masks are computed once per tile."""
     type_, lanes, masks = vector(kernel.lanes, kernel.element), kernel.lanes, {}
     first = f.binary("add", f.splat(f.cast("trunc", in_w, I32), lanes), iota(lanes))
     ends = f.splat(f.cast("trunc", width, I32), lanes)
@@ -203,7 +200,7 @@ def _masked_loads(f, kernel, in_w, width):
 
 
 def _reads(kernel):
-    """Where along a row the vectors that a tile loads begin."""
+    """Return the offsets of the vectors that a tile loads along a row."""
     gap, lanes, taps = kernel.window.dilation[1], kernel.lanes, range(kernel.window.taps[1])
     if kernel.window.stride[1] == 1:
         return [tap * gap for tap in taps]
@@ -211,7 +208,7 @@ def _reads(kernel):
 
 
 def _add_line(f, kernel, plane, pointer, load, meets, sums):
-    """The sums of the rows that meet a row of x, with its taps added."""
+    """Add the taps of a row of x to the sums of the rows that meet it."""
     gap, lanes, taps = kernel.window.dilation[1], kernel.lanes, kernel.window.taps[1]
     vectors = {at: load(pointer, at) for at in _reads(kernel)}
     if kernel.window.stride[1] == 1:
@@ -220,7 +217,7 @@ def _add_line(f, kernel, plane, pointer, load, meets, sums):
         pairs = [(tap * gap // 2 * 2, tap * gap % 2) for tap in range(taps)]
         values = [f.shuffle(vectors[at], vectors[at + lanes], range(odd, 2 * lanes, 2)) for at, odd in pairs]
     found = [sums[row] for row, _ in meets]
-    for tap, value in enumerate(values):              # neighbours in the code do not wait for each other
+    for tap, value in enumerate(values):              # adjacent instructions are independent
         for number, (_, down) in enumerate(meets):
             found[number] = multiply_add(f, value, plane.weights[down * taps + tap], found[number])
     return found

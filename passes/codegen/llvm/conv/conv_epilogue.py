@@ -1,7 +1,7 @@
-"""Epilogues of blocked convolutions before their only store: `Lines` of work, or the `Usual` few, chosen at run time.
+"""Epilogues of blocked convolutions before their only store: `Lines` of work, or the common `Usual` one.
 
-These are epilogues as in `epilogue.py`, called with a `BlockedPlace`: channels are columns, and an array of the result's own
-layout is read at the result's own offset. `following` says which of them a kernel has for given lines.
+They are epilogues as in `epilogue.py`, called with a `BlockedPlace`: channels are columns, and an array with the result's
+layout is read at the result's own offset. `following` chooses a kernel's epilogue for given lines.
 """
 
 import functools
@@ -25,7 +25,7 @@ from ..ir.types import F64, PTR, constant, element_of, lanes_of
 
 @dataclass(frozen=True)
 class BlockedPlace:
-    """Where a vector of a blocked result belongs; `offset` is its place in bytes."""
+    """Place of a vector of a blocked result; `offset` is in bytes."""
 
     place: Place
     offset: object
@@ -34,14 +34,17 @@ class BlockedPlace:
         return getattr(self.place, name)
 
     def beside(self, f, pointer, type_):
-        """The elements of an array laid out as the result."""
+        """Load the elements of an array with the result's layout."""
         return f.load(type_, f.at(pointer, self.offset))
 
 
 @dataclass(frozen=True, eq=False)
 class Lines(Short):
-    """Work said line by line, as `ir/ops/packed/blocked.py` says it. `kinds` tells of each array beside whether it is laid out
-    as the result ("full") or holds a number per channel ("channel"). Operand words: a pointer for each."""
+    """A program of lines as in `ir/ops/packed/blocked.py`.
+
+    `kinds` says of each operand array whether it has the result's layout ("full") or a number per channel ("channel"). Operand
+    words: a pointer for each.
+    """
 
     lines: tuple
     kinds: tuple
@@ -49,19 +52,18 @@ class Lines(Short):
 
     @property
     def words(self) -> int:
-        """Words it takes in the operand block."""
         return len(self.kinds)
 
     @property
     def name(self) -> str:
-        """Its part of the kernel's name: what it does in short, and a number that tells it from others."""
+        """A short form of the program, and a number that identifies it."""
         if not self.lines:
             return ""
         return f"{'_'.join(line[0] for line in self.lines)}_{zlib.crc32(self.exact.encode()):08x}"
 
     @functools.cached_property
     def exact(self) -> str:
-        """What it is, told from everything else (0.0 and -0.0 are equal numbers, but not the same)."""
+        """Identity of the program; 0.0 and -0.0 differ."""
         return repr([self.kinds, self.element, [[param_key(x) for x in line] for line in self.lines]])
 
     def __eq__(self, other):
@@ -71,11 +73,9 @@ class Lines(Short):
         return hash(self.exact)
 
     def apply(self, f, value, place, base):
-        """The value of the last line."""
         return self.ready(f, value.type, place, base)(value, place)
 
     def ready(self, f, type_, place, base):
-        """The same of values of the same channels, one by one."""
         builder, kind = _builder(f, type_)
         pointers = [place.word(f, base + i, PTR) for i in range(self.words)]
         shared = [place.columns(f, pointer, type_, self.element) if how == "channel" else None
@@ -88,35 +88,35 @@ class Lines(Short):
         return apply
 
     def beside(self, base):
-        """Those that hold a number for each element."""
+        """Return the operands with a number per element."""
         return tuple([base + i for i, kind in enumerate(self.kinds) if kind == "full"])
 
 
 @dataclass(frozen=True)
 class Usual(Short):
-    """What follows most convolutions: a number added for each channel, then maybe an array laid out as the result, then maybe
-    ReLU. Run-time words say which, so that all such layers, in compiled graphs and in eager calls, share their code. Operand
-    words: a pointer; a pointer or 0; whether there is a ReLU."""
+    """The common epilogue: add a number per channel, then maybe an array of the result's layout, then maybe ReLU.
+
+    Run-time words choose, so all such layers, compiled or eager, share their code. Operand words: a pointer; a pointer or 0;
+    whether there is a ReLU.
+    """
 
     element: str
     name: str = "usual"
     words: int = 3
 
     def apply(self, f, value, place, base):
-        """relu(value + number[channel] + array), or less."""
+        """Return relu(value + number[channel] + array), or less of it."""
         return self.apply_all(f, [value], [place], base)[0]
 
     def apply_all(self, f, values, places, base):
-        """The same for values of the same channels."""
         return self._finished(f, values, places, self._shared(f, values[0].type, places[0], base))
 
     def ready(self, f, type_, place, base):
-        """The same, of values one by one."""
         shared = self._shared(f, type_, place, base)
         return lambda value, place: self._finished(f, [value], [place], shared)[0]
 
     def _shared(self, f, type_, place, base):
-        """What values of the same channels have in common: the number, the array or 0, what ReLU gives at least."""
+        """Return what values of the same channels share: the number, the array or 0, the lower limit of ReLU."""
         least = f.select(f.compare("ne", place.word(f, base + 2), 0), constant(element_of(type_), 0.0),
                          constant(element_of(type_), -math.inf))
         return (place.columns(f, place.word(f, base, PTR), type_, self.element), place.word(f, base + 1),
@@ -134,30 +134,29 @@ class Usual(Short):
         return [f.select(f.compare("ugt", v, least), v, least) for v in sums]      # nan stays
 
     def beside(self, base):
-        """The array, if there is one."""
         return (base + 1,)
 
 
 class Beside(NamedTuple):
-    """The address of an array beside a convolution, as a word of its epilogue's operands."""
+    """Address of an operand array, as a word of an epilogue's operands."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Following:
-    """The epilogue of a kernel, and what its operand words are: addresses (`Beside`), or numbers."""
+    """A kernel's epilogue and its operand words: addresses (`Beside`) or numbers."""
 
     code: Any
     words: tuple
 
     def block(self, places: Sequence) -> list:
-        """The operand words, where arrays beside are at these places."""
+        """Return the operand words for operand arrays at these places."""
         return [places[word.number] if isinstance(word, Beside) else word for word in self.words]
 
 
 def following(lines: Lines, shares: bool = True) -> Following:
-    """What a kernel has for lines: the usual epilogue, where it `shares` that, or one that is made for them."""
+    """Choose the epilogue of lines: `Usual` if it can and `shares` permits it, else one made for them."""
     words = _usual_words(lines)
     if words and shares:
         return Following(Usual(lines.element), words)
@@ -166,7 +165,7 @@ def following(lines: Lines, shares: bool = True) -> Following:
 
 
 def _usual_words(lines: Lines) -> tuple | None:
-    """The operand words of lines that `Usual` does, else None."""
+    """Return the operand words of lines that `Usual` does, else None."""
     added: list[Beside] = []
     ends, value = 0, "a"
     for number, (name, *arguments) in enumerate(lines.lines):
@@ -186,16 +185,16 @@ def _usual_words(lines: Lines) -> tuple | None:
 
 
 def _kind(lines, argument):
-    """Of which kind an argument's array is; "" for what is no array beside."""
+    """Return the kind of an argument's array; "" for other arguments."""
     return lines.kinds[int(argument[1:])] if isinstance(argument, str) and argument[0] == "o" else ""
 
 
 def _computed(builder, kind, name, arguments):
-    """What the scalar function of an operator gives for values and numbers."""
+    """Apply an operator's scalar function to values and numbers."""
     wrapped = [builder.const(kind, x) if isinstance(x, (bool, int, float)) else builder.wrap(kind, x) for x in arguments]
     return scalars.apply(builder, OPS[name].lower.fn or name, *wrapped).ref
 
 
 def _builder(f, type_):
-    """What writes scalar functions of values of a type, and their dtype."""
+    """Return the scalar builder for values of a type, and their dtype."""
     return LlvmBuilder(f, lanes_of(type_)), dt.float64 if element_of(type_) == F64 else dt.float32

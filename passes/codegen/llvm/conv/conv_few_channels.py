@@ -1,13 +1,13 @@
-"""Direct convolutions with few output channels: sums along input channels, where vectors of output channels would mostly idle.
+"""Direct convolutions with few output channels: sums along input channels, where vectors of output channels would be mostly
+empty.
 
-Everything but the register tile is `conv.py`'s: items, rows, borders, epilogues, where x and y lie. A tile is pixels of a row
-times output channels; for each of them one vector gathers the products of neighbouring input channels (and of neighbouring
-taps, where their channels lie together), and its lanes are added up at the end, in one fixed order. The weight lies as x is
-read:
+All but the register tile is `conv.py`'s: items, rows, borders, epilogues, layouts of x and y. A tile is pixels of a row times
+output channels. For each of them one vector gathers the products of adjacent input channels (and of adjacent taps, if their
+channels are adjacent), and its lanes are added at the end in a fixed order. The weight has the order in which x is read:
 
     w  [group][output][channel block][tap d][tap h][tap w][B]
 
-The task `turn` makes that of a packed weight.
+The task `turn` makes it from a packed weight.
 """
 
 from dataclasses import dataclass
@@ -23,26 +23,24 @@ from .conv_tile import sum_bytes
 
 TURN_WORDS = ("source", "target", "items", "chunks", "rows", "outputs", "source_group", "source_row", "target_group",
               "target_output")
-_SUMS, _FEW_SUMS = 24, 8                         # vectors of a tile beside 32 registers, and beside 16
+_SUMS, _FEW_SUMS = 24, 8                         # vectors of a tile with 32 registers, and with 16
 _MOST_PIXELS = 16
 
 
 @dataclass(frozen=True)
 class FewOutputsKernel(ConvKernel):
-    """What a module is made for; equal ones are the same code."""
+    """Generator for `outputs` output channels."""
 
     outputs: int = 1
     gathers: ClassVar[bool] = True
 
     @property
     def rows(self) -> int:
-        """Pixels of the largest tile."""
         room = _SUMS if self.target.vector_registers >= 32 else _FEW_SUMS
         return max(1, min(_MOST_PIXELS, room // self.outputs))
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         return f"few_{self.outputs}_{super().symbol}"
 
     @property
@@ -51,11 +49,11 @@ class FewOutputsKernel(ConvKernel):
         return -(-self.rows * self.outputs // self.lanes) * self.lanes * sum_bytes(self)
 
     def ready(self, f, job, pixels: int) -> tuple:
-        """Where pixels and output channels lie."""
+        """Return the offsets of pixels and output channels."""
         return pixels, row_places(f, job.x_pixel, pixels), row_places(f, job.w_output, self.outputs)
 
     def no_sums(self, pixels: int) -> list:
-        """A vector for each output channel of each pixel."""
+        """Return a vector for each output channel of each pixel."""
         return [zero(vector(self.lanes, self.precision.accumulate))] * (pixels * self.outputs)
 
     def _added(self, f, ready, x, w, sums, steps):
@@ -86,7 +84,7 @@ class FewOutputsKernel(ConvKernel):
         return list(f.choose(f.compare("sgt", rest, 0), lambda: products(sums, whole, f.mask(rest, self.lanes)), lambda: sums))
 
     def gather(self, f, sums, pixels):
-        """Adds up the lanes of the vectors that a tile leaves in the scratch: sums that lie one after the other."""
+        """Add the lanes of the vectors that a tile leaves in the scratch, into adjacent sums."""
         lanes, type_ = self.lanes, vector(self.lanes, self.precision.accumulate)
         with f.loop(0, f.mul(pixels, self.outputs), lanes) as loop:
             first = f.at(sums, loop.index, type_)
@@ -94,15 +92,15 @@ class FewOutputsKernel(ConvKernel):
             f.store(_lane_sums(f, square), f.at(sums, loop.index, self.precision.accumulate))
 
     def sum(self, f, sums, type_, number, pixel):
-        """The output channels of a pixel in the lowest lanes, and zeros in the others."""
+        """Load the output channels of a pixel into the lowest lanes, zeros into the others."""
         value = f.load(type_, f.at(sums, f.mul(pixel, self.outputs), self.precision.accumulate))
         kept = vector_constant(I1, [lane < self.outputs for lane in range(self.lanes)])
         return f.select(kept, value, zero(type_))
 
 
 def _lane_sums(f, level):
-    """A vector with the sums over the lanes of as many vectors as it has lanes. Halves are added to halves, in the same order
-    wherever a vector stands."""
+    """Return the lane sums of as many vectors as they have lanes; halves are added to halves, in the same order for every
+    vector."""
     lanes = span = len(level)
     while span := span // 2:
         starts = range(0, lanes, 2 * span)
@@ -114,7 +112,7 @@ def _lane_sums(f, level):
 
 @dataclass(frozen=True)
 class TurnKernel:
-    """The task that makes the weight of a `FewOutputsKernel` out of a packed one, for elements of a type."""
+    """Generator of the task that reorders a packed weight for a `FewOutputsKernel`."""
 
     target: Target
     element: str

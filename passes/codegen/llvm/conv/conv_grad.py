@@ -1,9 +1,9 @@
-"""The weight gradient of a convolution in blocked channels: dw[o, i, tap] = sum over images and pixels of dy[o] * x[i, moved].
+"""Weight gradient of a convolution in blocked channels: dw[o, i, tap] = sum over images and pixels of dy[o] * x[i, moved].
 
-x and dy lie as the forward kernel reads and writes them (`conv.py`), dw comes in its layout of weights. The register tile is
-channels of x times a panel of dy; it runs over the pixels of a block of rows small enough that both stay in the nearest
-cache for all taps, and is added to dw in memory. Where too few tiles of dw exist to keep threads busy, the images are cut into
-parts with a dw each, which `reduce` adds in order: the cut depends on shapes alone, and so do the results.
+x, dy and dw have the layouts of the forward kernel (`conv.py`). The register tile is channels of x times a panel of dy. It runs
+over the pixels of a block of rows, small enough for the nearest cache for all taps, and is added to dw in memory. If too few
+tiles of dw exist for the threads, the images are cut into parts with a dw each, which `reduce` adds in order. The cut depends
+on shapes alone, and so do the results.
 
 Ranges of columns come in a table, one *segment* for each group of rows of a tile:
 
@@ -29,14 +29,14 @@ REDUCE_WORDS = ("source", "target", "parts", "part_bytes", "vectors", "chunks")
 
 @dataclass(frozen=True)
 class WeightGradKernel(ModuleWriter):
-    """What a module is made for; equal ones are the same code."""
+    """Generator of weight gradients of a precision and panel width."""
 
     precision: Precision
     vectors: int
 
     @property
     def lanes(self) -> int:
-        """Lanes of a vector: channels of a block."""
+        """Channels of a block."""
         return self.target.lanes(bytes_of(self.precision.accumulate))
 
     @property
@@ -46,12 +46,10 @@ class WeightGradKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         return f"conv_weight_{self.vectors}_{self.precision}"
 
     @property
     def reduce_symbol(self) -> str:
-        """The name of the task that adds parts."""
         return f"conv_parts_{self.precision}"
 
     def write(self, module):
@@ -68,7 +66,7 @@ class WeightGradKernel(ModuleWriter):
 
 
 def _item(module, kernel, unit):
-    """Function of one item: the dw of one panel and block of channels from one part of the images."""
+    """Write the function of one item: the dw of one panel and block of channels from one part of the images."""
     f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
     arg, number = f.params
     job = Words(f, arg, WORDS)
@@ -93,7 +91,7 @@ def _item(module, kernel, unit):
 
 
 def _unit(module, kernel, tiles):
-    """Function of one block of rows of one image: all taps."""
+    """Write the function of one block of rows of one image: all taps."""
     f = module.function("unit", [(PTR, "job"), (I64, "number"), (PTR, "x"), (PTR, "y"), (PTR, "w"), (PTR, "table"),
                                  (I64, "count"), (I64, "last")], internal=True)
     arg, number, x, y, w, table, count, last = f.params
@@ -124,14 +122,14 @@ def _unit(module, kernel, tiles):
 
 
 def _tile(module, kernel, rows):
-    """Function that adds the sum over some rows of pixels to a tile of dw."""
+    """Write the function that adds the sum over some rows of pixels to a tile of dw."""
     name, precision, lanes, vectors = f"tile_{rows}", kernel.precision, kernel.lanes, kernel.vectors
     f = module.function(name, [(PTR, "job"), ("ptr noalias readonly", "x"), ("ptr noalias readonly", "y"), ("ptr noalias", "w"),
                                (I64, "height"), (I64, "pixels"), (I64, "last")], internal=True)
     arg, x, y, w, height, pixels, last = f.params
     job, size = Words(f, arg, WORDS), bytes_of(precision.a)
     x_row, y_row, x_pixel = f.mul(job.x_row, job.stride_h), job.y_row, job.x_pixel
-    # Vectors beyond the last block of dy read that block again; nobody looks at what they make.
+    # Vectors beyond the last block of dy read that block again; their results are not used.
     across = tuple(f.mul(job.y_block, f.min(last, number)) for number in range(vectors))
     start = [value for line in zero_tile(precision, rows, vectors, lanes) for value in line]
     with f.loop(0, height, 1, start) as loop:
@@ -147,7 +145,7 @@ def _tile(module, kernel, rows):
 
 
 def _reduce(module, kernel):
-    """The task that adds the parts of dw in order."""
+    """Write the task that adds the parts of dw in order."""
     f = module.task(kernel.reduce_symbol)
     arg, chunk, _ = f.params
     job, type_ = Words(f, arg, REDUCE_WORDS), vector(kernel.lanes, kernel.precision.out)

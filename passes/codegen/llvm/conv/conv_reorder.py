@@ -1,17 +1,17 @@
-"""Copies between plain arrays and the blocked layouts of convolutions, most of which turn rows into lanes.
+"""Copies between plain arrays and the blocked layouts of convolutions: most transpose rows into lanes.
 
 One task serves activations, weights and weight gradients. Its job describes matrices of rows with contiguous elements; the
-elements of `lanes` rows at one column become a vector of the result. Rows are cut into chunks of `rows`, columns into chunks
-of `columns`; outer dims repeat the matrix. Where a row begins, or where a column's vector goes, is a stride or a table of
-byte offsets; a negative offset of a column drops it.
+elements of `lanes` rows at one column become a vector of the result. Rows are cut into chunks of `rows`, columns into chunks of
+`columns`; outer dims repeat the matrix. A row's start, or the target of a column's vector, is given by a stride or a table of
+byte offsets; a negative offset drops a column.
 
     variant   rows          columns
     plain     by stride     by stride
     scatter   by stride     by table
     gather    by table      by stride
 
-A few columns alone (`plain`, nothing filled) are moved element by element. The task "straight" turns nothing: `lanes`
-neighbours of a row become a vector. Its columns are whole vectors, filled with zeros where there are no more of them.
+A few columns (`plain` without fill) are moved element by element. The task "straight" transposes nothing: `lanes` neighbours of
+a row become a vector. Its columns are whole vectors, filled with zeros beyond the row.
 """
 
 from .....ir.target import Target
@@ -29,16 +29,16 @@ WORDS = ("source", "target", "items", "chunks", "outer", "row_chunks", "column_c
          "row_table", "column_table")
 STRAIGHT = "straight"
 VARIANTS = ("plain", "scatter", "gather", STRAIGHT)
-_FEW = 4                                        # columns that are not worth turning a square
+_FEW = 4                                        # columns too few to transpose squares
 
 
 def symbol(variant: str, element: str) -> str:
-    """The task's name."""
+    """Return the name of a variant's task."""
     return f"reorder_{variant}_{element}"
 
 
 def reorder_text(target: Target, element: str, variant: str) -> str:
-    """A module with the task of a variant for one element type."""
+    """Return a module with the task of a variant for one element type."""
     module = Module(target)
     if variant == STRAIGHT:
         _straight(module, element)
@@ -48,7 +48,7 @@ def reorder_text(target: Target, element: str, variant: str) -> str:
 
 
 def _matrix(f, job, number):
-    """(source, target, rows, columns) of an item."""
+    """Return (source, target, rows, columns) of an item."""
     outer, rows, columns, extra = split_index(f, number, (job.outer, job.row_chunks, job.column_chunks, job.extra))
     source, target = job.address("source"), job.address("target")
     for name, index in (("outer", outer), ("row_chunk", rows), ("column_chunk", columns), ("extra", extra)):
@@ -101,7 +101,7 @@ def _task(module, variant, element):
 
 
 def _few_columns(module, element, lanes):
-    """Function of one group of rows with so few columns that elements are moved one by one."""
+    """Write the function of one group of rows with so few columns that elements are moved one by one."""
     f = module.function(f"few_columns_{element}", [(PTR, "job"), ("ptr noalias", "source"), ("ptr noalias", "target"),
                                                    (I64, "rows"), (I64, "columns")], internal=True)
     arg, source, target, rows, columns = f.params
@@ -124,8 +124,8 @@ def _few_columns(module, element, lanes):
 
 
 def _group(module, variant, element, lanes):
-    """Function of one group of rows, square by square. The ones at the edges differ in what is read and kept: turning a square
-    is what LLVM takes long for."""
+    """Write the function of one group of rows, square by square. Edge squares share the transpose, which LLVM compiles slowly,
+    and differ in loads and stores."""
     name = f"group_{variant}_{element}"
     f = module.function(name, [(PTR, "job"), ("ptr noalias", "source"), ("ptr noalias", "target"), (I64, "rows"),
                                (I64, "columns"), (I64, "first")], internal=True)
@@ -152,8 +152,8 @@ def _group(module, variant, element, lanes):
 
 
 def _row_starts(f, job, variant, source, lanes, first, rows):
-    """Where the rows of a group begin. Rows that do not exist stand at the last one: a load without any lane is slow where
-    there is no memory."""
+    """Return the addresses of a group's rows. Missing rows repeat the last one: a load without lanes is slow at unmapped
+    memory."""
     last = f.sub(rows, 1)
     places = [f.max(f.min(f.index(number), last), 0) for number in range(lanes)]
     if variant != "gather":

@@ -1,10 +1,9 @@
-"""The register tiles of direct convolutions (`conv.py`): one function for each height, and what all share, written once:
-what is asked for beforehand, and the results of tiles that are not like most.
+"""Register tiles of direct convolutions (`conv.py`): one function for each height, and shared functions for rare results.
 
-A tile goes through the channel blocks and taps of a segment in one loop, which steps through them as an odometer does: sums
-are carried by that loop alone, since what each of several loops inside each other carries costs LLVM more than the products.
-Most tiles have one segment and all vectors of the panel, and store their results from registers; sums of the others wait in
-the scratch of the item for `finish`, where they are put together and loops go over pixels and vectors.
+A tile goes through the channel blocks and taps of a segment in one loop, which steps through them as an odometer. Only that
+loop carries sums: nested loops that carry them cost LLVM more time than the products. Most tiles have one segment and all
+vectors of the panel, and store results from registers. Sums of the others wait in the item's scratch for `finish`, which
+combines them in loops over pixels and vectors.
 """
 
 from ..contract.epilogue import Place
@@ -22,13 +21,13 @@ WORDS = ("x", "w", "y", "operands", "items", "chunks", "groups", "row_blocks", "
 SEGMENT = ("first", "pixels", "x_offset", "w_offset", "taps", "steps", "last", "blocks", "flags")
 FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "vectors", "image", "y_start", "part", "ask", "ask_end", "sums")
 ACCUMULATE, LAST = 1, 2
-_AHEAD = 2                                      # channel blocks that are asked for before they are needed
+_AHEAD = 2                                      # channel blocks that are prefetched
 _LINE = 64                                      # bytes of a cache line
 _PARAMETERS = ((PTR, "job"), (PTR, "frame"), (PTR, "segment"))
 
 
 def write_tile(module, kernel, pixels: int) -> str:
-    """Function of one segment of a tile of that many pixels."""
+    """Write the function of one segment of a tile of `pixels` pixels."""
     name = f"tile_{pixels}"
     f = module.function(name, [*_PARAMETERS, ("ptr noalias readonly", "x"), ("ptr noalias readonly", "w"),
                                ("ptr noalias", "y")], internal=True)
@@ -40,18 +39,17 @@ def write_tile(module, kernel, pixels: int) -> str:
         at, sums = loop.carried[:len(place.start)], list(loop.carried[len(place.start):])
         x, w, begins = at[:3]
         with f.when(begins):
-            _ask_ahead(f, f.at(x, f.mul(job.x_block, _AHEAD)), job.x_pixel, pixels)
-            _ask_for_weights(f, job, frame)
+            _prefetch_block(f, f.at(x, f.mul(job.x_block, _AHEAD)), job.x_pixel, pixels)
+            _prefetch_weights(f, job, frame)
         now = f.select(f.compare("sge", loop.index, last_block), last, steps)
         loop.next(*place.moved(at), *kernel.add(f, ready, x, w, sums, now))
-    _leave(f, kernel, words, list(loop.results[len(place.start):]), y)
+    _store_or_keep(f, kernel, words, list(loop.results[len(place.start):]), y)
     f.ret()
     return name
 
 
-def _leave(f, kernel, words, sums, y):
-    """Stores the results of most tiles: those of one segment that have all their vectors. Leaves the sums of others, and of
-    kernels whose sums are no results yet, to `finish`."""
+def _store_or_keep(f, kernel, words, sums, y):
+    """Store the results of one-segment tiles with all vectors; leave the sums of others, and unfinished sums, to `finish`."""
     job, frame, segment = words
     vectors, finish = kernel.vectors, "finish"
 
@@ -78,24 +76,24 @@ def _leave(f, kernel, words, sums, y):
 
 
 def _from_start(f, job, y):
-    """Bytes from the first result to one."""
+    """Return the offset of a result in bytes."""
     return f.sub(f.cast("ptrtoint", y, I64), f.cast("ptrtoint", job.address("y"), I64))
 
 
 def _place(f, kernel, words, number):
-    """The place of a vector of the panel."""
+    """Return the place of a vector of the panel."""
     job, frame, _ = words
     return Place(job.address("operands"), frame.image, f.index(0), f.add(frame.column, f.mul(number, kernel.lanes)), None)
 
 
 def _words(f):
-    """The job, the frame and the segment of a function whose first parameters they are."""
+    """Return the job, the frame and the segment, the first parameters of a function."""
     return tuple([Words(f, pointer, names) for pointer, names in zip(f.params, (WORDS, FRAME, SEGMENT))])
 
 
 class _Places:
-    """The taps of a segment in all its channel blocks, one after the other: how many, and from one to the next where x and w
-    lie, whether a block begins, the tap of the width, the height, the depth."""
+    """The taps of a segment in all its channel blocks in order: their number, and the steps of x and w from one to the next, at
+    the start of a block, a row, a plane."""
 
     def __init__(self, f, words, x, w):
         job, frame, segment = words
@@ -113,7 +111,7 @@ class _Places:
         self.steps = list(zip(self._after(x_steps), self._after(w_steps)))
 
     def _after(self, steps):
-        """How far it is to the next tap where those of no dim, the width, the height, all dims have been gone through."""
+        """Return the steps to the next tap after no dim, the width, the height, or all dims are finished."""
         f, back, found = self.f, 0, []
         for step, count in zip(steps, (*self.counts, 0)):
             found.append(f.sub(step, back))
@@ -121,7 +119,7 @@ class _Places:
         return found
 
     def moved(self, at):
-        """The next place."""
+        """Return the next place."""
         f, (x, w, _, *taps) = self.f, at
         (x_step, w_step), one, after = self.steps[0], f.index(1), []
         for tap, count, (x_over, w_over) in zip(taps, self.counts, self.steps[1:]):
@@ -133,14 +131,14 @@ class _Places:
         return f.at(x, x_step), f.at(w, w_step), over, *after
 
 
-def _ask_ahead(f, x, x_pixel, pixels):
-    """Prefetch the tile's pixels of a channel block to come: planes lie too far apart for the hardware to see the pattern."""
+def _prefetch_block(f, x, x_pixel, pixels):
+    """Prefetch the tile's pixels of a later channel block: planes are too far apart for hardware prefetching."""
     for pixel in range(pixels):
         f.prefetch(f.at(x, f.mul(x_pixel, pixel)))
 
 
-def _ask_for_weights(f, job, frame):
-    """Prefetch some more lines of the next panel, if there are any left."""
+def _prefetch_weights(f, job, frame):
+    """Prefetch more lines of the next panel, while some are left."""
     start = frame.ask
     lines = f.select(f.compare("slt", start, frame.ask_end), job.ask_lines, 0)
     at = f.cast("inttoptr", start, PTR)
@@ -150,13 +148,13 @@ def _ask_for_weights(f, job, frame):
 
 
 def sum_bytes(kernel) -> int:
-    """Bytes from one sum in the scratch to the next."""
+    """Return the bytes between sums in the scratch."""
     return kernel.lanes * bytes_of(kernel.precision.accumulate)
 
 
 def write_ask(module, kernel) -> str | None:
-    """Function that prefetches what the epilogue will read of arrays laid out as the result: they were last touched layers
-    ago, and threads that all wait for them at the ends of tiles leave memory idle while they multiply."""
+    """Write the function that prefetches epilogue arrays of the result's layout. They were last touched layers ago, and threads
+    waiting for them at the ends of tiles would leave memory idle during products."""
     arrays = kernel.epilogue.beside(0)
     if not arrays:
         return None
@@ -178,8 +176,8 @@ def write_ask(module, kernel) -> str | None:
 
 
 def write_finish(module, kernel) -> str:
-    """Function that makes results of the sums of a segment: adds what earlier segments left in y, applies the epilogue after
-    the last one, stores the vectors that exist."""
+    """Write the function that finishes a segment's sums: add earlier segments from y, apply the epilogue after the last one,
+    store the existing vectors."""
     f = module.function("finish", [*_PARAMETERS, (PTR, "y")], internal=True)
     words, y = _words(f), f.params[3]
     _, frame, segment = words
@@ -196,7 +194,7 @@ def write_finish(module, kernel) -> str:
 
 
 def _finish_vector(f, kernel, words, y, number, lanes):
-    """The results of one vector of channels, at all pixels."""
+    """Store the results of one vector of channels, at all pixels."""
     job, frame, segment = words
     type_, sums = vector(lanes, kernel.precision.accumulate), frame.address("sums")
     y, y_pixel, flags, pixels = f.at(y, f.mul(job.y_block, number)), job.y_pixel, segment.flags, segment.pixels

@@ -1,12 +1,12 @@
-"""Convolutions of bytes: windows over images whose channels lie last and whose borders are there.
+"""int8 convolutions: windows over channels-last images that include their borders.
 
     x  [image][row][pixel][channel]                       bytes, any distance of images and rows
     w  [group, block][tap h][tap w][depth / 4][16][4]     a block is 16 output channels
     y  [image][row][pixel][channel]                       bytes or floats, any distance of images, rows and pixels
 
-The register tile is pixels of a row times some blocks, a *panel*. A step takes four input channels: the four bytes of
-each pixel are spread over a register and multiplied with those of 16 output channels. Taps side by side whose bytes follow each
-other are one long tap. An item is some rows of an image, and a share of the panels of a group.
+The register tile is pixels of a row times some blocks, a *panel*. A step takes four input channels: four bytes of each pixel
+are broadcast over a register and multiplied with those of 16 output channels. Adjacent taps with adjacent bytes are one long
+tap. An item is some rows of an image, and a share of the panels of a group.
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ ARRAYS = ("x", "w", "start", "factor", "beside", "y")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "groups", "row_blocks", "shares", "panels", "rows", "width", "pixels",
          "channels", "x_image", "x_row", "x_pixel", "x_group", "tap_h", "tap_w", "taps_h", "taps_w", "steps", "w_block",
          "y_image", "y_row", "y_pixel", *FINISH)
-# A row has `width` pixels, or those that are left of `pixels`, and is cut into tiles that differ by one pixel at most;
-# `channels` are those of a group. Distances are in bytes.
-_BYTES = BLOCK * GROUP                          # of a weight's block for one step
+# A row has `width` pixels, or the rest of `pixels`, and is cut into tiles that differ by at most one pixel. `channels` counts
+# those of a group. Distances are in bytes.
+_BYTES = BLOCK * GROUP                          # bytes of a weight's block for one step
 
 
 def tile_pixels(target: Target, blocks: int) -> int:
-    """Pixels of the largest tile beside so many blocks: its sums stay in registers. 0 where so many are too many."""
+    """Return the pixels of the largest tile beside `blocks` blocks, with all sums in registers; 0 if they do not fit."""
     parts = BLOCK // target.lanes(4)
     if target.vector_registers < 32:
         return ({2: 6, 4: 2} if dots_bytes(target) else {2: 4, 4: 2})[parts] if blocks == 1 else 0
@@ -41,7 +41,7 @@ def tile_pixels(target: Target, blocks: int) -> int:
 
 @dataclass(frozen=True)
 class Int8ConvKernel(ModuleWriter):
-    """What a module is made for: blocks of a panel, pixels of its tiles, what is added, and the `kind` of results."""
+    """Generator for blocks of a panel, heights of tiles, an added array, and the `kind` of results."""
 
     blocks: int
     heights: tuple
@@ -50,7 +50,6 @@ class Int8ConvKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task."""
         heights = "_".join(map(str, self.heights))
         return f"int8_conv_{self.blocks}_h{heights}_{self.kind}{'_beside' * self.beside}"
 
@@ -63,7 +62,7 @@ class Int8ConvKernel(ModuleWriter):
 
 
 def _write_item(module, kernel):
-    """Function of an item: panel after panel, all rows of each."""
+    """Write the function of an item: panel after panel, all rows of each."""
     f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
     arg, number = f.params
     job, size = Words(f, arg, WORDS), ITEM[kernel.kind]
@@ -95,14 +94,14 @@ _GIVEN = [(PTR, "job"), ("ptr noalias readonly", "x"), ("ptr noalias readonly", 
 
 
 def _write_row(module, tiles, kernel):
-    """Function of a row and a panel: tile after tile."""
+    """Write the function of a row and a panel: tile after tile."""
     f = module.function("row", [*_GIVEN, (I64, "width")], internal=True)
     arg, x, w, y, beside, start, factor, count, width = f.params
     job = Words(f, arg, WORDS)
     number, x_pixel, y_pixel = f.ceil_div(width, max(kernel.heights)), job.x_pixel, job.y_pixel
     beside_pixel = job.beside_pixel if kernel.beside else 0
     most = f.ceil_div(width, number)
-    shortened = f.sub(f.mul(number, most), width)          # from the end, these many tiles are one pixel shorter
+    shortened = f.sub(f.mul(number, most), width)          # so many tiles at the end are one pixel shorter
     with f.loop(0, number, 1, [f.index(0)]) as loop:
         first, = loop.carried
         shorter = f.cast("zext", f.compare("sge", loop.index, f.sub(number, shortened)), I64)
@@ -115,7 +114,7 @@ def _write_row(module, tiles, kernel):
 
 
 def _write_tile(module, kernel, pixels) -> str:
-    """Function of so many pixels and a panel."""
+    """Write the function of a tile of `pixels` pixels and a panel."""
     name = f"tile_{pixels}"
     f = module.function(name, _GIVEN, internal=True)
     arg, x, w, y, beside, start, factor, count = f.params
@@ -157,7 +156,7 @@ def _write_tile(module, kernel, pixels) -> str:
 
 
 def _summed(f, job, kernel, pixels, pointers, sums):
-    """The sums of a tile, for each pixel those of the blocks and their parts: over rows of taps, taps, and steps."""
+    """Return the tile's sums [pixel][block, part] over rows of taps, taps and steps."""
     x, w = pointers
     steps, taps_w, tap_w, x_pixel, w_block = job.steps, job.taps_w, job.tap_w, job.x_pixel, job.w_block
     lanes, each = f.lanes(I32), len(sums) // pixels

@@ -1,11 +1,11 @@
-"""Convolutions of bytes with a window for each channel: images whose channels lie last and whose borders are there.
+"""int8 depthwise convolutions: a window per channel over channels-last images that include their borders.
 
 Lanes are channels. A tile is some pixels of a row and a vector of channels: each tap's bytes and weights are widened to 32
-bits, whose lower halves are multiplied and added to the sums of i32. An item is some rows of an image.
+bits, whose lower halves are multiplied and added to i32 sums. An item is some rows of an image.
 
-Where products of four bytes are one instruction, 64 channels at a time take four taps of a row at once (`_write_wide`): the
-bytes of four pixels are interleaved, so that each lane has four taps of one channel. Interleaving leaves channels in another
-order (`_turned`); windows that begin one pixel later share half of the work.
+If products of four bytes are one instruction, 64 channels take four taps of a row at once (`_write_wide`). The bytes of four
+pixels are interleaved, so each lane has four taps of one channel. That leaves channels in another order (`_turned`). Windows
+one pixel apart share half of the work.
 """
 
 from dataclasses import dataclass
@@ -20,22 +20,22 @@ from .int8_requantize import FINISH, ITEM, Finish, packed, packs_bytes
 ARRAYS = ("x", "w", "start", "factor", "beside", "y")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "rows", "width", "channels", "x_image", "x_row",
          "x_pixel", "tap_h", "tap_w", "taps_h", "taps_w", "y_image", "y_row", "y_pixel", *FINISH)
-PIXELS = 8                              # of a tile
-WIDE = 64                               # channels that are interleaved at a time
-_WIDE_PIXELS = 4                        # of a tile then
+PIXELS = 8                              # pixels of a tile
+WIDE = 64                               # channels interleaved at a time
+_WIDE_PIXELS = 4                        # pixels of a wide tile
 _LANE = 4                               # sums in 128 bits
 _GIVEN = [(PTR, "job"), ("ptr noalias readonly", "x"), ("ptr noalias", "y"), (PTR, "beside"), (I64, "first")]
 
 
 def goes_wide(target: Target, window: tuple, channels: int) -> bool:
-    """Whether a layer is done 64 channels at a time."""
+    """Return whether a layer takes 64 channels at a time."""
     return dots_bytes(target) and packs_bytes(target) and channels >= WIDE and window[1] > 1
 
 
 @dataclass(frozen=True)
 class Int8DepthwiseKernel(ModuleWriter):
-    """What a module is made for: what is added, the `kind` of results, and for 64 channels at a time the `window` and how many
-    taps a pixel is from the next one (0: any)."""
+    """Generator for an added array, the `kind` of results, and, for 64 channels at a time, the `window` and the taps from one
+    pixel to the next (0: any)."""
 
     kind: str
     beside: bool
@@ -44,7 +44,6 @@ class Int8DepthwiseKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task."""
         wide = "_".join(map(str, ("", *self.window, self.step))) if self.window else ""
         return f"int8_depthwise_{self.kind}{'_beside' * self.beside}{wide}"
 
@@ -57,7 +56,7 @@ class Int8DepthwiseKernel(ModuleWriter):
 
 
 def _write_item(module, kernel):
-    """Function of an item: row after row, of the channels that are left over where most go wide."""
+    """Write the function of an item: row after row, of the remaining channels if most go wide."""
     f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
     arg, number = f.params
     job = Words(f, arg, WORDS)
@@ -84,7 +83,7 @@ def _write_item(module, kernel):
 
 
 def _write_row(module, kernel):
-    """Function of a row of results: a vector of channels, tile after tile, then the next."""
+    """Write the function of a row of results: a vector of channels, tile after tile, then the next."""
     f = module.function("row", _GIVEN, internal=True)
     arg, x, y, beside, before = f.params
     job, lanes = Words(f, arg, WORDS), f.lanes(I32)
@@ -117,7 +116,7 @@ def _write_row(module, kernel):
 
 
 def _summed(f, job, pixels, x, w, start, mask):
-    """The sums of some pixels over all taps."""
+    """Return the sums of some pixels over all taps."""
     channels, x_pixel, taps_w, tap_w = job.channels, job.x_pixel, job.taps_w, job.tap_w
     with f.loop(0, job.taps_h, 1, [start] * pixels) as down:
         with f.loop(0, taps_w, 1, down.carried) as along:
@@ -140,24 +139,24 @@ _BYTES, _SUMS = vector(WIDE, I8), vector(WIDE // 4, I32)
 
 
 def _quads(kernel) -> int:
-    """Groups of four taps in a row of the window."""
+    """Return the groups of four taps in a row of the window."""
     return -(-kernel.window[1] // 4)
 
 
 def _room(kernel) -> int:
-    """Bytes of interleaved weights, starts and factors."""
+    """Return the bytes of interleaved weights, starts and factors."""
     return WIDE * 4 * (kernel.window[0] * _quads(kernel) + 1)
 
 
 def _interleaved(f, a, b, c, d):
-    """Bytes of 64 channels of four taps as four vectors of i32, a lane of which has a byte of each tap: the one of channel
-    16 L + 4 j + i is the i-th of 128 bits L of vector j."""
+    """Interleave bytes of 64 channels of four taps into four i32 vectors whose lanes hold a byte of each tap: channel 16 L + 4
+    j + i is lane i of 128 bits L of vector j."""
     halves = [(_unpacked(f, a, b, side, 1), _unpacked(f, c, d, side, 1)) for side in (0, 1)]
     return [f.bitcast(_unpacked(f, left, right, side, 2), _SUMS) for left, right in halves for side in (0, 1)]
 
 
 def _unpacked(f, a, b, side, size):
-    """The lower or the upper halves of the lanes of 128 bits of two vectors, elements of so many bytes in turns."""
+    """Interleave the lower or upper halves of 128-bit lanes of two vectors, elements of `size` bytes."""
     kind = vector(WIDE // size, I8 if size == 1 else I16)
     each = 16 // size
     lanes = [n for lane in range(4) for i in range(each // 2) for at in [each * lane + side * each // 2 + i]
@@ -166,8 +165,8 @@ def _unpacked(f, a, b, side, size):
 
 
 def _turned(f, vectors):
-    """128 bits L of vector j become 128 bits j of vector L: from the order of channels to the one of `_interleaved`, and
-    back."""
+    """Transpose 128-bit lanes: lane L of vector j becomes lane j of vector L. It converts between channel order and
+    `_interleaved`, both ways."""
     def parts(x, y, *places):
         return f.shuffle(x, y, [_LANE * place + i for place in places for i in range(_LANE)])
 
@@ -177,7 +176,7 @@ def _turned(f, vectors):
 
 
 def _write_wide(module, kernel):
-    """Functions that put the weights of 64 channels into `room`, and that do a row with them."""
+    """Write the functions that interleave the weights of 64 channels into `room`, and that compute a row with them."""
     _write_interleave(module, kernel)
     f = module.function("wide_row", [*_GIVEN, ("ptr noalias readonly", "room")], internal=True)
     arg, x, y, beside, channel, room = f.params
@@ -210,7 +209,7 @@ def _write_wide(module, kernel):
 
 
 def _write_interleave(module, kernel):
-    """Function that puts the weights of 64 channels, for each row of taps, and what their sums begin with into `room`."""
+    """Write the function that puts the weights of 64 channels for each row of taps, and initial sums, into `room`."""
     f = module.function("interleave", [(PTR, "job"), (PTR, "room"), (I64, "channel")], internal=True)
     arg, room, channel = f.params
     job, nothing = Words(f, arg, WORDS), constant(_BYTES, 0)
@@ -230,7 +229,7 @@ def _write_interleave(module, kernel):
 
 
 def _wide_sums(f, job, kernel, pixels, x, room):
-    """The sums of some pixels over all taps: four vectors for each, in the order of `_interleaved`."""
+    """Return the sums of some pixels over all taps: four vectors each, in the order of `_interleaved`."""
     taps_h = kernel.window[0]
     quads, x_pixel, tap_w = _quads(kernel), job.x_pixel, job.tap_w
     start = [f.load(_SUMS, f.at(room, WIDE * (taps_h * quads * 4 + n))) for n in range(4)]
@@ -248,8 +247,8 @@ def _wide_sums(f, job, kernel, pixels, x, room):
 
 
 class _Met:
-    """What the windows of a tile meet in a row: bytes, and pairs of them interleaved, each once. With a `step` pixels are so
-    many taps apart, so that windows share what they meet."""
+    """Bytes that the windows of a tile meet in a row, and interleaved pairs of them, each loaded once. With a `step` pixels are
+    that many taps apart, so windows share bytes."""
 
     def __init__(self, f, kernel, pixels, here, x_pixel, tap_w):
         self.f, self.step, self.taps = f, kernel.step, kernel.window[1]
@@ -258,7 +257,7 @@ class _Met:
         self.made: dict = {}
 
     def _place(self, pixel, tap):
-        """What names the bytes that a tap of a pixel's window meets; None where there need not be any."""
+        """Return the identity of the bytes that a tap of a pixel's window meets; None if there need not be any."""
         if self.step:
             place = pixel * self.step + tap
             return (0, place) if place <= self.last else None
@@ -274,7 +273,7 @@ class _Met:
         return self.made[place]
 
     def _pair(self, pixel, tap):
-        """The lower and upper halves of a tap's bytes and the next one's in turns."""
+        """Interleave a tap's bytes with the next one's: lower and upper halves."""
         key = self._place(pixel, tap), self._place(pixel, tap + 1)
         if key not in self.made:
             a, b = map(self._bytes, key)
@@ -282,6 +281,5 @@ class _Met:
         return self.made[key]
 
     def fours(self, pixel, tap):
-        """Four taps from one on as vectors of i32."""
         return [self.f.bitcast(_unpacked(self.f, left, right, side, 2), _SUMS)
                 for left, right in zip(self._pair(pixel, tap), self._pair(pixel, tap + 2)) for side in (0, 1)]

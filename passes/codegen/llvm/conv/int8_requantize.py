@@ -1,4 +1,4 @@
-"""Requantisation of int8 convolutions: finished i32 sums become results (`ir/ops/quantized/int8_conv.py`)."""
+"""Requantisation of int8 convolutions: i32 sums become results (`ir/ops/quantized/int8_conv.py`)."""
 
 from .....ir.ops.quantized.int8_conv import BLOCK
 from ..ir.types import F32, F64, I8, I16, I32, lanes_of, like, vector
@@ -9,9 +9,9 @@ _MAGIC, _MAGIC_BITS = 1.5 * 2 ** 23, 0x4B400000         # a float32, and its bit
 
 
 class Finish:
-    """What is done with sums before they are stored: `kind` of the results, and whether something is added (`beside`).
+    """Conversion of sums to results of a `kind`, with an added array (`beside`) or not.
 
-    Adding `_MAGIC`, whose last bit counts ones, rounds a number; limits are whole, so they may come first.
+    Adding `_MAGIC`, whose last bit counts ones, rounds a number; limits are whole, so they may be applied first.
     """
 
     def __init__(self, f, job, kind: str, beside: bool):
@@ -27,7 +27,7 @@ class Finish:
         return self.f.cast("fptrunc", self.f.load(F64, job.spot(name)), F32)
 
     def values(self, sums, factor, beside, mask=None):
-        """What sums (vectors of i32) come to: floats, or bytes in lanes of i32. `beside` is where what is added lies."""
+        """Return the results of i32 sums: floats, or bytes in i32 lanes. `beside` is the added array's address."""
         f, floats, lanes = self.f, like(sums.type, F32), lanes_of(sums.type)
         value = f.fmul(f.cast("sitofp", sums, floats), factor)
         if self.beside:
@@ -44,30 +44,30 @@ class Finish:
         return f.binary("add", f.bitcast(f.fadd(value, _MAGIC), sums.type), f.splat(self.zero, lanes))
 
     def store(self, sums, factor, beside, y, mask=None):
-        """Stores what sums come to at y."""
+        """Store the results of sums at y."""
         f, value = self.f, self.values(sums, factor, beside, mask)
         value = f.cast("trunc", value, like(sums.type, I8)) if self.kind == "u8" else value
         f.store_masked(value, y, mask)
 
 
 def packs_bytes(target) -> bool:
-    """Whether `packed` can be used."""
+    """Return whether `packed` can be used."""
     return target.arch == "x86_64" and target.vector_bytes == 64
 
 
 def packed(f, values):
-    """Two or four vectors of 16 bytes in lanes of i32 as one of bytes: four lanes of each in turn, then the next four."""
+    """Pack two or four vectors of 16 bytes in i32 lanes: four lanes of each in turn, then the next four."""
     pairs = [f.call("llvm.x86.avx512.packusdw.512", vector(32, I16), a, b) for a, b in zip(values[::2], values[1::2])]
     return f.call("llvm.x86.avx512.packuswb.512", vector(64, I8), pairs[0], pairs[-1])
 
 
 def packed_in_order(f, values):
-    """The same, vector after vector."""
+    """Pack them vector after vector."""
     count, fours = len(values), f.bitcast(packed(f, values), vector(16, I32))
     order = [4 * lane + number for number in range(count) for lane in range(4)]
     return f.bitcast(f.shuffle(fours, fours, order), vector(16 * count, I8))
 
 
 def block_mask(f, count):
-    """The lanes of a block that are among `count` channels."""
+    """Return the mask of a block's first `count` channels."""
     return f.mask(count, BLOCK)

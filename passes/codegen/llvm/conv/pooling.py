@@ -1,7 +1,7 @@
-"""Pools of plain arrays (N, C, depth, height, width): maxima with their places, averages, and what carries gradients back.
+"""Pools of plain arrays (N, C, depth, height, width): maxima with their places, averages, and gradients.
 
-Lanes run along the width of the result. An item is one row of a plane; rows of the window that lie outside of x are left out,
-columns are masked. Positions are flat within the plane.
+Lanes run along the width of the result. An item is one row of a plane. Rows of the window outside of x are skipped, columns are
+masked. Positions are flat within the plane.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ WORDS = ("x", "y", "index", "items", "chunks", "x_plane", "y_plane", "depth", "h
          "dilation_d", "dilation_h", "dilation_w", "sizes_d", "sizes_h", "sizes_w", "blocks")
 PUT_WORDS = ("x", "y", "index", "items", "chunks", "count", "plane", "add", "failed")
 _FRAME = ("first_d", "end_d", "first_h", "end_h")
-CONTIGUOUS, PAIRS, APART = 1, 2, 3                  # how neighbouring windows lie along the width: steps of 1, 2, more
+CONTIGUOUS, PAIRS, APART = 1, 2, 3                  # steps between windows along the width: 1, 2, more
 MAX, AVERAGE, AVERAGE_GRAD, PUT = "max_pool", "avg_pool", "avg_pool_grad", "plane_put"
 
 
 @dataclass(frozen=True)
 class PoolKernel(ModuleWriter):
-    """What a module is made for. `spread` says how windows lie along the width."""
+    """Generator of one kind of pool. `spread` says how windows are spaced along the width."""
 
     kind: str
     element: str
@@ -30,12 +30,10 @@ class PoolKernel(ModuleWriter):
 
     @property
     def lanes(self) -> int:
-        """Results of a vector."""
         return self.target.lanes(bytes_of(self.element))
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         return f"{self.kind}_{mangled(self.element)}_{self.spread}"
 
     def write(self, module):
@@ -73,7 +71,7 @@ def _open_row(f, kernel, job, frame, number):
 
 
 def _window_rows(f, job, frame, row, start, body):
-    """Carry values through the rows of the window inside x: body(first position of the row of x, values) gives the next."""
+    """Carry values through the window's rows inside x: body(first position of the row of x, values) returns the next."""
     with f.loop(frame.first_d, frame.end_d, 1, start) as outer:
         at_d = f.add(row.in_d, f.mul(outer.index, job.dilation_d))
         with f.loop(frame.first_h, frame.end_h, 1, outer.carried) as inner:
@@ -85,7 +83,7 @@ def _window_rows(f, job, frame, row, start, body):
 
 
 def _columns(f, kernel, job, first, tap):
-    """(first column of x at a tap for the results from `first` on, each lane's column)."""
+    """Return (first column of x at a tap for results from `first` on, each lane's column)."""
     start = f.sub(f.add(f.mul(first, job.stride_w), f.mul(tap, job.dilation_w)), job.pad_w)
     steps = iota(kernel.lanes) if kernel.spread == CONTIGUOUS else iota(kernel.lanes, step=2) if kernel.spread == PAIRS else \
         f.binary("mul", iota(kernel.lanes), f.splat(f.cast("trunc", job.stride_w, I32), kernel.lanes))
@@ -93,7 +91,7 @@ def _columns(f, kernel, job, first, tap):
 
 
 def _load_columns(f, kernel, job, line, where, outside):
-    """The elements of a row of x at the columns of all lanes; the number `outside` where there are none."""
+    """Load a row of x at all lanes' columns, `outside` where there are none."""
     start, columns = where
     type_, lanes = vector(kernel.lanes, kernel.element), kernel.lanes
     width = f.splat(f.cast("trunc", job.width, I32), lanes)
@@ -132,7 +130,7 @@ def _gather(f, kernel, line, columns, inside):
 
 
 def _max_row(f, kernel, job, frame, number):
-    """Largest elements and places; rows with windows of nothing but -infinity are gone through again for their places."""
+    """Write a row of maxima and places; rows with windows of only -infinity are scanned again for their places."""
     row = _open_row(f, kernel, job, frame, number)
     places = f.at(job.address("index"), f.mul(f.mul(number, job.out_width), WORD))
     lanes = kernel.lanes
@@ -147,19 +145,18 @@ def _max_row(f, kernel, job, frame, number):
 
 
 def _better(f, job, value, columns, best, place):
-    """Larger, or the first NaN."""
+    """Return the larger value, or the first NaN."""
     return f.binary("and", f.compare("ugt", value, best), f.compare("ord", best, best))
 
 
 def _better_or_first(f, job, value, columns, best, place):
-    """The same, or the first element at all."""
     width = f.splat(f.cast("trunc", job.width, I32), lanes_of(columns.type))
     first = f.binary("and", f.compare("slt", place, 0), f.compare("ult", columns, width))
     return f.binary("or", _better(f, job, value, columns, best, place), first)
 
 
 def _maxima(f, kernel, job, frame, row, first, better):
-    """(largest elements, places) of the windows of a vector of results; a place below zero where nothing was better."""
+    """Return (maxima, places) of a vector of windows; a place is negative if no element was better."""
     type_, lanes, lowest = vector(kernel.lanes, kernel.element), kernel.lanes, float("-inf")
 
     def taps(line, values):
@@ -197,12 +194,12 @@ def _average_row(f, kernel, job, frame, number):
 
 
 def _size(f, kernel, job, dim, at):
-    """How many elements a window has along a dim, as a float from its table."""
+    """Return a window's elements along a dim as a float, from its table."""
     return f.load(kernel.element, f.at(job.address(f"sizes_{dim}"), at, kernel.element))
 
 
 def _average_grad_row(f, kernel, job, frame, number):
-    """A row of dx gathers from the windows it lies in; x is the gradient here, and sizes are those of the result dx."""
+    """Write a row of dx, gathered from its windows; x is the gradient, and sizes are those of the result dx."""
     plane, row = split_index(f, number, (1, job.out_rows))
     at_d, at_h = f.div(row, job.out_height), f.mod(row, job.out_height)
     type_, lanes = vector(kernel.lanes, kernel.element), kernel.lanes
@@ -228,8 +225,8 @@ def _average_grad_row(f, kernel, job, frame, number):
 
 
 def _window_values(f, kernel, job, line, moved, back, exists):
-    """(for each column its `back`th window's element of a row, lanes that have such a window); `moved` is the first column
-    with its padding."""
+    """Return (each column's `back`th window's element of a row, mask of lanes with such a window); `moved` is the first column
+    plus padding."""
     type_, lanes, element = vector(kernel.lanes, kernel.element), kernel.lanes, kernel.element
 
     def spread(number):
@@ -254,7 +251,7 @@ def _window_values(f, kernel, job, line, moved, back, exists):
 
 
 def windows_of(f, job, dim, at, count):
-    """The range of windows that hold a row: those that begin at or before it and have not ended."""
+    """Return the range of windows that contain a row."""
     stride, taps, moved = getattr(job, f"stride_{dim}"), getattr(job, f"taps_{dim}"), f.add(at, getattr(job, f"pad_{dim}"))
     end = f.min(f.add(f.div(moved, stride), 1), count)
     first = f.ceil_div(f.max(f.sub(f.add(moved, 1), taps), 0), stride)
@@ -262,7 +259,7 @@ def windows_of(f, job, dim, at, count):
 
 
 def _put_plane(f, kernel, job, frame, number):
-    """One plane: zeros, then each value at its place, in order."""
+    """Write one plane: zeros, then each value at its place, in order."""
     size = bytes_of(kernel.element)
     y = f.at(job.address("y"), f.mul(f.mul(number, job.plane), size))
     start = f.mul(number, job.count)

@@ -1,9 +1,9 @@
 """Pools of blocked arrays (N, channel blocks, depth, height, width, lanes), forward and backward: a block of channels is a
 vector.
 
-Nothing is masked: a window's range of taps inside of x is known before its elements are read. Small windows that lie inside of
-x altogether have their taps written out. Words and items are those of `pooling.py`, planes being planes of blocks; an item of
-MAX_GRAD is a whole plane, for which the sizes of x are those of what is made. Places are int32.
+Nothing is masked: a window's range of taps inside x is known before its elements are read. Small windows entirely inside x are
+unrolled. Words and items are those of `pooling.py`, on planes of blocks. An item of MAX_GRAD is a whole plane, whose sizes of x
+are those of its result. Places are int32.
 """
 
 import functools
@@ -19,13 +19,15 @@ from .pooling import AVERAGE, AVERAGE_GRAD, MAX, WORDS, windows_of
 
 _FRAME = ("first_d", "end_d", "first_h", "end_h", "first_w", "end_w")
 PLACES, MAX_GRAD = "max_pool_places", "max_pool_grad"
-_MOST_WRITTEN = 9                               # taps of a window that are written out
+_MOST_WRITTEN = 9                               # most taps of an unrolled window
 
 
 @dataclass(frozen=True)
 class BlockedPoolKernel(ModuleWriter):
-    """What a module is made for: MAX, PLACES (MAX with places), AVERAGE, MAX_GRAD or AVERAGE_GRAD of an element type. `written`
-    are the taps (down, across) that are written out for windows inside of x; going forward, `of` says for which that pays."""
+    """Generator of MAX, PLACES (MAX with places), AVERAGE, MAX_GRAD or AVERAGE_GRAD of an element type.
+
+    `written` are the taps (down, across) that are unrolled for windows inside x; `of` decides when that pays.
+    """
 
     kind: str
     element: str
@@ -33,13 +35,12 @@ class BlockedPoolKernel(ModuleWriter):
 
     @classmethod
     def of(cls, target: Target, kind: str, element: str, taps: tuple) -> "BlockedPoolKernel":
-        """The kernel for windows of so many taps in depth, height and width."""
+        """Return the kernel for windows of these taps in depth, height and width."""
         small = kind in (MAX, PLACES, AVERAGE) and taps[0] == 1 and taps[1] * taps[2] <= _MOST_WRITTEN
         return cls(target, kind, element, tuple(taps[1:]) if small else None)
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         written = "" if self.written is None else "_{}x{}".format(*self.written)
         return f"blocked_{self.kind}_{mangled(self.element)}{written}"
 
@@ -54,7 +55,7 @@ class BlockedPoolKernel(ModuleWriter):
 
 
 def _row(f, kernel, job, frame, number):
-    """A row of the result, going forward: windows inside of x with their taps written out, then the rest of them."""
+    """Write a row of the forward result: windows inside x unrolled, then the others."""
     image, row, block = split_index(f, number, (1, job.out_rows, job.blocks))
     plane = f.add(f.mul(image, job.blocks), block)
     at_d, at_h = f.div(row, job.out_height), f.mod(row, job.out_height)
@@ -84,8 +85,7 @@ def _row(f, kernel, job, frame, number):
 
 
 def _written_windows(f, kernel, job, frame, x, origin, store):
-    """The windows of a row that lie inside of x: (the first, how many). None are done if one has a NaN, which is another order
-    of taps."""
+    """Write the row's windows inside x; return (first, number), none if one has a NaN, which needs another order of taps."""
     lanes = f.lanes(kernel.element)
     type_ = vector(lanes, kernel.element)
     low, end = f.choose(_rows_are_inside(f, job, frame), lambda: _columns_inside(f, job), lambda: (f.index(0), f.index(0)))
@@ -112,12 +112,11 @@ def _written_windows(f, kernel, job, frame, x, origin, store):
 
 
 def _any(f, mask):
-    """Whether a mask is true in some lane."""
     return f.call(f"llvm.vector.reduce.or.{mangled(mask.type)}", I1, mask)
 
 
 def _columns(f, job, frame, at):
-    """`tap_range` along the width, without divisions where a window lies inside x."""
+    """`tap_range` along the width, without divisions for windows inside x."""
     origin = f.sub(f.mul(at, job.stride_w), job.pad_w)
     end = f.add(origin, f.mul(f.sub(job.taps_w, 1), job.dilation_w))
 
@@ -130,13 +129,13 @@ def _columns(f, job, frame, at):
 
 
 def _size(f, kernel, job, *at):
-    """How many elements a window has, from the tables of its dims, in all lanes."""
+    """Return a window's elements in all lanes, from the tables of its dims."""
     d, h, w = (f.load(kernel.element, f.at(job.address(f"sizes_{dim}"), i, kernel.element)) for dim, i in zip("dhw", at))
     return f.splat(f.fmul(f.fmul(d, h), w), f.lanes(kernel.element))
 
 
 def _taps(f, job, frame, origin, start, body):
-    """Carry values through the taps of a window that lie inside x: body(pixel, values) gives the next."""
+    """Carry values through the window's taps inside x: body(pixel, values) returns the next."""
     in_d, in_h, in_w = origin
     with f.loop(frame.first_d, frame.end_d, 1, start) as outer:
         at_d = f.add(in_d, f.mul(outer.index, job.dilation_d))
@@ -151,13 +150,13 @@ def _taps(f, job, frame, origin, start, body):
 
 
 def _rows_are_inside(f, job, frame):
-    """Whether all slices and rows of a window lie inside x."""
+    """Return whether all slices and rows of a window are inside x."""
     counts = {dim: f.sub(getattr(frame, f"end_{dim}"), getattr(frame, f"first_{dim}")) for dim in "dh"}
     return f.binary("and", *(f.compare("eq", count, getattr(job, f"taps_{dim}")) for dim, count in counts.items()))
 
 
 def _columns_inside(f, job):
-    """The first window of a row all columns of which lie inside x, and the one after the last."""
+    """Return the range of a row's windows with all columns inside x."""
     first = f.min(f.ceil_div(job.pad_w, job.stride_w), job.out_width)
     room = f.sub(f.add(job.width, job.pad_w), f.add(f.mul(f.sub(job.taps_w, 1), job.dilation_w), 1))
     end = f.select(f.compare("slt", room, 0), f.index(0), f.add(f.div(f.max(room, 0), job.stride_w), 1))
@@ -165,12 +164,11 @@ def _columns_inside(f, job):
 
 
 def _spread(f, pixel, lanes):
-    """The number of a pixel in all lanes."""
     return f.splat(f.cast("trunc", pixel, I32), lanes)
 
 
 def _window(f, kernel, job, frame, x, origin):
-    """The sum of a window, or its largest element (the first NaN wins) and its place, lane by lane."""
+    """Return a window's sum, or its maximum (the first NaN wins) and place, lane by lane."""
     lanes = f.lanes(kernel.element)
     type_ = vector(lanes, kernel.element)
 
@@ -190,7 +188,7 @@ def _window(f, kernel, job, frame, x, origin):
 
 
 def _max_grad_plane(f, kernel, job, frame, number):
-    """A plane: zeros, then the value of each window where its place says, in the order of windows."""
+    """Write a plane: zeros, then each window's value at its place, in the order of windows."""
     lanes = f.lanes(kernel.element)
     type_, size = vector(lanes, kernel.element), bytes_of(vector(lanes, kernel.element))
     y = f.at(job.address("y"), f.mul(number, job.x_plane))
@@ -216,7 +214,7 @@ def _max_grad_plane(f, kernel, job, frame, number):
 
 
 def _average_grad_row(f, kernel, job, frame, number):
-    """A row of dx gathers from the windows it lies in; x is the gradient here, and sizes are those of the result dx."""
+    """Write a row of dx, gathered from its windows; x is the gradient, and sizes are those of the result dx."""
     type_ = vector(f.lanes(kernel.element), kernel.element)
     image, row, block = split_index(f, number, (1, job.out_rows, job.blocks))
     plane = f.add(f.mul(image, job.blocks), block)

@@ -1,20 +1,21 @@
-"""Winograd convolution F(m x n, 3 x 3) in blocked channels: a half to a quarter of the direct multiplications, with a stride of
-2 two thirds.
+"""Winograd convolution F(m x n, 3 x 3) in blocked channels: a quarter to a half of the direct multiplications, two thirds with
+stride 2.
 
-An item is a block of output tiles (m rows of n pixels) with all their channels, or with a *share* of them, some panels. What
-it works on stays in the second-level cache: the transformed input V[(m+2)(n+2)][channel block][tile][lanes], one small product
-per transformed pixel with the transformed weight U[(m+2)(n+2)][vector of columns][channel][lanes], their results
-M[(m+2)(n+2)][vector][tile][lanes], and the output transform with the epilogue. U is larger than that cache, so a product asks
-for the panel of a few vectors that the next one will read, and where V as a whole is larger, too, for some of the next
-transformed pixel's. Where U comes from memory and tiles are few, products are *tall*: all tiles with one vector of columns, so
-that U is read once, in the order in which it lies, at an even pace.
+An item is a block of output tiles (m rows of n pixels) with all their channels, or with a *share* of them, some panels. Its
+data stays in the second-level cache: the transformed input V[(m+2)(n+2)][channel block][tile][lanes], one small product per
+transformed pixel with the transformed weight U[(m+2)(n+2)][vector of columns][channel][lanes], the results
+M[(m+2)(n+2)][vector][tile][lanes], and the output transform with the epilogue.
 
-Windows with a stride of 2 have 5 x 5 pixels transformed for 2 x 2 results, and U has 4 x 4 planes: the middle two lines of
-pixels share theirs.
+U exceeds that cache, so a product prefetches the next one's panel of a few vectors; if V exceeds it too, also part of the next
+transformed pixel's V. If U comes from memory and tiles are few, products are *tall*: all tiles with one vector of columns, so
+that U is read once, in memory order, at an even pace.
 
-A tile that comes out with an infinity or a NaN is computed again tap by tap, in the order of the direct kernel: transforms
-would spread one such element of x, or an overflow, over results that have nothing to do with it. Its taps are read from the
-plain weight, and multiplied by a factor for each output channel if U was made of such products.
+Windows with a stride of 2 transform 5 x 5 pixels for 2 x 2 results, and U has 4 x 4 planes: the middle two lines of pixels
+share theirs.
+
+A tile with an infinity or a NaN in its result is computed again tap by tap, in the order of the direct kernel: transforms would
+spread one such element of x, or an overflow, over unrelated results. Its taps come from the plain weight, times a factor per
+output channel if U has such factors.
 """
 
 from dataclasses import dataclass, field
@@ -48,15 +49,17 @@ from .winograd_transforms import (
 
 FILTER_WORDS = ("source", "target", "items", "chunks", "panels", "inputs", "width", "panel", "block", "tap", "step",
                 "u_plane", "u_panel", "u_vector", "outputs", "factors", "range_inputs", "first_panel", "all_panels")
-DEPTH = 64                                       # channels of which sums are made before they are added to others
-_STRIDED_SIDE = 4                                # planes of a line of the weight where windows have a stride of 2
+DEPTH = 64                                       # channels of one sum, before it is added to others
+_STRIDED_SIDE = 4                                # planes of a line of the weight with a stride of 2
 _LINE = 64                                       # bytes of a cache line
 
 
 @dataclass(frozen=True)
 class WinogradKernel(ModuleWriter):
-    """What a module is made for; equal ones are the same code. A `tile` has 2 or 4 rows, and 2 or 4 columns; with a
-    `stride` of 2 it has two of each."""
+    """Generator of Winograd convolutions of a tile and an epilogue.
+
+    A `tile` has 2 or 4 rows, and 2 or 4 columns; with a `stride` of 2 it has two of each.
+    """
 
     tile: tuple[int, int]
     epilogue: Any = field(default_factory=Identity)
@@ -71,7 +74,6 @@ class WinogradKernel(ModuleWriter):
 
     @property
     def vectors(self) -> int:
-        """Vectors of a panel."""
         return tile_shape(self.target, self.element).vectors
 
     @property
@@ -81,7 +83,7 @@ class WinogradKernel(ModuleWriter):
 
     @property
     def lines(self) -> tuple:
-        """The transforms of a line of x, of sums of products, of a weight."""
+        """Line transforms of x, of sums of products, and of a weight."""
         return ((input_line, output_line, filter_line) if self.stride == 1 else
                 (strided_input_line, strided_output_line, strided_filter_line))
 
@@ -92,7 +94,7 @@ class WinogradKernel(ModuleWriter):
 
     @property
     def kept(self) -> int:
-        """Numbers of the transformed weight for each pair of channels: planes of U."""
+        """Planes of U: numbers of the transformed weight per pair of channels."""
         return self.places if self.stride == 1 else _STRIDED_SIDE ** 2
 
     @property
@@ -102,25 +104,23 @@ class WinogradKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         return f"winograd_{self.size}{'_' + self.epilogue.name if self.epilogue.name else ''}"
 
     @property
     def filter_symbol(self) -> str:
-        """The name of the task that transforms weights."""
         return f"winograd_filter_{self.size}"
 
     def place(self, f, job, panel, channel) -> tuple:
-        """Where the first plane of the weight has an input channel of a panel, and how far on the next plane has it."""
+        """Return (address of an input channel in the weight's first plane of a panel, bytes to the next plane)."""
         at = f.add(f.mul(panel, job.u_panel), f.mul(channel, bytes_of(vector(self.lanes, self.element))))
         return f.at(job.address("target"), at), job.u_plane
 
     def weights(self, f, taps: list) -> list:
-        """The vectors of each plane of the weight that taps become."""
+        """Return the vectors of each plane of the weight that taps become."""
         return [[value] for line in transformed(f, taps, self.lines[2], self.tile) for value in line]
 
     def weight_of(self, f, plane):
-        """Which plane of the weight a plane of x is multiplied with: with a stride, the middle ones of a line share one."""
+        """Return the plane of the weight for a plane of x: with a stride, the middle ones of a line share one."""
         if self.stride == 1:
             return plane
         row, column = split_index(f, plane, self.sides)
@@ -128,11 +128,11 @@ class WinogradKernel(ModuleWriter):
         return f.add(f.mul(row, _STRIDED_SIDE), column)
 
     def input_scale(self, place: int) -> float:
-        """The factor of a plane of the transformed input."""
+        """Return the factor of a plane of the transformed input."""
         return 1.0
 
     def item(self, module) -> str:
-        """Function of one block of tiles and one share of the channels."""
+        """Write the function of one block of tiles and one share of the channels."""
         return _item(module, self)
 
     def write(self, module):
@@ -146,15 +146,15 @@ class WinogradKernel(ModuleWriter):
         f.ret()
 
     def filter_text(self) -> str:
-        """The module of the task that transforms weights, which is the same whatever the epilogue."""
+        """Return the module of the task that transforms weights, the same for all epilogues."""
         module = Module(self.target)
         _filter_task(module, self)
         return module.text()
 
 
 def _filter_task(module, kernel):
-    """The task that makes U of a packed weight, times a factor for each output channel if there are such: one vector of output
-    channels at one input channel after the other."""
+    """Write the task that makes U of a packed weight, times optional factors of output channels: one vector of output channels
+    at one input channel after the other."""
     f = module.task(kernel.filter_symbol)
     arg, chunk, _ = f.params
     job, type_ = Words(f, arg, FILTER_WORDS), vector(kernel.lanes, kernel.element)
@@ -179,7 +179,7 @@ def _filter_task(module, kernel):
 
 
 def _item(module, kernel):
-    """Function of one block of tiles and one share of the channels."""
+    """Write the function of one block of tiles and one share of the channels."""
     take, give = input_transform(module, kernel, KINDS), output_transform(module, kernel)
     products = _plane_products(module, kernel)
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
@@ -203,7 +203,7 @@ def _item(module, kernel):
 
 
 def _plane_products(module, kernel):
-    """Function: the products of all transformed pixels of some tiles, so many of each kind, with the panels of a share."""
+    """Write the function of the products of all transformed pixels of some tiles, by kind, with the panels of a share."""
     shape, size = tile_shape(kernel.target, kernel.element), bytes_of(kernel.element)
     table = _products(module, kernel, shape)
     f = module.function("plane_products", [(PTR, "job"), (PTR, "v"), (PTR, "m"), (PTR, "counts"), (I64, "panel"),
@@ -233,7 +233,7 @@ def _plane_products(module, kernel):
 
 
 def store_sums(f, more, sums, spots):
-    """Store sums, or add them to what is there where they are of further channels (`more`)."""
+    """Store sums, or add them to memory if they are of further channels (`more`)."""
     totals = f.choose(more, lambda: [f.fadd(f.load(value.type, spot), value) for value, spot in zip(sums, spots)],
                       lambda: list(sums))
     for total, spot in zip(totals, spots):
@@ -241,7 +241,7 @@ def store_sums(f, more, sums, spots):
 
 
 def _products(module, kernel, shape):
-    """Table of the register tiles, by rows. Each step of the depth asks for up to two lines of the stream that it is given."""
+    """Write the table of register tiles, by rows. Each step of the depth prefetches up to two lines of a given stream."""
     precision, size, names, vectors = Precision.of(kernel.element), bytes_of(kernel.element), [], shape.vectors
     pixel = shape.lanes * size
     for rows in range(1, shape.rows + 1):

@@ -1,11 +1,11 @@
-"""The weight gradient of a 3x3 convolution of stride 1 by Winograd's F(2 x 2, 3 x 3): 16 multiplications for the direct 36.
+"""Weight gradient of a 3x3 convolution of stride 1 by Winograd's F(2 x 2, 3 x 3): 16 multiplications instead of 36.
 
     dw = G' [sum over tiles of (A dy A') * (B' x B)] G
 
-An item is a *part* of the tiles (2 x 2 pixels of dy) and a *share* of the output channels, some panels. It goes through its
-tiles in blocks that stay near once they are transformed: V[16][tile][channel] of x, D[16][tile][columns] of dy. Sums
-U[16][panel][channel][columns] grow in memory, each part's apart. The second task, `finish`, adds the parts in order and
-transforms them into a packed dw. What comes out with an infinity or a NaN is computed again pixel by pixel.
+An item is a *part* of the tiles (2 x 2 pixels of dy) and a *share* of the output channels, some panels. It takes its tiles in
+blocks that fit the cache when transformed: V[16][tile][channel] of x, D[16][tile][columns] of dy. Sums
+U[16][panel][channel][columns] accumulate in memory, separately for each part. The second task, `finish`, adds the parts in
+order and transforms them into a packed dw. Results with an infinity or a NaN are computed again pixel by pixel.
 """
 
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from .winograd_transforms import gradient_line, transformed, weight_line
 
 WORDS = (*FORWARD_WORDS, "w_panel", "w_block", "w_tap", "w_step", "d_plane", "d_tile", "d_start", "u_part", "parts", "shares")
 _M, _SIDE, _TAPS = 2, 4, 3
-_AHEAD = 128                                     # bytes of U that each step of a product asks for
+_AHEAD = 128                                     # bytes of U that each step of a product prefetches
 
 
 @dataclass(frozen=True)
 class WinogradGradKernel(ModuleWriter):
-    """What a module is made for; equal ones are the same code."""
+    """Generator of the weight gradient and its final transform."""
 
     element: str = "float"
     symbol: str = "winograd_weight"
@@ -49,7 +49,7 @@ class WinogradGradKernel(ModuleWriter):
 
 
 def _item(module, kernel):
-    """Function of one part of the tiles and one share of the output channels."""
+    """Write the function of one part of the tiles and one share of the output channels."""
     block_of = _block(module, kernel, input_transform(module, kernel.forward), _gradient_transform(module, kernel),
                       _products(module, kernel))
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
@@ -66,7 +66,7 @@ def _item(module, kernel):
 
 
 def _block(module, kernel, take, take_gradient, products):
-    """Function of one block of tiles: both transforms, then the products of all transformed pixels."""
+    """Write the function of one block of tiles: both transforms, then the products of all transformed pixels."""
     f = module.function("block", [(PTR, "job"), (I64, "number"), (I64, "again"), (I64, "part"), (I64, "share"),
                                   (PTR, "v")], internal=True)
     arg, number, again, part, share, v = f.params
@@ -100,7 +100,7 @@ def _block(module, kernel, take, take_gradient, products):
 
 
 def _gradient_transform(module, kernel):
-    """Function: the transform of one tile of dy, some blocks of channels; what lies outside of dy is zero."""
+    """Write the function that transforms one tile of dy, some blocks of channels; outside of dy is zero."""
     f = module.function("take_gradient", [(PTR, "job"), (I64, "image"), (I64, "row"), (I64, "column"), ("ptr noalias", "d"),
                                           (I64, "first"), (I64, "end")], internal=True)
     arg, image, row, column, d, first, end = f.params
@@ -129,12 +129,13 @@ def _gradient_transform(module, kernel):
 
 
 def _if(f, condition, pointer, type_):
-    """What lies somewhere if a condition holds, else zero."""
+    """Load a value if a condition holds, else return zero."""
     return f.choose(condition, lambda: (f.load(type_, pointer),), lambda: (zero(type_),))[0]
 
 
 def _products(module, kernel):
-    """Table of the register tiles, by rows: channels of x times a panel of dy, summed over tiles, to U or added to it."""
+    """Write the table of register tiles, by rows: channels of x times a panel of dy, summed over tiles, stored or added to U.
+    """
     shape, names = tile_shape(kernel.target, kernel.element), []
     precision, size = Precision.of(kernel.element), bytes_of(kernel.element)
     for rows in range(1, shape.rows + 1):
@@ -157,7 +158,7 @@ def _products(module, kernel):
 
 
 def _finish(module, kernel):
-    """Function of one channel of x and one panel: sums of all parts to gradients of nine taps."""
+    """Write the function of one channel of x and one panel: sums of all parts to gradients of nine taps."""
     exact = _exact(module, kernel)
     f = module.function("finish", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     arg, number, _ = f.params
@@ -191,7 +192,7 @@ def _finish(module, kernel):
 
 
 def _finite(f, job, values, block):
-    """Whether values are finite in all lanes that are channels."""
+    """Return whether values are finite in all lanes that are channels."""
     type_ = values[0].type
     check = zero(type_)
     for value in values:
@@ -206,7 +207,7 @@ def _true(f, lanes):
 
 
 def _exact(module, kernel):
-    """Function: the gradients of one block of output channels for one channel of x, pixel by pixel."""
+    """Write the function of the gradients of one block of output channels for one channel of x, pixel by pixel."""
     f = module.function("exact", [(PTR, "job"), (I64, "channel"), (I64, "block"), (PTR, "goal")], internal=True)
     arg, channel, block, goal = f.params
     job, lanes = Words(f, arg, WORDS), f.lanes(kernel.element)

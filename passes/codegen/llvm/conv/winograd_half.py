@@ -1,12 +1,13 @@
-"""Winograd convolution F(2 x n, 3 x 3) with weights that are transformed by half: along columns, to 12 numbers for each pair of
-channels instead of 16 or 24. Where tiles are few, products wait for weights from memory, and have time for the other half.
+"""Winograd convolution F(2 x n, 3 x 3) with half-transformed weights.
 
-The weight lies in *ranges* of input channels, of each the four rows, of each row its panels of one or two vectors. For a
-range an item transforms the input of its tiles, some channels that stay near, and goes through the weight in the order in which
-it lies; sums M grow in memory. A register tile has the planes of a row, of up to five tiles: a step of the depth reads
-three vectors of a column, makes four or six of them, and multiplies. Factors that this leaves out (`PLAIN_SCALES`) are in the
-transformed input. Tiles that are cut at the right come last, in register tiles without the last plane. Results of F(2 x 2)
-are those of `winograd.py`.
+Weights are transformed along columns only: 12 numbers per pair of channels instead of 16 or 24. With few tiles, products wait
+for weights from memory, and have time for the other half.
+
+The weight is in *ranges* of input channels, each with four rows, each row with panels of one or two vectors. For a range, an
+item transforms the input of its tiles, channels that stay in cache, and reads the weight in memory order; sums M accumulate in
+memory. A register tile has the planes of a row, of up to five tiles: a step of the depth reads three vectors of a column, makes
+four or six of them, and multiplies. The omitted factors (`PLAIN_SCALES`) are in the transformed input. Tiles cut at the right
+come last, in register tiles without the last plane. Results of F(2 x 2) are those of `winograd.py`.
 """
 
 from dataclasses import dataclass
@@ -20,48 +21,43 @@ from .winograd_tiles import KINDS, TAPS, WORDS, BlockOfTiles, PartsOfTiles, inpu
 from .winograd_transforms import PLAIN_SCALES, filter_line, plain_filter_line
 
 HALF_WORDS = (*WORDS, "range_inputs", "all_panels")
-_VECTORS = {2: 2, 4: 1}                          # of a panel, for tiles of so many columns
-_TILES = {2: {4: 3, 3: 4}, 4: {6: 4, 5: 5}}      # of the largest register tile with so many planes
+_VECTORS = {2: 2, 4: 1}                          # vectors of a panel, by columns of a tile
+_TILES = {2: {4: 3, 3: 4}, 4: {6: 4, 5: 5}}      # tiles of the largest register tile, by columns and planes
 _LINE = 64                                       # bytes of a cache line
 
 
 @dataclass(frozen=True)
 class HalfKernel(WinogradKernel):
-    """What a module is made for; equal ones are the same code."""
+    """Generator of Winograd convolutions with half-transformed weights."""
 
     words: ClassVar[tuple] = HALF_WORDS
 
     @property
     def kept(self) -> int:
-        """Numbers of the weight for each pair of channels."""
         return self.sides[0] * TAPS
 
     @property
     def vectors(self) -> int:
-        """Vectors of a panel."""
         return _VECTORS[self.tile[1]]
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         return f"half_{super().symbol}"
 
     @property
     def filter_symbol(self) -> str:
-        """The name of the task that transforms weights."""
         return f"half_{super().filter_symbol}"
 
     def weights(self, f, taps: list) -> list:
-        """The rows of three numbers that taps become."""
+        """Return the rows of three numbers that taps become."""
         columns = [filter_line(f, [row[j] for row in taps], self.tile[0]) for j in range(TAPS)]
         return [[column[i] for column in columns] for i in range(self.sides[0])]
 
     def input_scale(self, place: int) -> float:
-        """The factor of a plane of the transformed input."""
         return PLAIN_SCALES[self.tile[1]][place % self.sides[1]]
 
     def place(self, f, job, panel, channel) -> tuple:
-        """Where the first row of the weight has an input channel of a panel, and how far on the next row has it."""
+        """Return (address of an input channel in the weight's first row of a panel, bytes to the next row)."""
         within = f.mod(channel, job.range_inputs)
         first = f.sub(channel, within)
         start, row, u_panel = _range_of(f, self, job, first)
@@ -69,7 +65,7 @@ class HalfKernel(WinogradKernel):
         return f.at(job.address("target"), at), row
 
     def item(self, module) -> str:
-        """Function of one block of tiles and one share of the channels."""
+        """Write the function of one block of tiles and one share of the channels."""
         take, give = input_transform(module, self, KINDS), output_transform(module, self)
         products = _row_products(module, self)
         f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
@@ -96,19 +92,19 @@ class HalfKernel(WinogradKernel):
 
 
 def _step(kernel):
-    """Bytes of a panel of the weight for one input channel."""
+    """Return the bytes of a panel of the weight for one input channel."""
     return kernel.vectors * TAPS * bytes_of(vector(kernel.lanes, kernel.element))
 
 
 def _range_of(f, kernel, job, first):
-    """(where a range of input channels begins in the weight, bytes of a row of it, bytes of a panel of a row)"""
+    """Return (start of a range of input channels in the weight, bytes of its rows, bytes of a panel of a row)."""
     panels = job.all_panels
     panel = f.mul(f.min(job.range_inputs, f.sub(job.inputs, first)), _step(kernel))
     return f.mul(f.mul(first, kernel.sides[0] * _step(kernel)), panels), f.mul(panel, panels), panel
 
 
 def _row_products(module, kernel):
-    """Function: the products of a range of channels of some tiles, so many of each kind, with the panels of a share."""
+    """Write the function of the products of a range of channels of some tiles, by kind, with the panels of a share."""
     most = _TILES[kernel.tile[1]]
     tables = {planes: _products(module, kernel, planes) for planes in most}
     pixel, (rows, columns) = bytes_of(vector(kernel.lanes, kernel.element)), kernel.sides
@@ -146,8 +142,8 @@ def _row_products(module, kernel):
 
 
 def _products(module, kernel, planes):
-    """Table of the register tiles with the first planes of a row, by tiles, which add to sums in memory from the second range
-    on. Each step of the depth asks for up to two lines of the stream that it is given."""
+    """Write the table of register tiles with the first planes of a row, by tiles. From the second range on they add to memory.
+    Each step prefetches up to two lines of a stream."""
     type_, size, names = vector(kernel.lanes, kernel.element), bytes_of(kernel.element), []
     pixel, vectors = bytes_of(type_), kernel.vectors
     for rows in range(1, _TILES[kernel.tile[1]][planes] + 1):

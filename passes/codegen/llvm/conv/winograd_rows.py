@@ -1,15 +1,15 @@
-"""Winograd convolution along the height alone, F(m, r) with six products for m rows of results: for few input channels, which
-it reads from their planes, with long windows and strides, as at the beginning of image networks.
+"""Winograd convolution along the height alone, F(m, r) with six products for m rows of results.
 
-With a stride of s, every s-th row of x is a *phase*, and taps r = ceil(taps / s) of each phase meet m = 7 - r rows of results:
-42 steps of six planes for 7 x 7 windows with a stride of 2, where the direct kernel has 49 of three for each row. What an item
-(m rows of one image) works on stays near its core:
+It serves few input channels, read from their planes, with long windows and strides, as at the beginning of image networks. With
+a stride of s, every s-th row of x is a *phase*, and taps r = ceil(taps / s) of each phase meet m = 7 - r rows of results: 42
+steps of six planes for 7 x 7 windows with a stride of 2, where the direct kernel has 49 of three for each row. The data of an
+item (m rows of one image) stays near its core:
 
     T  [6][channel, phase][width with its padding]           the transformed rows of x
     U  [panel][6][channel, phase][tap along][columns]        the transformed weight
     M  [6][pixel][columns]                                   their products for some pixels and a panel
 
-What comes out with an infinity or a NaN is computed again tap by tap, as `winograd.py` does it.
+Results with an infinity or a NaN are computed again tap by tap, as in `winograd.py`.
 """
 
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ _ELEMENT, _ITEM = "float", 4
 
 @dataclass(frozen=True)
 class RowsKernel(ModuleWriter):
-    """What a module is made for: windows of so many `taps` along with a `stride` (down, along), `reach` taps of a phase."""
+    """Generator for windows of `taps` along with a `stride` (down, along) and `reach` taps of a phase."""
 
     reach: int
     taps: int
@@ -49,12 +49,10 @@ class RowsKernel(ModuleWriter):
 
     @property
     def lanes(self) -> int:
-        """Channels of a vector."""
         return self.target.lanes(_ITEM)
 
     @property
     def vectors(self) -> int:
-        """Vectors of a panel."""
         return tile_shape(self.target, _ELEMENT).vectors
 
     @property
@@ -64,31 +62,29 @@ class RowsKernel(ModuleWriter):
 
     @property
     def size(self) -> str:
-        """What it is made for in the names of tasks."""
+        """The window in the names of tasks."""
         return f"{self.reach}_{self.taps}_{self.stride[0]}_{self.stride[1]}"
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         return f"winograd_rows_{self.size}{'_' + self.epilogue.name if self.epilogue.name else ''}"
 
     @property
     def filter_symbol(self) -> str:
-        """The name of the task that transforms weights."""
         return f"winograd_rows_filter_{self.size}"
 
     def write(self, module):
         write_task(module, self.symbol, _item(module, self), WORDS)
 
     def filter_text(self) -> str:
-        """The module of the task that transforms weights."""
+        """Return the module of the task that transforms weights."""
         module = Module(self.target)
         write_task(module, self.filter_symbol, _filter_item(module, self), FILTER_WORDS, worker=False)
         return module.text()
 
 
 def _item(module, kernel):
-    """Function of some rows of results of one image."""
+    """Write the function of some rows of results of one image."""
     take, products, give = _take(module, kernel), _products(module, kernel), _give(module, kernel)
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     arg, number, worker = f.params
@@ -113,8 +109,8 @@ def _item(module, kernel):
 
 
 def _take(module, kernel):
-    """Function: the transform of all rows of x that an item meets. What lies outside of x is zero: rows of zeros are read, and
-    lines of T begin and end with zeros."""
+    """Write the function that transforms all rows of x that an item meets. Outside of x are rows of zeros, and lines of T have
+    zeros at both ends."""
     f = module.function("take", [(PTR, "job"), (I64, "image"), (I64, "top"), (PTR, "t")], internal=True)
     arg, image, top, t = f.params
     job, type_, stride = Words(f, arg, WORDS), vector(kernel.lanes, _ELEMENT), kernel.stride[0]
@@ -151,7 +147,7 @@ def _take(module, kernel):
 
 
 def _products(module, kernel):
-    """Function: one register tile, pixels of a line of T times a panel. Pixels behind the last one meet the zeros there."""
+    """Write the function of one register tile: pixels of a line of T times a panel. Pixels beyond the last one meet zeros."""
     f = module.function("products", [(PTR, "job"), (I64, "planes"), ("ptr noalias readonly", "t"),
                                      ("ptr noalias readonly", "u"), ("ptr noalias", "m")], internal=True)
     arg, planes, t, u, m = f.params
@@ -175,7 +171,8 @@ def _products(module, kernel):
 
 
 def _give(module, kernel):
-    """Function: the output transform of some pixels of a panel, and what follows; what is not finite is computed again."""
+    """Write the function of the output transform and epilogue of some pixels of a panel; results that are not finite are
+    computed again."""
     exact = _exact(module, kernel)
     f = module.function("give", [(PTR, "job"), (I64, "image"), (I64, "top"), (I64, "first"), (I64, "count"), (I64, "panel"),
                                  ("ptr readonly", "m")], internal=True)
@@ -210,7 +207,7 @@ def _give(module, kernel):
 
 
 def _exact(module, kernel):
-    """Function: a pixel of some rows, one block of channels, tap by tap from the plain weight; lanes that are missing repeat
+    """Write the function of a pixel of some rows, one block of channels, tap by tap from the plain weight; missing lanes repeat
     the last channel."""
     f = module.function("exact", [(PTR, "job"), (I64, "image"), (I64, "top"), (I64, "rows"), (I64, "column"), (I64, "block"),
                                   (I64, "y")], internal=True)
@@ -243,7 +240,8 @@ def _exact(module, kernel):
 
 
 def _filter_item(module, kernel):
-    """Function of one panel at one plane and tap: the taps of its phase transformed, times the factors of output channels."""
+    """Write the function of one panel at one plane and tap: the taps of its phase transformed, times the factors of output
+    channels."""
     f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
     arg, number = f.params
     job, type_, lanes = Words(f, arg, FILTER_WORDS), vector(kernel.lanes, _ELEMENT), kernel.lanes

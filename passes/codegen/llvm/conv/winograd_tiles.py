@@ -1,9 +1,8 @@
-"""What Winograd's kernels do with one tile of m x n results: the transform of its input, that of its sums of products, and the
-tile tap by tap where something is not finite.
+"""Tiles of Winograd kernels, m x n results each: input transform, output transform, and exact recomputation.
 
-Tiles at the lower and the right border may be cut. The products of the last transformed row go into the last row of results
-alone, those of the last column into the last column, so planes of that row or column have only the tiles that are whole there:
-planes are of four *kinds*, each with its own number of tiles.
+Tiles at the lower and the right border may be cut. Products of the last transformed row affect only the last row of results,
+those of the last column only the last column. So planes of that row or column have only the tiles that are whole there: planes
+are of four *kinds*, each with its own number of tiles.
 """
 
 from contextlib import contextmanager
@@ -21,19 +20,19 @@ WORDS = ("x", "w", "u", "y", "operands", "scratch", "scratch_bytes", "items", "c
          "w_column", "factors", "v_plane", "v_tile", "v_block", "m_plane", "m_vector", "m_start", "u_plane", "u_panel",
          "u_vector", "blocks", "share_panels", "whole_rows", "whole_columns", "v_share")
 TAPS = 3
-KINDS = 4                                        # of planes: 2 or 3 are of the last row, 1 or 3 of the last column
+KINDS = 4                                        # kinds of planes: 2 and 3 are of the last row, 1 and 3 of the last column
 
 
 def kind_of(f, plane, sides: tuple):
-    """The kind of a plane among rows x columns of them."""
+    """Return the kind of a plane among rows x columns of them."""
     rows, columns = sides
     last_row, last_column = f.compare("sge", plane, columns * (rows - 1)), f.compare("eq", f.mod(plane, columns), columns - 1)
     return f.add(f.mul(f.cast("zext", last_row, I64), 2), f.cast("zext", last_column, I64))
 
 
 class BlockOfTiles:
-    """Some tiles that follow each other; `counts` is a table of how many planes of each kind have. With `cut_last` tiles that
-    are cut at the right come after the others, also in planes that have both."""
+    """Consecutive tiles; `counts` is a table of the tiles of each kind of planes. With `cut_last`, tiles cut at the right
+    follow the others, also in planes that have both."""
 
     def __init__(self, f, job, first, end, cut_last: bool = False):
         self.f, self.job, self.first, self.end, self.cut_last = f, job, first, end, cut_last
@@ -42,12 +41,12 @@ class BlockOfTiles:
             f.store(f.sub(high, low), f.at(self.counts, kind * WORD))
 
     def place(self, tile):
-        """(image, row, column) of a tile."""
+        """Return (image, row, column) of a tile."""
         return split_index(self.f, tile, (1, self.job.tile_rows, self.job.tile_columns))
 
     @contextmanager
     def each(self):
-        """The body for each tile is given (image, row, column), and for each kind how many tiles planes have before it."""
+        """Call the body for each tile with (image, row, column) and the number of earlier tiles of each kind."""
         f = self.f
         with f.loop(self.first, self.end) as loop:
             place = self.place(loop.index)
@@ -55,7 +54,7 @@ class BlockOfTiles:
             yield place, self._cut_last(at, *place[1:]) if self.cut_last else at
 
     def _cut_last(self, at, row, column):
-        """For each kind the place of a tile where those that are cut come last; what a plane lacks goes behind all."""
+        """Return a tile's place in each kind with cut tiles last; missing ones go behind all."""
         f, found = self.f, []
         whole = f.compare("slt", column, self.job.whole_columns)
         for kind in (0, 2):
@@ -65,12 +64,12 @@ class BlockOfTiles:
         return found
 
     def count(self, kind):
-        """How many tiles planes of a kind have."""
+        """Return the number of tiles of a kind."""
         return self.f.load(I64, self.f.at(self.counts, kind * WORD))
 
 
 class PartsOfTiles:
-    """Tiles in parts of at most so many rows of a register tile, of one or two heights."""
+    """Tiles in parts of at most `most` rows of a register tile, of one or two heights."""
 
     def __init__(self, f, tiles, most: int):
         count = f.max(f.ceil_div(tiles, most), 1)
@@ -79,7 +78,7 @@ class PartsOfTiles:
 
     @contextmanager
     def each(self):
-        """The body for each part is given its number, its first tile, and its tiles, of which there are some."""
+        """Call the body for each part with its number, its first tile, and its tiles."""
         f = self.f
         with f.loop(0, self.count) as part:
             more = f.cast("zext", f.compare("slt", part.index, self.extra), I64)
@@ -87,7 +86,7 @@ class PartsOfTiles:
 
 
 def _kind_places(f, job, image, row, column) -> list:
-    """How many tiles before this one the planes of each kind have: of rows and columns only the last one may be cut."""
+    """Return the earlier tiles of each kind: only the last row and column may be cut."""
     whole_row, places = f.compare("slt", row, job.whole_rows), []
     for kind in range(KINDS):
         rows, columns = (job.whole_rows if kind & 2 else job.tile_rows), (job.whole_columns if kind & 1 else job.tile_columns)
@@ -97,8 +96,8 @@ def _kind_places(f, job, image, row, column) -> list:
 
 
 def input_transform(module, kernel, kinds: int = 1):
-    """Function: the input transform of one tile, some channels, to where planes of each kind have it; pixels outside of x are
-    zeros. Of a tile that is cut, planes that do not have it get something that the next one there replaces."""
+    """Write the function that transforms the input of one tile, some channels, into its planes of each kind; pixels outside of
+    x are zeros. In planes that lack a cut tile, the next tile there overwrites it."""
     f = module.function("take", [(PTR, "job"), (I64, "image"), (I64, "row"), (I64, "column"),
                                  *[(PTR, f"v{kind}") for kind in range(kinds)], (I64, "first_block"), (I64, "end_block")],
                         internal=True)
@@ -138,7 +137,7 @@ def input_transform(module, kernel, kinds: int = 1):
 
 
 def _kind(place, sides):
-    """The kind of a plane that is known."""
+    """Return the kind of a constant plane."""
     rows, columns = sides
     return 2 * (place // columns == rows - 1) + (place % columns == columns - 1)
 
@@ -151,12 +150,12 @@ def _all(f, conditions):
 
 
 def every(f, condition):
-    """Whether a condition holds in all lanes."""
+    """Return whether a condition holds in all lanes."""
     return f.call(f"llvm.vector.reduce.and.{mangled(condition.type)}", I1, condition)
 
 
 def all_finite(f, values):
-    """Whether vectors have neither infinities nor NaNs."""
+    """Return whether vectors have neither infinities nor NaNs."""
     check = nothing = zero(values[0].type)
     for value in values:
         check = f.fma(value, nothing, check)
@@ -164,8 +163,8 @@ def all_finite(f, values):
 
 
 def output_transform(module, kernel):
-    """Function: the output transform of one tile, some channels, from where planes of each kind have it; what comes out not
-    finite is computed again."""
+    """Write the function that transforms the sums of one tile, some channels; results that are not finite are computed again.
+    """
     exact = _exact(module, kernel)
     f = module.function("give", [(PTR, "job"), (I64, "image"), (I64, "row"), (I64, "column"),
                                  *[("ptr readonly", f"m{kind}") for kind in range(KINDS)],
@@ -208,7 +207,7 @@ def output_transform(module, kernel):
 
 
 def factors_of(f, job, kernel, output):
-    """The factors of a vector of output channels; ones where there are none."""
+    """Return the factors of a vector of output channels; ones without factors."""
     type_ = vector(kernel.lanes, kernel.element)
 
     def given():
@@ -220,7 +219,7 @@ def factors_of(f, job, kernel, output):
 
 
 def store_result(f, kernel, job, value, offset, image, block):
-    """The epilogue and the store of one vector of y."""
+    """Apply the epilogue to one vector of y and store it."""
     if kernel.epilogue.name:
         place = Place(job.address("operands"), image, f.index(0), f.mul(block, kernel.lanes), None)
         value = kernel.epilogue.apply(f, value, BlockedPlace(place, offset), 0)
@@ -228,7 +227,8 @@ def store_result(f, kernel, job, value, offset, image, block):
 
 
 def _exact(module, kernel):
-    """Function: one block of channels of one tile tap by tap; sums of all its pixels grow with each block of input channels."""
+    """Write the function of one block of channels of one tile, tap by tap; sums of all its pixels grow with each block of input
+    channels."""
     turned = _turned_taps(module, kernel)
     f = module.function("exact", [(PTR, "job"), (I64, "image"), (I64, "top"), (I64, "left"), (I64, "rows"), (I64, "columns"),
                                   (I64, "block"), (I64, "y")], internal=True)
@@ -273,8 +273,8 @@ def _exact(module, kernel):
 
 
 def _turned_taps(module, kernel):
-    """Function: the taps of one block of output channels at some input channels, from the plain weight, with output channels
-    side by side; those that are missing repeat the last one."""
+    """Write the function of the taps of one block of output channels at some input channels, from the plain weight, output
+    channels side by side; missing ones repeat the last."""
     f = module.function("turned_taps", [(PTR, "job"), (I64, "block"), (I64, "first"), (I64, "count"), (PTR, "taps")],
                         internal=True)
     arg, block, first, count, taps = f.params

@@ -1,9 +1,8 @@
-"""The transforms of Winograd's minimal filtering F(m x n, 3 x 3), applied to vectors of channels.
+"""Transforms of Winograd's minimal filtering F(m x n, 3 x 3), applied to vectors of channels.
 
 F(4) takes the points 0, +-3/4, +-3/2 and infinity: all constants are exact in float32, and the error is that of the direct
-kernel, some four times less than with the usual points 0, +-1, +-2. F(2) takes 0, +-1 and infinity.
-
-Each function transforms one line; a tile is transformed along its columns, then along its rows.
+kernel, about four times less than with the usual points 0, +-1, +-2. F(2) takes 0, +-1 and infinity. Each function transforms
+one line; a tile is transformed along its columns, then along its rows.
 """
 
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ _P2, _Q2 = _P * _P, _Q * _Q
 
 
 def input_line(f: Function, d: list[Value], m: int) -> list[Value]:
-    """m + 2 elements of x to as many products' first factors."""
+    """Transform m + 2 elements of x to as many products' first factors."""
     if m == 2:
         return [f.fsub(d[0], d[2]), f.fadd(d[1], d[2]), f.fsub(d[2], d[1]), f.fsub(d[1], d[3])]
 
@@ -33,7 +32,7 @@ def input_line(f: Function, d: list[Value], m: int) -> list[Value]:
 
 
 def output_line(f: Function, x: list[Value], m: int) -> list[Value]:
-    """Sums of four products to two results, of six to three or four (for four taps, or three)."""
+    """Transform sums of four products to two results, of six to three or four (for four taps, or three)."""
     if len(x) == 4:
         return [f.fadd(f.fadd(x[0], x[1]), x[2]), f.fsub(f.fsub(x[1], x[2]), x[3])]
 
@@ -49,7 +48,7 @@ def output_line(f: Function, x: list[Value], m: int) -> list[Value]:
 
 
 def filter_line(f: Function, g: list[Value], m: int) -> list[Value]:
-    """Three taps, or for m = 3 four, to the products' second factors."""
+    """Transform three taps, four for m = 3, to the products' second factors."""
     def c(number):
         return constant(g[0].type, number)
 
@@ -66,21 +65,21 @@ def filter_line(f: Function, g: list[Value], m: int) -> list[Value]:
     return [*found, g[-1]]
 
 
-# Of windows with a stride of 2, by F(2, 2) for the outer taps and products alone for the middle one: five for two results.
+# Stride 2: F(2, 2) for the outer taps, plain products for the middle one; five products for two results.
 
 
 def strided_input_line(f: Function, d: list[Value], _) -> list[Value]:
-    """Five elements of x to as many products' first factors."""
+    """Transform five elements of x to as many products' first factors."""
     return [f.fsub(d[0], d[2]), d[2], d[1], d[3], f.fsub(d[4], d[2])]
 
 
 def strided_filter_line(f: Function, g: list[Value], _) -> list[Value]:
-    """Three taps to four second factors, of which the third is that of two products."""
+    """Transform three taps to four second factors; the third serves two products."""
     return [g[0], f.fadd(g[0], g[2]), g[1], g[2]]
 
 
 def strided_output_line(f: Function, x: list[Value], _) -> list[Value]:
-    """Five sums of products to two results."""
+    """Transform five sums of products to two results."""
     return [f.fadd(f.fadd(x[0], x[1]), x[2]), f.fadd(f.fadd(x[1], x[4]), x[3])]
 
 
@@ -89,8 +88,8 @@ PLAIN_SCALES = {2: (1.0, 0.5, 0.5, 1.0),
 
 
 def plain_filter_line(f: Function, g: list[Value], m: int) -> Iterator[tuple[int, Value]]:
-    """(place, value) of `filter_line` in as few steps as there are, without the factors `PLAIN_SCALES`, which are left to the
-    input's elements. Each is made when it is asked for, the ends first, so that few are in registers at a time."""
+    """Yield (place, value) of `filter_line` in the fewest steps, without the factors `PLAIN_SCALES`, which the input carries.
+    The ends come first, so that few values are in registers at a time."""
     yield 0, g[0]
     yield m + 1, g[2]
     if m == 2:
@@ -105,21 +104,21 @@ def plain_filter_line(f: Function, g: list[Value], m: int) -> Iterator[tuple[int
 
 
 def transformed(f: Function, values: list[list[Value]], line, tile: tuple[int, int]) -> list[list[Value]]:
-    """A line transform along the columns of values[row][column], then along the rows, for results of m x n."""
+    """Apply a line transform along the columns of values[row][column], then along the rows, for results of m x n."""
     columns = [line(f, [row[j] for row in values], tile[0]) for j in range(len(values[0]))]
     return [line(f, [column[i] for column in columns], tile[1]) for i in range(len(columns[0]))]
 
 
-# The transposes for F(2), with which a weight gradient is made of gradients and inputs: dg = G' ((A dy A') * (B' d B)) G.
+# Transposes for F(2), which make a weight gradient of gradients and inputs: dg = G' ((A dy A') * (B' d B)) G.
 
 
 def gradient_line(f: Function, dy: list[Value], m: int) -> list[Value]:
-    """Two gradients of results to the products' second factors."""
+    """Transform two gradients of results to the products' second factors."""
     return [dy[0], f.fadd(dy[0], dy[1]), f.fsub(dy[0], dy[1]), f.fneg(dy[1])]
 
 
 def weight_line(f: Function, u: list[Value], m: int) -> list[Value]:
-    """Four sums of products to the gradients of three taps."""
+    """Transform four sums of products to the gradients of three taps."""
     half = constant(u[0].type, 0.5)
     middle = f.fmul(f.fadd(u[1], u[2]), half)
     return [f.fadd(u[0], middle), f.fmul(f.fsub(u[1], u[2]), half), f.fadd(middle, u[3])]

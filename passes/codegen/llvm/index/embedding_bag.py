@@ -1,4 +1,4 @@
-"""Sums of rows of a table for bags of indices, as a pool task:
+"""Embedding bags as a pool task: sums of table rows for bags of indices.
 
     out[b] = the sum of table[index[i]] for i from offsets[b] to the next offset, in order      a chunk is a range of bags
 
@@ -14,25 +14,23 @@ from ..pool.tasks import Words, write_task
 ARRAYS = ("table", "index", "offsets", "out")
 SCALED_ARRAYS = ("table", "index", "offsets", "scales", "out")
 _OTHER_WORDS = ("scratch", "turn", "items", "chunks", "count", "width")
-WORDS = _OTHER_WORDS[2:]            # what a plan says
-_TOGETHER = 8                       # vectors of a row that are added up together
+WORDS = _OTHER_WORDS[2:]            # words of a plan
+_TOGETHER = 8                       # vectors of a row summed side by side
 
 
 @dataclass(frozen=True)
 class BagKernel(ModuleWriter):
-    """What a module is made for: the type of elements, and whether rows are scaled."""
+    """Generator for an element type, with or without scales."""
 
     element: str
     scaled: bool = False
 
     @property
     def symbol(self) -> str:
-        """The task."""
         return f"{'scaled_' * self.scaled}bag_sums_{self.element}"
 
     @property
     def words(self) -> tuple:
-        """The words of a job."""
         return (*(SCALED_ARRAYS if self.scaled else ARRAYS), *_OTHER_WORDS)
 
     def write(self, module):
@@ -51,7 +49,7 @@ def _write_bag(kernel, f):
     type_, scales = vector(lanes, element), job.address("scales") if kernel.scaled else None
 
     def columns(at, vectors, mask):
-        """The sums of some vectors of columns."""
+        """Sum some vectors of columns."""
         with f.loop(start, end, 1, [zero(type_)] * vectors) as loop:
             number = f.load(I64, f.at(index, loop.index, I64))
             source = f.at(f.at(table, f.mul(number, row)), at, element)

@@ -1,10 +1,10 @@
-"""Elements by index along the middle dim of [outer, size, inner], as pool tasks:
+"""Gather and scatter along the middle dim of [outer, size, inner], as pool tasks:
 
     gather     y[o][j][i] = x[o][index[o][j][i]][i]
-    scatter    x[o][index[o][j][i]][i] = y[o][j][i], or combined with what is there, in the order of j
+    scatter    x[o][index[o][j][i]][i] = y[o][j][i], or combined with the old value, in the order of j
 
-The index has strides of its own, in elements; where that along i is 0, rows of i are moved or combined as vectors. An index
-that is out of range reads and writes nothing; the word that `wrong` points at is set.
+The index has its own strides, in elements; if that along i is 0, rows of i are moved or combined as vectors. An index out of
+range reads and writes nothing, and sets the word at `wrong`.
 """
 
 from dataclasses import dataclass
@@ -15,19 +15,18 @@ from ..pool.tasks import Words, chunk_share
 
 ARRAYS = ("x", "index", "y", "wrong")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "size", "count", "inner", "by_outer", "by_count", "by_inner")
-AT_ONCE = 4         # elements of a step of the loop over indices that are known to be in range
+AT_ONCE = 4         # elements per step of the loop over valid indices
 SET, ADD, MUL, MOST, LEAST = "set", "add", "mul", "amax", "amin"
 
 
 @dataclass(frozen=True)
 class GatherKernel(ModuleWriter):
-    """What a module is made for: the bytes of an element. An item is one (o, j)."""
+    """Generator for elements of `item` bytes. An item is one (o, j)."""
 
     item: int
 
     @property
     def symbol(self) -> str:
-        """The task."""
         return f"gather_{self.item}"
 
     def write(self, module):
@@ -36,14 +35,13 @@ class GatherKernel(ModuleWriter):
 
 @dataclass(frozen=True)
 class ScatterKernel(ModuleWriter):
-    """What a module is made for: the type of elements, and how what comes is combined with what is there. An item is one o."""
+    """Generator for an element type and a way to combine. An item is one o."""
 
     element: str
     how: str
 
     @property
     def symbol(self) -> str:
-        """The task."""
         return f"scatter_{self.element}_{self.how}"
 
     def write(self, module):
@@ -51,13 +49,13 @@ class ScatterKernel(ModuleWriter):
 
 
 def _put_inside(f, size, wrong, index, at, put):
-    """put(place) for an index in range; notes one that is not."""
+    """Call put(place) for an index in range; else set the error word."""
     place = f.load(I64, f.at(index, at, I64))
     f.choose(f.compare("ult", place, size), lambda: put(place), lambda: f.store(f.index(1), wrong))
 
 
 def _combined(f, how, before, more):
-    """What stands in a place after `more` came to what was there; nan wins over numbers."""
+    """Combine an old value with a new one; nan wins over numbers."""
     real = is_float(element_of(before.type))
     if how in (ADD, MUL):
         return f.binary(f"f{how}" if real else how, before, more)
@@ -72,7 +70,7 @@ def _write_scatter(module, kernel):
     arg, chunk, _ = f.params
     job = Words(f, arg, WORDS)
     low, high = chunk_share(f, job.items, job.chunks, chunk)
-    # Words are read before the loops: LLVM does not know that what is stored there leaves them alone.
+    # Words are read before the loops, because LLVM must assume that stores change them.
     inner, count, lanes, size, wrong = job.inner, job.count, f.lanes(element), job.size, job.address("wrong")
     by_count, by_inner = job.by_count, job.by_inner
 
@@ -114,12 +112,12 @@ def _write_scatter(module, kernel):
 
 
 def _moves_rows(f, job):
-    """Whether an index stands for several neighbours."""
+    """Return whether an index stands for several adjacent elements."""
     return f.binary("and", f.compare("eq", job.by_inner, 0), f.compare("ne", job.inner, 1))
 
 
 def _largest(f, index, number):
-    """The largest of so many neighbours, as numbers without a sign."""
+    """Return the largest of adjacent indices, as unsigned numbers."""
     lanes = f.lanes(I64)
     type_, whole = vector(lanes, I64), f.bit_and(number, -lanes)
     with f.loop(0, whole, lanes, (zero(type_),)) as loop:
@@ -129,7 +127,7 @@ def _largest(f, index, number):
 
 
 def _take(f, element, x, index, number, target):
-    """Elements by as many neighbouring indices, all of them in range."""
+    """Load elements by adjacent indices, all in range."""
     def move(at):
         f.store(f.load(element, f.at(x, f.load(I64, f.at(index, at, I64)), element)), f.at(target, at, element))
 
@@ -151,14 +149,14 @@ def _write(module, kernel):
     y = job.address("y")
 
     def found(index, at):
-        """An index that may be read; notes one that is out of range."""
+        """Return an index that may be read; set the error word if it is out of range."""
         place = f.load(I64, f.at(index, at, I64))
         with f.when(f.compare("uge", place, size)):
             f.store(f.index(1), wrong)
         return f.select(f.compare("ult", place, size), place, 0)
 
     def alone():
-        """inner = 1: items of one outer follow each other."""
+        """Write inner = 1: items of one outer follow each other."""
         with f.loop(f.div(low, count), f.ceil_div(high, count)) as outer:
             index = f.at(job.address("index"), f.mul(outer.index, job.by_outer), I64)
             x, start = f.at(job.address("x"), f.mul(outer.index, plane), element), f.mul(outer.index, count)

@@ -1,9 +1,9 @@
-"""Fixed maps along the middle dim of [outer, size, inner], as pool tasks: interpolation, even bins, borders.
+"""Fixed linear maps along the middle dim of [outer, size, inner], as pool tasks: interpolation, even bins, borders.
 
     y[o][j][i] = sum over k of weights[k][j] * x[o][places[k][j]][i], rounded at each product and each sum
 
 Without weights there is one place for each j, and elements of any kind are copied. Along the last dim (inner = 1) lanes are
-neighbours of j; where their places are neighbours, too (`together`, for each k and vector of j), they are read as one.
+adjacent j; adjacent places (`together`, for each k and vector of j) are read as one vector.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "size", "count", "inner"
 
 @dataclass(frozen=True)
 class MapKernel:
-    """What a module is made for: the type of elements, and whether they are weighted."""
+    """Generator for an element type, weighted or not."""
 
     target: Target
     element: str
@@ -32,16 +32,16 @@ class MapKernel:
 
     @property
     def along(self) -> str:
-        """The task for inner = 1; an item is one o."""
+        """Name of the task for inner = 1; an item is one o."""
         return f"map_rows_{self.element}{'_weighted' if self.weighted else ''}"
 
     @property
     def across(self) -> str:
-        """The task for other inner; an item is one (o, j)."""
+        """Name of the task for other inner; an item is one (o, j)."""
         return f"map_columns_{self.element}{'_weighted' if self.weighted else ''}"
 
     def text(self, symbol: str) -> str:
-        """The module with one of the tasks as LLVM IR."""
+        """Return the module with one of the tasks as LLVM IR."""
         module = Module(self.target)
         f = module.task(symbol)
         arg, chunk, _ = f.params
@@ -54,7 +54,7 @@ class MapKernel:
 
 
 def _total(f, kernel, taps, term):
-    """The sum of term(k) over all taps, one after the other."""
+    """Sum term(k) over all taps, one after the other."""
     if not kernel.weighted:
         return term(0)
     with f.loop(1, taps, 1, [term(0)]) as loop:
@@ -63,7 +63,7 @@ def _total(f, kernel, taps, term):
 
 
 def _moves(f, kernel, mask):
-    """(load, store) of vectors of which `mask` says what exists."""
+    """Return (load, store) of vectors under a mask."""
     type_ = vector(kernel.lanes, kernel.element)
     return (lambda at: f.load_masked(type_, at, mask)), (lambda value, at: f.store_masked(value, at, mask))
 

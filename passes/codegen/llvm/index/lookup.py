@@ -1,4 +1,4 @@
-"""Rows of tables by index, as pool tasks: copying rows, and adding rows up where their indices say.
+"""Table lookups by index, as pool tasks: copying rows, and adding rows.
 
     take    out[i] = table[index[i]]            a chunk is a range of i
     add     table[index[i]] += values[i]        a chunk is a range of columns, so every sum runs in the order of i
@@ -15,12 +15,12 @@ from ..pool.tasks import Words, chunk_share
 ARRAYS = ("table", "index", "rows")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "count", "width", "table_rows", "table_row", "row", "clears")
 _UNROLL = 4
-_COLUMNS = 16                       # columns are handed out in blocks of a cache line of floats
+_COLUMNS = 16                       # columns of a block: a cache line of floats
 
 
 @dataclass(frozen=True)
 class LookupKernel(ModuleWriter):
-    """What a module is made for: an element type, any of that size for take, a float for add."""
+    """Generator for an element type: any of its size for take, a float for add."""
 
     element: str
 
@@ -31,12 +31,12 @@ class LookupKernel(ModuleWriter):
 
     @property
     def take(self) -> str:
-        """The task that copies rows."""
+        """Name of the task that copies rows."""
         return f"take_rows_{self.element}"
 
     @property
     def add(self) -> str:
-        """The task that adds rows."""
+        """Name of the task that adds rows."""
         return f"add_rows_{self.element}"
 
     def write(self, module):
@@ -46,7 +46,7 @@ class LookupKernel(ModuleWriter):
 
 
 def _along(f, element, columns, each):
-    """each(first column, mask) for vectors of a row."""
+    """Call each(first column, mask) for vectors of a row."""
     lanes = f.lanes(element)
     whole = f.bit_and(columns, -_UNROLL * lanes)
     with f.loop(0, whole, _UNROLL * lanes) as loop:

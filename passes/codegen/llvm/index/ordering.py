@@ -1,10 +1,10 @@
-"""Orders of rows, as pool tasks: the indices that sort a row, or those of its first few elements in sorted order.
+"""Sorting of rows, as pool tasks: the indices that sort a row, or those of its first few elements in sorted order.
 
-An element becomes an *entry*: an unsigned key that sorts as the element does (`ir/ops/index/sort.py` says how), above its
-index. So entries have a total order, in which equal elements keep theirs. Few entries go where the number of those before each
-says; more are sorted digit by digit, a byte at a time, least significant first; digits that all entries share are passed over.
-For the first few of many, a buffer of `room` entries is filled, sorted and cut to `keep` again and again, and only elements
-before the last one kept get in.
+An element becomes an *entry*: an unsigned key that sorts as the element does (`ir/ops/index/sort.py` defines it), above its
+index. So entries have a total order, in which equal elements keep theirs. Few entries are placed by the number of smaller ones.
+More are radix sorted, a byte at a time, least significant first, without the digits that all entries share. For the first few
+of many, a buffer of `room` entries is filled, sorted and cut to `keep` repeatedly, and only elements before the last kept one
+enter it.
 """
 
 from dataclasses import dataclass
@@ -17,39 +17,35 @@ ARRAYS = ("x", "out")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "rows", "size", "keep", "room", "flip", "scratch_bytes")
 FLOATS = {"f16": (16, 0x7C00), "bf16": (16, 0x7F80), "f32": (32, 0x7F800000), "f64": (64, 0x7FF0000000000000)}
 _DIGITS = 256
-_FEW_VECTORS = {32: 10, 64: 18}     # vectors of keys, by the bits of one, up to which counting those before each takes least
-_COUNT, _LIMIT = 0, 8   # of the state of a selection: entries there are, the last key kept
+_FEW_VECTORS = {32: 10, 64: 18}     # most vectors of keys, by key bits, for which counting smaller ones is fastest
+_COUNT, _LIMIT = 0, 8   # offsets in a selection's state: the number of entries, the last kept key
 
 
 @dataclass(frozen=True)
 class OrderKernel(ModuleWriter):
-    """What a module is made for: a kind of element, i8 .. u64 or a float."""
+    """Generator for a kind of element, i8 .. u64 or a float."""
 
     kind: str
 
     @property
     def symbol(self) -> str:
-        """The task."""
         return f"order_rows_{self.kind}"
 
     @property
     def bits(self) -> int:
-        """Of an element."""
         return FLOATS[self.kind][0] if self.kind in FLOATS else int(self.kind[1:])
 
     @property
     def key_bits(self) -> int:
-        """Of a key; the index has as many."""
+        """Bits of a key, and of the index."""
         return 64 if self.bits == 64 else 32
 
     @property
     def entry(self) -> str:
-        """The type of an entry."""
         return f"i{2 * self.key_bits}"
 
     @property
     def entry_bytes(self) -> int:
-        """Of an entry in memory."""
         return self.key_bits // 4
 
     @property
@@ -58,7 +54,7 @@ class OrderKernel(ModuleWriter):
         return self.target.lanes(self.key_bits // 8)
 
     def flip(self, descending: bool) -> int:
-        """What turns a signed key into an unsigned one, in the order asked for: the word `flip`."""
+        """Return the word `flip`, which turns signed keys into unsigned ones of the requested order."""
         return (1 << (self.bits - 1)) - 1 if descending else -(1 << (self.bits - 1))
 
     def write(self, module):
@@ -82,7 +78,7 @@ def _store(f, kernel, entry, buffer, index):
 
 
 def _keys(f, kernel, raw: Value, flip: Value) -> Value:
-    """Unsigned keys of elements given as integers; `flip` has their type."""
+    """Return unsigned keys of elements given as integers; `flip` has their type."""
     bits, type_ = kernel.bits, raw.type
     if kernel.kind in FLOATS:
         most = (1 << (bits - 1)) - 1
@@ -115,13 +111,13 @@ def _flip_of(f, kernel, word: Value) -> Value:
 
 
 def _write_ranks(module, kernel):
-    """void ranks(buffer, other, count): into the other buffer, each entry to the place of as many as are before it. Those of
-    equal keys stand in their order, so of these the ones before it are those that stand there."""
+    """Write void ranks(buffer, other, count): put each entry in `other` at the number of entries before it. Equal keys keep
+    their order."""
     f = module.function("ranks", [(PTR, "buffer"), (PTR, "other"), (I64, "count")], internal=True)
     buffer, other, count = f.params
     lanes, key = kernel.lanes, f"i{kernel.key_bits}"
     ranks = f.local(kernel.key_bits // 8 * lanes)
-    with f.loop(0, count, lanes) as block:      # what follows the last entry is read as well: scratch has room for it
+    with f.loop(0, count, lanes) as block:      # reads past the last entry stay in the scratch
         both = f.load(vector(2 * lanes, key), _entry_at(f, kernel, buffer, block.index), align=8)
         here, zero = f.shuffle(both, both, range(1, 2 * lanes, 2)), constant(vector(lanes, key), 0)
         start, end = block.index, f.min(f.add(block.index, lanes), count)
@@ -140,7 +136,7 @@ def _write_ranks(module, kernel):
 
 
 def _count_of(f, kernel, buffer, first, end, found, holds):
-    """`found`, one more in each lane for each entry of a range whose key (in all lanes) `holds` beside that of the lane."""
+    """Count in each lane of `found` the entries of a range whose key `holds` beside the lane's."""
     key, lanes = f"i{kernel.key_bits}", kernel.lanes
     with f.loop(first, end, 1, [found]) as each:
         high = f.at(_entry_at(f, kernel, buffer, each.index), kernel.key_bits // 8)
@@ -155,7 +151,7 @@ def _digit(f, kernel, entry, number):
 
 
 def _write_radix(module, kernel):
-    """ptr radix(buffer, other, count): sorts by keys, keeping the order of equal ones; gives the buffer with the result."""
+    """Write ptr radix(buffer, other, count): sort by keys, stably; return the buffer with the result."""
     f = module.function("radix", [(PTR, "buffer"), (PTR, "other"), (I64, "count")], PTR, internal=True)
     source, target, count = f.params
     digits = kernel.key_bits // 8 if kernel.bits >= 32 else kernel.bits // 8
@@ -193,7 +189,7 @@ def _one_digit(f, kernel, source, target, count, table, number):
 
 
 def _write_sort(module, kernel):
-    """ptr sort(buffer, other, count), by whichever way suits."""
+    """Write ptr sort(buffer, other, count), by the faster way."""
     f = module.function("sort", [(PTR, "buffer"), (PTR, "other"), (I64, "count")], PTR, internal=True)
     buffer, other, count = f.params
 
@@ -210,7 +206,7 @@ def _write_sort(module, kernel):
 
 
 def _cut(f, kernel, job, buffer, other, state):
-    """Sorts the entries there are, keeps the first of them, and notes the last key kept."""
+    """Sort the entries, keep the first of them, and store the last kept key."""
     found = f.call("sort", PTR, buffer, other, f.load(I64, f.at(state, _COUNT)))
     with f.when(f.compare("ne", found, buffer)), f.loop(0, job.keep) as loop:
         _store(f, kernel, _load(f, kernel, found, loop.index), buffer, loop.index)
@@ -220,7 +216,7 @@ def _cut(f, kernel, job, buffer, other, state):
 
 
 def _write_append(module, kernel):
-    """void append(job, row, first, end, buffer, other, state): takes what comes before the last key kept."""
+    """Write void append(job, row, first, end, buffer, other, state): add elements before the last kept key."""
     f = module.function("append", [(PTR, "job"), (PTR, "row"), (I64, "first"), (I64, "end"), (PTR, "buffer"), (PTR, "other"),
                                    (PTR, "state")], internal=True)
     arg, row, first, end, buffer, other, state = f.params
@@ -239,7 +235,7 @@ def _write_append(module, kernel):
 
 
 def _select(f, kernel, arg, job, row, buffer, other, state):
-    """The rest of a row whose first `room` elements are in the buffer."""
+    """Select from the rest of a row whose first `room` elements are in the buffer."""
     f.store(job.room, f.at(state, _COUNT))
     _cut(f, kernel, job, buffer, other, state)
     lanes, type_, kept = f.lanes(f"i{kernel.key_bits}"), f"i{kernel.bits}", f"i{kernel.key_bits}"
@@ -258,7 +254,7 @@ def _select(f, kernel, arg, job, row, buffer, other, state):
 
 
 def _fill(f, kernel, job, row, buffer):
-    """The first `room` elements of a row as entries."""
+    """Store the first `room` elements of a row as entries."""
     flip, whole, type_ = _flip_of(f, kernel, job.flip), 0, f"i{kernel.bits}"
     if kernel.key_bits == 32:
         lanes = f.lanes(I32)

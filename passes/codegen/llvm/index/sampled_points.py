@@ -1,11 +1,10 @@
-"""Elements at given places of planes, weighted and added up, as pool tasks (`ir/ops/nn/sampled_points.py` says what they
-compute):
+"""Weighted sums of elements at given places of planes, as pool tasks (`ir/ops/nn/sampled_points.py` defines them):
 
     take    an item is a block of points of an image, for all channels
     put     an item is a plane, so values that meet are added in the order of taps and points
-    dots    an item is a block of points of an image; channels are added up in order
+    dots    an item is a block of points of an image; channels are added in order
 
-Places are 32-bit; what is below 0 reads nothing and is written nowhere.
+Places are 32-bit; negative ones read and write nothing.
 """
 
 from dataclasses import dataclass
@@ -17,13 +16,13 @@ from ..pool.tasks import Words, chunk_share
 
 ARRAYS = ("x", "places", "weights", "y")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "channels", "plane", "points", "blocks")
-BLOCK = 512                         # points of an item, whose places and weights a core's nearest cache holds
+BLOCK = 512                         # points of an item: their places and weights fit the nearest cache
 I32 = "i32"
 
 
 @dataclass(frozen=True)
 class TapsKernel:
-    """What a module is made for: an element type, the number of taps, and whether they have weights."""
+    """Generator for an element type, a number of taps, with or without weights."""
 
     target: Target
     element: str
@@ -31,11 +30,11 @@ class TapsKernel:
     weighted: bool
 
     def symbol(self, kind: str) -> str:
-        """The task that does "take", "put" or "dots"."""
+        """Return the name of the task "take", "put" or "dots"."""
         return f"taps_{kind}_{self.element}_{self.taps}_{int(self.weighted)}"
 
     def text(self, kind: str) -> str:
-        """The module of one task as LLVM IR."""
+        """Return the module of one task as LLVM IR."""
         module = Module(self.target)
         f = module.task(self.symbol(kind))
         arg, chunk, _ = f.params
@@ -57,27 +56,26 @@ class _Block:
         self.lanes = f.lanes(kernel.element)
 
     def spot(self, name, row, at, element):
-        """Where the element `at` of the block lies in a row of points."""
+        """Return the address of the block's element `at` in a row of points."""
         f = self.f
         return f.at(self.job.address(name), f.add(f.add(f.mul(row, self.job.points), self.start), at), element)
 
     def tap(self, k):
-        """The row of a tap."""
         return self.f.add(self.f.mul(self.image, self.kernel.taps), k)
 
     def channel(self, c):
-        """The number of a plane."""
+        """Return the number of a plane."""
         return self.f.add(self.f.mul(self.image, self.job.channels), c)
 
     def load(self, type_, spot, mask, other=0):
         return self.f.load_masked(type_, spot, mask, other)
 
     def numbers(self, k, at, mask):
-        """The places of a tap for a vector of points; -1 for those that are none."""
+        """Load a tap's places for a vector of points; -1 where masked."""
         return self.load(vector(self.lanes, I32), self.spot("places", self.tap(k), at, I32), mask, -1)
 
     def values(self, plane, numbers):
-        """The elements at places of a plane; 0 outside."""
+        """Load the elements at places of a plane; 0 outside."""
         f, lanes = self.f, self.lanes
         spots = f.op(vector(lanes, "ptr"), f"getelementptr {self.kernel.element}, {plane}, {numbers}")
         return f.gather(vector(lanes, self.kernel.element), spots, f.compare("sge", numbers, zero(vector(lanes, I32))))

@@ -1,14 +1,16 @@
-"""Scans as pool tasks, along the middle dim of [outer, size, inner], each step rounded by itself:
+"""Scans along the middle dim of [outer, size, inner], as pool tasks, each step rounded by itself:
 
     add, mul     y[r] = y[r - 1] + x[r], or times
     linear       y[r] = x[r] * y[r - 1] + z[r], from 0
     logaddexp    y[r] = log(exp(y[r - 1]) + exp(x[r])), of floats
-    amax, amin   y[r] the largest (smallest) so far, or the first nan; z[r] where it was seen last, an int64
+    amax, amin   y[r] the largest (smallest) so far, or the first nan; z[r] its last position, an int64
 
-Where inner is 1, a row is one chain of steps, so rows run side by side, a lane each: squares of as many columns are turned in
-registers on the way in and out. But the largest (smallest) of some elements is that of its halves, so such a row (if it fills
-a vector) is taken vector by vector, and a vector without anything new is only written. Where inner is more, vectors of inner
-elements are taken row by row, block by block of inner.
+With inner = 1 a row is one chain of steps, so rows run side by side, a lane each: squares of as many columns are transposed in
+registers on the way in and out. Extremes of halves combine, so such a row, if it fills a vector, is scanned vector by vector,
+and a vector without news is only written. With larger inner, vectors of inner elements go row by row, block by block of inner.
+
+`OtherProducts` is the gradient of a product: y[r] is first the product of the elements before r, then is multiplied by that of
+the elements after it, from the end.
 """
 
 from dataclasses import dataclass
@@ -25,33 +27,32 @@ from ..pool.tasks import Words, chunk_share
 
 ARRAYS = ("x", "z", "y")
 ADD, MUL, LINEAR, LOG_ADD, MOST, LEAST = "add", "mul", "linear", "logaddexp", "amax", "amin"
-FINDING = MOST, LEAST   # which have z as a result
+FINDING = MOST, LEAST   # steps with z as a result
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "outer", "size", "inner")
 _DTYPES = {F32: dt.float32, F64: dt.float64}
-FEW = 3                 # rows up to which each goes by itself: turning squares of them takes longer
-BLOCK = 4               # vectors of inner elements that run side by side
+FEW = 3                 # rows up to which each is scanned alone: transposing squares takes longer
+BLOCK = 4               # vectors of inner elements side by side
 
 
 @dataclass(frozen=True)
 class ScanKernel(ModuleWriter):
-    """What a module is made for: the type of elements, and what a step does."""
+    """Generator for an element type and a step."""
 
     element: str
     how: str = ADD
 
     @property
     def along(self) -> str:
-        """The task for inner = 1; an item is `rows` rows."""
+        """Name of the task for inner = 1; an item is `rows` rows."""
         return f"scan_rows_{self.element}_{self.how}"
 
     @property
     def rows(self) -> int:
-        """Rows that run side by side."""
         return self.target.lanes(bytes_of(self.element))
 
     @property
     def across(self) -> str:
-        """The task for other inner; an item is a block of inner of one outer."""
+        """Name of the task for other inner; an item is a block of inner of one outer."""
         return f"scan_columns_{self.element}_{self.how}"
 
     @property
@@ -75,9 +76,9 @@ class ScanKernel(ModuleWriter):
 
 
 def _start(kernel, type_) -> list:
-    """What is carried into the first step."""
+    """Return the carried values before the first step."""
     real = is_float(kernel.element)
-    if kernel.how == ADD:       # -0.0 leaves every element as it is
+    if kernel.how == ADD:       # -0.0 changes no element
         return [constant(type_, -0.0) if real else zero(type_)]
     if kernel.how == MUL:
         return [constant(type_, 1.0 if real else 1)]
@@ -91,7 +92,7 @@ def _places(type_) -> str:
 
 
 def _step(f, kernel, before, load, number) -> list:
-    """What is carried out of step `number`: y, and z where it is a result. `load` gives an array's elements."""
+    """Return the carried values after step `number`: y, and z if it is a result. `load` loads an array's elements."""
     real, x = is_float(kernel.element), load("x")
     if kernel.how in (ADD, MUL):
         return [f.binary(f"f{kernel.how}" if real else kernel.how, before[0], x)]
@@ -113,14 +114,14 @@ def _step(f, kernel, before, load, number) -> list:
 
 
 def places_of(f, kernel, job, row):
-    """Where the elements of a row lie: {array: (address, type of an element)}."""
+    """Return {array: (address, element type)} of a row."""
     start = f.mul(row, job.size)
     kinds = {"x": kernel.element, "z": I64 if kernel.finds else kernel.element, "y": kernel.element}
     return {name: (f.at(job.address(name), start, kind), kind) for name, kind in kinds.items()}
 
 
 def _row(f, kernel, job, row):
-    """One row, one element after the other."""
+    """Scan one row, one element after the other."""
     places = places_of(f, kernel, job, row)
 
     def spot(name, at):
@@ -136,7 +137,7 @@ def _row(f, kernel, job, row):
 
 
 def _rows(f, kernel, job, first, count):
-    """`count` rows from the row `first` on, at most as many as a vector has lanes, a lane each."""
+    """Scan `count` rows from the row `first` on, a lane each."""
     lanes, places = kernel.rows, places_of(f, kernel, job, first)
     whole = f.select(f.compare("eq", f.index(count), lanes), f.bit_and(job.size, -lanes), f.index(0))
     with f.loop(0, whole, lanes, _start(kernel, vector(lanes, kernel.element))) as loop:
@@ -146,7 +147,7 @@ def _rows(f, kernel, job, first, count):
 
 
 def _square(f, kernel, job, places, loop, count):
-    """As many steps as there are lanes; `count` where rows or columns may be missing. What is carried out of them."""
+    """Scan a square of steps; `count` if rows or columns may be missing. Return the carried values."""
     lanes, state = kernel.rows, loop.carried
     columns = {name: load_square(f, job, places[name], loop.index, count, lanes)
                for name in (("x", "z") if kernel.how == LINEAR else ("x",))}
@@ -160,7 +161,7 @@ def _square(f, kernel, job, places, loop, count):
 
 
 def _lines(f, job, place, at, count, lanes) -> list:
-    """(address, mask) of each row of a square, from the element `at` on."""
+    """Return (address, mask) of each row of a square, from the element `at` on."""
     address, kind = place
     corner, apart = f.at(address, at, kind), f.mul(job.size, bytes_of(kind))
     if count is None:
@@ -169,20 +170,20 @@ def _lines(f, job, place, at, count, lanes) -> list:
 
 
 def load_square(f, job, place, at, count, lanes) -> list:
-    """The columns of a square of an array that lies at `place`; `count` rows where rows or columns may be missing."""
+    """Load the columns of a square at `place`; `count` if rows or columns may be missing."""
     type_, found = vector(lanes, place[1]), _lines(f, job, place, at, count, lanes)
     return transpose(f, [f.load_masked(type_, spot, mask) for spot, mask in found])
 
 
 def store_square(f, job, place, at, count, columns):
-    """Writes such columns."""
+    """Store the columns of a square."""
     for value, (spot, mask) in zip(transpose(f, columns), _lines(f, job, place, at, count, len(columns))):
         f.store_masked(value, spot, mask)
 
 
 def _later(f, kernel, before, after):
-    """The extreme of two stretches of which one follows the other, each (value, place): equals are found in the later one, but
-    keep the earlier one's bits; nan stays."""
+    """Return the extreme (value, place) of two adjacent segments: of equals the later place, but the earlier bits; nan stays.
+    """
     (best, place), (x, at) = before, after
     real, least = is_float(kernel.element), kernel.how == LEAST
     better, as_good = (("olt", "ole") if least else ("ogt", "oge")) if real else (("slt", "sle") if least else ("sgt", "sge"))
@@ -194,7 +195,7 @@ def _later(f, kernel, before, after):
 
 
 def _has_news(f, kernel, best, x):
-    """Whether some element of a vector changes the value or the place of the extreme so far."""
+    """Return whether some element of a vector changes the extreme or its place."""
     real, least, lanes = is_float(kernel.element), kernel.how == LEAST, lanes_of(x.type)
     news = f.compare(("ole" if least else "oge") if real else ("sle" if least else "sge"), x, best)
     if real:
@@ -203,7 +204,7 @@ def _has_news(f, kernel, best, x):
 
 
 def _extreme_row(f, kernel, job, row):
-    """One row, vector by vector. A vector with something new is combined with itself 1, 2, 4, ... lanes before."""
+    """Scan one row vector by vector. A vector with news is combined with itself shifted by 1, 2, 4, ... lanes."""
     element, lanes = kernel.element, f.lanes(kernel.element)
     type_, start = vector(lanes, element), f.mul(row, job.size)
     x, y, z = [f.at(job.address(name), start, kind) for name, kind in (("x", element), ("y", element), ("z", I64))]
@@ -237,8 +238,8 @@ def _extreme_row(f, kernel, job, row):
 
 
 def along(module, kernel, write):
-    """The task for inner = 1: write(f, job, first, count, one_by_one) for each group of rows that may run side by side;
-    one_by_one(write_row) takes them one after the other."""
+    """Write the task for inner = 1: write(f, job, first, count, one_by_one) for each group of rows; one_by_one(write_row) takes
+    them one after the other."""
     f = module.task(kernel.along)
     arg, chunk, _ = f.params
     job = Words(f, arg, WORDS)
@@ -256,7 +257,7 @@ def along(module, kernel, write):
 
 
 def across(module, kernel, write):
-    """The task for other inner: write(f, job, start, masks) for each block of vectors of inner, which begins at `start`."""
+    """Write the task for other inner: write(f, job, start, masks) for each block of vectors of inner from `start` on."""
     f, element = module.task(kernel.across), kernel.element
     arg, chunk, _ = f.params
     job, lanes = Words(f, arg, WORDS), f.lanes(element)
@@ -309,13 +310,12 @@ OTHERS = "others"
 
 @dataclass(frozen=True)
 class OtherProducts(ScanKernel):
-    """What a module is made for: the type of elements, floats."""
+    """Generator of products of all other elements, for floats."""
 
     how: str = OTHERS
 
     @property
     def cost(self) -> int:
-        """Work of a step, in simple instructions."""
         return 8
 
     def write(self, module):
@@ -324,7 +324,6 @@ class OtherProducts(ScanKernel):
 
 
 def _product_row(f, kernel, job, row):
-    """One row, one element after the other."""
     places, element = places_of(f, kernel, job, row), kernel.element
 
     def spot(name, at):
@@ -340,7 +339,7 @@ def _product_row(f, kernel, job, row):
 
 
 def _product_rows(f, kernel, job, first, count):
-    """`count` rows from the row `first` on, at most as many as a vector has lanes, a lane each."""
+    """Compute `count` rows from the row `first` on, a lane each."""
     lanes, places = kernel.rows, places_of(f, kernel, job, first)
     whole = f.select(f.compare("eq", f.index(count), lanes), f.bit_and(job.size, -lanes), f.index(0))
     rest = f.mul(f.ceil_div(f.sub(job.size, whole), lanes), lanes)
@@ -356,7 +355,7 @@ def _product_rows(f, kernel, job, first, count):
 
 
 def _forwards(f, job, places, at, count, lanes, product):
-    """Writes what comes before the elements of a square; `product` is what comes before that. What comes after that."""
+    """Store the products before the elements of a square, from `product`; return the product after it."""
     found = []
     for x in load_square(f, job, places["x"], at, count, lanes):
         found.append(product)
@@ -366,7 +365,7 @@ def _forwards(f, job, places, at, count, lanes, product):
 
 
 def _backwards(f, job, places, at, count, lanes, product):
-    """Multiplies what is there by what comes after the elements of a square, from its last one on."""
+    """Multiply the stored products by those after the elements of a square, from its last one on."""
     xs, ys = [load_square(f, job, places[name], at, count, lanes) for name in ("x", "y")]
     for n in range(lanes - 1, -1, -1):
         ys[n], after = f.fmul(ys[n], product), f.fmul(product, xs[n])
@@ -391,7 +390,7 @@ def _write_products_across(module, kernel):
         lanes, type_ = f.lanes(element), vector(f.lanes(element), element)
 
         def each(row, products, value):
-            """A step of all vectors of the block."""
+            """Step all vectors of the block."""
             at, after = f.add(start, f.mul(row, job.inner)), []
             for n, (mask, product) in enumerate(zip(masks, products)):
                 x, y = [f.at(job.address(name), f.add(at, n * lanes), element) for name in ("x", "y")]

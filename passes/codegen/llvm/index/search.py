@@ -1,9 +1,9 @@
-"""Places of values in sorted rows, as a pool task: for each value how many elements of its row are before it, or not behind.
+"""Binary search of values in sorted rows, as a pool task.
 
     out[r][i] = the number of elements of sorted[r] that are less than values[r][i]        (with `right`: not greater)
 
-All values of a vector halve their own part of the row at once, without a branch: which half a value is in is as random as the
-value, so that predicting it would fail every other time. As in a sort, nan is behind all numbers.
+All values of a vector halve their own part of the row at once, without branches: a branch would be mispredicted every other
+time. As in a sort, nan follows all numbers.
 """
 
 from dataclasses import dataclass
@@ -14,21 +14,20 @@ from ..pool.tasks import Words, chunk_share, split_index
 
 ARRAYS = ("sorted", "values", "out")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "rows", "blocks", "block", "count", "size", "row", "halvings")
-# An item is a block of so many of the `count` values of a row; `row` is from one sorted row to the next, in elements, and
-# `halvings` are needed until one element of `size` is left.
-AT_ONCE = 4             # vectors that are searched for together, so that one's loads go on while another's wait
+# An item is `block` of the `count` values of a row. `row` is the elements between sorted rows, and `halvings` reduce `size`
+# elements to one.
+AT_ONCE = 4             # vectors searched side by side, so that loads overlap
 
 
 @dataclass(frozen=True)
 class SearchKernel(ModuleWriter):
-    """What a module is made for: the type of elements, and on which side of its equals a value is put."""
+    """Generator for an element type and a side of equal elements."""
 
     element: str
     right: bool
 
     @property
     def symbol(self) -> str:
-        """The task."""
         return f"search_{self.element}_{'right' if self.right else 'left'}"
 
     def write(self, module):
@@ -47,7 +46,7 @@ class SearchKernel(ModuleWriter):
             table = f.at(rows, f.mul(row, by_row), element)
 
             def each(at, masks):
-                """Finds vectors that follow each other from a place on."""
+                """Search adjacent vectors from a place on."""
                 places = [f.add(at, n * lanes) for n in range(len(masks))]
                 wanted = [f.load_masked(vector(lanes, element), f.at(source, p, element), m) for p, m in zip(places, masks)]
                 for place, found, mask in zip(places, self._search(f, table, wanted, size, halvings), masks):
@@ -60,7 +59,7 @@ class SearchKernel(ModuleWriter):
         f.ret()
 
     def _search(self, f, table, wanted, size, halvings) -> list:
-        """Vectors of places for vectors of values."""
+        """Return vectors of places for vectors of values."""
         lanes = f.lanes(self.element)
         type_ = vector(lanes, I64)
         unknown = [f.compare("uno", x, x) if is_float(self.element) else None for x in wanted]
@@ -76,7 +75,7 @@ class SearchKernel(ModuleWriter):
         return [self._after(f, table, base, x, nan, base, one) for base, x, nan in zip(loop.results[1:], wanted, unknown)]
 
     def _after(self, f, table, at, x, nan, base, step):
-        """`base`, and `step` more where the element at a place is before x."""
+        """Return `base`, plus step if the element at a place is before x."""
         lanes = f.lanes(self.element)
         pointers = f.op(f"<{lanes} x ptr>", f"getelementptr {self.element}, ptr {table.name}, {at.type} {at.name}")
         found = f.gather(like(x.type, self.element), pointers)

@@ -1,6 +1,4 @@
-"""Discrete Fourier transforms of few numbers, each a pair of vectors (real parts, imaginary parts), in registers.
-
-`transform(f, values)` is one of any size with the factors 2, 3 and 5, in natural order; `turned` is a complex product."""
+"""Discrete Fourier transforms of few numbers in registers; a number is a pair of vectors (real parts, imaginary parts)."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +11,7 @@ PRIMES = (2, 3, 5)
 
 
 def transform(f: Function, values: list) -> list:
-    """X[k] = sum of x[j] exp(-2 pi i j k / n)."""
+    """Return X[k] = sum of x[j] exp(-2 pi i j k / n), in natural order, for sizes with the factors 2, 3 and 5."""
     n = len(values)
     if n == 1:
         return values
@@ -29,28 +27,28 @@ def transform(f: Function, values: list) -> list:
 
 
 def turned(f: Function, value, by):
-    """The product of two complex numbers."""
+    """Return the product of two complex numbers."""
     (re, im), (c, s) = value, by
     return (multiply_add(f, f.fneg(im), s, f.fmul(re, c)), multiply_add(f, im, c, f.fmul(re, s)))
 
 
 def plus(f: Function, a, b):
-    """a + b"""
+    """Return a + b."""
     return f.fadd(a[0], b[0]), f.fadd(a[1], b[1])
 
 
 def minus(f: Function, a, b):
-    """a - b"""
+    """Return a - b."""
     return f.fsub(a[0], b[0]), f.fsub(a[1], b[1])
 
 
 def _back(f, value):
-    """-i times a number."""
+    """Multiply by -i."""
     return value[1], f.fneg(value[0])
 
 
 def _scaled(f, value, by, other=None):
-    """by * value, and another one added."""
+    """Return by * value, plus another number."""
     by = constant(value[0].type, by)
     if other is None:
         return tuple([f.fmul(x, by) for x in value])
@@ -58,7 +56,7 @@ def _scaled(f, value, by, other=None):
 
 
 def _rotated(f, value, k, n):
-    """exp(-2 pi i k / n) times a number; n is a power of two."""
+    """Multiply by exp(-2 pi i k / n); n is a power of two."""
     while 4 * k >= n:
         value, k = _back(f, value), k - n // 4
     if k == 0:

@@ -1,7 +1,7 @@
-"""Cholesky factors as pool tasks: U with U^T @ U = A in place of A's upper triangle, and what brings matrices there and back.
+"""Cholesky factors as pool tasks: U with U^T @ U = A in place of A's upper triangle, and the transposes in and out.
 
-A few rows of U at a time: the micro-kernel takes off the products of all rows above, from the square on the diagonal first,
-which is factored in registers; the columns to its right are a triangular system (`triangular.solve_tile`) with that square.
+A few rows of U at a time: the microkernel subtracts the products of all rows above, first from the square on the diagonal,
+which is factored in registers. The columns to its right are a triangular system (`triangular.solve_tile`) with that square.
 """
 
 from dataclasses import dataclass
@@ -16,27 +16,29 @@ from .triangular import Steps, TriangularKernel, solve_tile
 ARRAYS = ("x", "upper", "out", "info")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "blocks", "rows", "x_row", "x_batch", "upper_row", "upper_batch",
          "out_row", "out_batch", "first")
-# Rows of `upper` are whole vectors, and as many as whole vectors have elements. `first` is the place on the diagonal of a large
-# matrix at which this one stands.
+# `upper` has whole vectors of rows and columns. `first` is this matrix's place on the diagonal of a large one.
 TASKS = ("turn", "factor", "lower")
 
 
 @dataclass(frozen=True)
 class CholeskyKernel(ModuleWriter):
-    """What a module is made for: the type of elements."""
+    """Generator of the three tasks."""
 
     element: str
 
     @property
     def tile(self) -> TileShape:
-        """The tile of the rows that are made together."""
+        """The tile of the rows that are computed together."""
         return TriangularKernel(self.target, self.element).shape
 
     @property
     def symbols(self) -> list:
-        """The tasks. `turn`: upper = x^T, of the lower triangle of x; an item is a vector of rows. `factor`: upper becomes U,
-        info the place from 1 of what is not positive; an item is a matrix. `lower`: out = U^T, zeros above it; an item is a
-        vector of rows."""
+        """Names of the tasks.
+
+            turn      upper = x^T, of the lower triangle of x; an item is a vector of rows
+            factor    upper becomes U, info the place (from 1) of the first pivot that is not positive; an item is a matrix
+            lower     out = U^T, zeros above it; an item is a vector of rows
+        """
         return [f"cholesky_{name}_{mangled(self.element)}" for name in TASKS]
 
     def write(self, module):
@@ -49,7 +51,7 @@ class CholeskyKernel(ModuleWriter):
 
 
 def _block_of_rows(f, job, lanes):
-    """(matrix, first row, number of rows) of an item."""
+    """Return (matrix, first row, number of rows) of an item."""
     batch, start = f.div(f.params[1], job.blocks), f.mul(f.mod(f.params[1], job.blocks), lanes)
     return batch, start, f.min(f.sub(job.rows, start), lanes)
 
@@ -95,7 +97,7 @@ def _write_factor(module, kernel, f):
 
 
 def _write_strip(module, kernel, vectors):
-    """Functions by height: rows of U in so many vectors of columns, the last of which may be cut."""
+    """Write functions by height: rows of U in `vectors` vectors of columns, the last of which may be partial."""
     names, shape, size = {}, kernel.tile, bytes_of(kernel.element)
     triangular = TriangularKernel(kernel.target, kernel.element)
     for height in {shape.rows, 1}:
@@ -110,7 +112,8 @@ def _write_strip(module, kernel, vectors):
 
 
 def _write_square(module, kernel, height):
-    """Function that makes a square of U on the diagonal; gives the place from 1 of what is not positive, or 0."""
+    """Write the function of a square of U on the diagonal; it returns the place (from 1) of a pivot that is not positive, or 0.
+    """
     element, lanes, size = kernel.element, kernel.tile.lanes, bytes_of(kernel.element)
     f = module.function(f"square_{height}", [(PTR, "upper"), (I64, "row"), (I64, "first")], ret=I64, internal=True)
     upper, row, first = f.params

@@ -1,13 +1,13 @@
-"""Discrete Fourier transforms as pool tasks: complex numbers, real and imaginary parts beside each other in arrays.
+"""Discrete Fourier transforms as pool tasks, on arrays of interleaved complex numbers.
 
-A column transform does as many columns as a vector has lanes side by side: rows of the scratch are a vector of real parts and
-one of imaginary parts, in which passes of radix 2, 3, 4, 5 and 8 work in place (`_write_pass`), on an order of rows that they
-turn into the natural one. Twiddle factors are numbers, the same for all lanes; the last pass writes results where they belong.
+A column transform takes as many columns as a vector has lanes side by side. Rows of the scratch are a vector of real parts and
+one of imaginary parts, on which passes of radix 2, 3, 4, 5 and 8 work in place (`_write_pass`), from a permuted order of rows
+to the natural one. Twiddle factors are numbers, the same for all lanes; the last pass writes results to their places.
 
-A row of n = lanes * m numbers is such a transform, too: x[j * m + c] for j = 0 .. lanes - 1 are transformed in registers, side
-by side for neighbouring c, turned by exp(-2 pi i c k / n), and laid down with k along lanes: m rows, whose transform gives
-X[k + lanes * r] in row r, in order. A row of real numbers is the row of half as many complex ones (even places, odd places),
-whose frequencies k and -k are taken apart afterwards; a row of frequencies of real numbers is put together like this before.
+A row of n = lanes * m numbers is such a transform, too. x[j * m + c] for j = 0 .. lanes - 1 are transformed in registers, side
+by side for adjacent c, multiplied by exp(-2 pi i c k / n), and stored with k along lanes: m rows, whose transform gives X[k +
+lanes * r] in row r, in order. A row of real numbers is a row of half as many complex ones (even places, odd places), whose
+frequencies k and -k are separated afterwards; a row of frequencies of real numbers is combined like this before.
 """
 
 from dataclasses import dataclass
@@ -21,31 +21,30 @@ from .butterflies import transform, turned
 ARRAYS = ("x", "out", "factors")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "rows", "places", "count", "passes", "x_outer", "x_row", "out_outer",
          "out_row", "width", "blocks", "between", "halves", "inverse", "scale", "scratch_bytes")
-# `factors` are numbers: those of the passes, then from byte `between` those between the two parts of a row, vector by vector,
-# then from `halves` those of real rows. `places` says at which byte of the scratch each row is laid down, `passes` has `count`
-# rows of PASS_WORDS. Items are x_outer and out_outer bytes apart; of columns each has `blocks` (of `width` in all).
+# `factors` holds numbers: those of the passes, from byte `between` those between the two parts of a row, vector by vector, and
+# from `halves` those of real rows. `places` gives the byte of the scratch for each row; `passes` has `count` rows of
+# PASS_WORDS. Items are x_outer and out_outer bytes apart; columns have `blocks` of `width` in all.
 RADICES = (8, 5, 4, 3, 2)
-PASS_WORDS = 4              # of each pass: radix, rows of what is joined (0 for the first: rows stand beside each other), how
-                            # many are made, byte of its factors
+PASS_WORDS = 4              # words of a pass: radix, rows of its inputs (0 for the first: single rows), number of results, byte
+                            # of its factors
 TASKS = ("rows", "columns", "halves", "wholes")
-SPARE = 1                   # rows of the scratch past the last: numbers of no row are laid down there
+SPARE = 1                   # spare rows of the scratch, for numbers of no row
 
 
 @dataclass(frozen=True)
 class FourierKernel(ModuleWriter):
-    """What a module is made for: the type of elements, and how many stand side by side."""
+    """Generator for an element type and the vectors' lanes."""
 
     element: str
     lanes: int
 
     @property
     def row_bytes(self) -> int:
-        """From row to row of the scratch."""
         return 2 * self.lanes * bytes_of(self.element)
 
     @property
     def symbols(self) -> list:
-        """The tasks, in the order of TASKS."""
+        """Names of the tasks, in the order of TASKS."""
         return [f"fourier_{name}_{mangled(self.element)}_{self.lanes}" for name in TASKS]
 
     def write(self, module):
@@ -65,7 +64,7 @@ class FourierKernel(ModuleWriter):
 
 
 def _load(f, kernel, place):
-    """(real parts, imaginary parts) of a row of the scratch, or of a vector of factors."""
+    """Load (real parts, imaginary parts) of a row of the scratch, or of a vector of factors."""
     type_ = vector(kernel.lanes, kernel.element)
     return f.load(type_, place), f.load(type_, f.at(place, kernel.row_bytes // 2))
 
@@ -76,7 +75,7 @@ def _store(f, kernel, pair, place):
 
 
 def _take(f, kernel, place, backwards=False, count=None):
-    """(real parts, imaginary parts) of complex numbers in memory; of the first `count`, if it is given."""
+    """Load (real parts, imaginary parts) of complex numbers in memory, all or the first `count`."""
     lanes, type_ = kernel.lanes, vector(kernel.lanes, kernel.element)
     spots = [place, f.at(place, kernel.row_bytes // 2)]
     if count is None:
@@ -89,14 +88,14 @@ def _take(f, kernel, place, backwards=False, count=None):
 
 
 def _mixed(f, kernel, pair) -> list:
-    """The two vectors of complex numbers that these are the parts of."""
+    """Return the two vectors of interleaved complex numbers."""
     lanes = kernel.lanes
     return [f.shuffle(*pair, [part * lanes + start + lane for lane in range(lanes // 2) for part in range(2)])
             for start in (0, lanes // 2)]
 
 
 def _put(f, kernel, pair, place, count=None):
-    """Complex numbers to memory; the first `count`, if it is given."""
+    """Store complex numbers, all or the first `count`."""
     low, high = _mixed(f, kernel, pair)
     spots = [place, f.at(place, kernel.row_bytes // 2)]
     if count is None:
@@ -109,7 +108,7 @@ def _put(f, kernel, pair, place, count=None):
 
 
 def _swapped(f, condition: Value, pair):
-    """Real and imaginary parts exchanged, where the condition holds: before and after a transform this makes its inverse."""
+    """Exchange real and imaginary parts if the condition holds: before and after a transform this makes its inverse."""
     return f.select(condition, pair[1], pair[0]), f.select(condition, pair[0], pair[1])
 
 
@@ -123,8 +122,8 @@ _KINDS = ("first", "middle", "last")
 
 
 def _write_pass(module, kernel, radix, kind):
-    """`void pass(job, scratch, span, made, factors, target)`: joins `radix` transforms of `span` rows each that stand one after
-    the other, `made` times; the last pass is made once, and writes rows of results to the target."""
+    """Write `void pass(job, scratch, span, made, factors, target)`: join `radix` adjacent transforms of `span` rows, `made`
+    times. The last pass runs once and writes rows of results to the target."""
     f = module.function(f"{kind}_{radix}", [(PTR, "job"), (PTR, "scratch"), (I64, "span"), (I64, "made"), (PTR, "factors"),
                                             (PTR, "target")], internal=True)
     _, scratch, span, made, factors, target = f.params
@@ -168,7 +167,7 @@ def _keep(f, kernel, values, scratch, start, apart):
 
 
 def _factors(f, kernel, factors, index, radix):
-    """The factors of all but the first of what a pass joins at a place."""
+    """Return the factors of all but the first input of a butterfly."""
     start = f.at(factors, f.mul(index, 2 * (radix - 1)), kernel.element)
     numbers = [f.load(kernel.element, f.at(start, place, kernel.element)) for place in range(2 * (radix - 1))]
     return [tuple([f.splat(n, kernel.lanes) for n in numbers[place:place + 2]]) for place in range(0, len(numbers), 2)]
@@ -179,7 +178,7 @@ def _turned(f, values, by):
 
 
 def _write_passes(module, kernel):
-    """`void passes(job, scratch, target)`: the transform of the rows in the scratch."""
+    """Write `void passes(job, scratch, target)`: the transform of the rows in the scratch."""
     f = module.function("passes", [(PTR, "job"), (PTR, "scratch"), (PTR, "target")], internal=True)
     job_, scratch, target = f.params
     job = Words(f, job_, WORDS)
@@ -203,7 +202,7 @@ def _write_passes(module, kernel):
 
 
 def _write_row(module, kernel):
-    """`void row(job, scratch, source, target)`: the transform of a row."""
+    """Write `void row(job, scratch, source, target)`: the transform of a row."""
     f = module.function("row", [(PTR, "job"), (PTR, "scratch"), (PTR, "source"), (PTR, "target")], internal=True)
     job_, scratch, source, target = f.params
     job, lanes, number_bytes = Words(f, job_, WORDS), kernel.lanes, 2 * bytes_of(kernel.element)
@@ -234,7 +233,7 @@ def _own_scratch(f, job):
 
 
 def _ends(f, job):
-    """Where an item's row begins, and where its result does."""
+    """Return the addresses of an item's row and of its result."""
     return [f.at(job.address(name), f.mul(f.params[1], f.load(I64, job.spot(f"{name}_outer")))) for name in ("x", "out")]
 
 
@@ -261,7 +260,7 @@ def _write_columns(kernel, f):
     f.choose(whole, lambda: lay(None), lambda: lay(wide))
     with f.when(whole):
         f.call("passes", VOID, f.params[0], scratch, target)
-    with f.when(f.compare("slt", wide, lanes)):         # results are laid down beside the scratch first
+    with f.when(f.compare("slt", wide, lanes)):         # results go to spare scratch first
         own = f.local(8 * len(WORDS))
         for number in range(len(WORDS)):
             f.store(f.load(I64, f.at(f.params[0], number, I64)), f.at(own, number, I64))
@@ -278,12 +277,12 @@ def _write_columns(kernel, f):
 
 
 def _write_halves(kernel, f):
-    """The frequencies of real numbers: of the transform Z of h complex numbers, Z[k] + conj(Z[h - k]) is twice that of the even
-    places, and their difference 2i times that of the odd ones."""
+    """Write the frequencies of real numbers: for the transform Z of h complex numbers, Z[k] + conj(Z[h - k]) is twice that of
+    the even places, their difference 2i times that of the odd ones."""
     job, number_bytes = Words(f, f.params[0], WORDS), 2 * bytes_of(kernel.element)
     scratch, rows, (source, target) = _own_scratch(f, job), job.rows, _ends(f, job)
     h, by = f.mul(rows, kernel.lanes), f.at(job.address("factors"), job.halves)
-    middle = f.at(scratch, f.mul(f.add(rows, SPARE + 1), kernel.row_bytes))       # a vector before it is read, and one behind
+    middle = f.at(scratch, f.mul(f.add(rows, SPARE + 1), kernel.row_bytes))       # a vector before it and one after it are read
     f.call("row", VOID, f.params[0], scratch, source, middle)
     for part in range(2):
         place = f.at(middle, part, kernel.element)
@@ -303,7 +302,7 @@ def _write_halves(kernel, f):
 
 
 def _write_wholes(kernel, f):
-    """The real numbers that have these frequencies: those of even and odd places, as complex numbers."""
+    """Write the real numbers of these frequencies: those of even and odd places, as complex numbers."""
     job, number_bytes = Words(f, f.params[0], WORDS), 2 * bytes_of(kernel.element)
     scratch, rows, (source, target) = _own_scratch(f, job), job.rows, _ends(f, job)
     h, by = f.mul(rows, kernel.lanes), f.at(job.address("factors"), job.halves)
@@ -315,14 +314,14 @@ def _write_wholes(kernel, f):
         im = multiply_add(f, s, odd[1], multiply_add(f, c, odd[0], even[1]))
         _put(f, kernel, (re, im), f.at(middle, f.mul(loop.index, number_bytes)))
     first, last = (f.load(kernel.element, place) for place in (source, f.at(source, f.mul(h, number_bytes))))
-    f.store(f.fadd(first, last), middle)                # the first and the last are real
+    f.store(f.fadd(first, last), middle)                # the first and the last frequency are real
     f.store(f.fsub(first, last), f.at(middle, 1, kernel.element))
     f.call("row", VOID, f.params[0], scratch, middle, target)
     f.ret()
 
 
 def _apart(f, kernel, numbers, h, at):
-    """(a + conj(b), a - conj(b)) of the numbers from a place on, and those that are as far from h."""
+    """Return (a + conj(b), a - conj(b)) of the numbers from a place on, and the mirrored ones from h."""
     number_bytes = 2 * bytes_of(kernel.element)
     mirrored = f.at(numbers, f.mul(f.sub(h, f.add(at, kernel.lanes - 1)), number_bytes))
     (a, ai), (b, bi) = _take(f, kernel, f.at(numbers, f.mul(at, number_bytes))), _take(f, kernel, mirrored, backwards=True)

@@ -1,8 +1,8 @@
-"""QR factors by Householder's reflections as pool tasks: whole matrices of a batch, or one panel of columns of a large matrix.
+"""QR factors by Householder reflections as pool tasks: whole matrices of a batch, or one panel of columns of a large matrix.
 
-A matrix is copied to the worker's scratch with its columns as rows, so that reflections go along vectors. Signs are LAPACK's:
-H = I - tau v v^T with v = 1 on the diagonal takes a column to -sign(its first element) times its length; a column that has
-nothing below the diagonal stays, with tau = 0.
+A matrix is copied to the worker's scratch with its columns as rows, so reflections run along vectors. Signs are LAPACK's: H = I
+- tau v v^T with v = 1 on the diagonal maps a column to -sign(its first element) times its length. A column with zeros below the
+diagonal stays, with tau = 0.
 """
 
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from .matrix_columns import Columns
 ARRAYS = ("x", "packed", "tau", "v", "r", "q")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "rows", "columns", "steps", "wide", "apart", "scratch_bytes", "x_row",
          "x_batch", "packed_row", "packed_batch", "tau_batch", "v_row", "v_batch", "r_row", "r_batch", "q_row", "q_batch")
-# `steps` reflections. Wanted is what has a row stride: `packed` as geqrf gives it, `v` with ones and zeros on and above its
-# diagonal, `r` (`steps` rows, zeros below the diagonal), `q` (`wide` columns).
-_TOGETHER = 4                                           # columns that a reflection goes through side by side
-_SAFE = {F32: (2.0 ** -100, 2.0 ** 100), F64: (2.0 ** -900, 2.0 ** 900)}    # sums of squares that lost nothing
+# `steps` is the number of reflections. Results with a row stride are written: `packed` as from geqrf, `v` with ones and zeros
+# on and above its diagonal, `r` (`steps` rows, zeros below the diagonal), `q` (`wide` columns).
+_TOGETHER = 4                                           # columns that a reflection takes side by side
+_SAFE = {F32: (2.0 ** -100, 2.0 ** 100), F64: (2.0 ** -900, 2.0 ** 900)}    # range of exact sums of squares
 
 
 @dataclass(frozen=True)
 class HouseholderKernel(ModuleWriter):
-    """What a module is made for: the type of elements."""
+    """Generator of the task; an item is a matrix."""
 
     element: str
 
@@ -36,7 +36,6 @@ class HouseholderKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task; an item is a matrix."""
         return f"householder_{mangled(self.element)}"
 
     def write(self, module):
@@ -47,7 +46,8 @@ class HouseholderKernel(ModuleWriter):
 
 
 def _write_item(module, kernel):
-    """Function of one matrix: the reflections, then what is wanted of them, Q last, since it takes their place."""
+    """Write the function of one matrix: the reflections, then the requested results; Q comes last, since it overwrites the
+    reflections."""
     f, element = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True), kernel.element
     arg, number, worker = f.params
     job = Words(f, arg, WORDS)
@@ -83,7 +83,7 @@ def _write_item(module, kernel):
 
 
 def _clear(f, element, start, count):
-    """Zeros in the first elements of a row."""
+    """Zero the first elements of a row."""
     lanes = f.lanes(element)
     type_ = vector(lanes, element)
     with f.loop(0, count, lanes) as loop:
@@ -91,7 +91,7 @@ def _clear(f, element, start, count):
 
 
 def _make(matrix, v, k, columns, tau):
-    """The reflection of column k, and what it makes of the columns behind it."""
+    """Compute the reflection of column k, and apply it to the columns behind."""
     f, element = matrix.f, matrix.element
     column, one = matrix.column(k), constant(element, 1.0)
     below = f.call("length", element, column, k, matrix.rows)
@@ -121,7 +121,7 @@ def _make(matrix, v, k, columns, tau):
 
 
 def _collect(matrix, v, steps, wide, tau):
-    """The first columns of the product of all reflections in the place of these, the last one first, as LAPACK's org2r."""
+    """Replace the reflections by the first columns of their product, from the last one on, as LAPACK's org2r."""
     f, element = matrix.f, matrix.element
     with f.loop(steps, wide) as extra:
         _clear(f, element, matrix.column(extra.index), f.mul(f.ceil_div(matrix.rows, matrix.lanes), matrix.lanes))
@@ -142,7 +142,7 @@ def _collect(matrix, v, steps, wide, tau):
 
 
 def _write_reflect(module, kernel):
-    """`reflect`: some columns plus v times `minus` times their products with v, which begins at row `first`."""
+    """Write `reflect`: add to some columns v times `minus` times their products with v, which begins at row `first`."""
     element = kernel.element
     f = module.function("reflect", [(PTR, "start"), (I64, "apart"), (I64, "rows"), (PTR, "v"), (I64, "first"), (I64, "low"),
                                     (I64, "high"), (element, "minus")], internal=True)
@@ -166,8 +166,8 @@ def _write_reflect(module, kernel):
 
 
 def _write_length(module, kernel):
-    """`length`: of a column below row k; by the squares of its elements, or of what they are to the largest of them where
-    squares might be too large or too small. `length_of_two`: of two numbers, the same way."""
+    """Write `length` of a column below row k, by plain squares, or scaled ones where squares might overflow or underflow; and
+    `length_of_two` numbers."""
     element = kernel.element
     f = module.function("length", [(PTR, "column"), (I64, "k"), (I64, "rows")], ret=element, internal=True)
     column, k, rows = f.params

@@ -1,8 +1,8 @@
 """LU factors with partial pivoting as pool tasks: whole matrices of a batch, or one panel of columns of a large matrix.
 
-A matrix is copied to the worker's scratch with its columns as rows, so that searching a pivot, scaling and eliminating go along
-vectors. `BLOCK` columns at a time are eliminated one after the other; then the other columns exchange rows, become rows of U,
-and take off the block's products while its L stands in registers.
+A matrix is copied to the worker's scratch with its columns as rows, so pivot search, scaling and elimination run along vectors.
+`BLOCK` columns are eliminated one after the other. Then the other columns exchange rows, become rows of U, and subtract the
+block's products while its L is in registers.
 """
 
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from .matrix_columns import Columns
 ARRAYS = ("x", "out", "pivots", "info")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "rows", "columns", "x_row", "x_batch", "out_row", "out_batch",
          "pivots_batch", "apart", "scratch_bytes", "first")
-# `first` is the row and column of a large matrix at which this panel stands; `apart` the bytes from a column to the next.
+# `first` is this panel's row and column in a large matrix; `apart` is the bytes between columns.
 MOVE_ARRAYS = ("x", "pivots")
 MOVE_WORDS = (*MOVE_ARRAYS, "scratch", "turn", "items", "chunks", "strips", "width", "columns", "count", "first", "x_row",
               "x_batch", "pivots_batch")
 BLOCK = 8                                               # columns, or fewer where a vector has fewer lanes
-_SMALLEST = {F32: 2.0 ** -126, F64: 2.0 ** -1022}       # whose reciprocal is no infinity
+_SMALLEST = {F32: 2.0 ** -126, F64: 2.0 ** -1022}       # smallest numbers with a finite reciprocal
 _GROWTH = 2.0 ** 64
 
 
 @dataclass(frozen=True)
 class LuKernel(ModuleWriter):
-    """What a module is made for: the type of elements."""
+    """Generator of the factoring task and of row exchanges."""
 
     element: str
 
@@ -44,12 +44,12 @@ class LuKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task that factors; an item is a matrix."""
+        """Name of the task that factors; an item is a matrix."""
         return f"lu_{mangled(self.element)}"
 
     @property
     def moves(self) -> str:
-        """The task that exchanges rows; an item is a strip of columns of a matrix."""
+        """Name of the task that exchanges rows; an item is a strip of columns of a matrix."""
         return f"lu_moves_{mangled(self.element)}"
 
     def write(self, module):
@@ -59,7 +59,6 @@ class LuKernel(ModuleWriter):
 
 
 def _write_factor(module, kernel):
-    """Function of one matrix."""
     element = kernel.element
     factor, follow = _write_block(module, kernel), _write_follow(module, kernel)
     f = module.function("factor", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
@@ -79,7 +78,7 @@ def _write_factor(module, kernel):
 
 
 def _write_block(module, kernel):
-    """Function that eliminates `BLOCK` columns; `exchanged` gets the place of each one's pivot within a column, in bytes."""
+    """Write the function that eliminates `BLOCK` columns; `exchanged` gets the byte offset of each one's pivot in a column."""
     f = module.function("block", [(PTR, "work"), (I64, "apart"), (I64, "rows"), (I64, "columns"), (I64, "start"),
                                   (I64, "first"), (PTR, "pivots"), (PTR, "info"), (PTR, "exchanged")], internal=True)
     work, apart, rows, columns, start, first, pivots, info, exchanged = f.params
@@ -97,7 +96,7 @@ def _write_block(module, kernel):
 
 
 def _pivot_row(matrix, k):
-    """The row of the first largest element of column k, from row k on."""
+    """Return the row of the first largest element of column k, from row k on."""
     f, lanes, number = matrix.f, matrix.lanes, matrix.number
     column, least = matrix.column(k), constant(matrix.type, -1.0)
     own = matrix.spread(k)
@@ -112,11 +111,11 @@ def _pivot_row(matrix, k):
     none = constant(where.type, (1 << 31) - 1)
     found = f.intrinsic("vector.reduce.smin", where.type, f.select(equal, where, none), ret=number)
     found = f.cast("sext", found, I64) if number == I32 else found
-    return f.select(f.compare("slt", found, matrix.rows), found, k)     # beyond the rows: all of them are no numbers
+    return f.select(f.compare("slt", found, matrix.rows), found, k)     # beyond the rows if all are nan
 
 
 def _largest(f, value):
-    """The largest lane of a vector without NaN."""
+    """Return the largest lane of a vector without NaN."""
     lanes = lanes_of(value.type)
     while lanes > 1:
         lanes //= 2
@@ -127,7 +126,7 @@ def _largest(f, value):
 
 
 def _swap(f, matrix, column, here, there):
-    """Exchanges two elements of a column, given by their bytes."""
+    """Exchange two elements of a column, given by their bytes."""
     one, other = f.at(column, here), f.at(column, there)
     a, b = f.load(matrix.element, one), f.load(matrix.element, other)
     f.store(b, one)
@@ -135,14 +134,14 @@ def _swap(f, matrix, column, here, there):
 
 
 def _note_zero(f, is_zero, k, first, info):
-    """Keeps the number of the first pivot that is zero, from 1."""
+    """Record the number (from 1) of the first zero pivot."""
     with f.when(f.binary("and", is_zero, f.compare("eq", f.load(I32, info), 0))):
         f.store(f.cast("trunc", f.add(f.add(k, first), 1), I32), info)
 
 
 def _eliminate(matrix, start, number, block, pivot, note):
-    """Exchanges row k of a block's columns with the pivot's, scales column k below it, and takes its products off the columns
-    to its right. The vector that holds row k is exchanged in a register: loading one waits for elements just stored there."""
+    """Exchange row k of a block's columns with the pivot's, scale column k below it, and subtract its products from the columns
+    to its right. The vector with row k is exchanged in a register: a load would wait for elements just stored."""
     f, element, lanes = matrix.f, matrix.element, matrix.lanes
     k = f.add(start, number)
     columns = [matrix.column(f.add(start, n)) for n in range(block)]
@@ -177,8 +176,8 @@ def _eliminate(matrix, start, number, block, pivot, note):
 
 
 def _scales(f, element, pivot, note):
-    """Two vectors that a column is multiplied by, one after the other, instead of being divided by its pivot: the reciprocal of
-    a very small pivot would be infinite, so it is made larger first. A column whose pivot is zero stays."""
+    """Return two factors of a column, which together divide by its pivot: a very small pivot is enlarged first. A column with a
+    zero pivot stays."""
     lanes, one = f.lanes(element), constant(element, 1.0)
     is_zero, tiny = f.compare("oeq", pivot, 0.0), f.compare("olt", f.intrinsic("fabs", element, pivot), _SMALLEST[element])
     note(is_zero)
@@ -188,7 +187,7 @@ def _scales(f, element, pivot, note):
 
 
 def _write_follow(module, kernel):
-    """Function that lets all other columns follow a block: exchanges, rows of U, products."""
+    """Write the function that lets all other columns follow a block: exchanges, rows of U, products."""
     element = kernel.element
     f = module.function("follow", [(PTR, "work"), (I64, "apart"), (I64, "rows"), (I64, "columns"), (I64, "start"),
                                    (PTR, "exchanged")], internal=True)
@@ -221,14 +220,14 @@ def _write_follow(module, kernel):
 
 
 def _exchange(matrix, column, start, places):
-    """Exchanges the rows of one column as the block did."""
+    """Exchange the rows of one column as the block did."""
     f, begin = matrix.f, matrix.column(column)
     for number, place in enumerate(places):
         _swap(f, matrix, begin, f.mul(f.add(start, number), matrix.size), place)
 
 
 def _take_off(matrix, start, right, columns, row, block, count, inside=None):
-    """The block's products off some vectors of rows of all columns to the right; of the rows `inside` alone, if given."""
+    """Subtract the block's products from some vectors of rows of all columns to the right, only from rows `inside` if given."""
     f, lanes = matrix.f, matrix.lanes
     held = [[f.load(matrix.type, matrix.spot(f.add(row, n * lanes), f.add(start, number))) for n in range(count)]
             for number in range(block)]
@@ -244,7 +243,7 @@ def _take_off(matrix, start, right, columns, row, block, count, inside=None):
 
 
 def _write_moves(module, kernel):
-    """Function of a strip of columns: its rows exchanged, one pivot after the other."""
+    """Write the function of a strip of columns: exchange its rows, one pivot after the other."""
     f = module.function("move", [(PTR, "job"), (I64, "number")], internal=True)
     size, lanes = bytes_of(kernel.element), kernel.lanes
     arg, number = f.params

@@ -13,26 +13,26 @@ class Columns:
         self.number = I32 if self.size == 4 else I64
 
     def column(self, index) -> Value:
-        """Where a column begins."""
+        """Return the address of a column."""
         return self.f.at(self.start, self.f.mul(index, self.apart))
 
     def spot(self, row, column) -> Value:
-        """Where an element lies."""
+        """Return the address of an element."""
         return self.f.at(self.column(column), row, self.element)
 
     def rows_of(self, start) -> Value:
-        """The numbers of the rows of the vector that begins at a row."""
+        """Return the row numbers of the vector that begins at a row."""
         return self.f.binary("add", iota(self.lanes, self.number), self.spread(start))
 
     def spread(self, row) -> Value:
-        """The number of a row in every lane."""
+        """Return a row's number in every lane."""
         f = self.f
         return f.splat(f.cast("trunc", row, I32) if self.number == I32 else row, self.lanes)
 
     def below(self, start, row) -> Value:
-        """Which rows of the vector that begins at `start` are `row` or further down."""
+        """Return which rows of the vector that begins at `start` are `row` or further down."""
         return self.f.compare("sge", self.rows_of(start), self.spread(row))
 
     def vectors_from(self, row, carry=()):
-        """A loop over the vectors that hold rows from `row` on."""
+        """Loop over the vectors with rows from `row` on."""
         return self.f.loop(self.f.bit_and(row, -self.lanes), self.rows, self.lanes, carry)

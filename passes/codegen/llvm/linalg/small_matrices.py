@@ -1,6 +1,6 @@
-"""Factorisations of batches of matrices of a few rows as pool tasks: a lane is a matrix, an item a vector of them.
+"""Factorisations of batches of small matrices as pool tasks: a lane is a matrix, an item a vector of them.
 
-Matrices lie one after the other, so an element of all lanes is gathered. What is computed is `codegen/small_matrices.py`.
+Matrices follow each other in memory, so an element of all lanes is gathered. `codegen/small_matrices.py` has the routines.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "count")
 
 @dataclass(frozen=True)
 class SmallMatrixKernel(ModuleWriter):
-    """What a module is made for: a routine, the type of elements, rows and columns of each operand."""
+    """Generator for a routine, an element type, rows and columns of each operand."""
 
     element: str
     routine: str
@@ -26,7 +26,6 @@ class SmallMatrixKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task."""
         sizes = "_".join(f"{rows}x{columns}" for rows, columns in self.shapes)
         return f"{self.routine}_{sizes}_{mangled(self.element)}"
 
@@ -59,6 +58,6 @@ def _write_item(f, kernel):
 
 
 def _places(f, array, start, element, count, lanes) -> list:
-    """For each element of a matrix, where it is in the memory of all lanes."""
+    """Return each element's addresses in all lanes."""
     first, far = f.at(array, f.mul(start, count), element), f.binary("mul", iota(lanes, I64), count)
     return [f.op(vector(lanes, PTR), f"getelementptr {element}, {f.at(first, i, element)}, {far}") for i in range(count)]

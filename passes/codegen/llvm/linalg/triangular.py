@@ -1,8 +1,8 @@
 """Triangular systems as pool tasks: X with T @ X = B, in place of B, for lower triangular T.
 
-An item is a strip of X's columns that stands in the registers of one row of tiles. Going down the rows, a tile takes off what T
-makes of the rows above (the micro-kernel), then solves its own few rows. T and X are read by strides of any sign, so upper
-triangles are lower ones that are walked from their end, and transposed ones have their strides exchanged.
+An item is a strip of X's columns that fits the registers of one row of tiles. Down the rows, a tile subtracts the products with
+the rows above (the microkernel), then solves its own few rows. T and X have strides of any sign: upper triangles are lower ones
+walked from their end, and transposed ones have exchanged strides.
 """
 
 from dataclasses import dataclass
@@ -16,24 +16,23 @@ from ..pool.tasks import Words, write_task
 ARRAYS = ("t", "x", "minus")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "strips", "rows", "columns", "t_row", "t_step", "t_batch", "x_row",
          "x_batch", "unit", "minus_row", "minus_batch")
-# With a `minus_row` that is not 0, the negated solution is stored at `minus`, too: what products take off the rows below.
+# With a `minus_row` other than 0, the negated solution is stored at `minus` too, for products with the rows below.
 _UNROLL = 2
 
 
 @dataclass(frozen=True)
 class TriangularKernel(ModuleWriter):
-    """What a module is made for: the type of elements."""
+    """Generator of the task."""
 
     element: str
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         return f"triangular_{mangled(self.element)}"
 
     @property
     def shape(self) -> TileShape:
-        """The largest tile: its sums, a row of X and one broadcast are in registers, and a vector has a lane for each row."""
+        """The largest tile: its sums, a row of X and one broadcast fit registers, and a vector has a lane for each row."""
         rows, vectors = (8, 3) if self.target.vector_registers >= 32 else (4, 2)
         lanes = self.target.lanes(bytes_of(self.element))
         return TileShape(min(rows, lanes), vectors, lanes)
@@ -68,7 +67,8 @@ def _write_item(module, kernel, strips):
 
 
 def _write_strip(module, kernel, vectors):
-    """Function of a strip of so many vectors, the last of which may be cut: tiles of many rows, then the rows that are left."""
+    """Write the function of a strip of `vectors` vectors, the last of which may be partial: tall tiles, then the remaining
+    rows."""
     name, shape = f"strip_{vectors}", kernel.shape
     f = module.function(name, [(PTR, "job"), (PTR, "t"), ("ptr noalias", "x"), ("ptr noalias", "minus"), (I64, "wide")],
                         internal=True)
@@ -88,7 +88,7 @@ def _write_strip(module, kernel, vectors):
 
 
 def solve_tile(f, kernel, steps, t, x, first, height, vectors, mask):
-    """Solves rows [first, first + height) of so many vectors at x, the last masked; gives their values."""
+    """Solve rows [first, first + height) of some vectors at x, the last masked; return their values."""
     (t_row, t_step, x_row, with_ones), element, shape = steps, kernel.element, kernel.shape
     left, type_ = f.at(t, f.mul(first, t_row)), vector(shape.lanes, element)
     sums = outer_tile(f, Precision.of(element), height, vectors, shape.lanes, first, Operand(left, t_row, t_step),
@@ -118,7 +118,7 @@ def _load(f, type_, start, number, mask):
 
 
 def _store(f, values, start, mask):
-    """Vectors side by side, the last one masked."""
+    """Store adjacent vectors, the last one masked."""
     for number, value in enumerate(values):
         place = f.at(start, number * bytes_of(value.type))
         if number == len(values) - 1:

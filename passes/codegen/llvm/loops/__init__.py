@@ -1,5 +1,6 @@
-"""Loop nests from `ir/kernel`: `strategies.write` picks the module that writes a kernel, every strategy has `write(module,
-kernel)`, and `programs` joins many kernels into one native call.
+"""Loop nests written from `ir/kernel`.
 
-One reduction tree (`reduce`) for all layouts and thread counts, so all strategies give the same bits.
+Way in: `strategies.write` writes a kernel by the strategy for its strides, `strategies.suited` names the best one for given
+sizes, and `programs` joins kernels into one native call. All strategies use one reduction tree (`reduce`), so results have the
+same bits for all layouts and thread counts. `streaming` stores past the caches, never where a run writes over what it reads.
 """

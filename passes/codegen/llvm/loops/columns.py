@@ -1,8 +1,8 @@
 """Kernels with reduce dims, vectors along the last parallel dim: sums over leading dims, softmax over channels, scans.
 
-Each lane is a row of its own and the reduce dims are plain loops, so memory is read in order where the last parallel dim is
-contiguous. The chains of the reduction tree are rows of vectors in memory: the same tree as along a row, lane by lane.
-A scan keeps a running value per lane, in float64 for floats (rounded at each element), in the dtype for integers.
+Each lane is a row of its own and the reduce dims are plain loops, so memory is read in order if the last parallel dim is
+contiguous. The chains of the reduction tree are rows of vectors in memory: the tree of a row, lane by lane. A scan keeps a
+running value per lane, in float64 for floats (rounded at each element), in the dtype for integers.
 """
 
 from .....ir import dtype as dt
@@ -20,7 +20,7 @@ FEW = 32            # parallel points up to which one vector at a time is enough
 
 
 class Columns(Nest):
-    """Writes the task and the launch of a kernel whose lanes are parallel points."""
+    """A nest whose lanes are parallel points."""
 
     def write(self):
         self.start(self.module.task(f"{self.kernel.name}_task"))
@@ -39,7 +39,7 @@ class Columns(Nest):
         self.launch(self.units, lambda: self.product(d.extent for d in self.kernel.dims))
 
     def wide(self) -> int:
-        """Parallel points that go side by side."""
+        """Return the parallel points computed side by side."""
         return self.lanes() if self.cost() >= SHORT_BODY else max(self.lanes(), min(WIDE_LANES, 4 * self.lanes()))
 
     def blocks(self):
@@ -55,7 +55,7 @@ class Columns(Nest):
         return folds, Stack(self.f, self.s, folds, CHAINS), counters
 
     def block(self, place: Where):
-        """All stages for one vector of parallel points."""
+        """Write all stages for one vector of parallel points."""
         env: dict = {}
         for stage in self.kernel.stages:
             if stage.over != SWEEP:
@@ -68,7 +68,7 @@ class Columns(Nest):
                 self.each(stage, env, place)
 
     def each(self, stage, env, place):
-        """A sweep that writes, with the running values of its scans."""
+        """Write a sweep that stores, with the running values of its scans."""
         f, s, dims = self.f, self.s, self.kernel.reduce
         scans = [i for i in stage.body if i.op == "scan"]
         folds = [Fold(i.attr, dt.float64 if i.dtype.is_floating_point else i.dtype) for i in scans]
@@ -87,7 +87,7 @@ class Columns(Nest):
             loop.next(*(running[i.name].ref for i in scans))
 
     def reduce(self, stage, env, place):
-        """The states of a whole sweep."""
+        """Return the states of a whole sweep."""
         f, outer = self.f, self.kernel.reduce[:-1]
         counters = self.memory[stage][2]
         if not outer:
@@ -109,7 +109,7 @@ class Columns(Nest):
         return counter.run(f.ceil_div(n, CHUNK), make)
 
     def chunk(self, stage, env, place, low, high):
-        """The states of one chunk: chains as rows of memory, then halves onto halves where both hold something."""
+        """Return the states of one chunk: chains as rows of memory, then halves joined where both hold values."""
         f, s = self.f, self.s
         folds, stack, _ = self.memory[stage]
         count = f.index(f.sub(high, low))
@@ -128,7 +128,7 @@ class Columns(Nest):
         return stack.load(0)
 
     def contribution(self, stage, env, place, at):
-        """The states that one element of each lane adds."""
+        """Return the states that one element of each lane adds."""
         s, dim = self.s, self.kernel.reduce[-1].name
         where = place.within({dim: at})
         self.prefetch(stage, where, dim)
@@ -136,7 +136,7 @@ class Columns(Nest):
         return [(v, self.flat_reduce_index(s, where.indices)) if i.attr.startswith("arg") else s.pieces(v) for i, v in found]
 
     def fold_chains(self, folds, stack, count):
-        """Halves onto halves where both hold something; two steps at once where all chains do."""
+        """Join halves of chains where both hold values; two levels at once if all chains do."""
         f = self.f
 
         def halves(width, steps):
@@ -165,7 +165,7 @@ class Columns(Nest):
         f.choose(f.compare("sge", count, f.index(CHAINS)), by_twos, one_by_one)
 
     def prefetch(self, stage, place, dim):
-        """Ask for the rows to come: each lies on a page of its own, where the hardware does not look ahead."""
+        """Prefetch following rows: each is on a page of its own, where hardware prefetching stops."""
         f = self.f
         for i in stage.body:
             if i.op != "load" or i.args:

@@ -1,9 +1,8 @@
 """Kernels without reduce dims: vectors along the last dim, the other dims flattened into rows.
 
-The unit of work is a block of `BLOCK` elements of one row. Divisions that say where a row lies are made once for rows that
-follow each other along one dim: for rows of few elements they would take longer than these. A short body is written twice,
-once for full vectors and once with masked memory for the rest; a long one (transcendental functions) once, always masked, which
-costs little beside it.
+The unit of work is a block of `BLOCK` elements of one row. Divisions that locate a row are done once for rows that follow each
+other along one dim; for short rows they would cost more than the elements. A short body is written twice, for full vectors and
+masked for the rest; a long one (transcendental functions) only masked, which costs little there.
 """
 
 from .....ir.kernel.kernel import Kernel
@@ -12,20 +11,19 @@ from ..ir.spelling import LlvmBuilder
 from .nest import Nest, Where
 
 BLOCK = 8192
-CHAIN = 13      # instructions from which two vectors go side by side
+CHAIN = 13      # instructions from which two vectors are computed side by side
 SHORT = 16      # elements of a row that one vector holds
 LONG_BODY = 50  # instructions from which one masked loop is better than two copies
 
 
 class Elementwise(Nest):
-    """Writes the task and the launch of an elementwise kernel."""
+    """A nest of an elementwise kernel."""
 
     def write(self):
         self.task()
         self.launch(self.units, lambda: self.product(d.extent for d in self.kernel.dims))
 
     def blocks(self):
-        """Blocks of a row."""
         extent = self.number(self.kernel.dims[-1].extent) if self.kernel.dims else 1
         return self.f.ceil_div(extent, BLOCK)
 
@@ -49,8 +47,8 @@ class Elementwise(Nest):
         f.ret()
 
     def runs(self, low, high):
-        """Blocks [low, high) of all rows. Rows of one block that follow each other along one dim are a run, in which only the
-        index along that dim changes; of longer rows each block is a run of its own."""
+        """Write blocks [low, high) of all rows. Consecutive rows of one block along one dim form a run, in which only the index
+        along that dim changes; a longer row is a run of its own."""
         f, (*before, along, inner) = self.f, self.kernel.dims
         blocks, extent = self.blocks(), self.number(along.extent)
         size = f.select(f.compare("eq", f.index(blocks), f.index(1)), f.index(f.max(extent, 1)), f.index(1))
@@ -65,21 +63,21 @@ class Elementwise(Nest):
                 self.row(where.within({along.name: loop.index}), first, last)
 
     def bounds(self, block, inner):
-        """The first element of a block along the inner dim, and the one after its last."""
+        """Return the first element of a block along the inner dim, and the end."""
         first = self.f.mul(block, BLOCK)
         return first, self.f.min(self.number(inner.extent), self.f.add(first, BLOCK))
 
     def end(self):
-        """What a task does when its elements are stored."""
+        """Hook of a task after its last store."""
 
     def width(self) -> int:
-        """Elements that go side by side: of a chain of instructions two vectors, since one by itself waits for its own results
-        and fills the lists of what waits. Complex numbers are two vectors each."""
+        """Return the elements computed side by side: two vectors for a long chain of instructions, because one alone waits for
+        its own results. A vector of complex numbers is two vectors already."""
         chain = self.cost() >= CHAIN and self.target.vector_registers >= 32
         return self.lanes() * (2 if chain and not any(i.dtype.is_complex for i in self.kernel.instructions()) else 1)
 
     def row(self, outer: Where, first, last):
-        """Elements [first, last) of one row."""
+        """Write elements [first, last) of one row."""
         f, lanes = self.f, self.width()
         if self.cost() < LONG_BODY:
             full = f.add(first, f.bit_and(f.sub(last, first), -lanes))

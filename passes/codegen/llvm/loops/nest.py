@@ -1,10 +1,10 @@
 """Base of loop kernels: arguments, addresses, instructions, tasks.
 
 A compiled kernel reads one array of 64-bit slots: the buffers' addresses in order, the symbols in order, then what the launch
-works out (`CHUNKS`, `SCRATCH`). Its module defines
+computes (`CHUNKS`, `SCRATCH`). Its module defines
 
     <name>_task(arg, chunk, worker)    the chunk-th part of the work, for the thread pool
-    <name>(arg)                        all of it: cuts the work into chunks, on the pool where there is enough
+    <name>(arg)                        all the work, cut into chunks on the pool if it is large
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class Nest:
         return self.module.target
 
     def start(self, function):
-        """Begin a function whose first parameter is the slot array: its slots are loaded at its entry."""
+        """Begin a function whose first parameter is the slot array; load its slots at entry."""
         self.f = function
         self.arg = function.params[0]
         self.loaded = {name: self.slot(name) for name in self.slots if not name.startswith("#")}
@@ -58,7 +58,7 @@ class Nest:
         self.f.store(self.f.index(value), self.f.at(self.arg, 8 * self.slots[name]))
 
     def number(self, size):
-        """A size or a stride: the int itself, or the symbol's value."""
+        """Return a size or a stride: the int itself, or the symbol's value."""
         return self.loaded["$" + size] if isinstance(size, str) else size
 
     def product(self, sizes):
@@ -68,14 +68,14 @@ class Nest:
         return total
 
     def next_power_of_two(self, count):
-        """The smallest power of two that is not below a count of 1 or more."""
+        """Return the smallest power of two not below a count of at least 1."""
         f = self.f
         zeros = f.call("llvm.ctlz.i64", I64, f.index(f.sub(count, 1)), Value(I1, "false"))
         return f.select(f.compare("sgt", count, f.index(1)), f.binary("shl", f.index(1), f.index(f.sub(64, zeros))), f.index(1))
 
     def lanes(self, stages=None) -> int:
-        """Lanes of a vector: as many as the widest type of floats allows. Functions that compute in float64 for float32 go
-        over two vectors at a time, since one by itself waits for its own results."""
+        """Return the lanes of a vector: as many as the widest type allows. Functions that compute float32 in float64 take two
+        vectors at a time, because one alone waits for its own results."""
         widest = 1
         for stage in self.kernel.stages if stages is None else stages:
             for i in stage.body:
@@ -83,7 +83,7 @@ class Nest:
         return self.target.vector_bytes // widest
 
     def element_width(self, i: Instr) -> int:
-        """Bytes per lane that an instruction works with; counters and indices do not count."""
+        """Return the bytes per lane that an instruction works with; counters and indices do not count."""
         dtype = i.dtype
         if i.op in ("load", "store"):
             dtype = self.kernel.buffer(buffer_of(i)).dtype
@@ -92,12 +92,12 @@ class Nest:
         return 4 if dtype in dt.NARROW else dt.PARTS.get(dtype, dtype).itemsize
 
     def cost(self) -> int:
-        """Simple instructions per point of the iteration space."""
+        """Return the simple instructions per point of the iteration space."""
         return kernel_cost(self.kernel)
 
     # --- addresses ---
     def indices(self, flat, dims):
-        """The index in each of `dims` of a flat row-major index."""
+        """Return the index in each of `dims` of a flat row-major index."""
         out = []
         for position in range(len(dims) - 1, -1, -1):
             if position == 0:
@@ -109,7 +109,7 @@ class Nest:
         return out[::-1]
 
     def offset(self, buffer, indices: dict):
-        """Elements from the buffer's start to the point at `indices` (a dim without an index counts as 0)."""
+        """Return the elements from the buffer's start to the point at `indices`; a missing index counts as 0."""
         total = 0
         for dim, stride in zip(self.kernel.dims, buffer.strides):
             if dim.name in indices:
@@ -121,7 +121,7 @@ class Nest:
 
     # --- memory ---
     def load(self, s: LlvmBuilder, buffer, pointer, stride, mask=None) -> Val:
-        """The lanes' elements from `pointer` on, `stride` apart (0: the same one in every lane)."""
+        """Load the lanes' elements from `pointer` on, `stride` apart (0: the same element in every lane)."""
         dtype = buffer.dtype
         if s.lanes == 1 or stride == 0:
             x = LlvmBuilder(self.f, 1).load(dtype, pointer)
@@ -134,11 +134,11 @@ class Nest:
         return s.gather(dtype, s.pointers(pointer, dtype, self.lane_steps(s, stride)), mask)
 
     def _backwards(self, value):
-        """The lanes from the last to the first."""
+        """Reverse the lanes."""
         return self.f.shuffle(value, value, range(lanes_of(value.type) - 1, -1, -1))
 
     def lane_steps(self, s, stride) -> Value:
-        """How many elements each lane lies behind the first."""
+        """Return each lane's distance from the first, in elements."""
         return self.f.binary("mul", iota(s.lanes, I64), self.f.splat(self.f.index(stride), s.lanes))
 
     def store(self, s: LlvmBuilder, value: Val, buffer, pointer, stride, mask=None):
@@ -151,7 +151,7 @@ class Nest:
 
     # --- instructions ---
     def run(self, s: LlvmBuilder, body, env: dict, where: "Where"):
-        """Emit a stage's instructions except reductions and scans, which are given back as (instr, value) pairs."""
+        """Write a stage's instructions; return reductions and scans as (instr, value) pairs."""
         folds = []
         for i in body:
             args = [self.fetch(s, env, a) for a in i.args]
@@ -181,7 +181,7 @@ class Nest:
         return self.apart(s, i, args) if i.op in self.long_functions else scalars.apply(s, i.op, *args)
 
     def apart(self, s, i: Instr, args) -> Val:
-        """A long function that the kernel uses several times, as a function of the module."""
+        """Call a long function that the kernel uses several times, as a function of the module."""
         kinds = [p.ref.type for a in args for p in s.pieces(a)]
         name = f"{i.op}_{'_'.join(map(mangled, kinds))}"
         gives = [s.type(dt.PARTS[i.dtype])] * 2 if i.dtype.is_complex else [s.type(i.dtype)]
@@ -194,7 +194,7 @@ class Nest:
         return s.wrap(i.dtype, tuple(found) if i.dtype.is_complex else found[0])
 
     def fetch(self, s: LlvmBuilder, env, name) -> Val:
-        """A value at the width of `s`."""
+        """Return a value at the width of `s`."""
         v = env[name]
         return v if v.s.lanes == s.lanes else self.spread(s, v)
 
@@ -202,12 +202,12 @@ class Nest:
         return Val(s, v.dtype, v.ref) if s.lanes == 1 else s.splat(v)
 
     def spread_all(self, s, env, body):
-        """The values that `body` takes from before, at the width of `s`, made here once."""
+        """Return the earlier values that `body` reads, broadcast to the width of `s` once."""
         used = {a for i in body for a in i.args}
         return {n: self.fetch(s, env, n) if n in used else v for n, v in env.items()}
 
     def flat_reduce_index(self, s, indices) -> Val:
-        """The index along all reduce dims, row-major, in every lane."""
+        """Return the row-major index along all reduce dims, in every lane."""
         flat = 0
         for d in self.kernel.reduce:
             flat = self.f.add(self.f.mul(flat, self.number(d.extent)), indices[d.name])
@@ -215,7 +215,7 @@ class Nest:
 
     # --- tasks ---
     def share(self, units):
-        """The half-open range of units that the chunk of a task does."""
+        """Return the half-open range of units of a task's chunk."""
         chunk = self.f.params[1]
         chunks = self.slot("#chunks")
         low = self.f.div(self.f.mul(chunk, units), chunks)
@@ -237,7 +237,7 @@ class Nest:
         self.dispatch(task, chunks)
 
     def dispatch(self, task: str, chunks):
-        """Call a task here, or on the pool when there are several chunks."""
+        """Call a task here, or on the pool if there are several chunks."""
         f = self.f
         zero_index = f.index(0)
 
@@ -249,7 +249,7 @@ class Nest:
 
 
 def _long_functions(kernel) -> frozenset:
-    """The functions that are written once for a kernel, because it uses them more than once or unrolls them."""
+    """Return the functions to write once, because the kernel uses them more than once or unrolls them."""
     found: dict = {}
     for i in kernel.instructions():
         if (i.op in scalars.FUNCTIONS or i.op in scalars.COMPLEX) and instr_cost(i) >= _LONG:
@@ -258,10 +258,10 @@ def _long_functions(kernel) -> frozenset:
 
 
 class Where:
-    """How a stage's instructions reach memory: an index per dim, the dim of the lanes, a mask, a handler of scans.
+    """Memory access of a stage's instructions: an index per dim, the lane dim, a mask, a handler of scans.
 
-    `within` adds indices to an outer Where whose addresses are worked out already, so that a loop's body holds only what
-    changes in it.
+    `within` adds indices to an outer Where whose addresses are computed already, so a loop body computes only what changes in
+    it.
     """
 
     def __init__(self, nest: Nest, indices: dict, lane_dim: str | None = None, mask=None, scan=None):
@@ -269,7 +269,7 @@ class Where:
         self.bases = {b.name: nest.pointer(b, nest.offset(b, indices)) for b in nest.kernel.buffers}
 
     def within(self, indices: dict, lane_dim=None, mask=None, scan=None) -> "Where":
-        """The same place with more indices."""
+        """Return the same Where with more indices."""
         inner = Where.__new__(Where)
         inner.nest, inner.indices = self.nest, self.indices | indices
         inner.lane_dim, inner.mask, inner.scan = lane_dim or self.lane_dim, mask or self.mask, scan or self.scan
@@ -279,7 +279,7 @@ class Where:
         return inner
 
     def stride(self, buffer):
-        """Elements between the lanes."""
+        """Return the elements between lanes."""
         if self.lane_dim is None:
             return 0
         position = [d.name for d in self.nest.kernel.dims].index(self.lane_dim)
@@ -292,7 +292,7 @@ class Where:
         return nest.load(s, buffer, self.bases[buffer.name], self.stride(buffer), self.mask)
 
     def gather(self, s, buffer, at) -> Val:
-        """A load at computed indices: one offset per lane."""
+        """Load at computed indices: one offset per lane."""
         nest, f = self.nest, self.nest.f
         fixed = {n: v for n, v in self.indices.items() if n not in at}
         base = nest.pointer(buffer, nest.offset(buffer, fixed))
@@ -312,7 +312,7 @@ class Where:
         nest.store(s, value, buffer, self.bases[buffer.name], self.stride(buffer), self.mask)
 
     def index(self, s, dim, dtype=dt.int64) -> Val:
-        """The index of each lane's element along a dim; as int32, it takes half the vectors."""
+        """Return the index of each lane's element along a dim; int32 takes half the vectors."""
         f, stored = self.nest.f, I64 if dtype is dt.int64 else I32
         first = f.index(self.indices.get(dim, 0))
         base = self.nest.spread(s, Val(None, dtype, first if stored == I64 else f.cast("trunc", first, I32)))

@@ -1,12 +1,10 @@
 """Kernels with reduce dims over many columns: a panel of columns at a time, so that rows are read in long pieces.
 
-As in `columns.py` each lane is a column of its own, and the tree is the one of `reduce.py`. Memory gives most when a few
-streams are read side by side, each in order. So many rows are added to their chains a few rows of a chain at once, chain
-after chain: row 0, 64, 128, ... beside each other, then 1, 65, 129. Of a few rows, which are a chain each, those that the
-tree joins first are read side by side and joined in registers. What is written beside the results is a fraction of what is
-read, and stays in the caches.
-
-Values that a later stage needs wait in rows of the panel.
+Each lane is a column, as in `columns.py`, and the tree is that of `reduce.py`. Memory is fastest when it reads a few streams
+side by side, each in order. So many rows are added to their chains a few rows of a chain at once, chain after chain: rows 0,
+64, 128, ... together, then 1, 65, 129. Few rows, a chain each, are read in groups that the tree joins first, and joined in
+registers. What is written beside the results is a fraction of what is read, and stays in the caches. Values for later stages
+wait in rows of the panel.
 """
 
 from typing import Any
@@ -19,16 +17,16 @@ from .columns import SHORT_BODY
 from .nest import Nest, Where
 from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, combine_all, flatten, folds_of, identities, unflatten
 
-WIDE = 256              # columns from which this way pays
+WIDE = 256              # columns from which panels pay
 MOST_STATE = 16         # bytes of the states of a column, at most
 LEAST = 256             # columns of a panel that is cut for the threads
 SHARES = 16             # parts that the work is cut into, about
 _ROOM = 4096            # bytes of a row of states
-_AGAIN = 8              # panels are so many times as wide where rows are few
+_AGAIN = 8              # panels of few rows are so many times wider
 _TOGETHER = 4           # rows of a chain that a short body reads at once
-_ORDER = (0, 4, 2, 6, 1, 5, 3, 7)       # of few rows: those side by side that the tree joins
-_GAP = 80               # elements between rows of states, so that they lie in different sets of a cache
-_CHUNK_LEVELS, _RUN_LEVELS = 20, 32     # of the counters of chunks and of runs
+_ORDER = (0, 4, 2, 6, 1, 5, 3, 7)       # order of eight rows that the tree joins in pairs
+_GAP = 80               # elements between rows of states, to avoid equal cache sets
+_CHUNK_LEVELS, _RUN_LEVELS = 20, 32     # levels of the counters of chunks and of runs
 
 
 class Shelf(Stack):
@@ -44,7 +42,7 @@ class Shelf(Stack):
                 start += rows * pitch * dtype.itemsize
 
     def at(self, first, pitch=None) -> "Shelf":
-        """The stack of the columns from `first` on; rows may be farther apart."""
+        """Return the stack of the columns from `first` on; `pitch` may be larger."""
         part = Shelf.__new__(Shelf)
         part.f, part.s, part.folds, part.places = self.f, self.s, self.folds, self.places
         part.first, part.pitch = first, pitch or self.pitch
@@ -55,7 +53,7 @@ class Shelf(Stack):
 
 
 class Panels(Nest):
-    """Writes the task and the launch of a kernel whose lanes are columns, panel by panel."""
+    """A nest whose lanes are columns, panel by panel."""
 
     def write(self):
         self.start(self.module.task(f"{self.kernel.name}_task"))
@@ -79,11 +77,10 @@ class Panels(Nest):
     # --- panels ---
     @property
     def most(self) -> int:
-        """Columns of a panel over many rows: the states of all chains stay in the second cache."""
+        """Return the columns of a panel over many rows: the states of all chains fit the second-level cache."""
         return max(_ROOM // max(1, state_bytes(self.kernel)), LEAST)
 
     def panel(self):
-        """Columns of a panel."""
         f, dims = self.f, self.kernel.parallel
         columns, most = self.number(dims[-1].extent), self.most
         if all(_is_short(stage.body) for stage in self.kernel.stages) and len(self.kernel.reduce) == 1:
@@ -99,7 +96,7 @@ class Panels(Nest):
                           self.f.ceil_div(self.number(dims[-1].extent), self.panel()))
 
     def prepare(self):
-        """The memory of sweeps, which they use one after the other, and of values that outlive their stage."""
+        """Allocate the memory of sweeps, which they share, and of values that outlive their stage."""
         kinds = {i.name: i.dtype for i in self.kernel.instructions()}
         self.shelves: dict[Any, tuple[list, Shelf, list[Shelf]]] = {}
         self.kept: dict[str, tuple] = {}
@@ -116,7 +113,7 @@ class Panels(Nest):
                     self.kept[i.name] = i.dtype, self.f.local(_AGAIN * pitch * i.dtype.itemsize)
 
     def each_vector(self, body, do):
-        """`do(column, mask)` for each vector of the panel; a long body is written once, always masked."""
+        """Call `do(column, mask)` for each vector of the panel; a long body is written once, always masked."""
         f = self.f
         whole = self.first
         if _is_short(body):
@@ -127,12 +124,11 @@ class Panels(Nest):
             do(loop.index, f.mask(f.sub(self.last, loop.index), self.width))
 
     def each_state(self, do):
-        """`do(place in the panel)` for each vector of states, the last one whole too."""
+        """Call `do(place in the panel)` for each vector of states, the last one whole too."""
         with self.f.loop(0, self.f.sub(self.last, self.first), self.width) as loop:
             do(loop.index)
 
     def spot(self, column):
-        """The place of a column in the panel."""
         return self.f.sub(column, self.first)
 
     # --- values that outlive a stage ---
@@ -141,7 +137,7 @@ class Panels(Nest):
         return dtype, self.f.at(place, at, memory_element(dtype))
 
     def earlier(self, body, column) -> dict:
-        """The values from earlier stages that a body takes."""
+        """Return the values from earlier stages that a body reads."""
         env, own = {}, {i.name for i in body}
         for name in dict.fromkeys(a for i in body for a in i.args if a in self.kept and a not in own):
             dtype, pointer = self.kept_at(name, self.spot(column))
@@ -154,7 +150,7 @@ class Panels(Nest):
 
     # --- stages ---
     def block(self, place: Where):
-        """All stages for one panel of columns."""
+        """Write all stages for one panel of columns."""
         for stage in self.kernel.stages:
             if stage.over != SWEEP:
                 self.points(stage.body, place)
@@ -164,11 +160,11 @@ class Panels(Nest):
                 self.rows(stage.body, place)
 
     def inside(self, place, column, mask):
-        """The lanes of a vector of columns."""
+        """Return the place of a vector of columns."""
         return place.within({self.lane_dim: column}, self.lane_dim, mask)
 
     def points(self, body, place):
-        """A stage that runs once for each column."""
+        """Write a stage that runs once per column."""
         def one(column, mask):
             env = self.earlier(body, column)
             self.run(self.s, body, env, self.inside(place, column, mask))
@@ -179,7 +175,7 @@ class Panels(Nest):
         self.each_vector(body, one)
 
     def rows(self, body, place):
-        """A sweep that only writes."""
+        """Write a sweep that only stores."""
         f, dims = self.f, self.kernel.reduce
         with f.loop(0, self.product(d.extent for d in dims)) as loop:
             row = place.within(dict(zip((d.name for d in dims), self.indices(loop.index, dims))))
@@ -187,7 +183,7 @@ class Panels(Nest):
                                                                  self.inside(row, column, mask)))
 
     def reduce(self, stage, place):
-        """A whole sweep; its results are kept."""
+        """Write a whole sweep and keep its results."""
         f, outer = self.f, self.kernel.reduce[:-1]
         folds, _, shelves = self.shelves[stage]
         if outer:
@@ -209,11 +205,11 @@ class Panels(Nest):
         self.each_state(results)
 
     def counter(self, folds, shelf, spot):
-        """The counter of one vector of columns."""
+        """Return the counter of one vector of columns."""
         return Counter(self.f, self.s, folds, shelf.at(spot))
 
     def run_of_chunks(self, stage, place):
-        """Counts the chunks of one run; gives their number."""
+        """Count the chunks of one run; return their number."""
         f, (folds, chains, shelves) = self.f, self.shelves[stage]
         extent = self.number(self.kernel.reduce[-1].extent)
         chunks = f.ceil_div(extent, CHUNK)
@@ -225,7 +221,6 @@ class Panels(Nest):
 
     # --- chunks; their result is the first row of the shelf of chains ---
     def chunk(self, stage, place, low, count):
-        """The rows [low, low + count) of a run."""
         if not _is_short(stage.body):
             self.many_rows(stage, place, low, count, 1)
             return
@@ -233,7 +228,7 @@ class Panels(Nest):
                       lambda: self.many_rows(stage, place, low, count, _TOGETHER))
 
     def many_rows(self, stage, place, low, count, together):
-        """Rows added to their chains, `together` rows of a chain at once."""
+        """Add rows to their chains, `together` rows of a chain at once."""
         f, (folds, shelf, _) = self.f, self.shelves[stage]
         chains = f.min(self.next_power_of_two(count), CHAINS)
         with f.loop(0, count, together * CHAINS) as group:
@@ -254,13 +249,12 @@ class Panels(Nest):
         self.halve(folds, shelf, chains, CHAINS // 2, shelf.pitch)
 
     def begun(self, folds, column, chain, begun):
-        """What there is of a chain."""
         refs = self.f.choose(begun, lambda: tuple(flatten(column.load(chain.index))),
                              lambda: tuple(flatten(identities(self.s, folds))))
         return unflatten(self.s, folds, refs)
 
     def few_rows(self, stage, place, low, count):
-        """Rows that are a chain each, eight at a time, which the tree joins first."""
+        """Reduce rows that are a chain each, eight at a time in the tree's first groups."""
         f, (folds, shelf, _) = self.f, self.shelves[stage]
         pitch = _AGAIN * self.most + _GAP
         step = f.div(f.min(f.max(self.next_power_of_two(count), len(_ORDER)), CHAINS), len(_ORDER))
@@ -281,11 +275,10 @@ class Panels(Nest):
         self.halve(folds, shelf, step, CHAINS // len(_ORDER) // 2, pitch)
 
     def row(self, number) -> dict:
-        """The index of a row."""
         return {self.kernel.reduce[-1].name: number}
 
     def joined(self, stage, folds, states, env, where, is_there):
-        """States with what a row adds to them, if it is there."""
+        """Join states with those of a row, if the row exists."""
         def more():
             found = self.run(self.s, stage.body, dict(env), where)
             fresh = [(v, self.flat_reduce_index(self.s, where.indices)) if i.attr.startswith("arg") else self.s.pieces(v)
@@ -296,7 +289,7 @@ class Panels(Nest):
         return unflatten(self.s, folds, refs)
 
     def halve(self, folds, shelf, count, width, pitch):
-        """Folds `count` rows of states, a power of two, into the first one: halves onto halves."""
+        """Fold `count` rows of states, a power of two, into the first one, halves onto halves."""
         f = self.f
         while width:
             with f.when(f.compare("sgt", count, f.index(width))), f.loop(0, width) as loop:
@@ -310,14 +303,14 @@ class Panels(Nest):
 
 
 def state_bytes(kernel: Kernel) -> int:
-    """Bytes of the states of a column, in the sweep with the most."""
+    """Return the bytes of a column's states, in the largest sweep."""
     kinds = {i.name: i.dtype for i in kernel.instructions()}
     return max((sum(d.itemsize for i in folds_of(stage) for d in Fold(i.attr, kinds[i.args[0]]).dtypes)
                 for stage in kernel.stages), default=0)
 
 
 def suits(kernel: Kernel, across: int) -> bool:
-    """Whether a kernel over so many columns should take this way."""
+    """Return whether panels should reduce a kernel over this many columns."""
     return across >= WIDE and 0 < state_bytes(kernel) <= MOST_STATE
 
 

@@ -1,28 +1,28 @@
-"""Whole graphs in one native call: as data for the one function that runs any step list, or as a function of their own.
+"""Whole graphs as one native call: a step list for a generic runner, or a function of their own.
 
 `runner_text` makes `void ingot_program(ptr block)`. The block is 64-bit words: the address of a *step list*, the arena's, then
-the arguments' (of the program: what it reads, then what it writes). The block must be writable; the arena starts on a cache
-line, and its first line belongs to the runner: a status, 0 unless a step found its data wrong, then the number of that step.
+the arguments' (the program's inputs, then its outputs). The block must be writable; the arena starts on a cache
+line, and its first line belongs to the runner: a status, 0 unless a step found invalid data, then the number of that step.
 
 A step list is 64-bit words: the number of steps, then for each step, without gaps,
 
     function    address of native code (a relocation)
-    chunks      0: it is called as function(job). Otherwise it is a pool task, run for so many chunks (`fork_join.at_most`)
-    turns       how often the step is done (at least once)
-    turn        byte of the job that holds the turn's number; -1 where nothing does
+    chunks      0: called as function(job). Otherwise a pool task, run for so many chunks (`fork_join.at_most`)
+    turns       how often the step runs (at least once)
+    turn        byte of the job for the turn's number, or -1
     count       words of the job, a multiple of 8
     patches     how many of them are addresses of the call
     job         its words
     patch       for each: {byte of the job, byte of the block that holds the base, bytes from there}
 
 and after the last step the tables that jobs read. Before a step runs, its job is copied to the runner's stack and patched
-there, so that threads may run one list at the same time; a base of 0 is the job itself. A job that finds wrong data stores
-anything but 0 in the status, and the runner returns at once. The words that are addresses of code and of tables are put in when
-the list is loaded; `runtime/cpu/calls/step_list.py` keeps their places, so that a list can be stored and loaded elsewhere.
+there, so that threads may run one list at the same time; a base of 0 is the job itself. A job that finds invalid data stores
+a status other than 0, and the runner returns at once. Addresses of code and of tables are filled in when the list is loaded;
+`runtime/cpu/calls/step_list.py` keeps their places, so that a list can be stored and loaded elsewhere.
 
 `program_text` makes `void <name>(ptr table)`. The table holds, 8 bytes each, the arena's address, the arguments' addresses in
-order, then the program's symbols. The function runs every kernel in order, each spreading over the pool where its work is worth
-it, and returns when all is done.
+order, then the program's symbols. The function runs the kernels in order, on the pool if their work is large, and returns when
+all are done.
 """
 
 import functools
@@ -34,11 +34,11 @@ from ..ir.emit import Module
 from ..ir.types import I64, PTR, VOID, constant, vector
 from . import strategies
 
-_EXTRA_SLOTS = 2  # what a launch works out: chunks and scratch
+_EXTRA_SLOTS = 2  # slots that a launch computes: chunks and scratch
 RUNNER = "ingot_program"
 TIMED_RUNNER = "ingot_program_timed"
 CLOCK = 16  # byte of the arena with the address for the times of a timed run
-MOST_WORDS = 1024  # of a job
+MOST_WORDS = 1024  # most words of a job
 WIDTH = 8  # words copied at once
 HEAD = ("function", "chunks", "turns", "turn", "count", "patches")
 PATCH_WORDS = 3
@@ -47,8 +47,11 @@ _WORD = 8
 
 @functools.lru_cache(None)
 def runner_text(target: Target, timed: bool = False) -> str:
-    """The module of `void ingot_program(ptr block)`; or of `ingot_program_timed`, which also writes down the time, in the
-    processor's ticks, at which each step begins and the last one ends, to where the arena's third word points."""
+    """Return the module of `void ingot_program(ptr block)`.
+
+    The timed one, `ingot_program_timed`, also writes the time, in processor ticks, at which each step begins and the last one
+    ends, to the array that the arena's third word points to.
+    """
     module = Module(target)
     f = module.function(TIMED_RUNNER if timed else RUNNER, [(PTR, "block")])
     block, = f.params
@@ -73,7 +76,7 @@ def runner_text(target: Target, timed: bool = False) -> str:
 
 
 def _run_step(f, step, job, block):
-    """Makes the job of a step and runs it; gives where the next step lies."""
+    """Build the job of a step and run it; return the position of the next step."""
     function = f.load(PTR, step)
     chunks, turns, turn, count, patches = (f.load(I64, f.at(step, _WORD * n)) for n in range(1, len(HEAD)))
     words = f.at(step, _WORD * len(HEAD))
@@ -97,7 +100,7 @@ def _run_step(f, step, job, block):
 
 
 def program_text(program: Program, target: Target) -> str:
-    """The module of a program: its kernels, each written once, and the function that runs them."""
+    """Return the module of a program: its kernels, each written once, and the function that runs them."""
     module = Module(target)
     written: dict = {}
     for step in program.steps:
@@ -112,7 +115,7 @@ def program_text(program: Program, target: Target) -> str:
 
 
 class _Runner:
-    """Writes the calls, with the slots of each kernel in turn laid out in one place on the stack."""
+    """Writer of a program's calls. The slots of each kernel in turn are laid out at one place on the stack."""
 
     def __init__(self, f, program: Program):
         self.f, self.program = f, program

@@ -1,4 +1,4 @@
-"""The one reduction tree, for every layout, instruction set and thread count.
+"""Reduction tree for every layout, instruction set and thread count.
 
 A reduction over n values k = 0 .. n-1 is cut into chunks of CHUNK. Inside a chunk, value k goes to chain k mod CHAINS; each
 chain adds its values in order, starting from the identity; then chain j takes chain j + w for w = CHAINS/2, ..., 1. Chunk
@@ -41,22 +41,22 @@ class Stack:
 
 
 def combine_all(s, folds, a, b):
-    """Each fold of two states."""
+    """Combine two states of each fold."""
     return [fold.combine(s, x, y) for fold, x, y in zip(folds, a, b)]
 
 
 def identities(s, folds):
-    """The state of each fold before the first element."""
+    """Return each fold's state before the first element."""
     return [fold.identity(s) for fold in folds]
 
 
 def flatten(states) -> list:
-    """The values of several states in one list."""
+    """Return the values of several states in one list."""
     return [v.ref for state in states for v in state]
 
 
 def unflatten(s, folds, refs) -> list:
-    """The inverse of `flatten`."""
+    """Return the states of a flat list of values."""
     from_refs = iter(refs)
     return [tuple(s.wrap(d, next(from_refs)) for d in fold.dtypes) for fold in folds]
 
@@ -69,7 +69,7 @@ class Counter:
         self.stack = stack or Stack(f, s, folds, _LEVELS)
 
     def run(self, count, make) -> list:
-        """The result of `make(chunk)` for each of `count` chunks; a single chunk does not pass through memory."""
+        """Return the combined `make(chunk)` of `count` chunks; a single chunk does not pass through memory."""
         f, s = self.f, self.s
         several = f.compare("sgt", f.index(count), f.index(1))
         with f.loop(0, count, 1, flatten(identities(s, self.folds))) as loop:
@@ -81,7 +81,7 @@ class Counter:
         return unflatten(s, self.folds, refs)
 
     def push(self, number, states):
-        """Takes the states of the number-th chunk."""
+        """Add the states of the number-th chunk."""
         f = self.f
         flipped = f.binary("xor", f.index(number), constant(I64, -1))
         level = f.call("llvm.cttz.i64", I64, flipped, Value(I1, "false"))
@@ -92,7 +92,7 @@ class Counter:
         self.stack.store(level, unflatten(self.s, self.folds, loop.results))
 
     def finish(self, count) -> list:
-        """The result of `count` chunks; the identity for none."""
+        """Return the result of `count` chunks; the identity for none."""
         f, s = self.f, self.s
         count = f.index(count)
         some = f.compare("sgt", count, f.index(0))
@@ -114,7 +114,7 @@ class Counter:
 
 
 def fold_vectors(f: Function, s: LlvmBuilder, folds, rows: list) -> list:
-    """One-lane states from the chains held in `rows` of vectors, those that are missing being empty: halves onto halves."""
+    """Fold chains in `rows` of vectors to one-lane states, halves onto halves; missing chains are empty."""
     half = CHAINS // s.lanes
     while half > 1:
         half //= 2

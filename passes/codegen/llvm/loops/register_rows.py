@@ -1,5 +1,7 @@
-"""Kernels with reduce dims over short rows, vectors along the row: as in `rows.py`, but as many vectors as hold a row are
-written out, and chains stay in registers also where a row ends, so nothing but the row itself passes through memory.
+"""Kernels with reduce dims over short rows, vectors along the row, all in registers.
+
+The tree is that of `rows.py`. All vectors of a row are unrolled, and chains stay in registers also at a row's end, so only the
+row itself passes through memory.
 """
 
 from .....ir.kernel.kernel import FOLD, Kernel
@@ -7,26 +9,26 @@ from ..ir.emit import Module
 from .reduce import CHAINS, combine_all, fold_vectors, identities
 from .rows import Rows
 
-STEP = 16           # rows whose lengths differ by less are done alike
-SHORTEST = 6        # elements of a row: of fewer, lanes are better used by many rows
-INDEXED = 16        # the same where places are found, whose states take longest to combine
-LONGEST = 128       # elements of a row that vectors are written out for
+STEP = 16           # lengths of rows are rounded up to multiples
+SHORTEST = 6        # least elements of a row; for shorter ones lanes are better filled by many rows
+INDEXED = 16        # the same for argmax and argmin, whose states take longest to combine
+LONGEST = 128       # most elements of a row whose vectors are unrolled
 
 
 class RegisterRows(Rows):
-    """Writes the task and the launch of a kernel for rows of more than `longest - STEP` elements, up to `longest`."""
+    """A nest for rows of more than `longest - STEP` elements, up to `longest`."""
 
     def __init__(self, module: Module, kernel: Kernel, longest: int):
         super().__init__(module, kernel)
         self.longest = longest
-        self.vectors: list = []     # of a row: (first element, mask or None)
+        self.vectors: list = []     # (first element, mask or None) of each vector of a row
 
     def splittable(self):
         return False
 
     def prepare(self):
         super().prepare()
-        self.second = None          # the row to come lies behind this one
+        self.second = None          # the next row follows in memory
         lanes, there = self.s.lanes, self.longest - STEP
         self.vectors = [(at, None if at + lanes <= there else self.rest_mask(at, self.inner()))
                         for at in range(0, self.longest, lanes)]
@@ -50,12 +52,13 @@ class RegisterRows(Rows):
 
 
 def longest_row(length: int) -> int:
-    """Return the `longest` of rows of a length."""
+    """Return the `longest` for rows of a length."""
     return -(-max(length, 1) // STEP) * STEP
 
 
 def suits(kernel: Kernel, extents) -> bool:
-    """Whether a kernel over these extents should take this way. Rows that fill all chains need no masks in any way."""
+    """Return whether register rows should reduce a kernel over these extents. Rows that fill all chains need no masks anyway.
+    """
     finds = any(i.op == FOLD and i.attr.startswith("arg") for i in kernel.instructions())
     shortest, length = INDEXED if finds else SHORTEST, extents[-1]
     return len(kernel.reduce) == 1 and shortest <= length <= LONGEST and length % CHAINS > 0

@@ -1,12 +1,12 @@
 """Kernels with reduce dims, vectors along the innermost of them: softmax, norms, losses, row sums, full reductions.
 
-One parallel point (a row) after the other, each in as many sweeps as the kernel has, so that a row that fits the cache is
-read from memory once. A short sweep keeps its chains in registers, one copy of the body per register; a long one keeps them
-in memory and is written once. A kernel of one sweep over few long rows spreads the chunks of a row over threads: their states
-wait on the stack of the launch, in groups of 1, 2, 4, ... chunks, as many as it takes for the states to fit. A group's state is
-a node of the very tree that combines chunks, so groups change no bit.
+One parallel point (a row) follows the other, each in as many sweeps as the kernel has, so a row that fits the cache is read
+from memory once. A short sweep keeps its chains in registers, one copy of the body per register; a long one keeps them in
+memory and is written once.
 
-The second sweep works in the cache while memory is idle, so it asks for the row after this one.
+A kernel of one sweep over few long rows spreads the chunks of a row over threads. Their states wait on the launch's stack in
+groups of 1, 2, 4, ... chunks, as large as needed for all states to fit. A group's state is a node of the tree that combines
+chunks, so groups change no bit. The second sweep works in the cache while memory is idle, so it prefetches the next row.
 """
 
 from .....ir.kernel.kernel import SWEEP, Stage
@@ -25,7 +25,7 @@ SPLIT_WORDS = 4096  # of the launch's stack, for the states of groups
 
 
 class Rows(Nest):
-    """Writes the task and the launch of a kernel whose lanes run along its innermost reduce dim."""
+    """A nest whose lanes run along its innermost reduce dim."""
 
     def write(self):
         self.task(f"{self.kernel.name}_task")
@@ -41,7 +41,7 @@ class Rows(Nest):
         return self.number(self.kernel.reduce[-1].extent)
 
     def task(self, name, stored=False):
-        """A task over rows; `stored` says that a partial task left the states of the first sweep's groups."""
+        """Write a task over rows; `stored` says that a partial task left the states of the first sweep's groups."""
         self.start(self.module.task(name))
         f = self.f
         self.stored = stored
@@ -60,7 +60,7 @@ class Rows(Nest):
         return dict(zip((d.name for d in dims), self.indices(row, dims)))
 
     def prepare(self):
-        """The memory that sweeps use, made once per function."""
+        """Allocate the memory of sweeps, once per function."""
         sweeps = [stage for stage in self.kernel.stages if stage.over == SWEEP]
         self.s = LlvmBuilder(self.f, self.lanes(sweeps))
         self.one = LlvmBuilder(self.f, 1)
@@ -109,7 +109,7 @@ class Rows(Nest):
         return self.f.mask(self.f.sub(end, at), self.s.lanes)
 
     def body(self, stage, env, place, at, mask):
-        """One vector of a sweep; the states that it contributes."""
+        """Write one vector of a sweep; return the states that it contributes."""
         dim = self.kernel.reduce[-1].name
         where = place.within({dim: at}, dim, mask)
         env = dict(env)
@@ -119,7 +119,7 @@ class Rows(Nest):
         return [(v, self.flat_index(where)) if i.attr.startswith("arg") else self.s.pieces(v) for i, v in found]
 
     def prefetch(self, at):
-        """Ask for a vector of the next row: of what the first sweep reads."""
+        """Prefetch a vector of the next row, of the buffers that the first sweep reads."""
         row, inner = range(len(self.kernel.parallel)), len(self.kernel.dims) - 1
         for i in self.kernel.stages[0].body:
             buffer = self.kernel.buffer(i.attr) if i.op == "load" and not i.args else None
@@ -127,7 +127,7 @@ class Rows(Nest):
                 self.f.prefetch(self.f.at(self.next_row.bases[buffer.name], at, memory_element(buffer.dtype)), 2)
 
     def flat_index(self, where):
-        """The index of each lane's element along all reduce dims, row-major."""
+        """Return the row-major index of each lane's element along all reduce dims."""
         dims = self.kernel.reduce
         flat = where.index(self.s, dims[0].name)
         for d in dims[1:]:
@@ -137,7 +137,7 @@ class Rows(Nest):
 
     # --- sweeps that reduce ---
     def reduce(self, stage, env, place):
-        """The states of a whole sweep: runs of chunks, and runs of those."""
+        """Return the states of a whole sweep: runs of chunks, and runs of those."""
         outer = self.kernel.reduce[:-1]
         counters = self.memory[stage][2]
         if not outer:
@@ -157,7 +157,7 @@ class Rows(Nest):
         return counter.run(self.row_chunks(), lambda chunk: self.sweep_chunk(stage, env, place, chunk))
 
     def sweep_chunk(self, stage, env, place, chunk):
-        """The states of one chunk, from the elements."""
+        """Return the states of one chunk, from its elements."""
         low = self.f.mul(chunk, CHUNK)
         high = self.f.min(self.f.add(low, CHUNK), self.inner())
         short = sum(map(instr_cost, stage.body)) < LONG_SWEEP
@@ -185,7 +185,7 @@ class Rows(Nest):
         return fold_vectors(f, s, folds, rows)
 
     def ragged_end(self, stage, env, place, low, high, rows):
-        """The chains after the last, partial group of elements."""
+        """Return the chains after the last, partial group of elements."""
         stack = self.memory[stage][1]
         for u, states in enumerate(rows):
             stack.store(u, states)
@@ -202,7 +202,7 @@ class Rows(Nest):
         return fold_vectors(self.f, s, folds, [stack.load(u) for u in range(count)])
 
     def masked_loop(self, stage, env, place, low, high, origin):
-        """Elements [low, high) into the chains in memory, one masked vector at a time."""
+        """Add elements [low, high) to the chains in memory, one masked vector at a time."""
         f, s = self.f, self.s
         folds, stack, _ = self.memory[stage]
         with f.loop(low, high, s.lanes) as loop:
@@ -226,7 +226,7 @@ class Rows(Nest):
         return sum(len(fold.dtypes) for fold in self.folds(self.kernel.stages[0]))
 
     def group(self):
-        """Chunks of a group: the power of two from which the states of all rows fit into the launch's stack."""
+        """Return the chunks of a group: the power of two for which the states of all rows fit into the launch's stack."""
         f, most = self.f, SPLIT_WORDS // self.components() - SPLIT_ROWS
         return self.next_power_of_two(f.ceil_div(f.mul(self.rows(), self.row_chunks()), most))
 
@@ -234,14 +234,13 @@ class Rows(Nest):
         return self.f.ceil_div(self.row_chunks(), self.group())
 
     def scratch(self, row, group):
-        """Where the states of a group of a row wait, one 8-byte word per component."""
+        """Return the address of the states of a row's group, one 8-byte word per component."""
         f = self.f
         number = f.add(f.mul(row, self.row_groups()), group)
         base = f.cast("inttoptr", self.slot("#scratch"), PTR)
         return f.at(base, f.mul(number, 8 * self.components()))
 
     def partial_task(self):
-        """The groups of all rows, each on its own."""
         self.start(self.module.task(f"{self.kernel.name}_partial"))
         f, stage = self.f, self.kernel.stages[0]
         self.prepare()
@@ -258,7 +257,7 @@ class Rows(Nest):
         f.ret()
 
     def stored_group(self, stage, group):
-        """The states of one group, as a partial task left them."""
+        """Return the states of one group that a partial task left."""
         f, one = self.f, self.one
         place, position, states = self.scratch(self.row_number, group), 0, []
         for fold in self.memory[stage][0]:
@@ -291,7 +290,7 @@ class Rows(Nest):
         self.f.ret()
 
     def launch_split(self, name):
-        """Groups of chunks, then what is made of them; a function of its own, for it takes much of the stack."""
+        """Launch groups of chunks, then their combination; a function of its own, because it needs much stack."""
         self.start(self.module.function(name, [(PTR, "arg")], internal=True))
         f, kernel = self.f, self.kernel.name
         room, groups = f.local(8 * SPLIT_WORDS), f.mul(self.rows(), self.row_groups())

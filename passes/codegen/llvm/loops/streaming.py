@@ -1,8 +1,8 @@
-"""Kernels without reduce dims whose results are larger than caches: stored past them.
+"""Elementwise kernels whose results are larger than caches: non-temporal stores.
 
-A store to a line that is not in the cache first reads the line. Here whole, aligned vectors of one result go straight to
-memory, which saves that read; the elements before the first aligned one and after the last whole vector are masked. Values are
-those of `elementwise.py`.
+A store to a line outside the cache first reads the line. Here whole, aligned vectors of one result go straight to memory, which
+saves that read. The elements before the first aligned vector and after the last whole one are masked. Values are those of
+`elementwise.py`.
 """
 
 from .....ir.kernel.kernel import Kernel
@@ -11,18 +11,18 @@ from ..ir.types import I64, VOID, bytes_of
 from .elementwise import Elementwise
 from .nest import Where
 
-WORTH = 32 << 20        # bytes of a result from which it is better not kept in a cache
+WORTH = 32 << 20        # bytes of a result from which streaming pays
 
 
 class Streaming(Elementwise):
-    """Writes the task and the launch of an elementwise kernel whose first contiguous result passes by the caches."""
+    """An elementwise nest whose first contiguous result bypasses the caches."""
 
     def write(self):
         self.streamed = streamed_buffer(self.kernel)
         super().write()
 
     def row(self, outer: Where, first, last):
-        """Elements [first, last) of one row: what is not aligned or whole, then whole vectors."""
+        """Write elements [first, last) of one row: the unaligned ends, then whole vectors."""
         f, lanes, buffer = self.f, self.width(), self.streamed
         size = buffer.dtype.itemsize
         address = f.cast("ptrtoint", f.at(outer.bases[buffer.name], first, memory_element(buffer.dtype)), I64)
@@ -38,7 +38,7 @@ class Streaming(Elementwise):
             self.vector(lanes, outer, loop.index, None)
 
     def end(self):
-        """Other threads read only what has left this one's write buffers."""
+        """Fence, since other threads read only what has left this one's write buffers."""
         if self.target.arch == "x86_64":
             self.f.call("llvm.x86.sse.sfence", VOID)
 
@@ -51,12 +51,12 @@ class Streaming(Elementwise):
 
 
 def streamed_buffer(kernel: Kernel):
-    """The first result that is contiguous along the last dim and has an element for each point, if there is one."""
+    """Return the first result that is contiguous along the last dim and has an element per point, or None."""
     own = (b for b in kernel.buffers if b.role == "out" and b.strides and 0 not in b.strides)
     return next((b for b in own if b.strides[-1] == 1), None)
 
 
 def suits(kernel: Kernel, points: int) -> bool:
-    """Whether a kernel over so many points should take this way."""
+    """Return whether a kernel over this many points should stream."""
     buffer = streamed_buffer(kernel)
     return buffer is not None and points * buffer.dtype.itemsize >= WORTH

@@ -1,10 +1,10 @@
-"""Copies of arrays whose elements lie in another order, as a pool task: `columns` neighbours of the source go to rows of the
-result, whose neighbours lie `x_row` apart in the source. Around these two dims are up to three others.
+"""Transposing copies as a pool task: `columns` neighbours of the source go to rows of the result.
+
+Neighbours in the result are `x_row` apart in the source. Around these two dims are up to three others.
 
     y[o0][o1][o2] + j * y_row + i  =  x[o0][o1][o2] + i * x_row + j          i < rows, j < columns
 
-An item is a vector's worth of columns, so that every line of the source is read once, whole, and few rows are written at a
-time.
+An item is a vector's worth of columns, so every line of the source is read once, whole, and few rows are written at a time.
 """
 
 from dataclasses import dataclass
@@ -22,13 +22,12 @@ WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "rows", "columns", "x_ro
 
 @dataclass(frozen=True)
 class TurnKernel(ModuleWriter):
-    """What a module is made for: the bytes of an element."""
+    """Generator of the task for elements of `item` bytes."""
 
     item: int
 
     @property
     def symbol(self) -> str:
-        """The task."""
         return f"turned_copy_{self.item}"
 
     def write(self, module):

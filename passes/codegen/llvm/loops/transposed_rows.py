@@ -1,9 +1,8 @@
-"""Kernels with reduce dims over short rows of which each takes a function once (a logarithm): each lane is a row
-of its own, as in `columns.py`, and what lies along the rows is turned by squares on the way in and out, so that memory is read
-and written in order.
+"""Kernels with reduce dims over short rows that take a function (a logarithm) once per row.
 
-A block of as many rows as a vector has lanes is turned into panels [elements of a row][lanes] on the stack, where all sweeps
-find it; a panel is the buffer's place for these rows, with other strides.
+Each lane is a row, as in `columns.py`, and buffers along the rows are transposed by squares on the way in and out, so memory is
+accessed in order. A block of as many rows as a vector has lanes is transposed into panels [elements of a row][lanes] on the
+stack, which all sweeps read. A panel replaces the buffer for these rows, with other strides.
 """
 
 from dataclasses import replace
@@ -18,13 +17,13 @@ from .columns import Columns
 from .elementwise import CHAIN
 from .nest import Where
 
-SHORTEST = 4        # elements of a row: turning squares of fewer takes longer than gathering them
-LONGEST = 40        # the same of more, than what rows take one by one
-FEWEST = 8          # rows from which some lanes may stay empty
+SHORTEST = 4        # least elements of a row: for fewer, gathering is faster than transposing
+LONGEST = 40        # most elements of a row: longer ones are faster one by one
+FEWEST = 8          # least rows; some lanes may stay empty
 
 
 class TransposedRows(Columns):
-    """Writes the task and the launch of a kernel whose lanes are rows that lie one after the other."""
+    """A nest whose lanes are adjacent rows."""
 
     def __init__(self, module: Module, kernel: Kernel):
         super().__init__(module, kernel)
@@ -33,7 +32,7 @@ class TransposedRows(Columns):
         strides[-1], strides[len(kernel.parallel) - 1] = self.lanes(), 1
         standing = [replace(b, strides=tuple(strides)) if b.name in self.row_buffers else b for b in kernel.buffers]
         self.kernel = replace(kernel, buffers=tuple(standing))
-        self.panels: dict = {}      # of the block that is being written
+        self.panels: dict = {}      # of the block being written
 
     def wide(self) -> int:
         return self.lanes()
@@ -44,7 +43,7 @@ class TransposedRows(Columns):
         super().write()
 
     def block(self, place: Where):
-        """All stages for the rows from `place` on, between turning what they read and what they wrote."""
+        """Write all stages for the rows from `place` on, between transposing their inputs and results."""
         f, across = self.f, self.kernel.parallel[-1]
         rows = f.min(f.sub(self.number(across.extent), place.indices[across.name]), self.width)
         corners = {name: self.pointer(b, super(TransposedRows, self).offset(b, place.indices))
@@ -61,7 +60,7 @@ class TransposedRows(Columns):
                 self.turn(turn_out, buffer, corners[name], rows)
 
     def turn(self, how, buffer, corner, rows):
-        """Rows at `corner` into the buffer's panel, or out of it."""
+        """Transpose rows at `corner` into the buffer's panel, or out of it."""
         f, lanes, item = self.f, self.width, buffer.dtype.itemsize
         apart = f.mul(self.number(buffer.strides[len(self.kernel.parallel) - 1]), item)
         inner, panel = self.number(self.kernel.reduce[-1].extent), self.panels[buffer.name]
@@ -71,13 +70,13 @@ class TransposedRows(Columns):
             turn_out(f, _element(item), panel, lanes * item, corner, apart, rows, inner, lanes)
 
     def offset(self, buffer, indices: dict):
-        """A panel holds the rows of one block."""
+        """Return the offset within the panel of one block of rows."""
         if buffer.name in self.panels:
             indices = {name: at for name, at in indices.items() if name == self.kernel.reduce[-1].name}
         return super().offset(buffer, indices)
 
     def prefetch(self, stage, place, dim):
-        """Nothing: rows lie one after the other, and panels in the cache."""
+        """Prefetch nothing: rows are adjacent, and panels in the cache."""
 
     def load(self, s, buffer, pointer, stride, mask=None):
         return super().load(s, buffer, pointer, stride, None if buffer.name in self.panels else mask)
@@ -91,15 +90,15 @@ def _element(item: int) -> str:
 
 
 def _along_rows(kernel: Kernel) -> list:
-    """The buffers that lie along the rows; not those that are read at computed rows, too."""
+    """Return the buffers contiguous along the rows, without those also read at computed rows."""
     across, inner = len(kernel.parallel) - 1, kernel.reduce[-1].name
     elsewhere = {buffer_of(i) for i in kernel.instructions() if i.op == "load" and i.args and i.attr[1:] != (inner,)}
     return [b for b in kernel.buffers if b.strides[-1] == 1 and b.strides[across] not in (0, 1) and b.name not in elsewhere]
 
 
 def suits(kernel: Kernel, extents) -> bool:
-    """Whether a kernel over these extents should take this way: it takes a function once for a row, which would have a vector
-    for itself, and registers hold a square."""
+    """Return whether transposed rows should reduce a kernel over these extents: a function per row would fill a vector, and
+    registers hold a square."""
     if len(kernel.reduce) > 1 or host().vector_registers < 32 or any(b.dtype is dt.complex128 for b in kernel.buffers):
         return False
     once = [i for stage in kernel.stages if stage.over == POINT for i in stage.body]

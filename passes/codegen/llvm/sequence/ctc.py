@@ -1,9 +1,8 @@
 """Connectionist temporal classification as pool tasks; an item is one sequence.
 
-States of a sequence with n labels are 2 n + 1: the labels with blanks between. `allow` is 0 where a state may be entered from
-two before, else -infinity. A row holds the log probabilities of all states at one step, with room on both sides that is
--infinity, so that neighbours are loads at another place. Before the first step (backwards: behind the last) only the first
-(last) state is there.
+A sequence with n labels has 2 n + 1 states: the labels with blanks between. `allow` is 0 where a state may be entered from two
+before, else -infinity. A row holds the log probabilities of all states at one step, with -infinity on both sides, so that
+neighbours are shifted loads. Before the first step (backwards: after the last) only the first (last) state is possible.
 
     labels  [sequences, width] i32, blank beyond a sequence's states; width is whole vectors
     allow   [sequences, width + a vector], -infinity beyond
@@ -28,18 +27,18 @@ _NONE = float("-inf")
 
 @dataclass(frozen=True)
 class CtcKernel(ModuleWriter):
-    """What a module is made for: the type of elements."""
+    """Generator of CTC losses and gradients."""
 
     element: str
 
     @property
     def losses(self) -> str:
-        """The task that gives each sequence's loss."""
+        """Name of the task for the losses."""
         return f"ctc_{self.element}"
 
     @property
     def gradients(self) -> str:
-        """The task that gives the gradients of log probabilities."""
+        """Name of the task for the gradients of log probabilities."""
         return f"ctc_grad_{self.element}"
 
     @property
@@ -48,11 +47,11 @@ class CtcKernel(ModuleWriter):
         return self.target.lanes(bytes_of(self.element))
 
     def room(self, width: int, steps: int) -> int:
-        """Bytes of scratch memory that a worker takes: all rows for gradients (`steps`), and three more."""
+        """Return the scratch bytes of a worker: all rows for gradients (`steps`), and three more."""
         return (steps + 4) * self.row(width) * bytes_of(self.element)
 
     def row(self, width):
-        """Elements from one row to the next."""
+        """Return the elements between rows."""
         return width + 2 * self.lanes
 
     def write(self, module):
@@ -71,7 +70,7 @@ def _write(module, kernel, symbol, body):
 
 
 class _Sequence:
-    """One sequence: its sizes, where its rows lie, and steps over its states."""
+    """One sequence: its sizes, its rows in the scratch, and steps over its states."""
 
     def __init__(self, f, kernel, job, number, scratch):
         self.f, self.kernel, self.job, self.number = f, kernel, job, number
@@ -86,16 +85,16 @@ class _Sequence:
         self.classes, self.logs = job.classes, job.address("logs")
 
     def row(self, number) -> Value:
-        """Where the first state of a row of scratch memory lies."""
+        """Return the address of a row's first state."""
         return self.f.at(self.rows, self.f.mul(number, self.span), self.element)
 
     def at_step(self, array, step) -> Value:
-        """Where the classes of a step of this sequence lie."""
+        """Return the address of this sequence's classes at a step."""
         f = self.f
         return f.at(array, f.mul(f.add(f.mul(step, self.job.items), self.number), self.classes), self.element)
 
     def begin(self, row, state):
-        """A row in which only one state is there."""
+        """Write a row with only one possible state."""
         f = self.f
         start, nothing = f.at(row, -self.lanes, self.element), constant(self.line, _NONE)
         with f.loop(0, self.span, self.lanes) as loop:
@@ -103,7 +102,7 @@ class _Sequence:
         f.store(constant(self.element, 0.0), f.at(row, state, self.element))
 
     def arrive(self, row, at, back: bool) -> Value:
-        """The log probability of coming to states from themselves, their neighbours and, where allowed, two away."""
+        """Return the log probability of entering states from themselves, their neighbours and, where allowed, two before."""
         f, one, two = self.f, *((1, 2) if back else (-1, -2))
         places = [f.at(row, f.add(at, away), self.element) for away in (0, one, two)]
         near, next_, far = [f.load(self.line, place) for place in places]
@@ -111,18 +110,17 @@ class _Sequence:
         return self.sum_of((near, next_, f.fadd(far, allowed)))
 
     def sum_of(self, logs) -> Value:
-        """The log of the sum of what numbers are logs of."""
         s = LlvmBuilder(self.f, lanes_of(logs[0].type))
         return log_sum(s, *[s.wrap(self.kind, x) for x in logs]).ref
 
     def emitted(self, classes, at) -> Value:
-        """The log probabilities of states' labels at a step."""
+        """Return the log probabilities of states' labels at a step."""
         f = self.f
         labels = f.load(vector(self.lanes, I32), f.at(self.labels, at, I32))
         return f.gather(self.line, f.op(vector(self.lanes, PTR), f"getelementptr {self.element}, {classes}, {labels}"))
 
     def forward(self, kept: bool) -> Value:
-        """The log probability of the whole target. Rows are kept, the one before the first step as row 0, or take turns."""
+        """Return the log probability of the whole target. Rows are all stored, from before the first step, or alternate."""
         f = self.f
         self.begin(self.row(0), 0)
         self.begin(self.row(1), 0)
@@ -145,8 +143,8 @@ def _loss(sequence):
 
 
 def _gradient(sequence):
-    """From the last step backwards: the share of all probability that goes through a state is taken from its label's
-    gradient. A loss that is no finite number has none: nan, where somebody asks for it."""
+    """Walk back from the last step: subtract from each label's gradient the share of probability through its state. A loss that
+    is not finite has the gradient nan."""
     f, element = sequence.f, sequence.element
     total, nothing = sequence.forward(True), constant(element, 0.0)
     g = f.load(element, f.at(sequence.job.address("g"), sequence.number, element))
@@ -170,7 +168,6 @@ def _gradient(sequence):
 
 
 def _fill(sequence, step, number):
-    """One number as the gradients of a step."""
     f, row = sequence.f, sequence.at_step(sequence.job.address("out"), step)
     numbers = f.splat(number, sequence.lanes)
 
@@ -182,7 +179,7 @@ def _fill(sequence, step, number):
 
 
 def _share(sequence, step, total, g, after, now, shares) -> Value:
-    """Writes a row backwards and the shares of its states, times what arrives; gives the blanks' sum."""
+    """Write a row backwards and the shares of its states, times the incoming gradient; return the blanks' sum."""
     f, lanes, element, line = sequence.f, sequence.lanes, sequence.element, sequence.line
     g = f.splat(g, lanes)
     classes, prefixes = sequence.at_step(sequence.logs, step), sequence.row(f.add(step, 1))
@@ -199,7 +196,7 @@ def _share(sequence, step, total, g, after, now, shares) -> Value:
 
 
 def _take(sequence, step, shares, of_blank):
-    """Takes the shares of a step from the gradients of its labels, one label after the other."""
+    """Subtract the shares of a step from the gradients of its labels, one after the other."""
     f, element = sequence.f, sequence.element
     row = sequence.at_step(sequence.job.address("out"), step)
 

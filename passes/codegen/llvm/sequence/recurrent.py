@@ -1,12 +1,12 @@
 """One step of a recurrent layer as a pool task: the recurrent product h[t-1] @ w', and the gates right after it.
 
-A panel of weights holds, for some units, the columns of all their gates side by side, so the sums of a few rows, which stay in
-the nearest cache, have everything that the units' states need. The launcher runs the task once for each step.
+A panel of weights holds, for some units, the columns of all their gates side by side. So the sums of a few rows, which stay in
+the nearest cache, have all that the units' states need. The launcher runs the task once for each step.
 
-`size` is the width of the state that is multiplied: that of all others, unless there is one step alone.
+`size` is the width of the multiplied state: that of all others, unless the call is a single step.
 
-Layouts: z (T, B, gates H), states and cells (T, B, H), gates as the operators in `ir/ops/nn/recurrent.py` give them. A kernel
-that keeps nothing for gradients writes no gates, and has one cell (B, H) for each sequence, the last one.
+Layouts: z (T, B, gates H), states and cells (T, B, H), gates as the operators in `ir/ops/nn/recurrent.py` define. A kernel that
+saves nothing for gradients writes no gates, and has one cell (B, H) for each sequence, the last one.
 """
 
 from dataclasses import dataclass
@@ -27,16 +27,21 @@ from ..pool.tasks import Words, chunk_share, write_task
 ARRAYS = ("z", "mask", "h", "c", "w", "bias", "y", "cells", "gates", "scale")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "batch", "hidden", "size", "w_row", "reverse")
 DTYPES = {F32: dt.float32, F64: dt.float64}
-LINE = 64                           # bytes that memory gives at once
+LINE = 64                           # bytes of a cache line
 UNITS = {"lstm": 1, "gru": 4, "rnn_tanh": 4, "rnn_relu": 4}      # vectors of units in a panel of weights
-BYTES_UNITS = 4                     # the same of weights of int8
-ROWS = 2 * TILE_HEIGHTS[0]          # rows whose sums are made before their gates are done, at most
+BYTES_UNITS = 4                     # the same for int8 weights
+ROWS = 2 * TILE_HEIGHTS[0]          # most rows whose sums are computed before their gates
 
 
 @dataclass(frozen=True)
 class StepKernel(ModuleWriter):
-    """What a module is made for; `keeps`: cells and gates are kept for gradients; `direct`: the weights are not packed;
-    `packed`: they come so; `bytes`: they are of int8, with the scales of their rows."""
+    """Generator of a cell's step.
+
+        keeps    cells and gates are saved for gradients
+        direct   weights are not packed
+        packed   weights come packed
+        bytes    weights are int8, with the scales of their rows
+    """
 
     element: str
     cell: Cell
@@ -53,7 +58,7 @@ class StepKernel(ModuleWriter):
 
     @property
     def units(self) -> int:
-        """Units in a panel; many where rows are quantised for each panel."""
+        """Units in a panel; many if rows are quantised per panel."""
         return (BYTES_UNITS if self.bytes else UNITS[self.cell.name]) * self.lanes
 
     @property
@@ -63,27 +68,27 @@ class StepKernel(ModuleWriter):
 
     @property
     def packs(self) -> bool:
-        """Whether there is a task that packs the weights."""
+        """Whether a task packs the weights."""
         return not (self.direct or self.packed or self.bytes)
 
     @property
     def weights(self) -> str:
-        """The word of where packed weights lie."""
+        """Name of the word with the packed weights' address."""
         return "w" if self.packed else "scratch"
 
     @property
     def rows(self) -> int:
-        """Rows whose sums are made before their gates are done: few where little memory has to be waited for."""
+        """Rows whose sums are computed before their gates: few if little memory has to be waited for."""
         return ROWS if self.keeps else ROWS // 2
 
     @property
     def together(self) -> int:
-        """Rows whose gates are done side by side."""
+        """Rows whose gates are computed side by side."""
         return rows_together(self.target)
 
     @property
     def streams(self) -> tuple:
-        """What a step reads and writes that is not at hand: (array, parts, whether it is written)."""
+        """Arrays of a step that are not in cache: (array, parts, whether it is written)."""
         cell, found = self.cell, [("z", self.cell.gates, False), ("y", 1, True)]
         if self.keeps:
             found += [("gates", cell.kept, True)] * (cell.kept > 0) + [("cells", 1, True)] * cell.has_cells
@@ -91,7 +96,6 @@ class StepKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The step's task; that which packs the weights ends in _pack."""
         said = f"{'_masked' * self.masked}{'' if self.keeps else '_states'}{'_direct' * self.direct}"
         said += f"{'_packed' * self.packed}{'_bytes' * self.bytes}"
         return f"{self.cell.name}_{self.element}{said}"
@@ -112,26 +116,26 @@ class StepKernel(ModuleWriter):
 
 
 def rows_together(target: Target) -> int:
-    """How many rows' gates are done side by side: one chain of exponentials leaves the processor idle for half of the time, two
+    """Return the rows whose gates are computed side by side. One chain of exponentials leaves half of the processor idle; two
     need the registers of AVX-512 or AArch64."""
     return 2 if target.vector_registers >= 32 else 1
 
 
 def time_of(f, job, turn):
-    """The step that is done in a turn."""
+    """Return the time step of a turn."""
     return f.select(f.compare("ne", job.reverse, 0), f.sub(f.sub(job.steps, 1), turn), turn)
 
 
 def rows_of_item(f, job, number):
-    """(panel, first row, end) of an item."""
+    """Return (panel, first row, end) of an item."""
     blocks = job.row_blocks
     panel, block = f.div(number, blocks), f.mod(number, blocks)
     return panel, *chunk_share(f, job.batch, blocks, block)
 
 
 def some_rows(f, low, high, most, finish, units, multiply, together):
-    """For at most so many rows at a time: multiply(first row, rows), then finish(row, its place among the sums, how far the row
-    is that goes with it, vector of units). Of an odd number the last one goes with itself."""
+    """For at most `most` rows at a time, call multiply(first row, rows), then finish(row, its place among the sums, distance of
+    its partner row, vector of units). The last of an odd number is its own partner."""
     with f.loop(low, high, most) as loop:
         count = f.min(f.sub(high, loop.index), most)
         multiply(loop.index, count)
@@ -141,15 +145,15 @@ def some_rows(f, low, high, most, finish, units, multiply, together):
 
 
 def _state_before(f, job, start, states, item):
-    """Where the state lies from which this turn starts."""
+    """Return the address of the state at the start of a turn."""
     before = time_of(f, job, f.sub(job.turn, 1))
     plane = f.mul(f.mul(job.batch, job.hidden), item)
     return f.select(f.compare("eq", job.turn, 0), job.address(start), f.at(job.address(states), f.mul(before, plane)))
 
 
 def fetch_streams(f, job, streams, step, rows, units, item):
-    """Asks for the lines that the gates of some rows and units will read and write, so that they arrive while the product is
-    under way. `rows` are (first, end), `units` (first, how many); asking for a line beyond an array does nothing."""
+    """Prefetch the lines that the gates of some rows (first, end) and units (first, count) will access, during the product.
+    Lines beyond an array do no harm."""
     size = f.mul(job.hidden, item)
     starts = [(f.at(job.address(array), f.mul(units[0], item)), parts, written) for array, parts, written in streams]
     with f.loop(*rows) as loop:
@@ -165,8 +169,8 @@ def fetch_streams(f, job, streams, step, rows, units, item):
 
 
 def pack_item(module, kernel):
-    """Function that lays out one panel, the columns of all gates of its units: tile by tile, each step of the depth after the
-    other, so that one row by the weights reads memory in order."""
+    """Write the function that packs one panel, the columns of all gates of its units: tile by tile in steps of the depth, so
+    that one row reads weights in memory order."""
     cell, lanes, item, units = kernel.cell, kernel.lanes, bytes_of(kernel.element), UNITS[kernel.cell.name]
     shape = TileShape(1, tile_shape(kernel.target, kernel.element).vectors, lanes)
     turn = packers(module, shape, kernel.element)[PACK_TRANSPOSED]
@@ -192,7 +196,7 @@ def pack_item(module, kernel):
 
 
 def _step_item(module, kernel):
-    """Function of one panel and some rows of the batch."""
+    """Write the function of one panel and some rows of the batch."""
     f = module.function("step", [(PTR, "arg"), (I64, "number")], internal=True)
     arg, number = f.params
     job, item, lanes = Words(f, arg, WORDS), bytes_of(kernel.element), kernel.lanes
@@ -219,12 +223,12 @@ def _step_item(module, kernel):
 
 
 def _tile_bytes(kernel):
-    """Bytes of a step of packed weights, which are as wide as a tile."""
+    """Return the bytes of a step of packed weights."""
     return tile_shape(kernel.target, kernel.element).columns * bytes_of(kernel.element)
 
 
 def _tiles(f, job, kernel, panel):
-    """The product of some rows with a packed panel of the weights."""
+    """Multiply some rows with a packed panel."""
     item, step = bytes_of(kernel.element), _tile_bytes(kernel)
     width, row_bytes = f.index(kernel.columns * item), f.mul(job.size, item)
     weights = f.at(job.address(kernel.weights), f.mul(f.mul(panel, job.size), width))
@@ -237,7 +241,7 @@ def _tiles(f, job, kernel, panel):
 
 
 def _dots(f, job, kernel, start):
-    """The product of some rows with the weights of a panel's units where they lie."""
+    """Multiply some rows with a panel's weights in place."""
     item, row = bytes_of(kernel.element), job.w_row
     weights, count = f.at(job.address("w"), f.mul(start, row)), f.min(f.sub(job.hidden, start), kernel.units)
 
@@ -249,7 +253,7 @@ def _dots(f, job, kernel, start):
 
 
 def _bytes(f, job, kernel, start, number):
-    """The product of some rows, quantised into the item's own room, with the weights of a panel's units."""
+    """Multiply some rows, quantised into the item's scratch, with a panel's weights."""
     size, hidden, rows = job.size, job.hidden, kernel.rows
     apart, count = numbers_row(f, size), f.min(f.sub(hidden, start), kernel.units)
     numbers = f.at(job.address("scratch"), f.mul(f.mul(number, rows), f.add(apart, PAIR)))
@@ -270,7 +274,7 @@ def _bytes(f, job, kernel, start, number):
 
 
 def call_finish(f, job, unit, lanes, *args):
-    """Calls `finish`, for a whole vector of units or for the last ones."""
+    """Call `finish` for a whole vector of units or for the last ones."""
     left = f.sub(job.hidden, unit)
     whole, part, done = (f.new_block(hint) for hint in ("whole", "part", "done"))
     f.jump_if(f.compare("sge", left, lanes), whole, part)
@@ -282,7 +286,7 @@ def call_finish(f, job, unit, lanes, *args):
 
 
 def _write_finish(module, kernel, edge):
-    """Function of a vector of units of a row and of the `other` after it: from the sums of their gates to their states."""
+    """Write the function of a vector of units of a row and of the `other` after it: from sums of gates to states."""
     f = module.function(f"finish{'_edge' * edge}", [*((PTR, n) for n in ("arg", "sums", "h", "c")),
                                                     *((I64, n) for n in ("t", "row", "other", "unit"))], internal=True)
     arg, sums, h, c, t, row, other, unit = f.params
@@ -293,7 +297,7 @@ def _write_finish(module, kernel, edge):
 
 
 class Point:
-    """A vector of units of one row, or of two rows side by side, at one step: what epilogues load and store."""
+    """A vector of units of one row, or of two rows side by side, at one step, for `recurrent_cells`."""
 
     def __init__(self, f, kernel, job, befores, t, rows, unit, edge):
         self.f, self.kernel, self.job, self.befores = f, kernel, job, befores
@@ -301,8 +305,8 @@ class Point:
         self.rows = [row] if kernel.together == 1 else [row, f.add(row, self.other)]
         self.item, self.hidden = bytes_of(kernel.element), job.hidden
         self.size = f.mul(self.hidden, self.item)
-        self.one = vector(kernel.lanes, kernel.element)                             # of a row
-        self.type = vector(kernel.lanes * len(self.rows), kernel.element)           # of all
+        self.one = vector(kernel.lanes, kernel.element)                             # one row
+        self.type = vector(kernel.lanes * len(self.rows), kernel.element)           # all rows
         self.mask = f.mask(f.sub(self.hidden, unit), kernel.lanes) if edge else None
         self.s = LlvmBuilder(f, lanes_of(self.type))
         self._starts: dict = {}
@@ -310,21 +314,19 @@ class Point:
         self._live = None
 
     def wrap(self, value):
-        """An LLVM value as one that scalar functions take."""
         return self.s.wrap(DTYPES[self.kernel.element], value)
 
     def _joined(self, values):
-        """The rows' vectors as one."""
         return values[0] if len(values) == 1 else self.f.shuffle(*values, range(2 * self.kernel.lanes))
 
     def sums(self, place, columns, offset):
-        """The sums that lie `offset` bytes from a place in a matrix of so many columns."""
+        """Load the sums `offset` bytes from a place in a matrix of `columns` columns."""
         f = self.f
         spots = [f.at(place, offset), f.at(f.at(place, f.mul(self.other, columns * self.item)), offset)]
         return self.wrap(self._joined([f.load(self.one, spot) for spot in spots[:len(self.rows)]]))
 
     def spot(self, array, t, parts=1, part=0):
-        """Where this point lies in an array (T, B, parts * hidden), for each row; `array` is a name or a pointer."""
+        """Return the point's address in an array (T, B, parts * hidden), per row; `array` is a name or a pointer."""
         key = str(array), str(t), parts
         if key not in self._starts:
             f, whole = self.f, self.job.address(array) if isinstance(array, str) else array
@@ -335,13 +337,11 @@ class Point:
         return [self.f.at(start, self.f.mul(self.size, part)) for start in self._starts[key]]
 
     def load(self, spots):
-        """The vector at a place."""
         f, mask = self.f, self.mask
         return self.wrap(self._joined([f.load_masked(self.one, spot, mask)
                                        for spot in spots]))
 
     def store(self, value, spots):
-        """Stores a vector."""
         f, lanes = self.f, self.kernel.lanes
         for number, spot in enumerate(spots):
             part = value.ref
@@ -350,24 +350,23 @@ class Point:
             f.store_masked(part, spot, self.mask)
 
     def input(self, gate):
-        """z of a gate."""
         return self.load(self.spot("z", self.t, self.kernel.cell.gates, gate))
 
     def biased(self, gate, total):
-        """A recurrent sum with its bias."""
+        """Return a recurrent sum with its bias."""
         f = self.f
         spot = f.at(self.job.address("bias"), f.add(f.mul(self.hidden, gate), self.unit), self.kernel.element)
         return self.load([spot] * len(self.rows)) + total
 
     def before(self, state):
-        """The state h or c before this step."""
+        """Load the state h or c before this step."""
         if state not in self._before:
             self._before[state] = self.load(self.spot(self.befores[state], None))
         return self._before[state]
 
     @property
     def live(self):
-        """In every lane, whether this step is real."""
+        """Return whether this step is real, in every lane."""
         if self._live is None:
             f = self.f
             start = f.at(self.job.address("mask"), f.mul(self.t, self.job.batch))
@@ -376,26 +375,29 @@ class Point:
         return self._live
 
     def state(self, name, value):
-        """Stores a state, or the one before where the step is not real."""
+        """Store a state, or the one before if the step is padding."""
         if self.kernel.masked:
             value = self.wrap(self.f.select(self.live, value.ref, self.before(BEFORE[name]).ref))
         self.store(value, self.spot(name, self.t if self.kernel.keeps or name != "cells" else None))
 
     def give(self, name, values):
-        """Stores the parts of an array (T, B, parts * hidden), unless they are gates that nobody keeps."""
+        """Store the parts of an array (T, B, parts * hidden), except gates that are not saved."""
         if name == "gates" and not self.kernel.keeps:
             return
         for part, value in enumerate(values):
             self.store(value, self.spot(name, self.t, len(values), part))
 
 
-HEIGHT, WIDTH = 4, 4                # of a tile: rows, and units of a gate
+HEIGHT, WIDTH = 4, 4                # rows of a tile, and its units of a gate
 _SHAPE = ("a_row", "w_row", "gate", "c_row", "rows", "units", "depth")
 
 
 def write_dots(module: Module, precision: Precision, gates: int, panel: int, name: str = "dots") -> str:
-    """Adds `void name(a, w, c, a_row, w_row, gate, c_row, rows, units, depth)`: c[row, gate * panel + unit], for each gate, is
-    the product of a row of a and the weights' row of the unit. `gate` are the bytes between the weights of gates."""
+    """Add `void name(a, w, c, a_row, w_row, gate, c_row, rows, units, depth)`.
+
+    c[row, gate * panel + unit] is, for each gate, the product of a row of a and the unit's row of weights; `gate` is the bytes
+    between gates.
+    """
     tables = {width: module.function_table(f"{name}_{width}", [_tile(module, precision, name, height, width)
                                                                for height in range(1, HEIGHT + 1)]) for width in (WIDTH, 1)}
     f = module.function(name, [(PTR, "a"), (PTR, "w"), (PTR, "c"), *((I64, word) for word in _SHAPE)], internal=True)
@@ -415,7 +417,7 @@ def write_dots(module: Module, precision: Precision, gates: int, panel: int, nam
 
 
 def _tile(module, precision, prefix, height, width):
-    """Function of some rows and some units of a gate."""
+    """Write the function of some rows and some units of a gate."""
     name = f"{prefix}_{height}x{width}"
     f = module.function(name, [("ptr noalias readonly", "a"), ("ptr noalias readonly", "w"), ("ptr noalias", "c"),
                                *((I64, word) for word in ("a_row", "w_row", "c_row", "depth"))], internal=True)
@@ -430,13 +432,12 @@ def _tile(module, precision, prefix, height, width):
 
 @dataclass(frozen=True)
 class PackKernel(StepKernel):
-    """The task that packs the weights, by itself: from w to y."""
+    """Generator of the task that only packs the weights, from w to y."""
 
     weights = "y"
 
     @property
     def symbol(self) -> str:
-        """The task."""
         return f"{self.cell.name}_{self.element}_pack"
 
     def write(self, module):

@@ -1,10 +1,10 @@
 """One step of a recurrent layer's backward walk as a pool task: the recurrent product, and the gates' slopes right after it.
 
-    dh = gy[t] + carry + da[t+1] @ w        and from it dz[t], da[t] and what of dh goes past the recurrent product
+    dh = gy[t] + carry + da[t+1] @ w        gives dz[t], da[t] and the part of dh that bypasses the recurrent product
 
-Turn T, after the walk, leaves the gradient of the first state. `da` is dz but for GRUs, whose new gate adds the recurrent
-product after it was multiplied by the reset gate. `dh` (B, H) carries what goes past, `dc` the cell's gradient; both start
-with zeros. Of the gradients gy, gc and gg of states, cells and gates, kernels read those that they are told are given.
+Turn T, after the walk, leaves the gradient of the first state. `da` is dz except for GRUs, whose new gate multiplies the
+recurrent product by the reset gate before adding it. `dh` (B, H) carries the bypassing part, `dc` the cell's gradient; both
+start with zeros. `given` names the outside gradients gy, gc and gg (of states, cells and gates) that exist.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "
 
 @dataclass(frozen=True)
 class StepGradKernel(ModuleWriter):
-    """What a module is made for; `given`: which of the gradients gy, gc and gg there are; `direct`: the weights are not
-    packed."""
+    """Generator of a cell's backward step; `given`: existing gradients among gy, gc and gg; `direct`: weights are not packed.
+    """
 
     element: str
     cell: Cell
@@ -46,28 +46,26 @@ class StepGradKernel(ModuleWriter):
 
     @property
     def units(self) -> int:
-        """Units in a panel."""
         return self.vectors * self.lanes
 
     @property
     def packs(self) -> bool:
-        """Whether there is a task that packs the weights."""
+        """Whether a task packs the weights."""
         return not self.direct
 
     @property
     def symbol(self) -> str:
-        """The step's task; that which packs the weights ends in _pack."""
         return "_".join((self.cell.name, "grad", self.element, *["masked"] * self.masked, *self.given,
                          *["direct"] * self.direct))
 
     @property
     def together(self) -> int:
-        """Rows whose slopes are done side by side."""
+        """Rows whose slopes are computed side by side."""
         return rows_together(self.target)
 
     @property
     def streams(self) -> tuple:
-        """What a step reads and writes that is not at hand: (array, parts, whether it is written)."""
+        """Arrays of a step that are not in cache: (array, parts, whether it is written)."""
         cell, sizes = self.cell, {"gy": 1, "gc": 1, "gg": self.cell.kept}
         found = [("dz", cell.gates, True)] + [("da", cell.gates, True)] * cell.apart
         found += [("gates", cell.kept, False)] * (cell.kept > 0) + [("cells", 1, False)] * cell.has_cells
@@ -84,7 +82,7 @@ class StepGradKernel(ModuleWriter):
 
 
 def _pack_item(module, kernel):
-    """Function that lays out one panel: for each row of the weights, the columns of its units."""
+    """Write the function that packs one panel: for each row of the weights, the columns of its units."""
     item = bytes_of(kernel.element)
     pack = packers(module, tile_shape(module.target, kernel.element), kernel.element)[PACK_ROWS]
     f = module.function("pack", [(PTR, "arg"), (I64, "panel")], internal=True)
@@ -99,21 +97,21 @@ def _pack_item(module, kernel):
 
 
 def _slopes_after(f, job, kernel):
-    """Where da of the step after this turn's lies. In the first turn, which multiplies nothing, it lies beyond the array."""
+    """Return the address of the later step's da. In the first turn, which multiplies nothing, it is beyond the array."""
     cell, after = kernel.cell, time_of(f, job, f.sub(job.steps, job.turn))
     plane = f.mul(f.mul(job.batch, job.hidden), cell.gates * bytes_of(kernel.element))
     return f.at(job.address("da" if cell.apart else "dz"), f.mul(after, plane))
 
 
 def _step_item(module, kernel):
-    """Function of one panel of units and some rows of the batch."""
+    """Write the function of one panel of units and some rows of the batch."""
     f = module.function("step", [(PTR, "arg"), (I64, "number")], internal=True)
     arg, number = f.params
     job, item, cell, lanes = Words(f, arg, WORDS), bytes_of(kernel.element), kernel.cell, kernel.lanes
     panel, low, high = rows_of_item(f, job, number)
     turn, hidden = job.turn, job.hidden
     plane, row_bytes = f.mul(f.mul(job.batch, hidden), item), f.mul(hidden, cell.gates * item)
-    # The walk goes against the reading order: in turn k it is at reading step T - 1 - k.
+    # The walk reverses the reading order: turn k is reading step T - 1 - k.
     reading = f.sub(f.sub(job.steps, 1), turn)
     t, before = time_of(f, job, reading), time_of(f, job, f.sub(reading, 1))
     depth = f.select(f.compare("eq", turn, 0), f.index(0), f.mul(hidden, cell.gates))
@@ -129,7 +127,7 @@ def _step_item(module, kernel):
         columns = f.min(f.sub(hidden, start), kernel.units)
 
     def multiply(row, rows):
-        # In the last turn, t is a step before the first one: what is asked for then is not used, and may lie anywhere.
+        # In the last turn, t is before the first step: these prefetches are unused and may have any address.
         fetch_streams(f, job, kernel.streams, t, (row, f.add(row, rows)), (start, kernel.units), item)
         f.call("product", VOID, f.at(da, f.mul(row, row_bytes)), weights, sums, row_bytes, f.index(item), below, width, width,
                rows, columns, depth, null(), null(), f.index(0))
@@ -146,8 +144,8 @@ def _step_item(module, kernel):
 
 
 def _write_finish(module, kernel, edge):
-    """Function of a vector of units of one row: from the sum of the recurrent product to the slopes; the last turn stores the
-    sum as it is."""
+    """Write the function of a vector of units of one row: from the recurrent sum to the slopes; the last turn stores the sum.
+    """
     f = module.function(f"finish{'_edge' * edge}", [*((PTR, n) for n in ("arg", "sums", "h", "c")),
                                                     *((I64, n) for n in ("t", "row", "other", "unit", "last"))], internal=True)
     arg, sums, h, c, t, row, other, unit, last = f.params
@@ -162,42 +160,41 @@ class GradPoint(Point):
     """A vector of units of one row, or of two, in the backward walk."""
 
     def finish(self, carried):
-        """Everything that the gradient of a state decides; gives what goes past the recurrent product."""
+        """Compute all that the gradient of a state decides; return the part that bypasses the recurrent product."""
         arrived = self.plus("gy", carried)
         direct = self.kernel.cell.slopes(self, self.inside(arrived))
         return self.past(direct, arrived)
 
     def inside(self, gradient):
-        """What of a gradient goes into the step: nothing where the step is not real."""
+        """Return the gradient that enters the step: zero if the step is padding."""
         return self._choose(gradient, self.nothing())
 
     def nothing(self):
-        """Zeros."""
         return self.wrap(zero(self.type))
 
     def past(self, value, gradient):
-        """What goes to the step before without the recurrent product: all of it where the step is not real."""
+        """Return the gradient that bypasses the product: all of it if the step is padding."""
         return self._choose(value, gradient)
 
     def _choose(self, real, other):
         return self.wrap(self.f.select(self.live, real.ref, other.ref)) if self.kernel.masked else real
 
     def parts(self, name, parts):
-        """The parts of an array (T, B, parts * hidden)."""
+        """Load the parts of an array (T, B, parts * hidden)."""
         return [self.load(self.spot(name, self.t, parts, part)) for part in range(parts)]
 
     def kept(self, name):
-        """What an array of all steps has at this one."""
+        """Load a saved array at this step."""
         return self.load(self.spot(name, self.t))
 
     def carried(self, name):
-        """What the step after has left for this one."""
+        """Load a gradient from the later step."""
         return self.load(self.spot(name, None))
 
     def carry(self, name, value):
-        """Leaves something for the step before."""
+        """Store a gradient for the earlier step."""
         self.store(value, self.spot(name, None))
 
     def plus(self, name, value, parts=1, part=0):
-        """A gradient from outside plus a value, or the value alone where there is none."""
+        """Return a value plus an outside gradient, if there is one."""
         return self.load(self.spot(name, self.t, parts, part)) + value if name in self.kernel.given else value

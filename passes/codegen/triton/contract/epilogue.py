@@ -64,7 +64,7 @@ def written(fused, along, site: Site = PRODUCT, first: int = 0) -> Written:
 
 
 class _Writer:
-    """Writes one instruction after the other."""
+    """Write one instruction after the other."""
 
     def __init__(self, fused, along, site):
         self.site = site

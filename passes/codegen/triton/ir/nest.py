@@ -120,11 +120,10 @@ class Nest:
         return Source(name, HEADER + helpers + head + "\n" + "\n".join(self.text.lines) + "\n", parameters, self.constants)
 
     def name(self) -> str:
-        """The function's name."""
         return self.kernel.name
 
     def write(self):
-        """Writes the body."""
+        """Write the body."""
         raise NotImplementedError
 
     def parameters(self) -> tuple:
@@ -177,7 +176,7 @@ class Nest:
         return value
 
     def run(self, body, env: dict, place: Place):
-        """Writes a stage's instructions except reductions, which are given back as (instr, value) pairs."""
+        """Write a stage's instructions except reductions, which are given back as (instr, value) pairs."""
         folds = []
         for i in body:
             args = [env[a] for a in i.args]
@@ -224,7 +223,7 @@ class Nest:
         return value if given is buffer.dtype else self.s.cast(value, buffer.dtype)
 
     def store(self, i: Instr, value: Val, place: Place):
-        """Writes a value into a buffer."""
+        """Write a value into a buffer."""
         buffer = self.kernel.buffer(str(i.attr))
         offset, axes = self.offset(buffer, place)
         self.s.store(value, buffer.name, offset, place.mask(self.store_axes(axes, place)))

@@ -103,7 +103,7 @@ def rows(how: Transform) -> Source:
 
 
 class _Writer:
-    """Writes the body."""
+    """Write the body."""
 
     def __init__(self, how: Transform, taken):
         self.how = how
@@ -300,7 +300,7 @@ class _Writer:
         return [values[0], *[turned(self.s, pair, of(k)) for k, pair in enumerate(values[1:], 1)]]
 
     def put(self, array, pair, place, row, mask):
-        """Stores a complex number."""
+        """Store a complex number."""
         self.s.store(self.s.whole(*pair), array, self.at(array, row, place), mask)
 
     # Results.

@@ -19,7 +19,7 @@ def crossed(kernel: Kernel) -> int | None:
 
 
 class Elementwise(Nest):
-    """Writes an elementwise kernel: one axis for one dim, two for more. With `apart`, all threads of a program have loaded
+    """Write an elementwise kernel: one axis for one dim, two for more. With `apart`, all threads of a program have loaded
     before any of them stores, so that results may lie where operands do, whatever threads load which elements. Rows of a tile
     are those of one dim if `down` says of which, so that a compiler sees what lies side by side along it."""
 

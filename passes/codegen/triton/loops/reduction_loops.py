@@ -34,7 +34,7 @@ _BOTH = _ROW | _COLUMN
 
 
 class Sweeps(Nest):
-    """Writes a kernel with reduce dims. `part` is the number of the sweep that a cut kernel does, FINISH, or JOIN - n; `joined`
+    """Write a kernel with reduce dims. `part` is the number of the sweep that a cut kernel does, FINISH, or JOIN - n; `joined`
     says that the parts of each sweep are combined before the next one."""
 
     constants: tuple = ("INDEX", "ROWS", "COLS")
@@ -119,7 +119,7 @@ class Sweeps(Nest):
         self.held += [(i, env[i.args[0]]) for i in stage.body if i.op == "store"]
 
     def put_rows(self, place):
-        """Writes what there is one of for each row, when all threads have read what they read."""
+        """Write what there is one of for each row, when all threads have read what they read."""
         if self.held:
             self.text.put("tl.debug_barrier()")
         for i, value in self.held:
@@ -379,7 +379,7 @@ class Sweeps(Nest):
         return self.known[key]
 
     def offset(self, buffer, place, at=None):
-        """Stores of one element for all rows still name a tile, which their mask asks for."""
+        """Store of one element for all rows still name a tile, which their mask asks for."""
         text, axes = super().offset(buffer, place, at)
         return (text, axes) if axes or not buffer.written else (f"{text or 0} + {self.row} * 0", _ROW)
 

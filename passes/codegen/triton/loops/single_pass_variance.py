@@ -63,7 +63,7 @@ def of_row(sweeps, fold, value, total, count) -> Val:
 
 
 class _Lines:
-    """Writes what the above have in common, in the dtype of a fold."""
+    """Write what the above have in common, in the dtype of a fold."""
 
     def __init__(self, sweeps, fold):
         self.builder, self.let = sweeps.s, sweeps.text.let

@@ -282,7 +282,7 @@ class Point:
         return self.load((name, step, part), start, self._part(parts, part), self.how.kind)
 
     def put(self, value, start, place):
-        """Stores a value."""
+        """Store a value."""
         self.s.store(self.s.cast(value, self.arrays[start.split(" ")[0]]), start, place, "inside")
 
     # What cells ask for.
@@ -383,5 +383,4 @@ class Point:
         return self.s.select(self.live, value, gradient) if self.how.masked else value
 
     def nothing(self):
-        """Zeros."""
         return self.s.const(self.how.wide, 0.0)
