@@ -126,8 +126,8 @@ def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth,
     them.
 
     `ahead` is the distance from each step of B to a line to prefetch; or (pointer, bytes) of a stream beside B, of which each
-    step prefetches the first and the last line of that many bytes. Or it is `Lines`, of which each round of the loop prefetches one
-    or two.
+    step prefetches the first and the last line of that many bytes. Or it is `Lines`, of which each round of the loop prefetches
+    one or two.
 
     `unroll` steps (a power of two) form one round, because loop counters compete with multiply-adds for ports.
     """
