@@ -2,8 +2,8 @@
 
 It serves few input channels, read from their planes, with long windows and strides, as at the beginning of image networks. With
 a stride of s, every s-th row of x is a *phase*, and taps r = ceil(taps / s) of each phase meet m = 7 - r rows of results. That
-is 42 steps of six planes for 7 x 7 windows with a stride of 2, where the direct kernel has 49 of three for each row. The data of an
-item (m rows of one image) stays near its core:
+is 42 steps of six planes for 7 x 7 windows with a stride of 2, where the direct kernel has 49 of three for each row. The data
+of an item (m rows of one image) stays near its core:
 
     T  [6][channel, phase][width with its padding]           the transformed rows of x
     U  [panel][6][channel, phase][tap along][columns]        the transformed weight

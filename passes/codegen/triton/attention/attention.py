@@ -1,30 +1,28 @@
-"""Attention without its matrix of scores: forward, and the gradients of queries and of keys and values.
+"""Attention without a stored score matrix: forward, and gradients of queries, keys and values.
 
-One program has a block of queries (or of keys and values) and walks over blocks of the others; the statistics of the softmax
-are kept in float32 (float64 in float64). Each result is written by one program, in one order, so runs agree bit for bit.
+One program has a block of queries (or of keys and values) and loops over blocks of the others; softmax statistics
+are float32 (float64 in float64). Each result is written by one program, in one order, so runs agree bit for bit.
 Operands are q (batches, heads, L, E), k and v (batches, key heads, S, E and V), results have the same shapes. Each is
-contiguous or has a stride for each of batch, head and row (`Kind.strided`): parts of one projection are read where they lie,
-and their gradients written where they are to be joined. The mask has strides for batch, head, query and key.
+contiguous or has a stride for each of batch, head and row (`Kind.strided`): parts of one projection are read in place,
+and their gradients written into one array. The mask has strides for batch, head, query and key.
 
 Scores are in units of log2(e), so that the exponential is one instruction; a positive scale is applied with the subtraction of
-the largest (`Kind.late`), which leaves one instruction more for each score. Blocks of which every element is seen come
-without masks: all but the last without a mask, all but those on the diagonal where attention is causal. (Not so where
-probabilities are dropped: beside what is drawn for it, a comparison is little, and one loop takes fewer registers than three.)
+the largest (`Kind.late`), one more instruction per score. Blocks that are entirely visible need no masks: all but the
+last one, or all but those on the diagonal of causal attention. Dropout masks all blocks: a comparison is cheap beside
+the draws, and one loop takes fewer registers than three.
 
-Products that round as float32 does (`Kind.depths`) have no tensor cores: threads read factors from shared memory, where the
-second one's columns must lie side by side, or they wait for each other. So keys and values that are multiplied as columns come
-turned (kt, vt), and vectors come in pieces, since such a dot holds its factors' whole depth in registers. Blocks of 16 bits
-lie in registers as the tensor cores take a first factor. So the gradient of keys has keys as the rows of its scores, which are
-multiplied as they are: nothing of them goes through shared memory. (Not so where probabilities are dropped: rows of keys are
-drawn by more threads than need them.)
+Products that round as float32 does (`Kind.depths`) have no tensor cores. Threads read factors from shared memory, with bank
+conflicts unless the second one's columns are contiguous. So keys and values multiplied as columns come transposed (kt, vt),
+and vectors come in pieces, since such a dot holds its factors' whole depth in registers. Blocks of 16 bits are in registers in
+the layout of a tensor core's first factor. So the gradient of keys has keys as the rows of its scores, which are multiplied
+without shared memory. Dropout does not do so: more threads than needed would draw rows of keys.
 
-Where attention is causal, blocks differ in what there is to do for them. Those with the most come first, each of many heads
-beside each other, so that what begins last ends soon; of no more heads than the chip's cache holds, which would else be read
-from memory by each block anew.
+Blocks of causal attention differ in work. The longest come first, of many heads side by side, so that the last blocks end
+soon; of no more heads than fit the chip's cache, since each block would read them from memory again.
 
-On Hopper chips the tuner may take another road, as for products (`matmul_hopper.py`): blocks come by bulk copies. (Warps of
-their own that ask for them, which Triton splits off where a loop says so, gave nan on an H200 where blocks have edges. Scores
-of the next block multiplied ahead, so that the exponentials of one stand between the products of the other, were slower.)
+On Hopper chips the tuner may take another road, as for products (`matmul_hopper.py`): blocks come by bulk copies. (Warp
+specialisation for the copies gave nan on an H200 for blocks with edges. Computing the next block's scores ahead, to
+overlap exponentials with products, was slower.)
 """
 
 import functools
@@ -39,20 +37,20 @@ NO_MASK, BOOLS, ADDED = "none", "bools", "added"
 LOADS, COPIES = "", "copies"   # roads
 LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 UNITS = f"(SCALE * {LOG2E})"
-LEAST_SCALE = 2.0 ** -100      # from which a score that is -inf is so when it is scaled
+LEAST_SCALE = 2.0 ** -100      # least scale that keeps -inf scores -inf
 _MASK_STRIDES = ("m_b", "m_h", "m_q", "m_k")
 LARGEST = 128                  # rows of the largest tile
-HEADS, KEY_HEADS = ("q", "g", "out", "gq"), ("k", "v", "gk", "gv")      # what may have strides, by how many heads it has
+HEADS, KEY_HEADS = ("q", "g", "out", "gq"), ("k", "v", "gk", "gv")      # arrays that may have strides, by their heads
 STATISTICS = "lse", "delta", "sums", "stats"
 CONSTANTS = ("INDEX", "E", "V", "BE", "BV", "BM", "BN", "SCALE")
-PIECE = 16                     # numbers of a vector in a piece
-NEAR = 32 << 20                # bytes of what blocks of several heads read, which a large chip's cache holds
+PIECE = 16                     # elements of a vector in a piece
+NEAR = 32 << 20                # bytes that fit a large chip's cache, read by blocks of several heads
 FORWARD, QUERIES, KEYS = "forward", "queries", "keys"
 
 NO_DROPOUT, ALIGNED_DRAWS, SHIFTED_DRAWS = "", "drops", "shifted_drops"
-DRAW_WORDS = 4               # of a block of Philox
+DRAW_WORDS = 4               # words of a Philox block
 DRAW_POINTERS = (Parameter("draws", POINTER, dt.uint64),)                  # (seed, call)
-# What a word must be below for its element to be kept, and what that is multiplied by.
+# Threshold of words for kept elements, and the factor of kept ones.
 DRAW_NUMBERS = (Parameter("kept", NUMBER, dt.uint32), Parameter("share", NUMBER, dt.float32))
 
 
@@ -79,7 +77,7 @@ DRAW_KEY = ["seed, call = tl.load(draws), tl.load(draws + 1)", "k0, k1 = seed.to
 
 
 def kept_scores(how: str) -> list:
-    """Lines: `stays` of a block of scores [BM, BN], of rows `i` of a `group` and of columns from `from_j`."""
+    """Return lines for `stays` of a block of scores [BM, BN], of rows `i` of a `group` and columns from `from_j`."""
     start = "((group * L + i).to(tl.int64) * S)[:, None] + (from_j + tl.arange(0, BN // 4) * 4)[None, :]"
     key = "k0, k1, c2, c3, kept"
     if how == ALIGNED_DRAWS:
@@ -92,26 +90,26 @@ def kept_scores(how: str) -> list:
 
 
 def strides_of(name: str) -> tuple:
-    """The names of an operand's strides: of batches, heads and rows."""
+    """Return the names of an operand's strides: of batches, heads and rows."""
     return tuple([f"{name}_{what}" for what in "bhr"])
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What the text of an attention kernel depends on."""
+    """Options that determine the text of an attention kernel."""
 
     dtype: dt.DType
     mask: str
     causal: bool
     precision: str = "ieee"
     even: bool = False         # vectors fill their tiles
-    full: bool = False         # so do lengths, whatever the tile (said on Hopper alone: before, this costs registers)
-    late: bool = False         # scores are scaled when they are read, which their order allows
-    strided: tuple = ()        # names of operands and results that have strides: those of rows are compiled in
+    full: bool = False         # lengths fill any tile (set on Hopper only: it costs registers elsewhere)
+    late: bool = False         # scores are scaled when they are read, which keeps their order
+    strided: tuple = ()        # operands and results with strides; row strides are compiled in
     road: str = LOADS
-    drops: str = NO_DROPOUT    # whether probabilities are dropped, and how their words lie
-    depths: tuple = ()         # pieces of the vectors of queries and of values, where products round as float32 does
-    keys_down: bool = False    # whether keys are the rows of blocks of scores, and queries the columns
+    drops: str = NO_DROPOUT    # dropout, and the alignment of its words
+    depths: tuple = ()         # pieces of query and value vectors, for products rounded as float32
+    keys_down: bool = False    # whether rows of score blocks are keys, and columns queries
 
     @property
     def is_copied(self) -> bool:
@@ -120,24 +118,24 @@ class Kind:
 
     @property
     def block(self) -> str:
-        """The shape of a block of scores."""
+        """Shape of a block of scores."""
         return "[BN, BM]" if self.keys_down else "[BM, BN]"
 
     def along(self, index) -> str:
-        """What lays numbers of queries ("i") or keys ("j") out along their side of a block of scores."""
+        """Return the index that lays numbers of queries ("i") or keys ("j") along their side of a block."""
         return "[:, None]" if (index == "j") == self.keys_down else "[None, :]"
 
     @property
     def wide(self) -> str:
-        """The type of scores and statistics."""
+        """Type of scores and statistics."""
         return TYPE[dt.accumulator(self.dtype)]
 
     def dtype_of(self, name) -> dt.DType:
-        """The dtype of an operand or a result in memory."""
+        """Return the dtype of an operand or a result in memory."""
         return dt.accumulator(self.dtype) if name in STATISTICS else self.dtype
 
     def name(self, what: str) -> str:
-        """A kernel's name."""
+        """Return a kernel's name."""
         said = {self.mask: self.mask != NO_MASK, "causal": self.causal, self.precision: self.precision != "ieee",
                 "even": self.even, "full": self.full, "late": self.late, "strided": bool(self.strided),
                 self.drops: bool(self.drops)}
@@ -146,18 +144,18 @@ class Kind:
         return "_".join([*marks, *([self.road] if self.road else [])])
 
     def dot(self, a, b, total, size="") -> str:
-        """total + a b; with a size, along vectors of that size, which may come in pieces."""
+        """Return total + a b; with a size, along vectors of that size, which may come in pieces."""
         stated, pieces = stated_dot(self.dtype, self.precision), self.pieces(size)
         for n in range(pieces):
             total = f"tl.dot({a}{n}, {b}{n}, {total}{stated})"
         return total if pieces else f"tl.dot({a}, {b}, {total}{stated})"
 
     def pieces(self, size) -> int:
-        """In how many pieces vectors of a size ("E" or "V") come; 0: as they are."""
+        """Return the number of pieces of vectors of a size ("E" or "V"); 0 for whole ones."""
         return dict(zip("EV", self.depths)).get(size, 0)
 
     def reads(self, part) -> tuple:
-        """The arrays that the kernel of a part reads."""
+        """Return the arrays that the kernel of a part reads."""
         if part == FORWARD:
             return ("q", "kt", "v") if self.depths else ("q", "k", "v")
         keys = ("k", "v") if not self.depths else ("k", "kt", "vt") if part == QUERIES else ("kt", "vt")
@@ -165,11 +163,11 @@ class Kind:
 
     @property
     def constants(self) -> tuple:
-        """Names of what a kernel is compiled for."""
+        """Names of the compile-time constants."""
         return (*CONSTANTS, *[strides_of(name)[2] for name in self.strided])
 
     def parameters(self, reads, writes) -> list:
-        """Parameters: pointers by name, then sizes."""
+        """Return pointers by name, then sizes."""
         pointers = [Parameter(n, POINTER, self.dtype_of(n)) for n in reads]
         if self.mask != NO_MASK:
             pointers.append(Parameter("mask", POINTER, dt.uint8 if self.mask == BOOLS else self.dtype))
@@ -182,36 +180,35 @@ class Kind:
 
     @property
     def key(self) -> list:
-        """Lines: what is drawn from."""
+        """Lines that read the random key."""
         return DRAW_KEY if self.drops else []
 
     @property
     def drawn(self) -> list:
-        """Lines: which of a block's probabilities stay."""
+        """Lines for the mask of a block's kept probabilities."""
         return kept_scores(self.drops) if self.drops else []
 
     def dropped(self, x, shared=True) -> str:
-        """What stays of a block, in its share unless whoever sums it sees to that."""
+        """Return the kept part of a block, scaled unless its sum is."""
         return f"tl.where(stays, {x}{' * share' if shared else ''}, 0.0)" if self.drops else x
 
     def shared(self, x) -> str:
-        """A sum of what stayed, in its share."""
+        """Return a sum of kept probabilities, scaled."""
         return f"({x} * share)" if self.drops else x
 
     def emit(self, what, parameters, lines) -> Source:
-        """The file of a kernel."""
+        """Return the file of a kernel."""
         return emit(self.name(what), parameters, self.constants, [*self.key, *lines], True, DRAW_HELPERS if self.drops else "")
 
     def scores(self, rows, columns, masked=True) -> list:
-        """Lines: `s` of a block, from what it has as rows and as columns, in units of log2(e) (or not scaled yet), -inf where
-        nothing is to be seen."""
+        """Return lines for `s` of a block from its rows and columns, in units of log2(e) (or unscaled), -inf where masked."""
         product = self.dot(rows, columns, f"tl.zeros({self.block}, {self.wide})", "E")
         return [f"s = {product}{'' if self.late else f' * {UNITS}'}", *self.seen(masked)]
 
     def seen(self, masked=True) -> list:
-        """Lines: scores `s` of a block are -inf where nothing is to be seen."""
+        """Return lines that set the scores `s` of a block to -inf where masked."""
         i, j = (f"{index}{self.along(index)}" for index in "ij")
-        rows = [f"({i} < L)"] if self.mask != NO_MASK else []       # (of others nothing is kept)
+        rows = [f"({i} < L)"] if self.mask != NO_MASK else []       # (results of other rows are discarded)
         edges = [] if self.full else [*rows, *([] if self.keys_down and not rows else [f"({j} < S)"])]
         orders = [f"({i} >= {j})"] if self.causal else []
         if not masked or not (edges or orders or self.mask != NO_MASK):
@@ -227,51 +224,52 @@ class Kind:
 
     @property
     def largest(self) -> str:
-        """The largest score of each row."""
+        """Return the largest score of each row."""
         return f"tl.max(s, 1) * {UNITS}" if self.late else "tl.max(s, 1)"
 
     def powers(self, less) -> str:
-        """2 to the power of each score less a number of its row."""
+        """Return 2 to the power of each score less a number of its row."""
         return f"tl.exp2(tl.fma(s, {UNITS}, 0.0 - {less}))" if self.late else f"tl.exp2(s - {less})"
 
     def described(self, *blocks) -> list:
-        """Lines: what copies of blocks (name, first row, count of rows, rows of a block, size) take; none on other roads."""
+        """Return lines for descriptors of blocks (name, first row, count of rows, rows of a block, size); none on other roads.
+        """
         return [f"{name}_rows = tl.make_tensor_descriptor({name} + {self.start(name, base, size)}, [{count}, {size}], "
                 f"[{self.step(name, size)}, 1], [{block}, B{size}])"
                 for name, base, count, block, size in (blocks if self.is_copied else ())]
 
     def start(self, name, base, size) -> str:
-        """Where the first row of a head is, `base` being its number if rows follow each other."""
+        """Return the address of a head's first row; `base` is its number if rows are contiguous."""
         if name not in self.strided:
             return f"{base} * {size}"
         batch, head, _ = strides_of(name)
         return f"(batch * {batch} + {'head' if name in HEADS else 'key_head'} * {head})"
 
     def step(self, name, size) -> str:
-        """Elements from row to row."""
+        """Return the elements between rows."""
         return strides_of(name)[2] if name in self.strided else size
 
     def put(self, name, base, index, count, size, value) -> str:
-        """A store of rows."""
+        """Return a store of rows."""
         column = "e" if size == "E" else "f"
         at = f"{self.start(name, base, size)} + {index}[:, None] * {self.step(name, size)} + {column}[None, :]"
         inside = self.inside(f"({index} < {count})[:, None]", f"({column} < {size})[None, :]")
         return f"tl.store({name} + ({at}), {value}.to({TYPE[self.dtype]}){inside})"
 
     def inside(self, row, column, masked=True) -> str:
-        """The mask of a load or a store from what it asks of rows and of columns, where these have edges; ", " before it."""
+        """Return the mask of a load or a store from the conditions of rows and columns with edges, after ", "."""
         masks = [*([row] if masked and not self.full else []), *([] if self.even else [column])]
         return f", {' & '.join(masks)}" if masks else ""
 
     def loaded(self, name, of, base, index, count, width, size, across=False, masked=True) -> list:
-        """Lines: rows (or their transpose) that are multiplied along their vectors: `name`, or its pieces by numbers."""
+        """Return lines that load rows (or their transpose) to multiply along vectors: `name`, or its numbered pieces."""
         given = of, base, index, count, width, size, across, masked
         pieces = [(f"{name}{n}", str(n)) for n in range(self.pieces(size))] or [(name, "")]
         return [f"{piece} = {self.rows(*given, n)}" for piece, n in pieces]
 
     def rows(self, name, base, index, count, width, size, across=False, masked=True, piece="") -> str:
-        """A load of rows [index, width] (or a piece of their vectors), or of their transpose; those beyond `count` are 0.
-        `index` is "i" or "j", which begin at `from_i` and `from_j`."""
+        """Return a load of rows [index, width] (or a piece of their vectors), or of their transpose, 0 beyond `count`. `index`
+        is "i" or "j", from `from_i` or `from_j`."""
         if self.is_copied:
             copy = f"{name}_rows.load([from_{index}, 0])"
             return f"tl.trans({copy})" if across else copy
@@ -284,7 +282,7 @@ class Kind:
         return f"tl.load({name} + ({at}){inside}{', 0.0' if inside else ''})"
 
     def over_keys(self, body) -> list:
-        """Lines: `body(masked)` for the blocks of keys of a block of queries, from the first to the last."""
+        """Return lines with `body(masked)` for the blocks of keys of a block of queries, first to last."""
         last = "tl.minimum(S, (block + 1) * BM)" if self.causal else "S"
         if self.full and not self.causal and self.mask == NO_MASK:
             return [_loop("0", "S", "BN"), *_indent(body(False))]
@@ -295,8 +293,8 @@ class Kind:
                 _loop("whole", "last", "BN"), *_indent(body(True))]
 
     def over_queries(self, body) -> list:
-        """The same for the blocks of queries of a block of keys: those on the diagonal, then those that see all of it. Queries
-        beyond the last one have no probabilities."""
+        """Return lines for the blocks of queries of a block of keys: those on the diagonal, then those that see all of it.
+        Queries beyond the last have no probabilities."""
         first = "block * BN // BM * BM" if self.causal else "0"
         if self.mask != NO_MASK or self.drops:
             return [_loop(first, "L", "BM"), *_indent(body(True))]
@@ -306,7 +304,7 @@ class Kind:
 
 
 def _loop(first, last, step) -> str:
-    """The head of a loop over blocks."""
+    """Return the head of a loop over blocks."""
     return f"for start in range({first}, {last}, {step}):"
 
 
@@ -315,7 +313,7 @@ def _indent(lines, by=1):
 
 
 def _columns(kind) -> list:
-    """Lines: the numbers of a vector's elements, and those of its pieces."""
+    """Return lines for the numbers of a vector's elements, and those of its pieces."""
     pieces = [f"{c}{n} = tl.arange(0, {PIECE}) + {PIECE * n}" for c, size in (("e", "E"), ("f", "V"))
               for n in range(kind.pieces(size))]
     return ["e = tl.arange(0, BE)", "f = tl.arange(0, BV)", *pieces]
@@ -325,8 +323,8 @@ _KEYS = ["from_j = start", "j = (from_j + tl.arange(0, BN)).to(INDEX)"]
 
 
 def _placed(kind, group, rows, tile, near, last_first) -> list:
-    """Lines: the `block` and the `group` of a program, where so many rows are cut in tiles. `near` says of how many groups the
-    chip's cache holds what their blocks read, in rows of `held`."""
+    """Return lines for a program's `block` and `group`, for this many rows in tiles. `near` is the number of groups whose rows
+    (`held`) fit the chip's cache."""
     lines = [f"across = tl.cdiv({rows}, {tile})", "program = tl.program_id(0)"]
     if not kind.causal:
         return [*lines, "block = program % across", f"{group} = (program // across).to(INDEX)"]
@@ -337,7 +335,7 @@ def _placed(kind, group, rows, tile, near, last_first) -> list:
 
 
 def _own_queries(kind, upstream=False) -> list:
-    """Lines: the block of queries of a program."""
+    """Return lines for a program's block of queries."""
     return [*_placed(kind, "group", "L", "BM", "held * G // S", True),
             "batch = group // H", "head = group % H", "key_head = head // G",
             "under = (batch * (H // G) + head // G) * S", "from_i = block * BM",
@@ -350,7 +348,7 @@ def _own_queries(kind, upstream=False) -> list:
 
 @functools.lru_cache(64)
 def forward(kind: Kind) -> Source:
-    """out and the logsumexp of each row."""
+    """Return the kernel for out and the logsumexp of each row."""
     stays = kind.dropped("p", shared=False)
 
     def body(masked):
@@ -374,15 +372,15 @@ def forward(kind: Kind) -> Source:
 
 
 def _slopes(kind, rows, columns, there=True) -> list:
-    """Lines: `p` and `ds` of a block from its scores, and from the gradients of rows and the values; the statistics of queries
-    are read where they are wanted if they are not there yet."""
+    """Return lines for `p` and `ds` of a block, from its scores and the gradients; the statistics of queries are read here
+    unless they are `there`."""
     lse, delta = ([], []) if there else ([x] for x in _row_statistics(kind))
     slope, side = kind.dropped(kind.dot(rows, columns, f"tl.zeros({kind.block}, {kind.wide})", "V")), kind.along("i")
     return [*kind.drawn, *lse, f"p = {kind.powers(f'row_lse{side}')}", *delta, f"ds = p * ({slope} - row_delta{side})"]
 
 
 def _row_statistics(kind) -> tuple:
-    """A line for each of the two."""
+    """Return a line for each of the two statistics."""
     lse, delta = ("", "") if kind.full else (', i < L, float("inf")', ", i < L, 0.0")
     return (f"row_lse = tl.load(lse + (group * L + i){lse}) * {LOG2E}",
             f"row_delta = tl.load(delta + (group * L + i){delta})")
@@ -390,7 +388,7 @@ def _row_statistics(kind) -> tuple:
 
 @functools.lru_cache(64)
 def query_grad(kind: Kind, slopes: bool) -> Source:
-    """The gradient of queries; with `slopes`, that of all scores as well (groups, L, S)."""
+    """Return the kernel for the gradient of queries; with `slopes`, of all scores (groups, L, S) too."""
     narrow = TYPE[kind.dtype]
 
     def body(masked):
@@ -416,10 +414,10 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
 
 @functools.lru_cache(64)
 def key_grad(kind: Kind) -> Source:
-    """The gradients of keys and values: all query heads of a key head, one after the other."""
+    """Return the kernel for the gradients of keys and values: all query heads of a key head, one after the other."""
     kind = replace(kind, keys_down=kind.dtype.itemsize == 2 and not kind.drops)
     narrow, stays = TYPE[kind.dtype], kind.dropped("p", shared=False)
-    before = bool(kind.drops)       # whether rows' statistics are read before scores, beside which draws leave few registers
+    before = bool(kind.drops)       # whether statistics are read before scores: draws leave few registers
 
     def as_rows(block):
         return f"{block}.to({narrow})" if kind.keys_down else f"tl.trans({block}.to({narrow}))"

@@ -1,28 +1,28 @@
-"""Which tiles and roads the kernels of attention take: large ones on tensor cores, as far as registers hold them."""
+"""Choice of tiles and roads for attention kernels: large tiles on tensor cores, as far as registers allow."""
 
 from .....ir import dtype as dt
 from ..loops.configs import has_warp_groups, power_of_two
 from .attention import ADDED, ALIGNED_DRAWS, COPIES, FORWARD, KEYS, NO_MASK, PIECE, QUERIES, Kind
 
-ALIGNED = 16                   # bytes on which rows begin that bulk copies bring
-LEAST_WORK = 1 << 25           # multiplications of queries and keys from which these are turned
+ALIGNED = 16                   # alignment of rows for bulk copies
+LEAST_WORK = 1 << 25           # multiplications from which transposing queries and keys pays
 
 
 def takes_strides(kind: Kind, name: str, e: int, v: int, arch: int) -> bool:
-    """Whether the kernels of gradients have registers for an operand with strides: where blocks have edges, few are left."""
+    """Return whether gradient kernels have registers for an operand with strides; blocks with edges leave few."""
     return kind.full or name not in ("q", "g") or not has_warp_groups(arch) or max(e, v) > 64
 
 
 def depths(dtype, precision: str, e: int, v: int, scores: int) -> tuple:
-    """`Kind.depths` of vectors of these sizes, for so many scores. (For longer ones registers hold nothing beside their sums,
-    and what is quick anyway had better do without the launches that turn keys and values.)"""
+    """Return `Kind.depths` of vectors of these sizes, for this many scores. Longer vectors fill registers with sums; small
+    calls do not pay for transposing keys and values."""
     is_exact = dtype is dt.float32 and precision == "ieee" and max(e, v) <= 8 * PIECE and scores * e >= LEAST_WORK
     return tuple([max(1, power_of_two(n) // PIECE) for n in (e, v)]) if is_exact else ()
 
 
 def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
-    """(rows of queries, rows of keys, warps, stages) of tiles worth trying, the one to take without trying first: large ones on
-    tensor cores, as far as registers hold them, small ones for long vectors and for exact products."""
+    """Return (rows of queries, rows of keys, warps, stages) of tiles worth trying, the default first: large ones on tensor
+    cores, small ones for long vectors and exact products."""
     wide = max(16, power_of_two(e), power_of_two(v))
     if kind.depths:
         return _exact(part, wide, arch)
@@ -42,7 +42,7 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
         crowded = bool(kind.drops) or (part == KEYS and (kind.mask != NO_MASK or not has_warp_groups(arch)))
         return found[::-1] if crowded and part != FORWARD else found
     if kind.drops:
-        return _where_drawn(kind, part, wide, arch)
+        return _with_dropout(kind, part, wide, arch)
     if part == KEYS:
         return _of_keys(kind, wide, arch)
     groups, plain = has_warp_groups(arch), kind.mask == NO_MASK
@@ -59,12 +59,12 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
     else:
         found = [(64, 32, 4, 2), (64, 64, 4, 2), (64, 32, 8, 2), (32, 64, 8, 2), (64, 64, 8, 2)]
         first = 0
-    found.insert(0, found.pop(first))       # (the quickest on an H200 of those whose numbers registers hold)
+    found.insert(0, found.pop(first))       # (the fastest on an H200 without spills)
     return found
 
 
 def _of_keys(kind, wide, arch) -> list:
-    """Candidates of the gradient of keys: tiles as high as groups of warps multiply, where registers hold them."""
+    """Return candidates of the gradient of keys: as tall as warp groups multiply, if registers allow."""
     if not has_warp_groups(arch):
         found = [(64, 32, 8, 2), (64, 32, 4, 2), (32, 64, 8, 2)]
         first = 2 if wide > 64 and kind.mask == NO_MASK else 1 if wide <= 64 and not kind.causal else 0
@@ -74,12 +74,12 @@ def _of_keys(kind, wide, arch) -> list:
     else:
         found = [(64, 128, 8, 2), (32, 128, 8, 2), (32, 64, 8, 2)]
         first = 2 if wide > 64 else 1 if kind.mask == ADDED else 0
-    found.insert(0, found.pop(first))       # (the quickest on an H200, but where that takes many more registers than there are)
+    found.insert(0, found.pop(first))       # (the fastest on an H200, unless it spills heavily)
     return found
 
 
 def _exact(part, wide, arch) -> list:
-    """Candidates of products that round as float32 does: as many results of a thread as registers hold beside its factors."""
+    """Return candidates of products rounded as float32: as many results per thread as registers hold beside its factors."""
     if part == KEYS:
         return [(32, 32, 4, 2), (16, 32, 4, 2)] if wide <= 32 else [(16, 32, 4, 2), (16, 16, 8, 2)][wide > 64:]
     if wide <= 64:
@@ -89,8 +89,8 @@ def _exact(part, wide, arch) -> list:
     return [(32, 32, 8, 2), (32, 32, 4, 2)] if has_warp_groups(arch) else [(32, 32, 4, 2)]     # (four there spill 8 bytes)
 
 
-def _where_drawn(kind, part, wide, arch) -> list:
-    """Candidates of kernels that draw: fewer scores a thread, since what is drawn takes registers."""
+def _with_dropout(kind, part, wide, arch) -> list:
+    """Return candidates of kernels with dropout: fewer scores per thread, since draws take registers."""
     large = wide <= 64 and has_warp_groups(arch) and kind.drops == ALIGNED_DRAWS
     crowded = wide > 64 and kind.mask != NO_MASK
     if part == FORWARD:
@@ -109,7 +109,7 @@ ROADS = {FORWARD: ((128, 64, 4, 3, COPIES), (128, 64, 8, 3, COPIES), (128, 128, 
 
 
 def roads(kind: Kind, e: int, v: int, part: str, arch: int, addresses) -> list:
-    """Candidates that copy, where there are such: for 16-bit floats on Hopper, whose rows begin on multiples of 16 bytes."""
+    """Return candidates with bulk copies: 16-bit floats on Hopper, with rows aligned to 16 bytes."""
     if kind.dtype.itemsize != 2 or arch // 10 != 9 or max(e, v) > 128 or kind.drops:
         return []
     if any(n % ALIGNED for n in (e * kind.dtype.itemsize, v * kind.dtype.itemsize, *addresses)):
@@ -118,12 +118,12 @@ def roads(kind: Kind, e: int, v: int, part: str, arch: int, addresses) -> list:
 
 
 def constants(e: int, v: int, scale: float, rows: int, columns: int) -> tuple:
-    """What a kernel is compiled for."""
+    """Return the compile-time constants of a kernel."""
     return (("E", e), ("V", v), ("BE", max(16, power_of_two(e))), ("BV", max(16, power_of_two(v))), ("BM", rows),
             ("BN", columns), ("SCALE", scale))
 
 
 def tiles(kind: Kind, e: int, v: int, scale: float, part: str, arch: int) -> tuple:
-    """(constants, warps, stages) to take without trying."""
+    """Return the default (constants, warps, stages)."""
     rows, columns, warps, stages = candidates(kind, e, v, part, arch)[0]
     return constants(e, v, scale, rows, columns), warps, stages

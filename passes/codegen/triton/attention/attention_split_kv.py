@@ -1,12 +1,12 @@
-"""Attention of few queries over many keys, as decoders have it: keys are shared out, too, since a program for each head leaves
-most multiprocessors without work.
+"""Split-KV attention: few queries over many keys, as in decoders.
 
-A program has the queries of all heads that read one head of keys, as rows of a tile, and one part of the keys. For each row it
-leaves the largest score, the sum of the powers below that, and the values weighted with these powers, in float32; a second
-kernel joins the parts of a row in their order. So results follow from sizes and the number of multiprocessors alone.
+A program per head would leave most multiprocessors idle, so keys are divided too. A program has the queries of all heads that
+read one head of keys, as rows of a tile, and one part of the keys. For each row it leaves the largest score, the sum of the
+powers below that, and the values weighted with these powers, in float32; a second kernel joins the parts of a row in their
+order. So results depend on sizes and the number of multiprocessors alone.
 
-A single row multiplies without tensor cores. Each of the tile's BN places goes over every BN-th key with statistics of its own,
-which are joined at the end: but for a score's sum no thread waits for another one.
+A single row multiplies without tensor cores. Each of the tile's BN places takes every BN-th key with statistics of its own,
+which are joined at the end: no thread waits for another except within a score's sum.
 
 Operands and strides are those of `attention.py`.
 """
@@ -21,17 +21,17 @@ from .attention import BOOLS, CONSTANTS, LN2, LOG2E, NO_MASK, UNITS, Kind, strid
 from .attention_configs import constants
 
 READS, LEAVES = ("q", "k", "v"), ("sums", "stats")
-MOST_QUERIES = 64           # of a head
-LEAST_KEYS = 128            # of a part
-PROGRAMS = 4                # at most, for each multiprocessor: half as many keep memory busy
-TOGETHER = 16               # parts that are joined at a time
-_ROOM = "((V + 3) // 4 * 4)"     # numbers from one weighted value to the next, which begins on a whole vector
-_LANES = 4096               # numbers of a tile of keys or values, where there is one row
+MOST_QUERIES = 64           # most queries of a head
+LEAST_KEYS = 128            # least keys of a part
+PROGRAMS = 4                # most programs per multiprocessor: half as many keep memory busy
+TOGETHER = 16               # parts joined at a time
+_ROOM = "((V + 3) // 4 * 4)"     # elements between weighted values, which begin on whole vectors
+_LANES = 4096               # elements of a tile of keys or values, for a single row
 
 
 def keys_of_part(groups: int, members: int, length: int, keys: int, most: int, processors: int) -> int:
-    """How many keys a part has: of so many heads of keys (of all batches) that `members` heads of queries share each; 0 where
-    all keys had better be one part. `most` as below."""
+    """Return the keys of a part, for heads of keys (of all batches) that `members` heads of queries share each; 0 if one part
+    is better. `most` as in `rows_of_tile`."""
     tiles = groups * -(-members * length // rows_of_tile(members * length, most))
     whole = groups * members * -(-length // 128)
     if length > MOST_QUERIES or 2 * whole > processors:
@@ -41,12 +41,12 @@ def keys_of_part(groups: int, members: int, length: int, keys: int, most: int, p
 
 
 def rows_of_tile(rows: int, most: int) -> int:
-    """How many rows a tile has for so many, if it may have `most`."""
+    """Return the rows of a tile for this many rows, at most `most`."""
     return 1 if rows == 1 else min(most, max(16, power_of_two(rows)))
 
 
 def most_rows(kind: Kind) -> int:
-    """How many rows of a kind registers and the shared memory of small chips hold: few where products round as float32 does,
+    """Return the most rows of a kind that registers and small chips' shared memory hold: few for products rounded as float32,
     without tensor cores."""
     return 64 if kind.dtype.itemsize == 2 else 32 if kind.precision != "ieee" else 16
 
@@ -56,7 +56,7 @@ tile_of = choice("rows_of_tile", rows_of_tile)
 
 
 def tiles(kind: Kind, e: int, v: int, scale: float, rows: int) -> tuple:
-    """(constants, warps, stages) of a tile of so many rows."""
+    """Return (constants, warps, stages) of a tile of `rows` rows."""
     wide = max(16, power_of_two(e), power_of_two(v))
     if rows == 1:
         return constants(e, v, scale, 1, max(16, min(64, _LANES // wide))), 4, 2
@@ -66,17 +66,17 @@ def tiles(kind: Kind, e: int, v: int, scale: float, rows: int) -> tuple:
 
 
 def scratch(rows, parts, v: int) -> tuple:
-    """Shapes of what programs leave of so many rows and parts: weighted values, then statistics, one behind the other."""
+    """Return the shapes of the programs' results for rows and parts: weighted values, then statistics."""
     return (rows, parts, -(-v // 4) * 4), (rows, parts, 2)
 
 
 def tile_of_join(v: int) -> tuple:
-    """What a join is compiled for."""
+    """Return the compile-time constants of a join."""
     return ("V", v), ("BV", max(16, power_of_two(v))), ("BP", TOGETHER)
 
 
 def _start(kind, name) -> str:
-    """Where the vector of a row begins, or those of several."""
+    """Return the address of a row's vector, or of those of several rows."""
     if name not in kind.strided:
         return f"(group * L + i) * {'E' if name == 'q' else 'V'}"
     batch, head, step = strides_of(name)
@@ -84,7 +84,7 @@ def _start(kind, name) -> str:
 
 
 def _scores(kind: Kind, product: str, alone: bool) -> list:
-    """Lines: `s` of a block of keys [BM, BN], or [BN] for one row, as `Kind.scores` gives it."""
+    """Return lines for `s` of a block of keys [BM, BN], or [BN] for one row, as from `Kind.scores`."""
     down, across = ("{}", "{}") if alone else ("({})[:, None]", "({})[None, :]")
     seen = [across.format("j < last"), *([] if alone else [down.format("there")])]
     if kind.causal:
@@ -103,7 +103,8 @@ def _indent(lines) -> list:
 
 @functools.lru_cache(64)
 def parts(kind: Kind, alone: bool) -> Source:
-    """The statistics and the weighted values of each row, of one part of the keys; `alone` if there is one row."""
+    """Return the kernel for the statistics and weighted values of each row, for one part of the keys; `alone` for a single row.
+    """
     wide, of_key, of_value = kind.wide, ("under", "j", "S", "BE", "E"), ("under", "j", "S", "BV", "V")
     size, rows = ("[BN]", "shared * 0") if alone else ("[BM]", "(block * BM + tl.arange(0, BM)).to(INDEX)")
     column = "(e < E)" if alone else "there[:, None] & (e < E)[None, :]"
@@ -142,14 +143,14 @@ def parts(kind: Kind, alone: bool) -> Source:
     return emit(kind.name("attention_of_one" if alone else "attention_of_few"), parameters, kind.constants, lines, True)
 
 
-# Lines: the statistics and values of the places of a tile as those of the row.
+# Lines that join the statistics and values of a tile's places into the row's.
 _JOINED = ["best = tl.max(top, 0)", 'safe = tl.where(best == float("-inf"), 0.0, best)', "weight = tl.exp2(top - safe)",
            "whole = tl.sum(total * weight, 0)", "joined = tl.sum(acc * weight[:, None], 0)"]
 
 
 @functools.lru_cache(64)
 def join(kind: Kind) -> Source:
-    """out and the logsumexp of each row, from its parts; of a kind that says no more than dtype and strides."""
+    """Return the kernel that joins the parts of each row into out and logsumexp; only dtype and strides of the kind matter."""
     each = ["p = start + tl.arange(0, BP)", "there = p < COUNT", "at = row * COUNT + p",
             'here = tl.load(stats + 2 * at, there, float("-inf"))']
     lines = ["row = tl.program_id(0).to(INDEX)", "f = tl.arange(0, BV)", "batch = row // L // H", "head = row // L % H",

@@ -1,9 +1,8 @@
 """Epilogues of products inside their tiles, as lines of Triton text (`passes/fusion/fuse_epilogue.py`).
 
-The tile `z_tile` comes rounded to the product's dtype, as a kernel of its own would read it, so what follows has the bits
-that it has apart. An operand `b0` is a parameter of that name, with the strides `r_b0` of rows and `t_b0` of batches where it
-has such.
-What does not vary along an axis of the tile is loaded, and computed, once for all of it.
+The tile `z_tile` is rounded to the product's dtype, as a separate kernel would read it, so results have the same bits. An
+operand `b0` is a parameter of that name, with strides `r_b0` of rows and `t_b0` of batches if it has them. Values that do not
+vary along an axis of the tile are loaded and computed once for it.
 """
 
 from dataclasses import dataclass
@@ -18,8 +17,8 @@ from ..ir.spelling import Text, TritonBuilder, memory
 
 @dataclass(frozen=True)
 class Written:
-    """An epilogue as text: functions before the kernel, lines of its body, what takes the product's place and its dtype, and
-    (pointers, sizes) that it takes."""
+    """An epilogue as text: functions before the kernel, lines of its body, the name and dtype of the result, and its (pointers,
+    sizes)."""
 
     helpers: str
     lines: tuple
@@ -30,7 +29,8 @@ class Written:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a tile's elements are, as text: (index, mask) of batches, rows and columns, the mask empty if all are there."""
+    """Positions of a tile's elements as text: (index, mask) of batches, rows and columns; an empty mask means that all exist.
+    """
 
     batch: tuple
     row: tuple
@@ -41,7 +41,7 @@ PRODUCT = Site(("batch", ""), ("row[:, None]", "(row[:, None] < M)"), ("column[N
 
 
 def parameters(fused, along) -> tuple:
-    """(pointers, sizes) of the operands; `along` says for each whether (rows, batches) differ."""
+    """Return (pointers, sizes) of the operands; `along` says for each whether (rows, batches) differ."""
     pointers = [Parameter(o.name, POINTER, memory(o.dtype)) for o in fused.operands]
     sizes = [Parameter(f"{what}_{o.name}", SIZE) for o, differs in zip(fused.operands, along) for what, d in zip("rt", differs)
              if d]
@@ -49,12 +49,12 @@ def parameters(fused, along) -> tuple:
 
 
 def together(*helpers: str) -> str:
-    """Functions before a kernel, each of them once."""
+    """Join functions before a kernel, each once."""
     return "".join(dict.fromkeys([f"@triton.jit\n{text}" for h in helpers for text in h.split("@triton.jit\n")[1:]]))
 
 
 def written(fused, along, site: Site = PRODUCT, first: int = 0) -> Written:
-    """The text of an epilogue, whose names count from `first` on."""
+    """Return the text of an epilogue; its names count from `first` on."""
     made = _Writer(fused, along, site)
     made.text.count = first
     for i in fused.body:
@@ -64,7 +64,7 @@ def written(fused, along, site: Site = PRODUCT, first: int = 0) -> Written:
 
 
 class _Writer:
-    """Write one instruction after the other."""
+    """Writer of an epilogue's instructions."""
 
     def __init__(self, fused, along, site):
         self.site = site
@@ -88,8 +88,8 @@ class _Writer:
             self.env[i.name] = applied(self.s, i.op, args)
 
     def _at(self, name, whole=False):
-        """(elements from an operand's start, mask) of those beside the tile; `whole`: of each element of the tile, where a
-        single row or column has the index 0."""
+        """Return (elements from an operand's start, mask) for the tile; `whole`: for each element, where a single row or column
+        has the index 0."""
         operand, (rows, batches) = self.place[name]
         site = self.site
         found = [(f"{site.batch[0]} * t_{name}", site.batch[1])] if batches else []

@@ -1,9 +1,9 @@
-"""Products of groups: one matrix for each stretch of rows, or one product for each stretch of the depth.
+"""Grouped products: one matrix for each segment of rows, or one product for each segment of the depth.
 
-Where groups end is known to the device alone. So of groups of rows there are as many programs as there could be tiles: each
-counts the tiles of the groups before its own. Rows behind the last group are one more group, whose depth is 0. Of groups of the
-depth each program makes a tile of one group's product; its factors must not lie along the depth, since where a group ends would
-cut their vectors. Ends that do not rise are noted in a status word, and nothing is added up.
+Only the device knows the ends of groups. For groups of rows there are as many programs as there could be tiles: each counts the
+tiles of the groups before its own. Rows after the last group form one more group, of depth 0. For groups of the depth, each
+program makes a tile of one group's product; its factors must not be contiguous along the depth, since group ends would cut
+their vectors. Ends that do not rise set a status word, and nothing is added.
 """
 
 import functools
@@ -14,7 +14,7 @@ from ..ir.spelling import TYPE
 from . import matmul, prologue
 
 CONSTANTS = ("INDEX", "BM", "BN", "BK", "GROUP", "SLOT", "GROUPS")
-AT_ONCE = 256       # groups that a program looks at together
+AT_ONCE = 256       # groups that a program examines together
 
 _FIND = '''row_tile, column_tile = tile // across, tile % across
 group, wrong = 0, 0
@@ -65,8 +65,8 @@ tl.store(place, total.to({narrow}), below[:, None] & (column[None, :] < N))
 
 @functools.lru_cache(256)
 def source(kind: dt.DType, ends: dt.DType, precision: str, units: tuple, depth: bool) -> Source:
-    """The file for products of a dtype. `units` says which of the last two strides of x, of y and of the result is 1, `depth`
-    whether groups are stretches of the depth."""
+    """Return the file for products of a dtype. `units` says which of the last two strides of x, of y and of the result is 1,
+    `depth` whether groups are segments of the depth."""
     x = prologue.loaded("x", kind, units[0], ("row[:, None]", "below[:, None]"), ("at_k[None, :]", "(at_k[None, :] < deep)"),
                         Parameter("x", POINTER, kind))
     y = prologue.loaded("y", kind, units[1], ("at_k[:, None]", "(at_k[:, None] < deep)"),
@@ -90,13 +90,13 @@ def source(kind: dt.DType, ends: dt.DType, precision: str, units: tuple, depth: 
 
 
 def candidates(kind: dt.DType, sizes: tuple, groups: int, depth: bool, fast: bool, shared: int) -> list:
-    """Tiles worth trying for groups of the size that they have on average, the one to take without trying first."""
+    """Return tiles worth trying for groups of average size, the default first."""
     m, n, k = sizes
     rows, deep = (m, -(-k // groups)) if depth else (-(-m // groups), k)
     return matmul.candidates(kind, rows, n, deep, fast, shared, batch=groups)
 
 
 def programs(m: int, n: int, groups: int, depth: bool, chosen: matmul.Tiles) -> int:
-    """Those that cover the result, however its groups are cut."""
+    """Return the programs that cover the result, for any ends of groups."""
     rows = -(-m // chosen.m) * groups if depth else -(-m // chosen.m) + groups
     return rows * -(-n // chosen.n)

@@ -1,8 +1,8 @@
 """Matrix products: z[b, m, n] = sum over k of x[b, m, k] * y[b, k, n], any strides, summed in float32 (float64 in float64).
-A factor lies in memory, or is computed where it is loaded (`prologue.py`).
 
-One program makes one tile of z; programs go over z in groups of rows of tiles, so that what they read stays in the cache.
-Strides of 1 are written into the text, since loads of whole vectors need to know them.
+A factor is in memory, or computed where it is loaded (`prologue.py`). One program makes one tile of z; programs go over z in
+groups of rows of tiles, so their factors stay in the cache. Strides of 1 are constants in the text, since vector loads need to
+know them.
 """
 
 import functools
@@ -19,21 +19,21 @@ from . import epilogue, matmul_hopper, prologue
 CONSTANTS = ("INDEX", "BM", "BN", "BK", "GROUP")
 GROUP = 8
 LEAST = 16          # least size of a tile that tl.dot takes
-MANY = 128 * 256 * 128   # elements of a result from which its widest tiles keep every multiprocessor busy
-LONG = 256          # depth from which writing a result takes little beside its sums: below, programs beside each other count
-NARROWER = 1.15     # how much longer a result takes in tiles of half the width, all multiprocessors being busy
-MOST_PARTS = 32     # of a product's depth
+MANY = 128 * 256 * 128   # result elements from which the widest tiles keep every multiprocessor busy
+LONG = 256          # depth from which storing a result is cheap beside its sums; below it, concurrent programs count
+NARROWER = 1.15     # time factor of tiles of half the width, with all multiprocessors busy
+MOST_PARTS = 32     # most parts of a product's depth
 LEAST_DEPTH = 512   # elements of a part
-# What a large chip (132 multiprocessors) does in a second: multiplications and additions on one multiprocessor by bytes of an
-# element, without tensor cores, bytes of its memory; and a launch in a graph. For choosing, not for telling.
+# Rates of a large chip (132 multiprocessors) per second: multiply-adds of one multiprocessor by bytes of an element, those
+# without tensor cores, bytes of memory; and the time of a launch in a graph. They serve choices, not predictions.
 PROCESSORS, WORTH_A_LAUNCH = 132, 5
-ALONE = 1.9         # how much longer a program takes that nobody else shares a multiprocessor with: nothing hides its loads
+ALONE = 1.9         # time factor of a program alone on a multiprocessor: nothing hides its loads
 RATES, EXACT_RATE, BANDWIDTH, LAUNCH = {1: 9e12, 2: 6.5e12, 4: 2.3e12, 8: 0.4e12}, 0.3e12, 2.5e12, 2e-6
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """Sizes of a program's tile and its team; `road` is one of `matmul_hopper.py`, or empty."""
+    """Sizes of a program's tile, warps and stages; `road` is one of `matmul_hopper.py`, or empty."""
 
     m: int
     n: int
@@ -44,19 +44,20 @@ class Tiles:
 
     @property
     def constants(self) -> tuple:
-        """As the kernel takes them."""
         return (("BM", self.m), ("BN", self.n), ("BK", self.k), ("GROUP", GROUP))
 
     def shared(self, x: int, y: int = 0) -> int:
-        """Bytes of shared memory that the tiles being loaded take, of so many bytes for an element of x and of y (as of x)."""
+        """Return the shared memory of the tiles being loaded, for x and y bytes per element (y as x by default)."""
         return self.stages * (self.m * x + self.n * (y or x)) * self.k
 
 
 @functools.lru_cache(512)
 def source(dtype, precision: str, x_units, y_units, fused=None, along: tuple = ()) -> Source:
-    """The file for products of a dtype (or of `Kinds`). `x_units` and `y_units` say which of the last two strides of each
-    factor is 1, or what it is computed from (`prologue.Before`); `fused` is an epilogue, `along` says for which of its operands
-    (rows, batches) differ."""
+    """Return the file for products of a dtype (or of `Kinds`).
+
+    `x_units` and `y_units` say which of the last two strides of each factor is 1, or how it is computed (`prologue.Before`).
+    `fused` is an epilogue; `along` says for each of its operands whether (rows, batches) differ.
+    """
     kinds = kinds_of(dtype)
     wide = dt.float64 if kinds.x is dt.float64 else dt.float32
     x = _factor("x", kinds.x, x_units, ("row[:, None]", "(row[:, None] < M)"), ("at_k[None, :]", "(at_k[None, :] < K)"))
@@ -78,7 +79,7 @@ def source(dtype, precision: str, x_units, y_units, fused=None, along: tuple = (
 
 
 def _factor(name, dtype, how, first, second) -> prologue.Tile:
-    """A factor's tile, loaded or computed."""
+    """Return a factor's tile, loaded or computed."""
     if type(how) is prologue.Before:
         return prologue.computed(name, how, first, second)
     return prologue.loaded(name, dtype, how, first, second, Parameter(name, POINTER, dtype))
@@ -116,21 +117,21 @@ def {name}({heading}):
 '''
 
 
-# (BM, BN, BK, warps, stages) of products that round as float32 does. The larger a tile, the fewer bytes shared memory and L2
-# must bring for a multiply-add; a depth of 16 is what registers hold, since such a dot loads its operands' whole depth at once.
+# (BM, BN, BK, warps, stages) of products that round as float32 does. Larger tiles need fewer bytes of shared memory and L2 per
+# multiply-add. A depth of 16 fits registers, since such a dot loads its operands' whole depth at once.
 EXACT = (Tiles(128, 128, 16, 8, 2), Tiles(128, 64, 16, 4, 2), Tiles(64, 128, 16, 4, 2), Tiles(64, 64, 16, 4, 3))
-# Where there is a multiprocessor for each of the least tiles, what counts is how soon one is done: two warps of 4 results a
-# thread ask shared memory for two thirds of what four warps of 2 do.
+# If each of the least tiles has a multiprocessor, the time of one counts: two warps of 4 results per thread read two thirds of
+# the shared memory of four warps of 2.
 SMALL, LEAST_EXACT = Tiles(32, 32, 32, 4, 2), Tiles(16, 16, 64, 2, 3)
 EVERY = (*EXACT, SMALL, LEAST_EXACT)
-EXACT_COSTS = {128 * 128: 1.3, 128 * 64: 1.0, 64 * 64: 0.97, 32 * 32: 1.45, 16 * 16: 1.95}      # of an element (an H200; of the
-# least tile, from its loads of shared memory)
-WAVE = 132          # programs from which all multiprocessors of a large chip have work
-HOPPER_SHARED = 200 << 10     # bytes that a block may share: more than this from sm_90 on
+EXACT_COSTS = {128 * 128: 1.3, 128 * 64: 1.0, 64 * 64: 0.97, 32 * 32: 1.45, 16 * 16: 1.95}      # per element (on an H200; that
+# of the least tile from its loads of shared memory)
+WAVE = 132          # programs that occupy all multiprocessors of a large chip
+HOPPER_SHARED = 200 << 10     # shared bytes that a block exceeds only from sm_90 on
 
 
 def _exact(dtype, m, n, batch) -> list:
-    """Tiles for products without tensor cores (float64's are there, but small): the one whose programs end first first."""
+    """Return tiles for products without tensor cores (also float64, whose tensor cores are small), the fastest first."""
     if dtype is dt.float64:
         size = 64 if min(m, n) >= 64 else 32
         return [Tiles(size, size, 16, 4 if size == 32 else 8, 2)]
@@ -139,8 +140,8 @@ def _exact(dtype, m, n, batch) -> list:
 
 @functools.lru_cache(4096)
 def _by_waves(m, n, batch) -> list:
-    """The numbers among EVERY of the tiles of EXACT that fit a product, of SMALL, and of the least where that is worth it, the
-    quickest first."""
+    """Return the indices in EVERY of the fitting tiles of EXACT, of SMALL, and of the least one if it pays, the fastest first.
+    """
     rows, columns = power_of_two(m), power_of_two(n)
     few = rows * columns * batch <= WAVE * LEAST_EXACT.m * LEAST_EXACT.n
 
@@ -156,23 +157,25 @@ _quickest = choice("quickest_exact", lambda m, n, batch: _by_waves(m, n, batch)[
 
 
 def _first_exact(dtype, m, n, batch) -> Tiles:
-    """The first of them, by a choice that scopes know as one condition."""
+    """Return the first of them, by a choice that scopes treat as one condition."""
     return _exact(dtype, m, n, batch)[0] if dtype is dt.float64 else EVERY[_quickest(m, n, batch)]
 
 
 def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, batch: int = 1, loaded=(),
           crossed: bool = False) -> Tiles:
-    """The tile for a product of these sizes: large ones where there is enough to do, small ones for small matrices, and such
-    that several programs share a multiprocessor where the depth is so short that one could not hide its own loads. `loaded`
-    are the bytes that are loaded for an element of each factor if one is computed, which takes the registers of wider tiles;
-    `crossed` if the second factor lies along the depth."""
+    """Return the tile for a product of these sizes: large ones for much work, small ones for small matrices, and several
+    programs per multiprocessor if the depth is too short to hide loads.
+
+    `loaded` is the bytes loaded per element of each factor if one is computed, which takes registers of wider tiles; `crossed`
+    says that the second factor is contiguous along the depth.
+    """
     if not tensor_cores:
         return _first_exact(dtype, m, n, batch)
     if shared_memory >= HOPPER_SHARED and not loaded and dtype.itemsize in (2, 4):
         found = _of_groups(dtype, m, n, k, batch, crossed)
     else:
         widest = 128 if shared_memory >= HOPPER_SHARED else min(128, 256 // dtype.itemsize)
-        # (mma.sync keeps operands in registers, which wider tiles overflow)
+        # (mma.sync keeps operands in registers, and wider tiles would spill)
         bm, bn = max(LEAST, power_of_two(min(128, m))), max(LEAST, power_of_two(min(widest, n)))
         found = Tiles(bm, bn, _depth(_deep(dtype), dtype, k), 8 if bm * bn > 64 * 64 else 4, 3 if k > 2 * _deep(dtype) else 2)
     while found.shared(*(loaded or (dtype.itemsize,))) > shared_memory and found.stages > 1:
@@ -181,9 +184,8 @@ def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int,
 
 
 def _of_groups(dtype, m, n, k, batch, crossed) -> Tiles:
-    """The tile of a chip whose groups of warps multiply from shared memory, as an H200 was quickest: one wide tile on a
-    multiprocessor where sums are long and many, else two of four warps, which wait in turn; of half the height where whole ones
-    are too few. A second factor that lies along the depth wants all of a line at once."""
+    """Return the tile of a chip with warp groups, as measured on an H200: one wide tile per multiprocessor if sums are long and
+    many, else two of four warps, at half height if there are too few. A crossed second factor needs whole lines."""
     deep, many = _deep(dtype), batch * m * n >= MANY and k >= LONG
     if many and not crossed and 2 * _waves(m, n, 256, batch) <= NARROWER * _waves(m, n, 128, batch):
         return Tiles(128, 256, deep, 8, 3 if dtype.itemsize == 2 else 4)
@@ -195,18 +197,18 @@ def _of_groups(dtype, m, n, k, batch, crossed) -> Tiles:
 
 
 def _depth(most, dtype, k) -> int:
-    """The depth of a tile, at most: as much as there is, and enough for whole vectors."""
+    """Return the depth of a tile, at most `most`: all of it, and enough for whole vectors."""
     return min(most, max(LEAST, 32 // dtype.itemsize, power_of_two(min(most, k))))
 
 
 def _waves(m, n, columns, batch) -> int:
-    """How often all multiprocessors have a tile of 128 rows."""
+    """Return how many waves of 128-row tiles all multiprocessors get."""
     return -(-batch * -(-m // 128) * -(-n // columns) // WAVE)
 
 
 def parts(tile: Tiles, itemsize: int, tensor_cores: bool, sizes: tuple, processors: int) -> int:
-    """In how many parts the depth of a product of sizes (m, n, k) is cut, each summed by programs of its own: where its tiles
-    are too few for all multiprocessors, or leave most of them idle at the end."""
+    """Return the number of parts of the depth of a product (m, n, k), each summed by programs of its own: if its tiles are too
+    few, or would leave most multiprocessors idle at the end."""
     m, n, k = sizes
     count = -(-m // tile.m) * -(-n // tile.n)
     one = 2 * tile.m * tile.n * k / (RATES[itemsize] if tensor_cores else EXACT_RATE)
@@ -221,23 +223,22 @@ def parts(tile: Tiles, itemsize: int, tensor_cores: bool, sizes: tuple, processo
 
 
 def is_cut(dtype, m: int, n: int, k: int) -> bool:
-    """Whether a large chip had better add up a product in parts, even if what its tiles would do beside takes a launch more."""
+    """Return whether a large chip adds a product in parts, even if its epilogue then needs another launch."""
     on_cores = dtype.itemsize <= 4
     tile = tiles(dtype, m, n, k, on_cores, HOPPER_SHARED)
     alone = 2 * tile.m * tile.n * k / (RATES[dtype.itemsize] if on_cores else EXACT_RATE)
     return alone > WORTH_A_LAUNCH * LAUNCH and parts(tile, dtype.itemsize, on_cores, (m, n, k), PROCESSORS) > 1
 
 
-# Of a factor whose tiles want its other dim contiguous: the seconds that this costs for each multiplication of the product.
-# Sums without tensor cores read columns of the second factor from shared memory, where neighbouring columns, if each lies along
-# the depth, begin in the same banks: seven cycles for one. Warp groups take 32-bit factors along the depth alone, so others are
-# gathered element by element.
+# Seconds per multiplication lost by a factor whose other dim should be contiguous. Sums without tensor cores read columns of
+# the second factor from shared memory; if each is contiguous along the depth, adjacent columns begin in the same banks: seven
+# cycles for one. Warp groups take 32-bit factors along the depth only, so others are gathered element by element.
 CROSSED_EXACT, CROSSED_GATHERED = 1.2e-13, 1.2e-14
 
 
 def best_order(letter: str, dtype, precision: str, arch: int) -> tuple:
-    """(which of the last two dims of a factor had better be contiguous, what it costs if the other one is): (-1 or -2, seconds
-    for each multiplication); (0, 0.0) where either will do."""
+    """Return (which of the last two dims of a factor should be contiguous, the cost otherwise): (-1 or -2, seconds for each
+    multiplication), or (0, 0.0) for either."""
     if dtype is dt.float32 and precision == "ieee":
         return (-1, CROSSED_EXACT) if letter == "y" else (0, 0.0)
     if dtype is dt.float32 and has_warp_groups(arch):
@@ -246,7 +247,7 @@ def best_order(letter: str, dtype, precision: str, arch: int) -> tuple:
 
 
 def _is_worth_turning(seconds: float, m: int, n: int, k: int, batch: int, elements: int) -> bool:
-    """Whether a factor of so many elements had better be copied into the best order before a product."""
+    """Return whether to copy a factor of `elements` elements into the best order before a product."""
     return seconds * m * n * k * batch > 8 * elements / BANDWIDTH + LAUNCH
 
 
@@ -254,13 +255,13 @@ is_worth_turning = choice("is_worth_turning", _is_worth_turning)
 
 
 def _deep(dtype) -> int:
-    """The depth of a tile: a line of 128 bytes of each row."""
+    """Return the depth of a tile: a line of 128 bytes of each row."""
     return 128 // dtype.itemsize
 
 
 def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, copies: bool = False,
                batch: int = 1, loaded=(), crossed: bool = False) -> list:
-    """Tiles worth trying, the one to take without trying first; with `copies` those whose operands come by bulk copies, too."""
+    """Return tiles worth trying, the default first; with `copies` also those with bulk copies."""
     if not tensor_cores:
         return _exact(dtype, m, n, batch)
     first, deep = tiles(dtype, m, n, k, tensor_cores, shared_memory, batch, loaded, crossed), _deep(dtype)
@@ -285,6 +286,6 @@ def _by_copies(dtype, rows, columns, shared_memory):
 
 
 def grid(m: int, n: int, batch: int, chosen: Tiles, processors: int = 1) -> tuple:
-    """The programs that cover z."""
+    """Return the programs that cover z."""
     count = -(-m // chosen.m) * -(-n // chosen.n)
     return (min(count, processors) if chosen.road == matmul_hopper.PERSISTENT else count, batch, 1)

@@ -1,12 +1,13 @@
-"""Matrix products whose tiles the copy engine of Hopper chips brings (`tl.make_tensor_descriptor`): roads that the tuner may
-take, and one that wide products take without it.
+"""Matrix products whose tiles come by the copy engine of Hopper chips (`tl.make_tensor_descriptor`).
 
-TMA         a program for each tile, as in `matmul.py`, whose operands come by bulk copies into shared memory
-SPECIAL     the same, with warps that do nothing but ask for copies, beside those that multiply
-PERSISTENT  as many programs as there are multiprocessors, each with one tile after the other: the next tile's copies begin
-            while this one is stored
+The tuner may take these roads, and wide products take one without it.
 
-A descriptor wants addresses and row strides that are multiples of 16 bytes, and one stride of each operand to be 1. Elements
+    TMA         a program for each tile, as in `matmul.py`, whose operands come by bulk copies into shared memory
+    SPECIAL     the same, with warps that only issue copies, beside those that multiply
+    PERSISTENT  as many programs as multiprocessors, each with one tile after the other: the next tile's copies begin while this
+                one is stored
+
+A descriptor needs addresses and row strides that are multiples of 16 bytes, and one stride of each operand to be 1. Elements
 beyond the edges come as zeros.
 """
 
@@ -20,26 +21,26 @@ from . import epilogue
 
 TMA, SPECIAL, PERSISTENT = "tma", "special", "persistent"
 ALIGNED = 16           # bytes
-# (BM, BN, BK, warps, stages) of each road; only loops of four warps are split into those that copy and those that multiply: two
-# groups of four, which share rows from 128 on, and make all of them twice where there are fewer.
+# (BM, BN, BK, warps, stages) of each road. Only loops of four warps are split into copying and multiplying ones: two groups of
+# four share rows from 128 on, and compute fewer rows twice.
 TILES = {TMA: ((128, 256, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 8, 4)),
          SPECIAL: ((128, 128, 64, 4, 4), (128, 256, 64, 4, 3), (256, 128, 64, 4, 3)),
          PERSISTENT: ((128, 256, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3))}
 
 
-TURNS = 2              # tiles of each multiprocessor from which persistent programs pay without trying
+TURNS = 2              # tiles per multiprocessor from which persistent programs pay
 
 
 def pays(m: int, n: int, batch: int, processors: int) -> bool:
-    """Whether the first of the persistent tiles is to be taken without trying, for a second factor that lies along the depth:
-    0.8 to 0.95 of the time of other tiles on an H200, where each multiprocessor has several."""
+    """Return whether to take the first persistent tile without trying, for a crossed second factor: 0.8 to 0.95 of other tiles'
+    time on an H200, if each multiprocessor has several."""
     bm, bn, *_ = TILES[PERSISTENT][0]
     return batch * -(-m // bm) * -(-n // bn) >= TURNS * processors
 
 
 def takes(dtype, arch: int, x_last: tuple, y_last: tuple, addresses) -> bool:
-    """Whether these roads are there: for floats of 16 and 8 bits on Hopper, by the last two strides of each operand in
-    elements, and all byte addresses and batch strides. Those of 8 bits are multiplied only as they lie along the depth."""
+    """Return whether these roads exist: 16- and 8-bit floats on Hopper, by the last two strides of each operand in elements,
+    and all byte addresses and batch strides. 8-bit ones must be contiguous along the depth."""
     kind = kinds_of(dtype).x
     if kind not in dt.NARROW or arch // 10 != 9 or (kind in dt.FLOAT8 and (x_last[1] != 1 or y_last[0] != 1)):
         return False
@@ -49,7 +50,7 @@ def takes(dtype, arch: int, x_last: tuple, y_last: tuple, addresses) -> bool:
 
 
 def _descriptor(name, strides, units, sizes, blocks) -> str:
-    """A line: the operand's tiles. Descriptors have their rows where the stride is not 1."""
+    """Return a line for an operand's descriptor. Its rows are along the stride other than 1."""
     row = units.index(False)
     shape, block = ((x[row], x[1 - row]) for x in (sizes, blocks))
     return (f"{name}_tiles = tl.make_tensor_descriptor({name} + batch * {strides[0]}, [{', '.join(shape)}], "
@@ -65,7 +66,7 @@ def _load(name, units, at) -> str:
 @functools.lru_cache(256)
 def source(dtype, precision: str, x_units: tuple, y_units: tuple, constants: tuple, road: str, fused=None,
            along: tuple = ()) -> Source:
-    """The file of a road; arguments and parameters as `matmul.source` has them."""
+    """Return the file of a road; arguments and parameters as in `matmul.source`."""
     kinds = kinds_of(dtype)
     after = None if fused is None else epilogue.written(fused, along)
     beside, steps = ((), ()) if after is None else after.parameters
@@ -103,8 +104,8 @@ def source(dtype, precision: str, x_units: tuple, y_units: tuple, constants: tup
 
 
 def _starts(road) -> list:
-    """Where the factors' tiles begin. Where Triton gives the halves of a tile to two groups of warps it moves these numbers for
-    the second one; results begin at such numbers, too, and are moved by their own, so they must not be the same value."""
+    """Return lines for the first indices of the factors' tiles. Triton shifts them for the second of two warp groups; results
+    are shifted by their own, so they must be different values."""
     if road != SPECIAL:
         return ["from_row, from_column = down_to * BM, across_to * BN"]
     return ["from_row, from_column = (down_to + 1) * BM - BM, (across_to + 1) * BN - BN"]

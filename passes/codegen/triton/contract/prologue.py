@@ -1,8 +1,7 @@
-"""Prologues of products inside their tiles: a factor that is computed where it is loaded
-(`passes/fusion/fuse_prologue.py`).
+"""Prologues of products inside their tiles: a factor computed where it is loaded (`passes/fusion/fuse_prologue.py`).
 
-The lines are those of an epilogue (`epilogue.py`) at the places of a factor's tile, without a product among them. Elements
-beyond the edges are 0, whatever is computed there.
+Its lines are those of an epilogue (`epilogue.py`) at the places of a factor's tile, without a product among them. Elements
+beyond the edges are 0.
 """
 
 from dataclasses import dataclass
@@ -13,16 +12,16 @@ from ..ir.source import SIZE, Parameter
 from ..ir.spelling import TYPE
 from . import epilogue
 
-FIRST = {"x": 1000, "y": 2000}       # names of each factor's lines count from here on, away from those of an epilogue
+FIRST = {"x": 1000, "y": 2000}       # first numbers of each factor's names, distinct from an epilogue's
 
 
 @dataclass(frozen=True)
 class Before:
-    """What a factor is computed from.
+    """The computation of a factor.
 
-    fused    the lines, with operands called x0, x1 ... or y0, y1 ...
-    along    for each operand: whether (rows, batches) differ
-    turned   whether the factor's last dim but one counts as columns, which memory follows
+        fused    the program, with operands called x0, x1 ... or y0, y1 ...
+        along    for each operand: whether (rows, batches) differ
+        turned   whether the factor's last dim but one counts as columns, in memory order
     """
 
     fused: EpilogueProgram
@@ -31,13 +30,12 @@ class Before:
 
     @property
     def name(self) -> str:
-        """What tells it from all others."""
         return self.fused.name.replace("epilogue", "prologue") + ("_turned" if self.turned else "")
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A factor's tile as text: `lines` of the loop that make `ref`, functions, and (pointers, sizes) that it takes."""
+    """A factor's tile as text: `lines` of the loop that make `ref`, functions, and its (pointers, sizes)."""
 
     ref: str
     lines: tuple
@@ -47,13 +45,13 @@ class Tile:
 
 
 def computed(name: str, before: Before, first: tuple, second: tuple) -> Tile:
-    """The tile of a computed factor; `first` and `second` are (index, mask) of its dims."""
+    """Return the tile of a computed factor; `first` and `second` are (index, mask) of its dims."""
     row, column = (second, first) if before.turned else (first, second)
     return placed(name, before, epilogue.Site(("batch", ""), row, column), f"{first[1]} & {second[1]}")
 
 
 def placed(name: str, before: Before, site: epilogue.Site, inside: str) -> Tile:
-    """The tile of a computed factor whose elements are at a site, those `inside` that are there."""
+    """Return the tile of a computed factor at a site; `inside` masks existing elements."""
     made = epilogue.written(before.fused, before.along, site, FIRST[name])
     pointers, sizes = made.parameters
     lines = [*[line.removeprefix("    ") for line in made.lines],
@@ -62,7 +60,7 @@ def placed(name: str, before: Before, site: epilogue.Site, inside: str) -> Tile:
 
 
 def loaded(name: str, dtype, units: tuple, first: tuple, second: tuple, pointer: Parameter) -> Tile:
-    """The tile of a factor in memory; `units` says which of its strides is 1."""
+    """Return the tile of a factor in memory; `units` says which of its strides is 1."""
     strides = (f"s_{name}b", *[f"s_{name}{letter}" for letter in ("mk" if name == "x" else "kn")])
     terms = [i if unit else f"{i} * {s}" for i, s, unit in zip((first[0], second[0]), strides[1:], units)]
     address = f"{name} + (batch * {strides[0]} + {' + '.join(terms)})"
@@ -72,5 +70,5 @@ def loaded(name: str, dtype, units: tuple, first: tuple, second: tuple, pointer:
 
 
 def zero_of(dtype) -> str:
-    """A zero of a dtype as text."""
+    """Return a zero of a dtype as text."""
     return "0.0" if dtype is dt.float32 or dtype in dt.FLOAT8 else f"tl.full([], 0.0, {TYPE[dtype]})"

@@ -1,5 +1,5 @@
-"""Base of Triton kernels: `Source` and `Parameter` (nest), `TritonBuilder`, which spells scalar instructions, dot
-products with stated precision, and kernels that move rows (`source.emit` makes a `Source`).
+"""Base of Triton kernels.
 
-Text is made without Triton and without a GPU.
+`Source` and `Parameter` (source.py) are a kernel as text, `emit` makes one. `TritonBuilder` (spelling.py) spells scalar
+instructions. `Nest` (nest.py) is the base of loop nests. Text is written without Triton and without a GPU.
 """

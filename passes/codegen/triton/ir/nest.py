@@ -1,11 +1,11 @@
-"""Base of Triton kernels: parameters, tiles, addresses, instructions.
+"""Base of Triton loop nests: tiles, addresses, instructions.
 
-A kernel works on tiles of two axes: axis 0 has ROWS elements, axis 1 has COLS (one-dimensional kernels have COLS alone).
-Each dim of the loop nest has an index that varies along some of the axes, or along none (one number per program). A value
-varies along the axes of the indices it was loaded at; Triton broadcasts what meets. Parameters are the buffers in order,
-the symbols in order, then constants: INDEX (the integer type of addresses), ROWS, COLS and what a strategy adds.
+A kernel works on tiles of two axes: axis 0 has ROWS elements, axis 1 has COLS (one-dimensional kernels have COLS alone). Each
+dim of the nest has an index that varies along some of the axes, or along none (one number per program). A value varies along
+the axes of the indices it was loaded at; Triton broadcasts. Parameters are the buffers in order, the symbols in order, then
+constants: INDEX (the integer type of addresses), ROWS, COLS and those of a strategy.
 
-Buffers in `numbers` are not memory: the launch gives their one element itself.
+Buffers in `numbers` are not memory: the launch passes their one element itself.
 """
 
 import functools
@@ -18,25 +18,25 @@ from ...scalars import Val
 from .source import HEADER, NUMBER, NUMBERS_AS, POINTER, SIZE, Parameter, Source
 from .spelling import TYPE, Text, TritonBuilder, memory, of_one_shape
 
-SHORT = 5      # lines up to which a function is written where it is used
-_BLOCKS = "for ", "if ", "while "         # how lines begin that others stand under
+SHORT = 5      # lines of a function that is inlined
+_BLOCKS = "for ", "if ", "while "         # beginnings of compound statements
 ROW_AXIS, COLUMN_AXIS = 0, 1
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a stage's instructions are: each dim's index by name, the axes it varies along, the mask of each axis."""
+    """Location of a stage's instructions: each dim's index by name, the axes it varies along, and the mask of each axis."""
 
     index: dict
     axes: dict
     masks: dict
 
     def within(self, index=None, axes=None, masks=None) -> "Place":
-        """The same place with more known."""
+        """Return the same place with more indices."""
         return Place(self.index | (index or {}), self.axes | (axes or {}), self.masks | (masks or {}))
 
     def mask(self, axes) -> str:
-        """The condition under which elements that vary along `axes` are there; empty if always."""
+        """Return the condition under which elements that vary along `axes` exist; empty if always."""
         return " & ".join(self.masks[a] for a in sorted(axes) if a in self.masks)
 
 
@@ -56,7 +56,7 @@ class Function:
 
 @functools.lru_cache(None)
 def function(name: str, dtypes: tuple) -> Function:
-    """The function `name` of scalars for arguments of these dtypes."""
+    """Return the scalar function `name` for arguments of these dtypes."""
     text = Text()
     s = TritonBuilder(text)
     names = [(f"x{n}", f"y{n}") if d.is_complex else f"x{n}" for n, d in enumerate(dtypes)]
@@ -69,12 +69,12 @@ def function(name: str, dtypes: tuple) -> Function:
 
 
 def refs(ref) -> tuple:
-    """The names that stand for a value."""
+    """Return the names that stand for a value."""
     return ref if isinstance(ref, tuple) else (ref,)
 
 
 def applied(s: TritonBuilder, name: str, args) -> Val:
-    """A scalar function of values: its instructions where they are few, else a call of a function of the file."""
+    """Apply a scalar function: inline if it is short, else as a call of a function in the file."""
     made = function(name, tuple([a.dtype for a in args]))
     if len(made.lines) <= SHORT and not any(line.lstrip().startswith(_BLOCKS) for line in made.lines):
         return scalars.apply(s, name, *args)
@@ -90,8 +90,8 @@ def applied(s: TritonBuilder, name: str, args) -> Val:
 class Nest:
     """One kernel being written. Strategies subclass it and write the body.
 
-    programs    how a program asks for its numbers in the grid
-    has_parts   whether the second of them is that of a part
+        programs    expressions for a program's numbers in the grid
+        has_parts   whether the second of them is the number of a part
     """
 
     constants: tuple = ("INDEX", "COLS")
@@ -103,17 +103,17 @@ class Nest:
         self.text = Text({b.name for b in kernel.buffers} | set(kernel.symbols))
         self.s = TritonBuilder(self.text)
         self.shape_of: dict[str, frozenset] = {}       # axes of each value, by its name in the text
-        self.stored: dict[tuple, Val] = {}             # what this program wrote, where it may be used again
+        self.stored: dict[tuple, Val] = {}             # values that this program stored, for reuse
 
     # The file.
 
     def source(self) -> Source:
-        """The whole file."""
+        """Return the whole file."""
         self.write()
         return self.file(self.name(), self.parameters())
 
     def file(self, name: str, parameters: tuple) -> Source:
-        """What was written, as a function."""
+        """Return the written lines as a function."""
         names = [p.name for p in parameters] + [f"{c}: tl.constexpr" for c in self.constants]
         helpers = "".join(f"\n\n@triton.jit\n{text}" for text in self.text.helpers.values())
         head = f"\n\n@triton.jit\ndef {name}({', '.join(names)}):"
@@ -127,7 +127,7 @@ class Nest:
         raise NotImplementedError
 
     def parameters(self) -> tuple:
-        """What the launch gives, in order."""
+        """Return the launch parameters, in order."""
         found = [Parameter(b.name, NUMBER, b.dtype) if b.name in self.numbers else Parameter(b.name, POINTER, memory(b.dtype))
                  for b in self.kernel.buffers]
         return (*found, *[Parameter(s, SIZE) for s in self.kernel.symbols])
@@ -135,7 +135,7 @@ class Nest:
     # Indices.
 
     def indices(self, flat: str, dims) -> dict:
-        """The index in each of `dims` of a flat row-major index."""
+        """Return the index in each of `dims` of a flat row-major index."""
         found = {}
         for position in range(len(dims) - 1, -1, -1):
             if position == 0:
@@ -147,11 +147,11 @@ class Nest:
 
     @staticmethod
     def product(dims) -> str:
-        """How many points some dims have."""
+        """Return the number of points of some dims."""
         return " * ".join(str(d.extent) for d in dims) or "1"
 
     def offset(self, buffer, place: Place, at=None) -> tuple[str, frozenset]:
-        """(elements from the buffer's start, the axes along which they vary); `at` replaces indices by values."""
+        """Return (elements from the buffer's start, the axes along which they vary); `at` replaces indices by values."""
         terms, axes = [], frozenset()
         for dim, stride in zip(self.kernel.dims, buffer.strides):
             if stride == 0 or (dim.name not in place.index and dim.name not in (at or {})):
@@ -167,16 +167,16 @@ class Nest:
     # Instructions.
 
     def axes_of(self, value: Val) -> frozenset:
-        """The axes along which a value varies."""
+        """Return the axes along which a value varies."""
         return self.shape_of.get(value.ref, frozenset())
 
     def named(self, value: Val, axes) -> Val:
-        """Notes the axes along which a value varies."""
+        """Record the axes along which a value varies."""
         self.shape_of[value.ref] = axes
         return value
 
     def run(self, body, env: dict, place: Place):
-        """Write a stage's instructions except reductions, which are given back as (instr, value) pairs."""
+        """Write a stage's instructions; return reductions as (instr, value) pairs."""
         folds = []
         for i in body:
             args = [env[a] for a in i.args]
@@ -191,7 +191,7 @@ class Nest:
         return folds
 
     def compute(self, i: Instr, args, place: Place) -> Val:
-        """One instruction's value."""
+        """Write one instruction and return its value."""
         if i.op == "load":
             return self.load(i, args, place)
         axes = frozenset().union(*[self.axes_of(a) for a in args])
@@ -208,7 +208,7 @@ class Nest:
         return self.named(applied(self.s, i.op, args), axes)
 
     def load(self, i: Instr, args, place: Place) -> Val:
-        """What a buffer holds here (or at computed indices)."""
+        """Load a buffer's element here, or at computed indices."""
         buffer = self.kernel.buffer(buffer_of(i))
         if buffer.name in self.numbers:
             return self._number(buffer)
@@ -217,21 +217,21 @@ class Nest:
         return self.named(self.s.load(buffer.dtype, buffer.name, offset, place.mask(axes)), axes)
 
     def _number(self, buffer) -> Val:
-        """The element that the launch gave: 16-bit floats and bools come in a wider type."""
+        """Return the element passed by the launch: 16-bit floats and bools come in a wider type."""
         given = NUMBERS_AS.get(buffer.dtype, buffer.dtype)
         value = self.s.wrap(given, self.text.let(f"tl.full([], {buffer.name}, {TYPE[given]})"))
         return value if given is buffer.dtype else self.s.cast(value, buffer.dtype)
 
     def store(self, i: Instr, value: Val, place: Place):
-        """Write a value into a buffer."""
+        """Store a value into a buffer."""
         buffer = self.kernel.buffer(str(i.attr))
         offset, axes = self.offset(buffer, place)
         self.s.store(value, buffer.name, offset, place.mask(self.store_axes(axes, place)))
 
     def store_axes(self, axes, place) -> frozenset:
-        """The axes whose masks a store needs."""
+        """Return the axes whose masks a store needs."""
         return axes
 
     def scan(self, i: Instr, value: Val, place: Place) -> Val:
-        """The running fold of a value; only sweeps have it."""
+        """Return the running fold of a value; only sweeps have it."""
         raise NotImplementedError

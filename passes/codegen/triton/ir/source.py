@@ -1,4 +1,4 @@
-"""Triton kernels as files of Python text: their parameters, and the options of their dots."""
+"""Triton kernels as files of Python text: their parameters, and the options of their dot products."""
 
 import functools
 from dataclasses import dataclass, field
@@ -26,9 +26,9 @@ class Parameter:
 class Source:
     """A kernel as a file of Python text.
 
-    name        the function's name
-    constants   names of the constants that are given when it is compiled
-    flush       whether the chip's library of functions may take subnormal numbers for 0, as quick exponentials do
+        name        the function's name
+        constants   names of compile-time constants
+        flush       whether the chip's library functions may flush subnormals, as fast exponentials do
     """
 
     name: str
@@ -39,27 +39,27 @@ class Source:
 
     @property
     def copies_in_bulk(self) -> bool:
-        """Whether the copy engine of Hopper chips brings its tiles: such a kernel asks for memory of its own."""
+        """Whether the copy engine of Hopper chips loads its tiles: such a kernel needs memory of its own."""
         return "make_tensor_descriptor" in self.text
 
     @functools.cached_property
     def pointers(self) -> tuple[str, ...]:
-        """The names of the parameters that are addresses."""
+        """Names of the pointer parameters."""
         return tuple([p.name for p in self.parameters if p.kind == POINTER])
 
     @functools.cached_property
     def numbers(self) -> tuple[str, ...]:
-        """The names of the parameters that are numbers."""
+        """Names of the number parameters."""
         return tuple([p.name for p in self.parameters if p.kind == NUMBER])
 
     @functools.cached_property
     def sizes(self) -> tuple[str, ...]:
-        """The names of the parameters that are sizes or strides."""
+        """Names of the sizes and strides."""
         return tuple([p.name for p in self.parameters if p.kind == SIZE])
 
 
 def emit(name: str, parameters, constants, lines, flush: bool = False, helpers: str = "") -> Source:
-    """A file with one kernel, and before it functions that it calls."""
+    """Return a file with one kernel, after the functions that it calls."""
     heading = ", ".join([p.name for p in parameters] + [f"{c}: tl.constexpr" for c in constants])
     body = "".join(f"    {x}\n" for x in lines)
     text = f"{HEADER}\n\n{helpers}@triton.jit\ndef {name}({heading}):\n{body}"
@@ -68,7 +68,7 @@ def emit(name: str, parameters, constants, lines, flush: bool = False, helpers: 
 
 @dataclass(frozen=True)
 class Kinds:
-    """The dtypes of a product: of its factors, and what its sums are rounded to."""
+    """The dtypes of a product: of its factors, and of the rounded sums."""
 
     x: dt.DType
     y: dt.DType
@@ -76,18 +76,18 @@ class Kinds:
 
     @property
     def short(self) -> str:
-        """What tells them from others."""
+        """A name for kernels."""
         return "_".join(dict.fromkeys([self.x.short, self.y.short, self.z.short]))
 
 
 def kinds_of(dtype) -> Kinds:
-    """Those of a product of one dtype."""
+    """Return the dtypes of a product; a single dtype serves for all three."""
     return dtype if type(dtype) is Kinds else Kinds(dtype, dtype, dtype)
 
 
 def stated_dot(dtype, precision: str) -> str:
-    """What a dot of a dtype must be told: how float32 is multiplied, that float64 is summed in float64, and that sums of float8
-    are added to those before in float32."""
+    """Return the options of a dot: how float32 is multiplied, float64 sums for float64, and float32 sums across steps for
+    float8."""
     if dtype is dt.float64:
         return ", out_dtype=tl.float64"
     if dtype in dt.FLOAT8:

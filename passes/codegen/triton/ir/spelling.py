@@ -1,10 +1,9 @@
-"""The scalar instructions spelled in Triton: one line of Python text each, over tiles of any shape.
+"""Triton spelling of scalar instructions: one line of Python text each, over tiles of any shape.
 
-Every value has its dtype stated, so no rule of promotion is ever asked: operands of one instruction are of one dtype, and
-only float32 and int32 constants stand as plain literals. Division, square root and conversions are the correctly rounded
-ones; what a GPU does otherwise than a CPU (conversions out of range) is made the same here. bool is int1 in registers, and
-float8, of which chips have different kinds, its bits. Complex numbers are two values in registers; in memory one of
-complex64 is an int64, so that both of its parts come with one load.
+Every value states its dtype, so no promotion rule applies: operands of an instruction have one dtype, and only float32 and
+int32 constants are plain literals. Division, square root and conversions are correctly rounded; conversions out of range are
+defined to match a CPU. bool is int1 in registers. float8, which chips support differently, is its bits. Complex numbers are two
+values in registers; in memory complex64 is an int64, so that both parts come with one load.
 """
 
 import math
@@ -22,22 +21,22 @@ TYPE = {dt.bool_: "tl.int1", dt.float16: "tl.float16", dt.bfloat16: "tl.bfloat16
         **dict.fromkeys(dt.FLOAT8, "tl.uint8")}
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&",
           "or": "|", "xor": "^", "shl": "<<", "shr": ">>", "quo": "//", "rem": "%"}
-# How elements lie in memory, where that is not as they are.
+# Memory dtypes that differ from register dtypes.
 _IN_MEMORY = {dt.bool_: dt.uint8, dt.complex64: dt.int64, dt.complex128: dt.float64, **dict.fromkeys(dt.FLOAT8, dt.uint8)}
-_SMALLEST = 2.0 ** -126     # below it a literal is no float32 for Triton
+_SMALLEST = 2.0 ** -126     # Triton parses smaller literals as float64
 _CALLS = {"sqrt": "tl.sqrt_rn", "floor": "tl.floor", "ceil": "tl.ceil", "abs": "tl.abs", "mulhi": "tl.umulhi", "fma": "tl.fma",
           "select": "tl.where", "smaller": "tl.minimum", "larger": "tl.maximum"}
-# Instructions of special units, which Triton has no other word for: its own are of several instructions, for what is subnormal.
+# PTX of special function units: Triton's own functions take several instructions, to handle subnormals.
 _UNITS = {"power": "ex2.approx.ftz.f32", "reciprocal": "rcp.approx.ftz.f32"}
 
 
 def memory(dtype: dt.DType) -> dt.DType:
-    """How kernels see elements of a dtype in memory."""
+    """Return the dtype under which kernels see elements in memory."""
     return _IN_MEMORY.get(dtype, dtype)
 
 
 class Text:
-    """Lines of Python being written, and names that are not taken yet."""
+    """Lines of Python being written, and a supply of fresh names."""
 
     def __init__(self, taken=frozenset()):
         self.taken = taken
@@ -47,24 +46,23 @@ class Text:
         self.helpers: dict[str, str] = {}       # functions that the kernel calls, by name
 
     def put(self, line: str):
-        """Appends a line at the current depth."""
+        """Append a line at the current depth."""
         self.lines.append("    " * self.depth + line)
 
     def name(self, stem: str = "t") -> str:
-        """A fresh name."""
         self.count += 1
         name = f"{stem}{self.count}"
         return self.name(stem) if name in self.taken else name
 
     def let(self, expression: str, stem: str = "t") -> str:
-        """Names the value of an expression."""
+        """Name the value of an expression."""
         name = self.name(stem)
         self.put(f"{name} = {expression}")
         return name
 
     @contextmanager
     def block(self, head: str):
-        """A compound statement."""
+        """Write a compound statement."""
         self.put(head)
         self.depth += 1
         yield
@@ -72,7 +70,7 @@ class Text:
 
 
 def digits(dtype, value) -> str:
-    """A number as text, wrapped or rounded as the dtype has it."""
+    """Return a number as text, wrapped or rounded to the dtype."""
     if dtype is dt.bool_:
         return str(int(bool(value)))
     if dtype in dt.FLOAT8:
@@ -86,7 +84,7 @@ def digits(dtype, value) -> str:
 
 
 def number(dtype, value) -> str:
-    """A constant as an expression of exactly that dtype, or as a literal where that means the same."""
+    """Return a constant as an expression of exactly that dtype, or as a literal of the same meaning."""
     text = digits(dtype, value)
     size = abs(float(value)) if dtype is dt.float32 else 0
     if dtype is dt.int32 or (dtype is dt.float32 and (size == 0 or not size < _SMALLEST)):
@@ -95,12 +93,12 @@ def number(dtype, value) -> str:
 
 
 def filled(shape: str, dtype, value) -> str:
-    """A tile of one number."""
+    """Return a tile of one number."""
     return f"tl.full([{shape}], {digits(dtype, value)}, {TYPE[dtype]})"
 
 
 class TritonBuilder(Builder):
-    """Appends instructions to a Text; a value's ref is the name (or literal) that stands for it."""
+    """A builder that appends instructions to a Text; a value's ref is its name or literal."""
 
     has_units = True
 
@@ -108,11 +106,11 @@ class TritonBuilder(Builder):
         self.text = text
 
     def wrap(self, dtype, ref: str | tuple) -> Val:
-        """A name of the text (two of a complex number) as a value."""
+        """Return a name (two for a complex number) as a value."""
         return Val(self, dtype, ref)
 
     def load(self, dtype, pointer: str, offset: str, mask: str) -> Val:
-        """What memory holds some elements behind a pointer, as it is worked with; offset and mask may be empty."""
+        """Load elements behind a pointer, in register form; offset and mask may be empty."""
         if dtype is dt.complex128:
             return self.whole(*[self.load(dt.float64, pointer, at, mask) for at in _of_parts(offset)])
         kind = memory(dtype)
@@ -123,7 +121,6 @@ class TritonBuilder(Builder):
         return loaded.ne(0) if dtype is dt.bool_ else self.wrap(dtype, loaded.ref)
 
     def store(self, value: Val, pointer: str, offset: str, mask: str):
-        """Puts a value there."""
         ref = value.ref
         if value.dtype is dt.complex128:
             for part, at in zip(self.parts(value), _of_parts(offset)):
@@ -156,7 +153,7 @@ class TritonBuilder(Builder):
 
     @staticmethod
     def stated(first, *others) -> str:
-        """The first operand, with its dtype stated if all operands are literals."""
+        """Return the first operand, with its dtype stated if all operands are literals."""
         if _is_literal(first.ref) and all(_is_literal(o.ref) for o in others):
             return f"tl.full([], {first.ref}, {TYPE[first.dtype]})"
         return first.ref
@@ -189,7 +186,7 @@ class TritonBuilder(Builder):
         return self._let(dtype, f"tl.where({x} < {number(dtype, 0.0)}, tl.ceil({x}), tl.floor({x}))")
 
     def _round(self, dtype, args, attr):
-        """Adding and taking away 2**mantissa rounds to the nearest even integer; larger numbers are integers."""
+        """Add and subtract 2**mantissa, which rounds to the nearest even integer; larger numbers are integers."""
         x = args[0]
         big = 2.0 ** 52 if dtype is dt.float64 else 2.0 ** 23
         near = self.copysign((abs(x) + big) - big, x)
@@ -201,7 +198,7 @@ class TritonBuilder(Builder):
         return self._let(dtype, f"{self.stated(args[0])}.to({TYPE[dtype]}, bitcast=True)")
 
     def _lookup(self, dtype, args, attr):
-        """A short table as a tree of selections."""
+        """Write a short table as a tree of selections."""
         return Val(self, dtype, self._choose(attr, 0, args[0].ref))
 
     def _choose(self, words, first, index) -> str:
@@ -212,14 +209,14 @@ class TritonBuilder(Builder):
         return self.text.let(f"tl.where({index} < {first + half}, {low}, {high})")
 
     def _cast(self, dtype, args, attr):
-        """One conversion; the shared `cast` has routed low precision through f32 and bool tests away."""
+        """Write one conversion. The shared `cast` has handled low precision and bool tests before."""
         x = args[0]
         if x.dtype.is_floating_point and not dtype.is_floating_point:
             return self._to_integer(x, dtype)
         return self._let(dtype, f"{self.stated(x)}.to({TYPE[dtype]})")
 
     def _to_integer(self, x, dtype):
-        """Truncated; nan and what is out of range as an x86 gives it: the smallest integer, cut to narrower types."""
+        """Truncate; nan and values out of range give x86's result: the smallest integer, cut to narrower types."""
         if dtype is dt.uint64:
             small = self._limited(x, dt.int64)
             large = self._limited(x - 2.0 ** 63, dt.int64)
@@ -235,8 +232,8 @@ class TritonBuilder(Builder):
         return self._let(via, f"{inside.ref}.to({TYPE[via]})")
 
     def rare(self, cond, usual, slow, *given):
-        """Branches round the slow part unless some element of the tile needs it. (One number for all lanes is no tile, which
-        tl.max takes none else than: a tile of one element is put to it.)"""
+        """Branch around the slow part unless some element of the tile needs it. A scalar condition joins a tile of one element,
+        because tl.max takes tiles only."""
         many = isinstance(usual, tuple)
         values = usual if many else (usual,)
         names = [self.text.let(f"tl.where({cond.ref}, {v.ref}, {v.ref})") for v in values]
@@ -248,14 +245,14 @@ class TritonBuilder(Builder):
         return out if many else out[0]
 
     def _carried(self, state) -> list:
-        """Names of tiles of one shape that a loop assigns anew."""
+        """Return names of tiles of one shape that a loop reassigns."""
         names = [self.text.let(self.stated(v)) for v in state]
         for line in of_one_shape(names):
             self.text.put(line)
         return names
 
     def repeat(self, times, state, step, numbered=False):
-        """A counted loop; the number of a turn is one for all lanes."""
+        """Write a counted loop; the iteration number is one scalar."""
         names = self._carried(state)
         count = self.text.name("turn") if numbered else "_"
         with self.text.block(f"for {count} in range({times}):"):
@@ -266,7 +263,7 @@ class TritonBuilder(Builder):
         return tuple(self.wrap(v.dtype, n) for v, n in zip(state, names))
 
     def iterate(self, most, live, state, step):
-        """A loop that ends when no lane of the tile is live."""
+        """Write a loop that ends when no lane of the tile is live."""
         before = (live, *state)
         names = self._carried(before)
         left = self.text.let(f"tl.full([], {most}, tl.int32)")
@@ -282,13 +279,13 @@ def _at(pointer: str, offset: str) -> str:
 
 
 def _of_parts(offset: str) -> tuple:
-    """The offsets of the parts of a complex number, in elements as large as they are."""
+    """Return the offsets of a complex number's parts, in elements of a part."""
     return (f"2 * ({offset})", f"2 * ({offset}) + 1") if offset else ("", "1")
 
 
 def of_one_shape(names) -> list:
-    """Lines that give some tiles one shape. What a block assigns anew has to have the shape that it had before, and one number
-    for all lanes would meet a tile there."""
+    """Return lines that give tiles one shape: a block may reassign a name only to the same shape, and scalars would meet tiles
+    there."""
     first, *others = names
     pairs = [(first, x) for x in others] + [(x, first) for x in others]
     return [f"{x} = tl.where({like}.to(tl.float32) == 0, {x}, {x})" for x, like in pairs]

@@ -1,4 +1,4 @@
 """Factorisations, triangular systems and Fourier transforms on tiles, block by block.
 
-Errors are recorded in a status word and raised by the host.
+Kernels record errors in a status word, and the host raises them. Fourier rows up to 8192 are one launch, longer ones two.
 """

@@ -1,14 +1,14 @@
-"""Small Fourier transforms in registers: of lists of (real, imaginary) values, each of which may be a tile.
+"""Small Fourier transforms in registers, of lists of (real, imaginary) values, each of which may be a tile.
 
-`transform` gives X[k] = sum of x[j] exp(-2 pi i j k / n) in natural order, for any n; its factors are found by trial. Constants
-are as near as their dtype comes, and what is exactly 0, 1 or a right angle costs nothing.
+`transform` gives X[k] = sum of x[j] exp(-2 pi i j k / n) in natural order, for any n; factors are found by trial. Constants are
+rounded to their dtype, and multiplications by exactly 0, 1 or a right angle cost nothing.
 """
 
 import math
 
 
 def transform(s, values) -> list:
-    """The transform of a list of pairs, in the instructions of a scalar builder."""
+    """Return the transform of a list of pairs, in the instructions of a scalar builder."""
     n = len(values)
     if n == 1:
         return list(values)
@@ -26,7 +26,7 @@ def transform(s, values) -> list:
 
 
 def product(s, pair, turn: int, n: int) -> tuple:
-    """A complex number times exp(-2 pi i turn / n)."""
+    """Return a complex number times exp(-2 pi i turn / n)."""
     eighth, rest = divmod(8 * (turn % n), n)
     re, im = pair
     if rest:
@@ -40,13 +40,13 @@ def product(s, pair, turn: int, n: int) -> tuple:
 
 
 def turned(s, pair, by) -> tuple:
-    """The product of two complex numbers."""
+    """Return the product of two complex numbers."""
     (ar, ai), (br, bi) = pair, by
     return s.fma(-ai, bi, ar * br), s.fma(ai, br, ar * bi)
 
 
 def unit(turn: int, n: int) -> tuple:
-    """The cosine and the sine of -2 pi turn / n, exact where they are 0 or 1."""
+    """Return the cosine and the sine of -2 pi turn / n, exact if they are 0 or 1."""
     quarter, rest = divmod(4 * (turn % n), n)
     far = 2 * rest > n
     near = min(rest, n - rest) * (math.pi / (2 * n))
@@ -55,7 +55,7 @@ def unit(turn: int, n: int) -> tuple:
 
 
 def _factor(n):
-    """The factor that is split off: 4 where there is one, which takes no products."""
+    """Return the factor to split off: 4 if possible, which takes no products."""
     if n % 4 == 0:
         return 4
     return next((p for p in range(2, n) if n % p == 0), n)
@@ -69,7 +69,7 @@ def _four(values):
 
 
 def _prime(s, values):
-    """Of an odd prime: values j and n - j share cosines, and have opposite sines."""
+    """Transform an odd prime number of values: j and n - j share cosines, and have opposite sines."""
     n, (re, im) = len(values), values[0]
     sums = [(a[0] + b[0], a[1] + b[1]) for a, b in zip(values[1:(n + 1) // 2], values[:n // 2:-1])]
     gaps = [(a[0] - b[0], a[1] - b[1]) for a, b in zip(values[1:(n + 1) // 2], values[:n // 2:-1])]

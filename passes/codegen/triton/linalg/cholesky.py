@@ -1,8 +1,7 @@
-"""Cholesky factors: one program factors a small matrix, or a block on the diagonal of a larger one, in registers; what follows
-for the rest of a larger one are kernels of `triangular.py`.
+"""Cholesky factors: one program factors a small matrix, or a diagonal block of a larger one, in registers.
 
-Where a minor is not positive, its order is noted, and what comes of the rest means nothing: the result has the matrix itself
-there.
+Kernels of `triangular.py` do the rest of a larger one. If a minor is not positive, its order is recorded, and the result holds
+the matrix itself from there on.
 """
 
 import functools
@@ -15,13 +14,14 @@ BLOCK = 64          # rows that one program factors
 
 
 def warps(kind: dt.DType, side: int) -> int:
-    """The warps of a program whose tile has such a side: one, as long as a matrix fits its registers, waits for no other."""
+    """Return the warps of a program with a tile of this side: one warp, while a matrix fits its registers, needs no barriers.
+    """
     return max(1, min(8, side * side * kind.itemsize // 4096))
 
 
 def _factored(kind) -> list:
-    """Lines: the tile `v`, symmetric, becomes L in its lower triangle; `bad` is the order of the first minor that is not
-    positive, or 0."""
+    """Return lines that turn the symmetric tile `v` into L in its lower triangle; `bad` is the order of the first minor that is
+    not positive, or 0."""
     root = "tl.sqrt_rn(pivot)" if kind is dt.float32 else "tl.sqrt(pivot)"
     return ["bad = N * 0", "for k in range(0, N):",
             "    column = tl.sum(tl.where(c == k, v, 0.0), 1)", "    line = tl.sum(tl.where(r == k, v, 0.0), 0)",
@@ -38,7 +38,8 @@ _PLACE = ["batch = tl.program_id(0).to(INDEX)", "i = tl.arange(0, BN).to(INDEX)"
 
 @functools.lru_cache(4)
 def whole(kind: dt.DType) -> Source:
-    """out = L of x, of which the lower triangle is read, N rows, zeros above it; info as `_factored` has it."""
+    """Return the kernel out = L of x, N rows, zeros above; only the lower triangle of x is read. info is `bad` of `_factored`.
+    """
     lines = [*_PLACE, "low = tl.where(r > c, r, c)", "x += batch * x_b + low * x_r + (r + c - low) * x_c",
              "v = tl.load(x, inside, 0)", *_factored(kind), "good = tl.where(bad == 0, N, bad - 1)",
              "v = tl.where((r < good) & (c < good), v, tl.load(x, inside, 0))",
@@ -51,7 +52,8 @@ def whole(kind: dt.DType) -> Source:
 
 @functools.lru_cache(4)
 def block(kind: dt.DType) -> Source:
-    """The N rows from `start` on of matrices of W rows become L in their lower triangle, of which alone they are read."""
+    """Return the kernel that turns N rows from `start` on of matrices of W rows into L, reading and writing the lower triangle
+    only."""
     lines = [*_PLACE, "low = tl.where(r > c, r, c)", "a += (batch * W + start) * W + start",
              "v = tl.load(a + (low * W + (r + c - low)), inside, 0)", "before = tl.load(info + batch)", *_factored(kind),
              "tl.debug_barrier()", "tl.store(a + (r * W + c), v, inside & (c <= r))",
@@ -64,7 +66,7 @@ def block(kind: dt.DType) -> Source:
 
 @functools.lru_cache(4)
 def finished(kind: dt.DType) -> Source:
-    """Above the diagonals of matrices of N rows become zeros; what lies beyond the good part becomes x again."""
+    """Return the kernel that zeroes matrices of N rows above the diagonal, and restores x beyond the good part."""
     lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)", "on = at < TOTAL", "batch = at // (N * N)",
              "r = at // N % N", "c = at % N", "bad = tl.load(info + batch, on, 0)",
              "again = on & (c <= r) & (bad > 0) & (r >= bad - 1)",

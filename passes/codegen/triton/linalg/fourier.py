@@ -24,26 +24,22 @@ from ..loops.configs import power_of_two
 from .butterflies import transform, turned
 
 FEW = 4                 # a twiddle factor of a large radix is a product of two: one below this, one a multiple of it
-TURNS = 1 << 12         # entries of the first table of which factors between two transforms are products
+TURNS = 1 << 12         # entries of the first of two tables whose products are the factors between transforms
 EACH = 16               # complex numbers of a thread
 REALS = ("real", "pairs")
 
 
 @dataclass(frozen=True)
 class Transform:
-    """What a kernel does with rows of n = prod(radices) complex numbers.
+    """A kernel's transform of rows of n = prod(radices) complex numbers.
 
-    part      the dtype of a part
-    inverse   whether exponents are positive
-    scale     what results are multiplied by
-    reads     what is in memory: "complex" numbers; "real" ones; "pairs" of real ones, of which each complex number is made;
-              "half" of n frequencies of which the others are conjugates; "halves", the n + 1 frequencies of 2 n real numbers
-    writes    "complex", "real" (parts), "pairs", "half", "halves" likewise; "turns": complex numbers, the one of frequency f in
-              the column c turned by exp(-2 pi i f c / C n)
-    items     rows of a program
-    beside    the arrays of which C rows stand beside each other, as columns; in others one row follows the other
-    across    for the first pass, those between and the last one: whether neighbouring lanes have neighbouring rows
-    stays     where rows lie between passes: in what is read ("x"), in the results ("out"), or elsewhere ("t")
+    part the dtype of a part inverse whether exponents are positive scale factor of the results reads input: "complex" numbers;
+    "real" ones; "pairs" of real ones, each a complex number; "half" of n frequencies whose others are conjugates; "halves", the
+    n + 1 frequencies of 2 n real numbers writes output: "complex", "real" (parts), "pairs", "half", "halves" likewise; "turns":
+    complex numbers, that of frequency f in column c times exp(-2 pi i f c / C n) items rows of a program beside arrays with C
+    adjacent rows as columns; in others rows follow each other across for the first pass, those between and the last one:
+    whether adjacent lanes have adjacent rows stays place of rows between passes: the input ("x"), the results ("out"), or
+    elsewhere ("t")
     """
 
     part: dt.DType
@@ -69,24 +65,22 @@ class Transform:
 
     @property
     def waits(self) -> bool:
-        """Whether rows lie in memory for a while."""
+        """Whether rows are in memory between passes."""
         return (len(self.radices) > 1 and not self.held) or self.writes == "halves"
 
     @property
     def warps(self) -> int:
-        """Warps of a program."""
         return max(1, min(8, power_of_two(self.items * self.size // EACH) // 32))
 
     @property
     def name(self) -> str:
-        """The kernel's name."""
         said = [self.reads, self.writes, *map(str, self.radices), self.part.short, *(["inverse"] if self.inverse else [])]
         return "fourier_" + "_".join(said)
 
 
 @functools.lru_cache(512)
 def rows(how: Transform) -> Source:
-    """The kernel's file."""
+    """Return the kernel's file."""
     whole = dt.WHOLES[how.part]
     kinds = {"x": how.part if how.reads in REALS else whole, "t": whole, "out": how.part if how.writes in REALS else whole}
     names = [n for n in kinds if n != "t" or how.waits]
@@ -103,7 +97,7 @@ def rows(how: Transform) -> Source:
 
 
 class _Writer:
-    """Write the body."""
+    """Writer of the body."""
 
     def __init__(self, how: Transform, taken):
         self.how = how
@@ -111,10 +105,9 @@ class _Writer:
         self.text.depth = 0
         self.s = TritonBuilder(self.text)
         self.whole = dt.WHOLES[how.part]
-        self.known: dict = {}           # the lines of lanes that several passes share, by what they are
+        self.known: dict = {}           # lines shared by several passes, by expression
 
     def write(self):
-        """All passes."""
         how, length, table = self.how, self.how.size, 0
         last, values = len(how.radices) - 1, []
         self.text.put("program = tl.program_id(0).to(INDEX)")
@@ -133,7 +126,7 @@ class _Writer:
             if number == last:
                 self.finish(values, lane, mask, row)
                 return
-            beyond = not number and power_of_two(near) != near        # lanes for which there is no factor
+            beyond = not number and power_of_two(near) != near        # lanes without a factor
             values = self.twiddled(values, f"({lane} % {near})" if number else lane, near, table, mask if beyond else "")
             if how.held:
                 values = self.exchanged(values, number)
@@ -150,13 +143,13 @@ class _Writer:
         return self.text.let(expression, "p")
 
     def across(self, number) -> bool:
-        """Whether neighbouring lanes of a pass have neighbouring rows."""
+        """Return whether adjacent lanes of a pass have adjacent rows."""
         return self.how.across[0 if number == 0 else 2 if number == len(self.how.radices) - 1 else 1]
 
     # Between passes, in registers.
 
     def exchanged(self, values, number) -> list:
-        """What the next pass takes, from the results of one: of each part a tile whose dims change places."""
+        """Return the next pass's values from one's results: each part is a tile whose dims are permuted."""
         how, radices = self.how, self.how.radices
         sizes = {f"k{i}": r for i, r in enumerate(radices[:number + 1])} | {"j": radices[number + 1], "items": how.items}
         sizes["n"] = how.size // prod(radices[:number + 2])
@@ -175,18 +168,17 @@ class _Writer:
         return [tuple([self.s.wrap(how.part, x) for x in pair]) for pair in zip(*parts)]
 
     def beside(self, dims, number) -> list:
-        """The dims of the lanes of a pass, with the rows where they belong."""
+        """Return the dims of a pass's lanes, with the rows in their place."""
         return [*dims, "items"] if self.across(number) else ["items", *dims]
 
     def joined(self, tiles, lanes) -> str:
-        """Tiles as one, beside each other in a last dim."""
+        """Join tiles along a new last dim."""
         if len(tiles) < 2:
             return tiles[0]
         pair = f"tl.join({self.joined(tiles[::2], lanes)}, {self.joined(tiles[1::2], lanes)})"
         return self.let(f"tl.reshape({pair}, [{lanes}, {len(tiles)}])")
 
     def taken_apart(self, tile, lanes, count) -> list:
-        """The opposite."""
         if count == 1:
             return [self.let(f"tl.reshape({tile}, [{lanes}])")]
         even, odd = self.text.name("p"), self.text.name("p")
@@ -197,7 +189,7 @@ class _Writer:
     # Lanes.
 
     def lanes(self, count, across) -> tuple:
-        """(the number of each lane's work in its row, where there is some, the row)"""
+        """Return (each lane's number in its row, its mask, the row)."""
         key = count, across
         if key not in self.known:
             total = self.how.items * count
@@ -213,7 +205,7 @@ class _Writer:
         return self.known[key]
 
     def digits(self, lane) -> str:
-        """Where the last pass finds the transform whose results are the frequencies `lane` and those beyond it."""
+        """Return where the last pass finds the transform of frequencies `lane` and beyond."""
         terms, rest, apart = [], lane, self.how.size
         for radix in self.how.radices[:-1]:
             apart //= radix
@@ -222,7 +214,7 @@ class _Writer:
         return self.let(" + ".join(terms))
 
     def at(self, array, row, place) -> str:
-        """Elements from an array's start on."""
+        """Return the offset in elements from an array's start."""
         key = array, row
         if key not in self.known:
             group = f"{row} // C * {array}_outer + {row} % C"
@@ -232,22 +224,21 @@ class _Writer:
     # Elements.
 
     def take(self, array, row, place, mask) -> tuple:
-        """A complex number from memory."""
+        """Load a complex number."""
         return self.s.parts(self.s.load(self.whole, array, self.at(array, row, place), mask))
 
     def take_real(self, row, place, mask):
         return self.s.load(self.how.part, "x", self.at("x", row, place), mask)
 
     def read(self, number, place, row, mask) -> tuple:
-        """What a pass takes from a place; of an inverse transform with its parts exchanged."""
+        """Load a pass's value from a place; an inverse transform exchanges its parts."""
         if number:
             return self.take("t", row, place, mask)
         pair = getattr(self, f"_{self.how.reads}")(self.let(place), row, mask)
         return pair[::-1] if self.how.inverse else pair
 
     def read_some(self, lane, start, near, count, mask, row) -> list:
-        """Some of what the first pass takes, as one tile that is taken apart: much is done to each element, and compiling that
-        for each alone takes long."""
+        """Load several values of the first pass as one tile and split it: compiling the conversion per element takes long."""
         place = self.let(f"{lane}[:, None] + ({start} + {near} * tl.arange(0, {count})[None, :])")
         rows = row if self.how.items == 1 else self.let(f"{row}[:, None]")
         tiles = self.read(0, place, rows, self.let(f"{mask}[:, None]"))
@@ -266,7 +257,7 @@ class _Writer:
         return self.take_real(row, f"({place} * 2)", mask), self.take_real(row, f"({place} * 2 + 1)", mask)
 
     def _half(self, place, row, mask):
-        """Frequencies of more than the half are conjugates; that of 0 is real."""
+        """Load frequencies beyond the half as conjugates; that of 0 is real."""
         n = self.how.size
         there = self.s.wrap(dt.bool_, self.let(f"{place} < {n // 2 + 1}"))
         re, im = self.take("x", row, self.let(f"tl.where({there.ref}, {place}, {n} - {place})"), mask)
@@ -274,18 +265,17 @@ class _Writer:
         return re, self.s.select(self.s.wrap(dt.bool_, self.let(f"{place} == 0")), 0.0, im)
 
     def _halves(self, place, row, mask):
-        """(X[k] + conj X[n - k]) + i (X[k] - conj X[n - k]) exp(2 pi i k / 2n); what is real has no imaginary part."""
+        """Load (X[k] + conj X[n - k]) + i (X[k] - conj X[n - k]) exp(2 pi i k / 2n); real ones have no imaginary part."""
         n, s = self.how.size, self.s
         pairs = self.take("x", row, place, mask), self.take("x", row, self.let(f"{n} - {place}"), mask)
         first = s.wrap(dt.bool_, self.let(f"{place} == 0"))
         return _together(s, *pairs, first, self.factor("turns", place, mask))
 
     def factor(self, table, place, mask=""):
-        """A factor of a table."""
         return self.s.parts(self.s.load(self.whole, table, place, mask))
 
     def twiddled(self, values, place, near, table, mask):
-        """Results turned by exp(-2 pi i k place / length)."""
+        """Multiply results by exp(-2 pi i k place / length)."""
         known: dict = {}
 
         def of(k):
@@ -306,7 +296,7 @@ class _Writer:
     # Results.
 
     def finish(self, values, lane, mask, row):
-        """Puts the frequencies lane, lane + n / radix, ... where they belong."""
+        """Store the frequencies lane, lane + n / radix, ... at their places."""
         how = self.how
         apart = how.size // len(values)
         if how.writes == "halves":
@@ -319,7 +309,6 @@ class _Writer:
             self.result(pair, place, mask, row)
 
     def result(self, pair, place, mask, row):
-        """One result."""
         how, s = self.how, self.s
         if how.writes == "turns":
             pair = turned(s, pair, self.between(place, row))
@@ -335,13 +324,13 @@ class _Writer:
             self.put("out", (re, im), place, row, self.let(mask + half) if half else mask)
 
     def between(self, place, row):
-        """exp(-2 pi i f c / (columns n)) of a frequency and a column, from two tables."""
+        """Return exp(-2 pi i f c / (columns n)) of a frequency and a column, from two tables."""
         product = self.let(f"{place} * ({row} % C).to(tl.int32)")
         low, high = (self.factor("turns", at) for at in (f"{product} % {TURNS}", f"{TURNS} + {product} // {TURNS}"))
         return turned(self.s, low, high)
 
     def apart(self, values, lane, mask, row, near):
-        """Lays the transform of pairs down, and takes from it the frequencies k and n - k of what the pairs are made of."""
+        """Store the transform of pairs, and from it the frequencies k and n - k of the real numbers."""
         n, s = self.how.size, self.s
         self.text.put("tl.debug_barrier()")
         for k, pair in enumerate(values):
@@ -357,7 +346,7 @@ class _Writer:
 
 
 def _apart(s, a, b, by, scale) -> tuple:
-    """The frequencies k and n - k of 2 n real numbers, from those of the n pairs of them."""
+    """Return the frequencies k and n - k of 2 n real numbers, from those of the n pairs of them."""
     (ar, ai), (br, bi), half = a, b, s.const(a[0].dtype, scale * 0.5)
     er, ei = (ar + br) * half, (ai - bi) * half
     re, im = turned(s, ((ai + bi) * half, (br - ar) * half), by)
@@ -365,8 +354,8 @@ def _apart(s, a, b, by, scale) -> tuple:
 
 
 def _together(s, a, b, first, by) -> tuple:
-    """The frequency k of n pairs, from the frequencies k and n - k of the 2 n real numbers; the `first` and the last of these
-    are real, whatever is said."""
+    """Return the frequency k of n pairs, from the frequencies k and n - k of 2 n real numbers; the `first` and the last of
+    these are real."""
     (ar, ai), (br, bi) = a, b
     ai, bi = s.select(first, 0.0, ai), s.select(first, 0.0, bi)
     re, im = turned(s, (ar - br, ai + bi), (by[0], -by[1]))
@@ -375,14 +364,16 @@ def _together(s, a, b, first, by) -> tuple:
 
 @functools.lru_cache(64)
 def parted(part: dt.DType, scale: float) -> Source:
-    """out[q, k] for k = 0 .. N: the frequencies of rows of 2 N real numbers, from those of their pairs, x[q, k]."""
+    """Return the kernel out[q, k] for k = 0 .. N: the frequencies of rows of 2 N real numbers, from those of their pairs, x[q,
+    k]."""
     return _alone("parted", part, "N // 2 + 1", [
         "other = N - k", "a = q * N + k", "b = q * N + other % N"], scale)
 
 
 @functools.lru_cache(64)
 def joined(part: dt.DType) -> Source:
-    """out[q, k] for k = 0 .. N - 1: the frequencies of pairs, from those of the rows of 2 N real numbers, x[q, k]."""
+    """Return the kernel out[q, k] for k = 0 .. N - 1: the frequencies of pairs, from those of rows of 2 N real numbers, x[q,
+    k]."""
     return _alone("joined", part, "N", ["a = q * (N + 1) + k", "b = q * (N + 1) + (N - k)"], None)
 
 

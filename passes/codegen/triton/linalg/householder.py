@@ -1,8 +1,8 @@
-"""Householder's reflections: one program makes those of a small matrix or a short panel of columns in registers, of a long
-panel where it lies. Signs are LAPACK's: H = I - tau v v^T with v = 1 on the diagonal takes a column to -sign(its first element)
-times its length; a column that has nothing below the diagonal stays, with tau = 0.
+"""Householder reflections: one program factors a small matrix or a short panel in registers, or a long panel in place.
 
-Beside the panel and the taus come V, with ones and zeros on and above its diagonal, and T: all reflections are I - V T V^T.
+Signs are LAPACK's: H = I - tau v v^T with v = 1 on the diagonal maps a column to -sign(its first element) times its length. A
+column with zeros below the diagonal stays, with tau = 0. Further results are V, with ones and zeros on and above its diagonal,
+and T: all reflections are I - V T V^T.
 """
 
 import functools
@@ -14,11 +14,11 @@ from .triangular import quotient, strides
 
 PANEL = 32                                      # columns of a panel
 HELD = {dt.float32: 8192, dt.float64: 4096}     # elements of a panel in registers
-TALL = {dt.float32: 256, dt.float64: 64}        # rows of a long panel that are worked on at a time
+TALL = {dt.float32: 256, dt.float64: 64}        # rows of a long panel taken at a time
 
 
 def warps(kind: dt.DType, rows: int, columns: int) -> int:
-    """The warps of a program that holds a panel."""
+    """Return the warps of a program that holds a panel."""
     return max(1, min(8, rows * columns * kind.itemsize // 4096))
 
 
@@ -27,8 +27,8 @@ def _root(kind, x) -> str:
 
 
 def _reflection(kind) -> list:
-    """Lines: from `alpha`, `nothing` (whether nothing lies below), `top` (the largest element) and `squares` (of all divided by
-    it) the reflection's `factor`, what `alpha` becomes (`beta`), and the `divisor` of the elements below."""
+    """Return lines that compute, from `alpha`, `nothing` (whether all below is zero), `top` (the largest element) and `squares`
+    (scaled by it), the reflection's `factor`, the new `alpha` (`beta`) and the `divisor` of the elements below."""
     return [f"length = top * {_root(kind, 'squares')}", "beta = tl.where(alpha < 0, length, 0.0 - length)",
             "safe = tl.where(nothing, 1.0, beta)",
             f"factor = tl.where(nothing, 0.0, {quotient(kind, '(beta - alpha)', 'safe')})",
@@ -57,8 +57,8 @@ def _parameters(kind, *moved) -> list:
 
 @functools.lru_cache(8)
 def held(kind: dt.DType) -> Source:
-    """out = R and below it the vectors of M rows and N columns of x, which may be x; taus from place `start` on of K of each
-    matrix; `vectors` (M, N) is V, `turns` (N, N) is T."""
+    """Return the kernel out = R and below it the vectors of M rows and N columns of x, in place if x is out. taus are written
+    from place `start` on of K; `vectors` (M, N) is V, `turns` (N, N) is T."""
     lines = [*_PLACES, "i = tl.arange(0, BM).to(INDEX)", "r = i[:, None]", "c = q", "inside = (r < M) & (c < N)",
              "v = tl.load(x + (batch * x_b + r * x_r + c * x_c), inside, 0)", f"t = tl.zeros([BN, BN], {TYPE[kind]})",
              "for k in range(0, steps):",
@@ -80,8 +80,8 @@ def held(kind: dt.DType) -> Source:
 
 @functools.lru_cache(8)
 def tall(kind: dt.DType) -> Source:
-    """The same of a panel in its place, of any number of rows: for each column its largest element, its length, its products
-    with all columns, and what these take off."""
+    """Return the kernel for a panel in place, of any number of rows: for each column its maximum, its length, its products with
+    all columns, and their subtraction."""
     rows = ["i = first + tl.arange(0, BM).to(INDEX)", "on = (i >= k) & (i < M)",
             "column = tl.load(a + (i * a_r + k * a_c), on, 0)"]
     unit = f"column = tl.where(i == k, 1.0, {quotient(kind, 'column', 'divisor')})"

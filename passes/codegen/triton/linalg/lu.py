@@ -1,7 +1,7 @@
-"""LU factors with partial pivoting: one program factors a small matrix or a short panel of columns in registers, or a long
-panel where it lies; another kernel exchanges the rows of the other columns.
+"""LU factors with partial pivoting: one program factors a small matrix or a short panel in registers, or a long panel in place.
 
-A pivot is the first of the largest elements of a column; what is no number is chosen only where there is nothing else.
+Another kernel exchanges the rows of the other columns. A pivot is the first of the largest elements of a column; nan is chosen
+only if there is nothing else.
 """
 
 import functools
@@ -15,13 +15,13 @@ from .triangular import quotient, strides
 WHOLE = 64          # rows and columns of a matrix that one program factors
 PANEL = 32          # columns of a panel
 HELD = {dt.float32: 8192, dt.float64: 4096}     # elements of a panel in registers
-TALL = {dt.float32: 256, dt.float64: 64}         # rows of a long panel that are worked on at a time
+TALL = {dt.float32: 256, dt.float64: 64}         # rows of a long panel taken at a time
 EXCHANGED = 64      # pivots of one launch that exchanges rows
 _SIZES = ("M", "N", "K", "start")
 
 
 def _sized(column: str, on: str) -> list:
-    """Lines: `size` is how much elements of a column count as pivots."""
+    """Return lines for `size`, the pivot order of a column's elements."""
     return [f"size = tl.abs({column})", "size = tl.where(size == size, size, -1.0)", f"size = tl.where({on}, size, -2.0)"]
 
 
@@ -38,8 +38,8 @@ def _parameters(kind, *pointers) -> list:
 
 @functools.lru_cache(8)
 def held(kind: dt.DType, first: bool) -> Source:
-    """out = the factors of M rows and N columns of x, which may be x; K pivots of each matrix are written from `start` on, and
-    info, unless it is set already (`first`: it is not)."""
+    """Return the kernel out = the factors of M rows and N columns of x, in place if x is out. K pivots of each matrix are
+    written from `start` on, and info, unless it is set already (`first`: it is not)."""
     before = "batch.to(tl.int32) * 0" if first else "tl.load(info + batch)"
     lines = [*_BEGIN, "i = tl.arange(0, BM).to(INDEX)", "r = i[:, None]", "c = tl.arange(0, BN).to(INDEX)[None, :]",
              "inside = (r < M) & (c < N)", "v = tl.load(x + (batch * x_b + r * x_r + c * x_c), inside, 0)",
@@ -62,8 +62,8 @@ def held(kind: dt.DType, first: bool) -> Source:
 
 @functools.lru_cache(8)
 def tall(kind: dt.DType) -> Source:
-    """The same of a panel in place, of any number of rows: a column takes off the products of all before it when its turn
-    comes, and then a row does. (Several warps may load an element that one of them stores: hence the barriers between.)"""
+    """Return the kernel for a panel in place, of any number of rows: a column subtracts the products of all before it at its
+    turn, then a row does. Barriers separate stores of one warp from loads of others."""
     lines = [*_BEGIN, "a += batch * a_b", "j = tl.arange(0, BN).to(INDEX)", "t = tl.arange(0, BN).to(INDEX)",
              "before = tl.load(info + batch)", "for k in range(0, steps):",
              "    over = tl.load(a + (j * a_r + k * a_c), j < k, 0)",
@@ -100,8 +100,8 @@ def tall(kind: dt.DType) -> Source:
 
 @functools.lru_cache(8)
 def exchanged(itemsize: int) -> Source:
-    """Exchanges row `start` + k of x with the row of pivot `start` + k, for N of the K pivots of each matrix, one after the
-    other, in C columns, but not in those from `low` to `high`. All that comes to a row is found out before anything moves."""
+    """Return the kernel that exchanges row `start` + k of x with that of its pivot, for N of the K pivots of each matrix, in
+    order, in C columns without those from `low` to `high`. Final rows are found before anything moves."""
     kind = BITS[itemsize]
     lines = ["across = tl.cdiv(C, BC)", "batch = (tl.program_id(0) // across).to(INDEX)",
              "c = ((tl.program_id(0) % across) * BC + tl.arange(0, BC)).to(INDEX)[None, :]",
@@ -122,6 +122,6 @@ def exchanged(itemsize: int) -> Source:
 
 
 def tile(kind: dt.DType, m: int, n: int) -> tuple:
-    """(constants, warps) of `held`."""
+    """Return (constants, warps) of `held`."""
     rows, columns = power_of_two(m), power_of_two(n)
     return (("BM", rows), ("BN", columns)), max(1, min(8, rows * columns * kind.itemsize // 4096))

@@ -1,4 +1,4 @@
-"""Factorisations of batches of matrices of a few rows, a matrix in each lane: what `codegen/small_matrices.py` computes."""
+"""Factorisations of batches of small matrices, one matrix per lane (`codegen/small_matrices.py`)."""
 
 import functools
 
@@ -13,7 +13,7 @@ MOST = 4            # rows and columns
 
 @functools.lru_cache(64)
 def source(routine: str, kind: dt.DType, shapes: tuple) -> Source:
-    """The routine for operands of a dtype, and rows and columns; N matrices, which lie one after the other."""
+    """Return the kernel of a routine for a dtype, and rows and columns of each operand; N matrices, one after the other."""
     text = Text(frozenset((*OPERANDS, *RESULTS, "at", "inside", "N", "BLOCK", "INDEX")))
     s, operands = TritonBuilder(text), []
     for name, (rows, columns) in zip(OPERANDS, shapes):

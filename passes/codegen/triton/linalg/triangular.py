@@ -1,8 +1,8 @@
-"""Triangular systems in place, block by block: one kernel solves a block on the diagonal for some columns of right-hand sides,
-another one takes its products off the rest.
+"""Triangular systems in place, block by block.
 
-Matrices lie anywhere: `a` and `x` come with strides of batches, rows and columns, so a transposed one is the same memory. What
-lies on the other side of the diagonal is not read.
+One kernel solves a block on the diagonal for some columns of right-hand sides; another subtracts its products from the rest.
+`a` and `x` have strides of batches, rows and columns, so a transposed matrix is the same memory. The other side of the diagonal
+is not read.
 """
 
 import functools
@@ -17,18 +17,19 @@ COLUMNS = {dt.float32: 16, dt.float64: 8}        # right-hand sides of a program
 
 
 def quotient(kind: dt.DType, a: str, b: str) -> str:
-    """a / b, correctly rounded."""
+    """Return a / b, correctly rounded."""
     return f"tl.div_rn({a}, {b})" if kind is dt.float32 else f"{a} / {b}"
 
 
 def strides(name: str, letters: str = "brc") -> list:
-    """The parameters of a matrix' strides: of batches, rows and columns, in elements."""
+    """Return the parameters of a matrix' strides: of batches, rows and columns, in elements."""
     return [Parameter(f"{name}_{letter}", SIZE) for letter in letters]
 
 
 @functools.lru_cache(16)
 def solved(kind: dt.DType, upper: bool, unit: bool) -> Source:
-    """x becomes the solution of a @ x = x: a has N rows, x has C columns. A row is done once all before it are taken off."""
+    """Return the kernel that solves a @ x = x in place: a has N rows, x has C columns. A row is finished once all before it are
+    subtracted."""
     after = "<" if upper else ">"
     divided = [] if unit else ["    pivot = tl.load(a + (k * a_r + k * a_c))",
                                f"    line = {quotient(kind, 'line', 'pivot')}"]
@@ -49,8 +50,8 @@ def solved(kind: dt.DType, upper: bool, unit: bool) -> Source:
 
 @functools.lru_cache(16)
 def taken_off(kind: dt.DType, lower: bool) -> Source:
-    """z (M, N) becomes z - x @ y, of a depth of K; with `lower` only tiles that reach the diagonal or below. The factors may be
-    other parts of the matrix that z is a part of."""
+    """Return the kernel z (M, N) -= x @ y, of depth K; with `lower` only tiles at or below the diagonal. Factors may be other
+    parts of z's matrix."""
     lines = ["across = tl.cdiv(N, BN)", "tiles = across * tl.cdiv(M, BM)", "batch = (tl.program_id(0) // tiles).to(INDEX)",
              "tile = tl.program_id(0) % tiles", "row = ((tile // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
              "column = ((tile % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]"]
@@ -71,7 +72,7 @@ def taken_off(kind: dt.DType, lower: bool) -> Source:
 
 
 def tile(kind: dt.DType, m: int, n: int, batch: int = 1) -> tuple:
-    """(constants, warps, grid) of `taken_off`."""
+    """Return (constants, warps, grid) of `taken_off`."""
     rows, columns = (max(16, power_of_two(min(64, size))) for size in (m, n))
     warps = 8 if kind is dt.float64 and rows * columns > 1024 else 4
     return (("BM", rows), ("BN", columns), ("BK", 16)), warps, (-(-m // rows) * -(-n // columns) * batch, 1, 1)

@@ -1,5 +1,5 @@
-"""Loop nests from `ir/kernel` on tiles: elementwise, reductions, single-pass softmax sums and variances, one launch for many
-tensors.
+"""Loop nests from `ir/kernel` on tiles: elementwise, reductions, single-pass sums of exponentials and variances, multi-tensor
+launches.
 
-Way in: `configs.launches`, which picks a strategy and tiles from sizes. A row's result is the same in every batch.
+Way in: `configs.launches` picks a strategy and tiles from sizes. A row's result is the same in every batch.
 """

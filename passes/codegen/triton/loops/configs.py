@@ -1,7 +1,7 @@
-"""Which strategy and which tiles a kernel gets, from its sizes; and the grid that covers them.
+"""Choice of strategy, tile and grid of a kernel from its sizes.
 
-Tiles depend on what is asked for along the reduced dims alone, never on how many rows there are beside: a row's result is the
-same in every batch. All that is compiled in are powers of two, and as few as can be: sizes that change find their code made.
+Tiles depend on the sizes along reduced dims alone, never on the number of rows, so a row's result is the same in every batch.
+Only powers of two are compiled in, and as few as possible: changed sizes find compiled code.
 """
 
 import functools
@@ -16,35 +16,35 @@ from . import elementwise, reduction_loops
 from . import multi_tensor as many_arrays
 
 TILE = 1024           # elements of a tile of simple work
-LONG = 400            # lines of a text of which registers hold few elements a lane: lgamma, digamma
-WHOLE = 8192          # longest row that is held at once
+LONG = 400            # lines of a text whose registers allow few elements a lane: lgamma, digamma
+WHOLE = 8192          # longest row held in registers
 WALK = 2048           # elements of a long row read at a time
 PART = 1 << 14        # elements of a part of a row
-PART_ACROSS = 512     # the same where memory is read along the rows
-SWEPT_AGAIN = 1 << 17     # rows from which several sweeps are better cut: shorter ones are still near when they are read again
+PART_ACROSS = 512     # the same with memory across rows
+SWEPT_AGAIN = 1 << 17     # row length from which several sweeps are cut: shorter rows stay in cache between sweeps
 MOST_PARTS = 512
-FEW_PARTS = 32        # parts that each program of a later sweep combines for itself, where it has many rows
-COMBINED = 4096       # elements of a tile of states, if rows lie side by side
-ROWS_ACROSS = 32      # rows of a tile whose memory is read along the rows
-WHOLE_ACROSS = 64     # longest row that is held at once there
+FEW_PARTS = 32        # most parts that each program of a later sweep combines itself, for many rows
+COMBINED = 4096       # elements of a tile of states, if rows are adjacent
+ROWS_ACROSS = 32      # rows of a tile with memory across rows
+WHOLE_ACROSS = 64     # longest row held in registers there
 WALK_ACROSS = 32      # elements of a longer one read at a time
-SUMMED_ACROSS = 128   # the same where nothing but sums in 32 bits is held of them: loads of several vectors are under way
-ROWS_MOVED = 64       # rows of a tile of a sweep that sums up nothing
-SIDES = {1: 128, 2: 64, 4: 64, 8: 32}      # of tiles that are read in one order and written in another, by bytes of an element
-SIDE = 32             # the same of those of which registers hold few elements
-LEAST_SQUARE = 256    # elements of the smallest of such tiles
+SUMMED_ACROSS = 128   # the same for sums of 32 bits only: several vector loads overlap
+ROWS_MOVED = 64       # rows of a tile of a sweep without folds
+SIDES = {1: 128, 2: 64, 4: 64, 8: 32}      # sides of transposing tiles, by bytes of an element
+SIDE = 32             # the same if registers hold few elements
+LEAST_SQUARE = 256    # elements of the smallest such tile
 WARP = 32
 
 
 def has_warp_groups(arch: int) -> bool:
-    """Whether groups of four warps multiply from shared memory: chips of data centres from Hopper on, not those of cards."""
+    """Return whether groups of four warps multiply from shared memory: data-centre chips from Hopper on, not graphics cards."""
     return 90 <= arch < 120
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: the file, its constants, the grid, and (name, bytes) of the scratch buffers that its parts share. `how` is
-    what its strategy was told beside the kernel."""
+    """One launch: the file, its constants, the grid, and (name, bytes) of scratch buffers shared by its parts. `how` is the
+    strategy's further arguments."""
 
     source: Source
     constants: tuple
@@ -65,8 +65,11 @@ def _nest(kernel, numbers, how):
 
 
 def launches(kernel: Kernel, sizes: dict, numbers=frozenset(), apart=False, among=False) -> tuple[Launch, ...]:
-    """The launches that run a kernel whose symbols have the values `sizes`; `apart` if results lie where operands do that are
-    not laid out over threads in the same way, `among` if it runs in one launch with others, of any sizes."""
+    """Return the launches of a kernel whose symbols have the values `sizes`.
+
+    `apart` says that results overwrite operands with another layout over threads, `among` that it runs in one launch with
+    others, of any sizes.
+    """
     extents = [sizes[d.extent] if d.extent.__class__ is str else d.extent for d in kernel.dims]
     count = len(kernel.parallel)
     if count == len(extents):
@@ -83,13 +86,13 @@ def _product(sizes):
 
 
 def any_size(kernel: Kernel, numbers) -> Launch:
-    """The launch that runs a kernel of one dim, whatever its size; its grid depends on that."""
+    """Return the launch of a kernel of one dim, for any size; its grid depends on the size."""
     return replace(_elementwise(kernel, (1,), numbers, False, True), grid=(0, 1, 1))
 
 
 def many(kernel: Kernel, numbers, one: Launch, slots: int, shared=frozenset(), over: tuple = ()) -> Launch:
-    """The launch that does for up to `slots` sets of operands what `one` does for its own (`multi_tensor.py`); its grid depends
-    on theirs."""
+    """Return the launch that does for up to `slots` sets of operands what `one` does for its own (`multi_tensor.py`); its grid
+    depends on theirs."""
     return replace(one, source=_written_for_many(kernel, numbers, one.how, slots, shared, over), grid=(0, 1, 1))
 
 
@@ -100,9 +103,9 @@ def _written_for_many(kernel, numbers, how, *sets) -> Source:
 
 @functools.lru_cache(4096)
 def _simple(kernel, numbers, apart) -> tuple[Source, int, int, int]:
-    """(the file, elements of a tile, of a lane, columns wanted) of a kernel without reduce dims."""
+    """Return (the file, elements of a tile, of a lane, wanted columns) of a kernel without reduce dims."""
     source = _written(kernel, numbers, apart)
-    pairs = any(i.dtype.is_complex for i in kernel.instructions())      # (whose functions compute in float64)
+    pairs = any(i.dtype.is_complex for i in kernel.instructions())      # (their functions compute in float64)
     tile, each = (TILE, 8) if source.text.count("\n") < (LONG // 2 if pairs else LONG) else (TILE // 4, 2)
     return source, tile, each, _columns_wanted(kernel, tile)
 
@@ -124,8 +127,8 @@ def _elementwise(kernel, extents, numbers, apart, among):
 
 
 def _square(kernel, extents, numbers, apart, tile):
-    """The launch by tiles of two dims of a kernel that reads in one order and writes in another; None for others, and where
-    these dims are so short that a tile would hold little."""
+    """Return the two-dim tile launch of a kernel that reads in one order and writes in another; None for others, and for short
+    dims."""
     down, size = _crossed(kernel)
     if down is None:
         return None
@@ -143,12 +146,12 @@ def _square(kernel, extents, numbers, apart, tile):
 
 @functools.lru_cache(4096)
 def _crossed(kernel):
-    """(the dim that is crossed with the last one, bytes of the largest elements that are read or written)"""
+    """Return (the dim crossed with the last one, bytes of the largest element accessed)."""
     return elementwise.crossed(kernel), max(memory(b.dtype).itemsize for b in kernel.buffers)
 
 
 def _columns_wanted(kernel, tile):
-    """Wide tiles where all memory is read along the last dim, square ones where some is read across."""
+    """Return the columns of a tile: wide if all memory is along the last dim, square if some is across."""
     strides = [kernel.buffer(buffer_of(i)).strides for i in kernel.instructions() if i.op in ("load", "store")]
     across = any(s[-1] not in (0, 1) for s in strides)
     return 32 if across else tile
@@ -159,8 +162,8 @@ def _warps(elements, per_thread=8):
 
 
 def by_columns(kernel: Kernel) -> bool:
-    """Whether memory is read along the last parallel dim rather than along the reduce dims. What there is one of for each
-    element of a row, or for each row, comes a few times and counts for nothing."""
+    """Return whether memory is read along the last parallel dim rather than along the reduce dims. Operands shared by rows or
+    columns do not count."""
     along = across = 0
     last, inner = len(kernel.parallel) - 1, len(kernel.dims) - 1
     if last < 0:
@@ -174,13 +177,13 @@ def by_columns(kernel: Kernel) -> bool:
 
 
 def is_end(one: Launch) -> bool:
-    """Whether a launch of a kernel that is cut makes what there is one of for each row, after all others."""
+    """Return whether a launch of a cut kernel is the last one, for values once per row."""
     return len(one.how) > 2 and one.how[2] == reduction_loops.FINISH
 
 
 @functools.lru_cache(4096)
 def _swept(kernel) -> tuple[bool, bool, int]:
-    """(whether memory is read along the last parallel dim, whether there are running results, the number of sweeps)"""
+    """Return (whether memory is read along the last parallel dim, whether there are scans, the number of sweeps)."""
     return by_columns(kernel), has_scan(kernel), len(reduction_loops.sweeps_of(kernel))
 
 
@@ -199,8 +202,8 @@ def _sweeps(kernel, parallel, reduce, numbers):
 
 
 def _cut(kernel, parallel, numbers, across, parts):
-    """A launch for each sweep, with a program for each part of a row, and one for what there is one of for each row; where each
-    of the many programs of a sweep would combine many parts, one for that between sweeps."""
+    """Return a launch for each sweep, with a program for each part of a row, and one for values once per row. If many programs
+    would combine many parts, another launch combines them between sweeps."""
     count, width, joined = _product(parallel), power_of_two(parts), across and parts > FEW_PARTS
     few = max(1, min(ROWS_ACROSS, COMBINED // width)) if across else _rows_wanted(across, width)
     found, swept = [], reduction_loops.sweeps_of(kernel)
@@ -229,13 +232,14 @@ def _cut(kernel, parallel, numbers, across, parts):
 
 
 def _rows_wanted(across, columns):
-    """Rows of a tile, whatever rows there are: as many as make one, and by columns neighbours for a warp at least."""
+    """Return the rows of a tile, whatever the number of rows: enough to fill it, and by columns at least a warp of neighbours.
+    """
     return max(ROWS_ACROSS if across else 1, TILE // columns)
 
 
 @functools.lru_cache(4096)
 def _walk_across(kernel, number) -> int:
-    """How many elements of a row a sweep of a number, or each of all, reads at a time where memory is read along the rows."""
+    """Return the elements of a row that a sweep, or each of all, reads at a time when memory is across rows."""
     swept = reduction_loops.sweeps_of(kernel)
     folds = [i for sweep in (swept if number is None else [swept[number]]) for i in folds_of(sweep)]
     sums = all(i.attr == "sum" and i.dtype.itemsize == 4 for i in folds) and not has_scan(kernel)
@@ -249,7 +253,7 @@ def _programs(across, rows, parallel):
 
 
 def _parts(count, length, across):
-    """In how many parts rows of a length that are swept so often are cut."""
+    """Return the number of parts for rows of a length with `count` sweeps."""
     part = PART_ACROSS if across else PART
     if length < (SWEPT_AGAIN if count > 1 and not across else 2 * part):
         return 0

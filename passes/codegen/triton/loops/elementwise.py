@@ -1,5 +1,6 @@
-"""Kernels without reduce dims: tiles over the last dim, and over all others as one; where memory is read in one order and
-written in another, over the last dims of both.
+"""Kernels without reduce dims: tiles over the last dim, and over all others flattened.
+
+A kernel that reads in one order and writes in another gets tiles over the last dims of both.
 """
 
 from .....ir.kernel.kernel import Kernel, buffer_of
@@ -8,7 +9,7 @@ from ..ir.source import Source
 
 
 def crossed(kernel: Kernel) -> int | None:
-    """The dim along which most of the buffers lie that do not lie along the last one; None where there is none."""
+    """Return the dim that most buffers not contiguous along the last one are contiguous along, or None."""
     found: dict = {}
     for i in kernel.instructions():
         if i.op in ("load", "store"):
@@ -19,9 +20,11 @@ def crossed(kernel: Kernel) -> int | None:
 
 
 class Elementwise(Nest):
-    """Write an elementwise kernel: one axis for one dim, two for more. With `apart`, all threads of a program have loaded
-    before any of them stores, so that results may lie where operands do, whatever threads load which elements. Rows of a tile
-    are those of one dim if `down` says of which, so that a compiler sees what lies side by side along it."""
+    """An elementwise nest: one axis for one dim, two for more.
+
+    With `apart`, all threads of a program load before any of them stores, so results may overwrite operands in any layout. With
+    `down`, the rows of a tile are of that dim, so the compiler sees contiguous elements along it.
+    """
 
     def __init__(self, kernel: Kernel, numbers=frozenset(), apart=False, down: int | None = None):
         super().__init__(kernel, numbers)
@@ -39,7 +42,7 @@ class Elementwise(Nest):
             self.run(stores, env, place)
 
     def flat(self) -> Place:
-        """Where a program of a kernel with one dim (or none) works."""
+        """Return the place of a program with one dim (or none)."""
         if not self.kernel.dims:
             return Place({}, {}, {})
         dim, axes = self.kernel.dims[0], frozenset({COLUMN_AXIS})
@@ -48,7 +51,7 @@ class Elementwise(Nest):
         return Place({dim.name: f"at_{dim.name}"}, {dim.name: axes}, {COLUMN_AXIS: "inside"})
 
     def tile(self) -> Place:
-        """Where a program of a kernel with several dims works: rows of the outer dims beside columns of the last."""
+        """Return the place of a program with several dims: rows of the outer dims, columns of the last."""
         *outer, last = self.kernel.dims
         put = self.text.put
         put(f"n_across = tl.cdiv({last.extent}, COLS)")
@@ -62,7 +65,7 @@ class Elementwise(Nest):
         return Place(found | {last.name: f"at_{last.name}"}, axes, {ROW_AXIS: "in_row", COLUMN_AXIS: f"in_{last.name}"})
 
     def square(self, down: int) -> Place:
-        """Where a program of a kernel works that goes along two dims: a tile of both, at one place of all others."""
+        """Return the place of a program along two dims, at one point of all others."""
         *outer, last = self.kernel.dims
         rows = outer.pop(down)
         put = self.text.put
@@ -82,10 +85,10 @@ class Elementwise(Nest):
         return Place(found | {d.name: f"at_{d.name}" for d in (rows, last)}, axes, masks)
 
     def store_axes(self, axes, place):
-        """Where a buffer stands still along an axis all lanes of it write the same; the mask of both keeps bounds."""
+        """Return both axes: along an axis where a buffer does not vary all lanes store the same, and both masks limit them."""
         return frozenset(place.masks)
 
 
 def write(kernel: Kernel, numbers=frozenset(), apart=False, down: int | None = None) -> Source:
-    """The kernel's file."""
+    """Return the kernel's file."""
     return Elementwise(kernel, numbers, apart, down).source()

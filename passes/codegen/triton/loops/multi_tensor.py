@@ -1,20 +1,22 @@
-"""One launch of a kernel for many sets of its operands, of any sizes: a program finds its set from its number, by how many
-programs those before it have. What it does there is what the kernel's own strategy writes.
+"""Multi-tensor launches: one launch of a kernel for many sets of operands, of any sizes.
+
+A program finds its set from its number and the program counts of the sets before. The kernel's own strategy writes the rest.
 """
 
 from ..ir.nest import Nest
 from ..ir.source import SIZE, Parameter, Source
 
-SLOTS = 16                  # sets that a launch serves at most
-PROGRAMS = "programs"       # the parameter that says how many programs a set has
+SLOTS = 16                  # most sets of a launch
+PROGRAMS = "programs"       # name of the parameter with a set's number of programs
 
 
 def write(nest: Nest, slots: int, shared=frozenset(), over: tuple = ()) -> Source:
-    """The file of a strategy for `slots` sets. Parameters named in `shared` are the same for all sets; `over` names, for
-    results that lie where an operand does, that operand.
+    """Return the file of a strategy for `slots` sets.
 
-    Parameters are those that are shared, the pointers of each set, then the sizes of each set with the number of its programs;
-    sets that are not used come last and have none."""
+    Parameters named in `shared` are the same for all sets; `over` names, for results in place of an operand, that operand.
+    Parameters are the shared ones, the pointers of each set, then the sizes of each set with its number of programs. Unused
+    sets come last, with none.
+    """
     written = {result for result, _ in over}
     own = [p for p in nest.parameters() if p.name not in written]
     alone, sets = [p for p in own if p.name in shared], [p for p in own if p.name not in shared]
@@ -28,13 +30,14 @@ def write(nest: Nest, slots: int, shared=frozenset(), over: tuple = ()) -> Sourc
 
 
 def slotted(pointers, sizes, slots: int) -> tuple:
-    """The parameters of all sets, given those of one."""
+    """Return the parameters of all sets, given those of one."""
     columns = pointers, [*sizes, Parameter(PROGRAMS, SIZE)]
     return tuple([Parameter(f"{p.name}_{i}", p.kind, p.dtype) for kind in columns for i in range(slots) for p in kind])
 
 
 def choose(put, names, slots: int):
-    """Finds a program's set: what belongs to it gets its plain name, `own_program` is its number among those of the set."""
+    """Write lines that find a program's set: its parameters get plain names, and `own_program` is the program's number in the
+    set."""
     put("in_all = tl.program_id(0)")
     for name in names:
         put(f"{name} = {name}_0")

@@ -1,7 +1,7 @@
-"""What is folded of each of many arrays: parts of them by one launch for several arrays, then the parts of each in order.
+"""Folds of many arrays: parts of several arrays by one launch, then the parts of each in order.
 
-An array is cut in parts of PART elements, whatever lies beside it, so its result is the same in every list. Parts of all arrays
-lie behind each other.
+An array is cut in parts of PART elements, whatever the other arrays, so its result is the same in every list. Parts of all
+arrays are stored in sequence.
 """
 
 import functools
@@ -13,20 +13,20 @@ from .multi_tensor import SLOTS, choose, slotted
 
 PART = 1 << 14
 COLS = 2048
-LISTED = 128        # arrays whose parts one launch combines
-# What is added up of an element, and what becomes of the sum; "wrong" counts elements that are infinite or nan.
+LISTED = 128        # most arrays of a combining launch
+# Term of an element, and function of the sum; "wrong" counts elements that are infinite or nan.
 _OF_ELEMENT = {"square": "v * v", "size": "tl.abs(v)", "wrong": "((v != v) | (tl.abs(v) == float('inf'))).to({wide})"}
 _OF_SUM = {"square": "{root}(total)", "size": "total", "wrong": "total"}
 
 
 def wide(dtype: dt.DType) -> dt.DType:
-    """The dtype in which sums are kept."""
+    """Return the dtype of sums."""
     return dt.accumulator(dtype)
 
 
 @functools.lru_cache(64)
 def parts(what: str, dtype: dt.DType) -> Source:
-    """The sum of each part of up to SLOTS arrays; `at` is where an array's first one goes."""
+    """Return the kernel for the sums of each part of up to SLOTS arrays; `at` is the place of an array's first one."""
     kind, text = TYPE[wide(dtype)], Text()
     choose(text.put, ("x", "n", "at"), SLOTS)
     text.put("low = own_program.to(INDEX) * PART")
@@ -43,8 +43,8 @@ def parts(what: str, dtype: dt.DType) -> Source:
 
 @functools.lru_cache(64)
 def combined(what: str, dtype: dt.DType, out: dt.DType) -> Source:
-    """What becomes of the parts of each of up to LISTED arrays, one program each: those of array i begin at `at_i`, and end
-    where those of the next begin."""
+    """Return the kernel that combines the parts of up to LISTED arrays, one program each; those of array i are at_i ..
+    at_(i+1)."""
     kind, text = TYPE[dtype], Text()
     text.put("own = tl.program_id(0)")
     text.put("low = at_0")

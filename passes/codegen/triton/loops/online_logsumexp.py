@@ -1,11 +1,11 @@
-"""Sums of exp(x - largest), while memory is read once.
+"""Online sums of exp(x - largest), with memory read once.
 
-Each lane adds up about the largest that it has met, and scales its sum when it meets a larger one: one exponential for each
-element, either of it or of the former largest. Lanes, then parts, are joined about the largest of all. What lies far below the
-largest counts next to nothing, instead of nothing, and so does a difference of infinities: the sum is 1 at least. That there
-is no number shows in the largest, and the sum becomes nan at the very end.
+Each lane sums about the largest element so far, and rescales its sum when it meets a larger one: one exponential per element,
+of it or of the former largest. Lanes, then parts, are joined about the largest of all. Elements far below it count almost
+nothing instead of nothing, and so does a difference of infinities: the sum is at least 1. nan shows in the largest, and makes
+the sum nan at the end.
 
-States of a part, each a value for each row: the largest, the sum.
+States of a part, each with a value per row: the largest, the sum.
 """
 
 from .....ir.kernel.kernel import EXP_SUM, Instr
@@ -16,7 +16,7 @@ from ..ir.spelling import number
 
 
 def gather(sweeps, names, value):
-    """Takes one tile into the lanes' states."""
+    """Fold one tile into the lanes' states."""
     s, dtype = sweeps.s, value.dtype
     top, total = [s.wrap(dtype, n) for n in names]
     x = s.wrap(dtype, sweeps.text.let(f"tl.where(in_row & in_k, {value.ref}, {number(dtype, float('-inf'))})"))
@@ -28,14 +28,14 @@ def gather(sweeps, names, value):
 
 
 def joined(sweeps, fold, state) -> tuple:
-    """The state of a row from those of its lanes or parts."""
+    """Return the state of a row from those of its lanes or parts."""
     each, total = state
     top, = sweeps.across(Fold("max", fold.dtype), [each])
     return top, *sweeps.across(Fold("sum", fold.dtype), [total * exp_below(sweeps.s, each - top)])
 
 
 def of_row(sweeps, fold, value, top) -> Val:
-    """Of a whole row: later sweeps use the exponentials, too. `top` is its largest, if that is known."""
+    """Return the sum of a whole row in registers: later sweeps reuse the exponentials. `top` is its maximum, if known."""
     place = sweeps.known["k"]
     top = sweeps.of_row(Fold("max", fold.dtype), value)[0] if top is None else top
     below = sweeps.compute(Instr("", "sub", fold.dtype), (value, top), place)
@@ -44,6 +44,6 @@ def of_row(sweeps, fold, value, top) -> Val:
 
 
 def led(folds) -> dict:
-    """{the name of a largest: that of the exp_sum of the same, whose state has it}."""
+    """Return {name of a max: name of the exp_sum of the same values, whose state has it}."""
     sums = {i.args: i.name for i, fold in folds if fold.kind == EXP_SUM}
     return {i.name: sums[i.args] for i, fold in folds if fold.kind == "max" and i.args in sums}

@@ -26,25 +26,28 @@ from ..ir.source import POINTER, SIZE, Parameter, Source
 from ..ir.spelling import TYPE, Text, TritonBuilder, filled, memory
 from . import online_logsumexp, single_pass_variance
 
-FINISH = -1         # the part of a cut kernel that follows all of its sweeps
-JOIN = -2           # that which combines the parts of sweep n is JOIN - n
-_WIDEST = dict.fromkeys(dt.FLOATS, dt.float64) | {dt.complex64: dt.complex128}      # in which running folds are kept
+FINISH = -1         # the part of a cut kernel after all sweeps
+JOIN = -2           # JOIN - n combines the parts of sweep n
+_WIDEST = dict.fromkeys(dt.FLOATS, dt.float64) | {dt.complex64: dt.complex128}      # dtypes of running folds
 _ROW, _COLUMN = frozenset({ROW_AXIS}), frozenset({COLUMN_AXIS})
 _BOTH = _ROW | _COLUMN
 
 
 class Sweeps(Nest):
-    """Write a kernel with reduce dims. `part` is the number of the sweep that a cut kernel does, FINISH, or JOIN - n; `joined`
-    says that the parts of each sweep are combined before the next one."""
+    """A nest with reduce dims.
+
+    `part` is the number of the sweep of a cut kernel, FINISH, or JOIN - n; `joined` says that the parts of each sweep are
+    combined before the next one.
+    """
 
     constants: tuple = ("INDEX", "ROWS", "COLS")
 
     def __init__(self, kernel: Kernel, numbers=frozenset(), columns=False, whole=False, part=None, joined=False):
         super().__init__(kernel, numbers)
         self.columns, self.whole, self.part, self.joined = columns, whole, part, joined
-        self.known: dict = {}        # in a whole row: what was computed, by what it is
+        self.known: dict = {}        # values of a whole row, by expression
         self.dirty: set = set()      # buffers written since the last barrier
-        self.held: list = []         # what is written at the end: (instruction, value)
+        self.held: list = []         # (instruction, value) stored at the end
         if part is not None:
             self.constants = (*self.constants, "PARTS", "WIDTH")
             self.has_parts = part >= 0
@@ -72,11 +75,11 @@ class Sweeps(Nest):
         return (*[p for p in super().parameters() if p.kind == SIZE or p.name in names], *pointers)
 
     def are_joined(self, sweep) -> bool:
-        """Whether the parts of a sweep were combined before."""
+        """Return whether the parts of a sweep were combined before."""
         return self.joined and sweep != self.part and sweep < len(sweeps_of(self.kernel)) - 1
 
     def parts_stages(self) -> list:
-        """The stages that this part of a cut kernel does itself: all points before its sweep, and that sweep."""
+        """Return the stages of this part of a cut kernel: all points before its sweep, and that sweep."""
         found, sweep = [], -1
         for stage in self.kernel.stages:
             sweep += stage.over == SWEEP
@@ -87,7 +90,7 @@ class Sweeps(Nest):
         return found
 
     def states(self, sweep, joined=False) -> list:
-        """(name, dtype) of what the parts of a sweep leave, or what is made of that."""
+        """Return (name, dtype) of a sweep's stored states, of parts or combined."""
         kinds = {i.name: i.dtype for i in self.kernel.instructions()}
         return [(f"{'joined' if joined else 'state'}_{i.name}_{m}", d) for i in folds_of(sweep)
                 for m, d in enumerate(Fold(i.attr, kinds[i.args[0]]).dtypes)]
@@ -114,19 +117,19 @@ class Sweeps(Nest):
         self.put_rows(place)
 
     def at_points(self, stage, env, place):
-        """What there is one of for each row; it is written later."""
+        """Compute values that exist once per row; they are stored later."""
         self.run([i for i in stage.body if i.op != "store"], env, place)
         self.held += [(i, env[i.args[0]]) for i in stage.body if i.op == "store"]
 
     def put_rows(self, place):
-        """Write what there is one of for each row, when all threads have read what they read."""
+        """Store values that exist once per row, when all threads have read their operands."""
         if self.held:
             self.text.put("tl.debug_barrier()")
         for i, value in self.held:
             self.store(i, value, place)
 
     def by_rows(self) -> Place:
-        """Axis 0 is the points of all parallel dims, as one."""
+        """Return the place whose axis 0 is all parallel points, flattened."""
         dims, put = self.kernel.parallel, self.text.put
         put(f"at_row = ({self.programs[0]}.to(INDEX) * ROWS + tl.arange(0, ROWS))[:, None]")
         put(f"in_row = at_row < {self.product(dims)}")
@@ -135,7 +138,7 @@ class Sweeps(Nest):
         return Place(found, dict.fromkeys(found, _ROW), {ROW_AXIS: "in_row"})
 
     def by_columns(self) -> Place:
-        """Axis 0 is the last parallel dim; the others are one point per program."""
+        """Return the place whose axis 0 is the last parallel dim; the others are one point per program."""
         *outer, last = self.kernel.parallel
         put = self.text.put
         put(f"n_across = tl.cdiv({last.extent}, ROWS)")
@@ -149,12 +152,12 @@ class Sweeps(Nest):
         return Place(found | {last.name: f"at_{last.name}"}, axes, {ROW_AXIS: "in_row"})
 
     def along(self, place: Place, k: str) -> Place:
-        """The place with the reduce dims' indices, from the flat index `k`."""
+        """Return the place with the reduce dims' indices, from the flat index `k`."""
         found = self.indices(k, self.kernel.reduce)
         return place.within(found, dict.fromkeys(found, _COLUMN), {COLUMN_AXIS: "in_k"})
 
     def swept(self, stage, env, place) -> dict:
-        """The results of one sweep, by name."""
+        """Return the results of one sweep, by name."""
         self.separate(stage)
         kinds = {i.name: i.dtype for i in self.kernel.instructions()}
         folds = [(i, Fold(i.attr, kinds[i.args[0]])) for i in folds_of(stage)]
@@ -182,8 +185,8 @@ class Sweeps(Nest):
         return {i.name: self.folded(fold, kept[i.name], i, place) for i, fold in folds}
 
     def bounds(self, count) -> tuple:
-        """The range of a program's sweep. Programs begin in order: every second sweep goes backwards, so that it meets first
-        what the kernel or the sweep before has read or written last, which is still near."""
+        """Return the range of a program's sweep. Every second sweep goes backwards, so that it first meets data still in cache.
+        """
         if self.part is None:
             return "0", count
         program = self.programs[1]
@@ -195,7 +198,7 @@ class Sweeps(Nest):
         return "low_k", "high_k"
 
     def gather(self, names, fold, value):
-        """Takes one tile into the held state."""
+        """Fold one tile into the running state."""
         if fold.kind == SPREAD:
             single_pass_variance.gather(self, names, value)
             return
@@ -207,24 +210,24 @@ class Sweeps(Nest):
             self.text.put(f"{name} = tl.where(in_row & in_k, {new.ref}, {old.ref})")
 
     def gathered(self, names, fold) -> tuple:
-        """The state of each row after a walk."""
+        """Return the state of each row after a walk."""
         if fold.kind == SPREAD:
             return single_pass_variance.of_lanes(self, names, fold)
         return self.across(fold, [self.s.wrap(d, n) for d, n in zip(fold.dtypes, names)])
 
     def fresh(self, fold, value) -> tuple:
-        """The state of a tile's elements, each by itself."""
+        """Return the state of each element of a tile."""
         state = fold.state(self.s, value)
         return (*state, self.s.wrap(dt.int64, self.text.let("at_k.to(tl.int64)"))) if fold.indexed else state
 
     def at_once(self, stage, env, place, folds, count) -> dict:
-        """A sweep over whole rows: values stay for later sweeps."""
+        """Write a sweep over whole rows: values stay for later sweeps."""
         if "k" not in self.known:
             self.text.put("at_k = tl.arange(0, COLS)[None, :].to(INDEX)")
             self.text.put(f"in_k = at_k < {count}")
             self.known["k"] = self.along(place, "at_k")
         found = self.run(stage.body, dict(env), self.known["k"])
-        results, made = {}, {}          # (what was made, by its kind and the name of what it is of)
+        results, made = {}, {}          # folds already computed, by kind and operand
         for (i, fold), (_, value) in zip(folds, found):
             if fold.kind == SPREAD:
                 results[i.name] = self.named(single_pass_variance.of_row(self, fold, value, made.get(("sum", value.ref)),
@@ -237,7 +240,7 @@ class Sweeps(Nest):
         return results
 
     def of_row(self, fold, value) -> tuple:
-        """The state of a whole row."""
+        """Return the state of a whole row."""
         state = []
         for v, nothing in zip(self.fresh(fold, value), fold.start):
             name = self.text.let(f"tl.where(in_row & in_k, {v.ref}, {filled('ROWS, COLS', v.dtype, nothing)})")
@@ -247,7 +250,7 @@ class Sweeps(Nest):
     # Folding a tile to a value per row.
 
     def folded(self, fold, kept, i, place) -> Val:
-        """The result of a reduction from the states of rows; in a part, they are left in memory."""
+        """Return a reduction's result from the states of rows; a part stores them instead."""
         if self.part is not None:
             for m, v in enumerate(kept):
                 ref = f"{v.ref}.to(tl.uint8)" if v.dtype is dt.bool_ else v.ref
@@ -256,7 +259,7 @@ class Sweeps(Nest):
         return self.named(self.s.cast(fold.result(self.s, kept), i.dtype), _ROW)
 
     def across(self, fold, state) -> tuple:
-        """States of rows from those of all columns."""
+        """Fold the states of all columns to those of rows."""
         if fold.kind == SPREAD:
             return single_pass_variance.of_parts(self, fold, state)
         if fold.kind == EXP_SUM:
@@ -274,12 +277,12 @@ class Sweeps(Nest):
         return (self.s.wrap(fold.dtype, self._narrow(fold.dtype, name)),)
 
     def _back(self, dtype, name):
-        """tl.sum gives narrow integers in a wider type."""
+        """Cast back to a narrow integer type, since tl.sum widens."""
         narrow = not dtype.is_floating_point and dtype.itemsize < 4
         return self.text.let(f"{name}.to({TYPE[dtype]})") if narrow else name
 
     def _wide(self, value):
-        """Values of 8 bits and less are folded in int32, which exchanges between threads are made for."""
+        """Widen values of up to 8 bits to int32, for exchanges between threads."""
         return self.text.let(f"{value.ref}.to(tl.int32)") if value.dtype.itemsize == 1 else value.ref
 
     def _narrow(self, dtype, name):
@@ -288,7 +291,7 @@ class Sweeps(Nest):
         return self.text.let(f"{name}.to({TYPE[dtype]})") if dtype.itemsize == 1 else name
 
     def helper(self, fold) -> str:
-        """The function that combines two states; bools and bytes as int32."""
+        """Return the function that combines two states; bools and bytes as int32."""
         kind = dt.int32 if fold.dtype.itemsize == 1 else fold.dtype
         name = f"fold_{fold.kind}_{kind.short}"
         if name not in self.text.helpers:
@@ -297,25 +300,24 @@ class Sweeps(Nest):
         return name
 
     def finish(self, stage, sweep) -> dict:
-        """The results of an earlier sweep."""
+        """Return the results of an earlier sweep."""
         found = {}
         for i, kept in self.combined(stage, self.are_joined(sweep)):
             found[i.name] = self.named(self.s.cast(self.fold_of(i).result(self.s, kept), i.dtype), _ROW)
         return found
 
     def join(self, stage):
-        """Leaves the states of rows."""
+        """Store the combined states of rows."""
         for i, kept in self.combined(stage, False):
             for m, v in enumerate(kept):
                 ref = f"{v.ref}.to(tl.uint8)" if v.dtype is dt.bool_ else v.ref
                 self.text.put(f"tl.store(joined_{i.name}_{m} + ({self.row}), {ref}, in_row)")
 
     def fold_of(self, i) -> Fold:
-        """The fold of a reduction."""
         return Fold(i.attr, next(j.dtype for j in self.kernel.instructions() if j.name == i.args[0]))
 
     def combined(self, stage, joined) -> list:
-        """(reduction, states of rows) of a sweep: of its parts, in order, or as they were left."""
+        """Return (reduction, states of rows) of a sweep: combined from its parts in order, or as stored."""
         if not joined:
             self.text.put("each_part = tl.arange(0, WIDTH)[None, :].to(INDEX)")
             self.text.put("in_parts = in_row & (each_part < PARTS)")
@@ -335,7 +337,7 @@ class Sweeps(Nest):
     # Running folds.
 
     def start_scans(self, stage) -> dict:
-        """The carried value of each scan of a sweep."""
+        """Return the initial carried value of each scan of a sweep."""
         found = {}
         for i in stage.body:
             if i.op == "scan":
@@ -344,7 +346,7 @@ class Sweeps(Nest):
         return found
 
     def scan(self, i, value, place):
-        """Prefixes within the tile on top of what came before, in float64 for floats."""
+        """Add prefixes within the tile to the carried value, in float64 for floats."""
         kind = _WIDEST.get(i.dtype, i.dtype)
         fold = Fold(i.attr, kind)
         tiles = [self.text.let(f"tl.where(in_row & in_k, {v.ref}, {filled('ROWS, COLS', v.dtype, nothing)})")
@@ -361,14 +363,14 @@ class Sweeps(Nest):
     # What earlier sweeps left.
 
     def separate(self, stage):
-        """A barrier where a sweep reads what another thread of the program wrote before."""
+        """Write a barrier if a sweep reads what another thread of the program stored."""
         read = {buffer_of(i) for i in stage.body if i.op == "load"}
         if not self.whole and read & self.dirty:
             self.text.put("tl.debug_barrier()")
             self.dirty.clear()
 
     def compute(self, i, args, place):
-        """In whole rows, what was computed before is used again."""
+        """Reuse what was computed before in whole rows."""
         if not self.whole or i.op in ("const", "size"):
             return super().compute(i, args, place)
         key = (i.op, i.dtype, i.attr, tuple([a.ref for a in args]), id(place))
@@ -379,7 +381,7 @@ class Sweeps(Nest):
         return self.known[key]
 
     def offset(self, buffer, place, at=None):
-        """Store of one element for all rows still name a tile, which their mask asks for."""
+        """Return the offset; stores of one element for all rows still name a tile, as their mask needs."""
         text, axes = super().offset(buffer, place, at)
         return (text, axes) if axes or not buffer.written else (f"{text or 0} + {self.row} * 0", _ROW)
 
@@ -389,24 +391,24 @@ class Sweeps(Nest):
         self.stored[str(i.attr), id(place)] = value
 
     def store_axes(self, axes, place):
-        """Row results are written once per row; what varies along the row needs both masks."""
+        """Return the masks: row results are stored once per row, and values along the row need both masks."""
         return frozenset(place.masks)
 
 
 def sweeps_of(kernel) -> list:
-    """The stages that go over whole rows."""
+    """Return the stages that go over whole rows."""
     return [s for s in kernel.stages if s.over == SWEEP]
 
 
 def goes_back(kernel, stage) -> bool:
-    """Whether a sweep of a row that is not cut begins at its end, which the sweep before has read last and is still near: one
-    that folds nothing, so that no result depends on it."""
+    """Return whether a sweep of an uncut row begins at its end, still in cache from the sweep before. Only sweeps without folds
+    do, so results do not depend on it."""
     return stage is not sweeps_of(kernel)[0] and not any(i.op in ("reduce", "scan") for i in stage.body)
 
 
 def combine_text(name: str, fold: Fold) -> str:
-    """A function of two states, as text. Lanes exchange states and fold them in either order, so that must not matter: of two
-    zeros the larger is the positive one, as in the chip's own instruction, where the scalar functions take the second."""
+    """Return a function of two states as text. Lanes fold states in either order, so it is symmetric: of two zeros it takes the
+    positive one, like the chip's instruction, while scalar functions take the second."""
     if fold.kind in ("max", "min") and fold.dtype.is_floating_point:
         return _extreme(name, f"{fold.kind}imum", fold.dtype)
     text = Text()
@@ -419,7 +421,7 @@ def combine_text(name: str, fold: Fold) -> str:
 
 
 def _extreme(name: str, function: str, dtype) -> str:
-    """The larger or smaller of two floats; chips have no instruction for float64 that minds what is no number."""
+    """Return the larger or smaller of two floats; chips have no float64 instruction that handles nan."""
     if dtype is not dt.float64:
         return f"def {name}(a0, b0):\n    return tl.{function}(a0, b0, propagate_nan=tl.PropagateNan.ALL)\n"
     sign, first = ("|", "<") if function == "minimum" else ("&", ">")
@@ -435,5 +437,5 @@ def _names(values: Iterable) -> list:
 
 
 def write(kernel: Kernel, *how, **more) -> Source:
-    """The kernel's file; arguments are those of `Sweeps`."""
+    """Return the kernel's file; arguments are those of `Sweeps`."""
     return Sweeps(kernel, *how, **more).source()

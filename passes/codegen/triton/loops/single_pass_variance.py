@@ -1,11 +1,10 @@
-"""Sums of squares about the mean, while memory is read once.
+"""Single-pass variance: sums of squares about the mean, with memory read once.
 
-Each lane adds up what its elements are above its first one, and the squares of that: the error grows as a lane's elements do
-(8 to 128 of them), whatever their mean. Lanes are joined about the mean of their program's part, and parts about that of
-the row (Chan's formula, for many at once). A mean is a number of the row and what lies above it, since one number far from zero
-is too coarse for what is added up about it.
+Each lane sums its elements' distances from its first one, and their squares: the error grows with a lane's elements (8 to 128),
+whatever their mean. Lanes are joined about the mean of their program's part, and parts about that of the row (Chan's formula,
+for many at once). A mean is a number of the row plus a distance, because a single number far from zero would be too coarse.
 
-States of a part, each a value for each row: how many elements, one of them, their mean above that one, squares about the mean.
+States of a part, each with a value per row: count, one element, the mean's distance from it, squares about the mean.
 """
 
 from ...scalars import Val
@@ -13,7 +12,7 @@ from ..ir.spelling import TYPE, number
 
 
 def gather(sweeps, names, value):
-    """Takes one tile into the lanes' states."""
+    """Fold one tile into the lanes' states."""
     _, first, total, squares = names
     put = sweeps.text.put
     put(f"{first} = tl.where(at_k < {sweeps.low} + COLS, {value.ref}, {first})")
@@ -23,7 +22,7 @@ def gather(sweeps, names, value):
 
 
 def of_lanes(sweeps, names, fold) -> tuple:
-    """The state of a part, after a walk."""
+    """Return the state of a part, after a walk."""
     s = _Lines(sweeps, fold)
     let, nothing = s.let, s.nothing
     count, first, total, squares = names
@@ -41,7 +40,7 @@ def of_lanes(sweeps, names, fold) -> tuple:
 
 
 def of_parts(sweeps, fold, state) -> tuple:
-    """The state of a row from those of its parts."""
+    """Return the state of a row from those of its parts."""
     s = _Lines(sweeps, fold)
     let = s.let
     count, each, above, squares = [v.ref for v in state]
@@ -54,7 +53,7 @@ def of_parts(sweeps, fold, state) -> tuple:
 
 
 def of_row(sweeps, fold, value, total, count) -> Val:
-    """Of a whole row: the squares of what is there anyway, about its mean. `total` is its sum, if that is known."""
+    """Return the squares about the mean of a whole row in registers. `total` is its sum, if it is known."""
     s = _Lines(sweeps, fold)
     total = s.sum(f"tl.where(in_row & in_k, {value.ref}, {s.nothing})") if total is None else total.ref
     mean = s.ratio(total, s.number(count))
@@ -63,25 +62,24 @@ def of_row(sweeps, fold, value, total, count) -> Val:
 
 
 class _Lines:
-    """Write what the above have in common, in the dtype of a fold."""
+    """Writer of common expressions, in the dtype of a fold."""
 
     def __init__(self, sweeps, fold):
         self.builder, self.let = sweeps.s, sweeps.text.let
         self.dtype, self.kind, self.nothing = fold.dtype, TYPE[fold.dtype], number(fold.dtype, 0)
 
     def sum(self, text) -> str:
-        """The sum of a tile's columns."""
+        """Return the sum of a tile's columns."""
         return self.let(f"tl.sum({text}, 1)[:, None]")
 
     def number(self, count) -> str:
-        """A whole number, the same for all rows."""
+        """Return a whole number, the same for all rows."""
         return self.let(f"tl.full([], {count}, tl.int64).to({self.kind})")
 
     def ratio(self, total, count) -> str:
-        """A mean; of no elements, 0."""
+        """Return a mean; 0 for no elements."""
         some = self.let(f"tl.where({count} > {self.nothing}, {count}, {number(self.dtype, 1)})")
         return (self.builder.wrap(self.dtype, total) / self.builder.wrap(self.dtype, some)).ref
 
     def values(self, *refs) -> tuple:
-        """Names as values."""
         return tuple([self.builder.wrap(self.dtype, r) for r in refs])
