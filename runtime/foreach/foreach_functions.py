@@ -1,6 +1,8 @@
-"""Functions of lists of tensors, as optimizers of libraries are written with them: `_foreach_mul_(params, 0.9)` is
-`p.mul_(0.9)` for each. Under `jit.trace` the calls fuse; eagerly one follows the other, or, on a device and in place, one
-launch or one loop over native calls does for many (`runtime/foreach/lists.py`)."""
+"""Functions of lists of tensors, for optimizers of other libraries: `_foreach_mul_(params, 0.9)` is `p.mul_(0.9)` for each.
+
+Under `jit.trace` the calls fuse. Eagerly one follows the other, or, on a device and in place, one launch or one loop over
+native calls does for many (`runtime/foreach/lists.py`).
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -22,7 +24,7 @@ _SIGNS = {"add": 1, "sub": -1}
 
 
 def _listed(tensors, name) -> list:
-    """A list of tensors, checked to be one."""
+    """Return a list of tensors; raise if it is none."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, Iterable):
         raise DTypeError(f"{name} takes a list of tensors, got {type(tensors).__name__}")
     found = list(tensors)
@@ -35,7 +37,7 @@ def _listed(tensors, name) -> list:
 
 
 def _spread(value, tensors, name) -> list:
-    """One operand for each of the tensors: those of a list, or the same number or tensor for all."""
+    """Return one operand for each tensor: those of a list, or the same number or tensor for all."""
     if not isinstance(value, (list, tuple)):
         return [value] * len(tensors)
     if len(value) != len(tensors):
@@ -44,8 +46,8 @@ def _spread(value, tensors, name) -> list:
 
 
 def _publish(name: str, each: Callable | None, writing: Callable | None = None, build: Any = None):
-    """Enters `_foreach_name(tensors, *operands)`, a tuple of what `each` gives, and, by `writing`, the form in place. `build`
-    is what kernels compute of an element and those of the operands, if they can."""
+    """Enter `_foreach_name(tensors, *operands)`, a tuple of the results of `each`, and, by `writing`, the form in place.
+    `build` computes an element in a kernel, if one can."""
     if each is not None:
         def function(self, *operands, **options) -> Any:
             tensors = _listed(self, public)
@@ -72,8 +74,8 @@ def _publish(name: str, each: Callable | None, writing: Callable | None = None, 
 
 
 def _as_kernel(build, tensors, operands, options) -> tuple:
-    """(what a kernel computes, rows of the tensors with those of lists, the operands that are the same for all); no rows where
-    there is no such kernel."""
+    """Return (the function of a kernel, rows of the tensors with those of lists, the operands that are the same for all); no
+    rows if there is no kernel."""
     if build is None:
         return None, [], []
     columns = [v for v in operands if isinstance(v, (list, tuple))]
@@ -88,13 +90,13 @@ def _as_kernel(build, tensors, operands, options) -> tuple:
 
 
 def _of_tensors(name: str, writes=False) -> Callable:
-    """The method of a tensor that does it, looked up when it is called."""
+    """Return a function that calls a method of tensors by name."""
     method = name + ("_" if writes else "")
     return lambda x, *rest, **options: getattr(x, method)(*rest, **options)
 
 
 def _publish_scaled(name: str, kernel: str):
-    """Enters addcmul or addcdiv, whose factor stands behind the operands, one for each tensor or one for all."""
+    """Enter addcmul or addcdiv, whose factor stands after the operands, one for each tensor or one for all."""
     build = lists.function(kernel)
 
     def rows_of(public, self, tensor1, tensor2, scalars, value):
@@ -123,25 +125,25 @@ def _publish_scaled(name: str, kernel: str):
 
 
 def _zeros(self) -> Any:
-    """Zeros in each tensor of a list."""
+    """Write zeros into each tensor of a list."""
     lists.zero(_listed(self, "_foreach_zero_"), "_foreach_zero_")
     return self
 
 
 def _norms(self, ord=2, dtype=None) -> tuple:
-    """The vector norm of each tensor of a list."""
+    """Return the vector norm of each tensor of a list."""
     tensors = _listed(self, "_foreach_norm")
     found = lists.norms(tensors, ord) if dtype is None and isinstance(ord, (int, float)) else None
     return tuple([FUNCTIONS["norm"](t, ord, dtype=dtype) for t in tensors]) if found is None else found.unbind()
 
 
 def _power_sums(self, ord=2, dtype=None) -> tuple:
-    """The sum of |x| ** ord over each tensor of a list."""
+    """Return the sum of |x| ** ord over each tensor of a list."""
     return tuple([t.abs().pow(ord).sum(dtype=dtype) for t in _listed(self, "_foreach_powsum")])
 
 
 def _powers(self, exponent) -> Any:
-    """Each tensor of a list to a power; of a number, its powers with each tensor."""
+    """Return each tensor of a list to a power; of a number, its powers with each tensor."""
     if isinstance(self, (int, float)):
         return tuple([FUNCTIONS["pow"](self, t) for t in _listed(exponent, "_foreach_pow")])
     tensors = _listed(self, "_foreach_pow")

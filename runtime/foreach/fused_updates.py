@@ -1,8 +1,8 @@
-"""Kernels in one sweep over memory: some tensors are read with others and numbers, and replaced by what comes out.
+"""Fused updates: one kernel reads tensors and numbers, and replaces some of the tensors, in one sweep over memory.
 
     sweep_each(build, [((p, mean), (g,)), ((q, mean_q), (h,))], [0.1])      # build(k, p, mean, g, n) gives the new p and mean
 
-What many small tensors share, which is most of what a call costs, is done once.
+The overhead of a call, which dominates for small tensors, is paid once for all rows.
 """
 
 import functools
@@ -21,7 +21,7 @@ KINDS = {np.dtype(np.float32): dt.float32, np.dtype(np.float64): dt.float64}    
 
 
 def sweep_each(build, rows, numbers, name="step"):
-    """Runs `build(k, *written, *read, *numbers)`, whose values replace the tensors `written`, for each row (written, read) of
+    """Run `build(k, *written, *read, *numbers)`, whose values replace the tensors `written`, for each row (written, read) of
     tensors of one shape and dtype. On a device, numbers may be arrays there."""
     m, kind = tls.m, None
     kernel: Any = None
@@ -51,7 +51,7 @@ _local = threading.local()
 
 
 def _scalars(numbers, kind) -> tuple:
-    """Numbers as arrays, in memory that this thread uses again at its next sweep."""
+    """Return numbers as arrays, in memory that this thread uses again at its next sweep."""
     kept: Any = _local.__dict__
     key = len(numbers), kind
     arrays = kept.get(key) or kept.setdefault(key, tuple([np.empty((), kind) for _ in numbers]))

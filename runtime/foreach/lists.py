@@ -1,8 +1,7 @@
-"""Lists of tensors at once: what one kernel computes of many small ones, without a launch or a call for each.
+"""Lists of tensors at once: one kernel for many small tensors, without a launch or a call for each.
 
-Each function says None (or False), and does nothing, where tensors are not of that kind: they lie on the host (where only
-writes in place are such kernels), have histories that would have to be continued, or somebody listens. The caller then goes
-through them one by one.
+Each function returns None (or False), and does nothing, if the tensors do not qualify: they are on the host (where only writes
+in place are such kernels), have histories to continue, or something listens. The caller then goes one by one.
 """
 
 import functools
@@ -21,7 +20,7 @@ from .fused_updates import KINDS, sweep_each
 
 
 def together(tensors) -> bool:
-    """Whether tensors are floats of one dtype on one device, so that one operator takes them all; somebody may listen."""
+    """Return whether one operator can take all tensors: floats of one dtype on one device; listeners are fine."""
     first = tensors[0]._a
     if first.__class__ is not DeviceArray or tensors[0].dtype not in dt.FLOATS or tls.m.batched is not None:
         return False
@@ -31,7 +30,7 @@ def together(tensors) -> bool:
 
 
 def norms(tensors, order) -> Tensor | None:
-    """The norm of each, in one tensor without a history."""
+    """Return the norm of each tensor, in one tensor without a history."""
     m = tls.m
     if not together(tensors) or (m.grad and any(t._node is not None for t in tensors)):
         return None
@@ -39,12 +38,12 @@ def norms(tensors, order) -> Tensor | None:
 
 
 def all_finite(tensors) -> Tensor | None:
-    """Whether no element of any is infinite or nan."""
+    """Return whether no element of any tensor is infinite or nan."""
     return records.all_finite(*tensors) if together(tensors) else None
 
 
 def made(build, rows, numbers=()) -> list | None:
-    """New tensors: build(k, *row, *numbers) of each row of tensors of one shape."""
+    """Return new tensors: build(k, *row, *numbers) of each row of tensors of one shape."""
     m = tls.m
     if not _are_alike(rows, numbers) or m.special or any([m.grad and t._node is not None for row in rows for t in row]):  # noqa: C419
         return None
@@ -54,7 +53,7 @@ def made(build, rows, numbers=()) -> list | None:
 
 
 def replaced(build, rows, numbers=(), name="step") -> bool:
-    """Has the first tensor of each row replaced by build(k, *row, *numbers)."""
+    """Replace the first tensor of each row by build(k, *row, *numbers)."""
     m = tls.m
     if not (_lie_apart(rows, numbers) or _are_alike(rows, numbers)):
         return False
@@ -66,8 +65,8 @@ def replaced(build, rows, numbers=(), name="step") -> bool:
 
 
 def _are_alike(rows, numbers) -> bool:
-    """Whether there are several rows, each of tensors of one shape, all of which one operator takes; and numbers are Python's,
-    or tensors beside them without dims."""
+    """Return whether there are several rows, each of tensors of one shape that one operator takes; numbers must be Python's, or
+    0-d tensors beside them."""
     tensors = [t for row in rows for t in row] + [n for n in numbers if isinstance(n, Tensor)]
     if len(rows) < 2 or not all([isinstance(t, Tensor) for t in tensors]):  # noqa: C419
         return False
@@ -79,8 +78,8 @@ def _are_alike(rows, numbers) -> bool:
 
 
 def _lie_apart(rows, numbers) -> bool:
-    """Whether there are several rows of contiguous float32 or float64 tensors on the host, each of one shape, of which the
-    first shares no memory with the others; and numbers are Python's."""
+    """Return whether there are several rows of contiguous float32 or float64 host tensors, each of one shape, whose first
+    tensor shares no memory with the others; numbers must be Python's."""
     if len(rows) < 2 or not all([n.__class__ in _NUMBERS for n in numbers]) or tls.m.batched is not None:        # noqa: C419
         return False
     kind = rows[0][0]._a.dtype if isinstance(rows[0][0], Tensor) else None
@@ -101,8 +100,8 @@ _NUMBERS = frozenset((int, float, bool))
 
 
 def _is_number(n, wide) -> bool:
-    """Whether something is the same for all: a tensor without dims, or a Python number; beside low precision 0 alone, since
-    others keep the digits there that it has not."""
+    """Return whether an operand is one number for all: a 0-d tensor, or a Python number. Beside low precision only 0 is, since
+    others keep digits there that the dtype lacks."""
     if isinstance(n, Tensor):
         return not n._a.shape and n._node is None
     return n.__class__ in _NUMBERS and (wide or n == 0)
@@ -114,7 +113,7 @@ def _given(numbers) -> list:
 
 @functools.lru_cache(None)
 def _not_reading(build):
-    """The same for a kernel that does not read what it writes over."""
+    """Return the same for a kernel that does not read what it overwrites."""
     def into(k, old, *values):
         return build(k, *values)
 
@@ -124,7 +123,7 @@ def _not_reading(build):
 
 @functools.lru_cache(None)
 def function(name: str):
-    """A scalar function as what kernels compute."""
+    """Return a scalar function as a kernel function."""
     def build(k, *values):
         return k.call(name, *values)
 
@@ -133,27 +132,28 @@ def function(name: str):
 
 
 def fill(k, x, n):
-    """A number everywhere."""
+    """Compute a number everywhere."""
     return n
 
 
 def copy(k, x, y):
-    """What another tensor holds."""
+    """Compute the value of another tensor."""
     return y
 
 
 def goes_towards(k, x, y, weight):
-    """x + (y - x) * weight, as `lerp` does for weights below a half."""
+    """Compute x + (y - x) * weight, as `lerp` does for weights below a half."""
     return x + (y - x) * weight
 
 
 def goes_back(k, x, y, rest):
-    """y - (y - x) * rest, as `lerp` does for the weight 1 - rest otherwise."""
+    """Compute y - (y - x) * rest, as `lerp` does for the weight 1 - rest otherwise."""
     return y - (y - x) * rest
 
 
 def lerp_by(numbers) -> tuple:
-    """(what kernels compute, the numbers that they take) for a lerp by a weight; no numbers if there is not just one weight."""
+    """Return (kernel function, the numbers that it takes) for a lerp by a weight; no numbers if there is more than one weight.
+    """
     weight, = numbers if len(numbers) == 1 and numbers[0].__class__ in _NUMBERS else (None,)
     if weight is None:
         return goes_back, [None]
@@ -161,19 +161,19 @@ def lerp_by(numbers) -> tuple:
 
 
 def counts_in(k, x, y, n):
-    """The mean of n, of which x is the mean of all but y."""
+    """Compute the mean of n, of which x is the mean of all but y."""
     return x + (y - x) / n
 
 
 def zero(tensors, name: str):
-    """Writes zeros into tensors."""
+    """Write zeros into tensors."""
     if not tensors or not replaced(fill, [(t,) for t in tensors], (0.0,), name):
         for t in tensors:
             t.zero_()
 
 
 def clear_gradients(parameters, set_to_none: bool):
-    """Drops gradients, or sets them to zero."""
+    """Drop gradients, or set them to zero."""
     kept, quiet = [], tls.m.recorder is None
     for p in parameters:
         if set_to_none and quiet and type(p._node) is Leaf:
@@ -192,7 +192,7 @@ def clear_gradients(parameters, set_to_none: bool):
 
 
 def lerp(tensors, ends, weight, name: str):
-    """Moves tensors towards others by a number's share of the way."""
+    """Move tensors towards others by a number's share of the way."""
     build, numbers = lerp_by([weight])
     if not replaced(build, list(zip(tensors, ends)), numbers, name):
         for t, end in zip(tensors, ends):
@@ -200,7 +200,7 @@ def lerp(tensors, ends, weight, name: str):
 
 
 def scale(tensors, number: Tensor, name: str):
-    """Multiplies tensors by a tensor without dims, each in its own dtype and on its own device."""
+    """Multiply tensors by a 0-d tensor, each in its own dtype and on its own device."""
     alike: dict = {}
     for t in tensors:
         a = t._a

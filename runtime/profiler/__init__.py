@@ -1,11 +1,11 @@
-"""`ingot.profiler`: where a program's time goes, operator by operator, as PyTorch's profiler shows it.
+"""`ingot.profiler`: the time of a program, operator by operator, in the format of PyTorch's profiler.
 
     with profiler.profile(record_shapes=True) as p:
         train(model)
     print(p.key_averages().table(sort_by="self_cpu_time_total", row_limit=10))
 
 Eager operators, nodes of backward, optimizer steps and each step of compiled code are events of the thread that opened the
-profile. What a kernel could do at most says `jit.profile`.
+profile. `jit.profile` compares kernels with what the machine can do.
 """
 
 import enum
@@ -28,7 +28,7 @@ __all__ = ["ProfilerAction", "ProfilerActivity", "kineto_available", "profile", 
 
 
 class ProfilerActivity(enum.Enum):
-    """Kinds of work. The time in which work on a device was started is the processor's."""
+    """Kinds of work. Work on a device counts as the processor time that started it."""
 
     CPU = 0
     CUDA = 1
@@ -36,7 +36,7 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a profile does during a step."""
+    """Actions of a profile during a step."""
 
     NONE = 0
     WARMUP = 1
@@ -45,19 +45,22 @@ class ProfilerAction(enum.Enum):
 
 
 def supported_activities() -> set:
-    """The kinds of work that are recorded: the processor's."""
+    """Return the recorded kinds of work: the processor's."""
     return {ProfilerActivity.CPU}
 
 
 def kineto_available() -> bool:
-    """False: that library is no part of ingot."""
+    """Return False: ingot does not use that library."""
     return False
 
 
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
              skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:
-    """Which steps to record: `wait` steps without, `warmup` steps whose results are thrown away, `active` steps, and this
-    `repeat` times (0: for ever), after `skip_first` steps. With `skip_first_wait` the first round does not wait."""
+    """Return a function that chooses the steps to record.
+
+    After `skip_first` steps come `wait` steps without, `warmup` steps whose results are dropped, and `active` steps, `repeat`
+    times (0: for ever). With `skip_first_wait` the first round does not wait.
+    """
     if min(wait, warmup, repeat, skip_first) < 0 or active < 1:
         raise ArgumentError(f"schedule: wait, warmup, repeat and skip_first are at least 0 and active at least 1, got "
                             f"{wait}, {warmup}, {repeat}, {skip_first} and {active}")
@@ -79,12 +82,12 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
 
 
 def _default_schedule_fn(step: int) -> ProfilerAction:
-    """Every step is recorded: what a profile does that was given no schedule."""
+    """Record every step, as a profile without a schedule does."""
     return ProfilerAction.RECORD
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
-    """An `on_trace_ready` that writes each timeline into a folder, as TensorBoard's profiler plugin reads it."""
+    """Return an `on_trace_ready` that writes each timeline into a folder, as TensorBoard's profiler plugin reads it."""
 
     def save(p):
         Path(dir_name).mkdir(parents=True, exist_ok=True)
@@ -133,12 +136,12 @@ class profile:
         self.stop()
 
     def start(self):
-        """Begins with the first step."""
+        """Begin the first step."""
         self._become(self.schedule(self.step_num))
         self._mark()
 
     def step(self):
-        """Ends a step and begins the next."""
+        """End a step and begin the next."""
         before = self._action
         self._end_mark()
         self.step_num += 1
@@ -150,7 +153,7 @@ class profile:
         self._mark()
 
     def stop(self):
-        """Ends the last step."""
+        """End the last step."""
         was_on = self._action in _RECORDS
         self._end_mark()
         self._become(ProfilerAction.NONE)
@@ -172,7 +175,7 @@ class profile:
             self._step = None
 
     def _become(self, action):
-        """Opens a session where an action records and none is open, closes it where none does."""
+        """Open a session if an action records and none is open; close it if the action does not record."""
         if action in _RECORDS and self._session is None:
             self._session = Session(self.record_shapes or self.with_flops, self.profile_memory, self.with_stack,
                                     self.with_flops)
@@ -186,25 +189,25 @@ class profile:
     # What was found.
 
     def events(self) -> EventList:
-        """Everything that ran in the last round, in the order in which it began."""
+        """Return all events of the last round, in the order in which they began."""
         if self._session is not None:
             raise IngotError("a profile has events once it is stopped; read them after the `with` block or in on_trace_ready")
         return EventList(self._events, self.profile_memory, self.with_flops)
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False) -> EventList:
-        """Events added up by name, on wish by the shapes of arguments or by the user's line, too."""
+        """Return sums of events by name, and optionally by the shapes of arguments or the user's line."""
         return self.events().key_averages(group_by_input_shape, group_by_stack_n)
 
     def add_metadata(self, key: str, value: str):
-        """Text that goes into the file of the timeline."""
+        """Add text to the file of the timeline."""
         self._metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str):
-        """JSON that goes into the file of the timeline."""
+        """Add JSON to the file of the timeline."""
         self._metadata[key] = json.loads(value)
 
     def export_chrome_trace(self, path):
-        """Writes the timeline, as ui.perfetto.dev and chrome://tracing read it; packed for names that end in .gz."""
+        """Write the timeline for ui.perfetto.dev and chrome://tracing; compressed for names that end in .gz."""
         text = json.dumps(timeline(self.events(), self._metadata))
         if str(path).endswith(".gz"):
             Path(path).write_bytes(gzip.compress(text.encode()))
@@ -212,7 +215,7 @@ class profile:
             Path(path).write_text(text, encoding="utf-8")
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
-        """Writes the time spent at each of the user's lines; needs with_stack=True."""
+        """Write the time spent at each of the user's lines; needs with_stack=True."""
         self.events().export_stacks(path, metric)
 
 

@@ -1,4 +1,4 @@
-"""Contents of a profile: events, their averages by name, and the table and files made of them. Times are in microseconds."""
+"""Events of a profile, their averages by name, and tables and files of them. Times are in microseconds."""
 
 import json
 import os
@@ -13,14 +13,14 @@ _WIDE = 55       # of the column of names, where nothing else is said
 
 
 def spelled_time(us: float) -> str:
-    """A time as tables show it."""
+    """Return a time as tables show it."""
     if us >= 1e6:
         return f"{us / 1e6:.3f}s"
     return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
 
 
 def spelled_bytes(n: float) -> str:
-    """A number of bytes as tables show it."""
+    """Return a number of bytes as tables show it."""
     for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
         if abs(n) >= unit:
             return f"{n / unit:.2f} {name}"
@@ -28,7 +28,7 @@ def spelled_bytes(n: float) -> str:
 
 
 class Times:
-    """What one event and an average of several have in common. Work on a device counts as the time in which it was started."""
+    """Times of an event, or of an average of several. Work on a device counts as the time in which it was started."""
 
     key: str
     count: int
@@ -44,7 +44,7 @@ class Times:
 
     @property
     def cpu_time(self) -> float:
-        """Of one call."""
+        """The time of one call."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
     cpu_time_str = property(lambda self: spelled_time(self.cpu_time))
@@ -86,12 +86,12 @@ class FunctionEvent(Times):
 
     @property
     def cpu_memory_usage(self) -> int:
-        """Bytes of the results that were made inside."""
+        """Bytes of the results made inside."""
         return self.own_memory + sum(c.cpu_memory_usage for c in self.cpu_children)
 
 
 class FunctionEventAvg(Times):
-    """Events of one name (and shapes, and line), added up."""
+    """Sum of the events of one name (and shapes, and line)."""
 
     def __init__(self, key, events):
         first = events[0] if events else FunctionEvent(key, "user", 0, None, 0)
@@ -104,7 +104,7 @@ class FunctionEventAvg(Times):
 
 
 class EventList(list):
-    """Events, or averages of them, with the table and the files that can be made of them."""
+    """A list of events, or of averages."""
 
     def __init__(self, events=(), memory=False, flops=False):
         super().__init__(events)
@@ -113,7 +113,7 @@ class EventList(list):
     self_cpu_time_total = property(lambda self: sum(e.self_cpu_time_total for e in self))
 
     def key_averages(self, group_by_input_shapes=False, group_by_stack_n=0) -> "EventList":
-        """Events added up by name, on wish by the shapes of arguments or by line, too."""
+        """Return sums of events by name, and optionally by the shapes of arguments or by line."""
 
         def key(event):
             shapes = str(event.input_shapes) if group_by_input_shapes else ""
@@ -123,7 +123,7 @@ class EventList(list):
         return EventList(sorted(found, key=lambda a: -a.self_cpu_time_total), self._memory, self._flops)
 
     def total_average(self) -> FunctionEventAvg:
-        """All events added up."""
+        """Return the sum of all events."""
         total = FunctionEventAvg("Total", [])
         for name in ("count", "flops", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage"):
             setattr(total, name, sum(getattr(e, name) for e in self))
@@ -131,7 +131,7 @@ class EventList(list):
 
     def table(self, sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=_WIDE,
               max_shapes_column_width=80, header=None, top_level_events_only=False, time_unit=None) -> str:
-        """A table of at most `row_limit` rows (-1: all), the largest of the field `sort_by` first."""
+        """Return a table of at most `row_limit` rows (-1: all), the largest of the field `sort_by` first."""
         shown = list(self)
         if top_level_events_only:
             shown = [e for e in shown if getattr(e, "cpu_parent", None) is None]
@@ -174,12 +174,12 @@ class EventList(list):
         return columns
 
     def export_chrome_trace(self, path):
-        """Writes the timeline, as ui.perfetto.dev and chrome://tracing read it."""
+        """Write the timeline for ui.perfetto.dev and chrome://tracing."""
         with open(path, "w", encoding="utf-8") as file:
             json.dump(timeline(self, {}), file)
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
-        """Writes a line for each of the user's lines, with the time spent there, as flame graphs read it."""
+        """Write a line for each of the user's lines, with the time spent there, for flame graphs."""
         if metric not in ("self_cpu_time_total", "cpu_time_total"):
             raise ArgumentError(f"export_stacks: metric is 'self_cpu_time_total' or 'cpu_time_total', got {metric!r}")
         with open(path, "w", encoding="utf-8") as file:
@@ -192,7 +192,7 @@ class EventList(list):
 
 
 def timeline(events, metadata: dict[str, Any]) -> dict:
-    """Events as the trace viewers read them."""
+    """Return events as trace viewers read them."""
     made = [{"name": e.name, "cat": "user_annotation" if e.kind == "user" else e.kind, "ph": "X", "ts": e.began / 1e3,
              "dur": e.cpu_time_total, "pid": os.getpid(), "tid": e.thread,
              "args": {"Input Dims": e.input_shapes, "Call stack": ";".join(e.stack), "Bytes": e.own_memory}} for e in events]

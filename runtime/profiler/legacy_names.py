@@ -1,4 +1,4 @@
-"""`ingot.autograd.profiler`: older names of what `ingot.profiler` has, and marks for profilers that ingot does not reach."""
+"""`ingot.autograd.profiler`: older names of `ingot.profiler`, and no-op marks for profilers that ingot does not support."""
 
 from contextlib import ContextDecorator
 
@@ -9,7 +9,7 @@ __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "emit_itt", "emit_n
 
 
 class emit_nvtx(ContextDecorator):
-    """Would mark each operator for NVIDIA's profilers; nothing is marked."""
+    """Do nothing: operators are not marked for NVIDIA's profilers."""
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False):
         self.enabled, self.record_shapes = enabled, record_shapes
@@ -22,4 +22,4 @@ class emit_nvtx(ContextDecorator):
 
 
 class emit_itt(emit_nvtx):
-    """Would mark each operator for Intel's profilers; nothing is marked."""
+    """Do nothing: operators are not marked for Intel's profilers."""

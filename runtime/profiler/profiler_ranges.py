@@ -1,4 +1,4 @@
-"""Ranges of a program with names of the user's, and the profile that opens and closes with a `with` block."""
+"""Named ranges of a program, and the profile of a `with` block."""
 
 import time
 from contextlib import ContextDecorator
@@ -11,8 +11,8 @@ from .session import Session
 
 
 class record_function(ContextDecorator):
-    """Gives what runs inside of the `with` block (or the decorated function) a name in profiles. Inside of a traced function it
-    shows while the function is recorded; a replay runs no Python."""
+    """Name the `with` block (or the decorated function) in profiles. Inside of a traced function the name shows while the
+    function is recorded; a replay runs no Python."""
 
     def __init__(self, name: str, args: str | None = None):
         self.name, self.args = name, args
@@ -40,8 +40,8 @@ class record_function(ContextDecorator):
 
 
 class profile:
-    """The profile that `autograd.profiler` knows: it records all of the `with` block. `use_device`, `use_cuda` and `use_kineto`
-    change nothing; work on a device counts as the time in which it was started."""
+    """The profile of `autograd.profiler`: it records all of the `with` block. `use_device`, `use_cuda` and `use_kineto` change
+    nothing; work on a device counts as the time in which it was started."""
 
     def __init__(self, enabled=True, *, use_device=None, record_shapes=False, with_flops=False, profile_memory=False,
                  with_stack=False, with_modules=False, use_kineto=False, use_cpu=True, experimental_config=None,
@@ -63,25 +63,25 @@ class profile:
 
     @property
     def function_events(self) -> EventList:
-        """What ran, in the order in which it began."""
+        """The events, in the order in which they began."""
         return EventList(self._session.events, self.profile_memory, self.with_flops)
 
     self_cpu_time_total = property(lambda self: self.function_events.self_cpu_time_total)
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0) -> EventList:
-        """Events added up by name."""
+        """Return sums of events by name."""
         return self.function_events.key_averages(group_by_input_shape, group_by_stack_n)
 
     def total_average(self):
-        """All events added up."""
+        """Return the sum of all events."""
         return self.function_events.total_average()
 
     def table(self, *args, **kwargs) -> str:
-        """See `EventList.table`."""
+        """Return a table; see `EventList.table`."""
         return self.function_events.table(*args, **kwargs)
 
     def export_chrome_trace(self, path):
-        """Writes the timeline, as ui.perfetto.dev and chrome://tracing read it."""
+        """Write the timeline for ui.perfetto.dev and chrome://tracing."""
         self.function_events.export_chrome_trace(path)
 
     def __str__(self):

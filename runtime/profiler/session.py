@@ -1,6 +1,6 @@
-"""The clock of a profile: sees every operator, every step of backward and of compiled code that a thread runs while it is open.
+"""Session of a profile: an observer that times the operators, backward nodes and compiled steps of a thread.
 
-Operators run as they would without it, but for the short roads of small calls, which say nothing on their way.
+Operators run as they would without it, except that small calls take no short paths, which report nothing.
 """
 
 import threading
@@ -17,7 +17,7 @@ from .events import FunctionEvent
 
 
 class Session(OpObserver):
-    """What ran between `open` and `close`: `events` in the order in which they began."""
+    """The events between `open` and `close`, in the order in which they began."""
 
     def __init__(self, shapes=False, memory=False, lines=False, flops=False):
         super().__init__()
@@ -27,13 +27,13 @@ class Session(OpObserver):
         self._thread = 0
 
     def open(self):
-        """From now on this thread's work is noted."""
+        """Record this thread's work from now on."""
         self._thread = threading.get_native_id()
         super().open()
         OPEN_PROFILES.append(self)
 
     def close(self):
-        """What is still under way ends now; nothing more is noted."""
+        """End open events, and stop recording."""
         while self._now is not None:
             self.end(self._now)
         super().close()
@@ -41,14 +41,14 @@ class Session(OpObserver):
             OPEN_PROFILES.remove(self)
 
     def begin(self, name, kind) -> FunctionEvent:
-        """An event inside of the one that is under way."""
+        """Begin an event inside of the innermost open one."""
         event = FunctionEvent(name, kind, time.perf_counter_ns(), self._now, self._thread)
         self.events.append(event)
         self._now = event
         return event
 
     def end(self, event):
-        """Ends an event, and what began inside of it."""
+        """End an event, and those that began inside of it."""
         event.ended = time.perf_counter_ns()
         while self._now is not event:
             if self._now is None:
@@ -68,7 +68,7 @@ class Session(OpObserver):
         return out
 
     def around_operator(self, op, run, args, kwargs):
-        """Calls an operator of the user's beside the clock."""
+        """Time an operator of the user's."""
         event = self.begin(op.name(), "operator")
         try:
             return super().around_operator(op, run, args, kwargs)
@@ -89,7 +89,7 @@ class Session(OpObserver):
             event.flops = operations(op, avals, [t.aval for t in outs], params)
 
     def around_backward(self, through):
-        """What runs a node of the history, beside the clock."""
+        """Return the timed function that runs a node of the history."""
         through = super().around_backward(through)
 
         def timed_through(node, g):
@@ -102,7 +102,7 @@ class Session(OpObserver):
         return timed_through
 
     def run(self, job, compiled, arrays) -> list:
-        """Runs compiled code with a clock; that of other threads without."""
+        """Time compiled code of this thread; run that of other threads untimed."""
         if threading.get_native_id() != self._thread or not isinstance(compiled, HOST.CompiledGraph):
             return compiled.run(arrays)
         whole = self.begin(job.region.name, "compiled")

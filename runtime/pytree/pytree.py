@@ -1,8 +1,8 @@
-"""Trees of Python containers taken apart into leaves and put together again, as `torch.utils._pytree` does.
+"""Trees of Python containers: flatten, unflatten and map, as `torch.utils._pytree` does.
 
-What is a node: lists, tuples, named tuples, dicts, OrderedDicts, defaultdicts, deques, and every class that
-`register_pytree_node` was given (`node_types.py`). Everything else, None too, is a leaf. `jit/guards/arg_pytree.py` asks there
-for the registered classes, so that their objects are arguments and results of traced functions.
+Nodes are lists, tuples, named tuples, dicts, OrderedDicts, defaultdicts, deques, and classes that `register_pytree_node` was
+given (`node_types.py`). Everything else, None too, is a leaf. `jit/guards/arg_pytree.py` uses the registered classes, so their
+objects can be arguments and results of traced functions.
 """
 
 from collections import OrderedDict, defaultdict, deque, namedtuple
@@ -54,22 +54,22 @@ _private_register_pytree_node, _deregister_pytree_node = register_pytree_node, d
 
 
 def _register_pytree_node(cls, flatten_fn, unflatten_fn, to_str_fn=None, maybe_from_str_fn=None, **options):
-    """`register_pytree_node`, by the name that it had first."""
+    """Call `register_pytree_node`, under its first name."""
     register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
 
 
 def _get_node_type(tree):
-    """The key in SUPPORTED_NODES of what an object is, where it is a node."""
+    """Return the key in SUPPORTED_NODES of a node."""
     return namedtuple if kind_of(tree) is NAMED else type(tree)
 
 
 def is_structseq_class(cls) -> bool:
-    """Whether a class is one of C's named tuples, such as `time.struct_time`; what ingot's functions return are Python's."""
+    """Return whether a class is a named tuple of C, such as `time.struct_time`; ingot's functions return Python's."""
     return isinstance(cls, type) and cls.__bases__ == (tuple,) and isinstance(getattr(cls, "n_sequence_fields", None), int)
 
 
 def is_structseq_instance(obj) -> bool:
-    """Whether an object is one of C's named tuples."""
+    """Return whether an object is a named tuple of C."""
     return is_structseq_class(type(obj))
 
 
@@ -77,7 +77,7 @@ PyTreeSpec = TreeSpec
 
 
 def tree_is_leaf(tree, is_leaf=None) -> bool:
-    """Whether something is a leaf."""
+    """Return whether something is a leaf."""
     return (is_leaf is not None and bool(is_leaf(tree))) or kind_of(tree) is None
 
 
@@ -91,47 +91,47 @@ def _flatten(tree, leaves, is_leaf):
 
 
 def tree_flatten(tree, is_leaf=None) -> tuple[list, TreeSpec]:
-    """(the leaves in order, the structure)"""
+    """Return (the leaves in order, the structure)."""
     leaves: list = []
     spec = _flatten(tree, leaves, is_leaf)
     return leaves, spec
 
 
 def tree_unflatten(leaves, treespec) -> Any:
-    """The tree of a structure and its leaves."""
+    """Return the tree of a structure and its leaves."""
     if not isinstance(treespec, TreeSpec):
         raise ArgumentError(f"tree_unflatten takes leaves and a TreeSpec, got {type(treespec).__name__}")
     return treespec.unflatten(leaves)
 
 
 def tree_leaves(tree, is_leaf=None) -> list:
-    """The leaves in order."""
+    """Return the leaves in order."""
     return tree_flatten(tree, is_leaf)[0]
 
 
 def arg_tree_leaves(*args, **kwargs) -> list:
-    """The leaves of a call's arguments."""
+    """Return the leaves of a call's arguments."""
     return tree_leaves((args, kwargs))
 
 
 def tree_iter(tree, is_leaf=None):
-    """Goes over the leaves in order."""
+    """Iterate over the leaves in order."""
     return iter(tree_leaves(tree, is_leaf))
 
 
 def tree_structure(tree, is_leaf=None) -> TreeSpec:
-    """The structure."""
+    """Return the structure."""
     return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_map(func, tree, *rests, is_leaf=None) -> Any:
-    """A tree of the results of func on each leaf, and on what `rests` have in its place."""
+    """Return a tree of the results of func on each leaf, and on what `rests` have in its place."""
     leaves, spec = tree_flatten(tree, is_leaf)
     return spec.unflatten(map(func, leaves, *[spec.flatten_up_to(r) for r in rests]))
 
 
 def tree_map_(func, tree, *rests, is_leaf=None) -> Any:
-    """Calls func on each leaf; gives the tree itself."""
+    """Call func on each leaf; return the tree itself."""
     leaves, spec = tree_flatten(tree, is_leaf)
     for each in zip(leaves, *[spec.flatten_up_to(r) for r in rests]):
         func(*each)
@@ -144,32 +144,32 @@ def _only(types, func):
 
 
 def tree_map_only(type_or_types, func, tree, is_leaf=None) -> Any:
-    """tree_map for leaves of one or several types (or those that a function says); others stay as they are."""
+    """Map leaves of one or several types (or those that a function selects); others stay as they are."""
     return tree_map(_only(type_or_types, func), tree, is_leaf=is_leaf)
 
 
 def tree_map_only_(type_or_types, func, tree, is_leaf=None) -> Any:
-    """tree_map_ for leaves of one or several types."""
+    """Call func on leaves of one or several types; return the tree itself."""
     return tree_map_(_only(type_or_types, func), tree, is_leaf=is_leaf)
 
 
 def tree_all(pred, tree, is_leaf=None) -> bool:
-    """Whether pred holds for every leaf."""
+    """Return whether pred holds for every leaf."""
     return all(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_any(pred, tree, is_leaf=None) -> bool:
-    """Whether pred holds for some leaf."""
+    """Return whether pred holds for some leaf."""
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_all_only(type_or_types, pred, tree, is_leaf=None) -> bool:
-    """Whether pred holds for every leaf of some types."""
+    """Return whether pred holds for every leaf of some types."""
     return all(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
 def tree_any_only(type_or_types, pred, tree, is_leaf=None) -> bool:
-    """Whether pred holds for some leaf of some types."""
+    """Return whether pred holds for some leaf of some types."""
     return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
@@ -185,17 +185,17 @@ def _with_paths(tree, path, is_leaf):
 
 
 def tree_leaves_with_path(tree, is_leaf=None) -> list:
-    """(path, leaf) of every leaf."""
+    """Return (path, leaf) of every leaf."""
     return list(_with_paths(tree, (), is_leaf))
 
 
 def tree_flatten_with_path(tree, is_leaf=None) -> tuple[list, TreeSpec]:
-    """((path, leaf) of every leaf, the structure)"""
+    """Return ((path, leaf) of every leaf, the structure)."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
 def tree_map_with_path(func, tree, *rests, is_leaf=None) -> Any:
-    """tree_map with a function of the path and the leaf."""
+    """Map a function of the path and the leaf."""
     spec = tree_structure(tree, is_leaf)
     pairs = tree_leaves_with_path(tree, is_leaf)
     others = [spec.flatten_up_to(r) for r in rests]
@@ -203,19 +203,20 @@ def tree_map_with_path(func, tree, *rests, is_leaf=None) -> Any:
 
 
 def key_get(obj, path) -> Any:
-    """What lies at a path of keys."""
+    """Return the object at a path of keys."""
     for key in path:
         obj = key.get(obj)
     return obj
 
 
 def keystr(path) -> str:
-    """A path as Python would spell it."""
+    """Return a path in Python's spelling."""
     return "".join(map(str, path))
 
 
 def broadcast_prefix(prefix, tree, is_leaf=None) -> list:
-    """One value for each leaf of a tree: those of a tree that begins like it, each for all that is below its place."""
+    """Return one value for each leaf of a tree, from a tree with the same beginning: each value for all leaves below its place.
+    """
     kind = kind_of(tree)
     if kind_of(prefix) is None or (is_leaf is not None and is_leaf(prefix)):
         return [prefix] * len(tree_leaves(tree))
@@ -228,7 +229,7 @@ def broadcast_prefix(prefix, tree, is_leaf=None) -> list:
 
 
 def _broadcast_to_and_flatten(tree, treespec, is_leaf=None) -> list | None:
-    """One leaf for each leaf of a structure, by a tree that begins like it; None if it does not."""
+    """Return one leaf for each leaf of a structure, from a tree with the same beginning; None if it has another one."""
     try:
         return broadcast_prefix(tree, treespec.unflatten([0] * treespec.num_leaves), is_leaf)
     except ArgumentError:
@@ -236,7 +237,7 @@ def _broadcast_to_and_flatten(tree, treespec, is_leaf=None) -> list | None:
 
 
 def map_only(type_or_types_or_pred, /) -> Callable:
-    """A decorator: the function is for objects of some types, or of which a function says so; others stay what they are."""
+    """Return a decorator for functions of objects of some types, or those that a function selects; others stay as they are."""
     def mark(func):
         return _only(type_or_types_or_pred, func)
 
@@ -244,28 +245,28 @@ def map_only(type_or_types_or_pred, /) -> Callable:
 
 
 def treespec_leaf() -> TreeSpec:
-    """The structure of a leaf."""
+    """Return the structure of a leaf."""
     return LeafSpec()
 
 
 def treespec_tuple(iterable=(), /) -> TreeSpec:
-    """The structure of a tuple of trees."""
+    """Return the structure of a tuple of trees."""
     return TreeSpec(tuple, None, iterable)
 
 
 def treespec_dict(mapping=(), /, **kwargs) -> TreeSpec:
-    """The structure of a dict of trees."""
+    """Return the structure of a dict of trees."""
     found = dict(mapping, **kwargs)
     return TreeSpec(dict, list(found), found.values())
 
 
 def treespec_pprint(treespec) -> str:
-    """The tree with a star for each leaf."""
+    """Return the text of a tree with a star for each leaf."""
     return repr(treespec.unflatten([_STAR] * treespec.num_leaves))
 
 
 class _Star:
-    """What a leaf looks like."""
+    """The text of a leaf."""
 
     def __repr__(self):
         return "*"

@@ -1,4 +1,4 @@
-"""The structures of trees of containers, without the leaves."""
+"""Structures of trees, without the leaves."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from .node_types import NAMED, NODES, kind_of
 
 
 class TreeSpec:
-    """The structure of a tree without its leaves."""
+    """The structure of a tree."""
 
     __slots__ = ("_children", "_context", "_leaves", "_type")
 
@@ -24,19 +24,17 @@ class TreeSpec:
     num_nodes = property(lambda self: 1 + sum(c.num_nodes for c in self._children))
 
     def children(self) -> list:
-        """The structures of the children."""
         return list(self._children)
 
     def child(self, index) -> "TreeSpec":
-        """The structure of one child."""
         return self._children[index]
 
     def is_leaf(self) -> bool:
-        """Whether this is the structure of a leaf."""
+        """Return whether this is the structure of a leaf."""
         return self._type is None
 
     def unflatten(self, leaves: Iterable) -> Any:
-        """The tree with these leaves."""
+        """Return the tree with these leaves."""
         leaves = list(leaves)
         if len(leaves) != self._leaves:
             raise ArgumentError(f"a tree of {self._leaves} leaves cannot be made of {len(leaves)}: {self!r}")
@@ -50,7 +48,7 @@ class TreeSpec:
         return kind.unflatten(children, self._context)
 
     def flatten_up_to(self, tree) -> list:
-        """What a tree that begins like this one has where this one has leaves."""
+        """Return the subtrees of a tree at the places of this structure's leaves."""
         found: list = []
         self._match(tree, found)
         return found

@@ -1,4 +1,4 @@
-"""Structures of trees as text, and back."""
+"""Structures of trees as JSON, and back."""
 
 import json
 import sys
@@ -16,13 +16,13 @@ _FACTORIES: dict[str, Any] = {k.__name__: k for k in (int, float, list, dict, se
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """A structure as JSON: of lists, tuples, named tuples, dicts, OrderedDicts, defaultdicts, deques and leaves, with keys
-    that JSON has. Loading it executes nothing."""
+    """Return a structure as JSON: of lists, tuples, named tuples, dicts, OrderedDicts, defaultdicts, deques and leaves, with
+    keys that JSON has. Loading it executes nothing."""
     return json.dumps([protocol or _PROTOCOL, _as_json(treespec)])
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """The structure that treespec_dumps has made text of. Classes of named tuples are those that were imported."""
+    """Return the structure of a text by treespec_dumps. Classes of named tuples must be imported already."""
     protocol, found = json.loads(serialized)
     if protocol != _PROTOCOL:
         raise ArgumentError(f"a structure of protocol {protocol} cannot be read, only of {_PROTOCOL}")
@@ -70,7 +70,7 @@ def _of_json(found):
 
 
 def _imported(path: str):
-    """The class of named tuples at a path, in a module that the program has imported."""
+    """Return the class of named tuples at a path, in a module that the program has imported."""
     module, _, name = path.partition(":")
     found: Any = sys.modules.get(module)
     for part in name.split("."):
