@@ -1,6 +1,6 @@
-"""Compile recordings and run them.
+"""Replay of recorded paths: segments compiled at their first run, and the backward of a replayed call.
 
-Way in: `Tree` (segments joined by observed values), `Job` and `SymbolicJob` (one compiled segment), `Replay` (one run),
-`attach` (its backward). Invariant: nothing is written before the last guard of the path has held. It must not know how Python
-state was tracked.
+Way in: `segment_tree.Tree` (one cache entry's paths), `symbolic_job.job_of`. `Replay.commit` writes tensors, gradients and host
+effects at the end, in order. Invariant: nothing is written before the last guard of a path has held. It knows no cache and no
+Python state.
 """

@@ -1,7 +1,7 @@
-"""Compiles the nodes of a recording: to a graph, through the passes, to a compiled graph that runs on arrays.
+"""Compilation of a segment: nodes to a graph, through the passes, to a compiled graph that runs on arrays.
 
-A `Region` is a segment of nodes between two cuts. Values have numbers (slots). A `Job` is a region and what it must give; when
-another path is recorded that needs more, the region gets another job.
+A `Region` holds the nodes between two cuts; its values have numbers (slots). A `Job` is a region and the results that it must
+give. When another recorded path needs more results, the region gets another job.
 """
 
 import gc
@@ -48,10 +48,12 @@ def without_collections():
 
 @dataclass(frozen=True)
 class Result:
-    """What a region gives: the value of a slot.
+    """A result of a region: the value of a slot.
 
-    `owned` asks for memory that nothing else sees, `target` names the slot of an input that it replaces; with an `order` it is
-    given with its dims in that one, in which they are to lie in memory. `brief` ones live as long as each other: gradients.
+    owned    it needs memory that nothing else sees
+    target   slot of the input whose memory it replaces
+    order    order of its dims in memory
+    brief    results that live as long as each other: gradients
     """
 
     slot: int
@@ -62,9 +64,12 @@ class Result:
 
 
 class Region:
-    """A segment of nodes, whose values `slots` numbers; `captured` are the tensors behind some inputs, by slot; `scope` has
-    the sizes that are symbolic, if any are, of which the first `known` have values where it runs, None for all; `backend` is
-    where it ran when it was recorded, None for the host; `orders` how inputs lie that do not lie row by row, by slot."""
+    """The nodes between two cuts.
+
+    slots      {value: its number}; `captured`: {slot: the tensor behind an input}; `orders`: {slot: order of an input's dims}
+    scope      of the symbolic sizes, the first `known` of which have values where it runs (None: all)
+    backend    where it ran when it was recorded; None for the host
+    """
 
     def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None, backend=None, orders=None,
                  known: int | None = None):
@@ -79,7 +84,7 @@ class Region:
         self.may_refuse = any(n.op.may_refuse(n.inputs) for n in self.nodes)
 
     def unread(self, wanted) -> list:
-        """Slots of what operators give that may refuse their values, and that no wanted result comes of."""
+        """Return slots of operators that may raise for their values, and that no wanted result depends on."""
         if not self.may_refuse:
             return []
         live, found = {r.slot for r in wanted}, []
@@ -92,7 +97,7 @@ class Region:
         return found
 
     def graph(self, wanted, scope: Scope | None = None):
-        """(the nodes as a graph of the wanted results, the slots of its inputs), its symbolic sizes those of `scope`."""
+        """Return (the nodes as a graph of the wanted results, the slots of its inputs), with symbolic sizes of `scope`."""
         b = Builder(self.name)
         own = (lambda x: x) if scope is None else (lambda x: owned_by(scope, x))
         taken = set(self.reads)
@@ -110,8 +115,8 @@ class Region:
         return in_memory_order(b.finish([known[r.slot] for r in wanted]), given, results), tuple(slots)
 
     def turned(self, slots, wanted) -> list:
-        """(place among the slots of a graph's inputs, slot) of those that it takes in the order of dims in which they lie: not
-        of those that results replace."""
+        """Return (index among the graph's inputs, slot) of the inputs that the graph takes in memory order; not of those that
+        results replace."""
         targets = {r.target for r in wanted}
         return [(i, s) for i, s in enumerate(slots) if s in self.orders and s not in targets]
 
@@ -122,7 +127,7 @@ def _owned(aval, own):
 
 @dataclass(frozen=True)
 class Recorded:
-    """A graph as it was recorded, what passes were given of it, the passes, and the switches that held then."""
+    """A recorded graph, what the passes were given, the passes, and the settings by then."""
 
     graph: Graph
     given: Graph
@@ -131,7 +136,7 @@ class Recorded:
     spent: int
 
     def steps(self) -> list:
-        """The graph as recorded, then after each pass."""
+        """Return the graph as recorded, then after each pass."""
         found = [pass_manager.Step("recorded", self.graph, True, 0.0)]
         fuel = pass_manager.Fuel()
         fuel.spent = self.spent
@@ -141,8 +146,8 @@ class Recorded:
 
 
 class Ready(NamedTuple):
-    """What runs the arrays of a call: `compiled`, on these, then early numbers, what is `derived` of weights alone (or None),
-    and late numbers. `variant` says what the numbers are for values of the symbols, or is None if there are none."""
+    """Compiled code for a call: `compiled` takes the arrays, then early numbers, values `derived` of weights (or None), and
+    late numbers. `variant` computes the numbers from symbols; None if there are none."""
 
     compiled: Any
     derived: Any
@@ -150,7 +155,7 @@ class Ready(NamedTuple):
 
 
 class Job:
-    """A region and what it is to give, in order; compiled when it first runs."""
+    """A region and its wanted results, in order; compiled when it first runs."""
 
     def __init__(self, region: Region, wanted):
         self.region, self.wanted = region, tuple(wanted)
@@ -163,12 +168,12 @@ class Job:
 
     @property
     def steps(self) -> list:
-        """The graph as recorded and after each pass, made again for who wants to read them: kept, they would need more memory
-        than anything else that a job has."""
+        """The graph as recorded and after each pass, computed again at each read: stored graphs would be most of a job's
+        memory."""
         return [] if self.recorded is None else self.recorded.steps()
 
     def passed(self, recorded, passes, given=None):
-        """A recorded graph (or what was made of it before) after passes."""
+        """Return a recorded graph (or an earlier form of it) after passes."""
         given = recorded if given is None else given
         self.recorded = Recorded(recorded, given, passes, config.current(), pass_manager.FUEL.spent)
         made = pass_manager.run(given, passes)
@@ -176,7 +181,7 @@ class Job:
         return made
 
     def run(self, env: dict, symbols=()) -> list:
-        """The arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
+        """Return the arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
         compiled = self.compiled or self.compile(env)
         arrays = self.arrays(env)
         if self.derived is not None:
@@ -184,7 +189,7 @@ class Job:
         return self.run_compiled(compiled, arrays)
 
     def arrays(self, env) -> list:
-        """What is read, in order."""
+        """Return the arrays of the inputs, in order."""
         found = [env[s] for s in self.slots]
         if self.region.orders:
             for i, s in self.region.turned(self.slots, self.wanted):
@@ -192,7 +197,6 @@ class Job:
         return found
 
     def run_compiled(self, compiled, arrays) -> list:
-        """Runs a compiled graph of this job."""
         for counter in COUNTERS:
             counter.ran(self, compiled)
         if self.region.calls_host:      # the function enters the thread's context itself, and sees its caller's variables
@@ -203,25 +207,25 @@ class Job:
         return compiled.run(arrays) if compiled.is_native else tls.m.run(compiled.run, arrays)
 
     def step_names(self, compiled) -> dict:
-        """What the steps of a compiled graph of this job do, in words, for who shows their times."""
+        """Return {step of a compiled graph: its description}, for profiles."""
         return {w.step: w.name if w.kind == "kernel" else w.ops for w in work.works_of(compiled.plan)}
 
     def contractions(self, compiled) -> list:
-        """The names of the contractions in a compiled graph of this job, and the operations that each takes."""
+        """Return (name, count of operations) of the contractions in a compiled graph."""
         return [(n.op.name, n.op.flops(n.inputs, n.outputs, n.params)) for w in work.works_of(compiled.plan)
                 for n in w.nodes if n.op.flops is not None]
 
     def in_place(self, symbols=()) -> frozenset:
-        """The positions of results that were written straight into the inputs that they replace."""
+        """Return the positions of results that were written straight into the inputs that they replace."""
         return self.compiled.in_place
 
     def ready(self, symbols=()):
-        """What runs arrays in the order of `slots`, if it is compiled; else None."""
+        """Return what runs arrays in the order of `slots`, if it is compiled, else None."""
         return None if self.compiled is None else Ready(self.compiled, self.derived)
 
     def compile(self, env=None):
-        """The compiled graph, made at the first question, for the device of the arrays in `env` that it reads; without `env`
-        for the one on which it was recorded."""
+        """Return the compiled graph, for the device of the arrays in `env`, or without `env` for the device of the recording.
+        """
         with self._lock:
             if self.compiled is None:
                 start = time.perf_counter()
@@ -244,11 +248,11 @@ class Job:
         return program.CompiledGraph(graph, program.kernel_of, owned, targets)
 
     def _make_elsewhere(self, graph, backend):
-        """The compiled graph for a device that is not the host."""
         return backend.traced(self.passed(graph, backend.PASSES), *self.wishes(), self.brief)
 
     def wishes(self):
-        """(positions of results that get memory of their own, {position of a result: number of the input it replaces})."""
+        """Return (positions of results that get memory of their own, {position of a result: number of the input it replaces}).
+        """
         number = {s: i for i, s in enumerate(self.slots)}
         owned = frozenset([i for i, r in enumerate(self.wanted) if r.owned])
         return owned, {i: number[r.target] for i, r in enumerate(self.wanted) if r.target is not None}
@@ -259,7 +263,7 @@ class Job:
         return frozenset([i for i, r in enumerate(self.wanted) if r.brief])
 
     def without_derived(self, graph, targets):
-        """(the graph without what it makes of weights alone, what makes that, or None)."""
+        """Return (the graph without values of weights alone, the `Derived` that computes them, or None)."""
         cut = split_derived(graph, self._stable(set(targets.values())))
         if cut is None:
             return graph, None
@@ -267,5 +271,5 @@ class Job:
         return cut.main, Derived(program.CompiledGraph(cut.derived, program.kernel_of), tensors)
 
     def _stable(self, written):
-        """Numbers of the inputs that are captured tensors and are not written here."""
+        """Return the numbers of inputs that are captured tensors and are not written here."""
         return frozenset([i for i, s in enumerate(self.slots) if s in self.region.captured and i not in written])

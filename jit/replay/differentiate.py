@@ -1,4 +1,4 @@
-"""Gradients through a replayed trace: its backward graph, recorded once with the forward, run when backward comes by."""
+"""Gradients through a replayed trace: the backward graph, recorded once with the forward and run in backward."""
 
 from dataclasses import dataclass
 from operator import is_
@@ -16,17 +16,17 @@ from .symbolic_job import job_of
 
 @dataclass
 class Differential:
-    """The backward half of one path.
+    """The backward of one path.
 
     wanted     input positions whose gradients are computed, in order
     results    indices of the outputs that require grad
     residuals  (slot in the forward's environment, slot in the backward's)
     seeds      slots of the incoming gradients
     grads      each wanted `Gradient` over positions among the job's results, None where there is no path
-    together   for each incoming gradient the numbers of those that need some value which it needs, its own among them
-    reach      for each wanted gradient the numbers of the incoming ones that lead to it; none if it is there in any case
-    passing    {number of a result from which others are computed: (where `whole`, the job that gives these gradients as well,
-               has its own, the numbers of the incoming ones that lead to it)}
+    together   for each incoming gradient, the numbers of the incoming ones that share a saved value with it, and its own
+    reach      for each wanted gradient, the numbers of the incoming ones that lead to it; none if it is always there
+    passing    {number of a result from which others are computed: (position in the results of `whole`, the job that also
+               gives these gradients; the numbers of the incoming ones that lead to it)}
     """
 
     wanted: list
@@ -43,7 +43,7 @@ class Differential:
 
     @staticmethod
     def of(recording, slots) -> "Differential | None":
-        """The backward of a recording; None if no result needs it."""
+        """Return the backward of a recording; None if no result needs it."""
         back = recording.backward
         if back is None:
             return None
@@ -52,7 +52,7 @@ class Differential:
 
     @staticmethod
     def _cut(recording, back, slots, results):
-        """The job of the backward's nodes: what they read of the forward ones are the residuals."""
+        """Build the jobs of the backward's nodes; what they read of the forward are the residuals."""
         found = list(back.gradients.values())
         there = [v for g in found if g is not None for v in g.values]
         everything = [*there, *back.passing.values()]
@@ -77,14 +77,14 @@ class Differential:
                             job, passing, whole, back.error)
 
     def given(self, slots) -> list:
-        """Positions as in `grads`, None for those to which none of the incoming gradients (a gap is None) leads."""
+        """Return positions as in `grads`, None for those that none of the incoming gradients (a gap is None) leads to."""
         there = {i for i, g in enumerate(slots) if g is not None}
         return [at if not reach or not reach.isdisjoint(there) else None for at, reach in zip(self.grads, self.reach)]
 
 
 def _paths(nodes, seeds, found) -> tuple:
-    """For each of the gradients that were found the numbers of the seeds on which it depends; for each seed those of the seeds
-    for which some value that the forward run has made is needed, as it is for this one."""
+    """Return for each gradient the numbers of the seeds that it depends on, and for each seed the numbers of the seeds that
+    need a forward value which it needs."""
     known: dict = {}
     for i, seed in enumerate(seeds):
         known[seed] = known.get(seed, frozenset()) | {i}
@@ -104,7 +104,7 @@ def _paths(nodes, seeds, found) -> tuple:
 
 
 def _needed(nodes, found):
-    """The nodes that the values of gradients depend on."""
+    """Return the nodes that the values of gradients depend on."""
     live, kept = set(found), []
     for n in reversed(nodes):
         if any(v in live for v in n.outputs):
@@ -114,7 +114,7 @@ def _needed(nodes, found):
 
 
 class TraceNode:
-    """The node on the tape that stands for one replay of a trace."""
+    """The node on the tape for one replay of a trace."""
 
     label = "TraceBackward"
     op = None
@@ -133,7 +133,6 @@ class TraceNode:
         self.going: frozenset = frozenset()     # and of those through which the last one goes
 
     def name(self) -> str:
-        """Its label, by a call as in PyTorch."""
         return self.label
 
     @property
@@ -145,13 +144,13 @@ class TraceNode:
     register_prehook = Node.register_prehook
 
     def release(self):
-        """Frees what was saved for the results through which a backward went. What only others need stays for these."""
+        """Free saved values of the results through which a backward went; values that other results need stay."""
         self.freed = self.freed.union(*[self.differential.together[i] for i in self.going])
         if self.differential is None or len(self.freed) == len(self.differential.seeds):
             self.residuals = None
 
     def run(self, engine, slots):
-        """Gradients of the inputs, given those of the results (a gap is zero)."""
+        """Return gradients of the inputs, given those of the results (a gap is zero)."""
         made, self.seen = self.seen or self._computed(engine, slots), None
         d = self.differential
         grads = [None if g is None else self._gradient(g, made) for g in d.given(slots)]
@@ -164,8 +163,8 @@ class TraceNode:
         return [None if edge is None else g for g, edge in zip(grads, self.edges)]
 
     def looks_inside(self, engine, slots):
-        """Shows hooks and the caller the gradients of the results. Those of results from which others are computed come by
-        within the job, so that runs before where somebody looks at them."""
+        """Show the gradients of results to hooks and the caller. Gradients of results from which others are computed are inside
+        of the job, so the job runs first where something looks at them."""
         d = self.differential
         looked_at = self._looked_at(engine)
         if not looked_at or self.residuals is None:
@@ -184,7 +183,7 @@ class TraceNode:
         return [g if i in d.passing else shown[i] for i, g in enumerate(slots)]
 
     def _looked_at(self, engine) -> bool:
-        """Whether somebody looks at the gradient of a result from which others are computed."""
+        """Return whether something looks at the gradient of a result from which others are computed."""
         d = self.differential
         if d is None or not d.passing:
             return False
@@ -192,7 +191,7 @@ class TraceNode:
         return "retain" in hooks or any(i in hooks or (self, i) in (engine.targets or ()) for i in d.passing)
 
     def _computed(self, engine, slots, wholly=False) -> list:
-        """What the job gives for the gradients of the results, or that for all that comes by."""
+        """Return the results of the job, or of the `whole` job, for gradients of the results."""
         d = self.differential
         self.going = frozenset([i for i, g in enumerate(slots) if g is not None])
         if self.residuals is None or not self.freed.isdisjoint(self.going):
@@ -219,7 +218,7 @@ class TraceNode:
         return (d.whole if wholly else d.job).run(env, self.symbols)
 
     def _gradient(self, g, made):
-        """A gradient as an array, or as a sparse tensor."""
+        """Return a gradient as an array, or as a sparse tensor."""
         if g.make is None:
             return made[g.values[0]]
         make = bound_values(g.make, self.symbols) if has_symbols(g.make) else g.make
@@ -227,13 +226,13 @@ class TraceNode:
 
 
 def used_up(a) -> Output:
-    """The history of a result that a backward inside of the trace has gone through already."""
+    """Return the history of a result that a backward inside of the trace has used up."""
     return Output(TraceNode(None, (), None, (), (aval_of(a),)), 0)
 
 
 def attach(differential, replay, results, updated=()):
-    """Puts a replay on the tape, if anything it used requires a gradient; returns its node. `updated` are the positions of
-    inputs that the replay itself has overwritten."""
+    """Put a replay on the tape, if anything that it used requires a gradient, and return its node. `updated` holds the
+    positions of inputs that the replay overwrote."""
     inputs = [replay.tensors[i] for i in differential.wanted]
     edges = tuple([t._kept_leaf if t._node is None else t._node for t in inputs])
     if edges and not any(e is not None for e in edges):     # none at all: it all ends at leaves that the function has made

@@ -1,7 +1,7 @@
-"""One run along recorded paths: inputs are read, segments run, and at the end what the path leaves behind is written.
+"""Replay: one run along recorded paths. It reads inputs, runs segments, and commits all writes at the end.
 
-Nothing is written before the finish, so a path that meets an unseen answer leaves no trace, and the function can be recorded
-again from its start.
+Nothing is written before the finish. A path that meets an unseen answer leaves no trace, and the function can be recorded again
+from its start.
 """
 
 import numpy as np
@@ -70,7 +70,7 @@ class Replay:
         self.went = []           # (segment, what it did) on the way so far
 
     def go(self, segment, work):
-        """Takes in the segment's inputs and runs its nodes."""
+        """Read a segment's inputs and run its nodes."""
         tensors, env = self.tensors, self.env
         self.went.append((segment, work))
         if segment.finish is not None:          # it may write: what is missing is found before
@@ -115,22 +115,22 @@ class Replay:
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether the segments on the way have to give no more now than when they ran."""
+        """Whether the segments on the way have the same jobs as when they ran."""
         return all(segment.work is work for segment, work in self.went)
 
     def roll_back(self):
-        """Gives drawn random keys back."""
+        """Undo random draws."""
         self.drawn.give_back()
 
     def answer(self, slot, how):
-        """What Python reads here."""
+        """Return what Python reads at a cut."""
         a = self.env[slot]
         read = {"size": lambda: int(a.item()), "bool": lambda: bool(a.item()), "int": lambda: int(a.item()),
                 "float": lambda: float(a.item()), "item": a.item, "tolist": a.tolist}.get(how)
         return frozen_value(a if read is None else read())
 
     def commit(self, finish, work, found):
-        """Writes what the path writes and makes the result tensors."""
+        """Apply all writes of a path, and return the result tensors."""
         results, updates, grads, hosts, memory = work.hand
         self._host_steps(finish, work, hosts, found)
         if updates:
@@ -177,7 +177,7 @@ class Replay:
             asked.check(len(finish.hosts), self, finish.hosts, work)
 
     def _give_gradient(self, position, g):
-        """An input has this gradient from now on."""
+        """Set the gradient of an input."""
         t = self.tensors[position]
         if type(t._node) is Leaf:
             t._node.grad = g
@@ -185,7 +185,7 @@ class Replay:
             t._kept_grad = g
 
     def _rebind(self, node, pairs):
-        """`t.data = new` for (position of the input t, new), all at once. What the replay's own `node` has saved is as
+        """Do `t.data = new` for all (position of the input t, new) at once. Saved values of the replay's own `node` stay as
         recorded."""
         before = {id(s): s.version for s, _ in node.guards} if node is not None else {}
         for t, new, memory in [(self.tensors[position], new, memory_of(new)) for position, new in pairs]:
@@ -207,7 +207,7 @@ class Replay:
             storage.writer = writer
 
     def plain(self, x):
-        """Plain data with the values of this run for symbolic numbers."""
+        """Return plain data with the values of this run for symbolic numbers."""
         return bound_values(x, self.symbols) if has_symbols(x) else x
 
     def _value(self, slot, at, found):
@@ -217,7 +217,7 @@ class Replay:
         return self._as_recorded(output, self._tensor(slot, output, at, found))
 
     def _over_input(self, t, output) -> Tensor:
-        """A view of an input, with a history or without one, as it was made."""
+        """Return a view of an input, with or without history as recorded."""
         if output.detached:
             t = t.data if output.is_data else t.detach()
         with set_grad_enabled(output.requires_grad):

@@ -1,4 +1,4 @@
-"""Recorded paths through a function, merged into a tree: a first segment, and the answers that lead on."""
+"""Tree of recorded paths: a first segment, and the answers that lead to further ones."""
 
 from ...runtime.core.state import tls
 from ..errors.errors import TraceError
@@ -9,7 +9,7 @@ from .segments import segments_of
 
 
 class Tree:
-    """All recorded paths that share Python state: a first segment, and the answers that lead on."""
+    """All recorded paths of a cache entry, which share Python state."""
 
     def __init__(self, recording):
         segments = segments_of(recording)
@@ -21,7 +21,7 @@ class Tree:
         self._watched = watched(recording.hosted)
 
     def merge(self, recording, before) -> bool:
-        """Adds another path, once `before` was called; False if it does not begin like the ones here."""
+        """Add another path, after calling `before`; return False if it begins in another way."""
         segments = segments_of(recording)
         here, i, way = self.first, 0, []
         while True:
@@ -53,7 +53,7 @@ class Tree:
             here.agreed(there)
 
     def agrees(self, recording, give) -> bool | None:
-        """Whether a recording with symbolic sizes, for those that `give` puts in, is a path of this tree; None if Python saw
+        """Return whether a symbolic recording, with the sizes that `give` puts in, is a path of this tree; None if Python saw
         other values, so that nothing is known."""
         here = self.first
         for i, segment in enumerate(segments_of(recording, give)):
@@ -74,7 +74,7 @@ class Tree:
             here = following
 
     def run(self, arguments, symbols=(), call=None):
-        """Replays; returns the result tensors, the outcome that they are for, and the values of all its symbols. Raises Unseen
+        """Replay; return the result tensors, the outcome that they belong to, and the values of all its symbols. Raise Unseen
         before anything was written."""
         while True:
             replay = Replay(arguments, symbols)
@@ -90,7 +90,7 @@ class Tree:
                 raise
 
     def _follow_beside_hosts(self, replay, watched, containers):
-        """The same where a path reads something behind host steps."""
+        """Replay a path that reads something behind host steps."""
         m = tls.m
         replay.before, outer = Before(watched, replay.arguments, containers), m.given_by_hosts
         m.given_by_hosts = replay.before.given
@@ -100,9 +100,12 @@ class Tree:
             m.given_by_hosts = outer
 
     def straight(self, symbols=()):
-        """(inputs, what is compiled, as `Job.ready` gives it, positions of its results) of a tree that is one segment without
-        writes, gradients or draws, once that is native code, or replayed on a device; inputs are numbers of arguments, and
-        captured tensors, and a position comes with the permutation that brings dims to their places. Else None."""
+        """Return (inputs, `Job.ready`, positions of its results) of a single segment without writes, gradients or draws, once
+        it is native code or a captured graph; else None.
+
+        Inputs are numbers of arguments, and captured tensors. A position comes with the permutation that restores the order of
+        dims.
+        """
         here, work = self.first, self.first.work
         finish, ready = here.finish, work.job.ready(symbols)
         compiled = None if ready is None else ready.compiled

@@ -1,7 +1,7 @@
-"""Parts of a recorded path, and what it leaves behind.
+"""Segments of a recorded path, and its finish.
 
-A `Segment` is the nodes between two places where Python read a value. It ends in a question (the value, whose answer
-chooses the next segment) or in a `Finish`: results, writes and gradients.
+A `Segment` holds the nodes between two reads of Python. It ends in a question (the value, whose answer chooses the next
+segment) or in a `Finish`: results, writes and gradients.
 """
 
 import hashlib
@@ -43,14 +43,14 @@ class Segment:
         self.is_plain = not self.others
 
     def following(self, answer, symbols) -> "Segment | None":
-        """What follows an answer for these values of symbols, as far as it is recorded."""
+        """Return the recorded segment that follows an answer for these values of symbols."""
         found = self.answers.get((answer, ()))
         if found is not None and not found.stage.reads:
             return found
         return next((s for (seen, _), s in self.answers.items() if seen == answer and s.stage.takes(symbols)), None)
 
     def settle(self) -> dict:
-        """Finds out what this segment has to give, for what now follows; returns the slots it needs from before."""
+        """Determine the results of this segment, for all that follows it now; return the slots that it needs from before."""
         needed = {}
         for following in (*self.answers.values(), *([] if self.coming is None else [self.coming])):
             needed.update(following.settle())
@@ -73,7 +73,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Work:
-    """A segment's job, which of its results stay for later as (position, slot), and what its finish hands out."""
+    """A segment's job, its results that stay for later as (position, slot), and positions of what its finish hands out."""
 
     job: Job
     keep: tuple
@@ -82,7 +82,7 @@ class Work:
 
 @dataclass
 class Finish:
-    """What a path leaves behind. Slots number the values."""
+    """The results and effects of a path. Slots number the values."""
 
     outputs: list                # (slot, Output)
     updates: list                # (input position, slot)
@@ -101,18 +101,21 @@ class Finish:
 
     @property
     def does_more(self) -> bool:
-        """Whether a call does anything to tensors or the world but to give plain results."""
+        """Whether a call does more than returning plain results."""
         does = self.updates or self.grads or self.hosts or self.turns or self.rebinds or self.retained
         return bool(does) or self.differential is not None
 
     def has_order_of(self, recording) -> bool:
-        """Whether the results of a recording lie in memory in the same order: with sizes of 1 there may be no telling."""
+        """Return whether the results of a recording have the same order of dims in memory; with sizes of 1 there may be no
+        telling."""
         return [o.order for _, o in self.outputs] == [o.order for o in recording.outputs]
 
     def hand_out(self, made, wanted, needed):
-        """Says which results the last segment has to give so that all can be handed out; for each thing that leaves, in the
-        order results, updates, gradients, host steps, memory that inputs get, the position of its result, or
-        None where it is kept by slot."""
+        """Add the results that the last segment must give to `wanted`.
+
+        Return for results, updates, gradients, host steps and replaced memory, in this order, the positions of their results;
+        None for values that are kept by slot.
+        """
         residuals = [slot for slot, _ in self.differential.residuals] if self.differential is not None else []
         taken, kept = set(), frozenset(residuals)
 
@@ -148,7 +151,7 @@ class Finish:
 
 
 def numbering(builder) -> dict:
-    """A slot for each value: inputs count down from -1, results of nodes up from 0, both in order of appearance."""
+    """Return a slot for each value: inputs count down from -1, results of nodes up from 0, both in order of appearance."""
     slots = {v: -1 - i for i, v in enumerate(builder.inputs)}
     for n in builder.nodes:
         for v in n.outputs:
@@ -157,8 +160,8 @@ def numbering(builder) -> dict:
 
 
 def segments_of(recording, give=None) -> list:
-    """A recording as a list of segments, the last one with its finish; with `give`, only to compare signatures, in which
-    that stands for symbolic numbers."""
+    """Return a recording as a list of segments, the last one with its finish. With `give`, which replaces symbolic numbers, the
+    segments serve only to compare signatures."""
     b, slots = recording.builder, numbering(recording.builder)
     bounds = [*[c.nodes for c in recording.cuts], len(b.nodes)]
     captured = {-1 - i: s.what for i, s in enumerate(recording.sources) if s.kind == "captured"}
@@ -203,7 +206,7 @@ def _signature(nodes, slots, sources, give=None):
 
 
 def _what(x):
-    """What identifies the source of an input: a constant that the function made is known by what it holds."""
+    """Return the identity of an input's source; a constant that the function made is identified by its content."""
     if isinstance(x, Tensor) and "is_constant" in x.__dict__:
         return x._a.shape, x._a.dtype.str, hashlib.sha256(x._a.tobytes()).digest()
     if type(x) is OptionNumber:

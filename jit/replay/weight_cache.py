@@ -14,8 +14,8 @@ _differ.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 class _Made(NamedTuple):
-    """What was made, and of what: arrays, their storages, the (version, others that see it, others that did) of each of these;
-    then copies of those that others see, as (address, address of the copy, bytes, copy)."""
+    """Cached values with their origin: arrays, storages, (version, lent, returned) of each, copies of lent memory as (address,
+    address of the copy, bytes, copy), and the results."""
 
     arrays: list
     storages: list
@@ -25,10 +25,10 @@ class _Made(NamedTuple):
 
 
 class Derived:
-    """What is made of captured tensors alone, kept until one of them is written or gets other memory.
+    """Values of captured tensors alone, cached until one of these is written or gets other memory.
 
-    A write by ingot counts a version. Memory that is lent (to numpy, DLPack, another process) may be written without one: its
-    contents are compared with a copy at every call, and all is made again when it was returned.
+    A write by ingot counts a version. Memory that is lent (to NumPy, DLPack, another process) may be written without one: its
+    content is compared with a copy at every call, and all is computed again when it was returned.
     """
 
     def __init__(self, compiled, tensors):
@@ -36,7 +36,7 @@ class Derived:
         self.kept = _Made([None], [], [], [], [])      # of nothing yet; what is made of constants alone is of no arrays
 
     def arrays(self) -> list:
-        """The arrays, made again where something changed."""
+        """Return the arrays, computed again if something changed."""
         kept = self.kept
         arrays, storages = list(map(_array_of, self.tensors)), list(map(_storage_of, self.tensors))
         same = (len(kept.arrays) == len(arrays) and all(map(is_, arrays, kept.arrays))
@@ -52,7 +52,7 @@ class Derived:
 
 
 def _span(a) -> tuple:
-    """(address, address of a copy, bytes, the copy) of the memory from an array's first byte to its last."""
+    """Return (address, address of a copy, bytes, the copy) of the memory from an array's first byte to its last."""
     low, high = np.lib.array_utils.byte_bounds(a)
     copy = ctypes.create_string_buffer(ctypes.string_at(low, high - low), high - low) if high > low else None
     return low, 0 if copy is None else ctypes.addressof(copy), high - low if copy is not None else 0, copy

@@ -1,13 +1,12 @@
-"""Numpy arrays as arguments: such as the function does no more with than to make tensors of them, or to index tensors with
-them, are inputs like tensors.
+"""NumPy arrays as arguments: those from which a function only makes tensors, or with which it indexes, are inputs like tensors.
 
     @jit.trace
     def act(observation):
         x = ingot.as_tensor(observation, dtype=ingot.float32)
         return net(x).argmax(-1).numpy()
 
-What a function does with an argument is read off its instructions, and off those of the functions it hands it on to. Arrays
-that are looked at in other ways count by their content: what is recorded holds for that alone.
+The uses of an argument are read off the function's bytecode, and that of functions that it passes the argument to. Arrays that
+are used in other ways count by content: a recording holds for that content alone.
 """
 
 import types
@@ -36,13 +35,13 @@ _ROOTS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE}
 
 
 class Constant(NamedTuple):
-    """A value that an instruction loads."""
 
+    """A value that an instruction loads."""
     value: object
 
 
 class Use(NamedTuple):
-    """That an argument is handed to what a chain leads to, as its argument of this position or keyword."""
+    """A call that passes an argument to what a chain leads to, by this position or keyword."""
 
     chain: Chain
     where: int | str
@@ -57,7 +56,7 @@ _MARKS = frozenset((_GIVEN, _HELD, _IN_KEY))
 
 
 class ArrayArguments:
-    """Which parameters of a function take arrays that it only makes tensors of."""
+    """Parameters of a function that take arrays from which it only makes tensors."""
 
     def __init__(self, fn):
         self._fn = fn
@@ -65,7 +64,7 @@ class ArrayArguments:
         self._looked_at: set = set()    # names of those of which the content counted in a call
 
     def stand_ins(self, args, kwargs) -> tuple:
-        """(args, kwargs) with a `GivenArray` in the place of each such array."""
+        """Return (args, kwargs) with a `GivenArray` in place of each such array."""
         if not any(map(is_array, args)) and not any(map(is_array, kwargs.values())):
             return args, kwargs
         given = named(self._fn, args, kwargs)
@@ -84,7 +83,7 @@ class ArrayArguments:
         return self._uses[name]
 
     def why(self, args, kwargs) -> str:
-        """What to do about arrays of which the content counts, once there was a call with others; empty if there are none."""
+        """Return what to do about arrays that count by content, after a call with another content; empty if there are none."""
         given = named(self._fn, args, kwargs)
         new = [name for name, x in given.items() if is_array(x)]
         again = [name for name in new if name in self._looked_at]
@@ -96,20 +95,20 @@ class ArrayArguments:
                 f"it; begin with `{name} = ingot.as_tensor({name})` and compute with that, or pass a tensor")
 
     def is_outdated(self, args, kwargs) -> bool:
-        """Whether the function would now do something else with its arrays, as names lead elsewhere than they did; takes that
-        in."""
+        """Return whether the function would now use its arrays in another way, since names lead elsewhere; adopt the new uses.
+        """
         before, self._uses = self._uses, {}
         self.stand_ins(args, kwargs)
         return any(before.get(name, uses) != uses for name, uses in self._uses.items())
 
 
 def is_array(x) -> bool:
-    """Whether a value is an array that a tensor can lie over."""
+    """Return whether a value is an array that a tensor can share."""
     return type(x) is np.ndarray and x.dtype in dt.BY_NP and x.dtype.isnative and x.flags.aligned
 
 
 def named(fn, args, kwargs) -> dict:
-    """{name of a parameter: its argument}, as far as a plain function names them."""
+    """Return {name of a parameter: its argument}, as far as a plain function names them."""
     fn, args = unwrap_function(fn, args)
     code = getattr(fn, "__code__", None)
     if code is None:
@@ -120,8 +119,8 @@ def named(fn, args, kwargs) -> dict:
 
 
 def uses_in(fn, arguments, name, depth=0) -> set | None:
-    """What a function does with one of its named arguments but making a tensor of it: SIZES, KEY or nothing; None if it may
-    do anything."""
+    """Return the uses of a named argument other than making a tensor of it: SIZES, KEY or nothing; None if there may be any
+    use."""
     code = getattr(fn, "__code__", None)
     found = None if code is None else _uses_of(code, name)
     if found is None or depth > _DEEPEST:
@@ -136,7 +135,7 @@ def uses_in(fn, arguments, name, depth=0) -> set | None:
 
 
 def _uses_behind(target, where, depth):
-    """What is done with a value by what it is handed to."""
+    """Return the uses of a value by what it is passed to."""
     if where == KEY:
         return {KEY} if _is_plain_tensor(target) else None
     if target is len:
@@ -156,8 +155,8 @@ def _uses_behind(target, where, depth):
 
 
 def _value_of(fn, arguments, chain):
-    """What a chain in a function's code leads to when it is called; where it goes through items of a tensor, or results of
-    its own methods, which are no arrays, that tensor stands for them."""
+    """Return what a chain in a function's code leads to at the call. A tensor stands for its items, and for results of its
+    methods that are no arrays."""
     if chain.root == GLOBAL:
         start = root_value(fn.__globals__, chain.name)
     elif chain.root == ARGUMENT:
@@ -174,19 +173,19 @@ def _value_of(fn, arguments, chain):
 
 
 def _stand_in(method):
-    """The tensor whose own method this is, if that gives no array."""
+    """Return the tensor of a bound method that returns no array, else MISSING."""
     if not isinstance(method, types.MethodType) or method.__name__ == "numpy":
         return MISSING
     return method.__self__ if getattr(Tensor, method.__name__, None) is method.__func__ else MISSING
 
 
 def _is_plain_tensor(x) -> bool:
-    """Whether a key means for an object what it means for tensors."""
+    """Return whether indexing an object is indexing a tensor."""
     return getattr(type(x), "__getitem__", None) is Tensor.__getitem__
 
 
 class _Marks(Walk):
-    """Knows the argument, chains from variables of others, and constants."""
+    """A walk that marks the argument, chains from other variables, and constants."""
 
     def __init__(self, code, name, is_given):
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -213,7 +212,7 @@ class _Marks(Walk):
 
 @lru_cache(maxsize=4096)
 def _uses_of(code, name) -> tuple | None:
-    """The uses of an argument in a code object; None if there are others than are told apart here."""
+    """Return the uses of an argument in a code object; None if some are not understood."""
     instructions = instructions_of(code)
     if name in code.co_cellvars or not _AT_LARGE.isdisjoint(code.co_names):
         return None
@@ -256,7 +255,7 @@ def _uses_of(code, name) -> tuple | None:
 
 
 def _use(ins, taken, keywords) -> list | None:
-    """What an instruction does with the argument, which is among the values that it takes."""
+    """Return the use of the argument by an instruction that takes it."""
     if ins.opname == "LOAD_ATTR":
         return [] if ins.argval in _KINDS else [SIZES] if ins.argval == "shape" else None
     if ins.opname in ("IS_OP", "RETURN_VALUE") or is_held(ins, list(map(_is_marked, taken))):
@@ -281,7 +280,7 @@ def _use(ins, taken, keywords) -> list | None:
 
 
 def _callee(taken) -> Chain | None:
-    """What a call calls, if a chain leads there."""
+    """Return the chain of the function that a call calls, if there is one."""
     slots = {slot for slot in taken[:2] if slot is not None}
     return next(iter(slots)) if len(slots) == 1 and type(*slots) is Chain else None
 
@@ -291,12 +290,12 @@ def _is_marked(mark) -> bool:
 
 
 def _names(ins) -> tuple:
-    """The variables that an instruction has to do with."""
+    """Return the variables of an instruction."""
     if "FAST" not in ins.opname:
         return ()
     return ins.argval if isinstance(ins.argval, tuple) else (ins.argval,)
 
 
 def _has_handlers(instructions) -> bool:
-    """Whether code goes on after exceptions, but for leaving `with`."""
+    """Return whether code continues after exceptions, other than by leaving `with`."""
     return any(ins.opname == "PUSH_EXC_INFO" and after.opname != "WITH_EXCEPT_START" for ins, after in pairwise(instructions))

@@ -1,4 +1,4 @@
-"""Recorded paths with what they rely on, and the quick look at the last call's kind."""
+"""Cache entries: recorded paths with all conditions that they rely on."""
 
 from operator import attrgetter, is_not
 
@@ -17,7 +17,7 @@ _array_of, _node_of = attrgetter("_a"), attrgetter("_node")
 
 
 def joined(known: dict, more) -> dict:
-    """A new dictionary of what is known and the (key, value) pairs of more keys."""
+    """Return a new dictionary: known items, and the (key, value) pairs of new keys."""
     found = dict(known)
     for key, value in more:
         found.setdefault(key, value)
@@ -25,13 +25,13 @@ def joined(known: dict, more) -> dict:
 
 
 class Entry:
-    """Paths that hold under one state of Python: its guards, the leaves' gradients, the kinds of captured tensors.
+    """Paths that hold under one state of Python: guards, gradients of leaves, kinds of captured tensors.
 
-    symbols      the sizes and numbers of the arguments that are symbolic, or None
-    key          that of the call that was recorded
-    conditions   {text: the user's line} that these meet
-    compared     for each symbol its values in recordings that were alike, but for sizes of 1:
-    ones_compared   which symbols were 1 in these, since much may be other work then
+    symbols        the symbolic sizes and numbers of the arguments, or None
+    key            of the call that was recorded
+    conditions     {text: the user's line} that the symbols must meet
+    compared       for each symbol, its values in recordings that agreed, except sizes of 1
+    ones_compared  which symbols were 1 in these, as sizes of 1 may lead to other work
     """
 
     def __init__(self, recording, guards, symbols=None, call=((), ())):
@@ -57,32 +57,32 @@ class Entry:
         self._demand(recording, guards)
 
     def add(self, recording, guards) -> bool:
-        """Adds a path that was recorded while this entry applied; False if it does not begin like the paths here. What it
-        relies on is demanded before other threads can take it."""
+        """Add a path that was recorded while this entry applied; return False if it begins in another way. Its conditions hold
+        for the entry before other threads can take the path."""
         return self.tree.merge(recording, lambda: self._demand(recording, guards))
 
     def match(self, shapes, numbers):
-        """The values of the symbols in a call; None if what was recorded does not apply to it."""
+        """Return the values of the symbols in a call; None if the entry does not apply to it."""
         return self._matcher(shapes, numbers)
 
     def is_known(self, values) -> bool:
-        """Whether a call with these values may be replayed: each symbol has it from a recording, or was compared for two; the
-        same symbols were 1."""
+        """Return whether a call with these values may be replayed: each symbol had the value in a recording, or agreed for two
+        values, with the same symbols 1."""
         ones = self.ones(values)
         return ones in self.ones_compared and all(
             [len(seen) > 1 or v in seen or i in ones for i, (v, seen) in enumerate(zip(values, self.compared))])  # noqa: C419
 
     def ones(self, values) -> tuple:
-        """The numbers of the symbols that are sizes of 1."""
+        """Return the numbers of the symbols that are sizes of 1."""
         return tuple([i for i, (v, (_, low)) in enumerate(zip(values, self._lows())) if low is not None and v == 1])
 
     def _lows(self) -> list:
-        """(name, what it is at least) of each symbol."""
+        """Return (name, lower bound) of each symbol."""
         lows = self.symbols.scope.lows
         return [(name, lows[name]) for name in self.symbols.hints]
 
     def agreed(self, values):
-        """A recording for these values was alike."""
+        """A recording for these values agreed."""
         ones = self.ones(values)
         self.ones_compared.add(ones)
         for i, (v, seen) in enumerate(zip(values, self.compared)):
@@ -90,7 +90,7 @@ class Entry:
                 seen.add(v)
 
     def refuse(self, values):
-        """Other work is done where the sizes are 1 that are so in a call: this is not good for such."""
+        """Exclude calls with the same sizes of 1 as in a call for which other work is done."""
         ones = self.ones(values)
         tests = [f"{name} {'==' if i in ones else '!='} 1" for i, (name, low) in enumerate(self._lows()) if low is not None]
         self.conditions[f"not ({' and '.join(tests)})"] = None
@@ -102,12 +102,12 @@ class Entry:
 
     @property
     def is_checked(self) -> bool:
-        """Whether each symbol was compared for two values."""
+        """Whether recordings agreed for two values of each symbol."""
         return all(len(seen) > 1 for seen in self.compared)
 
     def _demand(self, recording, guards):
-        """All that a path relies on holds for the whole entry: it held when the path was recorded, like everything before.
-        Dictionaries are replaced, not changed: another thread may be going through them."""
+        """Add the conditions of a path to those of the whole entry: they held when it was recorded. Dictionaries are replaced,
+        not changed, as other threads may iterate over them."""
         self.guards = joined(self.guards, [(g.watched, g) for g in guards])
         captured = [(i, s.what) for i, s in enumerate(recording.sources) if s.kind == "captured"]
         turned = {position for position, _ in recording.turns}
@@ -146,7 +146,7 @@ class Entry:
             self._note_sizes(recording.scope)
 
     def _note_storages(self):
-        """Looks which memory an argument must not share: that of captured tensors which are written or have gradients, or of
+        """Find the memory that arguments must not share: that of captured tensors which are written or have gradients, or of
         all if arguments are written."""
         writes_any = self.writes_arguments or (self.rebinds and self.writes)
         outside = {id(t._storage) for t, _, _, needs, _ in self.captured.values()
@@ -155,8 +155,8 @@ class Entry:
         self.storages = {id(t._storage) for t in self.tensors}
 
     def _note_gradients(self):
-        """Lists of each leaf where it comes from, the kind of its gradient, and whether that is looked up at every call and may
-        be another tensor each time."""
+        """List the source of each leaf, the kind of its gradient, and whether that is looked up at every call and may be
+        another tensor each time."""
         fixed = {id(g.leaf) for g in self.guards.values() if type(g) is GradientGuard}
 
         def is_fixed(source):
@@ -167,14 +167,14 @@ class Entry:
         self.gradients = [g for g in found if g[1] is not None or g[0].kind != "captured"]
 
     def _note_sizes(self, scope):
-        """Takes in the conditions that a recording noted; it notes no more."""
+        """Take over the conditions of a recording's scope, and close the scope."""
         self.conditions = {**self.conditions, **given_conditions(scope)}
         scope.close()
         self.agreed(given_hints(scope).values())
         self._restrict()
 
     def extend(self, moved):
-        """Restricts the recording to the numbers that were in places which are looked up at every call from now on."""
+        """Restrict the entry to the numbers in locations that every call looks up from now on."""
         self.call = self.call[0], (*self.call[1], *[m.number for m in moved])
         numbers = {m.place.watched for m in moved}
         self.guards = {watched: guard for watched, guard in self.guards.items() if watched not in numbers}
@@ -183,11 +183,11 @@ class Entry:
             self._matcher = self.symbols.matcher(*self.call)
 
     def fits(self) -> bool:
-        """Whether this entry applies for certain, by a quick look; only for entries that do not look at arguments."""
+        """Return whether the entry applies for certain, by a quick look; only for entries that do not depend on arguments."""
         return self._is_as_it_was() and self.check()
 
     def _changed_capture(self):
-        """Which captured tensor is of another kind now, in words, or None."""
+        """Return in words which captured tensor changed its kind, or None."""
         for t, shape, dtype, needs, order in self.captured.values():
             if (t._node is not None) != needs:
                 return f"a captured tensor {'no longer requires' if needs else 'now requires'} grad"
@@ -202,13 +202,14 @@ class Entry:
         return None
 
     def _together(self) -> tuple:
-        """For each captured tensor the number of the first one in its storage; which lie over each other unawares."""
+        """Return for each captured tensor the number of the first one in its storage, and the pairs that overlap in memory."""
         first: dict = {}
         return ([first.setdefault(id(t._storage), i) for i, t in enumerate(self.tensors)],
                 overlapping(self.tensors, self.tensors))
 
     def unfit(self, call, changing: set):
-        """Why this entry does not apply to a call now, or None; options and places that differ are added to `changing`."""
+        """Return why this entry does not apply to a call, or None; options and locations that differ are added to `changing`.
+        """
         why = self._changed_tensors(call.leaves)
         if self.reached and any(id(c) in self.reached for c in call.containers):
             why = "a container among the arguments is one that the function reaches otherwise, too"
@@ -218,7 +219,7 @@ class Entry:
         return why or (str(failing[0]) if failing else None)
 
     def _changed_tensors(self, arguments):
-        """What is different about tensors and their gradients, in words, or None."""
+        """Return in words what changed about tensors and their gradients, or None."""
         if not self._is_as_it_was():
             why = self._changed_capture()
             if why is not None:
@@ -247,8 +248,8 @@ class Entry:
         return None
 
     def _is_as_it_was(self) -> bool:
-        """Whether captured tensors have the arrays that they had, and histories where they had any: by a look that takes
-        nothing apart, or else one by one."""
+        """Return whether captured tensors have their arrays, and histories where they had any: by one comparison of lists, or
+        else one by one."""
         tensors = self.tensors
         if not (any(map(is_not, map(_array_of, tensors), self.known)) or any(map(is_not, map(_node_of, tensors), self.nodes))):
             return True
@@ -258,11 +259,11 @@ class Entry:
         return False
 
     def _leaves_now(self) -> list:
-        """The nodes of captured tensors, but for those that hold a history, of which none is kept here."""
+        """Return the nodes of captured tensors; the class Leaf for nodes with a history, which must not be kept alive here."""
         return [n if n is None or type(n) is Leaf else Leaf for n in map(_node_of, self.tensors)]
 
     def _changed_gradients(self, arguments):
-        """What is different about gradients, in words, or None."""
+        """Return in words what changed about gradients, or None."""
         if any([t.grad is not None for t in self.without]):     # noqa: C419  (a list is quicker here)
             return "a gradient that was None is set, or the other way round"
         looked_up = []
@@ -280,49 +281,48 @@ class Entry:
         return None
 
     def _share_memory(self, gradients, arguments) -> bool:
-        """Whether gradients lie in each other's memory, or in that of other tensors which the function uses. One for whose
-        storage nobody has asked yet lies in memory of its own."""
+        """Return whether gradients share memory with each other, or with other tensors that the function uses. A gradient
+        without a storage has memory of its own."""
         places = {id(g._shared or g) for g in gradients}
         return (len(places) < len(gradients) or not places.isdisjoint(self.storages)
                 or not places.isdisjoint([id(t._shared or t) for t in arguments]))
 
 
 def _origin(sources, position) -> Source:
-    """Where an input of a recording comes from, that of a gradient by where its leaf does."""
+    """Return the source of an input; that of a gradient refers to the source of its leaf."""
     source = sources[position]
     return Source("grad", sources[source.what]) if source.kind == "grad" else source
 
 
 def _name_of(source) -> tuple:
-    """What identifies such an origin."""
+    """Return the identity of such a source."""
     if source.kind == "grad":
         return "grad", _name_of(source.what)
     return source.kind, source.what if source.kind == "argument" else id(source.what)
 
 
 def _tensor_of(source, arguments):
-    """The tensor that an origin leads to in a call."""
+    """Return the tensor of a source in a call."""
     if source.kind == "grad":
         return _tensor_of(source.what, arguments).grad
     return arguments[source.what] if source.kind == "argument" else source.what
 
 
 def kinds_of(leaves) -> tuple:
-    """What a recording relies on of each argument: (shape, dtype, whether it is a leaf and with which hooks, or None without
-    gradient, order in memory, class of the user's)."""
+    """Return the part of a key for each argument: (shape, dtype, None without gradient, else whether it is a leaf and its
+    hooks, order in memory, user class)."""
     return tuple([(t._a.shape, t._a.dtype, None if t._node is None else _leaf_kind(t._node), memory_order(t._a), t._own_class)
                   for t in leaves])
 
 
 def _leaf_kind(node):
-    """Whether a node is a leaf; the numbers of its hooks, if that has any."""
+    """Return whether a node is a leaf; the numbers of its hooks, if it has any."""
     return node.__class__ is Leaf and (node.hook_numbers() or True)
 
 
 def sharing(leaves):
-    """Which arguments share a storage: for each the first position of its storage, and of its part of it; None if all differ
-    and are on the host.
-    Arguments on a device come with where they are."""
+    """Return which arguments share a storage: for each the first position with its storage, and with its part of it; None if
+    all differ and are on the host. Arguments on devices add their devices."""
     if not all([t._a.__class__ is not DeviceArray for t in leaves]):  # noqa: C419  (quicker than a generator)
         return tuple([place_of(t._a) for t in leaves]), _shared(leaves)
     return _shared(leaves)
@@ -344,10 +344,10 @@ def _shared(leaves):
 
 
 def _part(a):
-    """Which memory an array is, for one that shares its storage."""
+    """Return the identity of the memory of an array that shares its storage."""
     return (id(a) if a.__class__ is DeviceArray else a.__array_interface__["data"][0]), a.shape, a.strides
 
 
 def _is_kind(a, shape, dtype, order) -> bool:
-    """Whether an array is as it was when a call began; one that the call has given other sizes is not."""
+    """Return whether an array is as it was when a call began; one that the call resized is not."""
     return a.shape == shape and a.dtype == dtype and memory_order(a) == order

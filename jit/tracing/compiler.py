@@ -1,4 +1,4 @@
-"""`ingot.compile` and `ingot.compiler`: what scripts that know PyTorch's compiler ask for, by way of `jit.trace`."""
+"""`ingot.compile` and `ingot.compiler`: PyTorch's names for `jit.trace`."""
 
 import functools
 import warnings
@@ -32,11 +32,11 @@ class Compiled(Module):
         self.__dict__["_traced"] = module if eager else _remembered(trace(module, dynamic=dynamic))
 
     def forward(self, *args, **kwargs):
-        """The traced call; hooks of this module run around it, those of the other one inside."""
+        """Call the traced module; hooks of this module run around it, those of the other one inside."""
         return self._traced(*args, **kwargs)
 
     def train(self, mode: bool = True):
-        """Both modules' mode."""
+        """Set both modules' mode."""
         self._orig_mod.train(mode)
         return super().train(mode)
 
@@ -60,11 +60,11 @@ def _remembered(traced):
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):
-    """PyTorch's name for `jit.trace`: of a function, or of a module, which stays one (its state is under `_orig_mod`).
+    """Trace a function, or a module, which stays one (its state is under `_orig_mod`).
 
     fullgraph   changes nothing: what cannot be traced raises a TraceError in any case
     backend     "inductor", "cudagraphs" and "ingot" all mean ingot's compiler; "eager" runs the function or module as it is
-    mode        one of PyTorch's; there is one way to compile, so it changes nothing. `options` are said to be ignored
+    mode        one of PyTorch's; there is one way to compile, so it changes nothing. `options` are ignored with a warning
     """
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
@@ -83,8 +83,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
 
 
 def disable(fn=None, recursive=True, *, reason=None):
-    """Keeps a function out of traces, which run it as it is at every call (`jit.host`); where gradients are recorded it is
-    traced like all other code, so that they flow through it, whatever it reads."""
+    """Keep a function out of traces: they call it at every replay (`jit.host`). Where gradients are recorded it is traced like
+    all other code, so that they flow through it."""
     if fn is None:
         return functools.partial(disable, recursive=recursive, reason=reason)
     apart = host(fn)
@@ -97,7 +97,7 @@ def disable(fn=None, recursive=True, *, reason=None):
 
 
 def allow_in_graph(fn):
-    """The function itself: all that is called is recorded."""
+    """Return the function itself: all that is called is recorded."""
     return fn
 
 
@@ -105,8 +105,8 @@ nested_compile_region = assume_constant_result = allow_in_graph
 
 
 class set_stance:
-    """How traced functions of this thread run from now on, or inside of `with`: "force_eager" as they are, "default" compiled.
-    "eager_on_recompile" is "default": a call of another kind is recorded as it runs."""
+    """Set how traced functions of this thread run from now on, or inside of `with`: "force_eager" uncompiled, "default"
+    compiled. "eager_on_recompile" is "default": a call of another kind is recorded as it runs."""
 
     STANCES = ("default", "eager_on_recompile", "force_eager")
 
@@ -125,7 +125,7 @@ class set_stance:
 
 
 def is_compiling() -> bool:
-    """Whether a function is being recorded, or run to be compared with what was exported of it."""
+    """Return whether a function is being recorded, or run to be compared with its export."""
     return tls.m.recorder is not None or is_recording()
 
 
@@ -133,26 +133,26 @@ is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """Whether that is for a file."""
+    """Return whether a function is recorded for a file."""
     return is_recording()
 
 
 def list_backends(exclude_tags=()) -> list:
-    """The names that `compile` takes for ingot's own compiler."""
+    """Return the names that `compile` takes for ingot's compiler."""
     return list(TRACED)
 
 
 def get_default_backend() -> str:
-    """The compiler that `compile` takes unless told otherwise."""
+    """Return the default compiler of `compile`."""
     return TRACED[0]
 
 
 def reset():
-    """Forgets what the functions made by `compile` have recorded."""
+    """Drop the recordings of all functions made by `compile`."""
     for traced in list(_made):
         traced.forget()
 
 
 def cudagraph_mark_step_begin():
-    """Nothing: results never lie in memory that a later call uses."""
+    """Do nothing: results are never in memory that a later call uses."""
 

@@ -1,9 +1,8 @@
-"""Which sizes and numbers of the arguments become symbolic, and when.
+"""Dynamic shapes: which sizes and numbers of the arguments become symbolic, and when.
 
-Calls that differ in nothing but sizes and numbers are a `Family`. Its first call is recorded with everything fixed. When a
-second one comes, it is recorded with what differs as symbols; equal values that have always been equal are one symbol. What is
-recorded holds under the conditions that the answers of symbolic sizes have noted, and only after it was compared with a
-recording for other sizes: one that would give other operations, or other numbers in them, is not used again.
+Calls that differ in nothing but sizes and numbers are a `Family`. Its first call is recorded with everything fixed. The second
+is recorded with symbols for what differs; values that have always been equal share a symbol. A symbolic recording holds under
+the conditions that its scope noted, and only after it agreed with a recording for other sizes.
 """
 
 from collections.abc import Callable
@@ -38,12 +37,12 @@ class Symbols:
 
     @staticmethod
     def of(names: dict, shapes, numbers, least=LEAST) -> "Symbols":
-        """Symbols with the values that they have in a call: first all sizes, then the numbers that are floats."""
+        """Return symbols with the values of a call: first all sizes, then the numbers that are floats."""
         return Symbols._with({place: value_at(place, shapes, numbers) for place in names}, names, {}, least)
 
     @staticmethod
     def of_extents(extents: dict, shapes, least=LEAST) -> "Symbols":
-        """Symbols of {place: extent} with the values that follow from a call's sizes."""
+        """Return symbols of {place: extent} with the values that follow from a call's sizes."""
         values = {place: x.named(value_at(place, shapes, ())) for place, x in extents.items()}
         return Symbols._with(values, {place: x.name for place, x in extents.items()}, extents, least)
 
@@ -61,7 +60,7 @@ class Symbols:
         return Symbols(names, scope, extents)
 
     def shape(self, i, shape) -> tuple | None:
-        """The shape of an argument with its symbolic sizes; None if it has none."""
+        """Return the shape of an argument with its symbolic sizes; None if it has none."""
         found = tuple([self._size((SIZE, i, d)) if (SIZE, i, d) in self.names else n for d, n in enumerate(shape)])
         return found if any((SIZE, i, d) in self.names for d in range(len(shape))) else None
 
@@ -70,11 +69,11 @@ class Symbols:
         return self.extents[place].of(n) if place in self.extents else n
 
     def given(self, numbers) -> list:
-        """The numbers of the arguments, symbolic where they are."""
+        """Return the numbers of the arguments, symbolic where they are."""
         return [self.scope.numbers[self.names[NUMBER, i]] if (NUMBER, i) in self.names else n for i, n in enumerate(numbers)]
 
     def said(self) -> str:
-        """The symbols and their values, for a person."""
+        """Return the symbols and their values as text."""
         return ", ".join([f"{name} = {value}" for name, value in self.hints.items()])
 
     @property
@@ -83,14 +82,14 @@ class Symbols:
         return given_hints(self.scope)
 
     def places_said(self, labels: Labels) -> str:
-        """Where the symbols are, for a person."""
+        """Return the places of the symbols as text."""
         where: dict = {}
         for place, name in self.names.items():
             where.setdefault(name, []).append(labels.of(place))
         return "; ".join([f"{name} is {' and '.join(texts)}" for name, texts in where.items()])
 
     def why_not(self, recorded, call, labels: Labels) -> str:
-        """What of a call does not fit a recording of the calls of `recorded`, in words."""
+        """Return in words why a call does not fit a recording of the calls of `recorded`."""
         first: dict = {}
         for place in every_place(*call):
             value, before = value_at(place, *call), value_at(place, *recorded)
@@ -112,8 +111,8 @@ class Symbols:
         return any(type(self.scope.hints[name]) is float for name in self.names.values())
 
     def matcher(self, shapes, numbers) -> Callable:
-        """A function (shapes, numbers) of a call of the family that gives the values of the names, or None where the recording
-        does not apply: other sizes differ, symbols are unequal, or a condition fails."""
+        """Return a function (shapes, numbers) of a call that gives the values of the names, or None if the recording does not
+        apply: other sizes differ, symbols are unequal, or a condition fails."""
         first: dict = {}
         tests = []
         for place, name in self.names.items():
@@ -145,7 +144,7 @@ class Symbols:
 
 
 def value_at(place, shapes, numbers):
-    """What stands at a place of a call."""
+    """Return the value at a place of a call."""
     return shapes[place[1]][place[2]] if place[0] == SIZE else numbers[place[1]]
 
 
@@ -158,11 +157,11 @@ class Family:
     """Calls that differ in sizes and numbers only.
 
     examples   (shapes, numbers) of calls that were recorded
-    entries    what was recorded with symbols
-    fixed      recordings without
+    entries    symbolic recordings
+    fixed      recordings without symbols
     pinned     places whose very value the function uses
     met_pinned {place: the values for which it did so}
-    labels     names for people of what the calls are given
+    labels     names of the arguments
     is_open    whether further calls are still generalised
     reason     why not, as text
     """
@@ -177,13 +176,13 @@ class Family:
     reason: str = ""
 
     def saw(self, shapes, numbers):
-        """Remembers a call."""
+        """Remember a call."""
         if (shapes, numbers) not in self.examples:
             self.examples = [*self.examples[1 - MOST_EXAMPLES:], (shapes, numbers)]
 
     def enter(self, entry, recording, alike) -> list:
-        """Takes in a symbolic recording. Where those of fixed sizes that were `alike` in everything else agree, it is known to
-        be good for their sizes, too (where not, a number may be written down in another way). Returns those that agree."""
+        """Add a symbolic recording, and return the fixed ones in `alike` that agree with it. It is known to be good for their
+        sizes. (Where one does not agree, a number may be recorded in another way.)"""
         symbols, same = entry.symbols, []
         for fixed in alike if not recording.scope.reads else ():
             values = entry.match(*fixed.call)
@@ -199,8 +198,8 @@ class Family:
         return same
 
     def _pin(self, symbols, names):
-        """Notes the places whose very value a recording uses. A number counts once that was so for two values, and for no value
-        otherwise: `if step == 100:` is true once."""
+        """Note the places whose very value a recording uses. A number counts after two values, and not if it is free for
+        another one: `if step == 100:` is true once."""
         for place in [place for place, name in symbols.names.items() if name in names]:
             values = self.met_pinned.setdefault(place, set())
             values.add(symbols.scope.hints[symbols.names[place]])
@@ -209,7 +208,7 @@ class Family:
                 self.pinned.add(place)
 
     def why(self, shapes, numbers) -> str:
-        """Why nothing that is recorded is good for a call, in words; empty if nothing is recorded or only its state differs."""
+        """Return in words why no recording is good for a call; empty if there is none or only its state differs."""
         for entry in self.entries:
             if entry.match(shapes, numbers) is None:
                 return entry.symbols.why_not(entry.call, (shapes, numbers), self.labels)
@@ -222,23 +221,22 @@ class Family:
         return ""
 
     def drop(self, entry):
-        """Forgets a recording that is no more to be compared with others."""
         self.entries = [e for e in self.entries if e is not entry]
 
     def close(self, reason: str):
-        """Gives up generalising."""
+        """Stop generalising."""
         self.is_open, self.reason = False, reason
         self.entries = []
 
     def extend(self, moved):
-        """Takes in numbers that are looked up at every call from now on: what they were in all calls so far."""
+        """Add numbers that every call looks up from now on, with their values in all calls so far."""
         self.examples = [(shapes, (*numbers, *[m.number for m in moved])) for shapes, numbers in self.examples]
         for entry in (*self.entries, *self.fixed):
             entry.extend(moved)
 
     def places(self, shapes, numbers, dynamic, given=None) -> dict:
-        """{place: name} of what becomes symbolic in a call; empty if nothing does. Numbers behind the first `given` are looked
-        up because they were seen to change."""
+        """Return {place: name} of what becomes symbolic in a call; empty if nothing does. Numbers from the first `given` on are
+        looked up because they were seen to change."""
         if not self.is_open or dynamic is False:
             return {}
         found = {}
@@ -252,7 +250,7 @@ class Family:
         return self._named(found, shapes, numbers)
 
     def _named(self, found, shapes, numbers):
-        """One name for places that have always had equal values."""
+        """Return one name for places that have always had equal values."""
         names: dict = {}
         groups: dict = {}
         for place, value in found.items():
@@ -267,7 +265,7 @@ def _differs(a, b):
 
 
 def every_place(shapes, numbers):
-    """All places of a call."""
+    """Yield all places of a call."""
     for i, shape in enumerate(shapes):
         for d in range(len(shape)):
             yield SIZE, i, d
@@ -276,8 +274,8 @@ def every_place(shapes, numbers):
 
 
 def named_places(dynamic, parameters, call) -> dict:
-    """{place: name} as `dynamic=` of the user says it: {parameter or position: {dim: name}}, a list of dims, or True. Sizes of
-    0 and 1 stay fixed."""
+    """Return {place: name} of the user's `dynamic=`: {parameter or position: {dim: name}}, a list of dims, or True. Sizes of 0
+    stay fixed."""
     found: dict = {}
     start = 0
     for key, value in [*enumerate(call.args), *call.kwargs.items()]:

@@ -1,12 +1,10 @@
-"""The quick road: a call that is like the last one, as one generated function.
+"""Quick calls: one generated function for calls like the last one.
 
-A call is plain where tensors, arrays and numbers come in (and objects, of which the guards know what they are), one native
-call computes, or the replay of what was captured on a device, and tensors come out, or values that are read out of these:
-nothing is written, no gradient is wanted. For such a kind of call a function is generated that asks all that the recording
-relies on (what the arguments are, the captured tensors, what was made of weights, the guards, what is required of numbers),
-makes the results and enters native code, or replays. Numbers, those in places that are looked up at each call too, may be any
-for which the recording is good. It answers MISS for whatever is not plain: the long road knows more. Two arguments may lie in
-one memory, since nobody writes; which of them are one and the same is part of the kind.
+A call is plain if it takes tensors, arrays, numbers and guarded objects, one native call or captured graph computes, and it
+returns tensors or values read out of tensors: it writes nothing and needs no gradient. The generated function checks all that
+the recording relies on (arguments, captured tensors, cached values of weights, guards, conditions on numbers), allocates the
+results, and enters native code or a replay. It returns MISS for a call that is not plain. Arguments may share memory, since
+nothing is written; which of them are one and the same belongs to the kind of call.
 """
 
 from typing import Any
@@ -32,8 +30,8 @@ MOST = 8        # functions made for one entry, after which only the long road i
 
 
 def quick_call(entry, symbols, call):
-    """A function of the arguments of a call that was just replayed: its result, or MISS for a call of another kind; None if the
-    call was not plain."""
+    """Return a function of the arguments of a call that was just replayed: its result, or MISS for a call of another kind. None
+    if the call was not plain."""
     finish, key, leaves = entry.tree.first.finish, call.key, call.leaves
     if finish is None or not entry.is_simple or finish.outcome.effects:
         return None
@@ -52,24 +50,24 @@ def quick_call(entry, symbols, call):
 
 
 def shares_nothing(found, leaves) -> bool:
-    """Whether tensors share no memory, by what `sharing` found of them."""
+    """Return whether tensors share no memory, by the result of `sharing`."""
     return found is None or (found[1] is None and any(t._a.__class__ is DeviceArray for t in leaves))
 
 
 def is_only_repeated(leaves) -> bool:
-    """Whether tensors share memory only because some of them are given twice."""
+    """Return whether tensors share memory only because some of them are given twice."""
     different = list({id(t): t for t in leaves}.values())
     return len(different) < len(leaves) and shares_nothing(sharing(different), different)
 
 
 def _is_plain_array(a) -> bool:
-    """Whether an array is one that a quick road asks about: row by row in memory, numpy's or on a device."""
+    """Return whether an array is row-major, and NumPy's or on a device."""
     return a.flags.carray if type(a) is np.ndarray else type(a) is DeviceArray and class_for(a) is Tensor and a.is_contiguous
 
 
 def has_plain_arguments(call) -> bool:
-    """Whether each argument is a tensor, an array that stands for one, a number, or an object that counts by being itself, and
-    there are only numbers in the places that are looked up."""
+    """Return whether each argument is a tensor, an array that stands for one, a number, or an object compared by identity, and
+    looked-up locations hold only numbers."""
     if call.kwargs or not all(kind in _NUMBERS for kind in call.key[0][2] or ()):
         return False
     _, ((_, specs), _) = call.key[0][0]
@@ -78,8 +76,8 @@ def has_plain_arguments(call) -> bool:
 
 
 def is_good_for_numbers(entry, call) -> bool:
-    """Whether a recording is known to be good for all numbers that meet its conditions: it has met two values of each, or those
-    of this call alone are asked for."""
+    """Return whether a recording is known to hold for all numbers that meet its conditions: it agreed for two values of each,
+    or the call's own values are checked."""
     if entry.symbols is None:
         return not call.places
     numbers = {name for place, name in entry.symbols.names.items() if place[0] != SIZE}
@@ -88,7 +86,7 @@ def is_good_for_numbers(entry, call) -> bool:
 
 
 def _is_bound_by_sizes(entry) -> bool:
-    """Whether what is compiled has no numbers put in but sizes, which are those of the kind of call."""
+    """Return whether compiled code is bound to no numbers but sizes, which belong to the kind of call."""
     sizes = {name for place, name in (entry.symbols.names if entry.symbols is not None else {}).items() if place[0] == SIZE}
     return getattr(entry.tree.first.work.job, "names", frozenset()) <= sizes
 
@@ -98,7 +96,7 @@ def _is_leaf(x) -> bool:
 
 
 class _Writer:
-    """Writes the function for one entry and one kind of arguments."""
+    """Writer of the function for one entry and one kind of arguments."""
 
     def __init__(self, entry, call):
         self.entry, self.args, self.places, key = entry, call.args, call.places, call.key
@@ -111,8 +109,8 @@ class _Writer:
             "Structure": Structure, "ndarray": np.ndarray, "DeviceArray": DeviceArray, "same": is_same}
 
     def function(self, inputs, ready, places):
-        """The function that calls what is `ready` on `inputs` (numbers of arguments, or captured tensors), and gives the
-        results at `places`."""
+        """Return the function that calls what is `ready` on `inputs` (numbers of arguments, or captured tensors), and returns
+        the results at `places`."""
         compiled, derived, variant = ready
         constant = [] if derived is None else derived.arrays()
         tests = [*self._mode(), *self._captured(), *tests_of(self.entry.guards.values(), self.names)]
@@ -143,7 +141,7 @@ class _Writer:
                 f"Defaults.clear_padding is {self.clear_padding}"]
 
     def _arguments(self, asked):
-        """What is asked of the arguments; of the arrays that are `asked` for dtype and order by native code, shapes alone."""
+        """Write the checks of the arguments; native code itself checks dtype and order of the arrays in `asked`."""
         lines, leaves = [], 0
         if self.args:
             lines.append(f"{''.join([f'x{i}, ' for i in range(len(self.args))])}= args")
@@ -186,7 +184,7 @@ class _Writer:
         return tests
 
     def _numbers(self, variant):
-        """What is asked of numbers, and what comes of them: the values of the symbols, and arrays for native code."""
+        """Write the checks of numbers, and what follows from them: values of the symbols, and arrays for native code."""
         texts = [f"x{i}" for i, x in enumerate(self.args) if type(x) in _NUMBERS]
         lines, symbols = [], self.entry.symbols
         for k, place in enumerate(self.places):
@@ -237,12 +235,12 @@ class _Writer:
 
 
 def is_same(a, b) -> bool:
-    """Whether two numbers of one type are the same: zeros have signs, and nan is nan."""
+    """Return whether two numbers of one type are the same: zeros have signs, and nan is nan."""
     return a is b or (a == b if type(a) is int else a.hex() == b.hex())
 
 
 def _node_test(name, t) -> str:
-    """What must be true of a tensor's history for a call to be of the same kind as with `t`."""
+    """Return the source of the check that a tensor's history is of the same kind as that of `t`."""
     if t._node is None:
         return f"{name}._node is None"
     if type(t._node) is not Leaf:

@@ -1,4 +1,4 @@
-"""Names for what a function was given, for people: `x.shape[0]`, `batch['tokens'].shape[1]`, `lr`, `self.temperature`."""
+"""Names of arguments for messages: `x.shape[0]`, `batch['tokens'].shape[1]`, `lr`, `self.temperature`."""
 
 import inspect
 import re
@@ -18,7 +18,7 @@ _ANSWER = re.compile(r"\((.+)\) is (True|False)")
 
 
 class Labels:
-    """The names of the tensors and of the numbers in a call, in the order of `tree.flatten`."""
+    """Names of the tensors and of the numbers in a call, in the order of `arg_pytree.flatten`."""
 
     def __init__(self, parameters, args, kwargs, places=()):
         self.tensors: list = []
@@ -46,14 +46,14 @@ class Labels:
                 self._note(getattr(x, f.name), f"{text}.{f.name}")
 
     def of(self, place) -> str:
-        """The name of a place: ("size", argument, dim) or ("number", position)."""
+        """Return the name of a place: ("size", argument, dim) or ("number", position)."""
         known = self.tensors if place[0] == SIZE else self.numbers
         text = known[place[1]] if place[1] < len(known) else f"{place[0]} {place[1]}"
         return f"{text}.shape[{place[2]}]" if place[0] == SIZE else text
 
 
 def condition_in_words(condition: str, names: dict) -> str:
-    """A condition of a scope with names for its symbols."""
+    """Return a condition of a scope with names for its symbols."""
     bits, answer = _BITS.fullmatch(condition), _ANSWER.fullmatch(condition)
     if bits:
         condition = f"{bits[1]} == {float.fromhex(bits[2])!r}"
@@ -63,7 +63,7 @@ def condition_in_words(condition: str, names: dict) -> str:
 
 
 def first_failing(conditions: dict, values: dict, names: dict) -> str | None:
-    """The first of the conditions that does not hold for values of the symbols, in words, with the line that needs it."""
+    """Return in words the first condition that does not hold for values of the symbols, with the line that needs it."""
     for condition, line in conditions.items():
         try:
             holds = function_of(values, condition)(*values.values())
@@ -75,7 +75,7 @@ def first_failing(conditions: dict, values: dict, names: dict) -> str | None:
 
 
 def parameters_of(fn) -> tuple:
-    """The names of a function's parameters, or those of a module's forward."""
+    """Return the names of a function's parameters, or those of a module's forward."""
     try:
         return tuple(inspect.signature(fn.forward if isinstance(fn, Module) else fn).parameters)
     except (TypeError, ValueError):      # of a function that does not say

@@ -1,12 +1,12 @@
-"""One recorded run as a graph, for whoever takes it elsewhere (files, other formats).
+"""`record_graph`: one recorded run as a graph, for files and other formats.
 
     r = record_graph(model, (x,), dynamic={"x": {0: "batch"}})
-    r.graph          # inputs: the tensors of the arguments in order, then what the function took from elsewhere
+    r.graph          # inputs: the tensors of the arguments in order, then captured tensors
     r.captured       # the tensors behind these, in order
     r.conditions     # {condition on the sizes: the user's line that needs it}
 
-`record_graph` runs the function eagerly, once. What Python decided by values of tensors, draws of random numbers, and host
-functions cannot be in one graph; they are refused with the user's line. Python state that was read is fixed as it was.
+The function runs eagerly, once. Choices of Python by values of tensors, random draws and host functions cannot be in one graph;
+they are refused with the user's line. Python state that was read is fixed as it was.
 """
 
 import threading
@@ -27,13 +27,13 @@ from .trace import Traced
 class Captured:
     """A recorded run.
 
-    graph        what ran; updates are the writes to tensors from outside
+    graph        of the run; updates are writes to tensors from outside
     arguments    names of the inputs for the tensors of the arguments
     captured     {name of an input: tensor} for the others
-    sizes        {name: ((argument, dim), ...)} of the symbolic sizes: where a call has them
+    sizes        {name: ((argument, dim), ...)} of the symbolic sizes: their places in a call
     conditions   {text over the names: (file, line)} under which the graph is right
-    result       what the run returned
-    result_spec  its structure, with marks for tensors (`tree.unflatten`)
+    result       of the run
+    result_spec  its structure, with marks for tensors (`arg_pytree.unflatten`)
     """
 
     graph: Graph
@@ -46,8 +46,8 @@ class Captured:
 
 
 def record_graph(fn, example_inputs, dynamic=None, *, example_kwargs=None) -> Captured:
-    """Runs `fn(*example_inputs)` and gives it as a graph. `dynamic` says which sizes are symbolic, as for `jit.trace`: True for
-    all, or {parameter or position: {dim: name}}; None or False for none."""
+    """Run `fn(*example_inputs)` and return it as a graph. `dynamic` chooses symbolic sizes as for `jit.trace`: True for all, or
+    {parameter or position: {dim: name}}; None or False for none."""
     fn = fn.fn if isinstance(fn, Traced) else fn
     leaves: list = []
     numbers: list = []
@@ -66,7 +66,7 @@ def record_graph(fn, example_inputs, dynamic=None, *, example_kwargs=None) -> Ca
 
 
 class _Thread(threading.local):
-    """Whether a function runs of which a graph is made for elsewhere."""
+    """Whether this thread records a graph for other formats."""
 
     records = False
 
@@ -75,13 +75,13 @@ _thread = _Thread()
 
 
 def is_recording() -> bool:
-    """Whether this thread records a graph for elsewhere, or runs a function to compare it with that."""
+    """Return whether this thread records a graph for other formats, or runs a function to compare it with that."""
     return _thread.records
 
 
 @contextmanager
 def for_elsewhere():
-    """Inside, functions are told that they are exported: in the run that is recorded and in those that it is compared with."""
+    """Tell functions inside that they are exported: in the run that is recorded, and in those that it is compared with."""
     before, _thread.records = _thread.records, True
     try:
         yield

@@ -1,4 +1,4 @@
-"""One recorded run of a function: what went in, and what was written down."""
+"""One recorded run of a function: its arguments, and what was recorded."""
 
 import os
 import threading
@@ -47,14 +47,14 @@ FIRST = "the first call with arguments of this kind"
 class Call:
     """One call of a traced function.
 
-    leaves, numbers   the tensors, ints and floats in its arguments, and then in `places`
-    given             how many of these are in the arguments
-    key               everything that decides what a recording of it is good for
-    met               entries that apply, but lack the path that this call takes
-    reason            why no entry could replay it: what was different for the one tried first, the latest
-    checks            the entries that its recording is compared with, and the values of their symbols
-    containers        those in its arguments, as `Met` counts them; None if what is recorded only computes
-    alike             recordings of fixed sizes for which everything but the sizes is as it is in this call
+    leaves, numbers   tensors, ints and floats in its arguments, and then in `places`
+    given             counts of these that are in the arguments
+    key               all that decides which recordings fit
+    met               entries that apply, but lack the path of this call
+    reason            why no entry could replay it: the difference to the first one tried
+    checks            entries that its recording is compared with, and the values of their symbols
+    containers        in its arguments, as `Met` counts them; None if the recording only computes
+    alike             recordings of fixed sizes that differ from this call in sizes alone
     """
 
     __slots__ = ("__dict__", "alike", "args", "checks", "containers", "given", "key", "kwargs", "leaves", "met", "numbers",
@@ -72,16 +72,15 @@ class Call:
 
     @cached_property
     def shapes(self) -> tuple:
-        """The shapes of the tensors."""
         return tuple([shape for shape, *_ in self.key[5]])
 
     def missed(self, reason):
-        """Notes why an entry could not replay it."""
+        """Note why an entry could not replay it."""
         if self.reason is FIRST:
             self.reason = reason
 
     def arguments(self, symbols=None):
-        """(args, kwargs) for the function, with symbols in the place of numbers that are symbolic."""
+        """Return (args, kwargs) for the function, with symbols in place of symbolic numbers."""
         given = self._given(symbols)[: self.given[1]]
         args, kwargs = self.args, self.kwargs
         if any(a is not b for a, b in zip(given, self.numbers)):
@@ -93,18 +92,18 @@ class Call:
 
     @cached_property
     def arrays(self) -> list:
-        """What stands for arrays among the arguments."""
+        """The arguments that stand for arrays."""
         return [x for x in (*self.args, *self.kwargs.values()) if type(x) is GivenArray]
 
     def changeable(self) -> list:
-        """The containers and numpy's arrays among the arguments."""
+        """Return the containers and NumPy arrays among the arguments."""
         return [*(self.containers or ()), *[g.array for g in self.arrays]]
 
     def _given(self, symbols):
         return self.numbers if symbols is None else symbols.given(self.numbers)
 
     def held(self, symbols) -> Held:
-        """What is in the places while the call is recorded: symbols in the place of numbers that are symbolic."""
+        """Return the content of the looked-up locations during the recording, with symbols in place of symbolic numbers."""
         first = self.given[1]
         leaves, numbers = iter(self.leaves[self.given[0]:]), zip(self._given(symbols)[first:], self.numbers[first:])
         values: list = []
@@ -118,7 +117,7 @@ class Call:
 
 
 def _line_of(error) -> tuple | None:
-    """File and line of the user's code that an error comes from."""
+    """Return file and line of the user's code that an error comes from."""
     found, step = None, error.__traceback__
     while step is not None:
         if is_user(step.tb_frame):
@@ -128,12 +127,12 @@ def _line_of(error) -> tuple | None:
 
 
 def _array_or(given, x):
-    """The array for which an argument stands; other arguments as they are."""
+    """Return the array that an argument stands for; other arguments unchanged."""
     return given.array if type(given) is GivenArray else x
 
 
 class Run:
-    """A function run eagerly while a recorder listens, its arguments' `symbols` symbolic."""
+    """An eager run of a function under a recorder, with `symbols` for its arguments."""
 
     def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=()):
         self.fn, self.symbols, self.tables = fn, symbols, tables
@@ -151,8 +150,8 @@ class Run:
 
     @staticmethod
     def _check_containers(before, given, now, read, were):
-        """What is among the arguments must be as it was, but for the containers that `were` other ones: a replay would not
-        change it."""
+        """Raise if the arguments changed, except containers that `were` passed and tracked: a replay would not repeat the
+        change."""
         leaves: list = []
         if flatten(now, leaves, read=read, met=Met(were=were)) != before or any(a is not b for a, b in zip(leaves, given)):
             raise TraceError("this function cannot be traced: it changes a container or an object among its arguments in a way "
@@ -160,7 +159,7 @@ class Run:
                              "instead")
 
     def _called(self, tracker, args, kwargs):
-        """What the function returns."""
+        """Call the function and return its result."""
         try:
             return self.fn(*args, **kwargs)
         except BaseException as error:
@@ -179,18 +178,18 @@ class Run:
 
     @property
     def _has_stand_ins(self) -> bool:
-        """Whether something stands for a number that may be another one at other calls."""
+        """Whether proxies stand for numbers that may differ at other calls."""
         return self.symbols is not None or self.recorder.reads.has_numbers
 
     def _has_written(self, tracker) -> bool:
-        """Whether the function, so far, has done anything that running it again would do twice."""
+        """Return whether the function has done anything so far that running it again would do twice."""
         try:
             return self.given.has_changed_callers or bool(tracker.effects()) or self.recorder.finish([]).has_effects
         except TraceError:
             return True
 
     def _devices(self, call) -> set:
-        """The devices beside the host, which have memory, that the recorded call works on."""
+        """Return the devices with memory, besides the host, that the recorded call works on."""
         tensors = [*call.leaves, *self.recorder.inputs.captured()]
         lies = [place_of(t._a) for t in tensors if isinstance(t, Tensor)]
         moves = [n.params for n in self.recorder.builder.nodes if n.op is place]
@@ -198,14 +197,14 @@ class Run:
         return {f"{kind}:{index}" for kind, index in filter(None, lies)} | (moved - {"cpu", "meta"})
 
     def _outcome(self, effects, contents, attributes, read):
-        """(the outcome, the different tensors in it)."""
+        """Return (the outcome, the different tensors in it)."""
         if not self.keeps_identity:
             return Outcome.of(self.result, effects, attributes, read)
         effects += self.given.targets(contents)
         return Outcome.of(self.result, effects, attributes, read, Met(self.given.specs(contents)))
 
     def record(self, call: Call):
-        """Runs the function on the arguments of a call, alone in the process: it marks the tensors that it meets."""
+        """Run the function on the arguments of a call, alone in the process, since it marks the tensors that it meets."""
         m, recorder, held = tls.m, self.recorder, call.held(self.symbols)
         lookups = Lookups(None if self.symbols is None else self.symbols.scope, held, self.tables)
         tracker = recorder.tracker = Tracker(held, recorder.optimizers.schedules.scheduled)
