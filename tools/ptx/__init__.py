@@ -1,4 +1,4 @@
-"""Runs PTX, what Triton makes of kernels, on numpy: for tests, and to count what a GPU would do.
+"""Interpreter of PTX, Triton's output, on numpy: for tests, and to count the work of a GPU.
 
     launch(ptx, grid, threads, shared, parameters, {address: array of bytes})
     counts = counted(ptx, grid, threads, shared, parameters, programs)

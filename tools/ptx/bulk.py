@@ -1,10 +1,9 @@
-"""What Hopper chips copy by themselves: maps of tensors, boxes of them into shared memory, and the barriers in memory that say
-when they are there.
+"""Copy engine of Hopper chips: tensor maps, boxes copied into shared memory, and barriers in memory.
 
-    MEMORY_OPERATIONS[name](entry, instruction) -> function of the machine and the lanes that run
+    MEMORY_OPERATIONS[name](entry, instruction) -> function of the machine and the running lanes
 
-A box arrives as late as it may: when somebody waits for its barrier, and nothing else is missing. Who waits stands still until
-the phase is over (`Machine.held`). A map is 128 bytes; which of them say what is the chip's secret, so here it is as `_FIELDS`.
+A box arrives as late as possible: when a thread waits for its barrier, and nothing else is missing. A waiting thread stops
+until the phase is over (`Machine.held`). A map is 128 bytes, whose real layout is not documented; `_FIELDS` is ours.
 """
 
 from dataclasses import dataclass, field
@@ -16,16 +15,15 @@ from .faults import Fault
 __all__ = ["MEMORY_OPERATIONS", "wait"]
 
 _BYTES = 128
-_ELEMENTS = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2}     # by the number of a type: 10 is bfloat16
-# Of a map: (where it lies, bytes of a number).
+_ELEMENTS = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2}     # bytes by type number; 10 is bfloat16
+# Fields of a map: (offset, bytes of a number).
 _FIELDS = {"global_address": (0, 8), "rank": (8, 1), "elemtype": (9, 1), "interleave_layout": (10, 1), "swizzle_mode": (11, 1),
            "fill_mode": (12, 1), "global_dim": (16, 4), "box_dim": (36, 4), "element_stride": (56, 4), "global_stride": (80, 8)}
 
 
 @dataclass
 class Barrier:
-    """A barrier in memory: how many arrivals a phase takes, how many are missing, the bytes that are asked for but not there,
-    and the boxes that will bring them."""
+    """A barrier in memory: arrivals of a phase, missing ones, bytes still to come, and the boxes that bring them."""
 
     count: int
     missing: int
@@ -40,7 +38,7 @@ class Barrier:
         self.missing -= count
 
     def ends(self) -> bool:
-        """Goes on to the next phase if nothing is missing."""
+        """Start the next phase if nothing is missing; return whether it did."""
         if self.missing or self.bytes:
             return False
         self.missing, self.phase = self.count, self.phase + 1
@@ -63,7 +61,7 @@ def _barrier(m, place, lane, what) -> Barrier:
 
 
 def _over(m, barrier, lane):
-    """Lets go who waits in a program, if a phase is over."""
+    """Release a program's waiting threads if a phase is over."""
     if barrier.ends():
         m.held &= m.local != m.local[lane]
 
@@ -100,7 +98,7 @@ def _mbarrier(entry, i):
 
 
 def wait(i):
-    """mbarrier.try_wait.parity: which lanes go on, since the phase of a parity is over."""
+    """mbarrier.try_wait.parity: return the lanes that continue, since the phase of a parity is over."""
     done, place, parity = i.operands
 
     def step(m, lanes):
@@ -118,7 +116,7 @@ def wait(i):
 
 
 def _bring(m, barrier):
-    """Brings a barrier's boxes."""
+    """Deliver a barrier's boxes."""
     for at, rows, what in barrier.boxes:
         for spots, bytes_ in rows:
             m.shared.bring(at, spots, bytes_, what)
@@ -168,7 +166,7 @@ def _replaced(i):
 
 @dataclass(frozen=True)
 class _Map:
-    """A tensor, and the boxes that are copied of it: sizes from the innermost dim on, strides of the others in bytes."""
+    """A tensor map: sizes from the innermost dim on, strides of the others in bytes."""
 
     address: int
     item: int
@@ -179,7 +177,7 @@ class _Map:
 
     @staticmethod
     def read(raw) -> "_Map":
-        """Of the bytes of a map."""
+        """Parse the bytes of a map."""
 
         def numbers(name, count=1):
             at, size = _FIELDS[name]
@@ -196,7 +194,8 @@ class _Map:
                     numbers("box_dim", dims), numbers("swizzle_mode")[0])
 
     def box_at(self, m, corner, lane, what):
-        """(where each row goes, its bytes): rows of a box, zeros beyond the tensor, 16 bytes at a time as the swizzle says."""
+        """Return (target of each row, its bytes): rows of a box, zeros beyond the tensor, 16 bytes at a time in swizzled order.
+        """
         count, span = self.box[0], self.box[0] * self.item
         if self.swizzle and span > 16 << self.swizzle:
             raise Fault(f"{what}: rows of {span} bytes, more than a swizzle of {16 << self.swizzle}")
@@ -214,12 +213,12 @@ class _Map:
             yield at, found.reshape(-1, 16)
 
     def swizzled(self, at):
-        """Where a piece of 16 bytes goes."""
+        """Return the place of a piece of 16 bytes."""
         return at ^ (at >> 7 & (1 << self.swizzle) - 1) << 4
 
 
 def _bulk(entry, i):
-    """cp.async.bulk: boxes of tensors; groups of stores, of which there are none here, are soon there."""
+    """cp.async.bulk: copy boxes of tensors; groups of stores are empty here."""
     if i.parts[3].endswith("_group"):
         return lambda m, mask: None
     if i.parts[3] != "tensor" or i.parts[5] not in ("shared::cta", "shared::cluster") or len(i.operands) != 5:

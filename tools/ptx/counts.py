@@ -1,7 +1,8 @@
-"""What a kernel asks of a multiprocessor, counted as some of its programs run on memory that holds zeros: instructions, sectors
-of 32 bytes that its loads and stores touch, cycles of shared memory (whose banks make warps wait), operations of tensor cores.
+"""Counts of a kernel's work, from some of its programs run on memory of zeros.
 
-These are instructions of PTX: the assembler gives several for a division or a root, and one for some pairs.
+Counted are instructions, sectors of 32 bytes that loads and stores touch, cycles of shared memory (bank conflicts included),
+and operations of tensor cores. Instructions are PTX: the assembler emits several for a division or a root, and one for some
+pairs.
 """
 
 from dataclasses import dataclass, field
@@ -12,8 +13,8 @@ from .machine import TOGETHER, Machine, entry_of, programs_of
 
 __all__ = ["SECTOR", "Counts", "counted"]
 
-SECTOR = 32             # bytes that memory is read and written by
-BANKS = 32              # of 4 bytes each
+SECTOR = 32             # bytes of a memory transaction
+BANKS = 32              # banks of 4 bytes each
 _KINDS = {"global": ("ld.global", "st.global", "cp.async", "atom", "red"),
           "shared": ("ld.shared", "st.shared", "ldmatrix", "stmatrix"), "tensor": ("mma", "wgmma.mma"),
           "special": ("ex2", "lg2", "sin", "cos", "rsqrt", "rcp", "tanh", "sqrt", "div"),
@@ -22,14 +23,14 @@ _KINDS = {"global": ("ld.global", "st.global", "cp.async", "atom", "red"),
 
 @dataclass
 class Counts:
-    """Sums over a whole grid, of what was counted for some of its programs.
+    """Sums over a whole grid, extrapolated from some of its programs.
 
-    instructions    how many warps ran each kind of instruction: global, shared, tensor, special, exchange, barrier, other
-    sectors         of 32 bytes that warps touched in device memory
-    needed          and how many would hold what they asked for
-    waves           cycles that shared memory was busy
-    flops           of tensor cores, by what they multiply: bf16, f16, tf32, f64 ...
-    wasted          instruction -> sectors, or cycles of shared memory, beyond what its bytes need
+        instructions    warps that ran each kind of instruction: global, shared, tensor, special, exchange, barrier, other
+        sectors         sectors of 32 bytes that warps touched in device memory
+        needed          sectors that their bytes would fill
+        waves           cycles of shared memory
+        flops           operations of tensor cores, by operand type: bf16, f16, tf32, f64 ...
+        wasted          instruction -> sectors, or cycles of shared memory, beyond what its bytes need
     """
 
     programs: int = 0
@@ -42,31 +43,28 @@ class Counts:
 
     @property
     def issued(self) -> float:
-        """Instructions of all kinds."""
         return sum(self.instructions.values())
 
 
 class _Zeros:
-    """Device memory of any size that holds zeros, whatever is written."""
+    """Device memory of any size that always holds zeros."""
 
     def load(self, addresses, size, *rest):
-        """Zeros."""
         return np.zeros((len(addresses), size), np.uint8)
 
     def store(self, *given):
-        """Nothing."""
+        """Ignore the values."""
 
     def update(self, addresses, values, *rest):
-        """What was there: zeros."""
         return np.zeros_like(values)
 
 
 class _Watch:
-    """Adds up accesses."""
+    """Accumulator of accesses."""
 
     def __init__(self):
-        self.sectors: dict = {}         # instruction -> [those that it touched, those that its bytes fill]
-        self.waves: dict = {}           # the same of cycles of shared memory
+        self.sectors: dict = {}         # instruction -> [touched sectors, needed ones]
+        self.waves: dict = {}           # the same for cycles of shared memory
 
     def __call__(self, i, addresses, size, warps):
         if i.parts[0] in ("ldmatrix", "stmatrix") or i.parts[1].startswith("shared"):
@@ -80,7 +78,7 @@ class _Watch:
 
 
 def _waves(addresses, size, warps) -> int:
-    """Cycles of shared memory: lanes that ask for other words of one bank wait. As many go at a time as 128 bytes hold."""
+    """Return cycles of shared memory: lanes that access different words of one bank take turns, 128 bytes at a time."""
     lanes = max(1, 4 * BANKS // max(size, 4))
     order = np.arange(len(addresses)) % 32 // lanes
     group = warps.astype(np.int64) * 8 + order
@@ -94,7 +92,7 @@ def _waves(addresses, size, warps) -> int:
 
 
 def counted(text, grid, threads, shared, parameters, programs=8) -> Counts:
-    """Runs up to `programs` programs, evenly spread over the grid, and says what all of them would take."""
+    """Run up to `programs` programs, evenly spread over the grid, and return the counts for all."""
     entry, every = entry_of(text), programs_of(grid)
     some = every[np.unique(np.linspace(0, len(every) - 1, min(programs, len(every))).astype(int))]
     watch, step, executed = _Watch(), max(1, TOGETHER // threads), np.zeros(len(entry.instructions), np.int64)
@@ -117,7 +115,7 @@ def counted(text, grid, threads, shared, parameters, programs=8) -> Counts:
 
 
 def _flops(i) -> int:
-    """Multiplications and additions of a warp's share of a product."""
+    """Return the operations of a warp's share of a product."""
     shape = next(p for p in i.parts if p[0] == "m" and p[1:2].isdigit())
     rows, rest = shape[1:].split("n")
     columns, depth = rest.split("k")

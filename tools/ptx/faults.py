@@ -1,7 +1,7 @@
-"""What a GPU would do silently, and a machine that stands for one must not."""
+"""Errors that a GPU would not report."""
 
 __all__ = ["Fault"]
 
 
 class Fault(AssertionError):
-    """An address out of bounds, a race, dtypes that do not fit ..."""
+    """An address out of bounds, a race, or dtypes that do not match."""

@@ -1,5 +1,6 @@
-"""Instructions of PTX as functions of the machine and the lanes that run: branches, barriers, loads, stores and copies. What is
-computed is in `operations.py`, what warps do together in `warps.py`.
+"""PTX instructions as functions of the machine and the running lanes: branches, barriers, loads, stores and copies.
+
+Arithmetic is in `operations.py`, warp-wide operations in `warps.py`.
 """
 
 import numpy as np
@@ -11,12 +12,15 @@ from .warps import WARP_OPERATIONS
 
 __all__ = ["END", "compiled"]
 
-END = 1 << 30           # where threads are that have returned
+END = 1 << 30           # position of threads that have returned
 
 
 def compiled(entry, i):
-    """("plain" | "warp" | "barrier" | "wait" | "branch" | "return", function); a "warp" instruction waits for all lanes of its
-    warp; of a barrier, instead of a function, its number and how many threads it takes (None: all)."""
+    """Return ("plain" | "warp" | "barrier" | "wait" | "branch" | "return", function).
+
+    A "warp" instruction waits for all lanes of its warp. A barrier has, instead of a function, its number and thread count
+    (None: all).
+    """
     head = i.parts[0]
     if head == "bra":
         target = entry.labels[i.operands[0]]
@@ -89,7 +93,7 @@ def _computed(i):
 
 
 def _move(entry, i):
-    """mov, also between a register and the parts that it is made of."""
+    """mov, also between a register and its parts."""
     target, source = i.operands
     kind = TYPES[i.parts[1]]
     if isinstance(source, tuple):
@@ -181,7 +185,7 @@ def _atomic(entry, i):
 
 
 def _copy(entry, i):
-    """cp.async: what a group holds arrives when somebody waits for it."""
+    """cp.async: a group arrives when a thread waits for it."""
     if "commit_group" in i.parts:
         def commit(m, mask):
             m.committed.append(m.pending)

@@ -1,11 +1,11 @@
-"""Runs PTX on numpy: what Triton makes of our kernels, with the layouts, vector loads, shared memory and barriers that a GPU
-will see. Slow, and strict: an address out of bounds or not aligned, or a race between warps or programs, is a `Fault`.
+"""PTX machine on numpy: runs Triton's output with the layouts, vector loads, shared memory and barriers of a GPU.
+
+It is slow and strict: an address out of bounds or not aligned, or a race between warps or programs, is a `Fault`.
 
     launch(ptx, grid, threads, shared, parameters, {address: array of bytes})
 
-All threads of many programs run at once: a register is an array with an element for each. Threads that part at a branch wait
-for the one that is behind, or that comes later to what their warp does together. Copies that are asynchronous arrive as late as
-they may.
+All threads of many programs run at once: a register is an array with an element per thread. Diverged threads wait for the one
+that is furthest behind, or that still has to join a warp-wide operation. Asynchronous copies arrive as late as possible.
 """
 
 import functools
@@ -20,17 +20,17 @@ from .memory import Global, Shared
 
 __all__ = ["Machine", "entry_of", "launch"]
 
-TOGETHER = 8192         # threads that run at once
+TOGETHER = 8192         # threads run at once
 
 
 @functools.lru_cache(64)
 def entry_of(text):
-    """The kernel of a PTX file."""
+    """Return the kernel of a PTX file."""
     return assembly.parse(text)
 
 
 def launch(text, grid, threads, shared, parameters, arrays):
-    """Runs a kernel for every program of a grid; `arrays` are changed in place."""
+    """Run a kernel for every program of a grid; `arrays` are changed in place."""
     entry, programs = entry_of(text), programs_of(grid)
     memory = Global(arrays, threads // 32)
     step = max(1, TOGETHER // threads)
@@ -39,7 +39,7 @@ def launch(text, grid, threads, shared, parameters, arrays):
 
 
 def programs_of(grid):
-    """(x, y, z) of each program of a grid."""
+    """Return (x, y, z) of each program of a grid."""
     z, y, x = np.meshgrid(*map(np.arange, reversed(grid)), indexing="ij")
     return np.stack([x.reshape(-1), y.reshape(-1), z.reshape(-1)], 1)
 
@@ -47,8 +47,8 @@ def programs_of(grid):
 class Machine:
     """Some programs of a launch.
 
-    executed    how many warps ran each instruction
-    watch       called with (instruction, addresses, bytes, warps) of each access to memory
+        executed    number of warps that ran each instruction
+        watch       called with (instruction, addresses, bytes, warps) of each memory access
     """
 
     def __init__(self, entry, programs, grid, threads, parameters, memory, shared, watch=None):
@@ -65,22 +65,22 @@ class Machine:
         self.registers: dict = {}
         self.pending, self.committed = [], []              # asynchronous copies
         self.at = np.zeros(self.lanes, np.int64)
-        self.waiting = np.zeros(self.lanes, np.int64)       # for the rest of their program: a barrier's number from 1
-        self.takes: dict = {}                               # how many threads a barrier takes, by its number (None: all)
-        self.held = np.zeros(self.lanes, bool)              # until a phase of a barrier in memory is over
-        self.barriers: dict = {}                            # those, by (program, address)
-        self.apart = np.zeros(self.lanes, bool)             # for the rest of their warp
+        self.waiting = np.zeros(self.lanes, np.int64)       # number (from 1) of the barrier that a lane waits at
+        self.takes: dict = {}                               # thread counts of barriers, by number (None: all)
+        self.held = np.zeros(self.lanes, bool)              # waiting for a phase of a barrier in memory
+        self.barriers: dict = {}                            # barriers in memory, by (program, address)
+        self.apart = np.zeros(self.lanes, bool)             # waiting for the rest of the warp
         self.code = [instructions.compiled(entry, i) for i in entry.instructions]
         self.executed = np.zeros(len(self.code), np.int64)
 
     def run(self):
-        """Until all threads have returned."""
+        """Run until all threads have returned."""
         with np.errstate(all="ignore"):
             while self._some():
                 pass
 
     def _some(self) -> bool:
-        """Runs the threads that are furthest behind; False if all have returned."""
+        """Run the threads that are furthest behind; return False if all have returned."""
         ready = (self.waiting == 0) & ~self.apart & ~self.held & (self.at < END)
         if not ready.any():
             if self.held.any():
@@ -104,7 +104,7 @@ class Machine:
         return True
 
     def _advance(self, here, mask, stop):
-        """Runs the threads of `mask` from `here` on, until they part, meet others, or wait."""
+        """Run the threads of `mask` from `here` on, until they diverge, meet others, or wait."""
         everyone = None if mask.all() else mask
         lanes = mask.reshape(-1, 32)
         warps, parted = int(lanes.any(1).sum()), (lanes.any(1) & ~lanes.all(1)).any()
@@ -147,8 +147,7 @@ class Machine:
         self.at[mask] = here
 
     def _meet(self):
-        """Lets go the programs of which as many threads wait as a barrier takes: all (but those that have ended) if none is
-        said."""
+        """Release programs in which enough threads wait: the barrier's count, or all that have not ended."""
         for number in np.unique(self.waiting[self.waiting > 0]):
             here, count = self.waiting == number, self.takes[number]
             there = (here | (self.at == END) if count is None else here).reshape(self.programs, self.threads)
@@ -160,7 +159,7 @@ class Machine:
     # Registers.
 
     def get(self, operand, kind):
-        """An operand as an array (or one number) of a dtype."""
+        """Return an operand as an array (or one number) of a dtype."""
         if operand in self.special:
             return _as(self.special[operand], kind)
         if operand[0] == "%" or operand in self.entry.families:
@@ -173,7 +172,7 @@ class Machine:
         return _literal(operand, kind)
 
     def put(self, register, value, mask):
-        """Writes a register for the lanes of a mask (None: for all)."""
+        """Write a register for the lanes of a mask (None: all)."""
         if register == "_":
             return
         width = self.entry.width(register)
@@ -184,41 +183,41 @@ class Machine:
         self.registers[register] = value
 
     def address(self, operand):
-        """The addresses that `[register + offset]` means."""
+        """Return the addresses of `[register + offset]`."""
         base, _, offset = operand.strip("[]").partition("+")
         narrow = base not in self.entry.families and base[0] == "%" and self.entry.width(base) == 32
         found = self.get(base, np.uint32 if narrow else np.uint64).astype(np.uint64)
         return found + np.int64(int(offset or 0)).astype(np.uint64)
 
     def active(self, mask):
-        """The numbers of the lanes of a mask."""
+        """Return the numbers of a mask's lanes."""
         return np.arange(self.lanes) if mask is None else np.flatnonzero(mask)
 
     def of(self, value, lanes):
-        """A value's elements for some lanes."""
+        """Return a value's elements for some lanes."""
         return np.broadcast_to(value, self.lanes)[lanes]
 
     def saw(self, i, addresses, size, lanes):
-        """Tells who watches of an access."""
+        """Report an access to the watcher."""
         if self.watch is not None:
             self.watch(i, addresses, size, self.warp[lanes])
 
     # Asynchronous copies.
 
     def wait(self, left):
-        """Has all groups of copies arrive but the last `left`."""
+        """Complete all groups of copies but the last `left`."""
         while len(self.committed) > left:
             for lanes, addresses, rows, what in self.committed.pop(0):
                 self.shared.store(addresses, rows, self.warp[lanes], self.phase[lanes], what, self.local[lanes])
 
 
 def _anything(width):
-    """What a register holds that nobody wrote."""
+    """Return the content of an unwritten register."""
     return np.dtype(f"u{width // 8}").type(0xA5A5A5A5A5A5A5A5 >> (64 - width)) if width > 1 else np.False_
 
 
 def _as(value, kind):
-    """Bits of a register as a dtype; the lower ones, where that is narrower."""
+    """Return a register's bits as a dtype; the lower ones for a narrower dtype."""
     size, have = np.dtype(kind).itemsize, value.dtype.itemsize
     if kind is np.bool_ or value.dtype == np.bool_ or size == have:
         return value.view(kind) if size == have else value != 0
@@ -227,7 +226,7 @@ def _as(value, kind):
 
 
 def _widened(value, width):
-    """A result as a register keeps it: a sign is spread over the bits above."""
+    """Return a result in register form: the sign extends to the bits above."""
     value = np.asarray(value)[()]
     if width == 1:
         return value.astype(np.bool_)
@@ -252,7 +251,7 @@ def _literal(text, kind):
 
 
 def _special(programs, grid, threads, thread):
-    """The registers that say where a thread stands."""
+    """Return the registers with a thread's position."""
     found = {"%tid.x": thread, "%tid.y": np.uint32(0), "%tid.z": np.uint32(0), "%laneid": thread % np.uint32(32),
              "%ntid.x": np.uint32(threads), "%warpid": thread // np.uint32(32)}
     for axis, name in enumerate("xyz"):

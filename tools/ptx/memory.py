@@ -1,8 +1,8 @@
-"""Memory of a GPU under the PTX machine: bytes, whether an address may be used, and who touched what.
+"""Memory of the PTX machine: bytes, valid addresses, and the last accesses.
 
-Warps of a program run in any order between two barriers, programs in any order at all. So whoever reads what another one wrote,
-writes what another one wrote, or writes what another one read, without a barrier of both between, gets one thing today and
-another one tomorrow: that is a `Fault`, whatever the values are.
+Warps of a program run in any order between two barriers, and programs in any order at all. So a warp that reads or writes
+another one's write, or overwrites another one's read, without a barrier between gets varying results. That is a `Fault`,
+whatever the values are.
 """
 
 import numpy as np
@@ -11,13 +11,13 @@ from .faults import Fault
 
 __all__ = ["Global", "Shared"]
 
-_ANYTHING = np.random.default_rng(0).integers(0, 256, 1 << 16, np.uint8)      # what nobody wrote
-_SEVERAL = -1       # programs that read a byte; of warps of program p, -2 - p
+_ANYTHING = np.random.default_rng(0).integers(0, 256, 1 << 16, np.uint8)      # content of unwritten bytes
+_SEVERAL = -1       # several programs read a byte; -2 - p: several warps of program p
 
 
 class _Touched:
-    """Who wrote and who read each byte of a memory last: a warp's number from 1, 0 for nobody; and in which phase, the number
-    of barriers that its program had met."""
+    """Last writer and reader of each byte: a warp's number from 1 or 0, and its phase, the barriers that its program had met.
+    """
 
     def __init__(self, size, warps):
         self.warps = warps
@@ -28,11 +28,11 @@ class _Touched:
         return (warp - 1) // self.warps
 
     def _apart(self, who, when, me, phase):
-        """Where `who` in `when` is another one than `me`, and no barrier stands between."""
+        """Return where `who` in `when` is not `me`, and no barrier is between."""
         return (who > 0) & (who != me) & ~((self.program(who) == self.program(me)) & (when < phase))
 
     def reads(self, at, me, phase, what):
-        """Warps `me` read bytes `at`: what others wrote must lie behind a barrier. Who read is kept for those who write."""
+        """Record that warps `me` read bytes `at`; others' writes must be before a barrier."""
         at = at.reshape(-1)
         bad = self._apart(self.wrote[at], self.wrote_in[at], me, phase)
         if bad.any():
@@ -44,7 +44,7 @@ class _Touched:
         near = (before == home) | (before > 0) & (self.program(before) == self.program(me))
         now = np.where(fresh, me, np.where(near, home, _SEVERAL))
         self.read[at], self.read_in[at] = now, phase
-        lost = self.read[at] != now         # several lanes of this instruction read it
+        lost = self.read[at] != now         # read by several lanes of this instruction
         if lost.any():
             at, now, mine = at[lost], self.read[at[lost]], home[lost]
             same = (now == mine) | (now > 0) & (-2 - self.program(now) == mine)
@@ -52,7 +52,7 @@ class _Touched:
             self.read[at[~same]] = _SEVERAL
 
     def writes(self, at, me, phase, what):
-        """Warps `me` write bytes `at`: what others read or wrote must lie behind a barrier."""
+        """Record that warps `me` write bytes `at`; others' accesses must be before a barrier."""
         at = at.reshape(-1)
         reader, when, writer = self.read[at], self.read_in[at], self.wrote[at]
         by_several = (reader == _SEVERAL) | (reader < _SEVERAL) & ((-2 - reader != self.program(me)) | (when >= phase))
@@ -65,28 +65,28 @@ class _Touched:
         self.wrote[at], self.wrote_in[at] = me, phase
 
     def clear(self, at):
-        """Bytes that nobody here wrote."""
+        """Mark bytes as unwritten."""
         self.wrote[at] = self.read[at] = 0
 
 
 class _Unwatched:
-    """Stands for `_Touched` where warps wait for each other by barriers in memory, which it does not know."""
+    """Replacement of `_Touched` for kernels with barriers in memory, which it does not know."""
 
     def reads(self, *said):
-        """Nothing is noted."""
+        """Record nothing."""
 
     writes = clear = reads
 
 
 class _Memory:
-    """Loads and stores by lists of lanes. `me` is the warp of each lane, `phase` how many barriers its program has met."""
+    """Loads and stores by lists of lanes. `me` is each lane's warp, `phase` the barriers that its program has met."""
 
     def _place(self, addresses, size, lanes, what):
-        """[(lanes' positions, their bytes' array, offsets, who touched it)]"""
+        """Return [(lanes' positions, their bytes' array, offsets, last accesses)]."""
         raise NotImplementedError
 
     def load(self, addresses, size, me, phase, what, lanes=None):
-        """The `size` bytes at each address, as rows of bytes."""
+        """Load `size` bytes at each address, as rows of bytes."""
         out = np.empty((len(addresses), size), np.uint8)
         for some, flat, offsets, touched in self._place(addresses, size, lanes, what):
             at = offsets[:, None] + np.arange(size)
@@ -95,7 +95,7 @@ class _Memory:
         return out
 
     def store(self, addresses, rows, me, phase, what, lanes=None):
-        """Writes rows of bytes. Several lanes may write the same to one address with one instruction."""
+        """Store rows of bytes. Lanes of one instruction may store to the same address."""
         size = rows.shape[1]
         for some, flat, offsets, touched in self._place(addresses, size, lanes, what):
             at = offsets[:, None] + np.arange(size)
@@ -105,7 +105,7 @@ class _Memory:
                 raise Fault(f"{what}: two lanes write different values to one address")
 
     def claim(self, addresses, size, me, phase, what, lanes=None):
-        """Says that bytes will be written from now on."""
+        """Record that bytes will be written from now on."""
         for some, _, offsets, touched in self._place(addresses, size, lanes, what):
             at = offsets[:, None] + np.arange(size)
             touched.writes(at, np.repeat(me[some], size), np.repeat(phase[some], size), what)
@@ -143,7 +143,7 @@ class Global(_Memory):
             yield some, flat, offsets, self.touched[k]
 
     def update(self, addresses, values, combine, what):
-        """Atomically combines values with what lies there; gives that."""
+        """Combine values atomically with memory; return the old values."""
         before = np.empty_like(values)
         for lane in range(len(addresses)):
             size = values.dtype.itemsize
@@ -155,7 +155,7 @@ class Global(_Memory):
 
 
 class Shared(_Memory):
-    """Memory of some programs: one array of bytes, a part for each."""
+    """Shared memory of some programs: one array of bytes, a part for each."""
 
     def __init__(self, programs, size, warps, checked=True):
         self.size = size
@@ -169,7 +169,7 @@ class Shared(_Memory):
         yield slice(None), self.flat, lanes * self.size + addresses.astype(np.int64), self.touched
 
     def bring(self, program, addresses, rows, what):
-        """Writes what the copy engine brings to a program, whose barrier stands between it and who reads it."""
+        """Write the copy engine's data to a program; a barrier separates it from readers."""
         self.aligned(addresses.astype(np.uint64), rows.shape[1], what)
         if (addresses + rows.shape[1] > self.size).any():
             raise Fault(f"{what}: address {int(addresses.max())} in shared memory of {self.size} bytes")

@@ -1,9 +1,9 @@
-"""What instructions of PTX compute from registers, on all threads at once.
+"""Arithmetic of PTX on registers, for all threads at once.
 
     OPERATIONS[name](instruction) -> (dtype of the result, dtypes of the operands, function)
 
-Values are arrays with an element for each thread, or numpy scalars where all have the same. Registers hold unsigned integers;
-floats are views of them. Approximate instructions are taken as exact ones that flush what the hardware flushes.
+Values are arrays with an element for each thread, or numpy scalars if all are equal. Registers hold unsigned integers; floats
+are views of them. Approximate instructions are exact here, with the hardware's flushing.
 """
 
 import ml_dtypes
@@ -27,7 +27,7 @@ _ROUNDINGS = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
 def _flushed(a):
-    """Without subnormal numbers."""
+    """Flush subnormal numbers."""
     tiny = np.finfo(np.float32).tiny
     return np.where(np.abs(a) < tiny, np.copysign(np.float32(0), a), a)
 
@@ -37,13 +37,13 @@ def _kind(i):
 
 
 def _halves(i, given):
-    """The lower and the upper numbers of pairs."""
+    """Return the lower and the upper numbers of pairs."""
     d = _PAIRS[i.parts[-1]]
     return ([np.asarray(x >> np.uint32(k) & np.uint32(0xFFFF)).astype(np.uint16).view(d) for x in given] for k in (0, 16))
 
 
 def _same(function, operands):
-    """An instruction whose operands and result have one type; of pairs, each half by itself."""
+    """Return an instruction whose operands and result have one type; pairs apply it to each half."""
 
     def made(i):
         if i.parts[-1] in _PAIRS:
@@ -71,7 +71,7 @@ def _fma(i, a, b, c):
 
 
 def _odd(wide):
-    """float64 as float32, rounded to odd: rounding that again to fewer bits is as if it had been rounded once."""
+    """Round float64 to float32 to odd, so that a second rounding is correct."""
     near = np.asarray(wide, np.float32)
     exact = near.astype(np.float64) == wide
     toward = np.where(np.abs(near.astype(np.float64)) > np.abs(wide), np.nextafter(near, np.float32(0)), near)
@@ -91,7 +91,7 @@ def _multiply(i):
 
 
 def _high(a, b):
-    """The upper half of a product of integers."""
+    """Return the upper half of a product of integers."""
     d, bits = a.dtype.type, 8 * a.dtype.itemsize
     if bits < 64:
         w = _WIDER[d]
@@ -128,7 +128,7 @@ def _remainder(i, a, b):
 
 
 def _shift(function):
-    """Shifts by more bits than there are give nothing, or copies of the sign."""
+    """Return a shift; counts beyond the width give 0, or copies of the sign."""
 
     def made(i):
         d = _kind(i)
@@ -200,7 +200,7 @@ def _extreme(pick):
     return _same(function, 2)
 
 
-WIDENED_NAN = np.uint32(0x7FFFFFFF).view(np.float32)       # that each nan of float16 is widened to (seen on an H200)
+WIDENED_NAN = np.uint32(0x7FFFFFFF).view(np.float32)       # result of widening any float16 nan (seen on an H200)
 
 
 def _convert(i):
@@ -241,7 +241,7 @@ def _convert(i):
 
 
 def _to_integer(a, d, rounding):
-    """What does not fit becomes the nearest that does; what is no number 0 (of 64 bits, 2^63)."""
+    """Saturate a conversion; nan becomes 0 (2^63 for 64 bits)."""
     whole, info = rounding(a.astype(np.float64)), np.iinfo(d)
     inside = (whole >= info.min) & (whole < float(info.max) + 1)
     found = np.where(inside, whole, 0).astype(d)
@@ -251,13 +251,13 @@ def _to_integer(a, d, rounding):
 
 
 def _as_tf32(a):
-    """Rounded to 10 bits, halves away from zero."""
+    """Round to 10 bits, halves away from zero."""
     bits = a.view(np.uint32)
     return np.where(np.isfinite(a), bits + np.uint32(1 << 12) & np.uint32(0xFFFFE000), bits)
 
 
 def _convert_pair(i, to, start):
-    """Of two numbers, the first of which becomes the upper half, or of a pair of float16s."""
+    """Convert two numbers, the first into the upper half, or a pair of float16s."""
     if start == "f16x2":
         _, _, convert = _convert_pair(i, to, "f16")
         return np.uint16, (np.uint32,), lambda a: convert(*[x for x, in _halves(i, [a])][::-1])
@@ -275,7 +275,7 @@ def _convert_pair(i, to, start):
 
 
 def _from_pair(start):
-    """Two numbers of a byte each as two float16s."""
+    """Convert two bytes to two float16s."""
     d = TYPES[start[:4]]
 
     def apply(a):
@@ -358,7 +358,7 @@ def _leading_zeros(i):
 
 
 def _approximate(function):
-    """Computed in float64 and rounded: the hardware is within two units of that."""
+    """Compute in float64 and round: the hardware is within two ulp."""
 
     def apply(i, a):
         return function(a.astype(np.float64)).astype(a.dtype)

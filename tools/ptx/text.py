@@ -1,4 +1,4 @@
-"""PTX, the assembly that Triton gives, as a list of instructions."""
+"""Parser of PTX, Triton's assembly, into a list of instructions."""
 
 import re
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Entry:
-    """A kernel: its instructions, where its labels stand, how many bits its registers have, and where its parameters lie.
+    """A kernel: its instructions, positions of labels, widths of registers, and places of parameters.
 
-    parameters    name of a parameter -> (offset, bytes) in the block of parameters
-    symbols       name of a variable in shared memory -> its address
+        parameters    name of a parameter -> (offset, bytes) in the block of parameters
+        symbols       name of a variable in shared memory -> its address
     """
 
     name: str
@@ -45,13 +45,13 @@ class Entry:
         return any(i.parts[0] == "setmaxnreg" for i in self.instructions)
 
     def width(self, register: str) -> int:
-        """Bits of a register, by its name or by what its name begins with."""
+        """Return the bits of a register, by its name or its prefix."""
         found = self.families.get(register)
         return found if found is not None else self.families[register.rstrip("0123456789")]
 
 
 def parse(text: str) -> Entry:
-    """The one kernel of a PTX file."""
+    """Return the one kernel of a PTX file."""
     text = re.sub(r"//[^\n]*", "", text)
     head = re.search(r"\.visible \.entry (\S+?)\((.*?)\)[^{;]*\{", text, re.S)
     assert head is not None, "a kernel"
@@ -68,8 +68,8 @@ def parse(text: str) -> Entry:
 
 
 def _statements(text):
-    """("label", its name) and ("statement", its text) up to the end of the kernel. Braces where a statement may begin are
-    those of scopes, which declare registers of names that occur nowhere else."""
+    """Yield ("label", name) and ("statement", text) up to the end of the kernel. Braces at statement positions are scopes,
+    whose register names are unique."""
     text = "\n".join(line for line in text.splitlines() if not line.strip().startswith(_NO_STATEMENT))
     depth, at = 1, 0
     while depth:
@@ -101,7 +101,7 @@ def _instruction(statement) -> Instruction:
 
 
 def _operands(text):
-    """Operands as texts without blanks; those in braces as tuples."""
+    """Return operands as texts without blanks, vectors as tuples."""
     for found in re.finditer(r"\{([^}]*)\}|([^,{}]+)", text):
         if found[1] is not None:
             yield tuple("".join(x.split()) for x in found[1].split(","))
@@ -110,7 +110,7 @@ def _operands(text):
 
 
 def _parameters(text):
-    """Where each parameter lies. What an address points to is aligned as `.ptr` says; the address itself is 8 bytes."""
+    """Return each parameter's place: 8 bytes for an address; `.ptr` says only how its target is aligned."""
     found, at = {}, 0
     for said in text.split(","):
         align = re.match(r"\s*\.param\s+\.align\s+(\d+)", said)
@@ -124,7 +124,7 @@ def _parameters(text):
 
 
 def _variables(text):
-    """(addresses, bytes) of what is declared in shared memory; what is extern lies behind that, and all of it is one array."""
+    """Return (addresses, bytes) of shared memory; extern variables follow the others in one array."""
     symbols, at = {}, 0
     for align, kind, name, count in re.findall(r"^\s*\.shared\s+\.align\s+(\d+)\s+\.(\w+)\s+(\w+)(?:\[(\d+)\])?;", text, re.M):
         at += -at % int(align)

@@ -1,8 +1,8 @@
-"""What the 32 lanes of a warp (or four warps) do together in PTX: exchanges, sums, matrices in shared memory, tensor cores.
+"""Warp-wide PTX operations: exchanges, sums, matrices in shared memory, tensor cores (also of four warps).
 
-    WARP_OPERATIONS[name](entry, instruction) -> function of the machine and the lanes that run
+    WARP_OPERATIONS[name](entry, instruction) -> function of the machine and the running lanes
 
-Where each number of a matrix lies among the registers of the lanes is as the PTX manual says, section by section.
+Register layouts of matrices follow the PTX manual, section by section.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ _SIZES = {"f16": 2, "bf16": 2, "tf32": 4, "f64": 8, "s8": 1, "u8": 1, "e4m3": 1,
 
 
 def _whole(m, mask, what):
-    """The warps that run, none of them in part: (their lanes as rows)."""
+    """Return the running warps as rows of lanes; all must be complete."""
     lanes = m.active(mask)
     rows = lanes.reshape(-1, 32) if len(lanes) % 32 == 0 else np.zeros((0, 32), int)
     if not len(rows) or (rows[:, 0] % 32).any() or (rows[:, -1] - rows[:, 0] != 31).any():
@@ -27,7 +27,7 @@ def _whole(m, mask, what):
 
 
 def _spread(m, rows, values):
-    """Values by (warp, lane) as values of all lanes."""
+    """Return values by (warp, lane) as values of all lanes."""
     found = np.zeros(m.lanes, values.dtype)
     found[rows] = values
     return found
@@ -134,10 +134,10 @@ def _store_matrix(entry, i):
     return step
 
 
-# Tensor cores. A fragment is a list of (rows, columns) of the numbers that a lane holds, in the order of its registers.
+# Tensor cores. A fragment is a list of (rows, columns) of a lane's numbers, in register order.
 
 def _left_places(size, depth, rows=16):
-    """A: each register holds 4 / size numbers of a row; registers go down 8 rows, then on along the row."""
+    """Return A's layout: each register holds 4 / size numbers of a row; registers go down 8 rows, then along the row."""
     each = max(1, 4 // size)
     across = depth // (4 * each) if size < 8 else depth // 4
     return [(_GROUP + 8 * down, _IN_GROUP * each + e + 4 * each * part)
@@ -145,7 +145,7 @@ def _left_places(size, depth, rows=16):
 
 
 def _right_places(size, depth):
-    """B, by (row of the depth, column)."""
+    """Return B's layout by (row of the depth, column)."""
     each = max(1, 4 // size)
     across = depth // (4 * each) if size < 8 else depth // 4
     return [(_IN_GROUP * each + e + 4 * each * part, _GROUP) for part in range(across) for e in range(each)]
@@ -157,10 +157,10 @@ def _result_places(columns, rows=16):
 
 
 def _numbers(kind, words):
-    """Registers of (warp, lane) as numbers by (warp, lane, number)."""
+    """Return registers of (warp, lane) as numbers by (warp, lane, number)."""
     raw = np.ascontiguousarray(np.stack(words, 2))
     if kind == "tf32":
-        return (raw & np.uint32(0xFFFFE000)).view(np.float32)      # what tensor cores look at
+        return (raw & np.uint32(0xFFFFE000)).view(np.float32)      # bits that tensor cores use
     return raw.view(TYPES[kind])
 
 
@@ -172,7 +172,7 @@ def _matrix(numbers, places, shape):
 
 
 def _product(a, b, c):
-    """a @ b + c: exact products, added in float64 (integers in 64 bits)."""
+    """Return a @ b + c: exact products, added in float64 (integers in 64 bits)."""
     wide = np.int64 if a.dtype.kind in "iu" else np.float64
     return (a.astype(wide) @ b.astype(wide) + c.astype(wide)).astype(c.dtype)
 
@@ -211,13 +211,13 @@ def _mma(entry, i):
     return step
 
 
-# Products of four warps, whose right operand (and often the left one) lies in shared memory, as a descriptor says.
+# Products of four warps, whose right operand (and often the left one) is in shared memory, at a descriptor.
 
 def _described(m, descriptor, program, who, rows, depth, size, turned, name):
-    """(depth or rows in any order as asked) the matrix (rows, depth) that a descriptor points to.
+    """Return the matrix (rows, depth) of a descriptor.
 
-    Rows of 16 bytes are exchanged among eight as the swizzle says, by the address itself. `turned` matrices have their rows
-    (not the depth) contiguous.
+    Groups of eight rows of 16 bytes are permuted by the swizzle of the address. `turned` matrices have contiguous rows, not
+    depth.
     """
     start, leading, stride = ((descriptor >> at & 0x3FFF) << 4 for at in (0, 16, 32))
     swizzle = {0: 0, 1: 3, 2: 2, 3: 1}[descriptor >> 62 & 3]

@@ -1,12 +1,11 @@
-"""Convolutions as matrix products whose operands are gathered as they are read: one flattened loop over channels and places
-of the kernel (or over images and pixels, for the gradient of the weight).
+"""Convolutions as matrix products with gathered operands: one flattened loop over channels and places of the kernel.
 
-Pixels lie side by side in memory, which Triton does not see behind divisions by sizes. Of a tile of which it knows nothing,
-neighbouring lanes read along the first dim (version 3.6) or the last one (from 3.7 on), so tiles are written for both: `lanes`
-is the dim that pixels take, LAST says which that is.
+(For the gradient of the weight the loop is over images and pixels.) Pixels are contiguous in memory, which Triton cannot prove
+behind divisions by sizes. For such tiles adjacent lanes read along the first dim (version 3.6) or the last one (from 3.7 on),
+so tiles are written for both: `lanes` is the dim of pixels, LAST says which that is.
 
-Everything has three spatial dims, those that are missing being 1. What decides the addresses of a window (kernel, stride,
-padding, dilation) is constant in the text's arguments; other sizes are parameters.
+There are three spatial dims; missing ones are 1. Constants of a window's addresses (kernel, stride, padding, dilation) are
+compile-time; other sizes are parameters.
 """
 
 import functools
@@ -28,7 +27,7 @@ _CHANNELS = ["cg = tl.program_id(1).to(INDEX)", "taps = KD * KH * KW", "inner = 
 
 
 def split(flat, names, sizes) -> list:
-    """Lines: a flat index as indices by name, the last size varying fastest."""
+    """Return lines that split a flat index into named ones, the last size varying fastest."""
     lines, rest = [], flat
     for position in range(len(names) - 1, 0, -1):
         lines += [f"{names[position]} = {rest} % {sizes[position]}", f"{names[position]}_rest = {rest} // {sizes[position]}"]
@@ -37,12 +36,12 @@ def split(flat, names, sizes) -> list:
 
 
 def _flat(at, space) -> str:
-    """The number of a pixel."""
+    """Return the flat number of a pixel."""
     return f"(({at[0]} * {space}H) + {at[1]}) * {space}W + {at[2]}"
 
 
 def _read(name, channel, image, inside, at, space) -> str:
-    """A load of (image, channel, *at) from an array (N, groups * C, *space)."""
+    """Return a load of (image, channel, *at) from an array (N, groups * C, *space)."""
     flat = _flat(at, space)
     size = "inner" if space == "I" else "outer"
     channels = "C" if space == "I" else "O"
@@ -50,24 +49,24 @@ def _read(name, channel, image, inside, at, space) -> str:
 
 
 def within(at, space) -> str:
-    """The condition that indices lie in a plane."""
+    """Return the condition that indices are in a plane."""
     return " & ".join([f"({a} >= 0) & ({a} < {space}{d})" for a, d in zip(at, DIMS)])
 
 
 def shared_parameters(kind, reads, write, narrow) -> list:
-    """What all these kernels take: pointers to a dtype, one to what is written, sizes."""
+    """Return the common parameters: pointers to a dtype, one to the result, sizes."""
     return [*[Parameter(n, POINTER, kind) for n in reads], Parameter(write, POINTER, narrow),
             *[Parameter(n, SIZE) for n in _SIZES]]
 
 
 def _product(kind, precision) -> str:
-    """A line: pixels (`left`) times channels (`right`), or the other way round."""
+    """Return a line for pixels (`left`) times channels (`right`), or the other way round."""
     stated = stated_dot(kind, precision)
     return f"total = tl.dot(right, left, total{stated}) if LAST else tl.dot(left, right, total{stated})"
 
 
 def _zeros(kind) -> str:
-    """A line: the sums of a tile."""
+    """Return a line for the sums of a tile."""
     return f"total = tl.zeros([BN, BM] if LAST else [BM, BN], {wide_type(kind)})"
 
 
@@ -85,19 +84,19 @@ def others(x, LAST: tl.constexpr):
 
 
 def wide_type(kind) -> str:
-    """The type in which a dtype is summed."""
+    """Return the type in which a dtype is summed."""
     return TYPE[dt.float64 if kind is dt.float64 else dt.float32]
 
 
 def named(what, kind, precision, fused=None) -> str:
-    """A kernel's name."""
+    """Return a kernel's name."""
     marks = [] if precision == "ieee" else [precision]
     return "_".join([what, kind.short, *marks, *([] if fused is None else [fused.name])])
 
 
 @dataclass(frozen=True)
 class _End:
-    """What is done with the sums of a tile: rounded, given what follows, stored at `place` where `mask` says so."""
+    """End of a kernel: sums are rounded, get their epilogue, and are stored at `place` under `mask`."""
 
     kind: dt.DType
     place: str
@@ -106,18 +105,18 @@ class _End:
 
     @property
     def lines(self) -> list:
-        """The last lines of a kernel."""
+        """Return the last lines of a kernel."""
         after = [] if self.after is None else [line.removeprefix("    ") for line in self.after.lines]
         result = "z_tile" if self.after is None else self.after.result
         return [f"z_tile = total.to({TYPE[self.kind]})", *after, f"tl.store(out + ({self.place}), {result}, {self.mask})"]
 
     @property
     def helpers(self) -> str:
-        """Functions that the lines call."""
+        """Return the functions that the lines call."""
         return "" if self.after is None else self.after.helpers
 
     def parameters(self, own) -> list:
-        """Those of the kernel, the last pointer being what is written, with what the lines read and write."""
+        """Return the kernel's parameters, the last pointer being the result, with the epilogue's."""
         if self.after is None:
             return list(own)
         beside, steps = self.after.parameters
@@ -126,7 +125,7 @@ class _End:
 
 
 def ended(kind, place, mask, fused, along, site) -> _End:
-    """The end of a kernel whose sums are stored at `place`."""
+    """Return the end of a kernel whose sums are stored at `place`."""
     return _End(kind, place, mask, None if fused is None else epilogue.written(fused, along, site))
 
 
@@ -145,9 +144,11 @@ _GATHERED = epilogue.Site(("n", _PIXELS), ("(cg * C + c)", "(beside < deep)"), (
 
 @functools.lru_cache(256)
 def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple = (), before=None) -> Source:
-    """out[n, o, q] = sum over c, t of x[n, c, q * stride - padding + t * dilation] w[o, c, t], and the bias. `fused` is an
-    epilogue over (images, channels, pixels), `along` says for which of its operands (channels, images) differ; x lies in memory
-    or is computed (`before`, over images, channels and pixels as well)."""
+    """Return the kernel out[n, o, q] = sum over c, t of x[n, c, q * stride - padding + t * dilation] w[o, c, t], and the bias.
+
+    `fused` is an epilogue over (images, channels, pixels); `along` says for each of its operands whether (channels, images)
+    differ. x is in memory or computed (`before`, over images, channels and pixels as well).
+    """
     at = [f"q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS]
     lines = [*_CHANNELS, "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
@@ -181,7 +182,8 @@ _BACKWARD = epilogue.Site(("n", _INNER), ("(cg * C + c)", _INPUTS), ("pixel", _I
 
 @functools.lru_cache(256)
 def input_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) -> Source:
-    """gx[n, c, i] = sum over o, t of g[n, o, (i + padding - t * dilation) / stride] w[o, c, t]; the rest as in `forward`."""
+    """Return the kernel gx[n, c, i] = sum over o, t of g[n, o, (i + padding - t * dilation) / stride] w[o, c, t]; the rest as
+    in `forward`."""
     lines = [*_CHANNELS, "across = tl.cdiv(C, BN)", "program = tl.program_id(0)",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
              "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)", "m, c = lanes(m, LAST), others(c, LAST)",
@@ -210,8 +212,8 @@ _BY_PHASES = epilogue.Site(("n", _PHASE), ("(cg * C + c)", _INPUTS), ("pixel", _
 
 @functools.lru_cache(256)
 def phase_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) -> Source:
-    """gx[n, c, R + u * stride] of one phase: with a stride only every so many taps reach a pixel, the same for all pixels that
-    are a stride apart. Sum over o, j of g[n, o, B + u - j * dilation] w[o, c, T + j * stride]."""
+    """Return the kernel gx[n, c, R + u * stride] of one phase: with a stride only some taps reach a pixel, the same for all
+    pixels a stride apart. It sums g[n, o, B + u - j * dilation] w[o, c, T + j * stride] over o, j."""
     lines = [*_CHANNELS, "across = tl.cdiv(C, BN)", "program = tl.program_id(0)", "pixels = UD * UH * UW",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
              "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)", "m, c = lanes(m, LAST), others(c, LAST)",
@@ -236,8 +238,8 @@ def phase_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) ->
 
 
 def phases(kernel, stride, padding, dilation, size) -> list | None:
-    """({constant: value}, pixels of each dim) of the phases that any tap reaches; None where a stride meets a dilation. All
-    have three dims, `padding` is that before the first pixel."""
+    """Return ({constant: value}, pixels of each dim) of the phases that any tap reaches; None for a stride with a dilation. All
+    have three dims; `padding` is that before the first pixel."""
     if any(s > 1 and l > 1 for s, l in zip(stride, dilation)):
         return None
     dims = [[_phase(*each, first) for first in range(min(each[1], each[4]))]
@@ -251,14 +253,15 @@ def phases(kernel, stride, padding, dilation, size) -> list | None:
 
 
 def _phase(kernel, stride, padding, dilation, size, first) -> tuple:
-    """(first pixel, first tap, taps, first output, pixels)"""
+    """Return (first pixel, first tap, taps, first output, pixels)."""
     tap = (first + padding) % stride
     return first, tap, max(0, -(-(kernel - tap) // stride)), (first + padding - tap) // stride, -(-(size - first) // stride)
 
 
 @functools.lru_cache(32)
 def weight_grad(kind: dt.DType, precision: str) -> Source:
-    """out[part, o, c, t] = sum over the part's n, q of g[n, o, q] x[n, c, q * stride - padding + t * dilation]."""
+    """Return the kernel out[part, o, c, t] = sum over the part's n, q of g[n, o, q] x[n, c, q * stride - padding + t *
+    dilation]."""
     wide, stated = dt.float64 if kind is dt.float64 else dt.float32, stated_dot(kind, precision)
     lines = [*_CHANNELS, "part = tl.program_id(2).to(INDEX)", "width = C * taps", "across = tl.cdiv(width, BN)",
              "program = tl.program_id(0)", "o = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
@@ -281,7 +284,7 @@ def weight_grad(kind: dt.DType, precision: str) -> Source:
                 (*CONSTANTS, "PARTS"), lines, helpers=TURNS)
 
 
-# (BM, BN, BK, warps, stages) that a tuner may try: what is gathered is worked out element by element, so wide tiles pay.
+# (BM, BN, BK, warps, stages) that a tuner may try: gathers compute an address per element, so wide tiles pay.
 _EXACT = ((128, 128, 16, 8, 2), (64, 128, 16, 4, 2), (128, 64, 16, 4, 2), (64, 64, 16, 4, 3), (64, 32, 32, 4, 2))
 _NARROW = ((128, 128, 64, 8, 3), (128, 256, 32, 8, 3), (64, 256, 32, 8, 2), (64, 128, 64, 4, 4), (128, 64, 32, 4, 3),
            (64, 64, 32, 4, 3), (64, 32, 32, 4, 3))
@@ -289,7 +292,7 @@ _TF32 = ((128, 64, 32, 4, 3), (64, 128, 32, 4, 3), (128, 128, 32, 8, 3), (64, 32
 
 
 def candidates(kind: dt.DType, precision: str, m: int, n: int, k: int, shared_memory: int) -> list:
-    """((BM, BN, BK), warps, stages) worth trying for products of these sizes, the one to take without trying first."""
+    """Return ((BM, BN, BK), warps, stages) worth trying for products of these sizes, the default first."""
     first = tiles(kind, precision, m, n, k)
     every = () if kind is dt.float64 else _NARROW if kind.itemsize == 2 else _EXACT if precision == "ieee" else _TF32
     fit = [((bm, bn, bk), warps, stages) for bm, bn, bk, warps, stages in every
@@ -299,7 +302,7 @@ def candidates(kind: dt.DType, precision: str, m: int, n: int, k: int, shared_me
 
 
 def tiles(kind: dt.DType, precision: str, m: int, n: int, k: int) -> tuple:
-    """((BM, BN, BK), warps, stages) for products of these sizes."""
+    """Return ((BM, BN, BK), warps, stages) for products of these sizes."""
     fast = kind.itemsize == 2 or precision != "ieee"
     most = 128 if kind.itemsize == 2 else 64
     if not fast:

@@ -1,9 +1,8 @@
-"""Convolutions of images whose channels lie side by side (N, *space, C): products of whole vectors, for tensor cores.
+"""Convolutions of channels-last images (N, *space, C): products of whole vectors, for tensor cores.
 
-A tile of pixels meets one place of the window and some channels at a time, so what it loads are rows of channels: 16 bytes a
-lane, by asynchronous copies, where gathers along pixels (`conv.py`) load element by element. Filters come as (outputs, taps,
-channels). Results of `product` are written as everything else is, with pixels side by side, those of `product_last` with
-channels side by side again.
+A tile of pixels meets one place of the window and some channels at a time, so it loads rows of channels: 16 bytes a lane, by
+asynchronous copies, where gathers along pixels (`conv.py`) load element by element. Filters come as (outputs, taps, channels).
+Results of `product` have contiguous pixels, those of `product_last` contiguous channels.
 """
 
 import functools
@@ -19,12 +18,12 @@ from .conv import COUNTS, DIMS, PHASE, TILE, TURNS, WINDOW, ended, named, shared
 
 CONSTANTS = ("INDEX", *WINDOW, *TILE, "GROUPS")
 DEEP = {2: 64, 4: 32}      # channels of a step: a line of 128 bytes, by the bytes of an element
-WIDE = 64                  # what outputs are multiples of
+WIDE = 64                  # outputs are multiples of it
 FEW = 16                   # outputs of the narrowest tile
-LEAST = 1 << 29            # multiplications from which images are turned
+LEAST = 1 << 29            # multiplications from which transposing images pays
 _PIXELS, OUTPUTS = "(m < N * outer)", "(o < O)"
 SITE = Site(("n", _PIXELS), ("o", OUTPUTS), ("pixel", _PIXELS))
-# Threads store other pixels than they load: neighbours store neighbouring pixels.
+# Threads store other pixels than they load: adjacent threads store adjacent pixels.
 STORED_BY_PIXELS = ["total = tl.trans(total) if LAST else total",
                     "m = lanes(((program // across) * BM + tl.arange(0, BM)).to(INDEX), LAST)",
                     "o = others(((program % across) * BN + tl.arange(0, BN)).to(INDEX), LAST)"]
@@ -33,9 +32,11 @@ _TAP = ["tD = t // (KH * KW)", "tH = t // KW % KH", "tW = t % KW"]
 
 @functools.lru_cache(256)
 def product(kind: dt.DType, precision: str, back: bool, bias: bool = False, fused=None, along: tuple = ()) -> Source:
-    """out[n, o, q] = sum over t, c of x[n, q * stride - padding + t * dilation, c] w[o, t, c], and the bias; with `back` of
-    x[n, q + padding - t * dilation, c], which is the gradient of a convolution's input where it has no strides. `fused` and
-    `along` are as `conv.forward` has them."""
+    """Return the kernel out[n, o, q] = sum over t, c of x[n, q * stride - padding + t * dilation, c] w[o, t, c], and the bias.
+
+    `back` reads x[n, q + padding - t * dilation, c], for the gradient of the input of a convolution without strides. `fused`
+    and `along` are as in `conv.forward`.
+    """
     sign = "-" if back else "+"
     lines = ["outer = QD * QH * QW", "taps = KD * KH * KW", "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
@@ -69,10 +70,12 @@ SITE_LAST = Site(("0", ""), ("m", ROWS), ("o", OUTPUTS))
 @functools.lru_cache(256)
 def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False, fused=None, along: tuple = (),
                  turned: bool = False) -> Source:
-    """out[n, q, o] = sum over t, c of x[n, q * stride - padding + t * dilation, c] w[o, t, c], and the bias. With `back` one
-    phase of the gradient of a convolution's input, as `conv.phase_grad` has it: out[n, R + u * stride, o] = sum over j, c of
-    x[n, B + u - j * dilation, c] w[c, T + j * stride, o]; `turned` filters are w[o, T + j * stride, c]. `fused` is an epilogue
-    over (pixels, channels)."""
+    """Return the kernel out[n, q, o] = sum over t, c of x[n, q * stride - padding + t * dilation, c] w[o, t, c], and the bias.
+
+    With `back` it is one phase of the gradient of a convolution's input, as in `conv.phase_grad`: out[n, R + u * stride, o] =
+    sum over j, c of x[n, B + u - j * dilation, c] w[c, T + j * stride, o]; `turned` filters are w[o, T + j * stride, c].
+    `fused` is an epilogue over (pixels, channels).
+    """
     place = [f"a{d} = B{d} + u{d} - j{d} * L{d}" if back else f"a{d} = u{d} * S{d} - P{d} + j{d} * L{d}" for d in DIMS]
     tap = "((TD + jD * SD) * KH + TH + jH * SH) * KW + TW + jW * SW" if back else "t"
     of = "o * (taps * C) + (tap * C + from_c + under)[:, None]"
@@ -107,8 +110,8 @@ def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False,
 
 @functools.lru_cache(32)
 def weight_grad(kind: dt.DType, precision: str, last: bool = False) -> Source:
-    """out[part, o, c, t] = sum over the part's n, q of g[n, q, o] x[n, q * stride - padding + t * dilation, c]; with `last`
-    that is out[part, o, t, c]."""
+    """Return the kernel out[part, o, c, t] = sum over the part's n, q of g[n, q, o] x[n, q * stride - padding + t * dilation,
+    c]; with `last` out[part, o, t, c]."""
     wide = dt.float64 if kind is dt.float64 else dt.float32
     rows = "part * O + rows"
     place = f"(({rows}) * taps + t) * C + columns" if last else f"(({rows}) * C + columns) * taps + t"
@@ -137,8 +140,8 @@ POINT_CONSTANTS = ("INDEX", *TILE, "PARTS")
 
 @functools.lru_cache(32)
 def point_weight_grad(kind: dt.DType, precision: str) -> Source:
-    """out[part, o, c] = sum over the part's images and all pixels of g[n, o, q] x[n, c, q], as images lie in memory: windows of
-    one pixel. P is the number of pixels, Q the number of steps of BK pixels in which an image is taken."""
+    """Return the kernel out[part, o, c] = sum over the part's images and all pixels of g[n, o, q] x[n, c, q], for windows of
+    one pixel and images as in memory. P is the number of pixels, Q the number of steps of BK pixels per image."""
     wide = dt.float64 if kind is dt.float64 else dt.float32
     lines = ["part = tl.program_id(2).to(INDEX)", "across = tl.cdiv(C, BN)", "program = tl.program_id(0)",
              "o = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
@@ -156,39 +159,41 @@ def point_weight_grad(kind: dt.DType, precision: str) -> Source:
 
 
 def suits(w: tuple, groups: int) -> bool:
-    """Whether filters of a shape are of several pixels over so many channels that these kernels have whole tiles."""
+    """Return whether filters have several pixels, and whole tiles of channels."""
     outputs, channels, *kernel = w
     return groups == 1 and prod(kernel) > 1 and outputs % WIDE == 0 and channels % WIDE == 0
 
 
 def fits(kind: dt.DType, outputs: int, channels: int, window) -> bool:
-    """Whether `product_last` and `weight_grad` do a convolution of one group; `window` gives (stride, padding, dilation)."""
+    """Return whether `product_last` and `weight_grad` take a convolution of one group; `window` is (stride, padding, dilation).
+    """
     return (kind in (dt.float16, dt.bfloat16, dt.float32) and outputs % WIDE == 0 and channels % WIDE == 0
             and all(low >= 0 and (stride == 1 or far == 1) for stride, (low, _), far in window))
 
 
 def pays(w: tuple, groups: int, pixels: int) -> bool:
-    """Whether a convolution by such filters (outputs, channels, *kernel), or one of its gradients, that makes so many pixels is
-    worth turning images for."""
+    """Return whether a convolution by such filters (outputs, channels, *kernel), or one of its gradients, with this many pixels
+    is worth transposing images."""
     return suits(w, groups) and pixels * prod(w) >= LEAST
 
 
 def pays_for_few(w: tuple, groups: int, pixels: int) -> bool:
-    """The same of filters (outputs, channels, *kernel) whose outputs are no whole tiles; there are many channels."""
+    """Return `pays` for filters (outputs, channels, *kernel) with many channels and partial tiles of outputs."""
     outputs, channels, *kernel = w
     return (groups == 1 and prod(kernel) > 1 and outputs % WIDE != 0 and channels % WIDE == 0
             and pixels * max(FEW, outputs) * channels * prod(kernel) >= LEAST)
 
 
-# Two warps are no group of four, whose own products on Hopper take numbers of 32 bits along the depth alone: factors that lie
-# across it would be gathered four bytes at a time, four sectors for one.
+# Two warps form no warp group. Hopper's warp-group products take 32-bit numbers along the depth only: factors across it would
+# be gathered four bytes at a time, four sectors for one.
 CROSSED = (64, 128, 16, 2, 4), (64, 64, 32, 2, 3), (64, 64, 16, 2, 4)
 
 
 def candidates(kind: dt.DType, rows: int, columns: int, shared_memory: int, crossed=False, over_pixels=False) -> list:
-    """((BM, BN, BK), warps, stages) for so many rows and columns, the one to take without trying first. Tiles divide the
-    columns, unless these are no whole tiles of any. `crossed`: both factors lie across the depth, are numbers of 32 bits, and
-    the chip is Hopper's. `over_pixels`: pixels are what is summed over."""
+    """Return ((BM, BN, BK), warps, stages) for rows and columns, the default first. Tiles divide the columns if they can.
+
+    `crossed`: both factors are 32-bit, across the depth, on Hopper. `over_pixels`: the sum is over pixels.
+    """
     if columns % WIDE:
         bn, deep = max(FEW, min(WIDE, power_of_two(columns))), DEEP[kind.itemsize]
         return [((bm, bn, deep), warps, stages) for bm, warps, stages in ((128, 4, 4), (64, 4, 4), (256, 8, 3))
@@ -200,7 +205,7 @@ def candidates(kind: dt.DType, rows: int, columns: int, shared_memory: int, cros
     if over_pixels:
         sizes.insert(0, sizes.pop(1))
     elif shared_memory >= HOPPER_SHARED and WAVE < -(-rows // 128) * (columns // 128) < 2 * WAVE:
-        sizes.insert(0, sizes.pop(3))           # (of which the last ones leave less of the chip without work)
+        sizes.insert(0, sizes.pop(3))           # (the last programs leave less of the chip idle)
     return [((bm, bn, deep), warps, stages) for bm, bn, warps, stages in sizes
             if bm <= max(64, power_of_two(rows)) and columns % bn == 0
             and stages * (bm + bn) * deep * kind.itemsize <= shared_memory]

@@ -1,7 +1,7 @@
-"""Convolutions of each channel by itself, and their gradients: nothing to multiply matrices for.
+"""Depthwise convolutions and their gradients: no matrices to multiply.
 
-One lane makes one element of the result (for the gradient of the weight, one program makes all taps of a channel). M outputs
-of each channel are `O` here, channels are GROUPS.
+One lane computes one element of the result; for the gradient of the weight, one program computes all taps of a channel. M
+outputs of each channel are `O` here, channels are GROUPS.
 """
 
 import functools
@@ -14,8 +14,8 @@ from ..loops.configs import power_of_two
 from .conv import DIMS, WINDOW, ended, named, shared_parameters, split, wide_type, within
 
 CONSTANTS = ("INDEX", *WINDOW, "BLOCK", "GROUPS")
-MOST_TAPS = 128        # of a weight whose gradient one program makes
-_HELD = 2048           # sums that a program holds there
+MOST_TAPS = 128        # most taps of a weight whose gradient one program computes
+_HELD = 2048           # sums that such a program holds
 _TAPS = ["    tW = t % KW", "    tH = t // KW % KH", "    tD = t // (KW * KH)"]
 
 
@@ -24,8 +24,8 @@ _ALONE = epilogue.Site(("image", "there"), ("o", "there"), ("pixel", "there"))
 
 @functools.lru_cache(256)
 def forward(kind: dt.DType, bias: bool, fused=None, along: tuple = ()) -> Source:
-    """Convolution of each channel by itself: out[n, o, q] = sum over t of x[n, o // M, q * stride - padding + t * dilation]
-    w[o, t], M outputs of each channel, and the bias."""
+    """Return the kernel out[n, o, q] = sum over t of x[n, o // M, q * stride - padding + t * dilation] w[o, t], and the bias,
+    for M outputs of each channel."""
     lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)", "there = at < TOTAL",
              *split("at", ["plane", "qD", "qH", "qW"], ["TOTAL", "QD", "QH", "QW"]),
              "o = plane % (GROUPS * O)", "image = plane // (GROUPS * O)",
@@ -51,7 +51,8 @@ _BACK = epilogue.Site(("image", "there"), ("c", "there"), ("pixel", "there"))
 
 @functools.lru_cache(256)
 def input_grad(kind: dt.DType, fused=None, along: tuple = ()) -> Source:
-    """gx[n, c, i] = sum over m, t of g[n, c * O + m, (i + padding - t * dilation) / stride] w[c * O + m, t]."""
+    """Return the kernel gx[n, c, i] = sum over m, t of g[n, c * O + m, (i + padding - t * dilation) / stride] w[c * O + m, t].
+    """
     lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)", "there = at < TOTAL",
              *split("at", ["plane", "iD", "iH", "iW"], ["TOTAL", "ID", "IH", "IW"]), "c = plane % GROUPS",
              "image = plane // GROUPS", "pixel = at % (ID * IH * IW)",
@@ -73,8 +74,8 @@ def input_grad(kind: dt.DType, fused=None, along: tuple = ()) -> Source:
 
 @functools.lru_cache(32)
 def weight_grad(kind: dt.DType) -> Source:
-    """out[part, o, t] = sum over the part's n, q of g[n, o, q] x[n, o // O, q * stride - padding + t * dilation]. A program
-    holds the products of BLOCK places for all taps, and adds them up in the end."""
+    """Return the kernel out[part, o, t] = sum over the part's n, q of g[n, o, q] x[n, o // O, q * stride - padding + t *
+    dilation]. A program holds the products of BLOCK places for all taps, and sums them at the end."""
     wide = dt.float64 if kind is dt.float64 else dt.float32
     lines = ["o = tl.program_id(0).to(INDEX)", "part = tl.program_id(1).to(INDEX)", "taps = KD * KH * KW",
              "outer = QD * QH * QW", "t = tl.arange(0, BT)[:, None]", *[line.strip() for line in _TAPS], "deep = N * outer",
@@ -95,6 +96,6 @@ def weight_grad(kind: dt.DType) -> Source:
 
 
 def weight_tile(taps: int) -> tuple:
-    """The tile of the weight's gradient."""
+    """Return the tile of the weight's gradient."""
     rows = power_of_two(taps)
     return ("BT", rows), ("BLOCK", max(16, _HELD // rows))

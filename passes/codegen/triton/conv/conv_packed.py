@@ -1,10 +1,10 @@
-"""Convolutions over few channels, for tensor cores: images are packed first, (N, *space, PACK), with the window's padding
-around them and channels of zeros up to PACK.
+"""Convolutions over few channels, for tensor cores.
 
-A tile of pixels meets several places of the window at a time, so what it loads are vectors of PACK channels, at addresses that
-are a pixel's plus a place's: nothing is compared with the image's ends. Gathers along pixels (`conv.py`) work out and compare
-an address for each element. Filters come as (outputs, taps, PACK). The window of a packed image has no padding, and its sizes
-(ID, IH, IW) count what was put around it.
+Images are packed first, (N, *space, PACK), with the window's padding around them and zero channels up to PACK. A tile of pixels
+meets several places of the window at a time, so it loads vectors of PACK channels, at addresses that are a pixel's plus a
+place's: no index is compared with the image's ends. Gathers along pixels (`conv.py`) compute and compare an address per
+element. Filters come as (outputs, taps, PACK). The window of a packed image has no padding, and its sizes (ID, IH, IW) include
+the border.
 """
 
 import functools
@@ -19,7 +19,7 @@ from .conv import DIMS, TILE, TURNS, WINDOW, ended, named, shared_parameters, sp
 
 CONSTANTS = ("INDEX", *WINDOW, *TILE, "PACK")
 PACKS = (4, 8)                                      # channels of a packed image: vectors of 8 or 16 bytes in 16 bits
-BLOCK = 256                                         # pixels of a program that packs
+BLOCK = 256                                         # pixels of a packing program
 _FLAT = "((({0}D * IH) + {0}H) * IW + {0}W) * PACK"
 _TAPS = split("t", ["tD", "tH", "tW"], ["KD", "KH", "KW"])
 _PLACES = [*[f"f{d} = t{d} * L{d}" for d in DIMS], f"far = {_FLAT.format('f')}"]
@@ -27,13 +27,13 @@ _FIRST = [*[f"s{d} = q{d} * S{d}" for d in DIMS], f"first = n * (ID * IH * IW * 
 
 
 def pack_of(channels: int) -> int:
-    """How many channels an image of so many is packed with."""
+    """Return the packed channels of an image."""
     return next(n for n in PACKS if channels <= n)
 
 
 @functools.lru_cache(32)
 def pack(itemsize: int) -> Source:
-    """out[n, i, c] = x[n, c, i - P] for PACK channels c, zeros where there is no such pixel or channel."""
+    """Return the kernel out[n, i, c] = x[n, c, i - P] for PACK channels c, zeros where there is no such pixel or channel."""
     kind = BITS[itemsize]
     parameters = [Parameter("x", POINTER, kind), Parameter("out", POINTER, kind), *[Parameter(n, SIZE) for n in "NC"],
                   *[Parameter(f"{s}{d}", SIZE) for s in "IQP" for d in DIMS]]
@@ -51,13 +51,13 @@ _ROWS, _OUTPUTS = conv_channels_last.ROWS, conv_channels_last.OUTPUTS
 
 @functools.lru_cache(256)
 def product(kind: dt.DType, precision: str, last: bool, bias: bool = False, fused=None, along: tuple = ()) -> Source:
-    """out[n, o, q] = sum over t, c of x[n, q * stride + t * dilation, c] w[o, t, c], and the bias; out[n, q, o] with `last`.
-    `fused` and `along` are as `conv.forward` and `conv_last.product_last` have them."""
+    """Return the kernel out[n, o, q] = sum over t, c of x[n, q * stride + t * dilation, c] w[o, t, c], and the bias; out[n, q,
+    o] with `last`. `fused` and `along` are as in `conv.forward` and `conv_channels_last.product_last`."""
     lines = ["pixels = QD * QH * QW", "taps = KD * KH * KW", "deep = taps * PACK", "across = tl.cdiv(O, BN)",
              "program = tl.program_id(0)",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
              "o = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
-             # (Rows of a tile beyond the last pixel do what that does, and are not stored.)
+             # (Rows of a tile beyond the last pixel repeat it, and are not stored.)
              *split("tl.minimum(m, N * pixels - 1)", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]), *_FIRST,
              f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for start in range(0, deep, BK):",
              *["    " + x for x in ["k = (start + tl.arange(0, BK)).to(INDEX)[None, :]", "t = k // PACK", *_TAPS, *_PLACES,
@@ -81,8 +81,8 @@ def product(kind: dt.DType, precision: str, last: bool, bias: bool = False, fuse
 
 @functools.lru_cache(32)
 def weight_grad(kind: dt.DType, precision: str, last: bool) -> Source:
-    """out[part, o, c, t] = sum over the part's n, q of g[n, o, q] x[n, q * stride + t * dilation, c], for C channels; with
-    `last` that is out[part, o, t, c] of g[n, q, o], for all that there are. Tiles divide the outputs."""
+    """Return the kernel out[part, o, c, t] = sum over the part's n, q of g[n, o, q] x[n, q * stride + t * dilation, c], for C
+    channels; with `last` out[part, o, t, c] of g[n, q, o], for all channels. Tiles divide the outputs."""
     wide = dt.float64 if kind is dt.float64 else dt.float32
     gradient = (["right = tl.load(g + (k * O + o), k < high, 0.0)"] if last else
                 ["line = (start + tl.arange(0, BK)).to(INDEX)[None, :]", "of = tl.trans(o)",
@@ -107,33 +107,33 @@ def weight_grad(kind: dt.DType, precision: str, last: bool) -> Source:
 
 
 def suits(w: tuple, groups: int) -> bool:
-    """Whether filters of a shape are of several pixels over so few channels, for whole tiles of outputs."""
+    """Return whether filters have several pixels over few channels, and whole tiles of outputs."""
     outputs, channels, *kernel = w
     few = channels <= PACKS[-1] and channels % conv_channels_last.WIDE > 0
     return groups == 1 and prod(kernel) > 1 and outputs % conv_channels_last.WIDE == 0 and few
 
 
 def fits(kind: dt.DType, outputs: int, channels: int, padding) -> bool:
-    """Whether `product` and `weight_grad` do a convolution of an image that has so many channels, last, as it lies."""
+    """Return whether `product` and `weight_grad` take an image with this many channels, last, without a copy."""
     return (kind in (dt.float16, dt.bfloat16, dt.float32) and outputs % conv_channels_last.WIDE == 0 and channels in PACKS
             and not any(n for pair in padding for n in pair))
 
 
 def pays(w: tuple, groups: int, pixels: int, padding) -> bool:
-    """Whether a convolution by such filters, or their gradient, that makes so many pixels is worth packing images for."""
+    """Return whether a convolution by such filters, or their gradient, with this many pixels is worth packing images."""
     return suits(w, groups) and pixels * prod(w) >= conv_channels_last.LEAST and min([n for pair in padding for n in pair]) >= 0
 
 
-PLACES = 8     # of a window that a step meets: more in the last one are in vain
+PLACES = 8     # places of a window per step; extra ones of the last step are wasted
 # (BM, BN, warps, stages): many pixels for each load of the filters; whole windows for each load of a gradient.
 _FORWARD = (128, 128, 8, 3), (256, 64, 8, 3), (128, 64, 4, 3), (64, 64, 4, 3)
 _BACKWARD = (256, 64, 8, 3), (128, 64, 4, 3), (64, 64, 4, 3)
-_CROSSED = (128, 64, 2, 3), (64, 64, 2, 3)      # (as conv_last.CROSSED: numbers of 32 bits that lie across the depth)
+_CROSSED = (128, 64, 2, 3), (64, 64, 2, 3)      # (as conv_channels_last.CROSSED: 32-bit numbers across the depth)
 
 
 def candidates(kind: dt.DType, channels: int, product: tuple, shared_memory: int, back: bool) -> list:
-    """((BM, BN, BK), warps, stages) for products of sizes (m, n, k) of images packed with so many channels (`back`: gradients
-    of filters), the one to take without trying first."""
+    """Return ((BM, BN, BK), warps, stages) for products of sizes (m, n, k) of packed images (`back`: gradients of filters), the
+    default first."""
     m, n, k = product
     most = 64 // kind.itemsize if back else min(PLACES * channels, conv_channels_last.DEEP[kind.itemsize])
     deep = min(most, max(16, power_of_two(k)))

@@ -1,8 +1,7 @@
-"""Windows over images without products: maxima with where they were, averages, and the gradient of averages.
+"""Pools: maxima with their places, averages, and the gradient of averages.
 
-Each lane makes one element and walks over the places of its window (or over the windows that hold it), in order. Tiles have
-rows of planes, so that where an element is in its plane is worked out once for a row. There are three spatial dims, those that
-are missing being 1.
+Each lane computes one element and loops over the places of its window (or over the windows that hold it), in order. Tiles have
+rows of planes, so an element's place in its plane is computed once per row. There are three spatial dims; missing ones are 1.
 """
 
 import functools
@@ -18,15 +17,15 @@ from .conv import DIMS, WINDOW
 
 TILE = "ROWS", "COLS"
 LANES = 512        # elements of a tile
-COUNTED = tuple([f"{what}{d}" for what in "FT" for d in DIMS])     # what of the padding counts, before and after
-SHORT = 16         # places of a window up to which none waits for the one before
+COUNTED = tuple([f"{what}{d}" for what in "FT" for d in DIMS])     # padding that counts, before and after
+SHORT = 16         # most places of an unrolled window
 _SIZES = ("N", *[f"I{d}" for d in DIMS], *[f"Q{d}" for d in DIMS])
 _SAID = "", "_short"
 _TAP = ["    tD = t // (KH * KW)", "    tH = t // KW % KH", "    tW = t % KW"]
 
 
 def _start(space, names) -> list:
-    """Lines: which element of (planes, *space) a lane makes, N being how many rows there are."""
+    """Return lines for a lane's element of (planes, *space); N is the number of rows."""
     d, h, w = names
     return [f"across = tl.cdiv({space}W, COLS)", "program = tl.program_id(0)",
             "row = ((program // across).to(INDEX) * ROWS + tl.arange(0, ROWS))[:, None]",
@@ -36,18 +35,18 @@ def _start(space, names) -> list:
 
 
 def tile(width: int) -> tuple:
-    """(rows, columns) of a tile of planes so wide."""
+    """Return (rows, columns) of a tile of planes of this width."""
     columns = min(LANES, power_of_two(width))
     return LANES // columns, columns
 
 
 def is_short(kernel) -> bool:
-    """Whether windows have few places, and so are few that hold an element."""
+    """Return whether windows have few places, so that few windows hold an element."""
     return prod(kernel) <= SHORT
 
 
 def _each(name, count, short) -> str:
-    """The head of a loop over places; those of a `short` one are known, so that all loads are under way at once."""
+    """Return the head of a loop over places; a `short` one is unrolled, so that all loads overlap."""
     return f"for {name} in {'tl.static_range' if short else 'range'}(0, {count}):"
 
 
@@ -61,9 +60,11 @@ def _parameters(pointers):
 
 
 def _maximum(name, kind, pointers, before, at, inside, short) -> Source:
-    """The largest element of each window (nan wins, then the first), and its place in the plane; the lowest number, and the
-    first place that is not before the plane, where a window meets nothing of it. `before` are lines before the loop over a
-    window's places, `at` those that say which element it is at, `inside` whether there is one."""
+    """Return the kernel for each window's largest element (nan wins, then the first) and its place in the plane.
+
+    A window outside of the plane gives the lowest number, and the first place not before the plane. `before` are lines before
+    the loop over places, `at` those that locate an element, `inside` is its mask.
+    """
     work = _work(kind)
     lowest = 'float("-inf")' if kind.is_floating_point else 0 if kind is dt.bool_ else np.iinfo(kind.np).min
     better = "(v > best)" if not kind.is_floating_point else "(v > best) | ((v != v) & (best == best))"
@@ -82,7 +83,8 @@ def _maximum(name, kind, pointers, before, at, inside, short) -> Source:
 
 @functools.lru_cache(32)
 def maximum(kind: dt.DType, short: bool, even: bool = False) -> Source:
-    """The largest element of each window. `even`: windows are bins that share the plane out, at most KD, KH and KW long."""
+    """Return the kernel for each window's maximum. `even`: windows are bins that partition the plane, at most KD, KH and KW
+    long."""
     at = [f"    a{d} = " + (f"q{d} * I{d} // Q{d} + t{d}" if even else f"q{d} * S{d} - P{d} + t{d} * L{d}") for d in DIMS]
     inside = " & ".join(["there", *[f"(a{d} * Q{d} < (q{d} + 1) * I{d})" if even else f"(a{d} >= 0) & (a{d} < I{d})"
                                     for d in DIMS]])
@@ -92,7 +94,7 @@ def maximum(kind: dt.DType, short: bool, even: bool = False) -> Source:
 
 @functools.lru_cache(32)
 def drawn_maximum(kind: dt.DType, short: bool, samples: dt.DType, rank: int) -> Source:
-    """`maximum` of windows a step apart that is no whole number, the last one at the end: where the others begin is drawn for
+    """Return `maximum` for windows at fractional distances, the last one at the end: the starts of the others are drawn for
     each plane and dim."""
     drawn = DIMS[len(DIMS) - rank:]
     via = ".to(tl.float32)" if samples in (dt.float16, dt.bfloat16) else ""
@@ -109,7 +111,7 @@ def drawn_maximum(kind: dt.DType, short: bool, samples: dt.DType, rank: int) -> 
 
 
 def _windows(short, dilated=True) -> list:
-    """Lines: a loop over the windows that may hold element (iD, iH, iW), in order, as (qD, qH, qW), and whether each does."""
+    """Return lines with a loop over the windows that may hold element (iD, iH, iW), in order, as (qD, qH, qW), and the mask."""
     step = {d: f" * L{d}" if dilated else "" for d in DIMS}
     held = [f"(q{d} >= 0) & (q{d} < Q{d}) & (b{d} - q{d} * S{d} <= (K{d} - 1){step[d]})" for d in DIMS]
     between = [f"((b{d} - q{d} * S{d}) % L{d} == 0)" for d in DIMS] if dilated else []
@@ -121,7 +123,7 @@ def _windows(short, dilated=True) -> list:
 
 @functools.lru_cache(32)
 def maximum_grad(kind: dt.DType, short: bool) -> Source:
-    """For each element the values of the windows that took it, added in the order of windows."""
+    """Return the kernel that adds, for each element, the values of the windows that took it, in the order of windows."""
     work = _work(kind)
     lines = [*_start("I", ("iD", "iH", "iW")), f"total = tl.zeros([ROWS, COLS], {TYPE[work]})",
              "place = (iD * IH + iH) * IW + iW", *_windows(short),
@@ -134,7 +136,7 @@ def maximum_grad(kind: dt.DType, short: bool) -> Source:
 
 
 def _count(divisor: bool) -> list:
-    """Lines: by what the sum of window (qD, qH, qW) is divided."""
+    """Return lines for the divisor of window (qD, qH, qW)."""
     if divisor:
         return ["count = DIVISOR"]
     lines = [f"n{d} = tl.minimum(q{d} * S{d} - P{d} + K{d}, I{d} + T{d}) - tl.maximum(q{d} * S{d} - P{d}, 0 - F{d})"
@@ -143,7 +145,7 @@ def _count(divisor: bool) -> list:
 
 
 def _divided(kind, total) -> str:
-    """Integers are cut towards zero, as // of Triton does."""
+    """Return the quotient; Triton's // truncates integers towards zero."""
     work = TYPE[_work(kind)]
     if not kind.is_floating_point:
         return f"{total} // count.to({work})"
@@ -152,7 +154,7 @@ def _divided(kind, total) -> str:
 
 @functools.lru_cache(32)
 def average(kind: dt.DType, short: bool, divisor: bool) -> Source:
-    """The mean of each window."""
+    """Return the kernel for the mean of each window."""
     work = _work(kind)
     lines = [*_start("Q", ("qD", "qH", "qW")), f"total = tl.zeros([ROWS, COLS], {TYPE[work]})",
              _each("t", "KD * KH * KW", short), *_TAP,
@@ -170,7 +172,7 @@ def average(kind: dt.DType, short: bool, divisor: bool) -> Source:
 
 @functools.lru_cache(32)
 def average_grad(kind: dt.DType, short: bool, divisor: bool) -> Source:
-    """Each element's share of the windows that hold it."""
+    """Return the kernel for each element's share of the windows that hold it."""
     work = _work(kind)
     lines = [*_start("I", ("iD", "iH", "iW")), f"total = tl.zeros([ROWS, COLS], {TYPE[work]})", *_windows(short, dilated=False)]
     count = _count(divisor)

@@ -1,4 +1,4 @@
-"""Maps along a dim by tables (`ir/ops/nn/linear_maps.py`), and other results that are each put together from a few places."""
+"""Linear maps along a dim by tables (`ir/ops/nn/linear_maps.py`)."""
 
 import functools
 
@@ -12,8 +12,10 @@ _AT = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)"
 
 @functools.lru_cache(64)
 def map_source(dtype: dt.DType, weighted: bool, skips: bool = False) -> Source:
-    """out[o, j, c] = sum over t of weights[t, j] * x[o, places[t, j], c], added in this order; without weights there is one
-    place, whose bits are copied. What has no weight is not read if it `skips`."""
+    """Return the kernel out[o, j, c] = sum over t of weights[t, j] * x[o, places[t, j], c], added in this order.
+
+    Without weights there is one place, whose bits are copied. With `skips`, elements of weight 0 are not read.
+    """
     wide = dt.float64 if dtype is dt.float64 else dt.float32
     stored = memory(dtype) if weighted else BITS[dtype.itemsize]
     pointers = [("x", stored), ("places", dt.int64), *([("weights", wide)] if weighted else []), ("out", stored)]

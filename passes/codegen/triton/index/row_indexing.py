@@ -1,8 +1,8 @@
-"""Reading and writing rows at positions: index tensors become row numbers, rows are taken, put, or merged in order.
+"""Rows by position: index tensors become row numbers; rows are gathered, scattered, or merged in order.
 
-Everything here moves bits, or folds the values of one position one after the other, so no result depends on how programs
-are scheduled. A row number out of range is noted in a status word, and never reaches an address: what reads takes row 0
-instead, what writes takes number R, which is no row, and leaves out what comes with it.
+Kernels move bits, or fold the values of one position in order, so results do not depend on how programs are scheduled. A row
+number out of range sets a status word and never reaches an address: reads take row 0 instead, writes take number R, which is no
+row, and are skipped.
 """
 
 import functools
@@ -13,12 +13,12 @@ from ..ir.source import BITS, POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE, memory
 
 BLOCK = 1024
-# How a value joins what is there; nan wins where it is one of the two.
+# How a value joins the old one; nan wins.
 _JOIN = {"add": "total + value", "mul": "total * value", "set": "value",
          "amax": "tl.where((value > total) | (value != value), value, total)",
          "amin": "tl.where((value < total) | (value != value), value, total)"}
 _JOIN_BOOLS = {"add": "total | value", "mul": "total & value", "set": "value", "amax": "total | value", "amin": "total & value"}
-# Whether a complex value replaces what is there: by its real part, of equal ones by the imaginary one; the first nan stays.
+# Whether a complex value replaces the old one: by the real part, then the imaginary one; the first nan stays.
 _BEYOND = {mode: "(total_re == total_re) & (total_im == total_im) & "
                  f"((value_re != value_re) | (value_im != value_im) | (value_re {sign} total_re)"
                  f" | ((value_re == total_re) & (value_im {sign} total_im)))"
@@ -27,12 +27,12 @@ _BEYOND = {mode: "(total_re == total_re) & (total_im == total_im) & "
 
 @functools.lru_cache(256)
 def row_numbers(kinds: tuple, rank: int, wrap: bool) -> Source:
-    """Row numbers from index tensors: sum of index * step, and of each of `rank` coordinates * stride.
+    """Return the kernel for row numbers from index tensors: sum of index * step, and of each of `rank` coordinates * stride.
 
-    kinds   dtypes of the index tensors
-    wrap    whether negative indices count from the end
+        kinds   dtypes of the index tensors
+        wrap    whether negative indices count from the end
 
-    One that is out of range gives the number `missing`.
+    An index out of range gives the number `missing`.
     """
     parameters = [Parameter(f"i{k}", POINTER, kind) for k, kind in enumerate(kinds)]
     parameters += [Parameter("out", POINTER, dt.int64), Parameter("status", POINTER, dt.int32)]
@@ -64,7 +64,8 @@ _PLACE = ["across = tl.cdiv(C, BC)", "down = tl.cdiv(P, BP)", "program = tl.prog
 
 @functools.lru_cache(64)
 def move_rows(itemsize: int, put: bool) -> Source:
-    """out[o, p, c] = x[o, rows[p], c], or (`put`) out[o, rows[p], c] = x[o, p, c] for rows that differ (and are rows)."""
+    """Return the kernel out[o, p, c] = x[o, rows[p], c], or (`put`) out[o, rows[p], c] = x[o, p, c] for distinct rows that
+    exist."""
     kind = BITS[itemsize]
     parameters = [Parameter("x", POINTER, kind), Parameter("rows", POINTER, dt.int64), Parameter("out", POINTER, kind),
                   *[Parameter(n, SIZE) for n in ("P", "R", "C")]]
@@ -78,9 +79,11 @@ def move_rows(itemsize: int, put: bool) -> Source:
 
 @functools.lru_cache(64)
 def merge_rows(dtype: dt.DType, mode: str, paired: bool = False) -> Source:
-    """out[o, keys[p], c] joined by x[o, order[p], c] for all p in turn; `keys` are sorted, `order` says from where; `paired` if
-    both come as one number, the key above. Complex numbers are pairs in memory, and come here to be multiplied or compared:
-    what else is done to them is done to real numbers."""
+    """Return the kernel that joins x[o, order[p], c] into out[o, keys[p], c] for all p in turn.
+
+    `keys` are sorted, and `order` gives their sources; `paired` packs both into one number, the key above. Complex numbers are
+    pairs in memory, for multiplication and comparison; other joins treat them as real numbers.
+    """
     stored = dt.PARTS.get(dtype) or memory(dtype)
     wide = dt.float32 if dtype in (dt.float16, dt.bfloat16) else stored
     order = [] if paired else [Parameter("order", POINTER, dt.int64)]
@@ -116,7 +119,7 @@ def merge_rows(dtype: dt.DType, mode: str, paired: bool = False) -> Source:
 
 @functools.lru_cache(64)
 def concatenate(itemsize: int, count: int) -> Source:
-    """out[o, from_j + c] = x_j[o, c] for `count` arrays x_j of rows of `width_j` elements, out of rows of W."""
+    """Return the kernel out[o, from_j + c] = x_j[o, c] for `count` arrays x_j of rows of `width_j` elements, in rows of W."""
     kind = BITS[itemsize]
     parameters = [*[Parameter(f"x{j}", POINTER, kind) for j in range(count)], Parameter("out", POINTER, kind)]
     parameters += [Parameter(n, SIZE) for j in range(count) for n in (f"n{j}", f"width{j}", f"from{j}")]
@@ -129,7 +132,7 @@ def concatenate(itemsize: int, count: int) -> Source:
 
 
 def tile(positions: int, columns: int, groups: int) -> tuple:
-    """(constants, warps, grid) of the kernels over positions, columns and groups."""
+    """Return (constants, warps, grid) of the kernels over positions, columns and groups."""
     wide = power_of_two(min(512, columns))
     tall = power_of_two(min(BLOCK // wide, positions))
     grid = groups * -(-positions // tall) * -(-columns // wide)

@@ -1,8 +1,8 @@
-"""Scans along rows that lie in memory: lanes side by side read one row, tile by tile, and join what they hold in its order.
+"""Scans along contiguous rows: lanes read one row side by side, tile by tile, and combine their elements in order.
 
-What is known of some neighbouring elements is a state, and two states are joined by a function for which brackets do not
-matter. Long rows are cut in parts: one launch leaves the state of each part, another one begins each part with what the states
-before it give. So a result depends on the length of rows alone.
+A state summarises adjacent elements, and an associative function joins two states. Long rows are cut in parts: one launch
+stores the state of each part, another begins each part with the joined states before it. So a result depends on the length of
+rows alone.
 """
 
 import functools
@@ -15,19 +15,19 @@ from ..ir.nest import memory
 from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE, filled
 
-WHOLE, ENDS, PARTS = "rows", "ends", "parts"     # rows at once; the states of parts; parts that begin with these
+WHOLE, ENDS, PARTS = "rows", "ends", "parts"     # whole rows; the states of parts; parts that begin with these
 _BITS = {4: "tl.int32", 8: "tl.int64"}
-_PLACE = "place"        # a state that is the number of an element, in the integer type of addresses
+_PLACE = "place"        # a state that is an element's number, in the integer type of addresses
 
 
 @dataclass(frozen=True)
 class Scan:
     """A scan of elements of a dtype.
 
-    states   what a state is made of: a dtype, or _PLACE, and the value that leaves another state as it is
-    of       the state of an element `v` at the place `k`, an expression each
-    join     lines of a function of two states, (a0, a1 ...) and (b0, b1 ...)
-    results  (name, dtype, expression of s0, s1 ...) of what is written
+        states   parts of a state: a dtype, or _PLACE, and the neutral value
+        of       the state of an element `v` at the place `k`, an expression each
+        join     lines of a function of two states, (a0, a1 ...) and (b0, b1 ...)
+        results  (name, dtype, expression of s0, s1 ...) of the results
     """
 
     name: str
@@ -39,7 +39,7 @@ class Scan:
 
 
 def kept(states) -> tuple:
-    """The dtypes in which states of parts are kept."""
+    """Return the dtypes of stored states of parts."""
     return tuple([dt.int64 if d == _PLACE else d for d, _ in states])
 
 
@@ -53,7 +53,7 @@ def _started(shape, d, value) -> str:
 
 @functools.lru_cache(64)
 def source(scan: Scan, how: str) -> Source:
-    """A kernel of a scan."""
+    """Return a kernel of a scan."""
     numbers, pair = range(len(scan.states)), ", ".join
     states, carried = (pair(f"{stem}{n}" for n in numbers) for stem in ("s", "carry"))
     lines = ["at_row = (tl.program_id(0).to(INDEX) * ROWS + tl.arange(0, ROWS))[:, None]", "in_row = at_row < N",
@@ -89,7 +89,7 @@ def source(scan: Scan, how: str) -> Source:
 
 
 def _last(scan, stem, where) -> list:
-    """Lines that carry the state of the last column, bit for bit."""
+    """Return lines that carry the state of the last column, bit for bit."""
     found = []
     for n, (d, _) in enumerate(scan.states):
         bits = f"{stem}{n}.to({_BITS[d.itemsize]}, bitcast=True)" if d != _PLACE else f"{stem}{n}"
@@ -99,7 +99,7 @@ def _last(scan, stem, where) -> list:
 
 
 def _work(dtype):
-    """What lanes exchange: nothing of fewer than 32 bits."""
+    """Return the dtype that lanes exchange: at least 32 bits."""
     if dtype in (dt.float16, dt.bfloat16):
         return dt.float32
     return dt.int32 if memory(dtype).itemsize < 4 else memory(dtype)
@@ -107,7 +107,7 @@ def _work(dtype):
 
 @functools.lru_cache(64)
 def extreme(dtype: dt.DType, sign: str) -> Scan:
-    """The running extreme (nan wins), and the last place that holds it."""
+    """Return the scan of running extremes (nan wins), with the last place of each."""
     work = _work(dtype)
     if work.is_floating_point:
         least, other = float(f"{'-' if sign == '>' else ''}inf"), " | (b0 != b0)"
@@ -121,7 +121,8 @@ def extreme(dtype: dt.DType, sign: str) -> Scan:
 
 @functools.lru_cache(16)
 def log_sums(dtype: dt.DType) -> Scan:
-    """The log of running sums of exponentials, as (largest so far, sum of exponentials relative to it)."""
+    """Return the scan of logarithms of running sums of exponentials, as (largest so far, sum of exponentials relative to it).
+    """
     join = ("later = (b0 > a0) | (b0 != b0)", "high = tl.where(later, b0, a0)", "low = tl.where(later, a0, b0)",
             "scale = tl.where(low == high, 1.0, tl.exp(low - high))",
             "return high, tl.where(later, a1 * scale + b1, a1 + b1 * scale)")

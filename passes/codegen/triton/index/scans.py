@@ -1,7 +1,6 @@
-"""Scans that each lane does for one sequence after the other: recurrences, running extremes, and where elements are true.
+"""Sequential scans, one sequence per lane: recurrences, running extremes, and positions of true elements.
 
-Sequences are (rows, length, inner), inner being what lies between neighbours of a sequence; so neighbouring lanes read
-neighbouring elements wherever the scan is not along the last dim.
+Sequences are (rows, length, inner): adjacent lanes read adjacent elements unless the scan is along the last dim.
 """
 
 import functools
@@ -21,7 +20,7 @@ def _work(dtype):
 
 
 def _source(name, dtype, reads, writes, before, step) -> Source:
-    """A scan: lines `before`, and `step` for each place; what is read at a place is `v_NAME`."""
+    """Return a scan: lines `before`, and `step` for each place; `v_NAME` is the element of an array at a place."""
     stored, work = memory(dtype), TYPE[_work(dtype)]
     parameters = (*[Parameter(n, POINTER, stored) for n in reads], *[Parameter(n, POINTER, d) for n, d in writes],
                   *[Parameter(n, SIZE) for n in _SIZES])
@@ -32,14 +31,15 @@ def _source(name, dtype, reads, writes, before, step) -> Source:
 
 @functools.lru_cache(16)
 def recurrence(dtype: dt.DType) -> Source:
-    """h[t] = a[t] * h[t-1] + b[t], from 0."""
+    """Return the kernel h[t] = a[t] * h[t-1] + b[t], from 0."""
     step = ["h = v_a * h + v_b", f"tl.store(out + place, h.to({TYPE[dtype]}), there)"]
     return _source("recurrence", dtype, ("a", "b"), (("out", dtype),), [f"h = tl.zeros([BLOCK], {TYPE[_work(dtype)]})"], step)
 
 
 @functools.lru_cache(16)
 def log_sums(dtype: dt.DType) -> Source:
-    """The log of running sums of exponentials, as (largest so far, sum of exponentials relative to it)."""
+    """Return the kernel for logarithms of running sums of exponentials, as (largest so far, sum of exponentials relative to
+    it)."""
     work = TYPE[_work(dtype)]
     step = ["new = tl.where((v_x > high) | (v_x != v_x), v_x, high)",
             "kept = tl.where(high == new, total, total * tl.exp(high - new))",
@@ -52,10 +52,10 @@ def log_sums(dtype: dt.DType) -> Source:
 
 @functools.lru_cache(32)
 def extreme(dtype: dt.DType, sign: str) -> Source:
-    """The running extreme (nan wins), and the last place that holds it."""
+    """Return the kernel for running extremes (nan wins), with the last place of each."""
     joins = f"(last < 0) | (v_x {sign}= best)"
     if dtype.is_floating_point:
-        joins += " | (v_x != v_x)"          # (which no number that follows is above or below)
+        joins += " | (v_x != v_x)"          # (no later number is above or below nan)
     step = [f"take = {joins}", "best = tl.where(take, v_x, best)", "last = tl.where(take, t, last).to(INDEX)",
             f"tl.store(out + place, best.to({TYPE[memory(dtype)]}), there)",
             "tl.store(places + place, last.to(tl.int64), there)"]
@@ -66,7 +66,7 @@ def extreme(dtype: dt.DType, sign: str) -> Source:
 
 @functools.lru_cache(16)
 def found(rank: int) -> Source:
-    """The coordinates of elements that are true, each at the place that the running count of them says."""
+    """Return the kernel for coordinates of true elements, each at the place of its running count."""
     parameters = (Parameter("hit", POINTER, dt.uint8), Parameter("counts", POINTER, dt.int64),
                   *[Parameter(f"out{d}", POINTER, dt.int64) for d in range(rank)],
                   *[Parameter(n, SIZE) for n in ("TOTAL", "COUNT", *[f"n{d}" for d in range(rank)])])

@@ -1,9 +1,10 @@
-"""Stable sorting by index. Elements become unsigned keys that sort as they do. Short rows are sorted by counting what comes
-before each element; longer ones block by block, then two sorted runs become one, again and again; the longest digit by digit:
-count, add up, move. Nothing depends on how programs are scheduled.
+"""Stable sorting by index. Elements become unsigned keys that sort as they do.
 
-Blocks and runs hold pairs: 32 bits of the key above the place of the element, so no two are alike. Keys of 64 bits are sorted
-by their low halves first, then, in that order, by their high halves.
+Short rows are sorted by counting smaller elements; longer ones block by block, with sorted runs merged pairwise; the longest by
+digits: count, add, move. Results do not depend on how programs are scheduled.
+
+Blocks and runs hold pairs: 32 bits of the key above the place of the element, so all differ. 64-bit keys are sorted by their
+low halves first, then, stably, by their high halves.
 """
 
 import functools
@@ -12,29 +13,29 @@ from .....ir import dtype as dt
 from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE
 
-SHORT = 256           # longest row that is sorted by counting
-MIDDLE = 1 << 14      # longest row that is sorted by merging
+SHORT = 256           # longest row sorted by counting
+MIDDLE = 1 << 14      # longest row sorted by merging
 RUN = 1024            # longest block that one program sorts
-TOGETHER = 8          # elements that are compared with the whole row at a time
+TOGETHER = 8          # elements compared with the whole row at a time
 DIGIT = 4             # bits
 DIGITS = 1 << DIGIT
-BLOCK = 512           # elements of a program of the digit passes
+BLOCK = 512           # elements of a program in digit passes
 _KEYS = {False: dt.uint32, True: dt.uint64}
 
 
 def key_dtype(kind: dt.DType) -> dt.DType:
-    """The dtype of an element's key."""
+    """Return the dtype of an element's key."""
     return _KEYS[kind.itemsize == 8]
 
 
 def key_bits(kind: dt.DType) -> int:
-    """How many low bits of the keys differ."""
+    """Return how many low bits of the keys differ."""
     return 32 if kind.is_floating_point and kind.itemsize < 8 else 8 * kind.itemsize
 
 
 @functools.lru_cache(64)
 def keys(kind: dt.DType, descending: bool) -> Source:
-    """Keys of elements: nan after every number, zeros alike."""
+    """Return the kernel for keys of elements: nan after every number, zeros equal."""
     memory, key = dt.uint8 if kind is dt.bool_ else kind, key_dtype(kind)
     signed = dt.int64 if key is dt.uint64 else dt.int32
     top, low = 2 ** (8 * key.itemsize - 1) - 1, f"tl.full([], {-2 ** (8 * key.itemsize - 1)}, {TYPE[signed]})"
@@ -63,7 +64,7 @@ def keys(kind: dt.DType, descending: bool) -> Source:
 
 @functools.lru_cache(8)
 def ranked(key: dt.DType) -> Source:
-    """The first K of each row of keys in order, as indices: each element counts what comes before it."""
+    """Return the kernel for the first K of each row of keys in order, as indices: each element counts the smaller ones."""
     lines = ["row = tl.program_id(0).to(INDEX)", "i = tl.arange(0, LENGTH)", "inside = i < N",
              "mine = tl.load(keys + (row * N + i), inside, 0)", "rank = tl.zeros([LENGTH], tl.int32)",
              "for start in range(0, N, STEP):", "    j = start + tl.arange(0, STEP)",
@@ -82,7 +83,7 @@ _PAIRS = "pairs", POINTER, dt.uint64
 
 
 def _last(value, at, inside, composed) -> list:
-    """Lines: where the element of a pair came from, stored at its place."""
+    """Return lines that store the source place of a pair's element."""
     lines = [f"came = ({value} & 0xFFFFFFFF).to(tl.int64)"]
     if composed:
         lines.append(f"came = tl.load(order + (row * N + came), {inside}, 0)")
@@ -91,8 +92,8 @@ def _last(value, at, inside, composed) -> list:
 
 @functools.lru_cache(16)
 def blocks(key: dt.DType, half: str, last: bool) -> Source:
-    """Pairs of each block of LENGTH in order, of one half of the keys; the high half in the order of the low one. `last`: there
-    is but one block in a row, and what is left are places."""
+    """Return the kernel that sorts the pairs of each block of LENGTH, of one half of the keys; the high half in the order of
+    the low one. `last`: a row is one block, and only places are stored."""
     lines = ["row = tl.program_id(1).to(INDEX)", "at = (tl.program_id(0) * LENGTH + tl.arange(0, LENGTH)).to(INDEX)",
              "inside = at < N"]
     lines += ["came = tl.load(order + (row * N + at), inside, 0)"] if half == HIGH else []
@@ -108,7 +109,7 @@ def blocks(key: dt.DType, half: str, last: bool) -> Source:
 
 @functools.lru_cache(16)
 def merged(last: bool, composed: bool) -> Source:
-    """Two neighbouring runs of LENGTH pairs become one: each pair looks in the other run for how many come before it."""
+    """Return the kernel that merges two adjacent runs of LENGTH pairs: each pair searches the other run for its rank."""
     lines = ["row = tl.program_id(1).to(INDEX)", "at = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(INDEX)",
              "inside = at < N", "mine = tl.load(pairs + (row * N + at), inside, 0)", "run = at // LENGTH",
              "first = run // 2 * 2 * LENGTH", "other = first + (1 - run % 2) * LENGTH", "low = at * 0",
@@ -133,7 +134,7 @@ _DIGITS = ["row = tl.program_id(1).to(INDEX)", "block = tl.program_id(0).to(INDE
 
 @functools.lru_cache(8)
 def counted(key: dt.DType) -> Source:
-    """counts[row, digit, block]: how many keys of a block have each digit."""
+    """Return the kernel counts[row, digit, block]: keys of a block with each digit."""
     lines = [*_DIGITS, "tl.store(counts + slot, tl.sum(mine, 0))"]
     parameters = [Parameter("keys", POINTER, key), Parameter("counts", POINTER, dt.int32), Parameter("N", SIZE)]
     return emit(f"count_digits_{key.short}", parameters, ("INDEX", "BLOCK", "SHIFT"), lines)
@@ -141,7 +142,7 @@ def counted(key: dt.DType) -> Source:
 
 @functools.lru_cache(1)
 def added() -> Source:
-    """Counts to starts: sums of all before, row by row."""
+    """Return the kernel that turns counts into starts: prefix sums, row by row."""
     lines = ["row = tl.program_id(0).to(INDEX)", "carry = tl.sum(tl.zeros([BLOCK], tl.int32))",
              "for start in range(0, N, BLOCK):", "    at = start + tl.arange(0, BLOCK)",
              "    count = tl.load(counts + (row * N + at), at < N, 0)", "    upto = tl.cumsum(count, 0)",
@@ -151,7 +152,7 @@ def added() -> Source:
 
 @functools.lru_cache(16)
 def spread(key: dt.DType, first: bool) -> Source:
-    """Keys and where they came from (their own place in the first pass) to their places by one digit."""
+    """Return the kernel that moves keys and their source places (their own in the first pass) by one digit."""
     came = "at.to(tl.int64)" if first else "tl.load(order + (row * N + at), inside, 0)"
     lines = [*_DIGITS, "start = tl.load(counts + slot)",
              "place = tl.sum((tl.cumsum(mine, 0) - mine + start[None, :]) * mine, 1)",
@@ -165,7 +166,7 @@ def spread(key: dt.DType, first: bool) -> Source:
 
 @functools.lru_cache(16)
 def searched(key: dt.DType, right: bool, shared: bool) -> Source:
-    """Where each value's key stands in a sorted row of keys; `shared` says that all look in one row."""
+    """Return the kernel that finds each value's key in a sorted row of keys; `shared` means one row for all."""
     before = "<=" if right else "<"
     lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)", "inside = at < N",
              "wanted = tl.load(x + at, inside, 0)",

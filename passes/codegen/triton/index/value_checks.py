@@ -12,7 +12,7 @@ _WRONG = {"divisor": "x == 0", "length": "x < 0", "rate": "~(x >= 0)", "concentr
 
 @functools.lru_cache(64)
 def check_values(dtype: dt.DType, what: str) -> Source:
-    """Notes in a status word whether a number is none that a divisor (a length, a rate ...) can be."""
+    """Return the kernel that sets a status word if a number is invalid as a divisor (a length, a rate ...)."""
     parameters = (Parameter("numbers", POINTER, dtype), Parameter("status", POINTER, dt.int32), Parameter("TOTAL", SIZE))
     wide = ".to(tl.float32)" if dtype in (dt.float16, dt.bfloat16) else ""
     lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)", "there = at < TOTAL",

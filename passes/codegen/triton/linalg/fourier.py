@@ -1,16 +1,15 @@
-"""Discrete Fourier transforms of many rows: each program has some rows, and does them in passes of small radices.
+"""Discrete Fourier transforms of many rows: each program has some rows, and transforms them in passes of small radices.
 
-Before a pass a row is transforms that stand one after the other, each of `length` places, of which the pass makes `radix` out
-of each: it loads the values that are length / radix apart, transforms them in registers (`butterflies.py`), turns each by its
-twiddle factor and puts it down where it was taken from. So neighbouring lanes read and write neighbours in all passes but the
-last, whose results go to their natural places.
+Before a pass a row is a sequence of transforms of `length` places, and the pass splits each into `radix`. It loads values
+length / radix apart, transforms them in registers (`butterflies.py`), multiplies each by its twiddle factor and stores it where
+it came from. So adjacent lanes access adjacent elements in all passes but the last, whose results go to their natural places.
 
-Rows whose radices are powers of two stay in registers: between passes they are one tile whose dims change places, which the
-compiler does through shared memory. Others lie in memory between passes (`t`), near the cores that work on them; all threads of
-a program have loaded before any of them stores, so a pass may write where it reads.
+Rows whose radices are powers of two stay in registers: between passes they are one tile whose dims are permuted, through shared
+memory. Others are in memory between passes (`t`), near the cores that work on them. All threads of a program load before any of
+them stores, so a pass may overwrite its input.
 
-Rows of real numbers are rows of half as many complex ones (even places, odd places), whose frequencies are taken apart
-afterwards, or put together before.
+Rows of real numbers are rows of half as many complex ones (even places, odd places), whose frequencies are separated
+afterwards, or combined before.
 """
 
 import functools

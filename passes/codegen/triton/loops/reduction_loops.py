@@ -1,18 +1,16 @@
-"""Kernels with reduce dims: each program has ROWS rows and walks over them COLS elements at a time.
+"""Kernels with reduce dims: each program has ROWS rows and loops over them COLS elements at a time.
 
-Two strategies differ in what a row of the tile is. "rows": any point of the parallel dims, for memory that is read along the
-reduce dims. "columns": neighbouring points of the last parallel dim, for memory that is read along that.
+Two strategies differ in a tile's rows. "rows": any points of the parallel dims, for memory contiguous along the reduce dims.
+"columns": adjacent points of the last parallel dim, for memory contiguous along that.
 
-Rows that fit are read at once (`whole`): then nothing is loaded or computed twice, however many sweeps there are. Longer ones
-are walked over, each sweep with its own loop; one that only writes begins where the one before has ended. Very long rows are
-cut among programs: each sweep is a kernel of its own (`Part`) that begins with what the parts of earlier ones left, combined in
-order, and leaves the states of its own parts; the last kernel (`FINISH`) makes what there is one of for each row. Where parts
-are many, a kernel combines them once for all (`JOIN`).
+Rows that fit are read at once (`whole`): then nothing is loaded or computed twice, for any number of sweeps. Longer ones have a
+loop per sweep; a sweep that only stores begins where the one before ended. Very long rows are cut among programs. Each sweep is
+then a kernel of its own (`Part`), which combines the earlier parts' states in order and leaves the states of its own parts; the
+last kernel (`FINISH`) computes values that exist once per row. For many parts a kernel combines them once for all (`JOIN`).
 
-What there is one of for each row is written at the very end, when no thread of the program reads any more: it may lie where an
-operand of the row does.
-
-The tree of a reduction depends on COLS and the number of parts alone, which depend on the row's length alone.
+Values that exist once per row are stored at the very end, when no thread of the program reads any more: they may overwrite an
+operand of the row. The tree of a reduction depends on COLS and the number of parts alone, which depend on the row's length
+alone.
 """
 
 from collections.abc import Iterable

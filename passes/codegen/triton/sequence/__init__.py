@@ -1,4 +1,4 @@
 """Kernels along time and over classes: steps of recurrent layers, CTC, class targets of losses.
 
-Bad targets are recorded in a status word and raised by the host.
+Kernels record invalid targets in a status word, and the host raises the error.
 """

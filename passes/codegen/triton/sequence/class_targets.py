@@ -1,7 +1,7 @@
-"""Class targets of losses: checking that they are classes, their weights, and each row's element at its class.
+"""Class targets of losses: checks, class weights, and each row's element at its class.
 
-Rows are (N, ...) and classes lie between: element (n, c, s) of logits is at (n * C + c) * S + s. A target that is no class is
-noted in a status word, and never reaches an address.
+Rows are (N, ...) and classes are between: element (n, c, s) of logits is at (n * C + c) * S + s. A target that is no class sets
+a status word, and never reaches an address.
 """
 
 import functools
@@ -23,7 +23,7 @@ def _memory(dtype):
 
 @functools.lru_cache(64)
 def checked(target: dt.DType) -> Source:
-    """Targets as int64, once it is known that all are classes or the one to ignore."""
+    """Return the kernel for targets as int64, after a check that all are classes or the ignored one."""
     parameters = (Parameter("target", POINTER, target), Parameter("out", POINTER, dt.int64),
                   Parameter("status", POINTER, dt.int32), *[Parameter(n, SIZE) for n in ("ROWS", "CLASSES", "IGNORED")])
     return emit(f"classes_{target.short}", parameters, ("INDEX", "BLOCK", "SLOT"),
@@ -32,7 +32,7 @@ def checked(target: dt.DType) -> Source:
 
 @functools.lru_cache(64)
 def weights(target: dt.DType, dtype: dt.DType, weighted: bool) -> Source:
-    """Each row's class weight (1 without weights), 0 for rows of the class to ignore."""
+    """Return the kernel for each row's class weight (1 without weights), 0 for rows of the ignored class."""
     pointers = [("target", target), *([("weight", dtype)] if weighted else []), ("out", dtype), ("status", dt.int32)]
     parameters = (*[Parameter(n, POINTER, d) for n, d in pointers],
                   *[Parameter(n, SIZE) for n in ("ROWS", "CLASSES", "IGNORED")])
@@ -44,7 +44,7 @@ def weights(target: dt.DType, dtype: dt.DType, weighted: bool) -> Source:
 
 @functools.lru_cache(64)
 def taken(target: dt.DType, dtype: dt.DType) -> Source:
-    """Each row's element at its class; 0 where the target is no class."""
+    """Return the kernel for each row's element at its class; 0 if the target is no class."""
     kind = _memory(dtype)
     parameters = (Parameter("x", POINTER, kind), Parameter("target", POINTER, target), Parameter("out", POINTER, kind),
                   *[Parameter(n, SIZE) for n in ("ROWS", "CLASSES", "INNER")])
@@ -57,7 +57,7 @@ def taken(target: dt.DType, dtype: dt.DType) -> Source:
 
 @functools.lru_cache(64)
 def put(target: dt.DType, dtype: dt.DType) -> Source:
-    """Zeros with each row's value at its class."""
+    """Return the kernel for zeros with each row's value at its class."""
     kind = _memory(dtype)
     parameters = (Parameter("v", POINTER, kind), Parameter("target", POINTER, target), Parameter("out", POINTER, kind),
                   *[Parameter(n, SIZE) for n in ("TOTAL", "CLASSES", "INNER")])

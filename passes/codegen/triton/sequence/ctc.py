@@ -1,12 +1,13 @@
-"""Connectionist temporal classification: one program for each sequence, whose states lie beside each other in its lanes.
+"""Connectionist temporal classification: one program per sequence, with a state per lane.
 
-States of a sequence with n labels are 2 n + 1: the labels with blanks between. A lane is one of them; its neighbours' numbers
-of the step before come from their lanes. Losses are the log probabilities behind the last step. Gradients go through the steps
-twice: forwards, where what is in each state is written, and backwards, where the share of all probability that goes through a
-state takes its place. Another kernel, with a step in each lane, takes the shares from the gradients of their labels, one label
-after the other, so that sums are the same in every run. A loss that is no finite number has no gradient: its shares are nan,
-and so are the gradients of all classes, unless nobody asks for them (a gradient of 0 arrives). Where lengths or labels cannot
-be, a status word is set, and such a sequence has no labels.
+A sequence with n labels has 2 n + 1 states: the labels with blanks between. A lane reads its neighbours' values of the step
+before from their lanes. Losses are the log probabilities after the last step. Gradients take two walks: forwards, which stores
+each state's log probability, and backwards, which replaces it by the state's share of all probability. Another kernel, with a
+step per lane, subtracts the shares from the gradients of their labels, one label after the other, so that sums are the same in
+every run.
+
+A loss that is not finite has no gradient: its shares are nan, and so are the gradients of all classes, unless its incoming
+gradient is 0. Impossible lengths or labels set a status word, and such a sequence has no labels.
 """
 
 import functools
@@ -17,7 +18,7 @@ from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE, Text, TritonBuilder
 
 SIZES = ("T", "N", "C", "S", "BLANK", "MOST")
-AT_ONCE = 256           # sequences whose lengths are added up at once
+AT_ONCE = 256           # sequences whose lengths are summed at a time
 _LENGTHS = [
     "n = tl.program_id(0) % N",
     "nothing = tl.full([], 0, tl.int64)",
@@ -109,13 +110,13 @@ _TAKEN = [
 
 
 def wide(kind: dt.DType) -> dt.DType:
-    """What is computed in."""
+    """Return the dtype of computations."""
     return dt.float64 if kind is dt.float64 else dt.float32
 
 
 @functools.lru_cache(64)
 def sequences(kind: dt.DType, targets: dt.DType, padded: bool, gradient: bool) -> Source:
-    """Losses, or the shares of states in gradients, of log probabilities of a dtype."""
+    """Return the kernel for losses, or for the shares of states in gradients, of log probabilities of a dtype."""
     keep = "    tl.store(shares + ((t * N + n) * STATES + at), states)" if gradient else ""
     lines = [*_STATES, *(_BACKWARDS if gradient else ["tl.store(losses + n, total * -1.0)"])]
     pointers = [("logs", kind), ("targets", targets), ("lengths", dt.int64), ("counts", dt.int64), ("status", dt.int32),
@@ -127,7 +128,7 @@ def sequences(kind: dt.DType, targets: dt.DType, padded: bool, gradient: bool) -
 
 @functools.lru_cache(64)
 def taken(kind: dt.DType, targets: dt.DType, padded: bool) -> Source:
-    """Gradients of log probabilities, of the shares."""
+    """Return the kernel for gradients of log probabilities from the shares."""
     pointers = [("shares", wide(kind)), ("targets", targets), ("lengths", dt.int64), ("counts", dt.int64), ("out", wide(kind))]
     name = f"ctc_taken_{wide(kind).short}_{targets.short}{'' if padded else '_joined'}"
     return _source(name, kind, pointers, padded, _TAKEN, ("STATES", "BLOCK"), "")
@@ -141,7 +142,7 @@ def _source(name, kind, pointers, padded, lines, constants, helpers) -> Source:
 
 
 def _sum(kind, name, count) -> str:
-    """A function that gives the log of a sum of what some numbers are logs of."""
+    """Return a function for the logarithm of a sum given by logarithms."""
     text = Text()
     s = TritonBuilder(text)
     names = [f"x{n}" for n in range(count)]

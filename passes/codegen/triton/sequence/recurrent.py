@@ -1,19 +1,15 @@
 """One step of a recurrent layer as one launch: the product of a state with the weights, and the gates right after it.
 
-A program makes some units of some rows of the batch, and sums for all gates of its units, so that the states follow from what
-it holds. What the gates read beside the sums is asked for before the product, and arrives while that is under way. The steps of
-a walk along time are launches of one kernel that differ in numbers alone: AT, the step; NEAR, the one before it in the order of
-reading; LATER, the one after it. -1 stands for none.
+A program computes some units of some rows of the batch, and sums for all gates of its units, so it holds all that the states
+need. Other operands of the gates are loaded before the product, and arrive during it. The steps of a walk along time are
+launches of one kernel that differ in numbers alone: AT, the step; NEAR, the one before it in reading order; LATER, the one
+after it. -1 means none.
 
     forward     h[near] @ w' for each gate, then the states (`recurrent_cells.py`)
-    backward    da[later] @ w, and what of the gradient went past that product; then the gates' gradients
+    backward    da[later] @ w, and the part of the gradient that bypassed the product; then the gates' gradients
 
-A projection is another product in each step, and a launch of its own: `projected` kernels give the hidden states before it
-(`hidden`), and take their gradient from that of the projected ones (`dy`) by a product of their own.
-
-Layouts are those of `ir/ops/nn/recurrent.py`. What steps hand on in the dtype of sums (the gradients dc and dh; of 16-bit
-layers the state in which small changes add up, `exact`), and cells that nobody keeps, are (B, H): each program reads there what
-it has written itself.
+A projection is another product in each step, and a launch of its own: `projected` kernels write the hidden states before it
+(`hidden`), and get their gradient from that of the projected ones (`dy`) by a separate product.
 """
 
 import functools
@@ -30,17 +26,17 @@ from ..ir.source import NUMBER, POINTER, SIZE, Parameter, Source, emit, stated_d
 from ..ir.spelling import TYPE, Text, TritonBuilder
 from ..loops.configs import power_of_two
 
-DOTS, SUMS = "", "_sums"        # how products are made: by dots of tiles, or element by element and then summed
-FEW = 2                         # rows up to which sums take less without tensor cores
-# (rows, units) of tiles of dots that registers hold, on tensor cores and without.
+DOTS, SUMS = "", "_sums"        # forms of products: dots of tiles, or elementwise products that are summed
+FEW = 2                         # rows up to which sums are faster without tensor cores
+# (rows, units) of dot tiles that fit registers, with and without tensor cores.
 QUICK = ((64, 16), (64, 8), (32, 16), (32, 8), (16, 16), (16, 8))
 PLAIN = ((32, 16), (16, 16), (16, 8))
-LEAST = 16                      # rows of a tile of dots
-DEPTH = 64                      # elements of a row that are loaded at a time
+LEAST = 16                      # least rows of a dot tile
+DEPTH = 64                      # elements of a row loaded at a time
 HELD = 16                       # accumulators of a thread for sums of a gate
-SECTOR = 32                     # bytes that memory gives at least
-# What a multiprocessor does in a clock: bytes that it gets from the second-level cache, alone and with all others at work, and
-# multiplications with additions without tensor cores.
+SECTOR = 32                     # bytes of a memory transaction
+# Rates of a multiprocessor per clock: bytes from the second-level cache, alone and with all others working, and multiply-adds
+# without tensor cores.
 ALONE, TOGETHER, EXACT = 64, 24, 128
 TILE = ("BM", "BN", "BK")
 CONSTANTS = ("INDEX", *TILE)
@@ -53,18 +49,18 @@ _ARRAYS = ("z", "mask", "w", "bias", "h", "c", "y", "cells", "exact", "gates", "
 
 @dataclass(frozen=True)
 class Step:
-    """What a kernel is made for.
+    """Options that determine the text of a step.
 
-    cell        the kind of layer
-    kind        the dtype of all arrays but those that steps hand on
-    precision   how float32 is multiplied
-    masked      whether steps may be not real
-    projected   whether there is a projection
-    keeps       whether cells and gates are kept for gradients (forward)
-    biased      whether recurrent sums have a bias (forward)
-    given       which of the gradients gy, gc and gg there are (backward)
-    form        DOTS or SUMS
-    turned      whether the weights lie with units side by side, as sums without tensor cores want them (forward)
+        cell        the kind of layer
+        kind        the dtype of all arrays but those passed between steps
+        precision   how float32 is multiplied
+        masked      whether steps may be padding
+        projected   whether there is a projection
+        keeps       whether cells and gates are saved for gradients (forward)
+        biased      whether recurrent sums have a bias (forward)
+        given       existing gradients among gy, gc and gg (backward)
+        form        DOTS or SUMS
+        turned      whether units of the weights are contiguous, for sums without tensor cores (forward)
     """
 
     cell: str
@@ -85,17 +81,16 @@ class Step:
 
     @property
     def hands(self) -> str:
-        """The state that steps hand on in the dtype of sums, if that is another."""
+        """The state passed between steps in the dtype of sums, if that differs."""
         return "" if self.wide is self.kind else self.layer.adds_up
 
     @property
     def layer(self) -> Cell:
-        """What the cell is."""
         return CELLS[self.cell]
 
     @property
     def passes(self) -> bool:
-        """Whether something of a state's gradient goes past the product here."""
+        """Whether part of a state's gradient bypasses the product."""
         return not self.projected and (self.masked or self.layer.passes)
 
     @property
@@ -104,19 +99,19 @@ class Step:
         return "dy" if self.projected else "da" if self.layer.apart else "dz"
 
     def name(self, *words: str) -> str:
-        """The kernel's name."""
+        """Return the kernel's name."""
         said = (("tf32", self.precision != "ieee"), ("masked", self.masked), ("projected", self.projected),
                 ("biased", self.biased), ("turned", self.turned))
         return "_".join([self.cell, *words, self.kind.short, *[word for word, is_so in said if is_so]]) + self.form
 
 
 def form_of(kind: dt.DType, precision: str, batch: int) -> str:
-    """How products with so many rows are made."""
+    """Return how products with this many rows are computed."""
     return SUMS if batch <= FEW and not _on_cores(kind, precision) else DOTS
 
 
-def had_better_be_turned(kind: dt.DType, precision: str, sizes: tuple, gates: int, steps: int) -> bool:
-    """Whether weights are worth a copy with units side by side, for so many steps of sizes (batch, hidden, depth)."""
+def pays_to_transpose(kind: dt.DType, precision: str, sizes: tuple, gates: int, steps: int) -> bool:
+    """Return whether a copy of the weights with contiguous units pays, for this many steps of sizes (batch, hidden, depth)."""
     batch, hidden, depth = sizes
     dim, seconds = best_order("y", kind, precision, 0)
     is_worth = is_worth_turning(seconds, max(batch, LEAST), gates * hidden, depth, steps, gates * hidden * depth)
@@ -128,8 +123,8 @@ def _on_cores(kind, precision) -> bool:
 
 
 def tiles(how: Step, gates: int, sizes: tuple, processors: int) -> tuple:
-    """((rows, units, depth) of a tile, warps, stages) of a step of sizes (batch, units, depth), whose programs sum for so many
-    gates of each unit, or, of `gates` 0, for the units alone (backward)."""
+    """Return ((rows, units, depth) of a tile, warps, stages) of a step of sizes (batch, units, depth), with `gates` sums per
+    unit; `gates` 0 means backward."""
     batch, _, depth = sizes
     if how.form == SUMS:
         rows, units = power_of_two(batch), 4 if gates else 8
@@ -138,10 +133,10 @@ def tiles(how: Step, gates: int, sizes: tuple, processors: int) -> tuple:
     fast = _on_cores(how.kind, how.precision)
     most = max(LEAST, power_of_two(batch))
     if fast and not gates and how.kind is dt.float32:
-        most = min(most, 32)        # (larger ones are Hopper's own, which want weights of TF32 to lie along the depth)
+        most = min(most, 32)        # (larger tiles use warp groups, which need TF32 weights contiguous along the depth)
     there = [tile for tile in (QUICK if fast else PLAIN) if tile[0] <= most]
     rows, units = min(there, key=lambda tile: _clocks(how, gates, tile, sizes, processors))
-    if fast:        # (twice as many of weights that lie along the depth, in whole vectors, or registers overflow)
+    if fast:        # (twice as many for weights contiguous along the depth, in whole vectors, or registers spill)
         whole = 2 * DEPTH if gates and how.kind.itemsize == 2 and depth % 8 == 0 else DEPTH
     else:
         whole = 32 if rows * units <= 128 and how.kind is dt.float32 else 16
@@ -149,7 +144,7 @@ def tiles(how: Step, gates: int, sizes: tuple, processors: int) -> tuple:
 
 
 def _clocks(how, gates, tile, sizes, processors) -> float:
-    """How long the product takes in such tiles, at least."""
+    """Return the least time of the product in such tiles."""
     (batch, hidden, depth), (rows, units) = sizes, tile
     size, programs = how.kind.itemsize, -(-hidden // units) * -(-batch // rows)
     weights = gates * units * size if gates else max(units * size, SECTOR)
@@ -160,13 +155,13 @@ def _clocks(how, gates, tile, sizes, processors) -> float:
 
 
 def grid(tile: tuple, batch: int, hidden: int) -> tuple:
-    """The programs of a step."""
+    """Return the programs of a step."""
     return -(-hidden // tile[1]) * -(-batch // tile[0]), 1, 1
 
 
 @functools.lru_cache(256)
 def forward(how: Step) -> Source:
-    """A step forward. Without `keeps` there are no gates, and one cell for each sequence."""
+    """Return the kernel of a forward step. Without `keeps` there are no gates, and one cell per sequence."""
     p = Point(how, how.hands)
     p.head += [f"state = tl.where(NEAR < 0, {p.array('h', how.kind)}, {p.start('y', 'NEAR', 'K')})", "depth = K"]
     gates = range(how.layer.gates)
@@ -179,7 +174,7 @@ def forward(how: Step) -> Source:
 
 @functools.lru_cache(256)
 def backward(how: Step) -> Source:
-    """A step of the backward walk. The first one has no step after it, and nothing is handed to it."""
+    """Return the kernel of a backward step. The first one has no later step and receives nothing."""
     p = Point(how)
     if how.projected:
         p.head += [f"state = {p.start('dy', 'AT', 'K')}", "depth = K"]
@@ -198,16 +193,18 @@ def backward(how: Step) -> Source:
 
 
 class Point:
-    """Some units of some rows at a step, as text. Loads go before the product, all else after it. The state `hands`, if one is
-    named, comes from the step before in the dtype of sums."""
+    """Some units of some rows at a step, as text. Loads precede the product, all else follows it.
+
+    `hands` names the state that comes from the step before in the dtype of sums.
+    """
 
     def __init__(self, how: Step, hands: str = ""):
         self.how, self.hands = how, hands
-        self.arrays: dict = {}          # the dtype of each array that there is a pointer to
-        self.steps: set = set()         # which of STEPS are asked for
+        self.arrays: dict = {}          # dtypes of the pointer parameters
+        self.steps: set = set()         # used names among STEPS
         self.head: list = []            # lines before the product
         self.loaded: dict = {}
-        self.again = False              # whether something is written where it was read
+        self.again = False              # whether an operand is overwritten
         self.text = Text({*_NAMES, *_ARRAYS})
         self.s = TritonBuilder(self.text)
         dots = how.form == DOTS
@@ -218,7 +215,7 @@ class Point:
     # The file.
 
     def source(self, name, product) -> Source:
-        """The whole file."""
+        """Return the whole file."""
         where = ["across = tl.cdiv(H, BN)", "row = ((tl.program_id(0) // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
                  "unit = ((tl.program_id(0) % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
                  "inside = (row < B) & (unit < H)"]
@@ -231,7 +228,7 @@ class Point:
         return emit(name, (*pointers, *numbers, *[Parameter(n, SIZE) for n in SIZES]), CONSTANTS, lines, helpers=helpers)
 
     def product(self, weights) -> list:
-        """Lines that make the sums total0, total1 ... of `state` by the weights at these places."""
+        """Return lines for the sums total0, total1 ... of `state` by the weights at these places."""
         how, zero = self.how, zero_of(self.how.kind)
         self.array("w", how.kind)
         dots, wide = how.form == DOTS, TYPE[how.wide]
@@ -249,18 +246,18 @@ class Point:
     # Places.
 
     def array(self, name, kind) -> str:
-        """An array's name, which the launch gives the address of."""
+        """Return an array's name, and make it a pointer parameter."""
         self.arrays[name] = kind
         return name
 
     def start(self, name, step, width) -> str:
-        """Where the rows of an array of all steps begin at one of them."""
+        """Return the start of the rows of an all-steps array at a step."""
         self.array(name, self.how.kind)
         self.steps.add(step)
         return f"{name} + {step}.to(INDEX) * (B * ({width}))"
 
     def load(self, key, pointer, place, kind, mask="inside", other="") -> Val:
-        """What is at a place, in the dtype of sums."""
+        """Load from a place, in the dtype of sums."""
         if key not in self.loaded:
             with self._early():
                 found = self.text.let(f"tl.load({pointer} + ({place}), {mask}{other and ', ' + other})", "v")
@@ -277,29 +274,27 @@ class Point:
         return f"row * ({parts} * H) + (unit + {part} * H)" if parts > 1 else _PLACE
 
     def at(self, name, step, parts=1, part=0):
-        """What an array of all steps has at one of them."""
+        """Load an array of all steps at one of them."""
         start = self.start(name, step, f"{parts} * H" if parts > 1 else "H")
         return self.load((name, step, part), start, self._part(parts, part), self.how.kind)
 
     def put(self, value, start, place):
-        """Store a value."""
         self.s.store(self.s.cast(value, self.arrays[start.split(" ")[0]]), start, place, "inside")
 
     # What cells ask for.
 
     def input(self, gate):
-        """z of a gate."""
         return self.at("z", "AT", self.how.layer.gates, gate)
 
     def biased(self, gate, total):
-        """A recurrent sum, with its bias where there is one."""
+        """Return a recurrent sum, with its bias if there is one."""
         if not self.how.biased:
             return total
         bias = self.array("bias", self.how.kind)
         return total + self.load(("bias", gate), bias, f"unit + {gate} * H", self.how.kind, "unit < H")
 
     def before(self, state):
-        """The state h or c that the step starts from."""
+        """Load the state h or c at the start of the step."""
         if state not in self.loaded:
             self.loaded[state] = self._started(state)
         return self.loaded[state]
@@ -317,7 +312,7 @@ class Point:
 
     @property
     def live(self):
-        """For each row, whether the step is real."""
+        """Return per row whether the step is real."""
         if "live" not in self.loaded:
             self.array("mask", dt.bool_)
             self.steps.add("AT")
@@ -327,7 +322,7 @@ class Point:
         return self.loaded["live"]
 
     def state(self, name, value):
-        """Keeps a state, or the one before where the step is not real."""
+        """Store a state, or the one before if the step is padding."""
         if name == "y" and self.how.projected:
             self.put(value, self.array("hidden", self.how.kind), _PLACE)
             return
@@ -339,12 +334,12 @@ class Point:
             self.put(value, self._handed("exact"), _PLACE)
 
     def _handed(self, name) -> str:
-        """An array (B, H) in which each step leaves something for the next one."""
+        """Return an array (B, H) that each step leaves for the next one."""
         self.again = True
         return self.array(name, self.how.kind if name == "cells" else self.how.wide)
 
     def give(self, name, values):
-        """Keeps the parts of an array of all steps, unless they are gates that nobody keeps."""
+        """Store the parts of an array of all steps, except gates that are not saved."""
         if name == "gates" and not self.how.keeps:
             return
         for part, value in enumerate(values):
@@ -353,33 +348,32 @@ class Point:
     # What they ask for in the backward walk.
 
     def parts(self, name, count):
-        """The parts of what was kept."""
+        """Load the parts of a saved array."""
         return [self.at(name, "AT", count, part) for part in range(count)]
 
     def kept(self, name):
-        """What was kept."""
         return self.at(name, "AT")
 
     def plus(self, name, value, parts=1, part=0):
-        """A gradient from outside plus a value, or the value alone where there is none."""
+        """Return a value plus an outside gradient, if there is one."""
         return self.at(name, "AT", parts, part) + value if name in self.how.given else value
 
     def carried(self, name):
-        """What the step after has left for this one."""
+        """Load a gradient from the later step."""
         self.steps.add("LATER")
         return self.load(name, self._handed(name), _PLACE, self.how.wide, "inside & (LATER >= 0)",
                          zero_of(self.how.wide))
 
     def carry(self, name, value):
-        """Leaves something for the step before."""
+        """Store a gradient for the earlier step."""
         self.put(value, self._handed(name), _PLACE)
 
     def inside(self, gradient):
-        """What of a gradient goes into the step."""
+        """Return the gradient that enters the step."""
         return self.s.select(self.live, gradient, self.nothing()) if self.how.masked else gradient
 
     def past(self, value, gradient):
-        """A value, or all of the gradient where the step is not real."""
+        """Return a value, or the whole gradient if the step is padding."""
         return self.s.select(self.live, value, gradient) if self.how.masked else value
 
     def nothing(self):

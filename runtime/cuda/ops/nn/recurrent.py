@@ -137,7 +137,7 @@ def _forward(layer: Layer, keeps=True):
     if layer.projected:
         arrays["hidden"] = empty(z.device, (batch, hidden), z.dtype)
     how = layer.how(batch, keeps=keeps, biased=arrays.get("bias") is not None)
-    if text.had_better_be_turned(how.kind, how.precision, (batch, hidden, depth), cell.gates, len(y)):
+    if text.pays_to_transpose(how.kind, how.precision, (batch, hidden, depth), cell.gates, len(y)):
         w = arrays["w"]
         how, arrays["w"] = replace(how, turned=True), contiguous(w.transpose(1, 0))
     if how.hands:

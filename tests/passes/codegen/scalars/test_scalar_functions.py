@@ -129,7 +129,7 @@ def test_special_functions(name, domain, single, double, oracle, floor, kind):
 
 
 def _wave(x):
-    """What a wave's error is measured by: about its amplitude."""
+    """Return about the amplitude of a wave, which scales its error."""
     return 0.5 / np.sqrt(np.maximum(1, np.abs(x)))
 
 
@@ -213,7 +213,7 @@ def test_binary_edges_agree_with_numpy(name, reference):
 
 @pytest.mark.parametrize("name, reference", [("pow", np.power), ("atan2", np.arctan2), ("hypot", np.hypot)])
 def test_binary_edges_of_single_numbers(name, reference):
-    """What float64 gives, rounded: numpy's own float32 functions are less exact."""
+    """Return the rounded float64 result: numpy's own float32 functions are less exact."""
     with np.errstate(all="ignore"):
         a, b = (v.ravel().astype(np.float32) for v in np.meshgrid(np.array(EDGES), np.array(EDGES)))
         want = reference(a.astype(np.float64), b.astype(np.float64)).astype(np.float32)
@@ -234,7 +234,7 @@ def test_exponentials_of_what_is_added_to_one(kind, least, tiny):
 
 
 def test_powers_of_whole_numbers_are_exact():
-    """Where float32 has the result."""
+    """If float32 can represent the result."""
     a, b = (v.ravel().astype(np.float32) for v in np.meshgrid(np.arange(-40.0, 41), np.arange(0.0, 5)))
     np.testing.assert_array_equal(run("pow", a, b), (a.astype(np.float64) ** b).astype(np.float32))
 

@@ -1,5 +1,7 @@
-"""The functions that special units of GPUs compute: accuracy over all of float32 by units that round correctly and by units as
-far off as they may be, special values, and what they share with the polynomials; all run by the numpy builder.
+"""Functions on special units of GPUs, run by the numpy builder.
+
+Accuracy is tested over all of float32, with units that round correctly and with units as inaccurate as permitted. Special values
+and 16-bit numbers follow.
 """
 
 import ml_dtypes

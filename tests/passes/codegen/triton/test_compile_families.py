@@ -111,7 +111,7 @@ def test_maps_and_scans(name, arch):
 
 @pytest.mark.parametrize("name", ONE_LANE)
 def test_maps_and_scans_of_more_than_32_bits_address(name):
-    """What counts places is of the type of addresses."""
+    """Counters of places have the type of addresses."""
     marked = (("SLOT", 0),) if "SLOT" in ONE_LANE[name].constants else ()
     one = configs.Launch(ONE_LANE[name], (("BLOCK", 128), *marked), 4, (1, 1, 1))
     built(one, {p.name: 1024 for p in ONE_LANE[name].parameters if p.kind == SIZE}, 90, wide=True)
@@ -238,8 +238,8 @@ def test_attention(kind, size, arch, full):
 @pytest.mark.parametrize("kind, precision, size, arch, spills", [
     (dt.float32, "tf32", 128, 89, 0), (dt.bfloat16, "ieee", 64, 120, 24)], ids=str)
 def test_gradients_of_attention_on_cards(kind, precision, size, arch, spills):
-    """Which have less shared memory, and no groups of warps that multiply from it, whatever their number. (Where the assembler
-    keeps to 128 registers it puts some bytes aside; with the tiles of large chips it was a hundred with all 255.)"""
+    """Cards have less shared memory, and no warp groups. (With 128 registers the assembler spills some bytes; with the tiles of
+    large chips it was a hundred with all 255.)"""
     how = attention.Kind(kind, attention.NO_MASK, True, precision, even=True, late=True)
     for part, write, _ in ATTENTION[1:]:
         constants, warps, stages = attention_configs.tiles(how, size, size, size ** -0.5, part, arch)

@@ -315,7 +315,7 @@ def test_without_triton_the_error_says_what_to_install(monkeypatch):
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
 def test_updates_of_many_arrays_load_whole_vectors(kind, arch):
-    """Where nothing is known of addresses and sizes, single elements."""
+    """Without known addresses and sizes, kernels load single elements."""
     update = kernel_of(Adam._rule, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"),
                        ("shrink", "grow", "keep", "add", "root", "eps", "rate"))
     step = host_kernels.elementwise("adam", (kind,) * 12, (kind,) * 4, update)

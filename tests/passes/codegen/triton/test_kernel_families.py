@@ -519,7 +519,7 @@ LAST = {"plain": ((2, 64, 9, 7), (64, 64, 3, 3), {"padding": 1}),
 
 
 def eager_and_traced(work, arrays, dtype, device) -> list:
-    """What a function makes of arrays, its gradients, and what it makes when it is traced and when it runs from the trace."""
+    """Return a function's result and gradients, eager, while tracing, and from the trace."""
     given = [ingot.tensor(a).to(dtype).to(device).requires_grad_() for a in arrays]
     out = work(*given)
     out.backward(out.detach())

@@ -1,5 +1,8 @@
-"""Complex numbers in kernels of the CPU: the bits of the scalar functions on every instruction set, layout and size, the values
-of numpy also where there is no number, the same reduction tree as real numbers have, and traced what eager code gives."""
+"""Complex numbers in CPU kernels.
+
+Scalar functions have the same bits on every instruction set, layout and size, and numpy's values, nan included. Reductions
+have the tree of real numbers, and traced code equals eager code.
+"""
 
 import functools
 import inspect

@@ -50,7 +50,7 @@ def test_rows_are_what_they_are_in_one_row(cost, kind, chain, monkeypatch):
 
 @pytest.mark.parametrize("shape", [(5, 3), (3, 1, 2), (4, 6, 20), (2, 9000), (0, 3), (3, 0), (2, 0, 4)], ids=str)
 def test_indices_along_every_dim(shape):
-    """What an element's place says, in a traced function."""
+    """Each element is a function of its place, in a traced function."""
     x = ingot.rand(shape)
     along = [[-1 if i == d else 1 for i in range(len(shape))] for d in range(len(shape))]
 

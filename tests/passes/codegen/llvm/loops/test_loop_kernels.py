@@ -27,7 +27,7 @@ S = Builder()
 
 
 def meaning(name, *arrays):
-    """What a function gives, instruction by instruction."""
+    """Evaluate a function instruction by instruction."""
     return S.value(scalars.apply(S, name, *(S.value(a) for a in arrays)).ref).ref
 
 

@@ -51,7 +51,7 @@ def test_deep_products_of_few_tiles_are_cut(sizes, parts):
 
 @pytest.mark.parametrize("k, n, stages", [(64, 128, 2), (128, 128, 4), (192, 128, 4), (768, 256, 3)])
 def test_shallow_products_share_multiprocessors(k, n, stages):
-    """What is written takes longer than the sums: tiles are such that two fit beside each other."""
+    """Stores take longer than the sums here, so two tiles fit a multiprocessor."""
     chosen = matmul.tiles(dt.bfloat16, 200704, 256, k, True, 232448)
     assert (chosen.n, chosen.stages) == (n, stages)
 
@@ -101,7 +101,7 @@ def test_products_by_bulk_copies(road, flips):
 @pytest.mark.parametrize("wide, along, offset, persistent", [(True, True, 0, True), (True, False, 0, False),
                                                              (False, True, 0, False), (True, True, 1, False)], ids=str)
 def test_wide_products_of_rows_and_rows_are_persistent_on_hopper(wide, along, offset, persistent):
-    """Where each multiprocessor (the mock's chip has four) has several tiles, and both factors lie as bulk copies want them."""
+    """If each multiprocessor (the mock's chip has four) has several tiles, and both factors suit bulk copies."""
     n = 1100 if wide else 200
     memory = ingot.from_numpy(np.random.default_rng(9).standard_normal(n * 64 + 1)).bfloat16()
     with mock_cuda.installed(arch=90) as cuda:

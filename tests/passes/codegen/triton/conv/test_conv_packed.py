@@ -71,7 +71,7 @@ def test_eager_and_traced_calls_are_as_on_the_host(window, channels, dtype, bias
 
 @pytest.mark.parametrize("window, channels, dtype, bias", CASES, ids=lambda x: str(x))
 def test_packed_images_and_results_whose_channels_lie_last(window, channels, dtype, bias, monkeypatch):
-    """What graphs ask for, against the plain operators."""
+    """Compare the layouts that graphs use with the plain operators."""
     space, kernel, params = WINDOWS[window]
     rank, kind = len(space), getattr(ingot, dtype).np
     stride, padding, dilation = (np.broadcast_to(params.get(n, d), rank).tolist()

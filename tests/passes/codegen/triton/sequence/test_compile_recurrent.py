@@ -1,5 +1,6 @@
-"""Steps of recurrent layers compiled for sm_80 and sm_90 on a machine without a GPU: no spills, tensor cores where they are
-due, operands in whole vectors, and nothing that waits for what the gates read before the product is under way.
+"""Steps of recurrent layers compiled for sm_80 and sm_90 on a machine without a GPU.
+
+They have no spills, tensor cores where they pay and operands in whole vectors. Loads of the gates do not delay the product.
 """
 
 import importlib.metadata
