@@ -72,9 +72,9 @@ def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False,
                  turned: bool = False) -> Source:
     """Return the kernel out[n, q, o] = sum over t, c of x[n, q * stride - padding + t * dilation, c] w[o, t, c], and the bias.
 
-    With `back` it is one phase of the gradient of a convolution's input, as in `conv.phase_grad`: out[n, R + u * stride, o] =
-    sum over j, c of x[n, B + u - j * dilation, c] w[c, T + j * stride, o]; `turned` filters are w[o, T + j * stride, c].
-    `fused` is an epilogue over (pixels, channels).
+    With `back` it is one phase of the gradient of a convolution's input, as in `conv.phase_grad`. It computes out[n, R + u *
+    stride, o] = sum over j, c of x[n, B + u - j * dilation, c] w[c, T + j * stride, o]; `turned` filters are w[o, T + j *
+    stride, c]. `fused` is an epilogue over (pixels, channels).
     """
     place = [f"a{d} = B{d} + u{d} - j{d} * L{d}" if back else f"a{d} = u{d} * S{d} - P{d} + j{d} * L{d}" for d in DIMS]
     tap = "((TD + jD * SD) * KH + TH + jH * SH) * KW + TW + jW * SW" if back else "t"

@@ -32,13 +32,17 @@ REALS = ("real", "pairs")
 class Transform:
     """A kernel's transform of rows of n = prod(radices) complex numbers.
 
-    part the dtype of a part inverse whether exponents are positive scale factor of the results reads input: "complex" numbers;
-    "real" ones; "pairs" of real ones, each a complex number; "half" of n frequencies whose others are conjugates; "halves", the
-    n + 1 frequencies of 2 n real numbers writes output: "complex", "real" (parts), "pairs", "half", "halves" likewise; "turns":
-    complex numbers, that of frequency f in column c times exp(-2 pi i f c / C n) items rows of a program beside arrays with C
-    adjacent rows as columns; in others rows follow each other across for the first pass, those between and the last one:
-    whether adjacent lanes have adjacent rows stays place of rows between passes: the input ("x"), the results ("out"), or
-    elsewhere ("t")
+    part      the dtype of a part
+    inverse   whether exponents are positive
+    scale     factor of the results
+    reads     input: "complex" numbers; "real" ones; "pairs" of real ones, each a complex number; "half" of n frequencies
+              whose others are conjugates; "halves", the n + 1 frequencies of 2 n real numbers
+    writes    output: "complex", "real" (parts), "pairs", "half", "halves" likewise; "turns": complex numbers, that of
+              frequency f in column c times exp(-2 pi i f c / C n)
+    items     rows of a program
+    beside    arrays with C adjacent rows as columns; in others rows follow each other
+    across    for the first pass, those between and the last one: whether adjacent lanes have adjacent rows
+    stays     place of rows between passes: the input ("x"), the results ("out"), or elsewhere ("t")
     """
 
     part: dt.DType

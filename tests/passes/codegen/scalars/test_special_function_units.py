@@ -1,7 +1,7 @@
 """Functions on special units of GPUs, run by the numpy builder.
 
-Accuracy is tested over all of float32, with units that round correctly and with units as inaccurate as permitted. Special values
-and 16-bit numbers follow.
+Accuracy is tested over all of float32, with units that round correctly and with units as inaccurate as permitted. Special
+values and 16-bit numbers follow.
 """
 
 import ml_dtypes
