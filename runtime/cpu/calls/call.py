@@ -64,10 +64,8 @@ FLOAT = Parameter(native.FLOAT)
 
 
 def entry(name: str, address: int, parameters, release_at: int = RELEASE_AT):
-    """Return a Python callable for the kernel at `address`; equal requests get the same one.
-
-    It takes the parameters by position and returns None.
-    """
+    """Return a Python callable for the kernel at `address`; equal requests get the same one. It takes the parameters by
+    position and returns None."""
     parameters = tuple(parameters)
     if 8 * sum(parameter.words for parameter in parameters) > native.BLOCK_BYTES:
         raise ArgumentError(f"{name}: {len(parameters)} parameters do not fit the argument block of {native.BLOCK_BYTES} bytes")
@@ -90,10 +88,8 @@ _POINTER_AT = ctypes.c_void_p.from_address
 
 @functools.lru_cache(None)
 def fast_calls() -> bool:
-    """Whether entries are native builtin functions: the interpreter's objects have the expected layout.
-
-    All else that they need is Python's public C interface.
-    """
+    """Whether entries are native builtin functions: the interpreter's objects have the expected layout. All else that they need
+    is Python's public C interface."""
     return knows_objects() and sys.byteorder == "little" and sys.platform != "win32" and _layout_holds()
 
 

@@ -53,10 +53,8 @@ def entries(kernel: Kernel, ranks_of_doors: dict, rules: dict, how=None) -> dict
 
 @functools.lru_cache(None)
 def planned_entry(name: str, inputs: tuple, outputs: tuple):
-    """Return the entry of kernels whose symbols are already computed, for arrays of these (dtype, rank).
-
-    It takes the arrays and a plan: an int64 array of the kernel's address and its symbols in order.
-    """
+    """Return the entry of kernels whose symbols are already computed, for arrays of these (dtype, rank). It takes the arrays
+    and a plan: an int64 array of the kernel's address and its symbols in order."""
     ranks = [rank for _, rank in inputs + outputs]
     symbol = "door_" + "_".join(map(str, ranks))
     address = compile.compile_module(native_doors.plan_door_text(symbol, ranks, host()), [symbol])[symbol]

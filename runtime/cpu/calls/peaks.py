@@ -98,8 +98,7 @@ def aligned_floats(count):
 
 
 def measured(threads: int, rounds: int = 7, floats: int = 1 << 24, fma_rounds: int = 2_000_000) -> dict[str, float]:
-    """Return {"flops": per second, "bytes": per second} with that many threads. Memory is the better of reading and of x + y.
-    """
+    """Return {"flops": per second, "bytes": per second} with so many threads; memory is the better of reading and of x + y."""
     addresses, flops = tasks()
     chunks, before = threads, pool.get_num_threads()
     count = floats // chunks // 1024 * 1024

@@ -92,11 +92,8 @@ class JobsPlan:
         self._launch(*arrays, self._address, start)
 
     def native(self, arrays, scratch: int = 0) -> NativeCall:
-        """Return the jobs as steps of a graph.
-
-        `arrays` has for each array of the plan an operand's number, a part of one, or a table (None: it is not read). `scratch`
-        bytes of the call's scratch memory are left free before theirs.
-        """
+        """Return the jobs as steps of a graph. `arrays` has for each array of the plan an operand's number, a part of one, or a
+        table (None: it is not read). `scratch` bytes of the call's scratch memory are left free before theirs."""
         head = (*[0 if n is None else At(n) if type(n) is int else n for n in arrays], Scratch(scratch) if self.size else 0, 0)
         steps = [NativeStep(task, (*head, *words), chunks, turns, len(arrays) + 1)
                  for task, chunks, turns, words in self._steps]
@@ -129,6 +126,14 @@ _WORD = 8
 _SERIAL_BYTES = 1 << 16             # arrays below which the interpreter lock is kept
 # Workspace regions start at odd multiples of a few cache lines, so that streams do not meet in one cache set.
 _STAGGER = 320
+
+
+def one_job(code, task: int, work: int, items: int, threads: int, room: int = 0, **words) -> JobsPlan:
+    """Return the plan of one job over items, with the ARRAYS and WORDS of a generator's module `code`; `work` counts scalar
+    operations, `room` is the scratch memory of a thread in bytes."""
+    jobs, chunks = Jobs(threads), chunks_for(work, items, threads)
+    jobs.add(task, code.WORDS[len(code.ARRAYS) + 2:], chunks=chunks, items=items, **words)
+    return jobs.plan(room * (threads if chunks > 1 else 1), work)
 
 
 class SlotJobs:
@@ -183,11 +188,8 @@ class SlotPlan:
         launch(x, w, y, operands, extra, factors, start, address)
 
     def native(self, places: dict, block=()) -> NativeCall:
-        """Return the jobs as steps of a graph.
-
-        `places` has a word (`step_list.py`) for each slot; `block` are the words that OPERANDS points to, unless `places` names
-        it.
-        """
+        """Return the jobs as steps of a graph. `places` has a word (`step_list.py`) for each slot; `block` are the words that
+        OPERANDS points to, unless `places` names it."""
         return NativeCall(tuple([_native_step(given, places, tuple(block)) for given in self._given]), self.size)
 
 

@@ -91,10 +91,8 @@ def changes() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Set the number of threads of kernels. Results do not depend on it.
-
-    Running calls of other Python threads finish with at most as many threads as they were planned for.
-    """
+    """Set the number of threads of kernels. Results do not depend on it. Running calls of other Python threads finish with at
+    most as many threads as they were planned for."""
     if not isinstance(count, int) or not 1 <= count <= fork_join.MAX_THREADS:
         raise ArgumentError(f"set_num_threads expects an int from 1 to {fork_join.MAX_THREADS}, got {count!r}")
     count = count if _has_futex() else 1
@@ -115,11 +113,9 @@ def run(task: int, arg: int, chunks: int):
 
 
 class StepList:
-    """An array of (task address, argument address, chunks) run in order by one native call, without the interpreter.
-
-    `keep` holds the owners of the arguments' memory. With `status`, the address of an i64, the list stops after the first step
-    that leaves it nonzero. A call returns the number of steps run.
-    """
+    """An array of (task address, argument address, chunks) run in order by one native call, without the interpreter. `keep`
+    holds the owners of the arguments' memory. With `status`, the address of an i64, the list stops after the first step that
+    leaves it nonzero. A call returns the number of steps run."""
 
     __slots__ = ("_address", "_array", "_count", "_keep", "_run", "_status")
 

@@ -66,12 +66,9 @@ class Table(int):
 
 
 class NativeStep(NamedTuple):
-    """Native code and its job.
-
-        chunks   0: called as function(job); else a pool task
-        turn     number of the word that holds the turn's number, if the step runs `turns` times
-        apart    the step is left out if the call's result is in the memory of the operand that it may be written over
-    """
+    """Native code and its job. chunks   0: called as function(job); else a pool task turn     number of the word that holds the
+    turn's number, if the step runs `turns` times apart    the step is left out if the call's result is in the memory of the
+    operand that it may be written over"""
 
     function: int
     words: tuple
@@ -102,11 +99,8 @@ class NativeCall:
         return any(type(w) is Status for step in self.steps for w in step.words)
 
     def written(self, threads: int, over: bool) -> "Written":
-        """Return the words of the steps, for any operand locations.
-
-        At most so many threads take part (0: all); scratch memory is for as many. Steps that are `apart` are left out if the
-        result is `over` the operand.
-        """
+        """Return the words of the steps, for any operand locations. At most so many threads take part (0: all); scratch memory
+        is for as many. Steps that are `apart` are left out if the result is `over` the operand."""
         key = threads, over
         found = self._written.get(key)
         if found is None:
@@ -127,13 +121,9 @@ SCRATCH, ITSELF, STATUS, OPERANDS = range(4)            # bases of a call: its s
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """Words of some steps as they are in a list, except the addresses that a call brings.
-
-        patches     numbers of the words that name a base; the next one is the offset from there
-        bases       the number of the call's base for each of them
-        code        [(number of a word, address of the code)]
-        tables      [(number of a word, the table that it points to)]
-    """
+    """Words of some steps as they are in a list, except the addresses that a call brings. patches     numbers of the words that
+    name a base; the next one is the offset from there bases       the number of the call's base for each of them code
+    [(number of a word, address of the code)] tables      [(number of a word, the table that it points to)]"""
 
     steps: int
     words: Any
@@ -201,13 +191,9 @@ def _base_of(word):
 
 
 class StepList:
-    """Steps in order, as words.
-
-        calls         the written words of each call
-        owners        the owner of each call
-        firsts        the number of each call's first base, among those of all calls, in `slots` and `offsets`
-        words         the list, once finished
-    """
+    """Steps in order, as words. calls         the written words of each call owners        the owner of each call firsts
+    the number of each call's first base, among those of all calls, in `slots` and `offsets` words         the list, once
+    finished"""
 
     def __init__(self):
         self.calls: list = []

@@ -34,8 +34,7 @@ _STALE_TEMPORARY_SECONDS = 3600
 
 
 class _State:
-    """State of this process: whether it has warned, and how many entries and bytes it may still store before it checks again.
-    """
+    """State of this process: whether it warned, and how many entries and bytes it may store before it checks again."""
 
     lock = threading.Lock()
     warned = False

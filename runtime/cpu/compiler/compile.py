@@ -50,11 +50,9 @@ class _State:
 
 
 def compile_module(ir_text: str | Text, symbols, target: Target | None = None, passes: str | None = None) -> dict[str, int]:
-    """Return {symbol: address} of the named functions of a module, compiled for `target` (default: this machine).
-
-    `passes=None` runs code generation alone, which is right for IR that is vectorised already; `passes="O3"` runs LLVM's
-    optimiser first, for scalar IR.
-    """
+    """Return {symbol: address} of the named functions of a module, compiled for `target` (default: this machine). `passes=None`
+    runs code generation alone, which is right for IR that is vectorised already; `passes="O3"` runs LLVM's optimiser first, for
+    scalar IR."""
     target = target or host()
     key = module_key(ir_text, target, passes)
     found = _State.modules.get(key)
@@ -69,11 +67,10 @@ def compile_module(ir_text: str | Text, symbols, target: Target | None = None, p
 
 
 @functools.lru_cache(1024)
-def task_of(kernel, symbol: str, *arguments) -> int:
-    """Return the address of a compiled function of a kernel, whose text is `kernel.text(*arguments)`.
-
-    It is cached by the record, since sizes that come for the first time ask for it.
-    """
+def task_of(kernel, symbol: str = "", *arguments) -> int:
+    """Return the address of a compiled function of a kernel (default: its `symbol`), whose text is `kernel.text(*arguments)`.
+    It is cached by the record, since sizes that come for the first time ask for it."""
+    symbol = symbol or kernel.symbol
     return compile_module(text_by(type(kernel).text, kernel, *arguments), [symbol])[symbol]
 
 
@@ -124,8 +121,7 @@ def load_object(name: str, data) -> dict[str, int]:
 
 
 def plan_only():
-    """Compile modules from now on without loading them: addresses only tell functions apart. For planning for another machine.
-    """
+    """Compile modules from now on without loading them: addresses only tell functions apart. For plans of another machine."""
     _State.plan_only = True
 
 
@@ -326,10 +322,8 @@ def _at_once(texts, target) -> list:
 
 
 def _emitted(machine, module) -> bytes:
-    """Return the object of a module without llvmlite's global lock.
-
-    LLVM only requires that threads have contexts and target machines of their own.
-    """
+    """Return the object of a module without llvmlite's global lock. LLVM only requires that threads have contexts and target
+    machines of their own."""
     ffi: Any = importlib.import_module("llvmlite.binding.ffi")
     emit = getattr(ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn", ffi.lib.LLVMPY_TargetMachineEmitToMemory)
     with ffi.OutputString() as problem:

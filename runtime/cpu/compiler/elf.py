@@ -207,10 +207,8 @@ class Image:
 
 
 def load(data: bytes, resolve) -> dict[str, int]:
-    """Map an object and return {global symbol: address}. `resolve(name)` gives the address of an outside name.
-
-    Raise `FileError` for an object that is damaged or needs more than this loader does.
-    """
+    """Map an object and return {global symbol: address}. `resolve(name)` gives the address of an outside name. Raise
+    `FileError` for an object that is damaged or needs more than this loader does."""
     try:
         source = Object(data)
         image = Image(source)
@@ -256,10 +254,8 @@ class _Pages:
 
 
 def _forget_instructions(start, end):
-    """Make processors read new code from memory.
-
-    Linux does it itself for pages that become executable; the compiler's library, where there is one, does it for every system.
-    """
+    """Make processors read new code from memory. Linux does it itself for pages that become executable; the compiler's library,
+    where there is one, does it for every system."""
     with contextlib.suppress(OSError, AttributeError):
         clear = ctypes.CDLL("libgcc_s.so.1").__clear_cache
         clear.argtypes, clear.restype = [ctypes.c_void_p, ctypes.c_void_p], None

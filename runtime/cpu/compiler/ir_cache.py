@@ -46,8 +46,7 @@ class Text:
 
 
 def text_of(kernel, method: str = "text") -> "str | Text":
-    """Return the text that a kernel's method writes. The kernel is a dataclass whose fields are all that the text depends on.
-    """
+    """Return the text that a kernel's method writes. The kernel is a dataclass of all that the text depends on."""
     return _unwritten(getattr(kernel, method), f"{method}|{type(kernel).__module__}|{kernel!r}")
 
 

@@ -21,8 +21,7 @@ from ..calls import call, pool
 from ..calls.operator_kernel import OperatorKernel, or_reference
 from ..calls.plan import EXTRA, OPERANDS, SlotJobs, W, X, Y, share
 from ..calls.step_list import At
-from ..compiler.compile import compile_module
-from ..compiler.ir_cache import text_of
+from ..compiler.compile import task_of
 from ..loops import copies
 from ..loops.copies import plain
 from ..loops.low_precision import widened
@@ -42,11 +41,6 @@ def supported(x, *others) -> bool:
     return kind in _ELEMENTS and x.ndim >= 2 and x.size > 0
 
 
-@functools.lru_cache(None)
-def _task(made):
-    return compile_module(text_of(made), [made.symbol])[made.symbol]
-
-
 @functools.lru_cache(_KEPT)
 def plan(kind, shape, eps, dtype, relu, threads):
     """Return the job of one kind on arrays (N, C, ...); `codegen.OPERANDS` names its operand words."""
@@ -56,7 +50,7 @@ def plan(kind, shape, eps, dtype, relu, threads):
     chunks = share(2 * images * channels * size, items, threads)
     words = {"items": items, "chunks": chunks, "images": images, "channels": channels, "size": size,
              "eps": struct.unpack("<q", struct.pack("<d", eps))[0]}
-    steps.add(_task(made), chunks, codegen.WORDS, words,
+    steps.add(task_of(made), chunks, codegen.WORDS, words,
               {"x": (X, 0), "g": (W, 0), "y": (Y, 0), "operands": (OPERANDS, 0), "out": (EXTRA, 0)})
     return steps.plan()
 
@@ -123,9 +117,6 @@ def gradient(g, g_mean, g_var, x, w, mean, var, *, eps, out=None):
     scale, shift = np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
     dx = _run(codegen.GRAD, x, g, eps, (w, None, mean, var, g_mean, g_var, scale, shift), out is not None, out)
     return _restored(dx, x.shape), scale, shift
-
-
-# Operators.
 
 
 def _eager(op):

@@ -48,11 +48,9 @@ _WINDOW = ("stride", "padding", "dilation", "groups")
 
 
 def choose(asked: Asked):
-    """Return the kernel of a convolution or a gradient of one (`Chosen`, or PRODUCT), or None if no kernel takes it.
-
-    A graph with symbolic sizes is valid for all sizes with the same answer: its sums are those of eager code. A kernel is
-    (algorithm, groups, whether x is in blocks, lanes): all that the order of a packed weight depends on.
-    """
+    """Return the kernel of a convolution or a gradient of one (`Chosen`, or PRODUCT), or None if no kernel takes it. A graph
+    with symbolic sizes is valid for all sizes with the same answer: its sums are those of eager code. A kernel is (algorithm,
+    groups, whether x is in blocks, lanes): all that the order of a packed weight depends on."""
     x, w, params = asked[:3]
     lists = x.shape, w.shape, params["stride"], tuple(chain(*params["padding"])), params["dilation"], params.get("size", ())
     facts = asked.in_blocks, asked.wanted, asked.kept, _ASKED.index(asked.what), x.dtype.itemsize, params["groups"]
@@ -205,10 +203,8 @@ def planned_chain(x, operands, params) -> list:
 
 
 def turned_plan(w, params):
-    """Return the (convolution, algorithm) that the gradient of a convolution's input reads a weight by.
-
-    It is the same for all sizes of which no phase of the strides is empty.
-    """
+    """Return the (convolution, algorithm) that the gradient of a convolution's input reads a weight by. It is the same for all
+    sizes of which no phase of the strides is empty."""
     window = zip(params["size"], w.shape[2:], params["stride"], params["dilation"])
     size = [n if n < stride else stride + (taps - 1) * gap for n, taps, stride, gap in window]
     return convolution_of(w.shape, size, params, w.dtype.itemsize), ALGORITHMS[params["kernel"][0]]
@@ -285,9 +281,6 @@ def _for_lanes(run, step) -> OperatorKernel:
 
 def _pixels(sizes) -> int:
     return int(np.prod(sizes, dtype=np.int64))
-
-
-# Steps.
 
 
 def _conv_blocked_step(node, operands, results):

@@ -7,6 +7,7 @@ once per shape: how the operands are brought into blocks, by which algorithm, an
 import dataclasses
 import functools
 import itertools
+from math import prod
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ....ir import config
 from ....ir import dtype as dt
 from ....ir.ops.nn import conv as conv_ops
 from ....passes.codegen.llvm.contract.epilogue import RowBias
+from ....passes.codegen.llvm.ir.types import BF16
 from ..calls import call, pool
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import WORKSPACE, SlotJobs, W, X, Y
@@ -22,7 +24,7 @@ from ..gemm import complex_products, gemm
 from ..loops.copies import plain
 from ..loops.low_precision import LOW, widened
 from ..memory import alloc
-from . import conv_algorithm, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_pointwise_bf16, winograd
+from . import conv_algorithm, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, winograd
 from .conv_algorithm import Algorithm
 from .conv_layout import Bias
 from .conv_plan import Geometry, Window
@@ -286,15 +288,48 @@ class WeightGrad:
         return out
 
 
-# Operators.
+# 1x1 convolutions of bfloat16: products of their planes, if products have matrix tiles. Others run in float32. Sums are rounded
+# once either way, after the bias.
+
+_LEAST_TILE = 16     # channels and pixels that fill a tile
+
+
+def forward_bf16(x, w, b, *, stride, padding, dilation, groups):
+    """Return conv(x, w) + b, or None if float32 is faster."""
+    if not _takes_bf16(x, w, stride, padding, groups):
+        return None
+    w, x = plain(w).reshape(w.shape[:2]), plain(x)
+    planes = x.reshape(x.shape[0], x.shape[1], -1)
+    if b is None:
+        out = _product_bf16()(w, planes)
+    else:
+        b = plain(b)
+        words = np.array([call.address_of(b)], np.int64)
+        out = _product_bf16(RowBias(BF16))(w, planes, None, call.address_of(words))
+    return out.reshape(x.shape[0], w.shape[0], *x.shape[2:])
+
+
+def input_grad_bf16(g, w, *, size, stride, padding, dilation, groups):
+    """Return the gradient for the input, or None."""
+    if not _takes_bf16(g, w, stride, padding, groups) or tuple(size) != g.shape[2:]:
+        return None
+    g, w = plain(g), plain(w).reshape(w.shape[:2])
+    return _product_bf16()(w.T, g.reshape(g.shape[0], g.shape[1], -1)).reshape(g.shape[0], w.shape[1], *size)
+
+
+def _takes_bf16(x, w, stride, padding, groups):
+    return (x.dtype == w.dtype == dt.bfloat16.np and x.size > 0 and groups == 1 and set(w.shape[2:]) == {1} == {*stride}
+            and not any(map(any, padding)) and min(*w.shape[:2], prod(x.shape[2:])) >= _LEAST_TILE and _product_bf16().amx)
+
+
+def _product_bf16(epilogue=None):
+    return gemm.product_of(dt.bfloat16.np, epilogue)
 
 
 def _eager(run, run_bf16=None):
-    """Return the maker of an eager convolution or gradient.
-
-    Complex arrays run by their parts. Low precision is widened and rounded once, unless `run_bf16` takes it. The reference does
-    the rest: integers, empty arrays, more than three spatial dims.
-    """
+    """Return the maker of an eager convolution or gradient. Complex arrays run by their parts. Low precision is widened and
+    rounded once, unless `run_bf16` takes it. The reference does the rest: integers, empty arrays, more than three spatial
+    dims."""
     run_parts, run_wide = complex_products.by_parts(run), widened(run)
 
     def make(op):
@@ -366,7 +401,7 @@ def _window(node):
 
 
 OPERATORS = {
-    conv_ops.conv: OperatorKernel(make=_eager(forward, conv_pointwise_bf16.forward), step=_forward_step),
-    conv_ops.conv_input_grad: OperatorKernel(make=_eager(input_grad, conv_pointwise_bf16.input_grad), step=_input_grad_step),
+    conv_ops.conv: OperatorKernel(make=_eager(forward, forward_bf16), step=_forward_step),
+    conv_ops.conv_input_grad: OperatorKernel(make=_eager(input_grad, input_grad_bf16), step=_input_grad_step),
     conv_ops.conv_weight_grad: OperatorKernel(make=_eager(weight_grad), step=_weight_grad_step),
 }

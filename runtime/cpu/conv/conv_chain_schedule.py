@@ -98,12 +98,8 @@ def layer_of(fused) -> Layer | None:
 
 @dataclass
 class Band:
-    """The work for some rows of the last result.
-
-        rows    for each layer the rows that it makes
-        bases   for each buffer the row that its first row holds
-        kept    for each buffer the rows that stay from the band before: (place, count)
-    """
+    """The work for some rows of the last result. rows    for each layer the rows that it makes bases   for each buffer the row
+    that its first row holds kept    for each buffer the rows that stay from the band before: (place, count)"""
 
     rows: list
     bases: list
@@ -197,11 +193,8 @@ def pieces(layers, images: int, threads: int) -> list:
 
 
 def _saved(layers, images, threads) -> float:
-    """Return about how many multiply-adds of a thread a chain saves.
-
-    It saves the time of writing intermediate images to a farther cache and reading them from there, and of waiting at the end
-    of each layer, less a chain's own overhead.
-    """
+    """Return about how many multiply-adds of a thread a chain saves. It saves the time of writing intermediate images to a
+    farther cache and reading them from there, and of waiting at the end of each layer, less a chain's own overhead."""
     if None in layers:
         return -1.0
     parts = parts_of(layers, images, threads)

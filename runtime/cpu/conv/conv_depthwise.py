@@ -15,7 +15,7 @@ from ....passes.codegen.llvm.contract.epilogue import ColumnBias
 from ....passes.codegen.llvm.conv import conv_depthwise as codegen
 from ..calls import call
 from ..calls.plan import OPERANDS, WORKSPACE, SlotJobs, W, X, Y, share
-from ..compiler.compile import compile_module
+from ..compiler.compile import compile_module, task_of
 from ..compiler.ir_cache import text_of
 from ..loops.copies import plain
 from ..memory import alloc
@@ -50,8 +50,7 @@ def pattern_of(width: Window) -> codegen.Pattern:
 
 @functools.lru_cache(None)
 def _task(item, pattern, epilogue, far, inputs):
-    made = codegen.DepthwiseKernel(host(), _ELEMENTS[item], pattern, epilogue, far, inputs)
-    return compile_module(text_of(made), [made.symbol])[made.symbol]
+    return task_of(codegen.DepthwiseKernel(host(), _ELEMENTS[item], pattern, epilogue, far, inputs))
 
 
 @functools.lru_cache(None)
@@ -62,10 +61,8 @@ def _weight_task(item, pattern):
 
 def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=None, scatter: Scatter | None = None,
                   by_rows: bool = False):
-    """Add the step of a depthwise convolution on blocked operands; `g` has one channel per group, or few (`is_narrow`).
-
-    Threads share out rows if the neighbouring layers do so, else channels.
-    """
+    """Add the step of a depthwise convolution on blocked operands; `g` has one channel per group, or few (`is_narrow`). Threads
+    share out rows if the neighbouring layers do so, else channels."""
     # Processors follow windows that move by one by themselves.
     far = g.dims[2].stride > 1 and g.images * blocks_of(g).count * g.pixels * blocks_of(g).pixel >= _FAR_BYTES
     task = _task(g.item, pattern_of(g.dims[2]), epilogue or ColumnBias(_ELEMENTS[g.item]), far, g.inputs)

@@ -9,8 +9,7 @@ from ....passes.codegen.llvm.conv import conv_depthwise_planar as codegen
 from ....passes.codegen.llvm.conv.conv_epilogue import Lines, following
 from ..calls import call
 from ..calls.plan import OPERANDS, SlotJobs, W, X, Y, share
-from ..compiler.compile import compile_module
-from ..compiler.ir_cache import text_of
+from ..compiler.compile import task_of
 from ..loops.copies import plain
 from ..memory import alloc
 from .conv_layout import Bias, run_with_epilogue
@@ -36,7 +35,7 @@ def _most_taps():
 @functools.lru_cache(None)
 def _task(item, window, rows, lanes, turned, epilogue):
     made = codegen.PlanesKernel(host(), _ELEMENTS[item], window, rows, lanes, turned, epilogue)
-    return made, compile_module(text_of(made), [made.symbol])[made.symbol]
+    return made, task_of(made)
 
 
 def rows_of(height: int) -> int:

@@ -11,8 +11,7 @@ from ....passes.codegen.llvm.contract.microkernel import Precision
 from ....passes.codegen.llvm.conv import conv_few_channels as codegen
 from ....passes.codegen.llvm.conv.conv_epilogue import Usual
 from ..calls.plan import WORKSPACE, share
-from ..compiler.compile import compile_module
-from ..compiler.ir_cache import text_of
+from ..compiler.compile import task_of
 from .conv_layout import Blocks
 
 _MOST_WRITTEN = 8                   # vectors of a row of taps that are written out
@@ -78,14 +77,12 @@ def kernel(geometry, epilogue=None) -> codegen.FewOutputsKernel:
 @functools.lru_cache(None)
 def task(kernel: codegen.FewOutputsKernel, heights: tuple) -> int:
     """Return the address of a kernel that has tiles of these heights, or of all if there are none."""
-    made = replace(kernel, heights=heights)
-    return compile_module(text_of(made), [made.symbol])[made.symbol]
+    return task_of(replace(kernel, heights=heights))
 
 
 @functools.lru_cache(None)
 def _turn(item):
-    made = codegen.TurnKernel(host(), _ELEMENTS[item])
-    return compile_module(text_of(made), [made.symbol])[made.symbol]
+    return task_of(codegen.TurnKernel(host(), _ELEMENTS[item]))
 
 
 def add_turned(steps, geometry, filters, w):

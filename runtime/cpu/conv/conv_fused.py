@@ -90,10 +90,8 @@ def weight_plan(shape, item, groups, x_blocked, algorithm, threads, factors=Fals
 
 
 def pack_weight(w, groups: int, x_blocked: bool, algorithm, factors=None) -> np.ndarray:
-    """Pack a plain weight for the kernel of an algorithm, or the direct one for None.
-
-    With `factors`, it is first multiplied by one for each output channel.
-    """
+    """Pack a plain weight for the kernel of an algorithm, or the direct one for None. With `factors`, it is first multiplied by
+    one for each output channel."""
     plan, size = weight_plan(w.shape, w.itemsize, groups, x_blocked, algorithm, pool.get_num_threads(), factors is not None)
     made = alloc.aligned_zeros((-(-size // w.itemsize),), w.dtype)
     plan(w, w, made, factors=0 if factors is None else call.address_of(factors))
@@ -145,9 +143,6 @@ class FusedConv:
             conv_plan.add_direct(steps, g, conv_plan.filters_of(g), x, w, y, epilogue=epilogue)
 
     def run(self, x, w, beside=(), taps=()):
-        """Run the convolution with a packed weight.
-
-        The epilogue reads the arrays `beside`, in its layout. `taps` are the plain weight, and perhaps a factor for each output
-        channel, if the packed one is transformed.
-        """
+        """Run the convolution with a packed weight. The epilogue reads the arrays `beside`, in its layout. `taps` are the plain
+        weight, and perhaps a factor for each output channel, if the packed one is transformed."""
         return run_with_epilogue(self.plan, self.shape, x, w, self.after, beside, taps)

@@ -25,10 +25,8 @@ _ROWS = 64                          # rows that one item of a copy moves without
 
 @dataclass(frozen=True)
 class Blocks:
-    """Channels of one group cut into blocks of `width`: all lanes, or fewer if there are no more channels than that.
-
-    `full` blocks have all lanes however few the channels; `single` ones have one channel: planes, one after the other.
-    """
+    """Channels of one group cut into blocks of `width`: all lanes, or fewer if there are no more channels than that. `full`
+    blocks have all lanes however few the channels; `single` ones have one channel: planes, one after the other."""
 
     channels: int
     lanes: int
@@ -180,10 +178,8 @@ def unpack_weight(steps, source, target, groups: int, filters: Filters):
 
 def pack_turned_weight(steps, source, target, groups: int, filters: Filters, places, outputs: int = 0):
     """Copy [group][input][output][tap] (a forward weight seen from its gradient) into panels of the taps that `places` lists.
-
     `filters` describes the result: its inputs are the forward outputs; its outputs may be the first of so many `outputs`.
-    `places[tap]` is the tap's place in it, or -1.
-    """
+    `places[tap]` is the tap's place in it, or -1."""
     blocks, all_taps = filters.blocks, len(places)
     item = blocks.item
     if places == [0]:
@@ -221,10 +217,8 @@ def _pack_turned_points(steps, source, target, groups: int, filters: Filters):
 
 
 def pack_depthwise_weight(steps, source, target, blocks: Blocks, places, inputs: int = 1):
-    """Copy [channel][input of its group][tap] to [block][tap][input][block channels].
-
-    `places[tap]` is the tap's place in the result, or -1.
-    """
+    """Copy [channel][input of its group][tap] to [block][tap][input][block channels]. `places[tap]` is the tap's place in the
+    result, or -1."""
     taps = len(places)
     kept = sum(place >= 0 for place in places)
     table = [-1 if place < 0 else (place * inputs + number) * blocks.pixel for number in range(inputs) for place in places]
@@ -260,11 +254,9 @@ class Bias:
 
 
 def run_with_epilogue(plan, shape, x, w, after, beside=(), taps=()):
-    """Run a plan of a packed weight and an epilogue; return a new array of a shape.
-
-    OPERANDS points to the words of the epilogue (`after`, a `Following`) with the arrays `beside`. EXTRA and FACTORS are
-    `taps`, the arrays that a transformed weight was made of.
-    """
+    """Run a plan of a packed weight and an epilogue; return a new array of a shape. OPERANDS points to the words of the
+    epilogue (`after`, a `Following`) with the arrays `beside`. EXTRA and FACTORS are `taps`, the arrays that a transformed
+    weight was made of."""
     out = alloc.empty(shape, x.dtype)
     beside, taps = [plain(array) for array in beside], [plain(array) for array in taps]
     words = np.array(after.block([call.address_of(array) for array in beside]), np.int64)

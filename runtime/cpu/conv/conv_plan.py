@@ -12,8 +12,7 @@ from ....passes.codegen.llvm.conv import conv_tile
 from ....passes.codegen.llvm.conv.conv_epilogue import Usual
 from ....passes.codegen.llvm.pool.tasks import WORD
 from ..calls.plan import OPERANDS, share
-from ..compiler.compile import compile_module
-from ..compiler.ir_cache import text_of
+from ..compiler.compile import task_of
 from ..memory import cache_sizes
 from . import conv_few_channels
 from .conv_layout import Blocks, Filters
@@ -53,11 +52,9 @@ class Window:
 
 @dataclass(frozen=True)
 class Geometry:
-    """A convolution of one dtype over three spatial dims; channels are those of one group.
-
-    `x_full`: x is in blocks of all lanes however few its channels; `x_plain`: in planes, one after the other. `x_plane` and
-    `y_plane` are the pixels from plane to plane if x and y are some rows of larger ones.
-    """
+    """A convolution of one dtype over three spatial dims; channels are those of one group. `x_full`: x is in blocks of all
+    lanes however few its channels; `x_plain`: in planes, one after the other. `x_plane` and `y_plane` are the pixels from plane
+    to plane if x and y are some rows of larger ones."""
 
     images: int
     groups: int
@@ -127,16 +124,12 @@ def filters_of(geometry: Geometry) -> Filters:
 @functools.lru_cache(None)
 def _kernel(item: int, vectors: int, epilogue, narrow: bool, written: int, heights: tuple) -> int:
     epilogue = epilogue or Usual(_ELEMENTS[item])
-    made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue, narrow, written, heights)
-    return compile_module(text_of(made), [made.symbol])[made.symbol]
+    return task_of(codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue, narrow, written, heights))
 
 
 def _heights(segments, most: int, written: int) -> tuple:
-    """Return the heights of tiles that a kernel is made with for these segments.
-
-    LLVM is slow for all heights if tiles may be tall or have unrolled steps (as in first layers), so widths are cut into tiles
-    of one or two heights.
-    """
+    """Return the heights of tiles that a kernel is made with for these segments. LLVM is slow for all heights if tiles may be
+    tall or have unrolled steps (as in first layers), so widths are cut into tiles of one or two heights."""
     found = sorted({pixels for _, pixels, *_ in segments})
     many = most >= _TALL_ROWS or written > 0
     return tuple(found) if many and len(found) <= _MOST_HEIGHTS else ()
@@ -241,10 +234,8 @@ def _result_words(geometry, scatter):
 
 
 def _row_blocks(geometry, filters, rows, threads):
-    """Return the number of items of an image's rows: each stays in cache, and there are enough for all threads.
-
-    Threads that share an image get equal numbers of rows.
-    """
+    """Return the number of items of an image's rows: each stays in cache, and there are enough for all threads. Threads that
+    share an image get equal numbers of rows."""
     height, width = geometry.dims[1:]
     row_bytes = width.size * geometry.inputs * geometry.item * height.stride
     block = max(1, min(rows, _ROWS_BYTES // max(1, row_bytes)))
@@ -268,10 +259,8 @@ def _panels_first(geometry, filters, row_blocks):
 
 
 def tiles_of(width: Window, most: int):
-    """Return (first pixel, pixels, tiles) of the tiles of a row of at most so many pixels.
-
-    Adjacent tiles with all windows inside x are one entry.
-    """
+    """Return (first pixel, pixels, tiles) of the tiles of a row of at most so many pixels. Adjacent tiles with all windows
+    inside x are one entry."""
     tiles = -(-width.out // most)
     base, extra = divmod(width.out, tiles)
     reach = (width.size - 1 + width.low - (width.taps - 1) * width.dilation) // width.stride    # last window inside x
@@ -310,10 +299,8 @@ def _depths(geometry, filters, most):
 
 
 def _parts(steps, geometry, filters, runs, depths, items, threads):
-    """Return (table of parts, all segments in it, number of parts, channel blocks that a row of the first goes through).
-
-    The tiles of a row are cut into parts that balance threads. Each part reads its panel of weights anew.
-    """
+    """Return (table of parts, all segments in it, number of parts, channel blocks that a row of the first goes through). The
+    tiles of a row are cut into parts that balance threads. Each part reads its panel of weights anew."""
     total = sum(tiles for _, _, tiles in runs)
     extra = _PANEL_PIXELS * total / geometry.dims[2].out
     wanted = min(range(1, min(total, 4 * threads) + 1 if threads > 1 else 2),
@@ -391,9 +378,7 @@ def _tap_segments(geometry, filters, depth, tap, taps, span):
 
 def phases(window: Window) -> list:
     """Return the transposed window as one stride-1 window for each phase: [(phase, Window, taps of the forward window)].
-
-    `window` is the forward one: its x is the result here, its y the input. A phase without taps has an empty list.
-    """
+    `window` is the forward one: its x is the result here, its y the input. A phase without taps has an empty list."""
     found = []
     for phase in range(min(window.stride, window.size)):
         taps = [t for t in reversed(range(window.taps)) if (phase + window.low - t * window.dilation) % window.stride == 0]

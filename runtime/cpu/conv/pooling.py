@@ -18,8 +18,7 @@ from ..calls import call, pool
 from ..calls.operator_kernel import OperatorKernel, or_reference
 from ..calls.plan import EXTRA, OPERANDS, SlotJobs, StepBuilder, X, Y, share, wide
 from ..calls.step_list import At, Status
-from ..compiler.compile import compile_module
-from ..compiler.ir_cache import text_of
+from ..compiler.compile import task_of
 from ..loops import kernels
 from ..loops.copies import plain
 from ..loops.low_precision import widened
@@ -43,14 +42,12 @@ def takes(dtype, shape) -> bool:
 
 @functools.lru_cache(None)
 def _task(kind, element, spread):
-    made = codegen.PoolKernel(host(), kind, element, spread)
-    return compile_module(text_of(made), [made.symbol])[made.symbol]
+    return task_of(codegen.PoolKernel(host(), kind, element, spread))
 
 
 @functools.lru_cache(None)
 def _blocked_task(kind, element, taps):
-    made = blocked_codegen.BlockedPoolKernel.of(host(), kind, element, taps)
-    return compile_module(text_of(made), [made.symbol])[made.symbol]
+    return task_of(blocked_codegen.BlockedPoolKernel.of(host(), kind, element, taps))
 
 
 def _windows(sizes, kernel, stride, padding, dilation):
@@ -74,8 +71,7 @@ def _words(dims):
 
 
 def _row_plan(kind, dims, planes, dtype, tables=(), blocks=0):
-    """Return the plan of a job whose items are rows of the result. In arrays of so many blocks of channels, pixels are vectors.
-    """
+    """Return the plan of a job whose items are rows of the result. In arrays of blocks of channels, pixels are vectors."""
     words, steps = _words(dims), SlotJobs()
     items, item = planes * words["out_rows"], host().vector_bytes if blocks else dtype.itemsize
     work = items * dims[2].out * prod(d.taps for d in dims) * (item // dtype.itemsize)
@@ -392,9 +388,6 @@ def bin_maxima(x, *, size):
     for extent, more in zip(x.shape[3:], chosen[1:]):
         flat = flat * extent + more
     return values, flat
-
-
-# Operators.
 
 
 def _eager(run):

@@ -12,7 +12,7 @@ from ....passes.codegen.llvm.conv import winograd as codegen
 from ....passes.codegen.llvm.conv import winograd_half as half_code
 from ....passes.codegen.llvm.conv.conv_epilogue import Usual
 from ..calls.plan import OPERANDS, WORKSPACE, share
-from ..compiler.compile import compile_module
+from ..compiler.compile import compile_module, task_of
 from ..compiler.ir_cache import text_of
 from ..memory import cache_sizes
 from . import conv_layout
@@ -38,10 +38,8 @@ _LARGE_CHIP = 2 << 20               # bytes of a second-level cache from which o
 
 
 def _stream(size: int) -> float:
-    """Return the cost of a vector of so many bytes of streamed weights, in multiply-adds.
-
-    Cores of large chips have a slow path to memory, and do two vector multiply-adds where others do one.
-    """
+    """Return the cost of a vector of so many bytes of streamed weights, in multiply-adds. Cores of large chips have a slow path
+    to memory, and do two vector multiply-adds where others do one."""
     slow = cache_sizes.second_level() >= _LARGE_CHIP and size > _NEAR_BYTES
     return _SLOW_STREAM if slow else _STREAM
 
@@ -138,8 +136,7 @@ def _code(algorithm, epilogue=Identity()):
 
 @functools.lru_cache(None)
 def _kernel(algorithm, epilogue):
-    made = _code(algorithm, epilogue)
-    return compile_module(text_of(made), [made.symbol])[made.symbol]
+    return task_of(_code(algorithm, epilogue))
 
 
 @functools.lru_cache(None)
@@ -171,10 +168,8 @@ def filters_of(g: Geometry, algorithm: Algorithm = F2) -> Filters:
 
 
 def tiling(g: Geometry, algorithm: Algorithm, threads: int) -> Tiling:
-    """Return blocks that stay in cache, equally many for each thread.
-
-    If tiles are few beside the weights, threads share out channels, so that not all read all weights.
-    """
+    """Return blocks that stay in cache, equally many for each thread. If tiles are few beside the weights, threads share out
+    channels, so that not all read all weights."""
     cuts = [_cut(g, algorithm, threads, shares) for shares in range(1, threads + 1)
             if threads % shares == 0 and shares <= filters_of(g, algorithm).panels]
     panel = filters_of(g, algorithm).columns
@@ -182,10 +177,8 @@ def tiling(g: Geometry, algorithm: Algorithm, threads: int) -> Tiling:
 
 
 def _cut(g, algorithm, threads, shares):
-    """Return the blocks that move fewer bytes beyond the cache, since each block reads all weights of its share.
-
-    Either all of V and M of a block stays in cache, or, for larger blocks, a plane of V beside panels of weights.
-    """
+    """Return the blocks that move fewer bytes beyond the cache, since each block reads all weights of its share. Either all of
+    V and M of a block stays in cache, or, for larger blocks, a plane of V beside panels of weights."""
     height, width = g.dims[1:]
     filters, weight, places = filters_of(g, algorithm), algorithm.filter_bytes(g), algorithm.places
     rows, columns = -(-height.out // algorithm.rows), -(-width.out // algorithm.columns)
@@ -259,10 +252,8 @@ def _waits(g, cut):
 
 @dataclass(frozen=True)
 class Taps:
-    """The plain weight of a convolution at (slot, offset), with an optional factor for each of its output channels.
-
-    `turned`: the weight is that of the convolution whose gradient this one computes.
-    """
+    """The plain weight of a convolution at (slot, offset), with an optional factor for each of its output channels. `turned`:
+    the weight is that of the convolution whose gradient this one computes."""
 
     place: tuple
     factors: tuple | None = None

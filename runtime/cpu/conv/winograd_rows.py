@@ -9,7 +9,7 @@ from ....ir.target import host
 from ....passes.codegen.llvm.conv import winograd_rows as codegen
 from ....passes.codegen.llvm.conv.conv_epilogue import Usual
 from ..calls.plan import OPERANDS, WORKSPACE, share
-from ..compiler.compile import compile_module
+from ..compiler.compile import compile_module, task_of
 from ..compiler.ir_cache import text_of
 from .conv_plan import Geometry, few_inputs
 from .winograd import Taps
@@ -71,7 +71,7 @@ class Rows:
             "w_output": g.inputs * g.taps * g.item, "t_row": t_row, "t_lead": t_lead, "t_place": t_place,
             "m_start": m_start, "m_place": m_place, "block_pixels": block}
         room = WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
-        steps.add(_task(kernel), chunks, codegen.WORDS, words,
+        steps.add(task_of(kernel), chunks, codegen.WORDS, words,
                   {"x": x, "w": taps.place, "u": u, "y": y, "operands": operands, "scratch": room} | taps.slots())
 
     def _panels(self, g):
@@ -80,11 +80,6 @@ class Rows:
     def _place(self, g):
         """Return the bytes of a panel of the weight for one product of a line."""
         return g.inputs * self.phases * g.dims[2].taps * self.kernel(g).vectors * g.lanes * g.item
-
-
-@functools.lru_cache(None)
-def _task(kernel):
-    return compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
 
 
 @functools.lru_cache(None)

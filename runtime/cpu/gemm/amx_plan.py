@@ -17,10 +17,8 @@ _CHUNK_WORK = 1 << 19
 
 
 class Cut(NamedTuple):
-    """Columns of an item, row blocks, items, chunks, and the kernel's words.
-
-    These are the depth of a block and of a panel, the bytes of partial sums, and those of a worker's scratch.
-    """
+    """Columns of an item, row blocks, items, chunks, and the kernel's words. These are the depth of a block and of a panel, the
+    bytes of partial sums, and those of a worker's scratch."""
 
     panel: int
     blocks: int

@@ -20,8 +20,7 @@ from ....passes.codegen.llvm.contract.epilogue import Identity
 from ....passes.codegen.llvm.ir.types import BF16, F16, F32, F64
 from ..calls import call, pool
 from ..compiler import amx
-from ..compiler.compile import compile_module
-from ..compiler.ir_cache import text_of
+from ..compiler.compile import compile_module, task_of
 from ..memory import alloc
 from .gemm_plan import Layout, Plan, make_adding_plan, make_packed_plan, make_plan, packed_road, packed_steps, result_shape
 
@@ -47,10 +46,8 @@ class Product:
 
     def __call__(self, a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None,
                  operands: int | np.ndarray = 0) -> np.ndarray:
-        """Return out = epilogue(a @ b), for a (..., M, K) and b (..., K, N).
-
-        `operands` is the address of the epilogue's words, or the array that its only word is the address of.
-        """
+        """Return out = epilogue(a @ b), for a (..., M, K) and b (..., K, N). `operands` is the address of the epilogue's words,
+        or the array that its only word is the address of."""
         if out is not None:
             return self._into(a, b, out, operands)
         key = a.shape, a.strides, b.shape, b.strides, pool.get_num_threads()
@@ -109,7 +106,7 @@ class Product:
         key = road, kernel.variants, kernel.turned
         found = self._tasks.get(key)
         if found is None:
-            found = self._tasks[key] = compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
+            found = self._tasks[key] = task_of(kernel)
         return found
 
     def _make_plan(self, key, out_strides=None):

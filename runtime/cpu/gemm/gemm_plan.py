@@ -188,11 +188,8 @@ def _turns(rows, depth, columns, product):
 
 
 def _change_places(a, b, item, pack, road, product):
-    """Return (whether the operands are swapped, how the right one is packed then).
-
-    Columns along the depth are expensive to pack on the right, while rows along the depth are read in place on the left, or
-    copied to matrix tiles.
-    """
+    """Return (whether the operands are swapped, how the right one is packed then). Columns along the depth are expensive to
+    pack on the right, while rows along the depth are read in place on the left, or copied to matrix tiles."""
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     a_row, a_step, *_ = _steps(a, b, item)
     if pack != codegen.PACK_TRANSPOSED or road == "pairs":

@@ -1,5 +1,4 @@
-"""Products with weights of 8 bits on generated kernels (`ir/ops/quantized/int8_linear.py`): rows quantised, then byte products.
-"""
+"""Products with weights of 8 bits (`ir/ops/quantized/int8_linear.py`): rows quantised, then byte products."""
 
 import functools
 from math import prod

@@ -126,9 +126,6 @@ def linear(x, w, b):
 _LOW = (dt.float16.np, dt.bfloat16.np)
 
 
-# Steps.
-
-
 def _matmul_step(node, operands, results, epilogue=None):
     """Plan the generated product. The operands and results of an epilogue follow the result."""
     (a, b), (out,) = operands, results
@@ -174,10 +171,8 @@ def _with_copy(plan, epilogue_words, copied, kind, out=None):
 
 
 def _epilogue(epilogue):
-    """Return (the product's epilogue, its operand block).
-
-    A bias along the columns is added in registers, as in eager linear layers; anything else is a function of its own.
-    """
+    """Return (the product's epilogue, its operand block). A bias along the columns is added in registers, as in eager linear
+    layers; anything else is a function of its own."""
     fused = epilogue.fused
     if fused.is_bias:
         return ColumnBias(ELEMENT[fused.dtype]), (At(3),)

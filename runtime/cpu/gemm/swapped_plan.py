@@ -21,11 +21,8 @@ _BLOCKS_EACH, _CHUNKS_EACH = 4, 8   # for each thread
 
 
 def turns(rows: int, depth: int, columns: int, kernel) -> bool:
-    """Whether operands that are both contiguous along the depth are swapped.
-
-    They are if B has many more columns than A rows, and the second-level cache holds all rows of A for a good part of the
-    depth.
-    """
+    """Whether operands that are both contiguous along the depth are swapped. They are if B has many more columns than A rows,
+    and the second-level cache holds all rows of A for a good part of the depth."""
     return kernel.turns and rows * _SHARE <= columns and _steps(rows, depth, kernel) > 0
 
 
@@ -35,8 +32,7 @@ def is_far(rows: int, depth: int, item: int) -> bool:
 
 
 def _steps(rows, depth, kernel):
-    """Return the steps of the depth in a block of A: all of them if they fit, else so many that there is room for sums as well.
-    """
+    """Return the steps of the depth in a block of A: all of them if they fit, else so many that sums fit, too."""
     step = -(-rows // kernel.panel) * kernel.panel * bytes_of(kernel.precision.a)
     if depth * step <= cache_sizes.second_level() // 4 * 3 and depth <= _MOST_STEPS:
         return max(depth, 1)
@@ -71,11 +67,9 @@ def _last_rows(rows, lanes):
 
 
 def _shares(rows, columns, shape, threads):
-    """Return (panels of rows of an item, blocks of columns) for so many threads.
-
-    Rows of A are shared out first if the shares are even: a thread then packs only its own rows, which it may have computed
-    itself, and they leave room in its cache. That all threads read the whole weight costs less.
-    """
+    """Return (panels of rows of an item, blocks of columns) for so many threads. Rows of A are shared out first if the shares
+    are even: a thread then packs only its own rows, which it may have computed itself, and they leave room in its cache. That
+    all threads read the whole weight costs less."""
     panels = -(-rows // shape.columns)
     parts = _row_parts(rows, panels, shape, threads)
     each, most = (1, columns // _LONG_COLUMNS) if parts == threads else (threads // parts, columns // _COLUMNS)

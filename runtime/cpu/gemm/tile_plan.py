@@ -49,11 +49,8 @@ class Operands(NamedTuple):
 
 
 def reads_in_place(rows: int, depth: int, columns: int, operands: Operands, partial_sums: bool) -> bool:
-    """Whether rows of B are read as fast in place as packed.
-
-    They are if few rows use them, if caches hold them evenly and they begin at lines, or if they split lines but few rows use
-    them.
-    """
+    """Whether rows of B are read as fast in place as packed. They are if few rows use them, if caches hold them evenly and they
+    begin at lines, or if they split lines but few rows use them."""
     step, item = operands.b_step, operands.item
     if rows <= _FEW_ROWS or columns * item <= _NARROW_BYTES:
         return True
@@ -66,10 +63,8 @@ def reads_in_place(rows: int, depth: int, columns: int, operands: Operands, part
 
 
 def cut(count: int, sizes: tuple, pack: int, operands: Operands, kernel, partial_sums: bool, threads: int) -> Cut:
-    """Return the cut of `count` products of (rows, depth, columns), for that many threads.
-
-    A C that cannot hold partial sums takes all of the depth at once.
-    """
+    """Return the cut of `count` products of (rows, depth, columns), for that many threads. A C that cannot hold partial sums
+    takes all of the depth at once."""
     rows, depth, columns = sizes
     left = _packs_left(rows, depth, operands, kernel)
     steps, most = _block(sizes, pack, operands, kernel.panel, partial_sums, left)

@@ -69,10 +69,8 @@ class Compiled:
         self._often: int | None = None      # calls that take as long as compiling them, once somebody had to know
 
     def find(self, args, params, calls=1):
-        """Return the function that runs such a call, if it is one kernel and came `calls` times before.
-
-        Calls of many operators are compiled sooner.
-        """
+        """Return the function that runs such a call, if it is one kernel and came `calls` times before. Calls of many operators
+        are compiled sooner."""
         key, found = self._look(args, params)
         if key is None:
             return None
@@ -197,8 +195,7 @@ class Drawn(Compiled):
 
 
 class Lying(Composites):
-    """The compiled calls of an operator that reduces arrays whose dims have other memory orders: they are read once or twice.
-    """
+    """The compiled calls of an operator that reduces arrays with other memory orders: they are read once or twice."""
 
     def __init__(self, op: Op, orders: tuple):
         super().__init__(op)
@@ -244,10 +241,8 @@ class Rules(Composites):
 
 
 class JointRule(Composites):
-    """The compiled rule of a composite that gives all gradients at once (trait "rule_as_one").
-
-    `needs` are the arguments that need one, `lengths` the number of arrays of each argument (several results are tuples).
-    """
+    """The compiled rule of a composite that gives all gradients at once (trait "rule_as_one"). `needs` are the arguments that
+    need one, `lengths` the number of arrays of each argument (several results are tuples)."""
 
     also = Rules.also
 
@@ -292,11 +287,9 @@ class RulesOfOne(Rules):
 
 
 def in_order(args, of_elements=False) -> tuple:
-    """Return (order, arguments with row-major arrays); arrays in another order are copied.
-
-    Arguments of functions `of_elements` are viewed in the order on which they agree (`ir/dim_order.py`), which is then that of
-    the result; broadcast dims stay broadcast.
-    """
+    """Return (order, arguments with row-major arrays); arrays in another order are copied. Arguments of functions `of_elements`
+    are viewed in the order on which they agree (`ir/dim_order.py`), which is then that of the result; broadcast dims stay
+    broadcast."""
     arrays = [a for a in args if a.__class__ is np.ndarray]
     order = None
     if of_elements and not all([a.flags.c_contiguous for a in arrays]):  # noqa: C419  (quicker)
@@ -391,10 +384,8 @@ def _straight(general, entry, address, arenas, make, shapes):
 
 
 def _writer(compiled):
-    """Return a function of the arguments and an array for the result, which may be one of them.
-
-    None unless the graph is one step with one result, so that every read of an element comes before its write.
-    """
+    """Return a function of the arguments and an array for the result, which may be one of them. None unless the graph is one
+    step with one result, so that every read of an element comes before its write."""
     parts = getattr(compiled.run, "parts", None)
     if parts is None or len(parts[-1]) != 1 or [type(s) for s in compiled.steps[0].source.steps] != [Fused]:
         return None

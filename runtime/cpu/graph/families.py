@@ -90,8 +90,6 @@ def _whole_inside(records: int) -> frozenset:
 
 
 def kept_whole(graph) -> frozenset:
-    """Return the composites that stay whole in compiled graphs, since eager mode runs them as one kernel of their own.
-
-    These are composites that the graph calls itself, and those inside of bodies that beat loops (trait "whole_inside").
-    """
+    """Return the composites that stay whole in compiled graphs, since eager mode runs them as one kernel of their own. These
+    are composites that the graph calls itself, and those inside of bodies that beat loops (trait "whole_inside")."""
     return _whole_inside(len(OPS)).union([n.op for n in graph.nodes if "renamed" not in n.op.traits and _is_whole(n.op)])

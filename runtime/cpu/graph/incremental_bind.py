@@ -234,10 +234,8 @@ class _RunOutline:
 
 
 class SizedGraph:
-    """A copy of an outline, ready to run.
-
-    Everything but `run` goes to the compiled graph for these sizes, the `whole`, which also takes over if they come again.
-    """
+    """A copy of an outline, ready to run. Everything but `run` goes to the compiled graph for these sizes, the `whole`, which
+    also takes over if they come again."""
 
     def __init__(self, outline: Outline, values: dict, shared: _SharedPlan, steps: tuple, threads: int):
         self._outline, self._values, self._shared, self._steps, self._threads = outline, values, shared, steps, threads

@@ -35,12 +35,8 @@ AS_THEY_ARE = _AsTheyAre()
 
 
 class NativeRun:
-    """Consecutive steps, as one native call.
-
-        prepared  {step: its `Prepared` call}
-        number    {value: its place in the environment}
-        copies    gives values and nodes with numbers for sizes, if those of the run are symbolic
-    """
+    """Consecutive steps, as one native call. prepared  {step: its `Prepared` call} number    {value: its place in the
+    environment} copies    gives values and nodes with numbers for sizes, if those of the run are symbolic"""
 
     def __init__(self, run: Run, prepared: dict, number: dict, kernel_of, threads: int, copies=AS_THEY_ARE):
         self.threads, self.source, self.prepared, self.kernel_of, self.copies = threads, run, prepared, kernel_of, copies
@@ -102,15 +98,9 @@ class NativeRun:
             return self.prepared[step].operands
         return [(v, offset * v.dtype.itemsize) for v, offset, _ in self.copies.lowered(step.lowered).operands]
 
-    def asks_bases(self, step) -> bool:
-        """Whether the words of a step, beyond its operands' addresses, depend on these."""
-        return step.lowered.strategy is STREAMING if type(step) is Fused else bool(self.prepared[step].call.over)
-
     def written(self, step, base_of: Callable) -> Written:
-        """Return the words of a step whose operands start at `base_of` their numbers.
-
-        At most as many threads take part as scratch memory was reserved for.
-        """
+        """Return the words of a step whose operands start at `base_of` their numbers. At most as many threads take part as
+        scratch memory was reserved for."""
         if type(step) is Fused:
             return kernel_call(_kept_in_cache(self.copies.lowered(step.lowered), base_of)).written(0, False)
         made = self.prepared[step].call
@@ -175,10 +165,8 @@ class NativeRun:
         return plain
 
     def alone(self, inputs, outputs):
-        """Return a function from the graph's inputs to its outputs, for a graph that is this run alone.
-
-        None if it writes over inputs, or returns one of them or something twice.
-        """
+        """Return a function from the graph's inputs to its outputs, for a graph that is this run alone. None if it writes over
+        inputs, or returns one of them or something twice."""
         at = [i for i, *_ in self.writes]
         if self.updates or sorted(at) != sorted(outputs):
             return None

@@ -62,10 +62,8 @@ class CompiledGraph:
         return self
 
     def _prepare(self):
-        """Make plan and steps for the current number of threads.
-
-        If the number changes meanwhile, some operators may be planned for fewer, so one thread does everything.
-        """
+        """Make plan and steps for the current number of threads. If the number changes meanwhile, some operators may be planned
+        for fewer, so one thread does everything."""
         changes, threads, prepared = pool.changes(), pool.get_num_threads(), {}
 
         def scratch_of(step):

@@ -60,18 +60,14 @@ def form_of(prepared: Prepared | None):
 
 
 class _Called:
-    """Called steps that are alike, with their prepared calls by sizes.
-
-        sizes   their symbolic numbers
-    """
+    """Called steps that are alike, with their prepared calls by sizes. sizes   their symbolic numbers"""
 
     def __init__(self, step, likeness, sizes):
         self.step, self.sizes = step, sizes
         self._likeness = None if likeness is None else _number_of(likeness)
 
     def sized(self, sizes, copies, state) -> Sized:
-        """Return their prepared call; `copies` gives the step with numbers for its sizes, `state` is what else plans depend on.
-        """
+        """Return their prepared call; `copies` gives the step for its sizes, `state` is what else plans depend on."""
         key = tuple([n.hex() if type(n) is float else n for n in sizes])
         kept = [] if self._likeness is None else _kept(self._likeness, key, state)
         if kept:
@@ -84,10 +80,8 @@ class _Called:
 
 
 class _Kernel:
-    """Fused kernels that are alike, with sizes in their words.
-
-        sizes   the numbers that they are called with, bytes to operands, and the sizes of these
-    """
+    """Fused kernels that are alike, with sizes in their words. sizes   the numbers that they are called with, bytes to
+    operands, and the sizes of these"""
 
     def __init__(self, step):
         kernel = step.lowered
@@ -105,10 +99,7 @@ class _Kernel:
 
 
 class Kinds:
-    """The kinds of some steps, whose sizes follow from the values of `names`.
-
-    of      {step: the number of its kind}
-    """
+    """The kinds of some steps, whose sizes follow from the values of `names`. of      {step: the number of its kind}"""
 
     def __init__(self, steps, names):
         self.of: dict = {}
@@ -156,10 +147,8 @@ def _number_of(likeness) -> int:
 
 
 def _likeness(step: Any, sizes: list):
-    """Return a key, equal for steps with the same native call on operands of equal layouts, if their `sizes` are equal.
-
-    None for a step that is like no other.
-    """
+    """Return a key, equal for steps with the same native call on operands of equal layouts, if their `sizes` are equal. None
+    for a step that is like no other."""
     if type(step) is Fused:
         kernel = step.lowered
         return (kernel.kernel.name, kernel.strategy, params_key(kernel.symbols, sizes),

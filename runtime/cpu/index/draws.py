@@ -25,8 +25,7 @@ from ..calls.kernel_steps import fill, step
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..calls.step_list import At, NativeCall
-from ..compiler.compile import compile_module
-from ..compiler.ir_cache import text_of
+from ..compiler.compile import task_of
 from ..loops import kernels
 from ..memory.alloc import empty
 
@@ -45,12 +44,10 @@ DTYPES = {"random_bits": dt.uint32, "random_uniform": dt.float32, "random_unifor
 
 @functools.lru_cache(_KEPT)
 def plan(name: str, count: int, threads: int, span: int | None = None) -> JobsPlan:
-    """Return the job on (seed, call; the elements) of a draw.
-
-    Without a span, that of integers and the number of the first block follow the call in memory.
-    """
+    """Return the job on (seed, call; the elements) of a draw. Without a span, that of integers and the number of the first
+    block follow the call in memory."""
     kernel = codegen.DrawKernel(host(), name)
-    task = compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
+    task = task_of(kernel)
     chunks = chunks_for(_WORK * count, max(1, count // _CHUNK), threads)
     size = max(1, -(-count // (chunks * kernel.numbers))) * kernel.numbers
     todo = Jobs(threads)
@@ -140,10 +137,8 @@ def draw(name: str) -> Draw:
 
 
 def drawn(name):
-    """Return a function that gives the first elements of a key's stream.
-
-    It draws into `out` if given: a contiguous array of the shape and dtype. `scaled`, a factor and a summand, needs `out`.
-    """
+    """Return a function that gives the first elements of a key's stream. It draws into `out` if given: a contiguous array of
+    the shape and dtype. `scaled`, a factor and a summand, needs `out`."""
     run_draw: Any = None
     fill_scaled: Any = None
 
@@ -229,9 +224,6 @@ def by_rejection(op: Op):
         return kernel(np.arange(first.size).reshape(first.shape), *words, *given)
 
     return run
-
-
-# Steps.
 
 
 @functools.lru_cache(64)

@@ -19,7 +19,7 @@ from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
 from ..calls import pool
 from ..calls.kernel_steps import check_range, copy_of, over_first, step
 from ..calls.operator_kernel import Operand, OperatorKernel
-from ..calls.plan import Jobs, JobsPlan, chunks_for
+from ..calls.plan import JobsPlan, one_job
 from ..calls.step_list import At, NativeCall, Scratch, Status, Table
 from ..compiler.compile import task_of
 from ..loops import copies
@@ -82,19 +82,14 @@ def dense_strides(shape) -> tuple:
 
 @functools.lru_cache(_KEPT)
 def plan(dtype, shape: tuple, index_dtype, wanted: tuple, dim: int, threads: int, steps=None) -> JobsPlan | None:
-    """Return the job on (x of this shape, int64 index of the wanted one, y, an int64 that a wrong index sets).
-
-    None if the kernel does not take them. `steps` are the strides (`strides_of_index`) of an index that is not contiguous.
-    """
+    """Return the job on (x of this shape, int64 index of the wanted one, y, an int64 that a wrong index sets). None if the
+    kernel does not take them. `steps` are the strides (`strides_of_index`) of an index that is not contiguous."""
     if not can_gather(dtype, shape, index_dtype, wanted, dim):
         return None
     kernel, dim = codegen.GatherKernel(host(), dtype.itemsize), dim % len(shape)
     words = _words(shape, wanted, steps, dim)
     items = math.prod(shape[:dim]) * wanted[dim]
-    todo, work = Jobs(threads), 4 * items * words["inner"]
-    todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=chunks_for(work, items, threads), items=items, **words)
-    return todo.plan(0, work)
+    return one_job(codegen, task_of(kernel), 4 * items * words["inner"], items, threads, **words)
 
 
 def can_scatter(dtype, how: str) -> bool:
@@ -108,10 +103,7 @@ def scatter_plan(dtype, how: str, shape: tuple, wanted: tuple, dim: int, threads
     element = f"i{8 * dtype.itemsize}" if how == codegen.SET else ADDABLE[dtype]
     kernel, dim = codegen.ScatterKernel(host(), element, how), dim % len(shape)
     words, outer = _words(shape, wanted, steps, dim), math.prod(shape[:dim])
-    todo, work = Jobs(threads), 4 * outer * wanted[dim] * words["inner"]
-    todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=chunks_for(work, outer, threads), items=outer, **words)
-    return todo.plan(0, work)
+    return one_job(codegen, task_of(kernel), 4 * outer * wanted[dim] * words["inner"], outer, threads, **words)
 
 
 def _index(index, dim):
@@ -152,8 +144,7 @@ def _first(index, steps):
 
 
 def gathered(x, index, *, dim):
-    """Return the elements at `index` along a dim; None if the kernel does not take these arrays, or an index is out of range.
-    """
+    """Return the elements at `index` along a dim; None if the kernel does not take them, or an index is out of range."""
     steps = None
     if not index.flags.c_contiguous:
         index, steps = _index(index, dim)
@@ -192,10 +183,8 @@ _index_reference = indexing.index.ref
 
 
 def _index_rows_step(node, operands, results):
-    """Plan rows by indices of consecutive dims; negative ones count from the end.
-
-    Those of the first dim alone are rows of a table; others are first combined to flat row numbers.
-    """
+    """Plan rows by indices of consecutive dims; negative ones count from the end. Those of the first dim alone are rows of a
+    table; others are first combined to flat row numbers."""
     x, *indices = operands
     if len(indices) == 1 and indices[0] is not None:
         return lookup.taken(operands, results, -x.shape[0])

@@ -94,7 +94,7 @@ def add_into(table, values, index):
 def bag_plan(dtype, count, width, bags, scaled, threads) -> JobsPlan:
     """Return the plan on (table, index, offsets, sums) of each bag's rows; with scales of the rows before the sums."""
     kernel = bags_codegen.BagKernel(host(), ADDABLE[dtype], scaled)
-    task, work = task_of(kernel, kernel.symbol), count * width
+    task, work = task_of(kernel), count * width
     todo = Jobs(threads)
     todo.add(task, bags_codegen.WORDS, chunks=chunks_for(work, bags, threads), items=bags,
              count=count, width=width)

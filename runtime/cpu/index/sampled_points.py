@@ -11,7 +11,7 @@ from ....passes.codegen.llvm.index import sampled_points as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.plan import Jobs, chunks_for
+from ..calls.plan import one_job
 from ..calls.step_list import NativeCall
 from ..compiler.compile import task_of
 from ..memory import alloc
@@ -27,11 +27,8 @@ def plan(kind: str, dtype, weighted: bool, images: int, channels: int, size: int
     kernel = codegen.TapsKernel(host(), _ELEMENTS[dtype], taps, weighted)
     symbol, blocks = kernel.symbol(kind), -(-points // codegen.BLOCK)
     items, work = images * (channels if kind == "put" else blocks), 4 * images * channels * points * taps
-    todo = Jobs(threads)
-    todo.add(task_of(kernel, symbol, kind), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=chunks_for(work, items, threads), items=items, channels=channels, plane=size, points=points,
-             blocks=blocks)
-    return todo.plan(0, work)
+    return one_job(codegen, task_of(kernel, symbol, kind), work, items, threads, channels=channels, plane=size, points=points,
+                   blocks=blocks)
 
 
 def runs(x, places) -> bool:

@@ -13,7 +13,7 @@ from ....passes.codegen.llvm.index import scans as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.plan import Jobs, JobsPlan, chunks_for
+from ..calls.plan import JobsPlan, one_job
 from ..compiler.compile import task_of
 from ..loops import copies, kernels
 from ..memory import alloc
@@ -47,10 +47,8 @@ def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> JobsPlan:
     kernel = kind(host(), _ELEMENTS[dtype], how)
     symbol = kernel.along if inner == 1 else kernel.across
     items = -(-outer // kernel.rows) if inner == 1 else outer * -(-inner // kernel.block)
-    todo, work = Jobs(threads), kernel.cost * outer * size * inner
-    todo.add(task_of(kernel, symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=chunks_for(work, items, threads), items=items, outer=outer, size=size, inner=inner)
-    return todo.plan(0, work)
+    return one_job(codegen, task_of(kernel, symbol), kernel.cost * outer * size * inner, items, threads, outer=outer, size=size,
+                   inner=inner)
 
 
 def sizes(shape, dim: int) -> tuple:

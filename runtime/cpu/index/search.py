@@ -11,7 +11,7 @@ from ....passes.codegen.llvm.index import search as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.plan import Jobs, JobsPlan, chunks_for
+from ..calls.plan import JobsPlan, one_job
 from ..compiler.compile import task_of
 from ..memory import alloc
 
@@ -32,11 +32,9 @@ def plan(dtype, shape: tuple, wanted: tuple, right: bool, threads: int) -> JobsP
     rows = math.prod(shape[:-1])
     count = math.prod(wanted) // rows
     blocks, halvings = -(-count // _BLOCK), (size - 1).bit_length()
-    todo, work = Jobs(threads), 4 * rows * count * (halvings + 1)
-    todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=chunks_for(work, rows * blocks, threads), items=rows * blocks, rows=rows, blocks=blocks, block=_BLOCK,
-             count=count, size=size, row=size if len(shape) > 1 else 0, halvings=halvings)
-    return todo.plan(0, work)
+    work = 4 * rows * count * (halvings + 1)
+    return one_job(codegen, task_of(kernel), work, rows * blocks, threads, rows=rows, blocks=blocks, block=_BLOCK, count=count,
+                   size=size, row=size if len(shape) > 1 else 0, halvings=halvings)
 
 
 def searchsorted(rows, values, *, right):

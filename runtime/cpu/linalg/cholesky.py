@@ -106,9 +106,6 @@ def _jobs(dtype, batch, n, names, strides, first, threads):
     return todo.plan(0, total)
 
 
-# Operators.
-
-
 def _factored(x):
     """Return (L, the order of the first minor that is not positive, or 0)."""
     if small_matrices.takes(x):

@@ -159,8 +159,7 @@ def _places(m, kernel):
 
 @functools.lru_cache(_KEPT)
 def _factors(part, lanes, m, task):
-    """Return (the factors of a transform, the words of its passes, (byte of the factors between, byte of those of real rows)).
-    """
+    """Return (factors of a transform, words of its passes, (byte of the factors between, byte of those of real rows))."""
     found, passes, span, bytes_, starts = [], [], 1, 0, []
 
     def add(numbers):
@@ -191,9 +190,6 @@ def roots(k, n):
     far = 2 * rest > n
     c, s = np.where(far, np.sin(near), np.cos(near)), np.where(far, np.cos(near), np.sin(near))
     return (np.choose(quarter, (c, -s, -c, s)), np.choose(quarter, (-s, -c, s, c)))
-
-
-# Operators.
 
 
 def _scale_of(norm, n, inverse) -> float:

@@ -44,10 +44,8 @@ def pinv(x, *, rcond):
 
 
 def _rotations(op, x, full=False):
-    """Return the operator's results for matrices of a few rows, and which of them have no finite values.
-
-    Wide matrices go by their transposes, since columns are rotated.
-    """
+    """Return the operator's results for matrices of a few rows, and which of them have no finite values. Wide matrices go by
+    their transposes, since columns are rotated."""
     (m, n), kind = x.shape[-2:], x.dtype
     if op is factorizations.eigh:
         return small_matrices.run("eigh", [x], [((n,), kind), ((n, n), kind), ((), small_matrices.INFO)])
@@ -63,10 +61,8 @@ def _rotations(op, x, full=False):
 
 
 def by_lapack(op: Op):
-    """Return LAPACK's decomposition through NumPy.
-
-    Batches of small matrices are shared out between threads, since LAPACK works on one at a time.
-    """
+    """Return LAPACK's decomposition through NumPy. Batches of small matrices are shared out between threads, since LAPACK works
+    on one at a time."""
 
     def run(x, **params):
         *lead, rows, columns = x.shape

@@ -18,7 +18,7 @@ from ....ir.target import host
 from ....passes.codegen.llvm.linalg import lu as codegen
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.plan import Jobs, chunks_for
+from ..calls.plan import Jobs, chunks_for, one_job
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..gemm import gemm
@@ -33,8 +33,7 @@ _KEPT = 1024
 
 
 def factor(x: np.ndarray):
-    """Return (L and U in one matrix, the row from 1 that each was exchanged with, the first zero of U's diagonal from 1 or 0).
-    """
+    """Return (L and U in one matrix, the row from 1 that each was exchanged with, the first zero pivot from 1 or 0)."""
     *lead, rows, columns = x.shape
     steps = min(rows, columns)
     x = alloc.dense(x).reshape(math.prod(lead), rows, columns)
@@ -103,11 +102,9 @@ def _panels(dtype, shape, x_strides, out_strides, steps, first, threads):
     apart += _LINE if apart % _CROWDED == 0 else 0
     room = -(-columns // kernel.lanes) * kernel.lanes * apart
     work = 2 * batch * rows * columns * steps
-    todo, chunks = Jobs(threads), chunks_for(work, batch, threads)
-    todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, items=batch, rows=rows, columns=columns,
-             x_batch=x_strides[0], x_row=x_strides[1], out_batch=out_strides[0], out_row=out_strides[1],
-             pivots_batch=4 * steps, apart=apart, scratch_bytes=room, first=first)
-    return todo.plan(room * (threads if chunks > 1 else 1), work)
+    return one_job(codegen, task, work, batch, threads, room, rows=rows, columns=columns, x_batch=x_strides[0],
+                   x_row=x_strides[1], out_batch=out_strides[0], out_row=out_strides[1], pivots_batch=4 * steps, apart=apart,
+                   scratch_bytes=room, first=first)
 
 
 @functools.lru_cache(_KEPT)
@@ -120,9 +117,6 @@ def _moves(dtype, shape, x_strides, count, pivots_batch, first, threads):
              items=items, strips=strips, width=width, columns=columns, count=count, first=first, x_batch=x_strides[0],
              x_row=x_strides[1], pivots_batch=pivots_batch)
     return todo.plan(0, work)
-
-
-# Operators.
 
 
 def lu_factor(x, *, pivot, check):

@@ -15,9 +15,8 @@ from ....ir.target import host
 from ....passes.codegen.llvm.linalg import householder as codegen
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.plan import Jobs, chunks_for
-from ..compiler.compile import compile_module
-from ..compiler.ir_cache import text_of
+from ..calls.plan import one_job
+from ..compiler.compile import task_of
 from ..gemm import gemm
 from ..memory import alloc
 from . import triangular
@@ -60,10 +59,8 @@ def _copy_upper(work, r):
 
 
 def _factor_large(work, steps):
-    """Factor the first `steps` columns of a matrix (1, rows, columns) in place; return the panels as (first row, V, T^-1).
-
-    The other columns become Q^T times themselves.
-    """
+    """Factor the first `steps` columns of a matrix (1, rows, columns) in place; return the panels as (first row, V, T^-1). The
+    other columns become Q^T times themselves."""
     columns = work.shape[2]
     panels = []
     for start in range(0, steps, _PANEL):
@@ -104,10 +101,8 @@ def _collect(panels, q):
 
 
 def least_squares(a: np.ndarray, b: np.ndarray, rcond: float) -> np.ndarray | None:
-    """Return the shortest x with the least |a x - b|, if no singular value of a is below rcond times the largest.
-
-    None if that is not certain.
-    """
+    """Return the shortest x with the least |a x - b|, if no singular value of a is below rcond times the largest. None if that
+    is not certain."""
     *lead, rows, columns = a.shape
     if rows < columns:
         return _shortest(a, b, rcond)
@@ -141,10 +136,8 @@ def _shortest(a, b, rcond):
 
 
 def _is_regular(factors, rcond):
-    """Whether the condition of all upper triangles is certainly below 1 / rcond.
-
-    It is bounded by the norms of them and of their inverses, which are not less than their largest singular values.
-    """
+    """Whether the condition of all upper triangles is certainly below 1 / rcond. It is bounded by the norms of them and of
+    their inverses, which are not less than their largest singular values."""
     upper = np.triu(factors)
     inverse = np.broadcast_to(np.eye(upper.shape[-1], dtype=upper.dtype), upper.shape).copy()
     triangular.solve(upper, inverse, upper=True)
@@ -163,7 +156,7 @@ def _reflections(x, steps, tau, **wanted):
 @functools.lru_cache(None)
 def _task(dtype):
     kernel = codegen.HouseholderKernel(host(), triangular.ELEMENTS[dtype])
-    return kernel, compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
+    return kernel, task_of(kernel)
 
 
 @functools.lru_cache(_KEPT)
@@ -179,13 +172,8 @@ def _plan(dtype, shape, x_strides, steps, wanted, threads):
     for name, strides, _ in wanted:
         words |= {f"{name}_batch": strides[0], f"{name}_row": strides[1]}
     work = 4 * batch * rows * (columns + wide) * steps
-    todo, chunks = Jobs(threads), chunks_for(work, batch, threads)
-    todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, items=batch, rows=rows, columns=columns, steps=steps,
-             wide=wide, apart=apart, scratch_bytes=room, tau_batch=steps * item, **words)
-    return todo.plan(room * (threads if chunks > 1 else 1), work)
-
-
-# Operators.
+    return one_job(codegen, task, work, batch, threads, room, rows=rows, columns=columns, steps=steps, wide=wide, apart=apart,
+                   scratch_bytes=room, tau_batch=steps * item, **words)
 
 
 def qr(x, *, complete):

@@ -12,7 +12,7 @@ from ....ir.errors import LinAlgError
 from ....ir.target import host
 from ....passes.codegen.llvm.linalg import small_matrices as codegen
 from ..calls import pool
-from ..calls.plan import Jobs, chunks_for
+from ..calls.plan import one_job
 from ..compiler.compile import task_of
 from ..memory import alloc
 from . import triangular
@@ -49,11 +49,8 @@ def run(routine: str, operands: list, results: list) -> list:
 @functools.lru_cache(_KEPT)
 def _plan(routine, dtypes, shapes, count, threads):
     kernel = codegen.SmallMatrixKernel(host(), triangular.ELEMENTS[dtypes[0]], routine, shapes)
-    todo, items = Jobs(threads), -(-count // kernel.lanes)
     work = count * math.prod(shapes[0]) * _OPERATIONS[routine in _ROTATED]
-    todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:], items=items, count=count,
-             chunks=chunks_for(work, items, threads))
-    return todo.plan(0, work)
+    return one_job(codegen, task_of(kernel), work, -(-count // kernel.lanes), threads, count=count)
 
 
 def require(info, name, x, what):

@@ -13,9 +13,8 @@ from ....passes.codegen.llvm.ir.types import F32, F64
 from ....passes.codegen.llvm.linalg import triangular as codegen
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.plan import Jobs, chunks_for
-from ..compiler.compile import compile_module
-from ..compiler.ir_cache import text_of
+from ..calls.plan import one_job
+from ..compiler.compile import task_of
 from ..gemm import gemm
 from ..memory import alloc
 
@@ -25,10 +24,8 @@ _KEPT = 1024
 
 
 def solve(t: np.ndarray, x: np.ndarray, upper: bool = False, unit: bool = False):
-    """Solve batches of systems: t (batch, n, n) of any strides, x (batch, n, k) with contiguous rows.
-
-    One triangle of t is read; its diagonal counts as ones if `unit`.
-    """
+    """Solve batches of systems: t (batch, n, n) of any strides, x (batch, n, k) with contiguous rows. One triangle of t is
+    read; its diagonal counts as ones if `unit`."""
     n = t.shape[1]
     if n <= _BLOCK:
         return solve_block(t, x, upper, unit)
@@ -57,13 +54,10 @@ def _plan(dtype, shape, t_strides, x_strides, minus_strides, unit, threads):
     batch, rows, columns = shape
     kernel = codegen.TriangularKernel(host(), ELEMENTS[dtype])
     strips = -(-columns // kernel.shape.columns)
-    todo, work, items = Jobs(threads), batch * rows * rows * columns, batch * strips
     words = {"minus_batch": minus_strides[0], "minus_row": minus_strides[1]} if minus_strides else {}
-    todo.add(compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=chunks_for(work, items, threads), items=items, strips=strips, rows=rows, columns=columns,
-             t_batch=t_strides[0], t_row=t_strides[1], t_step=t_strides[2], x_batch=x_strides[0], x_row=x_strides[1],
-             unit=int(unit), **words)
-    return todo.plan(0, work)
+    return one_job(codegen, task_of(kernel), batch * rows * rows * columns, batch * strips, threads, strips=strips, rows=rows,
+                   columns=columns, t_batch=t_strides[0], t_row=t_strides[1], t_step=t_strides[2], x_batch=x_strides[0],
+                   x_row=x_strides[1], unit=int(unit), **words)
 
 
 def takes(*arrays) -> bool:

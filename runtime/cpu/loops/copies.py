@@ -16,7 +16,7 @@ from ....ir.target import host
 from ....passes.codegen.llvm.loops import transposed_copy as codegen
 from ..calls import pool
 from ..calls.kernel_steps import joined
-from ..calls.plan import Jobs, JobsPlan, chunks_for
+from ..calls.plan import JobsPlan, one_job
 from ..compiler.compile import task_of
 from ..memory import alloc
 
@@ -29,10 +29,8 @@ _KEPT = 512
 
 @functools.lru_cache(_KEPT)
 def _plan(shape: tuple, strides: tuple, item: int, threads: int, onto: tuple | None = None) -> JobsPlan | None:
-    """Return the plan of a copy from strides, in bytes, to C order, or to strides `onto`.
-
-    None if no dims change places, or too many are around them.
-    """
+    """Return the plan of a copy from strides, in bytes, to C order, or to strides `onto`. None if no dims change places, or too
+    many are around them."""
     if any(s % item for s in (*strides, *(onto or ()))) or item < 2:
         return None
     rows = [s // item for s in onto] if onto else [math.prod(shape[d + 1:]) for d in range(len(shape))]
@@ -45,11 +43,8 @@ def _plan(shape: tuple, strides: tuple, item: int, threads: int, onto: tuple | N
     for i, d in enumerate(others):
         words |= {f"n{i}": sizes[d], f"x{i}": x[d], f"y{i}": y[d]}
     items = math.prod([sizes[d] for d in others]) * -(-sizes[side] // lanes)
-    todo, work, kernel = Jobs(threads), math.prod(sizes), codegen.TurnKernel(host(), item)
-    todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:], items=items,
-             chunks=chunks_for(work, items, threads), rows=sizes[-1], columns=sizes[side], x_row=x[-1], y_row=y[side],
-             **words)
-    return todo.plan(0, work)
+    return one_job(codegen, task_of(codegen.TurnKernel(host(), item)), math.prod(sizes), items, threads, rows=sizes[-1],
+                   columns=sizes[side], x_row=x[-1], y_row=y[side], **words)
 
 
 def _side(sizes, x, y, item) -> int | None:

@@ -168,9 +168,6 @@ _FORWARDS, _BACKWARDS = slice(None), slice(None, None, -1)
 _COPIED = {1: dt.uint8, 2: dt.int16, 4: dt.int32, 8: dt.int64}      # elements of their size
 
 
-# Steps.
-
-
 def turned(shape, item: int, source, source_strides, target, target_strides) -> tuple:
     """Return the steps of a copy between strides in bytes; it transposes squares where that pays."""
     turning = copies.turning(shape, source_strides, item, target_strides, pool.get_num_threads())

@@ -211,11 +211,8 @@ class Elementwise:
         return out
 
     def _plan(self, key, arrays, outs):
-        """Return the plan for operands of these shapes and strides.
-
-        It is (shape of the result, order of its dims in memory, operands to copy into that order first, native entry, its
-        words).
-        """
+        """Return the plan for operands of these shapes and strides. It is (shape of the result, order of its dims in memory,
+        operands to copy into that order first, native entry, its words)."""
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         for o in outs or ():
             if o.shape != shape:
@@ -272,10 +269,8 @@ def _is_turned(array, order) -> bool:
 
 
 def merge_dims(shape, arrays, order=None):
-    """Return (merged shape, strides in elements of each array), with the dim that suits the lanes best last.
-
-    Dims that follow each other evenly in every array, in an order (default: C order), become one.
-    """
+    """Return (merged shape, strides in elements of each array), with the dim that suits the lanes best last. Dims that follow
+    each other evenly in every array, in an order (default: C order), become one."""
     steps_of = _steps(shape, arrays)
     sizes, steps = [], []
     for d in range(len(shape)) if order is None else order:

@@ -10,7 +10,7 @@ from ....ir.target import host
 from ....passes.codegen.llvm.index import linear_maps as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64
 from ..calls import pool
-from ..calls.plan import Jobs, JobsPlan, chunks_for
+from ..calls.plan import JobsPlan, one_job
 from ..compiler.compile import task_of
 from ..memory import alloc
 from . import copies
@@ -23,16 +23,13 @@ _KEPT = 512
 
 @functools.lru_cache(_KEPT)
 def plan(dtype, weighted: bool, shape: tuple, axis: int, count: int, number: int, threads: int) -> JobsPlan:
-    """Return the job on (x of a shape, places, together, weights, y) of a map to `count` places along a dim by `number` taps.
-    """
+    """Return the job on (x of a shape, places, together, weights, y) of a map to `count` places by `number` taps."""
     kernel = codegen.MapKernel(host(), _WEIGHTED[dtype] if weighted else _COPIED[dtype.itemsize], weighted)
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1:])
     symbol = kernel.along if inner == 1 else kernel.across
     items, work = outer if inner == 1 else outer * count, 4 * outer * count * inner * number
-    todo = Jobs(threads)
-    todo.add(task_of(kernel, symbol, symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=chunks_for(work, items, threads), items=items, size=shape[axis], count=count, inner=inner, taps=number)
-    return todo.plan(0, work)
+    return one_job(codegen, task_of(kernel, symbol, symbol), work, items, threads, size=shape[axis], count=count, inner=inner,
+                   taps=number)
 
 
 def takes(kind, weighted: bool) -> bool:
@@ -55,10 +52,8 @@ def apply(x, axis: int, table: tuple):
 
 
 def bordered(x, low: tuple, high: tuple, mode: str):
-    """Return x with a border of its own elements (`ir.ops.nn.resample.border_pad`).
-
-    Dims go one after the other, the last one first, each with the borders of those before.
-    """
+    """Return x with a border of its own elements (`ir.ops.nn.resample.border_pad`). Dims go one after the other, the last one
+    first, each with the borders of those before."""
     out = alloc.empty(tuple([n + lo + hi for n, lo, hi in zip(x.shape, low, high)]), x.dtype)
     part: list = [slice(lo, lo + n) for n, lo in zip(x.shape, low)]
     copies.into(out[tuple(part)], x)

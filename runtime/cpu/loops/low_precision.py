@@ -7,11 +7,8 @@ LOW = (dt.float16.np, dt.bfloat16.np)
 
 
 def widened(run, rounded: int | None = None, like: int = 0):
-    """Return a kernel that computes float16 and bfloat16 in float32.
-
-    Each result is rounded, or the first `rounded` ones. The dtype is that of argument `like`, or of the first array. A result
-    None stays None.
-    """
+    """Return a kernel that computes float16 and bfloat16 in float32. Each result is rounded, or the first `rounded` ones. The
+    dtype is that of argument `like`, or of the first array. A result None stays None."""
 
     def call(*args, **params):
         kind = next(a.dtype for a in args if a is not None) if args[like] is None else args[like].dtype

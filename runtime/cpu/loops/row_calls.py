@@ -126,9 +126,7 @@ def suited_to(kernel, pattern, merged):
 
 def reduction_plan(shape, dims, keepdim):
     """Return (pattern, merged shape of x, merged shape of the result, shape of the result, {native entries by contiguous dim}).
-
-    P and R (kept and reduced dims) alternate in the pattern.
-    """
+    P and R (kept and reduced dims) alternate in the pattern."""
     over = _reduced(len(shape), dims)
     pattern, merged = "P", [1]
     for d, n in enumerate(shape):
@@ -155,9 +153,7 @@ def _reduced(rank, dims) -> frozenset:
 
 def strided_plan(shape, strides, item, usual, over):
     """Return (pattern, merged shape of x, merged shape of the result, contiguous dim, {}) for an array that is not in C order.
-
-    None if no dim gives vectors of elements, or sums would go another way than in the `usual` pattern.
-    """
+    None if no dim gives vectors of elements, or sums would go another way than in the `usual` pattern."""
     pattern, merged, steps = "", [], []
     for d, (n, s) in enumerate(zip(shape, strides)):
         letter = "R" if d in over else "P"

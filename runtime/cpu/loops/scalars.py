@@ -89,16 +89,13 @@ class ScalarKernels:
         return made(*args) if made is not None else self._general(args)
 
     def over(self, kind):
-        """Return the function that replaces a contiguous array of a dtype by its own result; None if there is no such kernel.
-        """
+        """Return the function that replaces a contiguous array of a dtype by its result; None if there is none."""
         made = kernels.function(self.name, dt.from_numpy(kind)) if kind in self.kinds else None
         return made.over if made is not None and made.out == kind else None
 
     def sweep(self, args, out) -> bool:
         """Write into a contiguous array that is the first argument, beside others of its shape and dtype, and then numbers.
-
-        Return False, with nothing done, for any other call.
-        """
+        Return False, with nothing done, for any other call."""
         kind, shape, numbers = out.dtype, out.shape, []
         for a in args:
             if hasattr(a, "dtype"):
@@ -197,10 +194,8 @@ def rounded(op: Op):
 
 
 def exact(op: Op):
-    """Return the eager form of a function with one right answer.
-
-    NumPy takes small arrays, the compiled kernel large ones, and complex numbers, whose products have several answers.
-    """
+    """Return the eager form of a function with one right answer. NumPy takes small arrays, the compiled kernel large ones, and
+    complex numbers, whose products have several answers."""
     compiled, ref, quick = ScalarKernels(op), op.ref, op.quick
     plain: Any = getattr(ref, "plain", None)         # what the reference calls for arrays that need no conversion
     conditions = 1 if op is ew.where else 0          # operands that are bool, before those that are floating

@@ -55,12 +55,8 @@ class Piece:
 
 
 class Heap:
-    """Pieces of regions. The caller makes sure that one thread at a time is inside.
-
-        taken    bytes of the pieces in use
-        warm     free bytes that are in memory
-        mapped   bytes of all regions
-    """
+    """Pieces of regions. The caller makes sure that one thread at a time is inside. taken    bytes of the pieces in use warm
+    free bytes that are in memory mapped   bytes of all regions"""
 
     def __init__(self):
         self.taken = self.warm = self.mapped = 0
@@ -78,8 +74,7 @@ class Heap:
         return piece
 
     def _best(self, size):
-        """Return the index of the piece to take, past the end if none is large enough: the smallest, preferably one in memory.
-        """
+        """Return the index of the piece to take, past the end if none fits: the smallest, preferably one in memory."""
         at = bisect.bisect_left(self._pieces, (size,))
         if at < len(self._pieces) and self._pieces[at][2].warm < size <= self.warm:
             return max(range(at, len(self._pieces)), key=lambda i: min(self._pieces[i][2].warm, size))
@@ -112,10 +107,8 @@ class Heap:
         del self._pieces[bisect.bisect_left(self._pieces, (piece.size, piece.address))]
 
     def cool(self, most: int):
-        """Give free memory back to the system until at most so many bytes of it are cached, from the largest pieces first.
-
-        With 0, unused regions go, too.
-        """
+        """Give free memory back to the system until at most so many bytes of it are cached, from the largest pieces first. With
+        0, unused regions go, too."""
         for _, _, piece in reversed(self._pieces):
             if self.warm <= most:
                 break

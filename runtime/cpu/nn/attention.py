@@ -25,8 +25,7 @@ from ....passes.layout.plain_operands import ROWS
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import Jobs, chunks_for
-from ..compiler.compile import compile_module
-from ..compiler.ir_cache import text_of
+from ..compiler.compile import task_of
 from ..loops import copies, kernels
 from ..loops.low_precision import widened
 from ..memory import alloc
@@ -92,10 +91,8 @@ def _mask_over(mask, q, k) -> Layout:
 
 
 class Geometry:
-    """Sizes, strides and the starts of key heads, from the operands' layouts, for forward and gradient plans.
-
-    With one query row per head and no causal rule, the heads that share keys are rows of one matrix.
-    """
+    """Sizes, strides and the starts of key heads, from the operands' layouts, for forward and gradient plans. With one query
+    row per head and no causal rule, the heads that share keys are rows of one matrix."""
 
     def __init__(self, q: Layout, k: Layout, v: Layout, mask: Layout, causal: bool, others=()):
         self.heads = q.shape[-3] // k.shape[-3]
@@ -138,11 +135,6 @@ def _plain(shape, item) -> Layout:
     for size in reversed(shape[1:]):
         strides.insert(0, strides[0] * size)
     return Layout(shape, tuple(strides))
-
-
-@functools.lru_cache(_KEPT)
-def _address(kernel):
-    return compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
 
 
 def _blocks(groups: int, rows: int, threads: int) -> int:
@@ -209,7 +201,7 @@ def forward_plan(layouts, looks, scale, dtype, threads):
     chunks = chunks_for(g.work, items, threads)
     words = g.words(q=g.q, k=g.k, v=g.v, o=out, mask=g.mask) | {"lse_head": lse.head} | looks.words(bounds, ranges_at)
     words = {name: value for name, value in words.items() if name in codegen.WORDS}
-    todo.add(_address(kernel), codegen.WORDS[len(codegen.ARRAYS) + 2:],
+    todo.add(task_of(kernel), codegen.WORDS[len(codegen.ARRAYS) + 2:],
              offsets=todo.table(g.starts(g.q, g.k, g.v, g.mask, out, lse, bounds)), items=items, chunks=chunks, blocks=blocks,
              scale=scale, key_block=key_block, score_row=score_row, scratch_bytes=scratch_bytes,
              scores_at=scores_at, stats_at=stats_at, **words)
@@ -315,10 +307,8 @@ def _summed(x, shape):
 
 @functools.lru_cache(_KEPT)
 def grad_plan(layouts, looks, scale, dtype, mask_grad, threads):
-    """Return the jobs of gradients on (g, q, k, v, mask, lse, delta, dq, dk, dv, ds, bounds).
-
-    `layouts` are those of g, q, k, v, mask, dq, dk, dv and bounds.
-    """
+    """Return the jobs of gradients on (g, q, k, v, mask, lse, delta, dq, dk, dv, ds, bounds). `layouts` are those of g, q, k,
+    v, mask, dq, dk, dv and bounds."""
     upstream, q, k, v, mask, dq, dk, dv, bounds = map(_layout, layouts)
     mask, bounds = _mask_over(mask, q, k), _bounds_over(bounds, q)
     item, kernel = dtype.itemsize, codegen_grad.AttentionGradKernel(host(), _ELEMENTS[dtype], **looks.kernel)
@@ -337,15 +327,14 @@ def grad_plan(layouts, looks, scale, dtype, mask_grad, threads):
         items = g.groups * blocks
         chunks = chunks_for(2 * g.work, items, threads)
         most = max(most, min(chunks, threads))
-        todo.add(_address(kernel), codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], offsets=table, items=items, chunks=chunks,
+        todo.add(task_of(kernel), codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], offsets=table, items=items, chunks=chunks,
                  blocks=blocks, scale=scale, scratch_bytes=scratch, gives=gives, all_keys=k.shape[-2],
                  keeps_ds=mask_grad and bool(gives & codegen_grad.GIVES_ROWS), **words)
     return todo.plan(scratch * (threads if most > 1 else 1), g.work)
 
 
 def _tasks(g: Geometry, threads: int):
-    """Return [(results of a task, parts of a key head)]: all at once, or keys and rows apart if heads are too few to share out.
-    """
+    """Return [(results of a task, parts of a key head)]: all at once, or keys and rows apart if heads are too few."""
     both = codegen_grad.GIVES_ROWS | codegen_grad.GIVES_KEYS
     wanted = -(-2 * threads // g.groups)
     if threads == 1 or g.groups % threads == 0 or g.groups >= 4 * threads:
@@ -354,9 +343,6 @@ def _tasks(g: Geometry, threads: int):
     if min(rows, keys) < 2:
         return [(both, 1)]
     return [(codegen_grad.GIVES_KEYS, min(keys, wanted)), (codegen_grad.GIVES_ROWS, min(rows, wanted))]
-
-
-# Steps.
 
 
 def _has_step(*operands):

@@ -14,9 +14,8 @@ from ....passes.codegen.llvm.conv import int8_depthwise as depthwise_code
 from ....passes.layout.plain_operands import ROWS
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.plan import Jobs, JobsPlan, chunks_for
-from ..compiler.compile import compile_module
-from ..compiler.ir_cache import text_of
+from ..calls.plan import JobsPlan, one_job
+from ..compiler.compile import task_of
 from ..memory import alloc
 
 _KEPT = 1024
@@ -115,12 +114,9 @@ def _dense_plan(x, weight, beside, y, kind, said, words, threads):
     row_blocks = min(rows, max(1, -(-abs(words["x_row"]) * rows // _BLOCK_BYTES)))
     row_blocks, shares = _shared_out(images * groups, rows, row_blocks, panels, threads)
     items, work = images * groups * row_blocks * shares, 2 * prod(y.shape[:3]) * outs * prod(weight[1:4]) * GROUP // _FEWER
-    todo = Jobs(threads)
-    todo.add(task, dense_code.WORDS[len(dense_code.ARRAYS) + 2:], chunks=chunks_for(work, items, threads), items=items,
-             groups=groups, row_blocks=row_blocks, shares=shares, panels=panels, rows=rows, width=width, pixels=pixels,
-             channels=outs // groups, x_group=weight[3] * GROUP, taps_h=taps_h, taps_w=taps_w, steps=steps,
-             w_block=prod(weight[1:4]) * BLOCK * GROUP, **words)
-    return todo.plan(0, work)
+    return one_job(dense_code, task, work, items, threads, groups=groups, row_blocks=row_blocks, shares=shares, panels=panels,
+                   rows=rows, width=width, pixels=pixels, channels=outs // groups, x_group=weight[3] * GROUP, taps_h=taps_h,
+                   taps_w=taps_w, steps=steps, w_block=prod(weight[1:4]) * BLOCK * GROUP, **words)
 
 
 def _shared_out(others, rows, row_blocks, panels, threads):
@@ -150,28 +146,23 @@ def _depthwise_plan(x, weight, beside, y, kind, said, words, threads):
     images, rows, width, channels = y.shape
     work = 2 * prod(y.shape) * prod(weight[:2]) // _FEWER
     row_blocks = min(rows, max(1, -(-_ITEMS * threads // images))) if threads > 1 else 1
-    items, todo = images * row_blocks, Jobs(threads)
     window, step = (), 0
     if depthwise_code.goes_wide(host(), weight[:2], channels):
         window, step = weight[:2], said["stride"][1] if said["dilation"][1] == 1 else 0
-    todo.add(_depthwise_task(kind, beside is not None, window, step), depthwise_code.WORDS[len(depthwise_code.ARRAYS) + 2:],
-             chunks=chunks_for(work, items, threads), items=items, row_blocks=row_blocks, rows=rows, width=width,
-             channels=channels, taps_h=weight[0], taps_w=weight[1], **words)
-    return todo.plan(0, work)
+    task = _depthwise_task(kind, beside is not None, window, step)
+    return one_job(depthwise_code, task, work, images * row_blocks, threads, row_blocks=row_blocks, rows=rows, width=width,
+                   channels=channels, taps_h=weight[0], taps_w=weight[1], **words)
 
 
 @functools.lru_cache(None)
 def _dense_task(panel, heights, kind, beside):
-    return _compiled(dense_code.Int8ConvKernel(host(), panel, heights, kind, beside))
+    return task_of(dense_code.Int8ConvKernel(host(), panel, heights, kind, beside))
 
 
 @functools.lru_cache(None)
 def _depthwise_task(kind, beside, window, step):
-    return _compiled(depthwise_code.Int8DepthwiseKernel(host(), kind, beside, window, step))
+    return task_of(depthwise_code.Int8DepthwiseKernel(host(), kind, beside, window, step))
 
-
-def _compiled(kernel):
-    return compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
 
 
 def _conv_step(node, operands, results):

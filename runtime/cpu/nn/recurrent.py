@@ -27,9 +27,9 @@ from ....passes.codegen.recurrent_cells import CELLS
 from ..calls import pool
 from ..calls.kernel_steps import fill, move, step
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.plan import Jobs, chunks_for
+from ..calls.plan import Jobs, one_job
 from ..calls.step_list import At, NativeCall, Scratch
-from ..compiler.compile import compile_module
+from ..compiler.compile import compile_module, task_of
 from ..compiler.ir_cache import text_of
 from ..gemm import gemm
 from ..gemm.gemm import product_of
@@ -64,10 +64,8 @@ def _as_bytes(mask):
 
 
 def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, threads, room=0):
-    """Return the plan: pack the panels of weights, unless they are packed or read in place, then a task for each turn.
-
-    `depth` and `columns` are a panel's, `room` the bytes of scratch of each item.
-    """
+    """Return the plan: pack the panels of weights, unless they are packed or read in place, then a task for each turn. `depth`
+    and `columns` are a panel's, `room` the bytes of scratch of each item."""
     *pack, step = compile_module(text_of(kernel), [f"{kernel.symbol}_pack"] * kernel.packs + [kernel.symbol]).values()
     steps, batch, hidden = sizes
     panels = -(-hidden // kernel.units)
@@ -95,13 +93,9 @@ def _reads_in_place(sizes, weight_bytes):
 @functools.lru_cache(_KEPT)
 def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, width=None, packed=False,
                  in_bytes=False):
-    """Return the jobs of a forward call on the arrays of `codegen.ARRAYS`.
-
-        sizes     steps, batch and hidden
-        width     the first state's, if it differs from that of the results: for a single step without a mask
-        packed    the weights are in the order of `pack_plan`
-        in_bytes  the weights are int8
-    """
+    """Return the jobs of a forward call on the arrays of `codegen.ARRAYS`. sizes     steps, batch and hidden width     the
+    first state's, if it differs from that of the results: for a single step without a mask packed    the weights are in the
+    order of `pack_plan` in_bytes  the weights are int8"""
     cell, depth = CELLS[name], width or sizes[2]
     direct = not packed and not in_bytes and _reads_in_place(sizes, cell.gates * sizes[2] * depth * dtype.itemsize)
     kernel = codegen.StepKernel(host(), ELEMENTS[dtype], cell, masked, keeps, direct, packed, in_bytes)
@@ -111,11 +105,8 @@ def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, wid
 
 
 def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True, scale=None):
-    """Return (states, cells, gates) of the layer `name`; a result that it does not have is arbitrary.
-
-    With `keeps` false there are no gates, and only the last cells (B, H). Flat weights are packed; with a scale for each row
-    they are int8.
-    """
+    """Return (states, cells, gates) of the layer `name`; a result that it does not have is arbitrary. With `keeps` false there
+    are no gates, and only the last cells (B, H). Flat weights are packed; with a scale for each row they are int8."""
     cell, w = CELLS[name], copies.as_rows(w) if scale is None else alloc.dense(w)
     (steps, batch), hidden = z.shape[:2], z.shape[2] // cell.gates
     y = alloc.empty((steps, batch, hidden), z.dtype)
@@ -139,9 +130,7 @@ def fits(kernel, item) -> bool:
 
 def packing(name, z, w):
     """Return (lanes, elements of the packed weights) of a layer without gradients, from the types of its input and its weights.
-
-    None if it reads them in place, or no kernel takes it.
-    """
+    None if it reads them in place, or no kernel takes it."""
     dtype, hidden = w.dtype.np, w.shape[1]
     if dtype not in ELEMENTS or z.dtype is not w.dtype or any(map(is_symbol, w.shape)) or not w.size:
         return None
@@ -155,12 +144,8 @@ def packing(name, z, w):
 def pack_plan(name, hidden, w_row, dtype, threads):
     """Return the job that packs weights, from w to y of `codegen.ARRAYS`."""
     kernel = PackKernel(host(), ELEMENTS[dtype], CELLS[name], False)
-    task, = compile_module(text_of(kernel), [kernel.symbol]).values()
     panels, work = -(-hidden // kernel.units), hidden * hidden * kernel.cell.gates
-    todo = Jobs(threads)
-    todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], items=panels, chunks=chunks_for(work, panels, threads),
-             hidden=hidden, size=hidden, w_row=w_row)
-    return todo.plan(0, work)
+    return one_job(codegen, task_of(kernel), work, panels, threads, hidden=hidden, size=hidden, w_row=w_row)
 
 
 def pack(name, w, size):
@@ -177,10 +162,7 @@ def pack(name, w, size):
 @functools.lru_cache(_KEPT)
 def grad_plan(name, sizes, w_row, masked, given, reverse, dtype, threads, slopes=False):
     """Return the jobs of the backward steps on the arrays of `codegen_grad.ARRAYS`; `given` are the names of the present
-    gradients.
-
-    With `slopes` it ends before the last product, which gives the gradient of the first state.
-    """
+    gradients. With `slopes` it ends before the last product, which gives the gradient of the first state."""
     kernel = codegen_grad.StepGradKernel(host(), ELEMENTS[dtype], CELLS[name], masked, given,
                                          sizes[0] <= _FEW_STEPS)
     return _make_plan(kernel, codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], sizes, kernel.cell.gates * sizes[2],
@@ -203,10 +185,8 @@ def states_before(states, first, reverse):
 
 
 def gradients(name, upstream, results, mask, h, c, w, *, reverse):
-    """Return (dz, da, dh, dc, dw): of the input, the recurrent product, the first states and the weights.
-
-    `upstream` and `results` are (states, cells, gates), None where the layer has none or no gradient came.
-    """
+    """Return (dz, da, dh, dc, dw): of the input, the recurrent product, the first states and the weights. `upstream` and
+    `results` are (states, cells, gates), None where the layer has none or no gradient came."""
     cell, w, y = CELLS[name], copies.as_rows(w), results[0]
     dz = alloc.empty((*y.shape[:2], len(w)), y.dtype)
     da = alloc.empty(dz.shape, y.dtype) if cell.apart else dz
@@ -245,8 +225,7 @@ def projected_forward(z, mask, h, c, w, projection, *, reverse):
 
 
 def projected_gradients(upstream, results, mask, h, c, w, projection, *, reverse):
-    """Return (dz, dh, dc, dw, the projection's); `upstream` are the gradients of (states, cells, gates), None where none came.
-    """
+    """Return (dz, dh, dc, dw, the projection's); `upstream` are those of (states, cells, gates), None where none came."""
     walk = _ProjectedBackward(upstream, results, mask, c, w, projection, reverse)
     dh, dc = np.zeros(h.shape, h.dtype), np.zeros(c.shape, c.dtype)
     for t in _steps_in_order(len(walk.dz), not reverse):
@@ -337,8 +316,9 @@ def gru_states(z, mask, h, w, bias, *, reverse):
 
 def pack_recurrent(w, *, kernel, size):
     """Pack weights in the order that this machine's kernel reads."""
-    run = packed_ops.pack_recurrent.ref if not fits(kernel, w.itemsize) else None
-    return pack(kernel[0], w, size) if run is None else run(w, kernel=kernel, size=size)
+    if not fits(kernel, w.itemsize):
+        return packed_ops.pack_recurrent.ref(w, kernel=kernel, size=size)
+    return pack(kernel[0], w, size)
 
 
 def recurrent_packed(z, mask, h, c, w, bias, *, kernel, reverse):
@@ -385,9 +365,6 @@ def gru_grad(gy, gg, y, gates, mask, h, w, bias, *, reverse):
     return dz, dh, dw, kernels.reduction("sum", dt.BY_NP[da.dtype])(da, (0, 1))
 
 
-# Steps.
-
-
 def _rounded(size: int) -> int:
     return -(-size // LINE) * LINE
 
@@ -398,10 +375,8 @@ def _numbers(names, operands):
 
 
 def _like_z(cell, states):
-    """Return the array of a layer that may share memory with z, element by element; `states` is the name of the states.
-
-    A GRU has none.
-    """
+    """Return the array of a layer that may share memory with z, element by element; `states` is the name of the states. A GRU
+    has none."""
     return "gates" if cell.kept == cell.gates else states if cell.gates == 1 else None
 
 
@@ -418,10 +393,8 @@ def _has_step(z, w) -> bool:
 
 
 def _forward_step(name, node, operands, results, names, made, keeps=True):
-    """Plan a layer whose inputs are called `names` and its results `made`; flat weights are packed.
-
-    `keeps`: the results have what gradients need.
-    """
+    """Plan a layer whose inputs are called `names` and its results `made`; flat weights are packed. `keeps`: the results have
+    what gradients need."""
     at = _numbers((*names, *made), (*operands, *results))
     z, w = operands[at["z"]], operands[at["w"]]
     in_bytes = w.dtype == dt.int8.np
@@ -438,30 +411,6 @@ def _forward_step(name, node, operands, results, names, made, keeps=True):
     zeros = fill(Scratch(start), z.shape[2], 0, dt.BY_NP[z.dtype])
     steps = [s._replace(words=(*s.words[:place], Scratch(start), *s.words[place + 1:])) for s in found.steps]
     return NativeCall((zeros, *steps), start + z.shape[2] * z.dtype.itemsize)
-
-
-def _rnn_step(node, operands, results):
-    return _forward_step(f"rnn_{node.params['activation']}", node, operands, results, ("z", "mask", "h", "w"), ("y",))
-
-
-def _lstm_step(node, operands, results):
-    if operands[5] is not None:
-        return None
-    return _forward_step("lstm", node, operands, results, ("z", "mask", "h", "c", "w", None), ("y", "cells", "gates"))
-
-
-def _lstm_states_step(node, operands, results):
-    if operands[5] is not None:
-        return None
-    return _forward_step("lstm", node, operands, results, ("z", "mask", "h", "c", "w", None), ("y", "cells"), keeps=False)
-
-
-def _gru_step(node, operands, results):
-    return _forward_step("gru", node, operands, results, ("z", "mask", "h", "w", "bias"), ("y", "gates"))
-
-
-def _gru_states_step(node, operands, results):
-    return _forward_step("gru", node, operands, results, ("z", "mask", "h", "w", "bias"), ("y",), keeps=False)
 
 
 def _packed_step(node, operands, results):
@@ -559,32 +508,32 @@ def _backward_step(name, node, operands, results, names, made):
     return _Backward(name, node, operands, results, names, made).call() if _has_step(y, w) else None
 
 
-def _rnn_grad_step(node, operands, results):
-    name = f"rnn_{node.params['activation']}"
-    return _backward_step(name, node, operands, results, ("gy", "y", "mask", "h", "w"), ("dz", "dh", "dw"))
+def _layer_step(plan, layer, inputs, made, **how):
+    """Return the step of a layer (None: the plain one) or of its gradients; layers with a projection have none."""
+
+    def planned(node, operands, results):
+        if inputs[-1] == "projection" and operands[-1] is not None:
+            return None
+        return plan(layer or f"rnn_{node.params['activation']}", node, operands, results, inputs, made, **how)
+
+    return planned
 
 
-def _lstm_grad_step(node, operands, results):
-    if operands[10] is not None:
-        return None
-    names = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", None)
-    return _backward_step("lstm", node, operands, results, names, ("dz", "dh", "dc", "dw"))
-
-
-def _gru_grad_step(node, operands, results):
-    names = ("gy", "gg", "y", "gates", "mask", "h", "w", None)
-    return _backward_step("gru", node, operands, results, names, ("dz", "dh", "dw", "dbias"))
-
-
+_LSTM, _GRU = ("z", "mask", "h", "c", "w", "projection"), ("z", "mask", "h", "w", "bias")
+_LSTM_GRAD = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", "projection")
 OPERATORS = {
-    ops.rnn_sequence: OperatorKernel(widened(rnn), _rnn_step),
-    ops.lstm_sequence: OperatorKernel(widened(lstm), _lstm_step),
-    ops.lstm_states: OperatorKernel(widened(lstm_states), _lstm_states_step),
-    ops.gru_sequence: OperatorKernel(widened(gru), _gru_step),
-    ops.gru_states: OperatorKernel(widened(gru_states), _gru_states_step),
-    ops.rnn_sequence_grad: OperatorKernel(widened(rnn_grad), _rnn_grad_step),
-    ops.lstm_sequence_grad: OperatorKernel(widened(lstm_grad), _lstm_grad_step),
-    ops.gru_sequence_grad: OperatorKernel(widened(gru_grad), _gru_grad_step),
+    ops.rnn_sequence: OperatorKernel(widened(rnn), _layer_step(_forward_step, None, ("z", "mask", "h", "w"), ("y",))),
+    ops.lstm_sequence: OperatorKernel(widened(lstm), _layer_step(_forward_step, "lstm", _LSTM, ("y", "cells", "gates"))),
+    ops.lstm_states: OperatorKernel(
+        widened(lstm_states), _layer_step(_forward_step, "lstm", _LSTM, ("y", "cells"), keeps=False)),
+    ops.gru_sequence: OperatorKernel(widened(gru), _layer_step(_forward_step, "gru", _GRU, ("y", "gates"))),
+    ops.gru_states: OperatorKernel(widened(gru_states), _layer_step(_forward_step, "gru", _GRU, ("y",), keeps=False)),
+    ops.rnn_sequence_grad: OperatorKernel(
+        widened(rnn_grad), _layer_step(_backward_step, None, ("gy", "y", "mask", "h", "w"), ("dz", "dh", "dw"))),
+    ops.lstm_sequence_grad: OperatorKernel(
+        widened(lstm_grad), _layer_step(_backward_step, "lstm", _LSTM_GRAD, ("dz", "dh", "dc", "dw"))),
+    ops.gru_sequence_grad: OperatorKernel(widened(gru_grad), _layer_step(
+        _backward_step, "gru", ("gy", "gg", "y", "gates", "mask", "h", "w", None), ("dz", "dh", "dw", "dbias"))),
     packed_ops.pack_recurrent: OperatorKernel(pack_recurrent, _pack_step),
     packed_ops.recurrent_packed: OperatorKernel(recurrent_packed, _packed_step),
     int8_linear.recurrent_int8: OperatorKernel(recurrent_int8, _int8_step),

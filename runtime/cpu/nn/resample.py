@@ -34,9 +34,6 @@ def _along_dims(op):
     return functools.partial(op.ref, along=maps.apply)
 
 
-# Steps.
-
-
 def _resample_step(node, operands, results):
     return _mapped(ops.resample_tables(*operands, **node.params), operands, results)
 
@@ -74,10 +71,7 @@ def _mapped(tables, operands, results):
 
 def _border_pad_step(node, operands, results):
     """Copy the inside, then fill the borders: one dim after the other, the last one first, each with the borders of those
-    before.
-
-    Negative borders, which cut, go by maps.
-    """
+    before. Negative borders, which cut, go by maps."""
     (x,), (out,) = operands, results
     low, high, mode = (node.params[name] for name in ("low", "high", "mode"))
     if min(*low, *high) < 0:

@@ -85,10 +85,8 @@ def _col2im_step(node, operands, results):
 
 
 def _sums(source: _View, target: _View, dims, kind):
-    """Return steps that add an array to a view, one place of some dims after the other, since they may overlap.
-
-    None for many places.
-    """
+    """Return steps that add an array to a view, one place of some dims after the other, since they may overlap. None for many
+    places."""
     if prod([source.sizes[d] for d in dims]) > _MOST:
         return None
     rest = [d for d in range(len(source.sizes)) if d not in dims]

@@ -19,7 +19,7 @@ from ingot.passes.codegen.llvm.contract import gemm_amx
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import amx
 from ingot.runtime.cpu.compiler import compile as compiler
-from ingot.runtime.cpu.conv import conv_pointwise_bf16
+from ingot.runtime.cpu.conv import conv
 from ingot.runtime.cpu.gemm import amx_plan, gemm
 from ingot.runtime.cpu.gemm.gemm_plan import Layout, make_plan
 from products import BF16, DTYPES, LAYOUTS, error, make
@@ -293,12 +293,12 @@ def test_convolutions_of_single_pixels_are_products(x_shape, outputs, bias):
               "dilation": (1,) * (len(x_shape) - 2), "groups": 1}
     x, w = make(rng, x_shape, BF16), make(rng, (outputs, x_shape[1], *[1] * (len(x_shape) - 2)), BF16)
     b = make(rng, (outputs,), BF16) if bias else None
-    got, flat = conv_pointwise_bf16.forward(x, w, b, **params), x.reshape(*x_shape[:2], -1)
+    got, flat = conv.forward_bf16(x, w, b, **params), x.reshape(*x_shape[:2], -1)
     wide = np.einsum("oi,nip->nop", w.reshape(outputs, -1).astype("f8"), flat.astype("f8"))
     wide = (wide + (0 if b is None else b.astype("f8")[:, None])).reshape(got.shape)
     assert (np.abs(got.astype("f8") - wide) <= DTYPES["bfloat16"] * (np.abs(wide) + 1)).all()
     assert np.array_equal(kernel_of(conv_ops.conv)(x, w, b, **params), got), "the kernel of eager mode"
-    back = conv_pointwise_bf16.input_grad(got, w, size=x_shape[2:], **params)
+    back = conv.input_grad_bf16(got, w, size=x_shape[2:], **params)
     want = np.einsum("oi,nop->nip", w.reshape(outputs, -1).astype("f8"), got.reshape(*got.shape[:2], -1).astype("f8"))
     want = want.reshape(back.shape)
     assert (np.abs(back.astype("f8") - want) <= DTYPES["bfloat16"] * (np.abs(want) + 1)).all()
@@ -308,11 +308,11 @@ def test_convolutions_of_single_pixels_are_products(x_shape, outputs, bias):
 def test_other_convolutions_are_left_to_float32():
     x, params = np.ones((2, 32, 8, 8), BF16), {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1}
     w = np.ones((32, 32, 1, 1), BF16)
-    assert conv_pointwise_bf16.forward(x, w, None, **params) is not None
+    assert conv.forward_bf16(x, w, None, **params) is not None
     for change in ({"stride": (2, 1)}, {"padding": ((0, 1), (0, 0))}, {"groups": 2}):
-        assert conv_pointwise_bf16.forward(x, w if "groups" not in change else w[:, :16], None, **{**params, **change}) is None
-    assert conv_pointwise_bf16.forward(x, np.ones((32, 32, 3, 1), BF16), None, **params) is None
-    assert conv_pointwise_bf16.forward(x[:, :8], w[:, :8], None, **params) is None
-    assert conv_pointwise_bf16.forward(x.astype(np.float32), w.astype(np.float32), None, **params) is None
+        assert conv.forward_bf16(x, w if "groups" not in change else w[:, :16], None, **{**params, **change}) is None
+    assert conv.forward_bf16(x, np.ones((32, 32, 3, 1), BF16), None, **params) is None
+    assert conv.forward_bf16(x[:, :8], w[:, :8], None, **params) is None
+    assert conv.forward_bf16(x.astype(np.float32), w.astype(np.float32), None, **params) is None
     with amx.withheld():
-        assert conv_pointwise_bf16.forward(x, w, None, **params) is None
+        assert conv.forward_bf16(x, w, None, **params) is None
