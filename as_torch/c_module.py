@@ -111,15 +111,12 @@ class DispatchKeySet:
         self._keys = frozenset((key,) if isinstance(key, DispatchKey) else key)
 
     def has(self, key: DispatchKey) -> bool:
-        """Return whether the set holds a key."""
         return key in self._keys
 
     def add(self, key: DispatchKey) -> "DispatchKeySet":
-        """Return the set with one key more."""
         return DispatchKeySet(self._keys | {key})
 
     def remove(self, key: DispatchKey) -> "DispatchKeySet":
-        """Return the set without a key."""
         return DispatchKeySet(self._keys - {key})
 
     def __or__(self, other):

@@ -36,11 +36,9 @@ class _Kind:
         return None if self.sizes() is None else len(self._sizes)
 
     def dtype(self):
-        """Return the dtype of a tensor."""
         return getattr(self, "_dtype", None)
 
     def device(self):
-        """Return the device of a tensor."""
         return getattr(self, "_device", None)
 
     def kind(self) -> str:
@@ -59,11 +57,9 @@ class CallValue:
         self._constant = None if isinstance(value, Tensor) or node.kind() != "prim::Constant" else value
 
     def node(self) -> "CallNode":
-        """Return the node that produced the value."""
         return self._node
 
     def type(self) -> _Kind:
-        """Return the type of the value."""
         return self._kind
 
     def isCompleteTensor(self) -> bool:
@@ -101,7 +97,6 @@ class CallNode:
         return list(self._inputs)
 
     def outputs(self) -> list:
-        """Return the results."""
         return list(self._outputs)
 
     def inputsSize(self) -> int:
@@ -126,7 +121,6 @@ class CallGraph:
         self._count = 0
 
     def push_scope(self, name: str):
-        """Open a scope."""
         self._scopes.append(name)
 
     def pop_scope(self):
@@ -134,7 +128,6 @@ class CallGraph:
         self._scopes.pop()
 
     def nodes(self) -> list:
-        """Return the nodes."""
         return list(self._nodes)
 
     def inputs(self) -> list:
@@ -142,7 +135,6 @@ class CallGraph:
         return self._given.outputs()
 
     def outputs(self) -> list:
-        """Return the results of the run."""
         return list(self._results)
 
     def __str__(self):

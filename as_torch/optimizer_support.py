@@ -34,7 +34,6 @@ def _get_capturable_supported_devices(supports_xla: bool = True) -> list:
 
 
 def _default_to_fused_or_foreach(params, differentiable: bool, use_fused: bool = False) -> tuple:
-    """Return the defaults of (fused, foreach) for these parameters."""
     if differentiable:
         return False, False
     given = [p for p in params if p is not None]
@@ -72,7 +71,6 @@ def _get_value(x):
 
 
 def _stack_if_compiling(x):
-    """Return the argument."""
     return x
 
 

@@ -84,7 +84,6 @@ class Expanded(Function):
 
 
 def _grad_sample(p) -> Tensor | None:
-    """Return `p.grad_sample`, or None."""
     if tls.m.recorder is not None:
         tls.m.recorder.attribute(p, "grad_sample", False)
     return getattr(p, "grad_sample", None)

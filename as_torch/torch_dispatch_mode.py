@@ -37,7 +37,6 @@ def is_traceable_wrapper_subclass(t) -> bool:
 
 
 def _get_current_dispatch_mode():
-    """Return the innermost mode, or None."""
     return next((mode for mode in reversed(torch_function.modes()) if isinstance(mode, TorchDispatchMode)), None)
 
 

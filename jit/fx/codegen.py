@@ -84,7 +84,6 @@ class _Writer:
         return text if isinstance(a, Node) or text[:1] != "-" else f"({text})"
 
     def call(self, function: str, args, kwargs) -> str:
-        """Return the expression of a call."""
         named = [f"{k} = {self.value(v)}" if is_name(k) else f"**{{{k!r}: {self.value(v)}}}" for k, v in kwargs.items()]
         return f"{function}({', '.join([*map(self.value, args), *named])})"
 
@@ -108,7 +107,6 @@ class _Writer:
         return self.call(self.thing(fn), args, node.kwargs)
 
     def expression(self, node) -> str:
-        """Return the expression of a node."""
         if node.op == "get_attr":
             return self.attribute(self.root, node.target)
         if node.op == "call_function":

@@ -93,7 +93,6 @@ class Graph:
 
     @property
     def nodes(self) -> _Nodes:
-        """Return the nodes in order."""
         return _Nodes(self)
 
     # New nodes.
@@ -129,11 +128,9 @@ class Graph:
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(self, the_function, args=None, kwargs=None, type_expr=None, name=None) -> Node:
-        """Add a call of a function."""
         return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
 
     def output(self, result, type_expr=None) -> Node:
-        """Add the result of the graph."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform=lambda x: x) -> Node:
@@ -168,7 +165,6 @@ class Graph:
     # Queries and removal.
 
     def output_node(self) -> Node:
-        """Return the node `output`."""
         found = self.find_nodes(op="output")
         if not found:
             raise ArgumentError("this graph has no output")

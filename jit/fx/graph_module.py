@@ -104,7 +104,6 @@ class GraphModule(Module):
 
     @property
     def graph(self) -> Graph:
-        """Return the graph."""
         return self._graph
 
     @graph.setter

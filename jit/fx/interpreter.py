@@ -65,7 +65,6 @@ class Interpreter:
         return self.run(*args)
 
     def run_node(self, n: Node) -> Any:
-        """Run one node."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
@@ -87,7 +86,6 @@ class Interpreter:
         return self.fetch_attr(target)
 
     def call_function(self, target, args: tuple, kwargs: dict) -> Any:
-        """Return the result of a function."""
         return target(*args, **kwargs)
 
     def call_method(self, target, args: tuple, kwargs: dict) -> Any:
@@ -95,7 +93,6 @@ class Interpreter:
         return getattr(args[0], target)(*args[1:], **kwargs)
 
     def call_module(self, target, args: tuple, kwargs: dict) -> Any:
-        """Return the result of a module."""
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target, args: tuple, kwargs: dict) -> Any:
@@ -150,23 +147,18 @@ class Transformer(Interpreter):
         self.tracer = _Rewriting(self.new_graph)
 
     def placeholder(self, target, args: tuple, kwargs: dict) -> Proxy:
-        """Return the same argument."""
         return self.tracer.create_proxy("placeholder", target, args, {})
 
     def get_attr(self, target, args: tuple, kwargs: dict) -> Proxy:
-        """Return the same tensor."""
         return self.tracer.create_proxy("get_attr", target, args, kwargs)
 
     def call_module(self, target, args: tuple, kwargs: dict) -> Any:
-        """Return the same module."""
         return self.tracer.create_proxy("call_module", target, args, kwargs)
 
     def call_function(self, target, args: tuple, kwargs: dict) -> Any:
-        """Return the same function."""
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     def call_method(self, target, args: tuple, kwargs: dict) -> Any:
-        """Return the same method."""
         return self.tracer.create_proxy("call_method", target, args, kwargs)
 
     def run_node(self, n: Node) -> Any:

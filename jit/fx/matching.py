@@ -49,7 +49,6 @@ class Matcher:
         return self.found if self._is_closed() else None
 
     def as_match(self) -> InternalMatch:
-        """Return the last match."""
         given = [self.found[p] for p in self.pattern.nodes if p.op == "placeholder" and p in self.found]
         results = [self.found[r] for r in self.results]
         return InternalMatch([results[-1]], self.found, [n for n in given if isinstance(n, Node)], results)

@@ -111,12 +111,10 @@ class Node:
 
     @property
     def next(self) -> "Node":
-        """Return the node after this one."""
         return self._next
 
     @property
     def prev(self) -> "Node":
-        """Return the node before this one."""
         return self._prev
 
     def prepend(self, x: "Node") -> None:

@@ -56,7 +56,6 @@ class TracerBase:
         return node
 
     def proxy(self, node: Node) -> "Proxy":
-        """Return the proxy of a node."""
         return Proxy(node, self)
 
     def create_proxy(self, kind: str, target, args, kwargs, name: str | None = None, type_expr=None,
@@ -117,7 +116,6 @@ class TracerBase:
                          f"{_ASK} Index it (x[0]), unpack it (`a, b = x`), or wrap the function that does so (fx.wrap)")
 
     def keys(self, obj: "Proxy"):
-        """Return the keys of a value."""
         return Attribute(obj, "keys")()
 
 
@@ -222,7 +220,6 @@ class Attribute(Proxy):
 
     @property
     def node(self) -> Node:         # type: ignore[override]
-        """Return the node that reads the attribute."""
         if self._node is None:
             self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
         return self._node

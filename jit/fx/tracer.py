@@ -176,7 +176,6 @@ class Tracer(TracerBase):
         return parameter_proxy_cache[path]
 
     def path_of_module(self, mod: Module) -> str:
-        """Return the path of a module in the root."""
         path = self.submodule_paths.get(mod)
         if path is None:
             path = next((name for name, module in self.root.named_modules() if module is mod), None)
@@ -380,11 +379,9 @@ class _Shaped(Proxy):
         return type("Proxy", (cls,), {"tensor": tensor, "shape": tensor.shape, "ndim": tensor.ndim})
 
     def size(self, dim=None):
-        """Return the sizes, or one of them."""
         return self.tensor.size() if dim is None else self.tensor.size(dim)
 
     def dim(self):
-        """Return the number of dims."""
         return self.tensor.ndim
 
     def numel(self):

@@ -23,7 +23,6 @@ class TracedModule(Compiled):
         self.__dict__.update(_made_of=(module, dynamic, example), example_inputs=example)
 
     def state_dict(self, *args, **kwargs):
-        """Return the state dict of the module, with its own names."""
         return self._orig_mod.state_dict(*args, **kwargs)
 
     def load_state_dict(self, state_dict, *args, **kwargs):

@@ -109,7 +109,6 @@ class Future:
         self._found = found
 
     def wait(self):
-        """Return the result."""
         return self._found
 
     value = wait
@@ -119,7 +118,6 @@ class Future:
         return True
 
     def then(self, callback):
-        """Return the future of callback(self)."""
         return Future(callback(self))
 
 

@@ -13,19 +13,12 @@ def is_available() -> bool:
     return False
 
 
-def is_initialized() -> bool:
-    """Return False."""
-    return False
+is_initialized = _is_in_bad_fork = is_available
 
 
 def device_count() -> int:
     """Return 0."""
     return 0
-
-
-def _is_in_bad_fork() -> bool:
-    """Return False."""
-    return False
 
 
 def empty_cache() -> None:

@@ -43,17 +43,15 @@ def is_available() -> bool:
     return True
 
 
+is_initialized = is_available
+
+
 @functools.cache
 def get_capabilities() -> Mapping:
     """Return the instruction sets of the CPU ("avx2": True), and its "architecture"."""
     arch, flags = machine_arch(), cpu_flags()
     names = {"x86_64": _X86, "aarch64": _ARM}.get(arch, {})
     return MappingProxyType({**{name: flag in flags for name, flag in names.items()}, "architecture": arch})
-
-
-def is_initialized() -> bool:
-    """Return True."""
-    return True
 
 
 def device_count() -> int:

@@ -85,44 +85,23 @@ def is_built() -> bool:
     return "cuda" in DRIVERS
 
 
-def enable_cudnn_sdp(enabled: bool):
-    """Store the switch, which has no effect: each device has one attention kernel."""
-    _attention["cudnn"] = bool(enabled)
+def _attention_switch(kernel: str):
+    """Return (function that stores a switch without effect, function that returns it); each device has one attention kernel."""
+    def enable(enabled: bool):
+        _attention[kernel] = bool(enabled)
+
+    def is_enabled() -> bool:
+        return _attention[kernel]
+
+    enable.__name__, enable.__doc__ = f"enable_{kernel}_sdp", "Store the switch, which has no effect."
+    is_enabled.__name__, is_enabled.__doc__ = f"{kernel}_sdp_enabled", f"Return the value of enable_{kernel}_sdp."
+    return enable, is_enabled
 
 
-def enable_flash_sdp(enabled: bool):
-    """Store the switch, which has no effect: each device has one attention kernel."""
-    _attention["flash"] = bool(enabled)
-
-
-def enable_math_sdp(enabled: bool):
-    """Store the switch, which has no effect: each device has one attention kernel."""
-    _attention["math"] = bool(enabled)
-
-
-def enable_mem_efficient_sdp(enabled: bool):
-    """Store the switch, which has no effect: each device has one attention kernel."""
-    _attention["mem_efficient"] = bool(enabled)
-
-
-def cudnn_sdp_enabled() -> bool:
-    """Return the value of enable_cudnn_sdp."""
-    return _attention["cudnn"]
-
-
-def flash_sdp_enabled() -> bool:
-    """Return the value of enable_flash_sdp."""
-    return _attention["flash"]
-
-
-def math_sdp_enabled() -> bool:
-    """Return the value of enable_math_sdp."""
-    return _attention["math"]
-
-
-def mem_efficient_sdp_enabled() -> bool:
-    """Return the value of enable_mem_efficient_sdp."""
-    return _attention["mem_efficient"]
+enable_cudnn_sdp, cudnn_sdp_enabled = _attention_switch("cudnn")
+enable_flash_sdp, flash_sdp_enabled = _attention_switch("flash")
+enable_math_sdp, math_sdp_enabled = _attention_switch("math")
+enable_mem_efficient_sdp, mem_efficient_sdp_enabled = _attention_switch("mem_efficient")
 
 
 @contextmanager

@@ -80,7 +80,6 @@ def _assert_async(input, assert_msg=None):
 
 
 def _casting(name, dtype):
-    """Return a function that casts to one dtype."""
     def cast(input, non_blocking=False):
         return input.to(dtype)
 

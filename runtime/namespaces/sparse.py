@@ -42,12 +42,10 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """Return whether constructors check."""
         return Invariants.enabled
 
     @staticmethod
     def enable() -> None:
-        """Turn the checks on."""
         Invariants.enabled = True
 
     @staticmethod

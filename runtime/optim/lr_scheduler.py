@@ -359,7 +359,6 @@ class ReduceLROnPlateau(LRScheduler):
         return self.cooldown_counter > 0
 
     def step(self, metrics, epoch=None):
-        """Take the metric of one epoch."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current, self.best):
@@ -392,7 +391,6 @@ def checked_parts(name, optimizer, schedulers) -> list:
 
 
 def _undo_first_steps(schedulers):
-    """Undo the first step of schedulers."""
     for s in schedulers:
         if hasattr(s, "_schedulers"):
             _undo_first_steps(s._schedulers)
@@ -429,7 +427,6 @@ class SequentialLR(LRScheduler):
         self._last_lr = scheduler._last_lr
 
     def state_dict(self):
-        """Return the state of all schedulers."""
         self._is_read()
         state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
         return state | {"_schedulers": [s.state_dict() for s in self._schedulers]}
@@ -452,7 +449,6 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = self._current()
 
     def step(self):
-        """Step all schedulers."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = self._current()

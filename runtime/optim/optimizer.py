@@ -302,7 +302,6 @@ class Optimizer:
                 return self._step(closure)
 
     def _differentiable(self) -> bool:
-        """Return whether steps are differentiable."""
         return bool(vars(self).get("defaults", {}).get("differentiable"))
 
     def _step(self, closure):
@@ -355,7 +354,6 @@ class Optimizer:
         by_pairs(self._update, p, g, state, group)
 
     def _sparse_update(self):
-        """Return the update by a sparse gradient."""
         if self._update_rows is None:
             raise AutogradError(f"{type(self).__name__} does not support sparse gradients: use SparseAdam, SGD or Adagrad, or "
                                 "sparse=False for the embedding")

@@ -95,7 +95,6 @@ class AveragedModel(Module):
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args, **kwargs):
-        """Return the result of the averaged model."""
         return self.module(*args, **kwargs)
 
     def _pairs(self, model):

@@ -72,7 +72,6 @@ class Measurement:
 
     @staticmethod
     def merge(measurements) -> list:
-        """Merge measurements of the same statement."""
         groups: dict = defaultdict(list)
         for m in measurements:
             groups[m.stmt, m.setup, m.label, m.sub_label, m.description, m.env, m.num_threads].append(m)
@@ -198,7 +197,6 @@ class Compare:
         self._warn = True
 
     def print(self):
-        """Print the tables."""
         print(str(self))
 
     def __str__(self):

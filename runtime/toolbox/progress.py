@@ -53,7 +53,6 @@ class Progress:
         self._bar.update(self._task, completed=self.done, numbers=self.text())
 
     def text(self) -> str:
-        """Return the text of the numbers."""
         return "  ".join(f"{name} {_short(value)}" for name, value in self.numbers.items())
 
 

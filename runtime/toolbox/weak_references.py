@@ -67,7 +67,6 @@ class WeakIdKeyDictionary(MutableMapping):
         return f"<{type(self).__name__} at {id(self):#x}>"
 
     def keyrefs(self) -> list:
-        """Return the references to the keys."""
         return list(self.data)
 
     def copy(self):

@@ -28,7 +28,6 @@ class Partition:
 
 
 def _in_order(parts: list[Partition], of: dict[Node, Partition]) -> list[Partition]:
-    """Return the parts in topological order."""
     done: dict[Partition, bool] = {}
     ordered: list[Partition] = []
 

@@ -77,7 +77,6 @@ class _Numbered(Module):
         return self
 
     def pop(self, key):
-        """Remove a module and return it."""
         module = self[key]
         del self[key]
         return module
@@ -164,17 +163,14 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self):
-        """Remove all."""
         self._modules.clear()
 
     def pop(self, key):
-        """Remove a module and return it."""
         module = self[key]
         del self[key]
         return module
 
     def keys(self):
-        """Return the names."""
         return self._modules.keys()
 
     def items(self):
@@ -182,7 +178,6 @@ class ModuleDict(Module):
         return self._modules.items()
 
     def values(self):
-        """Return the modules."""
         return self._modules.values()
 
     def update(self, modules):
@@ -297,7 +292,6 @@ class ParameterDict(Module):
         return made
 
     def copy(self):
-        """Return the same values in a new dict."""
         return ParameterDict(self.items())
 
     def setdefault(self, key, default=None):
@@ -307,15 +301,12 @@ class ParameterDict(Module):
         return self[key]
 
     def get(self, key, default=None):
-        """Return the value of `key`, or a default."""
         return self[key] if key in self._keys else default
 
     def fromkeys(self, keys, default=None):
-        """Return a new dict with one value for all keys."""
         return ParameterDict((k, default) for k in keys)
 
     def clear(self):
-        """Remove all."""
         for key in list(self._keys):
             del self[key]
 
@@ -331,7 +322,6 @@ class ParameterDict(Module):
         return key, self.pop(key)
 
     def keys(self):
-        """Return the keys."""
         return self._keys.keys()
 
     def items(self):
@@ -339,7 +329,6 @@ class ParameterDict(Module):
         return [(k, self[k]) for k in self._keys]
 
     def values(self):
-        """Return the values."""
         return [self[k] for k in self._keys]
 
     def update(self, parameters):

@@ -52,7 +52,6 @@ class ConversionMethods:
         return self._cast_floats(dt.bfloat16)
 
     def cpu(self):
-        """Move to the CPU."""
         return self._apply(lambda t: t.to("cpu"))
 
     def cuda(self, device=None):

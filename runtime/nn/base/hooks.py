@@ -263,12 +263,10 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def forward(ctx, *tensors):
-        """Return the arguments."""
         return tensors
 
     @staticmethod
     def backward(ctx, *grads):
-        """Return the gradients."""
         return grads
 
 

@@ -15,6 +15,10 @@ class LazyModuleMixin(Module):
 
     cls_to_become: type | None = None
 
+    def __init_subclass__(cls, becomes=None, **options):
+        super().__init_subclass__(**options)
+        cls.cls_to_become = becomes or cls.cls_to_become
+
     def has_uninitialized_params(self) -> bool:
         """Return whether a parameter or buffer has no shape yet."""
         own = self.__dict__

@@ -182,7 +182,6 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name, module):
-        """Add a child module."""
         if module is not None and not isinstance(module, Module):
             raise DTypeError(f"{type(module).__name__} is not a Module")
         self._check_name(name, "_modules", "module")
@@ -336,7 +335,6 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         return self.train(False)
 
     def requires_grad_(self, requires_grad=True):
-        """Set requires_grad of all parameters."""
         for p in self.parameters():
             p.requires_grad_(requires_grad)
         return self

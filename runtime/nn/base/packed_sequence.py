@@ -58,7 +58,6 @@ class PackedSequence(_Fields):
         return self._cast(dt.int32)
 
     def cpu(self):
-        """Move to the CPU."""
         return self.to("cpu")
 
     def cuda(self, device="cuda", non_blocking=False):
@@ -96,7 +95,6 @@ def _sizes_of(lengths):
 
 
 def _lengths_of(batch_sizes):
-    """Return the descending lengths, from batch sizes."""
     first = int(batch_sizes[0]) if len(batch_sizes) else 0
     return np.array([(batch_sizes > i).sum() for i in range(first)], np.int64)
 

@@ -56,7 +56,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 module.reset_parameters()
 
     def forward(self, input, target):
-        """Return (log probability of each target, loss)."""
         single = target.ndim == 0
         if target.ndim > 1 or input.ndim != target.ndim + 1:
             raise ShapeError(f"AdaptiveLogSoftmaxWithLoss takes (N, in_features) and (N,), or (in_features,) and (), got "

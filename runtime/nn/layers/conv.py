@@ -25,6 +25,10 @@ class _ConvNd(Module):
     rank = 0
     transposed = False
 
+    def __init_subclass__(cls, rank=0, **options):
+        super().__init_subclass__(**options)
+        cls.rank = rank or cls.rank
+
     def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias,
                  padding_mode, device, dtype):
         super().__init__()
@@ -103,22 +107,16 @@ class _Forward(_ConvNd):
                          device, dtype)
 
 
-class Conv1d(_Forward):
+class Conv1d(_Forward, rank=1):
     """Convolution over (N, C, L)."""
 
-    rank = 1
 
-
-class Conv2d(_Forward):
+class Conv2d(_Forward, rank=2):
     """Convolution over (N, C, H, W)."""
 
-    rank = 2
 
-
-class Conv3d(_Forward):
+class Conv3d(_Forward, rank=3):
     """Convolution over (N, C, D, H, W)."""
-
-    rank = 3
 
 
 class _Transposed(_ConvNd):
@@ -132,7 +130,6 @@ class _Transposed(_ConvNd):
                          padding_mode, device, dtype)
 
     def _output_padding(self, input, output_size):
-        """Return the output padding that gives `output_size`."""
         if output_size is None:
             return self.output_padding
         wanted = tuple(as_int(n) for n in output_size)[-self.rank:]
@@ -150,22 +147,16 @@ class _Transposed(_ConvNd):
                                       self._output_padding(input, output_size), self.groups, self.dilation)
 
 
-class ConvTranspose1d(_Transposed):
+class ConvTranspose1d(_Transposed, rank=1):
     """Transposed convolution over (N, C, L)."""
 
-    rank = 1
 
-
-class ConvTranspose2d(_Transposed):
+class ConvTranspose2d(_Transposed, rank=2):
     """Transposed convolution over (N, C, H, W)."""
 
-    rank = 2
 
-
-class ConvTranspose3d(_Transposed):
+class ConvTranspose3d(_Transposed, rank=3):
     """Transposed convolution over (N, C, D, H, W)."""
-
-    rank = 3
 
 
 _FORWARD = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -214,40 +205,28 @@ class _LazyTransposed(_LazyConv):
         self._postpone(out_channels, bias, device, dtype)
 
 
-class LazyConv1d(_LazyForward, Conv1d):
+class LazyConv1d(_LazyForward, Conv1d, becomes=Conv1d):
     """Conv1d that takes in_channels from its first input."""
 
-    cls_to_become = Conv1d
 
-
-class LazyConv2d(_LazyForward, Conv2d):
+class LazyConv2d(_LazyForward, Conv2d, becomes=Conv2d):
     """Conv2d that takes in_channels from its first input."""
 
-    cls_to_become = Conv2d
 
-
-class LazyConv3d(_LazyForward, Conv3d):
+class LazyConv3d(_LazyForward, Conv3d, becomes=Conv3d):
     """Conv3d that takes in_channels from its first input."""
 
-    cls_to_become = Conv3d
 
-
-class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):
+class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d, becomes=ConvTranspose1d):
     """ConvTranspose1d that takes in_channels from its first input."""
 
-    cls_to_become = ConvTranspose1d
 
-
-class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):
+class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d, becomes=ConvTranspose2d):
     """ConvTranspose2d that takes in_channels from its first input."""
 
-    cls_to_become = ConvTranspose2d
 
-
-class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):
+class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d, becomes=ConvTranspose3d):
     """ConvTranspose3d that takes in_channels from its first input."""
-
-    cls_to_become = ConvTranspose3d
 
 
 class Unfold(Module):

@@ -171,7 +171,6 @@ class BlockMask:
     full_q_indices = property(lambda self: self._full(True)[1])
 
     def to_dense(self):
-        """Return 1 for each block that has an entry."""
         return (self._blocks()[0] > 0).to(dt.int32)
 
     def sparsity(self) -> float:
@@ -184,7 +183,6 @@ class BlockMask:
         return math.prod(self.shape)
 
     def to(self, device):
-        """Return the mask on a device."""
         there = [None if x is None else x.to(device) for x in (self._counts, self.bounds)]
         return BlockMask(self.shape, self.mask_mod, self.BLOCK_SIZE, lambda: self.mask.to(device), *there)
 

@@ -52,7 +52,6 @@ class _Loss(Module):
         self._names = tuple(values)
 
     def forward(self, *inputs, **named):
-        """Return the loss of the inputs."""
         if named:
             inputs = (*inputs, *[named.pop(name) for name in self._inputs[len(inputs):] if name in named])
         if len(inputs) != len(self._inputs) or named:
@@ -142,7 +141,6 @@ class LinearCrossEntropyLoss(Module):
         self.linear = Linear(in_features, num_classes * math.prod(self.out_features), bias=bias, device=device, dtype=dtype)
 
     def forward(self, input, target):
-        """Return the loss of the inputs."""
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return F.linear_cross_entropy(

@@ -24,6 +24,10 @@ class _NormBase(Module):
     ndims: tuple = ()   # allowed numbers of dimensions of an input
     _version = 2
 
+    def __init_subclass__(cls, ndims=(), **options):
+        super().__init_subclass__(**options)
+        cls.ndims = ndims or cls.ndims
+
     def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
@@ -38,7 +42,6 @@ class _NormBase(Module):
         self.reset_parameters()
 
     def reset_running_stats(self):
-        """Reset the running statistics."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
@@ -95,22 +98,16 @@ class _BatchNorm(_NormBase):
         return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
 
 
-class BatchNorm1d(_BatchNorm):
+class BatchNorm1d(_BatchNorm, ndims=(2, 3)):
     """Normalisation of each channel of (N, C) or (N, C, L) over the batch."""
 
-    ndims = (2, 3)
 
-
-class BatchNorm2d(_BatchNorm):
+class BatchNorm2d(_BatchNorm, ndims=(4,)):
     """Normalisation of each channel of (N, C, H, W) over the batch."""
 
-    ndims = (4,)
 
-
-class BatchNorm3d(_BatchNorm):
+class BatchNorm3d(_BatchNorm, ndims=(5,)):
     """Normalisation of each channel of (N, C, D, H, W) over the batch."""
-
-    ndims = (5,)
 
 
 class _InstanceNorm(_NormBase):
@@ -129,22 +126,16 @@ class _InstanceNorm(_NormBase):
         return out.squeeze(0) if x is not input else out
 
 
-class InstanceNorm1d(_InstanceNorm):
+class InstanceNorm1d(_InstanceNorm, ndims=(2, 3)):
     """Normalisation of each channel of each (C, L)."""
 
-    ndims = (2, 3)
 
-
-class InstanceNorm2d(_InstanceNorm):
+class InstanceNorm2d(_InstanceNorm, ndims=(3, 4)):
     """Normalisation of each channel of each (C, H, W)."""
 
-    ndims = (3, 4)
 
-
-class InstanceNorm3d(_InstanceNorm):
+class InstanceNorm3d(_InstanceNorm, ndims=(4, 5)):
     """Normalisation of each channel of each (C, D, H, W)."""
-
-    ndims = (4, 5)
 
 
 class _LazyNorm(LazyModuleMixin):
@@ -172,40 +163,28 @@ class _LazyNorm(LazyModuleMixin):
         self.reset_parameters()
 
 
-class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
+class LazyBatchNorm1d(_LazyNorm, BatchNorm1d, becomes=BatchNorm1d):
     """BatchNorm1d that takes num_features from its first input."""
 
-    cls_to_become = BatchNorm1d
 
-
-class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
+class LazyBatchNorm2d(_LazyNorm, BatchNorm2d, becomes=BatchNorm2d):
     """BatchNorm2d that takes num_features from its first input."""
 
-    cls_to_become = BatchNorm2d
 
-
-class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
+class LazyBatchNorm3d(_LazyNorm, BatchNorm3d, becomes=BatchNorm3d):
     """BatchNorm3d that takes num_features from its first input."""
 
-    cls_to_become = BatchNorm3d
 
-
-class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
+class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d, becomes=InstanceNorm1d):
     """InstanceNorm1d that takes num_features from its first input."""
 
-    cls_to_become = InstanceNorm1d
 
-
-class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
+class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d, becomes=InstanceNorm2d):
     """InstanceNorm2d that takes num_features from its first input."""
 
-    cls_to_become = InstanceNorm2d
 
-
-class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
+class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d, becomes=InstanceNorm3d):
     """InstanceNorm3d that takes num_features from its first input."""
-
-    cls_to_become = InstanceNorm3d
 
 
 def _sizes_of(normalized_shape):
@@ -247,7 +226,6 @@ class RMSNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Set weight 1."""
         if self.weight is not None:
             init.ones_(self.weight)
 

@@ -17,6 +17,10 @@ class _Pool(Module):
     call: dict = {}
     shown: tuple = ()
 
+    def __init_subclass__(cls, rank=0, **options):
+        super().__init_subclass__(**options)
+        cls.rank = rank or cls.rank
+
     @property
     def _pool(self):
         return self.call[self.rank]
@@ -40,22 +44,16 @@ class _MaxPool(_Pool):
                           self.return_indices)
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPool, rank=1):
     """The largest element of each window of (N, C, L)."""
 
-    rank = 1
 
-
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPool, rank=2):
     """The largest element of each window of (N, C, H, W)."""
 
-    rank = 2
 
-
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPool, rank=3):
     """The largest element of each window of (N, C, D, H, W)."""
-
-    rank = 3
 
 
 class AvgPool1d(_Pool):
@@ -90,16 +88,12 @@ class _AvgPool(_Pool):
                           self.divisor_override)
 
 
-class AvgPool2d(_AvgPool):
+class AvgPool2d(_AvgPool, rank=2):
     """The mean of each window of (N, C, H, W)."""
 
-    rank = 2
 
-
-class AvgPool3d(_AvgPool):
+class AvgPool3d(_AvgPool, rank=3):
     """The mean of each window of (N, C, D, H, W)."""
-
-    rank = 3
 
 
 class _AdaptiveAvgPool(_Pool):
@@ -114,22 +108,16 @@ class _AdaptiveAvgPool(_Pool):
         return self._pool(input, self.output_size)
 
 
-class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+class AdaptiveAvgPool1d(_AdaptiveAvgPool, rank=1):
     """The mean of each of `output_size` even bins of (N, C, L)."""
 
-    rank = 1
 
-
-class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+class AdaptiveAvgPool2d(_AdaptiveAvgPool, rank=2):
     """The mean of each of `output_size` even bins of (N, C, H, W)."""
 
-    rank = 2
 
-
-class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+class AdaptiveAvgPool3d(_AdaptiveAvgPool, rank=3):
     """The mean of each of `output_size` even bins of (N, C, D, H, W)."""
-
-    rank = 3
 
 
 class _AdaptiveMaxPool(_Pool):
@@ -144,22 +132,16 @@ class _AdaptiveMaxPool(_Pool):
         return self._pool(input, self.output_size, self.return_indices)
 
 
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+class AdaptiveMaxPool1d(_AdaptiveMaxPool, rank=1):
     """The largest element of each of `output_size` even bins of (N, C, L)."""
 
-    rank = 1
 
-
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+class AdaptiveMaxPool2d(_AdaptiveMaxPool, rank=2):
     """The largest element of each of `output_size` even bins of (N, C, H, W)."""
 
-    rank = 2
 
-
-class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+class AdaptiveMaxPool3d(_AdaptiveMaxPool, rank=3):
     """The largest element of each of `output_size` even bins of (N, C, D, H, W)."""
-
-    rank = 3
 
 
 class _LPPool(_Pool):
@@ -174,22 +156,16 @@ class _LPPool(_Pool):
         return self._pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPool, rank=1):
     """(sum of x ** p) ** (1 / p) over each window of (N, C, L)."""
 
-    rank = 1
 
-
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPool, rank=2):
     """(sum of x ** p) ** (1 / p) over each window of (N, C, H, W)."""
 
-    rank = 2
 
-
-class LPPool3d(_LPPool):
+class LPPool3d(_LPPool, rank=3):
     """(sum of x ** p) ** (1 / p) over each window of (N, C, D, H, W)."""
-
-    rank = 3
 
 
 class _MaxUnpool(_Pool):
@@ -207,22 +183,16 @@ class _MaxUnpool(_Pool):
         return self._pool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpool, rank=1):
     """The inverse of MaxPool1d: zeros with each value at its old position."""
 
-    rank = 1
 
-
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpool, rank=2):
     """The inverse of MaxPool2d: zeros with each value at its old position."""
 
-    rank = 2
 
-
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpool, rank=3):
     """The inverse of MaxPool3d: zeros with each value at its old position."""
-
-    rank = 3
 
 
 class _FractionalMaxPool(_Pool):
@@ -244,13 +214,9 @@ class _FractionalMaxPool(_Pool):
                           self._random_samples)
 
 
-class FractionalMaxPool2d(_FractionalMaxPool):
+class FractionalMaxPool2d(_FractionalMaxPool, rank=2):
     """Maxima over windows of (N, C, H, W) at random, non-integer steps."""
 
-    rank = 2
 
-
-class FractionalMaxPool3d(_FractionalMaxPool):
+class FractionalMaxPool3d(_FractionalMaxPool, rank=3):
     """Maxima over windows of (N, C, D, H, W) at random, non-integer steps."""
-
-    rank = 3

@@ -35,7 +35,6 @@ class WatchedGraph:
         self.values[id(t)] = value
 
     def value_of(self, t: Tensor) -> Value:
-        """Return the value of a tensor."""
         if id(t) not in self.values:
             self._enter(t, self.builder.input(self.names.get(id(t), "x"), t.aval))
         return self.values[id(t)]

@@ -27,7 +27,6 @@ class SyncBatchNorm(_BatchNorm):
             raise ShapeError(f"SyncBatchNorm is for {self.num_features} channels, got {input.aval}")
 
     def forward(self, input):
-        """Return the normalised input."""
         if not self.training or not is_initialized() or the_group(self.process_group).size() == 1:
             return super().forward(input)
         self._check_input(input)

@@ -53,7 +53,6 @@ class DataParallel(Module):
         return self.gather(self.parallel_apply(replicas, rows, named), self.output_device)
 
     def replicate(self, module, device_ids):
-        """Return a replica of the module for each device."""
         return replicate(module, device_ids, detach=not tls.m.grad)
 
     def scatter(self, inputs, kwargs, device_ids):
@@ -61,7 +60,6 @@ class DataParallel(Module):
         return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
 
     def parallel_apply(self, replicas, inputs, kwargs):
-        """Return the result of each replica."""
         return parallel_apply(replicas, inputs, kwargs, self.device_ids[:len(replicas)])
 
     def gather(self, outputs, output_device):
@@ -76,7 +74,6 @@ def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, mo
 
 
 def _index(device) -> int:
-    """Return the accelerator index of a device."""
     place = comm.placed(device)
     if place.type == "cpu":
         raise DeviceError(f"DataParallel works on GPUs, but device_ids has {device}")

@@ -94,7 +94,6 @@ def _together(norms):
 
 
 def _norms(tensors, order):
-    """Return the norms of all tensors as one tensor."""
     m, kinds = tls.m, {t._a.dtype for t in tensors}
     if order != 2 or len(kinds) > 1 or not kinds <= KINDS.keys() or not all(is_plain(t, m) for t in tensors):
         return _together([FUNCTIONS["norm"](t, order) for t in tensors])

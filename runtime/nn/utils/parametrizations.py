@@ -36,11 +36,9 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g, weight_v):
-        """Return the weight."""
         return weight_of(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight):
-        """Return (norm, direction) of a weight."""
         return norm_except(weight, self.dim), weight.clone()
 
 
@@ -120,7 +118,6 @@ class _SpectralNorm(Module):
             self.register_buffer("_v", v)
 
     def forward(self, weight):
-        """Return the scaled weight."""
         if self._flat:
             return self._power.unit(weight)
         return self._power.scaled(weight, self._u, self._v, self.training)

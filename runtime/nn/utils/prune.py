@@ -44,7 +44,6 @@ class BasePruningMethod(ABC):
         """Return a mask within `default_mask`: 1 where values of `t` stay, else 0."""
 
     def apply_mask(self, module):
-        """Return the masked tensor."""
         name = self._tensor_name
         original = getattr(module, name + "_orig")
         return getattr(module, name + "_mask").to(original.dtype) * original
@@ -111,7 +110,6 @@ class PruningContainer(BasePruningMethod):
             self._methods += (method,)
 
     def add_pruning_method(self, method):
-        """Add a method for the same tensor."""
         if not isinstance(method, BasePruningMethod):
             raise DTypeError(f"{type(method).__name__} is not a BasePruningMethod")
         if self._methods and method._tensor_name != self._tensor_name:
@@ -170,7 +168,6 @@ class L1Unstructured(RandomUnstructured):
 
 
 def _without_smallest(scores, mask, count):
-    """Return a mask without the `count` smallest scores."""
     if not count:
         return mask.clone()
     worst = scores.reshape(-1).topk(count, largest=False).indices

@@ -13,7 +13,6 @@ class WeightNorm:
         self.name, self.dim = name, -1 if dim is None else dim
 
     def compute(self, module):
-        """Return the weight."""
         return weight_of(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim)
 
     def __call__(self, module, inputs):

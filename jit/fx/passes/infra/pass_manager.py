@@ -53,11 +53,9 @@ class PassManager:
         self.suppress_check_failures = suppress_check_failures
 
     def add_pass(self, _pass: Callable):
-        """Add a pass at the end."""
         self.passes.append(_pass)
 
     def add_constraint(self, constraint: Callable):
-        """Add a constraint on the order."""
         self.constraints.append(constraint)
 
     def add_checks(self, check: Callable):
@@ -93,7 +91,6 @@ class PassManager:
         return all(allows(self.passes[first], self.passes[second]) for allows in self.constraints)
 
     def check(self, module: Module):
-        """Run the checks."""
         for check in self.checks:
             try:
                 check(module)
