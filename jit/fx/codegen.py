@@ -8,7 +8,7 @@ import sys
 from typing import Any, NamedTuple
 
 from ...ir.errors import ArgumentError
-from .node import FACE, Node, found_at, is_name
+from .node import FACE, Node, is_name, public_path
 
 __all__ = ["PythonCode", "python_code"]
 
@@ -45,7 +45,7 @@ class _Writer:
         """Return the expression of an object that is not plain data."""
         if type(x).__module__ == "builtins" and getattr(x, "__module__", None) == "builtins" and hasattr(x, "__name__"):
             return self.outside(x.__name__, x)      # len, getattr, int
-        place = found_at(x)
+        place = public_path(x)
         if place is not None:
             self.globals[FACE] = sys.modules[FACE]
             return place
@@ -58,7 +58,6 @@ class _Writer:
         return self.outside(f"constant_{type(x).__name__}", x)
 
     def value(self, a) -> str:
-        """Return the expression of an argument."""
         if isinstance(a, Node):
             return a.name
         if isinstance(a, tuple):
@@ -79,7 +78,6 @@ class _Writer:
         return self.thing(a)
 
     def operand(self, a) -> str:
-        """Return the expression of an argument beside an operator."""
         text = self.value(a)
         return text if isinstance(a, Node) or text[:1] != "-" else f"({text})"
 
@@ -88,7 +86,6 @@ class _Writer:
         return f"{function}({', '.join([*map(self.value, args), *named])})"
 
     def attribute(self, start: str, path: str) -> str:
-        """Return the expression of a dotted path."""
         for part in path.split("."):
             start = f"{start}.{part}" if is_name(part) else f'getattr({start}, "{part}")'
         return start

@@ -59,7 +59,7 @@ class _Nodes:
         return _Nodes(self.graph, not self.backwards)
 
 
-class _Place:
+class _InsertionPoint:
     """The insertion point of a graph: before a node, until a `with` block ends."""
 
     def __init__(self, graph, node):
@@ -106,7 +106,7 @@ class Graph:
         map_arg((tuple(args), dict(kwargs)), lambda n: strangers.append(n) if n.graph is not self else None)
         if strangers:
             raise ArgumentError(f"{strangers[0]} is a node of another graph; copy it with graph.node_copy")
-        node = Node(self, self._names.take(name or _wish(op, target)), op, target, args, kwargs, type_expr)
+        node = Node(self, self._names.take(name or _default_name(op, target)), op, target, args, kwargs, type_expr)
         self._before.prepend(node)
         self._count += 1
         return node
@@ -156,11 +156,11 @@ class Graph:
 
     def inserting_before(self, n: Node | None = None):
         """Insert new nodes before a node (default the first), from now on or in a `with` block."""
-        return _Place(self, self._root.next if n is None else n)
+        return _InsertionPoint(self, self._root.next if n is None else n)
 
     def inserting_after(self, n: Node | None = None):
         """Insert new nodes after a node (default the last), in order, from now on or in a `with` block."""
-        return _Place(self, self._root if n is None else n.next)
+        return _InsertionPoint(self, self._root if n is None else n.next)
 
     # Queries and removal.
 
@@ -253,8 +253,7 @@ class Graph:
         return made
 
 
-def _wish(op: str, target) -> str:
-    """Return a name for a node, from its target."""
+def _default_name(op: str, target) -> str:
     name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
     if name[:2] == name[-2:] == "__" and len(name) > 4:
         name = name[2:-2]

@@ -50,7 +50,7 @@ class Interpreter:
                 value = self.env[node] = self.run_node(node)
             except Exception as error:
                 if self.extra_traceback:
-                    _say_where(error, node)
+                    _add_node_to_error(error, node)
                 raise
             for used in self.user_to_last_uses.get(node, ()) if self.garbage_collect_values else ():
                 self.env.pop(used, None)
@@ -126,7 +126,7 @@ def _plain(a):
     return {k: _plain(v) for k, v in a.items()} if isinstance(a, dict) else a
 
 
-def _say_where(error: Exception, node: Node):
+def _add_node_to_error(error: Exception, node: Node):
     """Add the running node to the message of an error, once."""
     if not any("While executing" in note for note in getattr(error, "__notes__", ())):
         line = f"\nOriginal line: {node.stack_trace}" if node.stack_trace else ""

@@ -44,7 +44,7 @@ class Matcher:
         if not self.node(self.results[-1], start):
             return None
         for result in self.results[:-1]:
-            if result not in self.found and not self._elsewhere(result, start.graph):
+            if result not in self.found and not self._find_result(result, start.graph):
                 return None
         return self.found if self._is_closed() else None
 
@@ -53,7 +53,7 @@ class Matcher:
         results = [self.found[r] for r in self.results]
         return InternalMatch([results[-1]], self.found, [n for n in given if isinstance(n, Node)], results)
 
-    def _elsewhere(self, result, graph) -> bool:
+    def _find_result(self, result, graph) -> bool:
         """Find a result of the pattern that the last result does not use."""
         for node in graph.nodes:
             before = dict(self.found)
@@ -78,7 +78,7 @@ class Matcher:
         if p.target == g.target:
             return True
         if p.op == "get_attr":          # a tensor of the pattern matches any tensor
-            return all(isinstance(_found(modules, n.target), Tensor) for modules, n in ((self.own, p), (self.modules, g)))
+            return all(isinstance(_attribute(modules, n.target), Tensor) for modules, n in ((self.own, p), (self.modules, g)))
         return p.op == "call_module" and type(self.own.get(p.target)) is type(self.modules.get(g.target)) is not type(None)
 
     def value(self, p, g) -> bool:
@@ -100,7 +100,7 @@ class Matcher:
         return all(g in results or all(u in inside for u in g.users) for g in inside)
 
 
-def _found(modules: dict, path: str):
+def _attribute(modules: dict, path: str):
     """Return the module or tensor at a path, or None."""
     owner, _, name = path.rpartition(".")
     return getattr(modules.get(owner), name, None)

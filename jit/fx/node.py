@@ -51,7 +51,7 @@ def map_arg(a, fn):
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
 
 
-def found_at(thing) -> str | None:
+def public_path(thing) -> str | None:
     """Return the public path of an object (`ingot.relu`), or None."""
     name = getattr(thing, "__name__", None) or str(thing).rpartition(".")[2]
     if not isinstance(name, str) or not is_name(name):
@@ -75,7 +75,7 @@ def name_of(target) -> str:
         return target
     place = getattr(target, "__module__", None) or ""
     name = getattr(target, "__name__", None) or type(target).__name__
-    return found_at(target) or f"{place.replace('_operator', 'operator')}.{name}"
+    return public_path(target) or f"{place.replace('_operator', 'operator')}.{name}"
 
 
 class Node:
@@ -236,7 +236,9 @@ class Node:
         head = f"%{self.name} : [num_users={len(self.users)}]{kind} = {self.op}[target={name_of(self.target)}]"
         if self.op == "placeholder":
             return head + (f"(default={self._args[0]})" if self._args else "")
-        return head if self.op == "get_attr" else f"{head}(args = {_shown(self._args)}, kwargs = {_shown(self._kwargs)})"
+        if self.op == "get_attr":
+            return head
+        return f"{head}(args = {_argument_text(self._args)}, kwargs = {_argument_text(self._kwargs)})"
 
 
 def writes(target) -> bool:
@@ -245,12 +247,11 @@ def writes(target) -> bool:
     return (name[-1:] == "_" and name[:2] != "__" and name not in ("and_", "or_", "not_", "is_")) or target in _WRITERS
 
 
-def _shown(a) -> str:
-    """Return an argument as listings show it, with a % before nodes."""
+def _argument_text(a) -> str:
     if isinstance(a, tuple):
-        return f"({', '.join(map(_shown, a))}{',' * (len(a) == 1)})"
+        return f"({', '.join(map(_argument_text, a))}{',' * (len(a) == 1)})"
     if isinstance(a, list):
-        return f"[{', '.join(map(_shown, a))}]"
+        return f"[{', '.join(map(_argument_text, a))}]"
     if isinstance(a, dict):
-        return f"{{{', '.join([f'{k}: {_shown(v)}' for k, v in a.items()])}}}"
+        return f"{{{', '.join([f'{k}: {_argument_text(v)}' for k, v in a.items()])}}}"
     return f"%{a}" if isinstance(a, Node) else str(a)

@@ -13,7 +13,7 @@ from ...runtime.api.register.torch_function import start
 from ...runtime.core.tensor import Tensor
 from .graph import Graph
 from .immutable_collections import immutable_dict, immutable_list
-from .node import Node, found_at, map_aggregate, writes
+from .node import Node, map_aggregate, public_path, writes
 
 __all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "ProxyableClassMeta", "TraceError", "TracerBase"]
 
@@ -185,13 +185,13 @@ class Proxy:
         kwargs = kwargs or {}
         found: list[Proxy] = []
         map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)
-        kind, target, args = _called(func, args)
+        kind, target, args = _node_of_call(func, args)
         if writes(target):
             found[0].tracer.check_writable(args[0])
         return found[0].tracer.create_proxy(kind, target, args, kwargs)
 
 
-def _called(func, args):
+def _node_of_call(func, args):
     """Return the node of a call of an ingot function: kind, target, arguments."""
     name = func.__name__
     if hasattr(func, "__self__"):                   # the getter of an attribute
@@ -200,7 +200,7 @@ def _called(func, args):
         return "call_function", getattr, (args[0], name)
     if func is FUNCTIONS["einsum"] and len(args) == 2 and isinstance(args[1], (list, tuple)):
         args = (args[0], *args[1])                  # products keep their operands in one place
-    if FUNCTIONS.get(name) is func or found_at(func) is not None:
+    if FUNCTIONS.get(name) is func or public_path(func) is not None:
         return "call_function", func, args
     name = next((n for n, v in vars(Tensor).items() if v is func), name)
     operation = getattr(operator, name, None)

@@ -68,7 +68,7 @@ def replace_pattern_with_filters(gm: GraphModule, pattern, replacement=None, mat
         match = matcher.as_match()
         if all(allowed(match, gm.graph, wanted) for allowed in match_filters or ()):
             new, extra = given or _graph_of(replacement_callback(match, gm.graph, wanted))      # type: ignore[misc]
-            done.append(ReplacedPatterns(node, found, _put(gm, wanted, new, extra, matcher.results, found, inside)))
+            done.append(ReplacedPatterns(node, found, _insert(gm, wanted, new, extra, matcher.results, found, inside)))
             taken.update(inside.values())
             taken.update(done[-1].replacements)
     gm.recompile()
@@ -77,7 +77,7 @@ def replace_pattern_with_filters(gm: GraphModule, pattern, replacement=None, mat
     return done
 
 
-def _put(gm, wanted, new, extra, results, found, inside) -> list[Node]:
+def _insert(gm, wanted, new, extra, results, found, inside) -> list[Node]:
     """Replace the nodes of a match by a graph; return the new nodes."""
     given = [found[p] for p in wanted.nodes if p.op == "placeholder" and p in found]
     arguments = [n for n in new.nodes if n.op == "placeholder"]
@@ -92,7 +92,7 @@ def _put(gm, wanted, new, extra, results, found, inside) -> list[Node]:
                 continue
             if node.op in ("call_module", "get_attr") and extra is not None and not _has(gm, node.target):
                 _copy_attr(extra, gm, node.target)
-            values[node] = _copied(gm.graph, node, values)
+            values[node] = _copy_node(gm.graph, node, values)
             made.append(values[node])
     outputs: list = []
     map_arg(new.output_node().args[0], lambda n: outputs.append(values[n]))
@@ -105,8 +105,7 @@ def _put(gm, wanted, new, extra, results, found, inside) -> list[Node]:
     return made
 
 
-def _copied(graph, node, values) -> Node:
-    """Copy a node with other arguments, which may be plain values."""
+def _copy_node(graph, node, values) -> Node:
     args, kwargs = map_arg(node.args, values.__getitem__), map_arg(node.kwargs, values.__getitem__)
     made = graph.create_node(node.op, node.target, args, kwargs, node.name, node.type)
     made.meta = dict(node.meta)

@@ -27,7 +27,7 @@ PH = "PH"           # PyTorch's mark of a traced value in a container
 _OWN_LAYERS = tuple(f"{FACE}.{name}" for name in ("runtime.nn", "runtime.quantization", "nn", "ao"))
 _STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 _wrapped: dict[tuple[int, str], dict] = {}          # (id of a module's globals, name of a leaf function) -> globals
-_here = threading.local()                           # the active tracer of a thread
+_active = threading.local()                           # the active tracer of a thread
 _patching = threading.RLock()
 
 
@@ -77,7 +77,7 @@ def _recording(fn):
     def wrapped(*args, **kwargs):
         found: list[Proxy] = []
         map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)
-        tracer = found[0].tracer if found else getattr(_here, "tracer", None) if fn in _DRAWS else None
+        tracer = found[0].tracer if found else getattr(_active, "tracer", None) if fn in _DRAWS else None
         return fn(*args, **kwargs) if tracer is None else tracer.create_proxy("call_function", fn, args, kwargs)
 
     wrapped.recorded = fn           # type: ignore[attr-defined]
@@ -172,7 +172,7 @@ class Tracer(TracerBase):
             return attr_val
         if path not in parameter_proxy_cache:
             made = self.create_proxy("get_attr", path, (), {})
-            parameter_proxy_cache[path] = _Shaped.of(attr_val)(made.node, self) if self.param_shapes_constant else made
+            parameter_proxy_cache[path] = _ParameterProxy.of(attr_val)(made.node, self) if self.param_shapes_constant else made
         return parameter_proxy_cache[path]
 
     def path_of_module(self, mod: Module) -> str:
@@ -250,7 +250,7 @@ class Tracer(TracerBase):
             return functools.partial(root_fn, **named) if named else root_fn, list(given.values())
         if program is not root_fn or not isinstance(program, FunctionType):
             raise ArgumentError("a decorated function with *args or **kwargs cannot be traced: trace the function in it")
-        return _without_stars(program), [given[name] for name in program.__code__.co_varnames[:len(parameters)]]
+        return _positional(program), [given[name] for name in program.__code__.co_varnames[:len(parameters)]]
 
     def _placeholder(self, target, parameter, concrete):
         name = parameter.name
@@ -259,7 +259,7 @@ class Tracer(TracerBase):
             hint = None if parameter.annotation is parameter.empty else parameter.annotation
             return self.create_proxy("placeholder", target, default, {}, type_expr=hint)
         value = concrete.pop(name)
-        if _has_holes(value):
+        if _has_placeholders(value):
             raise ArgumentError(f"concrete_args[{name!r}] has fx.PH in it: containers of traced values are not taken apart. "
                                 f"Give the program one argument for each of them")
         node = self.create_proxy("placeholder", target, (value,), {})
@@ -271,8 +271,8 @@ class Tracer(TracerBase):
     @contextmanager
     def _at_work(self, fn):
         """Record calls of modules, their attributes, and leaf functions as nodes, while a program runs."""
-        before, patches, cache = getattr(_here, "tracer", None), Patches(), {}     # type: ignore[var-annotated]
-        _here.tracer = self
+        before, patches, cache = getattr(_active, "tracer", None), Patches(), {}     # type: ignore[var-annotated]
+        _active.tracer = self
         with _patching:
             try:
                 self._patch_modules(patches, cache)
@@ -280,10 +280,10 @@ class Tracer(TracerBase):
                 yield
             finally:
                 patches.revert()
-                _here.tracer = before
+                _active.tracer = before
 
     @contextmanager
-    def _inside(self, module):
+    def _in_module(self, module):
         """Add a module to the stack of its nodes while it runs."""
         before, path = self.module_stack, self.submodule_paths.get(module)
         if path:
@@ -311,19 +311,19 @@ class Tracer(TracerBase):
         call, find = Module.__call__, Module.__getattr__
 
         def calling(module, *args, **kwargs):
-            if getattr(_here, "tracer", None) is not self:
+            if getattr(_active, "tracer", None) is not self:
                 return call(module, *args, **kwargs)
 
             def forward(*args, **kwargs):
                 patches.functions(getattr(type(module).forward, "__globals__", {}), self._all_ids)
                 return call(module, *args, **kwargs)
 
-            with self._inside(module):
+            with self._in_module(module):
                 return self.call_module(module, forward, args, kwargs)
 
         def finding(module, name):
             found = find(module, name)
-            return self.getattr(name, found, cache) if getattr(_here, "tracer", None) is self else found
+            return self.getattr(name, found, cache) if getattr(_active, "tracer", None) is self else found
 
         patches.attribute(Module, "__call__", calling)
         patches.attribute(Module, "__getattr__", finding)
@@ -352,14 +352,14 @@ def _tensors_of(root: Module):
                 yield f"{path}.{name}" if path else name, t
 
 
-def _has_holes(value) -> bool:
+def _has_placeholders(value) -> bool:
     """Return whether a container holds PyTorch's mark of a traced value."""
     found: list = []
     map_aggregate(value, lambda x: found.append(x) if x is PH else None)
     return bool(found) and value is not PH
 
 
-def _without_stars(fn: FunctionType) -> Callable:
+def _positional(fn: FunctionType) -> Callable:
     """Return the function with plain positional parameters in place of starred ones."""
     code = fn.__code__
     starred = sum(1 for flag in (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS) if code.co_flags & flag)
@@ -368,7 +368,7 @@ def _without_stars(fn: FunctionType) -> Callable:
     return FunctionType(plain, fn.__globals__, fn.__name__, None, fn.__closure__)
 
 
-class _Shaped(Proxy):
+class _ParameterProxy(Proxy):
     """The proxy of a parameter with known sizes."""
 
     tensor: Tensor

@@ -6,7 +6,7 @@ from ...ir import dtype as dt
 from ...ir.opdef.aval import Aval
 from ...ir.symbols.symbolic import SymFloat, hint
 from ...runtime.core.tensor import Tensor, wrap
-from ...runtime.optim.optimizer import NUMPY_FLOATS, step_hooks, with_numbers
+from ...runtime.optim.optimizer import NUMPY_FLOATS, numeric_options, step_hooks
 from ..guards.state_guards import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, StepHooksGuard
 from ..proxies.lazy_scalars import ReadNumber
 from ..proxies.numpy_scalars import SymScalar, stands_for_number
@@ -80,7 +80,7 @@ class OptimizerLog:
         The learning rate, and options that were seen to change, are 0-d tensors that every call reads anew. All else is
         guarded.
         """
-        seen = dict(with_numbers(group))
+        seen = dict(numeric_options(group))
         is_own = any(group is g for own in self._own for g in own.param_groups)
         for key, value in group.items():
             if key == "params" or isinstance(value, Tensor):

@@ -9,7 +9,7 @@ from ...ir.errors import ArgumentError
 _FUSERS = ("fuser0", "fuser1", "fuser2", "fuser3")
 
 
-class _Kept:
+class _Stored:
     """The stored switches."""
 
     strategy: tuple = (("STATIC", 2), ("DYNAMIC", 10))
@@ -42,15 +42,15 @@ def set_fusion_strategy(strategy) -> list:
     given = tuple([tuple(entry) for entry in strategy])
     if any(len(e) != 2 or e[0] not in ("STATIC", "DYNAMIC") or type(e[1]) is not int for e in given):
         raise ArgumentError(f"set_fusion_strategy takes pairs of 'STATIC' or 'DYNAMIC' and a number, got {strategy!r}")
-    before, _Kept.strategy = list(_Kept.strategy), given
+    before, _Stored.strategy = list(_Stored.strategy), given
     return before
 
 
 def enable_onednn_fusion(enabled: bool) -> None:
     """Store the switch, which has no effect."""
-    _Kept.onednn = bool(enabled)
+    _Stored.onednn = bool(enabled)
 
 
 def onednn_fusion_enabled() -> bool:
     """Return the value of `enable_onednn_fusion`."""
-    return _Kept.onednn
+    return _Stored.onednn

@@ -23,7 +23,6 @@ from .vmap_level import has_outer_history, is_batched, over_batch
 
 
 def _map(fn, tree):
-    """Apply `fn` to every tensor of a tree."""
     return tree_map(lambda x: fn(x) if isinstance(x, Tensor) else x, tree)
 
 
@@ -31,13 +30,13 @@ def _leaves(tree) -> list:
     return [x for x in tree_leaves(tree) if isinstance(x, Tensor)]
 
 
-def _refilled(tree, tensors):
+def _replace_tensors(tree, tensors):
     """Return the tree with its tensors replaced in order."""
     rest = iter(tensors)
     return _map(lambda _: next(rest), tree)
 
 
-def _cut(t):
+def _without_history(t):
     """Return a tensor without its history at this level; the batch behind a sample keeps its own."""
     if not is_batched(t):
         return t.detach()
@@ -55,10 +54,10 @@ def _primal(x, written):
     if type(x._node) is Leaf:
         return reshape(x, shape=shape_of(x))
     if x._node is not None or (written and x.dtype.is_inexact):
-        begun = _cut(x)
+        begun = _without_history(x)
         begun._node = Node(copy, {}, (x._node,), (None, begun.aval), ())
         return begun
-    leaf = _cut(x).requires_grad_()
+    leaf = _without_history(x).requires_grad_()
     if tls.m.batched is not None:
         tls.m.batched.begins(leaf._node)
     return leaf
@@ -68,7 +67,7 @@ def _beginning(t):
     """Return the same value with the same history, which stays when the tensor is written."""
     if type(t._node) is Leaf:
         return t
-    same = _cut(t)
+    same = _without_history(t)
     same._node = t._node
     return same
 
@@ -109,11 +108,11 @@ class _Primals:
 
     def shaped(self, tensors):
         """Return one tensor per differentiated leaf, in the structure of the chosen arguments."""
-        trees = _refilled(tuple(self.args[n] for n in self.numbers), tensors)
+        trees = _replace_tensors(tuple(self.args[n] for n in self.numbers), tensors)
         return trees[0] if self.single else trees
 
     def finished(self, tree):
-        return tree if self.nested and is_grad_enabled() else _map(_cut, tree)
+        return tree if self.nested and is_grad_enabled() else _map(_without_history, tree)
 
 
 def grad_and_value(func, argnums=0, has_aux=False):
@@ -202,7 +201,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         create = inputs.create_graph or any(t.requires_grad for t in given)
         found = functional._transposed(outs, inputs.wanted, given, create, False, "jvp", along=True)
     inputs.nested = inputs.nested or create
-    made = (inputs.finished(kept[0]), inputs.finished(_refilled(kept[0], found)))
+    made = (inputs.finished(kept[0]), inputs.finished(_replace_tensors(kept[0], found)))
     return (*made, inputs.finished(kept[1])) if has_aux else made
 
 
@@ -236,7 +235,7 @@ def linearize(func, *primals):
         create = is_grad_enabled() and (inputs.create_graph or any(t.requires_grad or has_outer_history(t) for t in given))
         with enable_grad():
             found = functional._grads(pulled, holders, given, create)
-        return _refilled(kept[0], found)
+        return _replace_tensors(kept[0], found)
 
     return inputs.finished(kept[0]), push
 
@@ -305,10 +304,10 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     """Return a function that returns the Jacobian of func, all rows (or chunk_size rows) by one backward."""
     if chunk_size is not None and chunk_size < 1:
         raise ArgumentError(f"jacrev: chunk_size should be None or a positive number, got {chunk_size}")
-    return _by_rows(func, argnums, has_aux, chunk_size, True)
+    return _jacrev(func, argnums, has_aux, chunk_size, True)
 
 
-def _by_rows(func, argnums, has_aux, chunk_size, hooked):
+def _jacrev(func, argnums, has_aux, chunk_size, hooked):
     """Compute jacrev with or without hooks."""
     @wraps(func)
     def differentiated(*args, **kwargs):
@@ -348,7 +347,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error
 
 def hessian(func, argnums=0):
     """Return a function that returns the second derivatives of func; the outer ones are in forward mode in PyTorch."""
-    return _by_rows(jacrev(func, argnums), argnums, False, None, False)
+    return _jacrev(jacrev(func, argnums), argnums, False, None, False)
 
 
 def functionalize(func, *, remove="mutations"):

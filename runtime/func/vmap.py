@@ -28,7 +28,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     def mapped(*args, **kwargs):
         size, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
         if chunk_size is None or chunk_size >= size:
-            return _at_once(func, size, dims, leaves, spec, kwargs, out_dims, randomness)
+            return _run_batched(func, size, dims, leaves, spec, kwargs, out_dims, randomness)
         start = get_rng_state() if randomness == "same" else None
         columns = [[x] * -(-size // chunk_size) if d is None else x.split(chunk_size, d) for x, d in zip(leaves, dims)]
         results = []
@@ -36,20 +36,20 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
             if start is not None:
                 set_rng_state(start)        # random values shared by all samples are shared by all chunks
             count = min(chunk_size, size - i * chunk_size)
-            results.append(_at_once(func, count, dims, part, spec, kwargs, out_dims, randomness))
-        return _joined(results, out_dims)
+            results.append(_run_batched(func, count, dims, part, spec, kwargs, out_dims, randomness))
+        return _join_chunks(results, out_dims)
 
     return mapped
 
 
-def _at_once(func, size, dims, leaves, spec, kwargs, out_dims, randomness):
+def _run_batched(func, size, dims, leaves, spec, kwargs, out_dims, randomness):
     """Return the results of all samples, with the batch at `out_dims`."""
     with Level(size, randomness) as level:
         result = func(*_create_batched_inputs(dims, leaves, level, spec), **kwargs)
         return _unwrap_batched(result, out_dims, level, size, func)
 
 
-def _joined(parts, out_dims):
+def _join_chunks(parts, out_dims):
     """Join the results of several chunks of a batch."""
     found = [tree_flatten(part)[0] for part in parts]
     dims = _out_dims_of(parts[0], found[0], out_dims)
@@ -73,7 +73,6 @@ def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
 
 
 def _unwrap_batched(batched_outputs, out_dims, vmap_level, batch_size, func):
-    """Return the results of all samples."""
     found, structure = tree_flatten(batched_outputs)
     dims, name = _out_dims_of(batched_outputs, found, out_dims), _get_name(func)
     return structure.unflatten([_maybe_remove_batch_dim(name, x, vmap_level, batch_size, d) for x, d in zip(found, dims)])
@@ -91,7 +90,6 @@ def _maybe_remove_batch_dim(name, batched_output, vmap_level, batch_size, out_di
 
 
 def _get_name(func) -> str:
-    """Return the name of a function for messages."""
     return getattr(func, "__name__", None) or repr(func)
 
 

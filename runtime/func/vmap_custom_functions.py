@@ -31,7 +31,7 @@ def run(level, cls, ctx, args, separate):
     if cls.vmap is not fn.Function.vmap:
         if cls.generate_vmap_rule or not separate:
             raise AutogradError(f"{cls.__name__} has a method vmap: then it needs setup_context, and not generate_vmap_rule")
-        result = by_own_rule(level, cls, args)
+        result = run_own_rule(level, cls, args)
         cls.setup_context(ctx, args, result)
         ctx.keeps_all()
         return result
@@ -41,7 +41,7 @@ def run(level, cls, ctx, args, separate):
     return with_outer_history(level, cls, ctx, args, result) if any(outside) and tls.m.grad else result
 
 
-def by_own_rule(level, cls, args):
+def run_own_rule(level, cls, args):
     """Return the results of a Function's static method `vmap` on whole batches, as samples."""
     in_dims = tuple([0 if level.holds(a) else None for a in args])
     fulls = [a._a.memory.full if d == 0 else a for a, d in zip(args, in_dims)]
@@ -60,13 +60,13 @@ def _in_front(x, dim):
 def has_history_outside(level, a) -> bool:
     """Return whether a tensor, or the batch behind it, has a history at an outer level."""
     while level is not None and isinstance(a, Tensor):
-        a, level = _seen_outside(level, a), level.outer
+        a, level = _outer_argument(level, a), level.outer
         if a._node is not None:
             return True
     return False
 
 
-def _seen_outside(level, a):
+def _outer_argument(level, a):
     """Return an argument one level further out: all samples, or itself without inner history."""
     return a._a.memory.full if level.holds(a) else level.from_outside(a)
 
@@ -80,9 +80,9 @@ def with_outer_history(level, cls, ctx, args, result):
     outs = list(result) if several else [result]
     given = [level.full(o) if isinstance(o, Tensor) else o for o in outs]
     held = [level.holds(a) for a in args]
-    fulls = [_seen_outside(level, a) for a in args]
+    fulls = [_outer_argument(level, a) for a in args]
     own = _context_of(level, ctx, {id(o): g for o, g in zip((*args, *outs), (*fulls, *given))})
-    whole = level.outside(_on_tape, _whole_of(cls, type(level), level.size, held), own, fulls, tuple(given))
+    whole = level.outside(_tape_whole, _whole_of(cls, type(level), level.size, held), own, fulls, tuple(given))
     fresh = [level.sample(w) if isinstance(o, Tensor) else o for w, o in zip(whole, outs)]
     now = {id(o): f for o, f in zip(outs, fresh)}
     ctx._to_save = tuple([now.get(id(t), t) for t in ctx._to_save])
@@ -90,7 +90,7 @@ def with_outer_history(level, cls, ctx, args, result):
     return type(result)(fresh) if several else fresh[0]
 
 
-def _on_tape(whole, own, args, result):
+def _tape_whole(whole, own, args, result):
     """Return whole results with their history at this level and further out."""
     level = tls.m.batched
     edges = tuple([a._node if isinstance(a, Tensor) and is_inexact(a._a) else None for a in args])
@@ -100,7 +100,7 @@ def _on_tape(whole, own, args, result):
     return fn._finish(whole, own, args, edges, result, any(e is not None for e in edges))
 
 
-class _Told(NamedTuple):
+class _BackwardFacts(NamedTuple):
     """The facts about a call on samples for the backward of whole batches."""
 
     mapped: set                 # attributes of ctx that are samples
@@ -118,7 +118,7 @@ def _context_of(level, ctx, outside):
     mapped = {name for name, value in kept.items() if level.holds(value)}
     vars(own).update({name: level.full(value) if name in mapped else value for name, value in kept.items()})
     saved = tuple([level.holds(t) for t in ctx._to_save])
-    own._told = _Told(mapped, saved, ctx.needs_input_grad, ctx._inputs, getattr(ctx, "_told", None))
+    own._told = _BackwardFacts(mapped, saved, ctx.needs_input_grad, ctx._inputs, getattr(ctx, "_told", None))
     own._to_save = tuple([outside.get(id(t), level.full(t) if sample else t) for t, sample in zip(ctx._to_save, saved)])
     own._non_differentiable = tuple([outside[id(t)] for t in ctx._non_differentiable if id(t) in outside])
     own._materialize, own._own = ctx._materialize, ctx._own

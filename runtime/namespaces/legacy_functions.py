@@ -31,15 +31,14 @@ def _assert(condition, message):
         raise AssertionError(message)
 
 
-def _says(message) -> str:
-    """Return the message of a check: a text, or a function that makes one."""
+def _message(message) -> str:
     return str(message() if callable(message) else message or "a check did not hold")
 
 
 def _checking(kind):
     def check(cond, message=None):
         if not cond:
-            raise kind(_says(message))
+            raise kind(_message(message))
 
     return check
 
@@ -99,7 +98,7 @@ def _shape_as_tensor(input):
     return tensor(list(shape_of(input)), dtype=dt.int64)
 
 
-def _through(self, name, function, others):
+def _write_elementwise(self, name, function, others):
     """Write the results of a Python function of each element (and those of other tensors) into a tensor."""
     if self.requires_grad:
         raise AutogradError(f"{name}() runs Python code that has no gradient; call it on .detach()")
@@ -110,19 +109,19 @@ def _through(self, name, function, others):
 @api(function=False)
 def apply_(self, callable):
     """Replace each element by callable(element), with one Python call each."""
-    return _through(self, "apply_", callable, ())
+    return _write_elementwise(self, "apply_", callable, ())
 
 
 @api(function=False)
 def map_(self, tensor, callable):
     """Replace each element a by callable(a, b), with b from a tensor that broadcasts and one Python call each."""
-    return _through(self, "map_", callable, (tensor,))
+    return _write_elementwise(self, "map_", callable, (tensor,))
 
 
 @api(function=False)
 def map2_(self, x, y, callable):
     """Replace each element a by callable(a, b, c), with b and c from tensors that broadcast and one Python call each."""
-    return _through(self, "map2_", callable, (x, y))
+    return _write_elementwise(self, "map2_", callable, (x, y))
 
 
 @api(function=False)

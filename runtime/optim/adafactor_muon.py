@@ -43,9 +43,9 @@ class Adafactor(Optimizer):
     def _square(self, p, g, state, fresh, least):
         """Return the estimated mean square gradient of each element."""
         if p.ndim < 2:
-            return _towards(state, "variance", g * g, fresh)
-        rows = _towards(state, "row_var", _mean_square(g, -1), fresh)
-        cols = _towards(state, "col_var", _mean_square(g, -2), fresh)
+            return _update_average(state, "variance", g * g, fresh)
+        rows = _update_average(state, "row_var", _mean_square(g, -1), fresh)
+        cols = _update_average(state, "col_var", _mean_square(g, -2), fresh)
         scale = FUNCTIONS["clamp"](FUNCTIONS["mean"](rows, -2, keepdim=True), min=least)
         return (rows @ cols) / scale
 
@@ -54,8 +54,7 @@ def _smaller(a, b):
     return min(a, b) if isinstance(b, float) else FUNCTIONS["clamp"](b, max=a)
 
 
-def _towards(state, name, value, share):
-    """Move a running average towards a value."""
+def _update_average(state, name, value, share):
     if name not in state:
         state[name] = zeros_like(value)
     return put(state[name], state[name] + (value - state[name]) * share)
@@ -87,7 +86,7 @@ class Muon(Optimizer):
 
     def _update(self, p, g, state, group):
         momentum = group["momentum"]
-        buffer = _towards(state, "momentum_buffer", g, 1 - momentum)
+        buffer = _update_average(state, "momentum_buffer", g, 1 - momentum)
         step = g + (buffer - g) * momentum if group["nesterov"] else buffer
         step = orthogonalised(step, group["ns_coefficients"], group["ns_steps"], group["eps"])
         ratio = _RATES[group["adjust_lr_fn"] or "original"](*p.shape)

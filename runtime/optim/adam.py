@@ -3,7 +3,7 @@
 from ..api.register.register import FUNCTIONS
 from .exact_powers import number_in, power, root
 from .functional_optimizers import form
-from .optimizer import check, count, counts_there, place_of_numbers, set_number
+from .optimizer import check, count, counts_on_device, device_of_scalars, set_scalar
 from .update_rules import Elementwise, decay_of, decayed
 
 
@@ -83,9 +83,9 @@ class NAdam(Elementwise):
         t = count(state, p, group)
         product = state.get("mu_product")
         if product is None:
-            product = state["mu_product"] = FUNCTIONS["ones"]((), dtype=p.dtype, device=place_of_numbers(p, group))
+            product = state["mu_product"] = FUNCTIONS["ones"]((), dtype=p.dtype, device=device_of_scalars(p, group))
         so_far = number_in(product) * _momentum(t, group)
-        set_number(product, so_far)
+        set_scalar(product, so_far)
         return t, so_far
 
     def _numbers(self, at, group):
@@ -124,7 +124,7 @@ class RAdam(Elementwise):
 
     def _begin(self, p, state, group):
         """Return the number of steps, and whether the device counts it."""
-        return count(state, p, group), counts_there(p, group)
+        return count(state, p, group), counts_on_device(p, group)
 
     def _numbers(self, at, group):
         """Return the numbers of a step: without "scale" it is not rectified; with "rectified" the device decides."""

@@ -5,7 +5,7 @@ from ...ir.errors import ArgumentError, AutogradError
 from ..api.register.register import FUNCTIONS
 from .exact_powers import fitted, number_in, power
 from .functional_optimizers import form
-from .optimizer import check, count, place_of_numbers, set_number, zeros_like
+from .optimizer import check, count, device_of_scalars, set_scalar, zeros_like
 from .sparse_updates import group_number, rows_of
 from .update_rules import Elementwise, decay_of, decayed
 
@@ -178,12 +178,12 @@ class ASGD(Elementwise):
     def _begin(self, p, state, group):
         """Return the learning rate and the averaging weight of a step, saved per parameter."""
         if "eta" not in state:
-            one = FUNCTIONS["ones"]((), dtype=p.dtype, device=place_of_numbers(p, group))
+            one = FUNCTIONS["ones"]((), dtype=p.dtype, device=device_of_scalars(p, group))
             state["eta"], state["mu"] = fitted(group["lr"], one) * one, one
         t, eta, mu = count(state, p, group), number_in(state["eta"]), number_in(state["mu"])
-        set_number(state["eta"], group["lr"] / power(1 + group["lambd"] * group["lr"] * t, group["alpha"]))
+        set_scalar(state["eta"], group["lr"] / power(1 + group["lambd"] * group["lr"] * t, group["alpha"]))
         past = t - group["t0"]
-        set_number(state["mu"], 1 / (max(1, past) if isinstance(past, float) else past.clamp(min=1)))
+        set_scalar(state["mu"], 1 / (max(1, past) if isinstance(past, float) else past.clamp(min=1)))
         return eta, mu
 
     def _numbers(self, at, group):

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
 from ..autograd.grad_mode import enable_grad, no_grad
-from .optimizer import with_numbers
+from .optimizer import numeric_options
 
 _SWITCHES = {"foreach": None, "capturable": False, "differentiable": False, "fused": None, "maximize": False}
 _ACCEPTED = ("grad_scale", "found_inf", "has_sparse_grad", "has_complex")
@@ -36,7 +36,7 @@ def form(cls, states: tuple, group_of: Callable, counts=True) -> Callable:
             raise DTypeError(f"{function.__name__}: {e}") from None
         group = {**group_of(**options), **switches, "params": list(params)}
         with enable_grad() if switches["differentiable"] else no_grad():
-            _update(cls, with_numbers(group), grads, names, lists)
+            _update(cls, numeric_options(group), grads, names, lists)
 
     function.__name__ = function.__qualname__ = cls.__name__.lower()
     function.__doc__ = f"A step of {cls.__name__} on lists: parameters, gradients, {', '.join(names)}. Writes what they hold."
@@ -51,7 +51,7 @@ def _update(cls, group, grads, names, lists):
             continue
         state: dict[str, Any] = {name: held[i] for name, held in zip(names, lists) if len(held) and held[i] is not None}
         made.append((i, state))
-        row, alone = (p, -g if group["maximize"] else g, state), optimizer._update_alone(p, g, group)
+        row, alone = (p, -g if group["maximize"] else g, state), optimizer._separate_update(p, g, group)
         if alone is None:
             rows.append(row)
         else:

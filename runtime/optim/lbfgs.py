@@ -76,7 +76,6 @@ class LBFGS(Optimizer):
         return FUNCTIONS["cat"]([(parts_of(g) if is_complex(g) else g).reshape(-1) for g in parts]) * self._sign()
 
     def _move(self, direction, length):
-        """Add length * direction to the parameters."""
         start = 0
         for p in self._params:
             stop = start + p._a.size * (1 + is_complex(p))
@@ -85,7 +84,6 @@ class LBFGS(Optimizer):
             start = stop
 
     def _evaluate(self, closure):
-        """Return (loss, gradient) at the present parameters."""
         with enable_grad():
             loss = float(closure())
         return loss * self._sign(), self._gradient()

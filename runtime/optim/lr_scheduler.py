@@ -17,7 +17,7 @@ __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnneali
            "ReduceLROnPlateau", "SequentialLR", "StepLR"]
 
 
-def after_the_call(step):
+def deferred_when_traced(step):
     """Decorate a step of a schedule, which is pure Python, to run after every call of a traced function."""
 
     @functools.wraps(step)
@@ -38,7 +38,7 @@ def set_rate(group, lr):
         group["lr"] = float(lr) if isinstance(lr, Tensor) else lr
 
 
-def copied(lr):
+def independent_rate(lr):
     """Return a rate independent of the optimizer's."""
     return lr.clone() if isinstance(lr, Tensor) else lr
 
@@ -59,7 +59,7 @@ class LRScheduler:
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
-            cls.step = after_the_call(cls.__dict__["step"])
+            cls.step = deferred_when_traced(cls.__dict__["step"])
 
     def __init__(self, optimizer, last_epoch=-1):
         if not isinstance(optimizer, Optimizer):
@@ -67,15 +67,15 @@ class LRScheduler:
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             if last_epoch == -1:
-                group.setdefault("initial_lr", copied(group["lr"]))
+                group.setdefault("initial_lr", independent_rate(group["lr"]))
             elif "initial_lr" not in group:
                 raise MissingRateError("a scheduler that goes on from last_epoch needs 'initial_lr' in every parameter group")
-        self.base_lrs = [copied(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs = [independent_rate(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
-        self._watch_steps()
+        self._track_steps()
         self._initial_step()
 
-    def _watch_steps(self):
+    def _track_steps(self):
         """Record whether the optimizer has stepped, to warn about wrong order."""
         self._stepped = [False]
         seen = self._stepped
@@ -99,9 +99,9 @@ class LRScheduler:
         self.__dict__.update(state_dict)
 
     def get_last_lr(self):
-        """Return the rates that were set last; tensor rates are copied."""
+        """Return the rates that were set last; tensor rates are independent_rate."""
         self._is_read()
-        return [copied(lr) for lr in self._last_lr]
+        return [independent_rate(lr) for lr in self._last_lr]
 
     def _is_read(self):
         """Tell the recorder that a traced function reads the schedule's state."""
@@ -112,7 +112,7 @@ class LRScheduler:
         """Return the current rates of all groups; subclasses define it."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
 
-    @after_the_call
+    @deferred_when_traced
     def step(self, epoch=None):
         """Go to the next (or the given) epoch and set the rates."""
         if self._step_count == 1 and not self._stepped[0]:
@@ -144,7 +144,6 @@ class LRScheduler:
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def _scaled(self, factor):
-        """Return the current rates times a factor."""
         return [lr * factor for lr in self._current()]
 
 
@@ -375,7 +374,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = self._current()
 
 
-def checked_parts(name, optimizer, schedulers) -> list:
+def check_schedulers(name, optimizer, schedulers) -> list:
     """Return the schedulers, if they can be combined."""
     schedulers = list(schedulers)
     if not schedulers:
@@ -402,7 +401,7 @@ class SequentialLR(LRScheduler):
     """Several schedulers in sequence, from milestone to milestone."""
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
-        schedulers = checked_parts("SequentialLR", optimizer, schedulers)
+        schedulers = check_schedulers("SequentialLR", optimizer, schedulers)
         if len(milestones) != len(schedulers) - 1:
             raise ArgumentError(f"SequentialLR takes one milestone less than schedulers, got {len(milestones)} and "
                                 f"{len(schedulers)}")
@@ -443,7 +442,7 @@ class ChainedScheduler(LRScheduler):
     """Several schedulers at once, each applied to the result of the one before."""
 
     def __init__(self, schedulers, optimizer=None):
-        schedulers = checked_parts("ChainedScheduler", optimizer, schedulers)
+        schedulers = check_schedulers("ChainedScheduler", optimizer, schedulers)
         optimizer = schedulers[0].optimizer
         self.optimizer, self._schedulers = optimizer, schedulers
         self._last_lr = self._current()

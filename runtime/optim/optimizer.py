@@ -31,7 +31,7 @@ NUMPY_FLOATS = frozenset((np.float64, np.float32, np.float16))
 _TO_CONVERT = NUMPY_FLOATS | {Tensor, Parameter}
 
 
-def with_numbers(group):
+def numeric_options(group):
     """Return the options of a group as numbers for updates.
 
     NumPy floats become Python floats. Tensors of one number become float64, like Python numbers: results from both round once,
@@ -135,8 +135,7 @@ def zeros_like(p: Tensor) -> Tensor:
     return FUNCTIONS["zeros_like"](p.detach()) if is_recorded else wrap(zeros_beside(p._a))
 
 
-def _no_steps(p: Tensor, there: bool) -> Tensor:
-    """Return the initial step count of a parameter."""
+def _initial_count(p: Tensor, there: bool) -> Tensor:
     recorder = tls.m.recorder
     if recorder is not None and recorder.optimizers.makes_state:
         return FUNCTIONS["zeros"]((), dtype=dt.float32, device=p.device if there else "cpu")
@@ -153,16 +152,16 @@ def check(**bounds):
             raise ArgumentError(f"{name} must be at least 0, got {value}")
 
 
-def counts_there(p: Tensor, group) -> bool:
+def counts_on_device(p: Tensor, group) -> bool:
     """Return whether a parameter's steps are counted on its device, for manually captured CUDA graphs."""
     return p._a.__class__ is DeviceArray and bool(group.get("capturable"))
 
 
 
 
-def place_of_numbers(p: Tensor, group):
+def device_of_scalars(p: Tensor, group):
     """Return the device of step counts and other scalar states, whatever the default device is."""
-    return p.device if counts_there(p, group) else "cpu"
+    return p.device if counts_on_device(p, group) else "cpu"
 
 
 def count(state: dict, p: Tensor, group):
@@ -170,13 +169,13 @@ def count(state: dict, p: Tensor, group):
 
     It is a Python float, or a 0-d tensor under a recorder (so that no number is baked in) and for counts on a device.
     """
-    step, there = state.get("step"), counts_there(p, group)
+    step, there = state.get("step"), counts_on_device(p, group)
     if not there and p._a.__class__ is DeviceArray and getattr(p._a.backend, "is_capturing", bool)():
         remedy = "make it with capturable=True, or " if "capturable" in group else ""
         raise AutogradError("this optimizer counts its steps on the host, and replays of the graph being captured would not: "
                             f"{remedy}have jit.trace make a graph of the step")
     if step is None:
-        step = state["step"] = _no_steps(p, there)
+        step = state["step"] = _initial_count(p, there)
     if there:
         return put(step, step + 1).to(dt.float64)
     if tls.m.special or tls.m.grad:
@@ -187,7 +186,7 @@ def count(state: dict, p: Tensor, group):
     return float(step._a) if tls.m.recorder is None else step.to(dt.float64)
 
 
-def set_number(t: Tensor, value):
+def set_scalar(t: Tensor, value):
     """Write a number, or a tensor of one, into a scalar state."""
     if isinstance(value, Tensor) or tls.m.special or tls.m.grad:
         put(t, t * 0 + value)
@@ -314,7 +313,7 @@ class Optimizer:
             recorder.optimizers.updating(self)
         for group in self.param_groups:
             down = not group.get("maximize", False)
-            group = with_numbers(group) if recorder is None else recorder.optimizers.options(group)
+            group = numeric_options(group) if recorder is None else recorder.optimizers.options(group)
             rows = []
             for p in group["params"]:
                 g = p.grad
@@ -323,7 +322,7 @@ class Optimizer:
                         g = g.detach()
                     row, a = (p, g if down else -g, self.state[p]), p._a
                     is_plain = a.dtype.kind == "f" and a.ndim and not g.is_sparse       # the common case
-                    alone = None if is_plain else self._update_alone(p, g, group)
+                    alone = None if is_plain else self._separate_update(p, g, group)
                     if alone is None:
                         rows.append(row)
                     else:
@@ -332,13 +331,13 @@ class Optimizer:
                 self._update_each(some, group)
         return loss
 
-    def _update_alone(self, p, g, group):
+    def _separate_update(self, p, g, group):
         """Return the function that updates a parameter separately from its group, or None."""
         if g.is_sparse:
             return self._sparse_update()
         if p.dtype.is_complex:
-            return self._update_parts
-        if not p.ndim and (tls.m.recorder is not None or counts_there(p, group) or has_tensors(group)):
+            return self._update_complex
+        if not p.ndim and (tls.m.recorder is not None or counts_on_device(p, group) or has_tensors(group)):
             return functools.partial(by_vectors, self._update)
         return None
 
@@ -347,8 +346,7 @@ class Optimizer:
         for p, g, state in rows:
             self._update(p, g, state, group)
 
-    def _update_parts(self, p, g, state, group):
-        """Update a complex parameter."""
+    def _update_complex(self, p, g, state, group):
         if not self._takes_complex:
             raise DTypeError(f"{type(self).__name__} does not support complex parameters; use Adam or SGD")
         by_pairs(self._update, p, g, state, group)
@@ -454,7 +452,7 @@ class Optimizer:
             if p is not None and isinstance(fitted, dict):
                 for name in NUMBERS:
                     if isinstance(fitted.get(name), Tensor):
-                        fitted[name] = fitted[name].to(place_of_numbers(p, groups[p]))
+                        fitted[name] = fitted[name].to(device_of_scalars(p, groups[p]))
             state[key if p is None else p] = State(fitted) if isinstance(fitted, dict) else fitted
         Structure.version += 1
         self.__setstate__({"state": state, "param_groups": [

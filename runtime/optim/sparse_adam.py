@@ -32,7 +32,7 @@ class SparseAdam(Optimizer):
         touched = g != 0
         if g.ndim > 1:
             touched = touched.flatten(1).any(1).reshape(-1, *(1,) * (g.ndim - 1))
-        mean, square = self._moved(p, g, state, touched, beta1, beta2)
+        mean, square = self._updated_averages(p, g, state, touched, beta1, beta2)
         step = group["lr"] * root(1 - power(beta2, t)) / (1 - power(beta1, t))
         moved = p - mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * step
         put(p, FUNCTIONS["where"](touched, moved, p.detach()))
@@ -58,7 +58,7 @@ class SparseAdam(Optimizer):
                 state[name] = zeros_like(p)
         return state["exp_avg"], state["exp_avg_sq"]
 
-    def _moved(self, p, g, state, touched, beta1, beta2):
+    def _updated_averages(self, p, g, state, touched, beta1, beta2):
         """Return the running averages, updated where a row has a gradient."""
         where, (mean, square) = FUNCTIONS["where"], self._averages(p, state)
         put(mean, where(touched, mean + (g - mean) * (1 - beta1), mean))

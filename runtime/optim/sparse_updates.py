@@ -58,11 +58,11 @@ class RecordedRows:
         if g.is_coalesced():
             self.at, self.values = g.rows(), g.values()
         elif type(g) is GappedRows:
-            numbers, self.values = _once(g.numbers, g.all_rows)
+            numbers, self.values = _unique_sums(g.numbers, g.all_rows)
             self.some = ew.ne(numbers[-1:], GAP) if numel_of(numbers) else None
             self.at = (numbers.clamp(min=0),)
         elif g.sparse_dim() == 1:
-            numbers, self.values = _once(g.rows()[0], g._values())
+            numbers, self.values = _unique_sums(g.rows()[0], g._values())
             self.at = (numbers,)
         else:
             g = g.coalesce()
@@ -85,7 +85,7 @@ class RecordedRows:
         return FUNCTIONS["sqrt"](x)
 
 
-def _once(numbers, values) -> tuple:
+def _unique_sums(numbers, values) -> tuple:
     """Return (unique numbers in order, sums of their values), padded with the last one to the number of entries. Values add
     up in order, like `coalesce`."""
     count = numel_of(numbers)

@@ -18,7 +18,7 @@ from typing import Any
 from ..api.register.register import FUNCTIONS
 from ..core.state import tls
 from ..foreach.fused_updates import KINDS, sweep_each
-from .optimizer import Optimizer, count, counts_there, put, zeros_like
+from .optimizer import Optimizer, count, counts_on_device, put, zeros_like
 
 
 class Elementwise(Optimizer):
@@ -43,7 +43,7 @@ class Elementwise(Optimizer):
         self._update_each([(p, g, state)], group)
 
     def _update_each(self, rows, group):
-        names, may_sweep = self._names(group), sweeps(group)
+        names, may_sweep = self._names(group), runs_fused(group)
         swept: dict = {}
         for p, g, state in rows:
             at = self._begin(p, state, group)
@@ -51,7 +51,7 @@ class Elementwise(Optimizer):
                 if state.get(name) is None:
                     state[name] = zeros_like(p)
             written = p, *[state[name] for name in names]
-            if may_sweep and are_alike(p, (g, *written)) and not counts_there(p, group):
+            if may_sweep and have_same_layout(p, (g, *written)) and not counts_on_device(p, group):
                 swept.setdefault(at, []).append((written, (g,)))
             else:
                 stored = Stored(p=p, **{name: state[name] for name in names})
@@ -61,13 +61,13 @@ class Elementwise(Optimizer):
             sweep_each(kernel_of(type(self)._rule, names, tuple(numbers)), some, [*numbers.values()])
 
 
-def sweeps(group) -> bool:
+def runs_fused(group) -> bool:
     """Return whether updates may run as fused kernels: no recording, and all options are numbers."""
     m = tls.m
     return m.recorder is None and m.batched is None and not group.get("differentiable") and type(group["lr"]) in (float, int)
 
 
-def are_alike(p, others) -> bool:
+def have_same_layout(p, others) -> bool:
     """Return whether all arrays have one size and a kind that fused kernels take."""
     a = p._a
     kind, shape = a.dtype, a.shape

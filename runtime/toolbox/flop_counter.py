@@ -147,7 +147,7 @@ class FlopCounterMode(OpObserver):
         self._own_formulas = own
         self.flop_counts: dict[str, dict[str, int]] = {}
         self.modules = _Modules()
-        self._made_in: WeakKeyDictionary = WeakKeyDictionary()     # history node -> modules that were running
+        self._modules_of_node: WeakKeyDictionary = WeakKeyDictionary()     # history node -> modules that were running
         self._backward_of: tuple = ()                              # modules of the node in backward
 
     # The context.
@@ -165,7 +165,7 @@ class FlopCounterMode(OpObserver):
         COUNTERS.remove(self)
         self.close()
         self.modules.leave()
-        self._made_in.clear()
+        self._modules_of_node.clear()
         if self.display:
             print(self.get_table(self.depth))
 
@@ -242,7 +242,7 @@ class FlopCounterMode(OpObserver):
         through = super().around_backward(through)
 
         def counted(node, g):
-            before, self._backward_of = self._backward_of, self._made_in.get(node, ())
+            before, self._backward_of = self._backward_of, self._modules_of_node.get(node, ())
             try:
                 return through(node, g)
             finally:
@@ -266,7 +266,7 @@ class FlopCounterMode(OpObserver):
             for t in outs:
                 node = t._node
                 if node is not None:
-                    self._made_in.setdefault(node.source if type(node) is Output else node, where)
+                    self._modules_of_node.setdefault(node.source if type(node) is Output else node, where)
 
     def _count(self, name, flops):
         for module in dict.fromkeys(("Global", *self.modules.open, *self._backward_of)):

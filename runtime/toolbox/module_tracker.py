@@ -66,9 +66,9 @@ class ModuleTracker:
         if threading.get_ident() == self._thread:
             name = self._name(module)
             self.parents.discard(name)
-            self._at_gradients(result, lambda *_: self._goes_back_into(name))
+            self._at_gradients(result, lambda *_: self._enter_backward(name))
 
-    def _goes_back_into(self, name):
+    def _enter_backward(self, name):
         """Enter a module in backward. All modules end with the backward, since gradients of arguments may never come."""
         self.parents.add(name)
         if self._over not in tls.m.backward.endings:

@@ -82,7 +82,6 @@ def _as_tensor(x) -> Tensor:
 
 
 def _difference(actual, expected, *, rtol, atol, equal_nan, check_dtype, check_layout, check_stride) -> str | None:
-    """Return the difference of two tensors (or numbers), or None."""
     numbers = not isinstance(actual, (Tensor, np.ndarray)) and not isinstance(expected, (Tensor, np.ndarray))
     a, e = _as_tensor(actual), _as_tensor(expected)
     if a.shape != e.shape:
@@ -123,11 +122,11 @@ def _compared(a, e, rtol, atol, equal_nan, numbers) -> str | None:
                 f"allowed)\nRelative difference: {float(relative)} (up to {rtol} allowed)")
     count = int((~close).sum())
     return (f"{what} are not {how}!\n\nMismatched elements: {count} / {a.size} ({100 * count / a.size:.1f}%)\n"
-            f"Greatest absolute difference: {_worst(gap, close)} (up to {atol} allowed)\n"
-            f"Greatest relative difference: {_worst(relative, close)} (up to {rtol} allowed)")
+            f"Greatest absolute difference: {_largest(gap, close)} (up to {atol} allowed)\n"
+            f"Greatest relative difference: {_largest(relative, close)} (up to {rtol} allowed)")
 
 
-def _worst(difference, close) -> str:
+def _largest(difference, close) -> str:
     """Return the largest difference and its place."""
     shown = np.where(close, -1.0, np.where(np.isnan(difference), math.inf, difference))
     at = np.unravel_index(int(shown.argmax()), shown.shape)

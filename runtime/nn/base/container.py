@@ -23,10 +23,10 @@ class _Numbered(Module):
 
     def __getitem__(self, index):
         if isinstance(index, slice):
-            return self._part(list(self._modules.items())[index])
+            return self._subset(list(self._modules.items())[index])
         return list(self._modules.values())[_position(index, len(self))]
 
-    def _part(self, named):
+    def _subset(self, named):
         """Return a container of this kind with some of the (name, module) pairs."""
         raise NotImplementedError
 
@@ -37,9 +37,9 @@ class _Numbered(Module):
         names = list(self._modules)
         for name in names[index] if isinstance(index, slice) else [names[_position(index, len(self))]]:
             delattr(self, name)
-        self._number(list(self._modules.values()))
+        self._renumber(list(self._modules.values()))
 
-    def _number(self, modules):
+    def _renumber(self, modules):
         """Replace all modules, named by position."""
         self._modules.clear()
         for i, module in enumerate(modules):
@@ -73,7 +73,7 @@ class _Numbered(Module):
             raise DimError(f"index {index} is out of range for {len(self)} entries")
         kept = list(self._modules.values())
         kept.insert(index, module)
-        self._number(kept)
+        self._renumber(kept)
         return self
 
     def pop(self, key):
@@ -96,7 +96,7 @@ class Sequential(_Numbered):
             input = module(input)
         return input
 
-    def _part(self, named):
+    def _subset(self, named):
         return type(self)(OrderedDict(named))
 
     def __add__(self, other):
@@ -120,7 +120,7 @@ class ModuleList(_Numbered):
         """Return the name of the module at a position; subclasses use it."""
         return str(_position(idx, len(self)))
 
-    def _part(self, named):
+    def _subset(self, named):
         return type(self)([module for _, module in named])
 
     def __repr__(self):

@@ -128,7 +128,8 @@ def call_with_hooks(module, args, kwargs):
     result = None
     try:
         args, kwargs = _run_pre(module, own, args, kwargs)
-        watch = _Watch(module, own) if own.backward or own.backward_pre or GLOBAL.backward or GLOBAL.backward_pre else None
+        has_backward = own.backward or own.backward_pre or GLOBAL.backward or GLOBAL.backward_pre
+        watch = _BackwardHooks(module, own) if has_backward else None
         if watch is not None:
             args = watch.inputs(args)
         result = module.forward(*args, **kwargs)
@@ -179,7 +180,7 @@ def _run_always(module, own, args, kwargs, result, called):
                 _call_forward_hook(hooks, key, hook, module, args, kwargs, result)
 
 
-class _Watch:
+class _BackwardHooks:
     """Join nodes before and after a module in the history, where backward hooks run."""
 
     def __init__(self, module, own):
@@ -194,7 +195,7 @@ class _Watch:
     def inputs(self, args):
         """Return the arguments; those that need gradients pass through one node."""
         self.watched = len(args)
-        positions, through, node = _joined(args)
+        positions, through, node = _join_node(args)
         if node is not None:
             self.positions = positions
             self.others = {i: a.aval for i, a in enumerate(args) if isinstance(a, Tensor) and i not in positions}
@@ -209,7 +210,7 @@ class _Watch:
         listed = result if isinstance(result, tuple) else (result,)
         if not any(isinstance(t, Tensor) for t in listed):
             return result
-        positions, through, node = _joined(listed)
+        positions, through, node = _join_node(listed)
         if node is not None:
             node.register_prehook(lambda grads: self._before(grads, positions, len(listed)))
         if not isinstance(result, tuple):
@@ -222,7 +223,7 @@ class _Watch:
             full[p] = g
         full = tuple(full)
         for hook in self.before:
-            full = _replaced(hook(self.module, full), full, "pre hook", "grad_output")
+            full = _checked_gradients(hook(self.module, full), full, "pre hook", "grad_output")
         self.grad_output = full
         if self.positions is None:
             for hook in self.backward:
@@ -240,11 +241,11 @@ class _Watch:
         full = tuple(full)
         grad_output, self.grad_output = self.grad_output, None
         for hook in self.backward:
-            full = _replaced(hook(self.module, full, grad_output), full, "hook", "grad_input")
+            full = _checked_gradients(hook(self.module, full, grad_output), full, "hook", "grad_input")
         return tuple(full[p] for p in self.positions)
 
 
-def _replaced(new, full, kind, what):
+def _checked_gradients(new, full, kind, what):
     """Return the gradients that a backward hook returned, or the current ones."""
     if new is None:
         return full
@@ -270,7 +271,7 @@ class BackwardHookFunction(Function):
         return grads
 
 
-def _joined(values):
+def _join_node(values):
     """Return (positions, values, node): differentiable tensors pass through one identity node."""
     positions = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v._node is not None]
     if not positions or not tls.m.grad:

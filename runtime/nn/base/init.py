@@ -80,14 +80,14 @@ def zeros_(tensor):
     return tensor.fill_(0.0)
 
 
-def _is_shared_out(tensor) -> bool:
+def _is_sharded(tensor) -> bool:
     """Return whether a tensor is sharded, so that all processes must draw the same values."""
     return class_for(tensor._a) is not Tensor
 
 
-def _filled(tensor, values, name):
+def _write_all(tensor, values, name):
     """Write the values of another tensor, on every process of a sharded tensor."""
-    return write(tensor, values, name) if _is_shared_out(tensor) else tensor.copy_(values)
+    return write(tensor, values, name) if _is_sharded(tensor) else tensor.copy_(values)
 
 
 @no_grad()
@@ -95,7 +95,7 @@ def eye_(tensor):
     """Fill with the identity matrix."""
     if tensor.ndim != 2:
         raise ArgumentError(f"eye_ takes a matrix, got {tensor.aval}")
-    return _filled(tensor, FUNCTIONS["eye"](*tensor.shape), "eye_")
+    return _write_all(tensor, FUNCTIONS["eye"](*tensor.shape), "eye_")
 
 
 @no_grad()
@@ -173,18 +173,17 @@ def orthogonal_(tensor, gain=1, generator=None):
         return tensor
     rows, cols = tensor.shape[0], math.prod(tensor.shape[1:])
     sizes = max(rows, cols), min(rows, cols)
-    if _is_shared_out(tensor):
+    if _is_sharded(tensor):
         flat = tensor.new_empty(sizes).normal_(generator=generator)
     else:
         flat = FUNCTIONS["randn"](*sizes, generator=generator)
-    q, r = _orthonormal(flat)
+    q, r = _qr(flat)
     q = q * r.diagonal().sign()
     q = q if rows >= cols else q.t()
-    return _filled(tensor, q.reshape(tensor.shape), "orthogonal_").mul_(gain)
+    return _write_all(tensor, q.reshape(tensor.shape), "orthogonal_").mul_(gain)
 
 
-def _orthonormal(matrix):
-    """Return the QR factors of a tall matrix."""
+def _qr(matrix):
     return [wrap(np.ascontiguousarray(f)) for f in np.linalg.qr(matrix.numpy(force=True))]
 
 
@@ -197,7 +196,7 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     zeros = math.ceil(sparsity * rows)
     tensor.normal_(0, std, generator=generator)
     for col in range(cols):
-        order = tensor.new_empty((rows,)).uniform_().argsort() if _is_shared_out(tensor) else FUNCTIONS["randperm"](rows)
+        order = tensor.new_empty((rows,)).uniform_().argsort() if _is_sharded(tensor) else FUNCTIONS["randperm"](rows)
         for row in order.tolist()[:zeros]:
             tensor[row, col] = 0.0
     return tensor

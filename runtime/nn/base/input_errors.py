@@ -6,7 +6,7 @@ import numpy as np
 
 from ....ir.errors import DTypeError, IngotError, NoTensorError
 
-_MISTAKEN = (type(None), np.ndarray, np.generic, list, bool, int, float, str)
+_WRONG_TYPES = (type(None), np.ndarray, np.generic, list, bool, int, float, str)
 
 
 def refuse_mistaken(module, args, error):
@@ -18,14 +18,14 @@ def refuse_mistaken(module, args, error):
     _, *taken = inspect.signature(forward).parameters.values()
     names = getattr(module, "_inputs", None) or [p.name for p in taken if p.default is p.empty]
     for name, given in zip(names, args):
-        if isinstance(given, _MISTAKEN):
+        if isinstance(given, _WRONG_TYPES):
             way_out = ("did the layer before return its result?" if given is None else
                        "make it a tensor first, with as_tensor() or tensor()")
-            raise DTypeError(f"{type(module).__name__} takes a tensor as {name}, got {_said(given)}; {way_out}"
+            raise DTypeError(f"{type(module).__name__} takes a tensor as {name}, got {_described(given)}; {way_out}"
                              ) from error
 
 
-def _said(given):
+def _described(given):
     if isinstance(given, np.ndarray):
         return f"a numpy array {given.dtype}{list(given.shape)}"
     return "None" if given is None else f"a {type(given).__name__}"

@@ -102,13 +102,13 @@ class Module(HookMethods, StateMethods, ConversionMethods):
     def __setattr__(self, name, value):
         own = self.__dict__
         if isinstance(value, Parameter):
-            self._take_name(name, "_parameters")
+            self._free_name(name, "_parameters")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
-            self._take_name(name, "_modules")
+            self._free_name(name, "_modules")
             own["_modules"][name] = after_hooks(MODULE_HOOKS, self, name, value)
         elif isinstance(value, Buffer):
-            self._take_name(name, "_buffers")
+            self._free_name(name, "_buffers")
             self.register_buffer(name, value, persistent=value.persistent)
         elif "_parameters" in own and name in own["_parameters"]:
             self._replace(own["_parameters"], name, value, Parameter, "parameter")
@@ -126,7 +126,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
                              f"{kind.__name__} or None")
         table[name] = value
 
-    def _take_name(self, name, table):
+    def _free_name(self, name, table):
         """Remove an attribute so that a table can hold its name."""
         own = self.__dict__
         if table not in own:
@@ -373,7 +373,6 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
 
 def _addindent(s_: str, numSpaces: int) -> str:
-    """Indent all lines of a text but the first."""
     return s_.replace("\n", "\n" + " " * numSpaces)
 
 

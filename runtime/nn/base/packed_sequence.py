@@ -88,19 +88,18 @@ def invert_permutation(permutation):
     return made(wrap(inverse)).to(permutation.device)
 
 
-def _sizes_of(lengths):
+def _batch_sizes(lengths):
     """Return the batch size of each step, for descending lengths."""
     steps = int(lengths[0]) if len(lengths) else 0
     return np.array([(lengths > t).sum() for t in range(steps)], np.int64)
 
 
-def _lengths_of(batch_sizes):
+def _lengths(batch_sizes):
     first = int(batch_sizes[0]) if len(batch_sizes) else 0
     return np.array([(batch_sizes > i).sum() for i in range(first)], np.int64)
 
 
-def _rows(x, index):
-    """Return the rows of x (N, ...) at an array of indices."""
+def _take_rows(x, index):
     return FUNCTIONS["index_select"](x, 0, made(wrap(np.ascontiguousarray(index))).to(x.device))
 
 
@@ -119,10 +118,10 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
         raise ShapeError(f"pack_padded_sequence takes one length for each sequence, got {len(lengths)} for {input.aval}")
     if (lengths <= 0).any() or (lengths > input.shape[0]).any():
         raise ArgumentError(f"lengths must be from 1 to {input.shape[0]}, got {lengths.tolist()}")
-    sizes = _sizes_of(lengths)
+    sizes = _batch_sizes(lengths)
     picked = np.arange(input.shape[1]) if order is None else order
     at = np.concatenate([t * input.shape[1] + picked[:n] for t, n in enumerate(sizes)])
-    data = _rows(input.reshape(input.shape[0] * input.shape[1], *input.shape[2:]), at)
+    data = _take_rows(input.reshape(input.shape[0] * input.shape[1], *input.shape[2:]), at)
     return PackedSequence(data, made(wrap(sizes)), None if order is None else made(wrap(order)).to(data.device))
 
 
@@ -135,7 +134,7 @@ def padded_steps(data, batch_sizes, total=None):
     live[:len(sizes)] = np.arange(batch) < sizes[:, None]
     at = np.zeros((steps, batch), np.int64)
     at[live] = np.arange(int(sizes.sum()))
-    padded = _rows(data, at.reshape(-1)).reshape(steps, batch, *data.shape[1:])
+    padded = _take_rows(data, at.reshape(-1)).reshape(steps, batch, *data.shape[1:])
     return padded, live
 
 
@@ -148,7 +147,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     shape = padded.shape
     mask = expand(reshape(made(wrap(live)).to(padded.device), shape=(*live.shape, *(1,) * (len(shape) - 2))), shape=shape)
     padded = ew.where(mask, padded, float(padding_value) if padded.dtype.is_inexact else padding_value)
-    lengths = _lengths_of(sizes)
+    lengths = _lengths(sizes)
     if sequence.unsorted_indices is not None:
         back = sequence.unsorted_indices
         padded, lengths = FUNCTIONS["index_select"](padded, 1, back), lengths[back.numpy(force=True)]

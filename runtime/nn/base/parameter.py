@@ -30,13 +30,13 @@ def over(cls, data):
     if not isinstance(data, Tensor):
         raise DTypeError(f"{cls.__name__} takes a tensor, got {type(data).__name__}; make one with ingot.tensor()")
     if type(data) in PARTS:
-        return _of_parts(cls, data)
+        return _sparse_as(cls, data)
     if data._a.__class__ is np.ndarray and not data._a.flags.writeable:
         data = data.detach().clone()
-    kind = cls if data._a.__class__ is np.ndarray else _kind_over(cls, class_for(data._a))
+    kind = cls if data._a.__class__ is np.ndarray else _mixed_array_class(cls, class_for(data._a))
     users, said = type(data)._own_class, {}
     if users is not None and kind in (Parameter, Buffer) and not issubclass(users, Owned):
-        kind, said = _kept_class(kind, users), _given_by_class(data, users)
+        kind, said = _mixed_class(kind, users), _class_attributes(data, users)
     t = _new(kind)
     t.__dict__.update(said)
     t._a = data._a
@@ -49,7 +49,7 @@ def over(cls, data):
     return t
 
 
-def _of_parts(cls, data):
+def _sparse_as(cls, data):
     """Return a sparse tensor as class `cls`."""
     kind = next(k for k in type(data).__mro__ if k in PARTS and not issubclass(k, Owned))
     if (cls, kind) not in _both:
@@ -66,7 +66,7 @@ def _of_parts(cls, data):
 _both: dict = {}        # (owned class, user's class) -> class that is both
 
 
-def _kind_over(cls, kind) -> type:
+def _mixed_array_class(cls, kind) -> type:
     """Return the class of an owned tensor over this array, mixed with the array's own class of tensors."""
     if kind is Tensor or issubclass(cls, kind):
         return cls
@@ -77,7 +77,7 @@ def _kind_over(cls, kind) -> type:
     return _both[cls, kind]
 
 
-def _given_by_class(data, users) -> dict:
+def _class_attributes(data, users) -> dict:
     """Return the attributes that a user's class puts on a tensor."""
     alias = data.detach()
     if type(alias) is not users:
@@ -85,7 +85,7 @@ def _given_by_class(data, users) -> dict:
     return attributes_of(alias)
 
 
-def _kept_class(cls, users) -> type:
+def _mixed_class(cls, users) -> type:
     """Return the owned class mixed with a user's class. Results of functions are of the user's class alone."""
     if (cls, users) not in _both:
         def asked(_, function, types, args=(), kwargs=None):
@@ -98,17 +98,17 @@ def _kept_class(cls, users) -> type:
     return _both[cls, users]
 
 
-def _owner(t) -> type:
+def _owned_class(t) -> type:
     """Return the owned class of a mixed tensor."""
     return next(base for base in type(t).__bases__ if issubclass(base, Owned))
 
 
 def _reduce_parts(self, protocol):
-    return owned_again, (_owner(self).__name__, self.detach(), self.requires_grad)
+    return owned_again, (_owned_class(self).__name__, self.detach(), self.requires_grad)
 
 
 def _reduce_kept(self, protocol):
-    return kept_again, (_owner(self).__name__, self.detach(), self.requires_grad, self._state())
+    return kept_again, (_owned_class(self).__name__, self.detach(), self.requires_grad, self._state())
 
 
 def kept_again(name, data, requires_grad, state):
@@ -120,7 +120,7 @@ def kept_again(name, data, requires_grad, state):
 
 def _copy_parts(self, memo):
     if id(self) not in memo:
-        made = memo[id(self)] = owned_again(_owner(self).__name__, self.detach().clone(), self.requires_grad)
+        made = memo[id(self)] = owned_again(_owned_class(self).__name__, self.detach().clone(), self.requires_grad)
         if self.grad is not None:
             made.grad = made.like(values_in(self.grad).clone())
     return memo[id(self)]

@@ -28,7 +28,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     q, k, v = _same_batch(query, key, value, enable_gqa)
     p, said = probability(dropout_p), {"causal": bool(is_causal), "scale": factor}
     if 0 < p < 1:
-        out = (_redrawn if q.device.type in _DRAWN_INSIDE else _stored)(q, k, v, attn_mask, p, **said)
+        compute = _attention_without_scores if q.device.type in _DRAWN_INSIDE else _attention_with_scores
+        out = compute(q, k, v, attn_mask, p, **said)
     else:
         out, _ = attention(q, k, v, attn_mask, **said)
         out = out * 0.0 if p == 1 else out
@@ -50,12 +51,12 @@ def _same_batch(q, k, v, enable_gqa):
 _DRAWN_INSIDE = ("cuda",)       # devices whose kernels draw the dropout mask again in backward
 
 
-def _redrawn(q, k, v, mask, p, causal, scale):
+def _attention_without_scores(q, k, v, mask, p, causal, scale):
     """Compute attention with dropout by kernels that store no scores."""
     return dropped_attention(q, k, v, mask, draw_key_beside(q), causal=causal, scale=scale, p=p)[0]
 
 
-def _stored(q, k, v, mask, p, causal, scale):
+def _attention_with_scores(q, k, v, mask, p, causal, scale):
     """Compute attention with dropout and stored probabilities, which is faster on the CPU. 16-bit floats are computed in
     float32."""
     like, (q, k, v) = q, map(ew.widened, (q, k, v))
@@ -83,7 +84,7 @@ def _projected(query, key, value, weights, biases):
     return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
 
 
-def _appended(x, row, batch):
+def _with_extra_step(x, row, batch):
     """Return x (S, N, E) with one more step, the same for the whole batch."""
     return FUNCTIONS["cat"]([x, row.expand(1, batch, x.shape[2])])
 
@@ -148,7 +149,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     q, k, v = _projected(query, key, value, weights, biases)
     extra = 0
     if bias_k is not None:
-        k, v, extra = _appended(k, bias_k, batch), _appended(v, bias_v, batch), 1
+        k, v, extra = _with_extra_step(k, bias_k, batch), _with_extra_step(v, bias_v, batch), 1
     q, k, v = (x.reshape(x.shape[0], batch, num_heads, x.shape[2] // num_heads).permute(1, 2, 0, 3) for x in (q, k, v))
     k, v = (given.reshape(batch, num_heads, *given.shape[1:]) if given is not None else own
             for given, own in ((static_k, k), (static_v, v)))

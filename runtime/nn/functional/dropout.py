@@ -55,14 +55,14 @@ def _elements(input, name):
     return input.shape
 
 
-def _channels(input, name):
+def _channel_shape(input, name):
     """Return the shape of a mask over whole channels of samples."""
     if input.ndim < 2:
         raise ShapeError(f"{name}: needs samples and channels, so two dimensions at least, got shape {tuple(input.shape)}")
     return (*input.shape[:2], *(1,) * (input.ndim - 2))
 
 
-def _channels_of_one(input, name):
+def _unbatched_shape(input, name):
     """Return the shape of a mask over whole channels of one sample without batch."""
     return (*input.shape[:1], *(1,) * (input.ndim - 1))
 
@@ -89,19 +89,19 @@ def alpha_dropout(input, p=0.5, training=False, inplace=False):
 @checked
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Apply alpha_dropout to whole channels."""
-    return _apply(_drop_to_saturation, "feature_alpha_dropout", input, p, training, inplace, _channels)
+    return _apply(_drop_to_saturation, "feature_alpha_dropout", input, p, training, inplace, _channel_shape)
 
 
 def feature_dropout(input, p=0.5, training=True, inplace=False):
     """Drop whole channels (dimension 1)."""
-    return _apply(_drop, "feature_dropout", input, p, training, inplace, _channels)
+    return _apply(_drop, "feature_dropout", input, p, training, inplace, _channel_shape)
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Drop whole channels of inputs (N, C, L) or (C, L)."""
     if input.ndim not in (2, 3):
         raise ShapeError(f"dropout1d: takes inputs of 3 dimensions, or of 2 without a batch, got shape {tuple(input.shape)}")
-    return _apply(_drop, "dropout1d", input, p, training, inplace, _channels if input.ndim == 3 else _channels_of_one)
+    return _apply(_drop, "dropout1d", input, p, training, inplace, _channel_shape if input.ndim == 3 else _unbatched_shape)
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
@@ -111,14 +111,14 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
                       stacklevel=2)
     elif input.ndim != 4:
         _warn_of_dims("dropout2d", input, "4 dimensions")
-    return _apply(_drop, "dropout2d", input, p, training, inplace, _channels)
+    return _apply(_drop, "dropout2d", input, p, training, inplace, _channel_shape)
 
 
 def dropout3d(input, p=0.5, training=True, inplace=False):
     """Drop whole channels of inputs (N, C, D, H, W) or (C, D, H, W)."""
     if input.ndim not in (4, 5):
         _warn_of_dims("dropout3d", input, "5 dimensions, or of 4 without a batch")
-    return _apply(_drop, "dropout3d", input, p, training, inplace, _channels if input.ndim == 5 else _channels_of_one)
+    return _apply(_drop, "dropout3d", input, p, training, inplace, _channel_shape if input.ndim == 5 else _unbatched_shape)
 
 
 def _warn_of_dims(name, input, expected):

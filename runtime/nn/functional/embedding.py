@@ -79,12 +79,13 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     elif include_last_offset and not shape_of(offsets)[0]:
         raise ShapeError("embedding_bag with include_last_offset takes one offset at least")
     # Indices behind the last offset, if that ends the last bag, form a bag without a result.
-    found = _bags(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
+    found = _reduce_bags(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
                   padding_idx)
     return found[:-1] if include_last_offset and input.ndim == 1 else found
 
 
-def _bags(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx):
+def _reduce_bags(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
+                 padding_idx):
     """Return the result of each bag; the last one extends to the end."""
     flat = input.reshape(-1)
     if padding_idx is not None:
@@ -92,7 +93,7 @@ def _bags(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode,
     special = (padding_idx, max_norm, per_sample_weights, scale_grad_by_freq or None, sparse or None)
     if mode != "max" and special == (None,) * 5 and weight.dtype in (dt.float32, dt.float64):
         total = ops.bag_sums(weight, flat, offsets)
-        return total if mode == "sum" else total / _sizes_of_bags(input, offsets, weight.dtype)
+        return total if mode == "sum" else total / _bag_sizes(input, offsets, weight.dtype)
     scaled = per_sample_weights is not None and special == (None, None, per_sample_weights, None, None)
     if scaled and weight.dtype in (dt.float32, dt.float64):
         return ops.scaled_bag_sums(weight, flat, offsets, per_sample_weights.reshape(-1))
@@ -101,14 +102,14 @@ def _bags(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode,
     if mode == "max":
         if keep is None and input.ndim == 2 and input.shape[1]:     # bags of one size form a dim
             return FUNCTIONS["max"](reshape(rows, shape=(*input.shape, rows.shape[1])), 1)[0]
-        return _largest_of_bags(rows, offsets, keep)
+        return _first_largest(rows, offsets, keep)
     rows = widened(rows)
     if per_sample_weights is not None:
         rows = rows * widened(per_sample_weights).reshape(-1, 1)
     return to_dtype(_sum_of_bags(rows, offsets, keep, mode), weight.dtype)
 
 
-def _sizes_of_bags(input, offsets, dtype):
+def _bag_sizes(input, offsets, dtype):
     """Return the number of rows of each bag, at least 1: a number, or a column."""
     if input.ndim == 2:
         return max(input.shape[1], 1)
@@ -130,7 +131,7 @@ def _sum_of_bags(rows, offsets, keep, mode):
     return total / ops.row_sums(ones, bag, rows=bags).clamp(min=1)
 
 
-def _largest_of_bags(rows, offsets, keep):
+def _first_largest(rows, offsets, keep):
     """Return the index of the first largest row of each bag; an empty bag gives zeros."""
     bags, (size, width) = offsets.shape[0], rows.shape
     if not size:

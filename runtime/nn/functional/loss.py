@@ -58,16 +58,16 @@ def reduced(loss, reduction):
     return total if reduction == "sum" else ew.mul(total, math.nan)
 
 
-def _together(input, target, name):
+def _common_dtype(input, target, name):
     """Return both in one dtype, with a warning for targets of another shape."""
     if target.shape != input.shape:
         tls.m.only_now()
         warnings.warn(f"{name}: the target has shape {tuple(target.shape)}, the input {tuple(input.shape)}; they are "
                       "broadcast, which is likely to give wrong results", stacklevel=3)
-    return _of_one_type(input, target)
+    return _promote_broadcast(input, target)
 
 
-def _of_one_type(input, target):
+def _promote_broadcast(input, target):
     """Return both in their common dtype."""
     if input._a.dtype is target._a.dtype:
         return input, target
@@ -75,7 +75,7 @@ def _of_one_type(input, target):
     return to_dtype(input, d), to_dtype(target, d)
 
 
-def _in_single(fn, meet=result_type):
+def _in_float32(fn, meet=result_type):
     """Decorate a loss to compute in float32 and round once to the low precision of its arguments. Autocast losses stay
     float32."""
     once, single = rounds_once(fn, meet), single_in_autocast(fn)
@@ -87,7 +87,7 @@ def _in_single(fn, meet=result_type):
     return loss
 
 
-_pairs_in_single = partial(_in_single, meet=common_type)
+_pairs_in_single = partial(_in_float32, meet=common_type)
 
 
 def _weighted(loss, weight):
@@ -99,8 +99,8 @@ def _weighted(loss, weight):
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """Return (input - target)^2."""
     reduction = reduction_of(reduction, size_average, reduce)
-    x, y = _together(input, target, "mse_loss")
-    loss = _of_pairs(squared_gap, x, y) if x.dtype.is_floating_point else ew.square(ew.sub(x, y))
+    x, y = _common_dtype(input, target, "mse_loss")
+    loss = _broadcast_call(squared_gap, x, y) if x.dtype.is_floating_point else ew.square(ew.sub(x, y))
     if weight is None:
         return reduced(loss, reduction)
     return _weighted_mean(loss, weight, reduction)
@@ -124,7 +124,7 @@ def _weighted_mean(loss, weight, reduction):
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """Return |input - target|."""
     reduction = reduction_of(reduction, size_average, reduce)
-    x, y = _together(input, target, "l1_loss")
+    x, y = _common_dtype(input, target, "l1_loss")
     loss = magnitude(ew.sub(x, y))
     return reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
 
@@ -136,13 +136,13 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     reduction = reduction_of(reduction, size_average, reduce)
     if beta < 0:
         raise ArgumentError(f"smooth_l1_loss needs beta >= 0, got {beta}")
-    x, y = _together(input, target, "smooth_l1_loss")
+    x, y = _common_dtype(input, target, "smooth_l1_loss")
     if beta == 0:
         return reduced(ew.abs_(ew.sub(x, y)), reduction)
     return reduced(_huber(x, y, as_float(beta), 0.5 / as_float(beta), 1.0), reduction)
 
 
-def _of_pairs(op, x, y, **params):
+def _broadcast_call(op, x, y, **params):
     """Apply an operator of two equal shapes to values that broadcast."""
     if x.shape != y.shape:
         x, y = FUNCTIONS["broadcast_tensors"](x, y)
@@ -150,7 +150,7 @@ def _of_pairs(op, x, y, **params):
 
 
 def _huber(x, y, bound, curve, slope):
-    return _of_pairs(huber, x, y, bound=bound, curve=curve, slope=slope)
+    return _broadcast_call(huber, x, y, bound=bound, curve=curve, slope=slope)
 
 
 @remembered
@@ -160,7 +160,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     reduction = reduction_of(reduction)
     if delta <= 0:
         raise ArgumentError(f"huber_loss needs delta > 0, got {delta}")
-    x, y = _together(input, target, "huber_loss")
+    x, y = _common_dtype(input, target, "huber_loss")
     loss = _huber(x, y, as_float(delta), 0.5, as_float(delta))
     if weight is not None:
         _check_weight(weight, loss)
@@ -169,7 +169,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
 
 
 @remembered
-@_in_single
+@_in_float32
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """Return -weight[target] * input[target] for log probabilities (N, C, ...) and class indices (N, ...)."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -188,7 +188,7 @@ def _batched(input, target, name):
 
 
 @remembered
-@_in_single
+@_in_float32
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
                   label_smoothing=0.0):
     """Return the cross entropy of logits (N, C, ...) and class indices (N, ...) or class probabilities (N, C, ...)."""
@@ -205,7 +205,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
 
 
 @remembered
-@_in_single
+@_in_float32
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
                          label_smoothing=0.0, options=None):
     """Return cross_entropy of the logits linear(input, linear_weight, linear_bias); the weight is (C, ..., in_features).
@@ -243,7 +243,7 @@ def _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_sm
 
 
 @remembered
-@_in_single
+@_in_float32
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """Return target * (log(target) - input) for log probabilities as input."""
     mean_over_batch = reduction == "batchmean"
@@ -262,7 +262,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 
 @checked
-@_in_single
+@_in_float32
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Return -(target * log(input) + (1 - target) * log(1 - input)), each log at least -100."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -290,7 +290,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     if input.shape != target.shape:
         raise ArgumentError(f"binary_cross_entropy_with_logits takes a target of the input's shape, got {input.aval} and "
                             f"{target.aval}")
-    input, target = _of_one_type(input, target)
+    input, target = _promote_broadcast(input, target)
     if pos_weight is None:
         loss = cross_entropy_of_logit(input, target)
     else:
@@ -300,7 +300,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 
 
 @remembered
-@_in_single
+@_in_float32
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
     """Return the negative log likelihood of counts for a Poisson rate (its log with `log_input`)."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -312,7 +312,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
 
 
 @checked
-@_in_single
+@_in_float32
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """Return the negative log likelihood of values for a mean and a variance of at least eps."""
     reduction = reduction_of(reduction)
@@ -334,7 +334,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 
 
 @remembered
-@_in_single
+@_in_float32
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """Return the input where the target is 1, max(0, margin - input) where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -345,7 +345,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
 
 
 @remembered
-@_in_single
+@_in_float32
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """Return max(0, -target * (input1 - input2) + margin)."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -356,7 +356,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
 
 
 @remembered
-@_in_single
+@_in_float32
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Return log(1 + exp(-target * input))."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -364,7 +364,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 
 
 @remembered
-@_in_single
+@_in_float32
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """Return 1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -381,7 +381,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
 
 
 @remembered
-@_in_single
+@_in_float32
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Return the mean over wrong classes of max(0, margin - x[target] + x[class])^p."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -398,7 +398,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 
 
 @remembered
-@_in_single
+@_in_float32
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Sum max(0, 1 - (x[true] - x[wrong])) over pairs of a true and a wrong class; each row of targets ends at the first -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -417,7 +417,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 
 
 @remembered
-@_in_single
+@_in_float32
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Return the mean over classes of the binary cross entropy with logits."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -427,7 +427,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 
 
 @remembered
-@_in_single
+@_in_float32
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None,
                         reduction="mean"):
     """Return max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
@@ -462,7 +462,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     x = log_probs.unsqueeze(1) if single else log_probs
     if targets.dtype.is_floating_point:
         targets = targets.long()    # integers stored as floats, as some programs have them
-    steps, sizes = _lengths(input_lengths, x), _lengths(target_lengths, x)
+    steps, sizes = _length_tensor(input_lengths, x), _length_tensor(target_lengths, x)
     rows = targets.reshape(1, -1) if targets.ndim == 1 and x.shape[1] == 1 else targets
     loss = ctc.ctc_loss(x, rows, steps, sizes, blank=int(blank))
     if zero_infinity:
@@ -474,7 +474,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     return reduced(loss, reduction)
 
 
-def _lengths(lengths, x):
+def _length_tensor(lengths, x):
     """Return sequence lengths as a tensor on the device of x."""
     found = FUNCTIONS["as_tensor"](lengths)
     if found.dtype.is_floating_point:

@@ -40,7 +40,7 @@ def _update_running(running_mean, running_var, mean, var, momentum, name, count,
             found, keep, take = given
             _blend(t, found, keep, take, name)
     for row in alone:
-        _update_by(*row, name)
+        _update_by_tensor_momentum(*row, name)
 
 
 def _blend(running, found, keep, take, name):
@@ -51,7 +51,7 @@ def _blend(running, found, keep, take, name):
             write(running, ew.blend(running, found, keep, take), name)
 
 
-def _update_by(running, found, momentum, factor, name):
+def _update_by_tensor_momentum(running, found, momentum, factor, name):
     """Update running statistics with a momentum that is a tensor."""
     with no_grad():
         found = to_dtype(found.detach(), running.dtype)
@@ -81,7 +81,7 @@ def _is_plain(x, *others):
     return all([v is None or (v._a.dtype is kind and v._a.shape == channels) for v in others])  # noqa: C419  (quicker)
 
 
-def _of_nothing(x, weight, bias):
+def _empty_result(x, weight, bias):
     """Return an empty result with the history of all operands, which get zero gradients."""
     out, *others = in_one_dtype(x, weight, bias)
     for v in others:
@@ -106,7 +106,7 @@ def counted_batch_norm(counter, input, running_mean, running_var, weight, bias, 
     if numel_of(x) == 0:
         if counter is not None:
             counter.add_(1)
-        return _of_nothing(x, weight, bias)
+        return _empty_result(x, weight, bias)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")
     channels = shape_of(x)[1]
@@ -126,8 +126,7 @@ def counted_batch_norm(counter, input, running_mean, running_var, weight, bias, 
     return to_dtype(out, x.dtype)
 
 
-def _repeated(v, images):
-    """Repeat a value per channel for each image."""
+def _per_image(v, images):
     return None if v is None else reshape(v.expand(images, v.shape[0]), shape=(images * v.shape[0],))
 
 
@@ -153,7 +152,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         return api.group_norm(x, channels, weight, bias, eps)
     work, w, b = in_one_dtype(x, weight, bias)
     joined = reshape(work, shape=(1, images * channels, *sizes))
-    out, mean, var = batch_ops.batch_norm_train(joined, _repeated(w, images), _repeated(b, images), eps=as_float(eps))
+    out, mean, var = batch_ops.batch_norm_train(joined, _per_image(w, images), _per_image(b, images), eps=as_float(eps))
     if running_mean is not None or running_var is not None:
         mean, var = _mean_over_images(mean, images), _mean_over_images(var, images)
         _update_running(running_mean, running_var, mean, var, momentum, "instance_norm", prod(sizes))

@@ -102,7 +102,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     return ops.grid_sample(input, grid, mode=_SAMPLING[mode], padding_mode=padding_mode, align_corners=bool(align_corners))
 
 
-def _axis(n, align_corners, device):
+def _coordinates(n, align_corners, device):
     """Return the coordinates of `n` elements on -1..1."""
     if n == 1:
         return zeros((1,), dtype=dt.float64, device=device)
@@ -114,7 +114,7 @@ def _homogeneous(sizes, align_corners, like):
     """Return coordinates of an image's elements as rows, last dim first, with a 1, in the dtype and on the device of `like`."""
     rank, parts = len(sizes), []
     for d in range(rank - 1, -1, -1):
-        axis = _axis(sizes[d], align_corners, like.device).to(like.dtype)
+        axis = _coordinates(sizes[d], align_corners, like.device).to(like.dtype)
         parts.append(axis.reshape(*[-1 if k == d else 1 for k in range(rank)]).expand(*sizes))
     return stack([*parts, ones(sizes, dtype=like.dtype, device=like.device)], dim=rank).reshape(-1, rank + 1)
 

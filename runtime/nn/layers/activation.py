@@ -48,9 +48,9 @@ class _Activation(Module):
 
     _function: Any = None
     _fields: tuple = ()
-    _given: tuple = ()      # names of the fields
+    _field_names: tuple = ()      # names of the fields
     _hidden: frozenset = frozenset()   # arguments that the repr omits
-    _named = True           # whether the repr names arguments
+    _shows_names = True           # whether the repr names arguments
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -68,7 +68,7 @@ class _Activation(Module):
 
     def forward(self, input):
         """Apply the function."""
-        return type(self)._function(input, *map(getattr, repeat(self), self._given))
+        return type(self)._function(input, *map(getattr, repeat(self), self._field_names))
 
     def extra_repr(self):
         said = []
@@ -77,13 +77,13 @@ class _Activation(Module):
             if name == "inplace":
                 said += ["inplace=True"] if value else []
             elif name not in self._hidden:
-                said.append(f"{name}={value!r}" if self._named else f"{value}")
+                said.append(f"{name}={value!r}" if self._shows_names else f"{value}")
         return ", ".join(said)
 
 
 def _module(name, function, *fields, named=True, doc="") -> Any:
-    members = {"_function": staticmethod(function), "_fields": fields, "_given": tuple([n for n, _ in fields]),
-               "_named": named, "__module__": __name__, "__init__": constructor(_Activation, fields),
+    members = {"_function": staticmethod(function), "_fields": fields, "_field_names": tuple([n for n, _ in fields]),
+               "_shows_names": named, "__module__": __name__, "__init__": constructor(_Activation, fields),
                "__doc__": doc or (function.__doc__ or "")}
     return type(name, (_Activation,), members)
 

@@ -169,7 +169,7 @@ class _LazyConv(LazyModuleMixin):
     weight: Any
     bias: Any
 
-    def _postpone(self, out_channels, bias, device, dtype):
+    def _defer_shapes(self, out_channels, bias, device, dtype):
         """Replace parameters of no channels by ones without shape."""
         self.out_channels = out_channels
         self.weight = without_shape(UninitializedParameter, self.weight)
@@ -194,7 +194,7 @@ class _LazyForward(_LazyConv):
     def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
                  device=None, dtype=None):
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
-        self._postpone(out_channels, bias, device, dtype)
+        self._defer_shapes(out_channels, bias, device, dtype)
 
 
 class _LazyTransposed(_LazyConv):
@@ -202,7 +202,7 @@ class _LazyTransposed(_LazyConv):
                  padding_mode="zeros", device=None, dtype=None):
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device,
                          dtype)
-        self._postpone(out_channels, bias, device, dtype)
+        self._defer_shapes(out_channels, bias, device, dtype)
 
 
 class LazyConv1d(_LazyForward, Conv1d, becomes=Conv1d):

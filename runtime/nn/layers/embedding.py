@@ -10,8 +10,7 @@ from ..base.parameter import Parameter
 from .linear import empty_parameter
 
 
-def _options_of(table) -> str:
-    """Return the non-default options of a table, for its repr."""
+def _repr_options(table) -> str:
     said = f", max_norm={table.max_norm}" if table.max_norm is not None else ""
     said += f", norm_type={table.norm_type}" if table.norm_type != 2 else ""
     return said + (", scale_grad_by_freq=True" if table.scale_grad_by_freq else "")
@@ -24,7 +23,7 @@ class Embedding(Module):
                  scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None, dtype=None):
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = _row_of_padding(padding_idx, num_embeddings)
+        self.padding_idx = _padding_row(padding_idx, num_embeddings)
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is None:
@@ -47,7 +46,7 @@ class Embedding(Module):
     def extra_repr(self):
         said = f"{self.num_embeddings}, {self.embedding_dim}"
         said += f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
-        return said + _options_of(self)
+        return said + _repr_options(self)
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0,
@@ -57,8 +56,7 @@ class Embedding(Module):
                    scale_grad_by_freq=scale_grad_by_freq, sparse=sparse, _weight=embeddings, _freeze=freeze)
 
 
-def _row_of_padding(padding_idx, rows):
-    """Return the non-negative index of the padding row, or None."""
+def _padding_row(padding_idx, rows):
     if padding_idx is None:
         return None
     if not -rows <= padding_idx < rows:
@@ -88,7 +86,7 @@ class EmbeddingBag(Module):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.max_norm, self.norm_type, self.mode = max_norm, norm_type, mode
         self.scale_grad_by_freq, self.sparse, self.include_last_offset = scale_grad_by_freq, sparse, include_last_offset
-        self.padding_idx = _row_of_padding(padding_idx, num_embeddings)
+        self.padding_idx = _padding_row(padding_idx, num_embeddings)
         if _weight is None:
             self.weight = empty_parameter((num_embeddings, embedding_dim), device, dtype)
             self.reset_parameters()
@@ -103,7 +101,7 @@ class EmbeddingBag(Module):
 
     def extra_repr(self):
         named = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{_options_of(self)}, mode={self.mode!r}{named}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{_repr_options(self)}, mode={self.mode!r}{named}"
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",

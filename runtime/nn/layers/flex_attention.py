@@ -22,7 +22,7 @@ from ...api.register.register import FUNCTIONS
 from ...core.state import tls
 from ...core.tensor import Tensor, shape_of, wrap
 from ...func.vmap_level import is_batched
-from .score_mods import Said, said_by
+from .score_mods import ScoreForm, score_form
 
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
            "noop_mask", "or_masks"]
@@ -110,9 +110,9 @@ class BlockMask:
                                 "full_kv_indices both or neither")
         block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
         mask_mod = noop_mask if mask_mod is None else mask_mod
-        some = _of_lists(kv_num_blocks, kv_indices)
+        some = _listed_blocks(kv_num_blocks, kv_indices)
         heads, (rows, columns) = some.shape[:2], some.shape[2:]
-        whole = some & False if full_kv_indices is None else _of_lists(full_kv_num_blocks, full_kv_indices)
+        whole = some & False if full_kv_indices is None else _listed_blocks(full_kv_num_blocks, full_kv_indices)
         lengths = (rows * block[0], columns * block[1]) if seq_lengths is None else tuple(seq_lengths)
 
         def of_blocks(b, h, q_idx, kv_idx):
@@ -147,7 +147,7 @@ class BlockMask:
             self._counts = counted.reshape(b, h, rows, q, columns, kv).sum((3, 5))
         return self._counts, q * kv
 
-    def _listed(self, chosen):
+    def _sorted_blocks(self, chosen):
         """Return, for each row of blocks, the number of chosen ones and all columns with the chosen ones first."""
         order = FUNCTIONS["argsort"](chosen.to(dt.int64), dim=-1, descending=True, stable=True)
         return chosen.sum(-1).to(dt.int32), order.to(dt.int32)
@@ -155,11 +155,11 @@ class BlockMask:
     def _partial(self, turned=False):
         count, most = self._blocks()
         chosen = (count > 0) & (count < most)
-        return self._listed(chosen.transpose(-1, -2) if turned else chosen)
+        return self._sorted_blocks(chosen.transpose(-1, -2) if turned else chosen)
 
     def _full(self, turned=False):
         count, most = self._blocks()
-        return self._listed((count == most).transpose(-1, -2) if turned else count == most)
+        return self._sorted_blocks((count == most).transpose(-1, -2) if turned else count == most)
 
     kv_num_blocks = property(lambda self: self._partial()[0])
     kv_indices = property(lambda self: self._partial()[1])
@@ -207,7 +207,7 @@ def _is_causal(bounds, shape) -> bool:
     return shape[-1] == shape[-2] and not low.any() and bool((high == np.arange(1, shape[-1] + 1)).all())
 
 
-def _of_lists(counts, indices):
+def _listed_blocks(counts, indices):
     """Return which blocks are listed, as bools (batch, heads, rows, columns)."""
     counts, indices = (t.reshape(*[1] * (n - t.ndim), *t.shape) for t, n in ((counts, 3), (indices, 4)))
     columns = indices.shape[-1]
@@ -217,13 +217,13 @@ def _of_lists(counts, indices):
     return target.scatter(-1, places, True)[..., :columns]
 
 
-_SURVEYED = 1 << 22         # entries of a mask evaluated together
+_MASK_CHUNK = 1 << 22         # entries of a mask evaluated together
 
 
-def _surveyed(mask_mod, shape, block, device):
+def _evaluate_mask(mask_mod, shape, block, device):
     """Return (entries of each block, intervals of keys of each query or None), evaluated some rows of blocks at a time."""
     b, h, rows, keys = shape
-    step = max(1, _SURVEYED // max(1, b * h * keys * block[0])) * block[0]
+    step = max(1, _MASK_CHUNK // max(1, b * h * keys * block[0])) * block[0]
     batch, heads, queries, others = _indices(shape)
     counts, bounds = [], []
     for start in range(0, rows, step):
@@ -252,7 +252,7 @@ def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=_D
 
     if tls.m.recorder is not None or tls.m.batched is not None or 0 in shape:
         return BlockMask(shape, mask_mod, block, whole())
-    counts, bounds = _surveyed(mask_mod, shape, block, device)
+    counts, bounds = _evaluate_mask(mask_mod, shape, block, device)
     return BlockMask(shape, mask_mod, block, whole() if bounds is None else whole, counts, bounds)
 
 
@@ -264,11 +264,11 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     factor = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else as_float(scale)
     wants = AuxRequest(lse=return_lse) if return_aux is None else return_aux
     if not wants.max_scores:
-        found = _by_kernel(query, key, value, score_mod, block_mask, factor)
+        found = _attention_kernel(query, key, value, score_mod, block_mask, factor)
         if found is not None:
             out, lse = found
             return (out, AuxOutput(lse if wants.lse else None)) if return_aux is not None else (out, lse) if return_lse else out
-    out, aux = _composed(query, key, value, score_mod, block_mask, factor)
+    out, aux = _attention_operators(query, key, value, score_mod, block_mask, factor)
     if return_aux is not None:
         return out, AuxOutput(aux.lse if wants.lse else None, aux.max_scores if wants.max_scores else None)
     return (out, aux.lse) if return_lse else out
@@ -287,28 +287,28 @@ def _check(query, key, value, block_mask, enable_gqa):
             raise ShapeError(f"flex_attention: the block mask {have} does not fit scores of shape {tuple(want)}")
 
 
-def _by_kernel(query, key, value, score_mod, block_mask, factor):
+def _attention_kernel(query, key, value, score_mod, block_mask, factor):
     """Return (result, logsumexp) by the attention kernel, or None."""
-    said: Said | None = Said()
+    said: ScoreForm | None = ScoreForm()
     if score_mod is not None:
         exact = _has_kernel(query) and dt.accumulator(query.dtype) is query.dtype
-        said = said_by(score_mod, query, key) if exact else None
+        said = score_form(score_mod, query, key) if exact else None
     if said is None:
         return None
     whole = block_mask is not None and (block_mask.bounds is None or not _has_kernel(query))
-    if whole and (said != Said()):
+    if whole and (said != ScoreForm()):
         return None
     if whole:
         out, lse = attention(query, key, value, block_mask.mask, causal=False, scale=factor)
         some = block_mask.mask.any(-1)
-        return FUNCTIONS["where"](some.unsqueeze(-1), out, 0.0), _of_nothing(lse)
-    if said == Said() and (block_mask is None or block_mask.is_causal):
+        return FUNCTIONS["where"](some.unsqueeze(-1), out, 0.0), _masked_logsumexp(lse)
+    if said == ScoreForm() and (block_mask is None or block_mask.is_causal):
         out, lse = attention(query, key, value, None, causal=block_mask is not None, scale=factor)
-        return out, _of_nothing(lse)
+        return out, _masked_logsumexp(lse)
     squash = said.squash and (float(said.squash[0]), float(said.squash[1]))
     out, lse = bounded_attention(query, key, value, None if block_mask is None else block_mask.bounds, said.table,
                                  scale=factor * said.factor, squash=squash)
-    return out, _of_nothing(lse)
+    return out, _masked_logsumexp(lse)
 
 
 def _has_kernel(t) -> bool:
@@ -318,12 +318,12 @@ def _has_kernel(t) -> bool:
     return isinstance(t._a, np.ndarray)
 
 
-def _of_nothing(lse):
+def _masked_logsumexp(lse):
     """Return the logsumexp with -inf for queries without keys."""
     return FUNCTIONS["where"](FUNCTIONS["isposinf"](lse), -math.inf, lse)
 
 
-def _composed(query, key, value, score_mod, block_mask, factor):
+def _attention_operators(query, key, value, score_mod, block_mask, factor):
     """Return (result, AuxOutput) by operators, with scores and softmax at least in float32."""
     repeats = shape_of(query)[1] // shape_of(key)[1]
     if repeats > 1:

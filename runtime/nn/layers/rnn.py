@@ -20,7 +20,7 @@ from ..base.packed_sequence import PackedSequence, padded_steps
 from .linear import empty_parameter
 
 
-def _pick(x, order, dim=1):
+def _reorder(x, order, dim=1):
     """Return x with its batch in another order."""
     return x if order is None else FUNCTIONS["index_select"](x, dim, order)
 
@@ -34,15 +34,15 @@ def _wants_gradient(*tensors):
     return tls.m.grad and any(t is not None and t.requires_grad for t in tensors)
 
 
-def _left_wide(state) -> bool:
+def _keeps_float32(state) -> bool:
     """Return whether autocast leaves gates in float32: on CPUs the state's dtype is the result's."""
     casting = tls.m.autocast
     return casting is not None and state.dtype is dt.float32 and state.device.type == "cpu" and "cpu" in casting.dtypes
 
 
-def _stepped(step, state, *args):
+def _run_step(step, state, *args):
     """Compute one step of gates, in float32 where autocast keeps it."""
-    if not _left_wide(state):
+    if not _keeps_float32(state):
         return step(*args)
     with without_autocast():
         return step(*map(widened, args))
@@ -95,7 +95,6 @@ class RNNBase(Module):
             self.register_parameter(name, empty_parameter(shape, device, dtype))
 
     def _shapes_of_weights(self):
-        """Return (name, shape) of each weight and bias."""
         out = self.proj_size or self.hidden_size
         rows = self._gates * self.hidden_size
         for layer in range(self.num_layers):
@@ -132,8 +131,7 @@ class RNNBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def _start(self, batch, like):
-        """Return the zero state (or states)."""
+    def _zero_state(self, batch, like):
         layers = self.num_layers * len(self._directions())
         return [FUNCTIONS["zeros"]((layers, batch, size), dtype=like.dtype, device=like.device) for size in self._state_sizes()]
 
@@ -147,17 +145,16 @@ class RNNBase(Module):
                 raise ShapeError(f"{self._get_name()} takes a state of shape ({layers}, {batch}, {size}), "
                                  f"got {tuple(state.shape)}")
 
-    def _projected(self, x, weight, bias):
-        """Return the contribution of a layer's input to its gates."""
+    def _project_input(self, x, weight, bias):
         return F.linear(x, weight, bias)
 
     def _run(self, z, mask, states, weights, reverse):
         """Return (all outputs, last states) of one layer in one direction."""
         raise NotImplementedError(f"{self._get_name()} does not define _run()")
 
-    def _layers(self, x, mask, states):
+    def _run_layers(self, x, mask, states):
         """Return (outputs, last states) of all layers over (T, B, size)."""
-        if self._gates == 1 or not _left_wide(states[-1]):
+        if self._gates == 1 or not _keeps_float32(states[-1]):
             return self._each_layer(x, mask, states, self._weights)
         with without_autocast():
             return self._each_layer(widened(x), mask, [widened(s) for s in states],
@@ -171,7 +168,7 @@ class RNNBase(Module):
                 weights = weights_of(layer, tail)
                 start = [s[layer * len(self._directions()) + d] for s in states]
                 bias = weights[2] if self._gates == 3 else _bias_of(weights[2], weights[3])
-                y, ends = self._run(self._projected(x, weights[0], bias), mask, start, weights, d == 1)
+                y, ends = self._run(self._project_input(x, weights[0], bias), mask, start, weights, d == 1)
                 outputs.append(y)
                 last.append(ends)
             x = outputs[0] if len(outputs) == 1 else FUNCTIONS["cat"](outputs, 2)
@@ -191,11 +188,11 @@ class RNNBase(Module):
         if not x.shape[0]:
             raise ShapeError(f"{self._get_name()} takes at least one step, got {input.aval}")
         if states is None:
-            states = self._start(x.shape[1], x)
+            states = self._zero_state(x.shape[1], x)
         elif single:
             states = [s.unsqueeze(1) for s in states]
         self._check_states(states, x.shape[1])
-        y, ends = self._layers(x, None, states)
+        y, ends = self._run_layers(x, None, states)
         if single:
             return y.squeeze(1), self._delivered([s.squeeze(1) for s in ends])
         return (y.transpose(0, 1) if self.batch_first else y), self._delivered(ends)
@@ -203,13 +200,13 @@ class RNNBase(Module):
     def _forward_packed(self, packed, states):
         sizes = packed.batch_sizes.numpy()
         x, live = padded_steps(packed.data, sizes)
-        states = self._start(x.shape[1], x) if states is None else [_pick(s, packed.sorted_indices) for s in states]
+        states = self._zero_state(x.shape[1], x) if states is None else [_reorder(s, packed.sorted_indices) for s in states]
         self._check_states(states, x.shape[1])
         mask = None if live.all() else made(wrap(live)).to(x.device)
-        y, ends = self._layers(x, mask, states)
+        y, ends = self._run_layers(x, mask, states)
         at = made(wrap(live.reshape(-1).nonzero()[0])).to(x.device)
         data = FUNCTIONS["index_select"](reshape(y, shape=(live.size, y.shape[2])), 0, at)
-        ends = [_pick(s, packed.unsorted_indices) for s in ends]
+        ends = [_reorder(s, packed.unsorted_indices) for s in ends]
         return PackedSequence(data, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices), self._delivered(ends)
 
     def _delivered(self, ends):
@@ -291,7 +288,6 @@ class RNNCellBase(Module):
                 self.register_parameter(name, None)
 
     def _shapes_of_weights(self):
-        """Return (name, shape) of each weight and bias."""
         rows = self._gates * self.hidden_size
         yield "weight_ih", (rows, self.input_size)
         yield "weight_hh", (rows, self.hidden_size)
@@ -363,7 +359,7 @@ class LSTMCell(RNNCellBase):
     def forward(self, input, hx=None):
         """Return the next (h, c)."""
         x, (h, c), single = self._batched(input, hx)
-        h, c = _stepped(lstm_step, c, x, h, c, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        h, c = _run_step(lstm_step, c, x, h, c, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return (h[0], c[0]) if single else (h, c)
 
 
@@ -375,5 +371,5 @@ class GRUCell(RNNCellBase):
     def forward(self, input, hx=None):
         """Return the next state."""
         x, (h,), single = self._batched(input, hx)
-        h = _stepped(gru_step, h, x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        h = _run_step(gru_step, h, x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return h[0] if single else h

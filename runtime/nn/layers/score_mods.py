@@ -28,7 +28,7 @@ class Unknown(Exception):
     """The score function has another form."""
 
 
-class Said(NamedTuple):
+class ScoreForm(NamedTuple):
     """The form of a score function on a score s: outer * tanh(inner * s) + table, or factor * s + table."""
 
     factor: float = 1.0
@@ -67,7 +67,7 @@ class Terms(Level):
 
     def arguments(self, dtype) -> list:
         """Return the score, and the indices of batch, head, query and key."""
-        score = self.stand_in(Term(self, self.none, said=Said()), self.sizes_seen, dtype)
+        score = self.stand_in(Term(self, self.none, said=ScoreForm()), self.sizes_seen, dtype)
         seen = [[n if i == axis else 1 for i in range(4)] for axis, n in enumerate(self.sizes_seen)]
         return [score, *[self.stand_in(Term(self, r, frozenset((axis,))), seen[axis], r._a.dtype)
                          for axis, r in enumerate(self.ranges)]]
@@ -97,21 +97,21 @@ class Terms(Level):
         terms = [a._a.memory if self.holds(a) else None for a in args]
         if not any(terms):
             return NotImplemented if self.outer is None else self.outside(self.outer.call, op, args, params)
-        seen = self._seen(op, args, terms)
+        seen = self._visible_shape(op, args, terms)
         if any(t is not None and t.said is not None for t in terms):
-            said = self.outside(self._to_score, op, args, terms, params)
+            said = self.outside(self._score_operator, op, args, terms, params)
             return self.stand_in(Term(self, self.none, said=said), seen, self.none._a.dtype)
-        full, axes = self.outside(self._of_indices, op, args, terms, params)
+        full, axes = self.outside(self._index_operator, op, args, terms, params)
         return self.stand_in(Term(self, full, axes), seen, full._a.dtype)
 
-    def _seen(self, op, args, terms):
+    def _visible_shape(self, op, args, terms):
         """Return the shape for the function."""
         if op is shape.expand:
             raise Unknown
         which = args[1:] if op is indexing.index else args
         return broadcast_shapes(*[a._a.shape for a in which if isinstance(a, Tensor)])
 
-    def _of_indices(self, op, args, terms, params):
+    def _index_operator(self, op, args, terms, params):
         """Return (values, axes) of an operator on indices alone."""
         distance = self._distance(op, args, terms)
         if distance is not None:
@@ -133,7 +133,7 @@ class Terms(Level):
         away = self.distance if forward else -self.distance
         return away if op is ew.sub else op(away, 0) if op in _COMPARED else None
 
-    def _to_score(self, op, args, terms, params):
+    def _score_operator(self, op, args, terms, params):
         """Return the form of the score after one more operator."""
         at = [i for i, t in enumerate(terms) if t is not None and t.said is not None]
         said, others = terms[at[0]].said, [(a, t) for i, (a, t) in enumerate(zip(args, terms)) if i != at[0]]
@@ -142,19 +142,19 @@ class Terms(Level):
         if op is ew.cast and params["dtype"].np == self.none._a.dtype:
             return said
         if op is ew.tanh and said.squash is None and said.table is None:
-            return Said(squash=(said.factor, 1.0))
+            return ScoreForm(squash=(said.factor, 1.0))
         if (op is ew.mul or (op is ew.div and at == [0])) and said.table is None and isinstance(others[0][0], (int, float)):
             return _scaled(said, others[0][0] if op is ew.mul else 1 / others[0][0])
         if op is ew.add or (op is ew.sub and at == [0]):
-            added = self._added(*others[0])
+            added = self._bias(*others[0])
             return _shifted(said, added if op is ew.add else -added)
         if op is ew.where and at == [1] and isinstance(args[2], float) and args[2] == -np.inf:
-            open_ = self._added(args[0], terms[0])
+            open_ = self._bias(args[0], terms[0])
             zeros = FUNCTIONS["zeros"](open_.shape, dtype=self.none.dtype, device=self.none.device)
             return _shifted(said, ew.where(open_, zeros, args[2]))
         raise Unknown
 
-    def _added(self, value, term):
+    def _bias(self, value, term):
         """Return a number to add by batch, head and distance."""
         if term is None:
             if isinstance(value, (int, float)):
@@ -187,7 +187,7 @@ def _shifted(said, added):
     return said._replace(table=added if said.table is None else said.table + added)
 
 
-def said_by(score_mod, query, key) -> Any:
+def score_form(score_mod, query, key) -> Any:
     """Return the form of a score function, with its table as (batch or 1, heads or 1, distances), or None."""
     terms = Terms(query, key)
     try:

@@ -16,10 +16,10 @@ from ...core.storage import user_line
 from ...core.tensor import Tensor
 from ..base.parameter import is_lazy
 
-__all__ = ["Summary", "WatchedGraph", "summary"]
+__all__ = ["GraphBuilder", "Summary", "summary"]
 
 
-class WatchedGraph:
+class GraphBuilder:
     """The graph of one call, built from its operators. A tensor stands for its last value. Tensors that no operator made are
     inputs, with names from `names`."""
 
@@ -73,13 +73,13 @@ class WatchedGraph:
         return graph, groups
 
 
-class _Watcher(NullRecorder):
+class _SummaryRecorder(NullRecorder):
     """A recorder that counts the FLOPs of operators and builds the graph."""
 
     def __init__(self, model):
         self.open: list[Row] = []
         names = {id(t): n for n, t in (*model.named_parameters(), *model.named_buffers())}
-        self.graph = WatchedGraph(type(model).__name__, names)
+        self.graph = GraphBuilder(type(model).__name__, names)
 
     def ran(self, op, args, params, out):
         """Count an operator for every module that is being called."""
@@ -188,15 +188,15 @@ def summary(model, input=None, *args, depth=None, train=False, **kwargs) -> Summ
     inputs = input if isinstance(input, tuple) else () if input is None else (input,)
     rows = {id(m): Row(name, m._get_name(), name.count(".") + bool(name))
             for name, m in model.named_modules()}
-    watcher, modes = _Watcher(model), {m: m.training for m in model.modules()}
+    watcher, modes = _SummaryRecorder(model), {m: m.training for m in model.modules()}
     try:
         model.train(train)
-        with _watched(watcher), _hooked(model, rows, watcher), no_grad(), fork_rng():
+        with _watched(watcher), _tracking_calls(model, rows, watcher), no_grad(), fork_rng():
             result = model(*inputs, *args, **kwargs)
     finally:
         for module, mode in modes.items():
             module.training = mode
-    found = _counted(model, rows, depth)
+    found = _build_table(model, rows, depth)
     found.graph, found.modules = watcher.graph.finish(_tensors_of(result))
     return found
 
@@ -221,7 +221,7 @@ def _watched(watcher):
 
 
 @contextmanager
-def _hooked(model, rows, watcher):
+def _tracking_calls(model, rows, watcher):
     """Record when modules are entered and left."""
     def enter(module, args):
         row = rows[id(module)]
@@ -240,7 +240,7 @@ def _hooked(model, rows, watcher):
             handle.remove()
 
 
-def _counted(model, rows, depth) -> Summary:
+def _build_table(model, rows, depth) -> Summary:
     """Return the table, with each parameter counted once."""
     if depth is not None and depth < 0:
         raise ArgumentError(f"summary: depth must be 0 or more, got {depth}")

@@ -34,25 +34,24 @@ class SyncBatchNorm(_BatchNorm):
         dims, shape = [0, *range(2, input.ndim)], (1, -1, *(1,) * (input.ndim - 2))
         x = input.float() if input.dtype in (dt.float16, dt.bfloat16) else input
         rows = FUNCTIONS["full"]((1,), float(input.numel() // input.shape[1]), dtype=x.dtype, device=x.device)
-        total, count = self._over_all(FUNCTIONS["cat"]([x.sum(dims), rows])).split([self.num_features, 1])
+        total, count = self._sum_over_processes(FUNCTIONS["cat"]([x.sum(dims), rows])).split([self.num_features, 1])
         if count.item() < 2:
             raise ArgumentError("SyncBatchNorm: more than 1 value per channel is needed for training, over all processes")
         count = count.detach().to(x.device)
         mean = total.to(x.device) / count
         centred = x - mean.reshape(shape)
-        var = self._over_all((centred * centred).sum(dims)).to(x.device) / count
-        self._keep(mean.detach(), var.detach() * (count / (count - 1)), factor)
+        var = self._sum_over_processes((centred * centred).sum(dims)).to(x.device) / count
+        self._update_running(mean.detach(), var.detach() * (count / (count - 1)), factor)
         y = centred * (var + self.eps).rsqrt().reshape(shape)
         if self.weight is not None:
             y = y * self.weight.reshape(shape)
         return (y if self.bias is None else y + self.bias.reshape(shape)).to(input.dtype)
 
-    def _over_all(self, sums):
+    def _sum_over_processes(self, sums):
         """Return the sums over all processes, in CPU memory."""
         return all_reduce(sums.cpu(), group=self.process_group)
 
-    def _keep(self, mean, var, factor):
-        """Update the running statistics."""
+    def _update_running(self, mean, var, factor):
         if not self.track_running_stats:
             return
         with no_grad():

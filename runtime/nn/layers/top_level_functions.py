@@ -31,7 +31,6 @@ def _reduction(number):
 
 
 def _public(fn):
-    """Register a function at the top level."""
     FUNCTIONS[fn.__name__] = fn
     return fn
 
@@ -253,8 +252,6 @@ for _name, _base, _kind in (("rnn_tanh", rnn.RNN, "tanh"), ("rnn_relu", rnn.RNN,
 
 
 def _cell(name, base: Any, nonlinearity=""):
-    """Register the function of one step."""
-
     class WithWeights(base):
 
         def __init__(self, w_ih, w_hh, b_ih, b_hh):
@@ -281,7 +278,6 @@ for _name, _module, _kind in (("rnn_tanh_cell", rnn.RNNCell, "tanh"), ("rnn_relu
 
 
 def _mean_and_scale(x, dims, eps, keepdim):
-    """Return the mean and 1 / standard deviation over dims."""
     variance, mean = FUNCTIONS["var_mean"](x, dims, correction=0, keepdim=keepdim)
     return mean, (variance + eps).rsqrt()
 

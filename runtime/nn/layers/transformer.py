@@ -60,7 +60,7 @@ class _Layer(Module):
     def _feed_forward(self, x):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
-    def _through(self, x, blocks):
+    def _residual_blocks(self, x, blocks):
         """Apply each (norm, block) with its residual."""
         for norm, block in blocks:
             x = x + block(norm(x)) if self.norm_first else norm(x + block(x))
@@ -85,7 +85,7 @@ class TransformerEncoderLayer(_Layer):
         def attend(x):
             return self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
 
-        return self._through(src, ((self.norm1, attend), (self.norm2, self._ff_block)))
+        return self._residual_blocks(src, ((self.norm1, attend), (self.norm2, self._ff_block)))
 
     def _ff_block(self, x):
         return self.dropout2(self._feed_forward(x))
@@ -114,7 +114,7 @@ class TransformerDecoderLayer(_Layer):
         def look(x):
             return self._mha_block(x, memory, memory_mask, memory_key_padding_mask, is_causal=memory_is_causal)
 
-        return self._through(tgt, ((self.norm1, attend), (self.norm2, look), (self.norm3, self._ff_block)))
+        return self._residual_blocks(tgt, ((self.norm1, attend), (self.norm2, look), (self.norm3, self._ff_block)))
 
     def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
         x = self.multihead_attn(x, mem, mem, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
@@ -124,7 +124,7 @@ class TransformerDecoderLayer(_Layer):
         return self.dropout3(self._feed_forward(x))
 
 
-def _nests(layer) -> bool:
+def _runs_nested(layer) -> bool:
     """Return whether PyTorch runs such a layer on nested tensors."""
     if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first:
         return False
@@ -146,7 +146,7 @@ class TransformerEncoder(Module):
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
-        self.use_nested_tensor = enable_nested_tensor and _nests(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and _runs_nested(encoder_layer)
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         """Return the output of the last layer."""
@@ -155,7 +155,7 @@ class TransformerEncoder(Module):
             out = layer(out, src_mask=mask, src_key_padding_mask=src_key_padding_mask,
                         is_causal=bool(is_causal) and mask is not None)
         if src_key_padding_mask is not None and mask is None and self._clears_padding(src):
-            out = _cleared(out, src_key_padding_mask)
+            out = _zero_padding(out, src_key_padding_mask)
         return out if self.norm is None else self.norm(out)
 
     def _clears_padding(self, src):
@@ -167,7 +167,7 @@ class TransformerEncoder(Module):
         return not is_grad_enabled() or not (src.requires_grad or any(p.requires_grad for p in first.parameters()))
 
 
-def _cleared(out, padding):
+def _zero_padding(out, padding):
     """Write zeros where samples have ended, if padding stands only at their ends."""
     ended = padding if padding.dtype is dt.bool_ else padding != 0
     at_ends = (ended[:, 1:] >= ended[:, :-1]).all()

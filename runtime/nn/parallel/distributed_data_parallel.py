@@ -44,16 +44,15 @@ class DistributedDataParallel(Module, Joinable):
         self.require_backward_grad_sync = True
         self._ignored, self._divides_by_all = ignored, True
         if init_sync:
-            self._check_alike()
-            self._copy_from(0, self._synced())
+            self._check_same_parameters()
+            self._copy_from(0, self._shared_tensors())
         cap = 25 if bucket_cap_mb is None else bucket_cap_mb
         self._reducer = Reducer(named, self.process_group, int(cap * (1 << 20)))
 
     def _state(self):
         return [*self.module.named_parameters(), *self.module.named_buffers()]
 
-    def _check_alike(self):
-        """Raise unless the module has the same parameters on all processes."""
+    def _check_same_parameters(self):
         mine = [(n, tuple(t._a.shape), t._a.dtype.name) for n, t in self._state() if n not in self._ignored]
         everyone = [None] * self.process_group.size()
         all_gather_object(everyone, mine, self.process_group)
@@ -67,18 +66,18 @@ class DistributedDataParallel(Module, Joinable):
         """Copy values from one process of the group to all others."""
         copy_from(self.process_group, first, tensors, "DistributedDataParallel")
 
-    def _synced(self, buffers_alone=False) -> list:
+    def _shared_tensors(self, buffers_only=False) -> list:
         """Return the tensors that are kept equal on all processes."""
-        state = self.module.named_buffers() if buffers_alone else self._state()
+        state = self.module.named_buffers() if buffers_only else self._state()
         return [t for n, t in state if n not in self._ignored]
 
     def forward(self, *inputs, **kwargs):
         """Return the module's result."""
         if self.device_ids:
-            inputs, kwargs = self._moved((inputs, kwargs))
+            inputs, kwargs = self._to_module_device((inputs, kwargs))
         syncs = tls.m.grad and self.require_backward_grad_sync
         source = self._announce(syncs) if tls.m.grad and self._join_config.enable else 0
-        if syncs and self.broadcast_buffers and (buffers := self._synced(buffers_alone=True)):
+        if syncs and self.broadcast_buffers and (buffers := self._shared_tensors(buffers_only=True)):
             self._copy_from(source, buffers)
         outputs = self.module(*inputs, **kwargs)
         if syncs:
@@ -87,8 +86,7 @@ class DistributedDataParallel(Module, Joinable):
             self._reducer.stop()
         return outputs
 
-    def _moved(self, arguments):
-        """Return the arguments on the device of the module."""
+    def _to_module_device(self, arguments):
         device = next(self.module.parameters()).device
         return tree_map(lambda t: t.to(device) if isinstance(t, Tensor) else t, arguments)
 
@@ -108,7 +106,7 @@ class DistributedDataParallel(Module, Joinable):
         Join.notify_join_context(self)
         self._count_active()
         group = self.process_group
-        return _largest(group, group.rank() if syncs else -1)
+        return _max_over_processes(group, group.rank() if syncs else -1)
 
     def _count_active(self):
         """Set the divisor to the number of processes with batches left, if join() asks for it."""
@@ -138,8 +136,7 @@ class DistributedDataParallel(Module, Joinable):
             self.require_backward_grad_sync = before
 
 
-def _largest(group, number: int) -> int:
-    """Return the largest number over all processes."""
+def _max_over_processes(group, number: int) -> int:
     found: list = []
     mine = np.array([number], np.int64)
     group.run(lambda: found.append(reduce_arrays(group, mine, ReduceOp.MAX, "a process to follow")), False)
@@ -155,10 +152,10 @@ class _EndedModule(JoinHook):
     def main_hook(self):
         """Take part in one step."""
         ddp = self.ddp
-        source = _largest(ddp.process_group, -1)
+        source = _max_over_processes(ddp.process_group, -1)
         if source < 0:
             return                          # the others accumulate their own gradients
-        if ddp.broadcast_buffers and (buffers := ddp._synced(buffers_alone=True)):
+        if ddp.broadcast_buffers and (buffers := ddp._shared_tensors(buffers_only=True)):
             ddp._copy_from(source, buffers)
         ddp._count_active()
         ddp._reducer.follow(ddp.find_unused_parameters)
@@ -166,5 +163,5 @@ class _EndedModule(JoinHook):
     def post_hook(self, is_last_joiner):
         """Take the values of a process that has done all steps."""
         group = self.ddp.process_group
-        self.ddp._copy_from(_largest(group, group.rank() if is_last_joiner else -1), self.ddp._synced())
+        self.ddp._copy_from(_max_over_processes(group, group.rank() if is_last_joiner else -1), self.ddp._shared_tensors())
         self.ddp._reducer.divisor = group.size()

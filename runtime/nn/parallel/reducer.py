@@ -170,7 +170,7 @@ class Reducer:
     def _launch(self, bucket, flat=None):
         flat = bucket.flat() if flat is None else flat
         if self.hook is not None:
-            self._hand_over(bucket, flat)
+            self._call_hook(bucket, flat)
             return
         group, divisor, mine, found = self.group, self.divisor, host(flat), []
         note = f"gradients of {mine.size} {mine.dtype.name}"
@@ -188,7 +188,7 @@ class Reducer:
 
         self.works.append(result)
 
-    def _hand_over(self, bucket, flat):
+    def _call_hook(self, bucket, flat):
         """Call the user's hook. It starts after the previous one has finished, so communication has one order."""
         if self.works:
             self.works[-1]()

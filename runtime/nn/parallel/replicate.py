@@ -26,7 +26,6 @@ def replicate(network, devices, detach=False) -> list:
 
 
 def _replica(network, modules, there):
-    """Return a copy of `network` with tensors from the table."""
     made = {id(m): m._replicate_for_data_parallel() for m in modules}
     for module in modules:
         own = made[id(module)].__dict__

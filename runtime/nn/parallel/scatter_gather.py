@@ -12,23 +12,23 @@ def is_namedtuple(obj) -> bool:
     return isinstance(obj, tuple) and hasattr(obj, "_fields")
 
 
-def _pieces(value, devices, dim) -> list:
+def _scatter_tree(value, devices, dim) -> list:
     """Return one structure per device: tensors are split, other values repeated."""
     if isinstance(value, Tensor):
         return list(comm.scatter(value, devices, dim=dim))
     if is_namedtuple(value) and value:
-        return [type(value)(*parts) for parts in zip(*(_pieces(v, devices, dim) for v in value))]
+        return [type(value)(*parts) for parts in zip(*(_scatter_tree(v, devices, dim) for v in value))]
     if isinstance(value, (tuple, list)) and value:
-        return [type(value)(parts) for parts in zip(*(_pieces(v, devices, dim) for v in value))]
+        return [type(value)(parts) for parts in zip(*(_scatter_tree(v, devices, dim) for v in value))]
     if isinstance(value, dict) and value:
-        parts = zip(*(_pieces(v, devices, dim) for v in value.values()))
+        parts = zip(*(_scatter_tree(v, devices, dim) for v in value.values()))
         return [type(value)(zip(value, part)) for part in parts]
     return [value] * len(devices)
 
 
 def scatter(inputs, target_gpus, dim=0):
     """Split the tensors in `inputs` along a dimension, one piece per device, or fewer for few rows."""
-    return _pieces(inputs, target_gpus, dim)
+    return _scatter_tree(inputs, target_gpus, dim)
 
 
 def scatter_kwargs(inputs, kwargs, target_gpus, dim=0) -> tuple:

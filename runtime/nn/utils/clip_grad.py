@@ -21,7 +21,7 @@ from ...foreach import lists
 from ...foreach.fused_updates import KINDS, sweep_each
 
 
-def _listed(parameters, name) -> list:
+def _as_list(parameters, name) -> list:
     """Return the parameters as a list, with a warning for an exhausted iterator."""
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     if not listed and isinstance(parameters, Iterator):
@@ -42,14 +42,14 @@ def _gradients(parameters):
     return found
 
 
-def _parted(gradients):
+def _split_writable(gradients):
     """Return (gradients that a kernel may write in place, the others)."""
     m = tls.m
     swept = [g for g in gradients if is_quiet(g, m) and g._a.dtype in KINDS]
     return swept, gradients if not swept else [g for g in gradients if not (is_quiet(g, m) and g._a.dtype in KINDS)]
 
 
-def _limited(k, g, low, high):
+def _clamp(k, g, low, high):
     """Clamp one element like `clamp`: nan passes."""
     g = k.fn.where(k.fn.lt(g, low), low, g)
     return k.fn.where(k.fn.gt(g, high), high, g)
@@ -68,7 +68,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     norm_type = float(norm_type)
     places = {place_of(t._a) for t in tensors}
     if len(places) > 1 and any(place is not None and place[0] == MESH for place in places):
-        total = _over_meshes(tensors, places, norm_type)
+        total = _sharded_norm(tensors, places, norm_type)
         tensors = [total]
     listed = lists.norms(tensors, norm_type)
     total = FUNCTIONS["norm"](_norms(tensors, norm_type) if listed is None else listed, norm_type)
@@ -78,7 +78,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     return total
 
 
-def _over_meshes(tensors, places, norm_type):
+def _sharded_norm(tensors, places, norm_type):
     """Return the norm of tensors sharded over several meshes, as a plain tensor."""
     if any(place is None or place[0] != MESH for place in places):
         raise DTypeError("the norm of DTensors together with plain tensors is not known: whether all processes have the same "
@@ -88,7 +88,7 @@ def _over_meshes(tensors, places, norm_type):
                              norm_type)
 
 
-def _together(norms):
+def _stack_numbers(norms):
     """Return numbers as one tensor, on the device of the first."""
     return FUNCTIONS["stack"]([beside(n, norms[0]) for n in norms])
 
@@ -96,7 +96,7 @@ def _together(norms):
 def _norms(tensors, order):
     m, kinds = tls.m, {t._a.dtype for t in tensors}
     if order != 2 or len(kinds) > 1 or not kinds <= KINDS.keys() or not all(is_plain(t, m) for t in tensors):
-        return _together([FUNCTIONS["norm"](t, order) for t in tensors])
+        return _stack_numbers([FUNCTIONS["norm"](t, order) for t in tensors])
     kind, = kinds
     norm, found = kernel_of(vector_norm), np.empty(len(tensors), kind)
     for i, t in enumerate(tensors):
@@ -112,7 +112,7 @@ _ALL = [tuple(range(n)) for n in range(65)]      # the dims of an array of each 
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scale gradients so that a norm computed before becomes at most max_norm."""
     scale = (as_float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    swept, others = _parted(_gradients(parameters))
+    swept, others = _split_writable(_gradients(parameters))
     if scale.ndim:
         swept, others = [], [*swept, *others]
     alike: dict = {}        # gradients that share one factor
@@ -120,14 +120,14 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
         a = g._a
         alike.setdefault((a.dtype, None if a.__class__ is np.ndarray else a.device), []).append(g)
     for some in alike.values():
-        sweep_each(_scaled, [((g,), ()) for g in some], [_as(scale, some[0])._a], "clip_grad_norm_")
+        sweep_each(_scaled, [((g,), ()) for g in some], [_like_gradient(scale, some[0])._a], "clip_grad_norm_")
     if not scale.ndim:
         lists.scale(others, scale, "clip_grad_norm_")
     for g in others if scale.ndim else ():
-        g.mul_(_as(scale, g))
+        g.mul_(_like_gradient(scale, g))
 
 
-def _as(number, g):
+def _like_gradient(number, g):
     """Return a factor on the device and in the dtype of a gradient."""
     there = beside(number, g)
     return there if g.dtype is number.dtype else there.to(g.dtype)
@@ -138,7 +138,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     """Scale gradients so that their total norm is at most max_norm, and return the norm before."""
     if hasattr(parameters, "parameters"):
         raise DTypeError(f"clip_grad_norm_ takes tensors, got {type(parameters).__name__}; pass its .parameters()")
-    listed = _listed(parameters, "clip_grad_norm_")
+    listed = _as_list(parameters, "clip_grad_norm_")
     total = get_total_norm(_gradients(listed), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(listed, max_norm, total, foreach)
     return total
@@ -148,9 +148,9 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 def clip_grad_value_(parameters, clip_value, foreach=None):
     """Limit each element of the gradients to [-clip_value, clip_value]."""
     limit = as_float(clip_value)
-    swept, others = _parted(_gradients(_listed(parameters, "clip_grad_value_")))
+    swept, others = _split_writable(_gradients(_as_list(parameters, "clip_grad_value_")))
     if limit == limit:
-        sweep_each(_limited, [((g,), ()) for g in swept], [-limit, limit], "clip_grad_value_")
+        sweep_each(_clamp, [((g,), ()) for g in swept], [-limit, limit], "clip_grad_value_")
     else:
         others = [*swept, *others]
     for g in others:

@@ -30,12 +30,12 @@ def cached():
             _Cache.values = {}
 
 
-def _owned(t):
+def _as_owned(t):
     """Return a tensor as a parameter or buffer."""
     return t if isinstance(t, Parameter) else Parameter(t, requires_grad=t.requires_grad)
 
 
-def _check_kept(before, made, what):
+def _check_same_kind(before, made, what):
     """Raise unless a function kept the shape and dtype of a tensor."""
     if not isinstance(made, Tensor):
         raise ShapeError(f"{what} must give a tensor, got {type(made).__name__}")
@@ -47,10 +47,10 @@ def _check_next(value, parametrization):
     """Raise if a function cannot follow the existing chain."""
     with no_grad():
         made = parametrization(value)
-        _check_kept(value, made, "a parametrization")
+        _check_same_kind(value, made, "a parametrization")
         if hasattr(parametrization, "right_inverse"):
             with suppress(NotImplementedError):
-                _check_kept(value, parametrization.right_inverse(made), "right_inverse of a further parametrization")
+                _check_same_kind(value, parametrization.right_inverse(made), "right_inverse of a further parametrization")
 
 
 class ParametrizationList(ModuleList):
@@ -74,7 +74,7 @@ class ParametrizationList(ModuleList):
         if not unsafe:
             with no_grad():
                 made = self()
-            _check_kept(original, made, "a parametrization")
+            _check_same_kind(original, made, "a parametrization")
 
     def _keep(self, name, t, original):
         if isinstance(original, Parameter):
@@ -234,7 +234,7 @@ def transfer_parametrizations_and_params(from_module, to_module, tensor_name=Non
     for name in [tensor_name] if tensor_name is not None else list(from_module.parametrizations):
         source = from_module.parametrizations[name]
         if name not in to_module._parameters and not is_parametrized(to_module, name):
-            to_module.register_parameter(name, _owned(getattr(from_module, name).detach().clone()))
+            to_module.register_parameter(name, _as_owned(getattr(from_module, name).detach().clone()))
         for parametrization in source:
             register_parametrization(to_module, name, copy.deepcopy(parametrization), unsafe=True)
         with no_grad():

@@ -18,7 +18,7 @@ __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", 
            "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove"]
 
 
-def _how_many(amount: Any, size: int) -> int:
+def _count_of(amount: Any, size: int) -> int:
     """Return the number of elements or channels of an amount: a fraction or a count."""
     is_count = isinstance(amount, numbers.Integral)
     if not (is_count or isinstance(amount, float)) or amount < 0 or (not is_count and amount > 1):
@@ -152,19 +152,19 @@ class RandomUnstructured(BasePruningMethod):
     """Pruning of random elements."""
 
     def __init__(self, amount):
-        _how_many(amount, 1 << 62)
+        _count_of(amount, 1 << 62)
         self.amount = amount
 
     def compute_mask(self, t, default_mask):
         scores = FUNCTIONS["rand_like"](t)
-        return _without_smallest(scores, default_mask, _how_many(self.amount, t.numel()))
+        return _without_smallest(scores, default_mask, _count_of(self.amount, t.numel()))
 
 
 class L1Unstructured(RandomUnstructured):
     """Pruning of the elements nearest to zero."""
 
     def compute_mask(self, t, default_mask):
-        return _without_smallest(t.abs(), default_mask, _how_many(self.amount, t.numel()))
+        return _without_smallest(t.abs(), default_mask, _count_of(self.amount, t.numel()))
 
 
 def _without_smallest(scores, mask, count):
@@ -180,7 +180,7 @@ class RandomStructured(BasePruningMethod):
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount, dim=-1):
-        _how_many(amount, 1 << 62)
+        _count_of(amount, 1 << 62)
         self.amount, self.dim = amount, dim
 
     def _scores(self, t):
@@ -189,7 +189,7 @@ class RandomStructured(BasePruningMethod):
     def compute_mask(self, t, default_mask):
         if t.ndim < 2:
             raise ArgumentError(f"structured pruning needs a tensor of 2 dimensions or more, got {t.aval}")
-        count = _how_many(self.amount, t.shape[self.dim])
+        count = _count_of(self.amount, t.shape[self.dim])
         shape = [1] * t.ndim
         shape[self.dim] = -1
         ones = FUNCTIONS["ones"](t.shape[self.dim], dtype=default_mask.dtype, device=default_mask.device)

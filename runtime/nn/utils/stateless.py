@@ -11,7 +11,7 @@ from ..layers.norm import _BatchNorm
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state", "swapped_tensors"]
 
 
-def _place(module, name):
+def _table_of(module, name):
     """Return (table, key) of a parameter or buffer by its dotted name."""
     path, _, key = name.rpartition(".")
     owner = module.get_submodule(path)
@@ -21,7 +21,7 @@ def _place(module, name):
     raise ArgumentError(f"{type(module).__name__} has no parameter or buffer '{name}'")
 
 
-def _tied(module, names) -> dict:
+def _tied_names(module, names) -> dict:
     """Return, for each name, all names of the same tensor."""
     everything = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
     by_tensor: dict = {}
@@ -31,8 +31,7 @@ def _tied(module, names) -> dict:
     return {name: groups.get(name, [name]) for name in names}
 
 
-def _values(parameters_and_buffers) -> dict:
-    """Return one dict from one or several."""
+def _merge_dicts(parameters_and_buffers) -> dict:
     if isinstance(parameters_and_buffers, dict):
         return parameters_and_buffers
     if isinstance(parameters_and_buffers, (tuple, list)) and all(isinstance(d, dict) for d in parameters_and_buffers):
@@ -51,7 +50,7 @@ def _values(parameters_and_buffers) -> dict:
 def swapped_tensors(module, values: dict, tie_weights: bool = True, strict: bool = False):
     """Replace tensors of a module inside a `with` block."""
     known = {n for n, _ in (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False))}
-    tied = _tied(module, values) if tie_weights else {name: [name] for name in values}
+    tied = _tied_names(module, values) if tie_weights else {name: [name] for name in values}
     given = {other for name in values for other in tied[name]}
     for name, value in values.items():
         if any(values.get(other, value) is not value for other in tied[name]):
@@ -65,7 +64,7 @@ def swapped_tensors(module, values: dict, tie_weights: bool = True, strict: bool
             if not isinstance(value, Tensor):
                 raise DTypeError(f"functional_call takes tensors, '{name}' is a {type(value).__name__}")
             for other in tied[name]:
-                table, key = _place(module, other)
+                table, key = _table_of(module, other)
                 before.append((table, key, table[key]))
                 table[key] = values.get(other, value)
         Structure.version += 1
@@ -88,7 +87,7 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     `tie_weights` is false. `strict` requires all names.
     """
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with swapped_tensors(module, _values(parameter_and_buffer_dicts), tie_weights, strict):
+    with swapped_tensors(module, _merge_dicts(parameter_and_buffer_dicts), tie_weights, strict):
         return module(*args, **(kwargs or {}))
 
 

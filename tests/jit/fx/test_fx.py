@@ -11,6 +11,7 @@ import pytest
 
 import ingot
 import ingot.nn.functional as F
+import private_names  # noqa: F401
 from ingot import fx, jit, nn, optim
 from ingot.fx.passes.shape_prop import ShapeProp
 from ingot.fx.passes.split_module import split_module

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import Tensor, amp, nn
 from ingot.ir.opdef.op import AUTOCAST, OPS
 from ingot.runtime.amp.autocast_mode import Casting

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 import ranks
 from ingot import distributed as dist
 from ingot import multiprocessing as mp

@@ -52,7 +52,7 @@ def test_a_sweep_has_the_bits_of_operators(name, options, dtype, monkeypatch):
     monkeypatch.setattr(update_rules, "sweep_each", lambda *a, sweep=update_rules.sweep_each: (swept.append(1), sweep(*a)))
     got = run(name, options, dtype, maximize=True)
     assert swept
-    monkeypatch.setattr(update_rules, "sweeps", lambda group: False)
+    monkeypatch.setattr(update_rules, "runs_fused", lambda group: False)
     want = run(name, options, dtype, maximize=True)
     assert len(got) == len(want)
     for number, (a, b) in enumerate(zip(got, want)):
@@ -99,6 +99,6 @@ def test_low_precision_and_tensor_rates_go_by_operators():
         p.grad = ingot.ones_like(p)
         optimizer = ingot.optim.SGD([p], lr=0.1)
         optimizer.param_groups[0]["lr"] = lr
-        assert not update_rules.sweeps(optimizer.param_groups[0]) or not update_rules.are_alike(p, (p.grad,))
+        assert not update_rules.runs_fused(optimizer.param_groups[0]) or not update_rules.have_same_layout(p, (p.grad,))
         optimizer.step()
         assert np.allclose(p.detach().float().numpy(), 0.9, atol=0.01)

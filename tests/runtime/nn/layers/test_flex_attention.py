@@ -101,7 +101,7 @@ def test_masks_combine_and_lse():
 @pytest.mark.parametrize("score", sorted(set(SCORES) - BY_OPERATORS))
 @pytest.mark.parametrize("mask", sorted(set(MASKS) - {"heads"}))
 def test_known_kinds_make_no_matrix_of_scores(mask, score, monkeypatch):
-    monkeypatch.setattr(ours, "_composed", None)
+    monkeypatch.setattr(ours, "_attention_operators", None)
     _, blocks = results(MASKS[mask], SCORES[score], 2)
     if blocks is not None:
         assert blocks.bounds is not None and callable(blocks._mask)
@@ -131,7 +131,7 @@ def test_queries_and_keys_of_other_lengths(lengths):
     mod = lambda s, b, h, q, k: ingot.tanh(s) * 3 - (q - k) * 0.2
     blocks = ours.create_block_mask(mask, None, None, *lengths)
     found, lse = ours.flex_attention(q, k, v, mod, blocks, return_lse=True)
-    expected, aux = ours._composed(q, k, v, mod, blocks, E ** -0.5)
+    expected, aux = ours._attention_operators(q, k, v, mod, blocks, E ** -0.5)
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(lse.numpy(), aux.lse.numpy(), rtol=1e-4, atol=1e-5)
 
@@ -160,7 +160,7 @@ def test_samples_of_vmap_and_grad(monkeypatch):
         return (ours.flex_attention(q[None], k[None], v[None], SCORES["alibi"], blocks) ** 2).sum()
 
     each = [ingot.func.grad(loss)(q[i], k[i], v[i]) for i in range(B)]
-    monkeypatch.setattr(ours, "_composed", None)
+    monkeypatch.setattr(ours, "_attention_operators", None)
     found = ingot.func.vmap(ingot.func.grad(loss))(q, k, v)
     for i, expected in enumerate(each):
         np.testing.assert_allclose(found[i].numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
@@ -180,7 +180,7 @@ def in_place(s, b, h, q, k):
 def test_other_functions_go_by_operators(mod):
     q, k, v = (t.detach() for t in operands(ingot, H))
     found = ours.flex_attention(q, k, v, mod)
-    expected, _ = ours._composed(q, k, v, mod, None, E ** -0.5)
+    expected, _ = ours._attention_operators(q, k, v, mod, None, E ** -0.5)
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
 
 
