@@ -30,7 +30,7 @@ class _Writer:
     def __init__(self, root: str):
         self.root, self.lines, self.globals = root, [], {}     # type: ignore[var-annotated]
 
-    def outside(self, name: str, thing) -> str:
+    def global_name(self, name: str, thing) -> str:
         """Return a global name for an object."""
         name = re.sub(r"\W", "_", name).strip("_") or "thing"
         name = f"_{name}" if name[0].isdigit() or keyword.iskeyword(name) else name
@@ -44,7 +44,7 @@ class _Writer:
     def thing(self, x) -> str:
         """Return the expression of an object that is not plain data."""
         if type(x).__module__ == "builtins" and getattr(x, "__module__", None) == "builtins" and hasattr(x, "__name__"):
-            return self.outside(x.__name__, x)      # len, getattr, int
+            return self.global_name(x.__name__, x)      # len, getattr, int
         place = public_path(x)
         if place is not None:
             self.globals[FACE] = sys.modules[FACE]
@@ -54,8 +54,8 @@ class _Writer:
             module = module.replace("_operator", "operator")
             if "<" not in name:
                 name = f"{module}.{name}"
-            return self.outside(name, x)
-        return self.outside(f"constant_{type(x).__name__}", x)
+            return self.global_name(name, x)
+        return self.global_name(f"constant_{type(x).__name__}", x)
 
     def value(self, a) -> str:
         if isinstance(a, Node):

@@ -29,7 +29,7 @@ class _Tracer(TracerBase):
     def __init__(self):
         self.root, self.graph = Module(), Graph()
         self.nodes: dict[int, Node] = {}        # id of a tensor -> its node
-        self.kept: list[Tensor] = []            # keeps tensors alive, so that ids stay unique
+        self.alive: list[Tensor] = []            # keeps tensors alive, so that ids stay unique
         self.storages: set[int] = set()
         self.switches = _switches()
 
@@ -38,7 +38,7 @@ class _Tracer(TracerBase):
         if isinstance(value, Tensor):
             self.nodes[id(value)] = node
             self.storages.add(id(value._storage))
-            self.kept.append(value)
+            self.alive.append(value)
         elif isinstance(value, (tuple, list)):
             for i, part in enumerate(value):
                 if has_tensors(part):
@@ -77,8 +77,8 @@ def _switches() -> tuple:
 class _Functions(TorchFunctionMode):
     """Record a node for every public function."""
 
-    def __init__(self, tracer, door):
-        self.tracer, self.door = tracer, door
+    def __init__(self, tracer, operators):
+        self.tracer, self.operators = tracer, operators
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs, tracer = kwargs or {}, self.tracer
@@ -87,7 +87,7 @@ class _Functions(TorchFunctionMode):
                              f"not say: switch them around it")
         kind, target, before = _target(func, args)
         taken = tracer.create_arg(tuple(args) if before is None else (args[0], before)), tracer.create_arg(dict(kwargs))
-        with self.door.inside() as seen:
+        with self.operators.inside() as seen:
             result = func(*args, **kwargs)
         if has_tensors(result) or (result is None and has_tensors(args)):
             tracer.know(result, tracer.create_node(kind, target, *taken))
@@ -112,7 +112,7 @@ def _reads(what) -> TraceError:
                       f"what follows would depend. Keep it a tensor (where, masks), or use jit.trace, which follows both ways")
 
 
-class _Door(OpObserver):
+class _OperatorObserver(OpObserver):
     """An observer of operators and read values, which raises outside public functions."""
 
     def __init__(self):
@@ -165,14 +165,14 @@ def make_fx(f: Callable, decomposition_table=None, tracing_mode: str = "real", _
         tracer = _Tracer()
         for name, value in zip(_names(f, len(args)), args):
             tracer.know(value, tracer.graph.create_node("placeholder", name, (), {}))
-        door = _Door()
-        mode = _Functions(tracer, door)
-        door.open()
+        operators = _OperatorObserver()
+        mode = _Functions(tracer, operators)
+        operators.open()
         try:
             with mode:
                 result = f(*args)
         finally:
-            door.close()
+            operators.close()
         tracer.create_node("output", "output", (map_aggregate(result, tracer.create_arg),), {})
         return GraphModule(tracer.root, tracer.graph, getattr(f, "__name__", type(f).__name__))
 

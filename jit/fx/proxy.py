@@ -251,9 +251,9 @@ def _operation(name: str):
 
 
 def _add_operators():
-    def method(target, turned=False, name=None):
+    def method(target, swapped=False, name=None):
         def operation(self, *others):
-            args = (*others, self) if turned else (self, *others)
+            args = (*others, self) if swapped else (self, *others)
             return self.tracer.create_proxy("call_function", target, args, {}, name)
 
         return operation
@@ -261,7 +261,7 @@ def _add_operators():
     for name in (*_BINARY, *_COMPARISONS, *_UNARY, "getitem"):
         setattr(Proxy, f"__{name}__", method(_operation(name)))
     for name in _BINARY:
-        setattr(Proxy, f"__r{name}__", method(_operation(name), turned=True))
+        setattr(Proxy, f"__r{name}__", method(_operation(name), swapped=True))
         setattr(Proxy, f"__i{name}__", method(getattr(operator, f"i{name}"), name=name))      # x += y is recorded as "add"
 
 

@@ -55,9 +55,10 @@ def replace_pattern_with_filters(gm: GraphModule, pattern, replacement=None, mat
     """
     if (replacement is None) == (replacement_callback is None):
         raise ArgumentError("replace_pattern_with_filters takes a replacement, or a replacement_callback that gives one")
-    wanted, own = _graph_of(pattern)
+    pattern_graph, own = _graph_of(pattern)
     given = None if replacement is None else _graph_of(replacement)
-    matcher = Matcher(wanted, dict(gm.named_modules()), dict(own.named_modules()) if own is not None else {}, ignore_literals)
+    modules = dict(own.named_modules()) if own is not None else {}
+    matcher = Matcher(pattern_graph, dict(gm.named_modules()), modules, ignore_literals)
     taken: set[Node] = set()
     done: list[ReplacedPatterns] = []
     for node in list(gm.graph.nodes):
@@ -66,9 +67,9 @@ def replace_pattern_with_filters(gm: GraphModule, pattern, replacement=None, mat
         if found is None or taken & set(inside.values()):
             continue
         match = matcher.as_match()
-        if all(allowed(match, gm.graph, wanted) for allowed in match_filters or ()):
-            new, extra = given or _graph_of(replacement_callback(match, gm.graph, wanted))      # type: ignore[misc]
-            done.append(ReplacedPatterns(node, found, _insert(gm, wanted, new, extra, matcher.results, found, inside)))
+        if all(allowed(match, gm.graph, pattern_graph) for allowed in match_filters or ()):
+            new, extra = given or _graph_of(replacement_callback(match, gm.graph, pattern_graph))      # type: ignore[misc]
+            done.append(ReplacedPatterns(node, found, _insert(gm, pattern_graph, new, extra, matcher.results, found, inside)))
             taken.update(inside.values())
             taken.update(done[-1].replacements)
     gm.recompile()
@@ -77,11 +78,11 @@ def replace_pattern_with_filters(gm: GraphModule, pattern, replacement=None, mat
     return done
 
 
-def _insert(gm, wanted, new, extra, results, found, inside) -> list[Node]:
+def _insert(gm, pattern_graph, new, extra, results, found, inside) -> list[Node]:
     """Replace the nodes of a match by a graph; return the new nodes."""
-    given = [found[p] for p in wanted.nodes if p.op == "placeholder" and p in found]
+    given = [found[p] for p in pattern_graph.nodes if p.op == "placeholder" and p in found]
     arguments = [n for n in new.nodes if n.op == "placeholder"]
-    if len(arguments) != len([p for p in wanted.nodes if p.op == "placeholder"]) or len(given) < len(arguments):
+    if len(arguments) != len([p for p in pattern_graph.nodes if p.op == "placeholder"]) or len(given) < len(arguments):
         raise ArgumentError("the pattern and its replacement take the same arguments, and the pattern uses all of them")
     values: dict[Node, Any] = dict(zip(arguments, given))
     made: list[Node] = []

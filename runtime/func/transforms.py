@@ -95,13 +95,13 @@ class _Primals:
         self.nested = any(t.requires_grad for t in _leaves(args))
         for n in self.numbers:
             self.args[n] = _map(lambda x: _primal(x, written), args[n])
-        self.wanted = [_beginning(t) for n in self.numbers for t in _leaves(self.args[n])]
+        self.sources = [_beginning(t) for n in self.numbers for t in _leaves(self.args[n])]
 
     def follow(self, outs):
         """Record whether results depend on other tensors that require grad, beside those of finished inner transforms."""
-        mine = {t._node for t in self.wanted}
+        mine = {t._node for t in self.sources}
         self.nested = self.nested or any(leaf not in mine and not leaf.done for leaf in ends_of(outs))
-        self.create_graph = self.nested or any(has_outer_history(t) for t in (*outs, *self.wanted))
+        self.create_graph = self.nested or any(has_outer_history(t) for t in (*outs, *self.sources))
         for node in mine:
             if type(node) is Leaf:
                 node.done = True
@@ -125,13 +125,14 @@ def grad_and_value(func, argnums=0, has_aux=False):
             result = func(*inputs.args, **kwargs)
             value, aux = result if has_aux else (result, None)
             if not isinstance(value, Tensor) or value._a.ndim:
-                said = tuple(value._a.shape) if isinstance(value, Tensor) else type(value).__name__
-                raise AutogradError(f"grad takes a function that returns a tensor without dimensions, got {said}")
+                shape_text = tuple(value._a.shape) if isinstance(value, Tensor) else type(value).__name__
+                raise AutogradError(f"grad takes a function that returns a tensor without dimensions, got {shape_text}")
             inputs.follow([value])
             if value.requires_grad:
-                found = _grad(value, inputs.wanted, create_graph=inputs.create_graph, allow_unused=True, materialize_grads=True)
+                found = _grad(value, inputs.sources, create_graph=inputs.create_graph, allow_unused=True,
+                              materialize_grads=True)
             else:
-                found = [functional.constant_like(t) for t in inputs.wanted]
+                found = [functional.constant_like(t) for t in inputs.sources]
         gradient = inputs.finished(inputs.shaped(found))
         value, aux = inputs.finished(value), inputs.finished(aux)
         return gradient, ((value, aux) if has_aux else value)
@@ -167,7 +168,7 @@ def vjp(func, *primals, has_aux=False):
         outer = is_grad_enabled() and (inputs.create_graph or any(s.requires_grad or has_outer_history(s) for s in seeds))
         create = outer if create_graph is None else create_graph
         pairs = [(o, s) for o, s in zip(outs, seeds) if o.requires_grad]
-        found = _grad([o for o, _ in pairs], inputs.wanted, [s for _, s in pairs], retain_graph, create, True,
+        found = _grad([o for o, _ in pairs], inputs.sources, [s for _, s in pairs], retain_graph, create, True,
                       materialize_grads=True)
         return inputs.shaped(found)
 
@@ -180,12 +181,12 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
     With `strict`, results that depend on no primal are an error; otherwise their derivative is zero.
     """
-    kept: list = []
+    results: list = []
 
     def plain(*args):
         result = func(*args)
         output, aux = result if has_aux else (result, None)
-        kept[:] = [output, aux]
+        results[:] = [output, aux]
         return tuple(_leaves(output))
 
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or len(primals) != len(tangents):
@@ -193,21 +194,21 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     with enable_grad():
         inputs = _Primals(primals, tuple(range(len(primals))), written=True)
         given = _leaves(tangents)
-        _check_like(given, inputs.wanted, "jvp", "tangent", "primal")
+        _check_like(given, inputs.sources, "jvp", "tangent", "primal")
         outs = plain(*inputs.args)
         if strict:
-            _check_dependent(outs, inputs.wanted)
+            _check_dependent(outs, inputs.sources)
         inputs.follow((*outs, *given))
         create = inputs.create_graph or any(t.requires_grad for t in given)
-        found = functional._transposed(outs, inputs.wanted, given, create, False, "jvp", along=True)
+        found = functional._transposed(outs, inputs.sources, given, create, False, "jvp", along=True)
     inputs.nested = inputs.nested or create
-    made = (inputs.finished(kept[0]), inputs.finished(_replace_tensors(kept[0], found)))
-    return (*made, inputs.finished(kept[1])) if has_aux else made
+    made = (inputs.finished(results[0]), inputs.finished(_replace_tensors(results[0], found)))
+    return (*made, inputs.finished(results[1])) if has_aux else made
 
 
-def _check_dependent(outs, wanted):
+def _check_dependent(outs, sources):
     """Raise if a result depends on none of the wanted tensors."""
-    nodes = {source_of(t._node)[0] for t in wanted}
+    nodes = {source_of(t._node)[0] for t in sources}
     for i, o in enumerate(outs):
         root = None if o._node is None else source_of(o._node)[0]
         if root is None or (root not in nodes and not reach([root], nodes)):
@@ -216,36 +217,36 @@ def _check_dependent(outs, wanted):
 
 def linearize(func, *primals):
     """Return (func(*primals), function of tangents), computed once for any number of tangents."""
-    kept: list = []
+    results: list = []
 
     def plain(*args):
-        kept[:] = [func(*args)]
-        return tuple(_leaves(kept[0]))
+        results[:] = [func(*args)]
+        return tuple(_leaves(results[0]))
 
     with enable_grad():
         inputs = _Primals(primals, tuple(range(len(primals))), written=True)
         outs = plain(*inputs.args)
         inputs.follow(outs)
         holders = [functional.holder_like(o) for o in outs]
-        pulled = functional._grads(outs, inputs.wanted, holders, True, along=True)
+        pulled = functional._grads(outs, inputs.sources, holders, True, along=True)
 
     def push(*tangents):
         given = _leaves(tangents)
-        _check_like(given, inputs.wanted, "linearize", "tangent", "primal")
+        _check_like(given, inputs.sources, "linearize", "tangent", "primal")
         create = is_grad_enabled() and (inputs.create_graph or any(t.requires_grad or has_outer_history(t) for t in given))
         with enable_grad():
             found = functional._grads(pulled, holders, given, create)
-        return _replace_tensors(kept[0], found)
+        return _replace_tensors(results[0], found)
 
-    return inputs.finished(kept[0]), push
+    return inputs.finished(results[0]), push
 
 
-def _check_like(given, like, who, what, of):
+def _check_like(given, like, name, what, of):
     if len(given) != len(like):
-        raise ArgumentError(f"{who}: expected {len(like)} {what}s, one for each {of}, got {len(given)}")
+        raise ArgumentError(f"{name}: expected {len(like)} {what}s, one for each {of}, got {len(given)}")
     for i, (one, t) in enumerate(zip(given, like)):
         if shape_of(one) != shape_of(t):
-            raise ArgumentError(f"{who}: {what} {i} has shape {tuple(one.shape)}, its {of} {tuple(t.shape)}")
+            raise ArgumentError(f"{name}: {what} {i} has shape {tuple(one.shape)}, its {of} {tuple(t.shape)}")
 
 
 # Jacobians: the identity is a batch of cotangents (or tangents).
@@ -282,7 +283,7 @@ class _Rows:
 
     def __init__(self, func, args, kwargs, argnums, has_aux, written=False):
         self.inputs = _Primals(args, argnums, written)
-        _check_real(self.inputs.wanted, "argument")
+        _check_real(self.inputs.sources, "argument")
         result = func(*self.inputs.args, **kwargs)
         output, aux = result if has_aux else (result, None)
         self.output, self.outs = output, _leaves(output)
@@ -313,12 +314,12 @@ def _jacrev(func, argnums, has_aux, chunk_size, hooked):
     def differentiated(*args, **kwargs):
         with enable_grad():
             rows = _Rows(func, args, kwargs, argnums, has_aux)
-            wanted, create = rows.inputs.wanted, rows.inputs.create_graph
+            sources, create = rows.inputs.sources, rows.inputs.create_graph
             table = []
             for out in rows.outs:
                 found = _in_chunks(out, chunk_size, lambda units, out=out: over_batch(
-                    lambda seeds: functional._grads((out,), wanted, seeds, create, hooked=hooked), [units]))
-                table.append([reshape(f, shape=(*shape_of(out), *shape_of(x))) for f, x in zip(found, wanted)])
+                    lambda seeds: functional._grads((out,), sources, seeds, create, hooked=hooked), [units]))
+                table.append([reshape(f, shape=(*shape_of(out), *shape_of(x))) for f, x in zip(found, sources)])
         return rows.shaped(table, has_aux)
 
     return differentiated
@@ -330,16 +331,16 @@ def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error
     def differentiated(*args, **kwargs):
         with enable_grad():
             rows = _Rows(func, args, kwargs, argnums, has_aux, written=True)
-            wanted, outs, create = rows.inputs.wanted, rows.outs, rows.inputs.create_graph
+            sources, outs, create = rows.inputs.sources, rows.outs, rows.inputs.create_graph
             holders = [functional.holder_like(o) for o in outs]
-            pulled = functional._grads(outs, wanted, holders, True, along=True)
+            pulled = functional._grads(outs, sources, holders, True, along=True)
             table = [[] for _ in outs]
-            for i, x in enumerate(wanted):
+            for i, x in enumerate(sources):
                 found = _in_chunks(x, chunk_size, lambda units, i=i: over_batch(
                     lambda tangents: functional._grads(pulled[i:i + 1], holders, tangents, create), [units]))
                 for row, f, out in zip(table, found, outs):
-                    turned = f.movedim(0, -1)
-                    row.append(reshape(turned, shape=(*shape_of(out), *shape_of(x))))
+                    moved = f.movedim(0, -1)
+                    row.append(reshape(moved, shape=(*shape_of(out), *shape_of(x))))
         return rows.shaped(table, has_aux)
 
     return differentiated

@@ -79,10 +79,10 @@ def with_outer_history(level, cls, ctx, args, result):
     several = isinstance(result, (tuple, list))
     outs = list(result) if several else [result]
     given = [level.full(o) if isinstance(o, Tensor) else o for o in outs]
-    held = [level.holds(a) for a in args]
+    flags = [level.holds(a) for a in args]
     fulls = [_outer_argument(level, a) for a in args]
     own = _context_of(level, ctx, {id(o): g for o, g in zip((*args, *outs), (*fulls, *given))})
-    whole = level.outside(_tape_whole, _whole_of(cls, type(level), level.size, held), own, fulls, tuple(given))
+    whole = level.outside(_tape_whole, _whole_of(cls, type(level), level.size, flags), own, fulls, tuple(given))
     fresh = [level.sample(w) if isinstance(o, Tensor) else o for w, o in zip(whole, outs)]
     now = {id(o): f for o, f in zip(outs, fresh)}
     ctx._to_save = tuple([now.get(id(t), t) for t in ctx._to_save])
@@ -114,11 +114,11 @@ def _context_of(level, ctx, outside):
     """Return the facts that a call on samples stored for backward, with whole batches; arguments and results are known by
     id."""
     own: Any = fn.FunctionCtx()
-    kept = {name: value for name, value in vars(ctx).items() if not name.startswith("_")}
-    mapped = {name for name, value in kept.items() if level.holds(value)}
-    vars(own).update({name: level.full(value) if name in mapped else value for name, value in kept.items()})
+    attributes = {name: value for name, value in vars(ctx).items() if not name.startswith("_")}
+    mapped = {name for name, value in attributes.items() if level.holds(value)}
+    vars(own).update({name: level.full(value) if name in mapped else value for name, value in attributes.items()})
     saved = tuple([level.holds(t) for t in ctx._to_save])
-    own._told = _BackwardFacts(mapped, saved, ctx.needs_input_grad, ctx._inputs, getattr(ctx, "_told", None))
+    own._facts = _BackwardFacts(mapped, saved, ctx.needs_input_grad, ctx._inputs, getattr(ctx, "_facts", None))
     own._to_save = tuple([outside.get(id(t), level.full(t) if sample else t) for t, sample in zip(ctx._to_save, saved)])
     own._non_differentiable = tuple([outside[id(t)] for t in ctx._non_differentiable if id(t) in outside])
     own._materialize, own._own = ctx._materialize, ctx._own
@@ -131,28 +131,28 @@ class _SampleCtx(fn.FunctionCtx):
     saved_tensors: Any = ()         # replaces the property
 
     def __init__(self, level, own):
-        told = own._told
-        kept = {name: value for name, value in vars(own).items() if not name.startswith("_")}
-        vars(self).update({name: level.sample(value) if name in told.mapped else value for name, value in kept.items()})
-        self.needs_input_grad, self._inputs, self._told = told.needs, told.inputs, told.before
+        facts = own._facts
+        attributes = {name: value for name, value in vars(own).items() if not name.startswith("_")}
+        vars(self).update({name: level.sample(value) if name in facts.mapped else value for name, value in attributes.items()})
+        self.needs_input_grad, self._inputs, self._facts = facts.needs, facts.inputs, facts.before
         self._materialize = own._materialize
-        parts = own.saved_tensors, own._part_of(told.saved)
+        parts = own.saved_tensors, own._part_of(facts.saved)
         self.saved_tensors = tuple([level.sample(t) if sample else t for t, sample in zip(*parts)])
 
 
-def _whole_of(cls, levels, size, held):
+def _whole_of(cls, levels, size, flags):
     """Return the Function on whole batches whose backward and jvp run on samples, in a level of their own."""
     def backward(own, *grads):
         with levels(size, "same") as level:
             found = fn.backward_of(cls)(_SampleCtx(level, own), *[None if g is None else level.sample(g) for g in grads])
             found = found if isinstance(found, (tuple, list)) else (found,)
             fulls = [None if g is None else level.full(g) for g in found]
-        return tuple([sum_(g, dim=(0,), keepdim=False) if g is not None and not (i < len(held) and held[i]) else g
+        return tuple([sum_(g, dim=(0,), keepdim=False) if g is not None and not (i < len(flags) and flags[i]) else g
                       for i, g in enumerate(fulls)])
 
     def jvp(own, *directions):
         with levels(size, "same") as level:
-            given = [level.sample(d) if d is not None and one else d for d, one in zip(directions, held)]
+            given = [level.sample(d) if d is not None and one else d for d, one in zip(directions, flags)]
             return tuple([None if t is None else level.full(t) for t in fn.moved_along(cls, _SampleCtx(level, own), given)])
 
     ways = {"backward": staticmethod(backward), **({"jvp": staticmethod(jvp)} if fn.has_jvp(cls) else {})}

@@ -75,10 +75,10 @@ def as_sparse_gradcheck(gradcheck) -> Any:
         options.pop("masked", None)
         given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
         made = [x.parts()[1] if isinstance(x, SparseTensor) else None for x in given]
-        kept = [x.parts()[0][:-1] if isinstance(x, SparseTensor) else () for x in given]
+        indices = [x.parts()[0][:-1] if isinstance(x, SparseTensor) else () for x in given]
 
         def plain(*values):
-            found = func(*[v if make is None else make(*parts, v) for make, parts, v in zip(made, kept, values)])
+            found = func(*[v if make is None else make(*parts, v) for make, parts, v in zip(made, indices, values)])
             several = found if isinstance(found, (tuple, list)) else (found,)
             dense = tuple([x.to_dense() if isinstance(x, SparseTensor) else x for x in several])
             return dense if isinstance(found, (tuple, list)) else dense[0]
@@ -99,8 +99,8 @@ class SparseType(type):
         if data and isinstance(data[0], Tensor):
             return sparse_coo_tensor(*data)         # values keep their dtype, as in PyTorch
         size = data[0] if len(data) == 1 and isinstance(data[0], Size) else data or (0,)
-        places, values = empty((len(size), 0), dtype=dt.int64), empty((0,), dtype=cls.tensor_dtype)
-        return CooTensor(places, values, size)
+        indices, values = empty((len(size), 0), dtype=dt.int64), empty((0,), dtype=cls.tensor_dtype)
+        return CooTensor(indices, values, size)
 
     def __instancecheck__(cls, x):
         return isinstance(x, SparseTensor) and x.dtype is cls.tensor_dtype

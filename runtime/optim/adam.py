@@ -128,17 +128,17 @@ class RAdam(Elementwise):
 
     def _numbers(self, at, group):
         """Return the numbers of a step: without "scale" it is not rectified; with "rectified" the device decides."""
-        (t, there), (beta1, beta2) = at, group["betas"]
+        (t, on_device), (beta1, beta2) = at, group["betas"]
         decay = power(beta2, t)
         correction = 1 - decay
         limit = 2 / (1 - beta2) - 1
         length = limit - 2 * t * decay / correction
         numbers = weights_of(group["betas"]) | decay_of(group, group["decoupled_weight_decay"]) | {
             "correction": 1 - power(beta1, t), "lr": group["lr"]}
-        if there or length > 5:
+        if on_device or length > 5:
             rectify = root((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length))
             numbers |= {"eps": group["eps"], "scale": root(correction) * rectify}
-        return numbers | ({"rectified": length > 5} if there else {})
+        return numbers | ({"rectified": length > 5} if on_device else {})
 
     @staticmethod
     def _rule(fn, s, g, n):

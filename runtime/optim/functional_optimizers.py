@@ -49,15 +49,15 @@ def _update(cls, group, grads, names, lists):
     for i, (p, g) in enumerate(zip(group["params"], grads)):
         if g is None:
             continue
-        state: dict[str, Any] = {name: held[i] for name, held in zip(names, lists) if len(held) and held[i] is not None}
+        state: dict[str, Any] = {name: values[i] for name, values in zip(names, lists) if len(values) and values[i] is not None}
         made.append((i, state))
-        row, alone = (p, -g if group["maximize"] else g, state), optimizer._separate_update(p, g, group)
-        if alone is None:
+        row, separate = (p, -g if group["maximize"] else g, state), optimizer._separate_update(p, g, group)
+        if separate is None:
             rows.append(row)
         else:
-            alone(*row, group)
+            separate(*row, group)
     optimizer._update_each(rows, group)
     for i, state in made:
-        for name, held in zip(names, lists):
-            if len(held) and held[i] is None and name in state:
-                held[i] = state[name]
+        for name, values in zip(names, lists):
+            if len(values) and values[i] is None and name in state:
+                values[i] = state[name]

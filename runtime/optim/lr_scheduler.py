@@ -167,8 +167,8 @@ class LambdaLR(LRScheduler):
     def state_dict(self):
         """Return the state without functions; callable objects keep their state."""
         state = {k: v for k, v in super().state_dict().items() if k != "lr_lambdas"}
-        kept = [None if isinstance(f, types.FunctionType) else dict(f.__dict__) for f in self.lr_lambdas]
-        return state | {"lr_lambdas": kept}
+        states = [None if isinstance(f, types.FunctionType) else dict(f.__dict__) for f in self.lr_lambdas]
+        return state | {"lr_lambdas": states}
 
     def load_state_dict(self, state_dict):
         """Load another scheduler's state; functions stay."""

@@ -135,11 +135,11 @@ def zeros_like(p: Tensor) -> Tensor:
     return FUNCTIONS["zeros_like"](p.detach()) if is_recorded else wrap(zeros_beside(p._a))
 
 
-def _initial_count(p: Tensor, there: bool) -> Tensor:
+def _initial_count(p: Tensor, on_device: bool) -> Tensor:
     recorder = tls.m.recorder
     if recorder is not None and recorder.optimizers.makes_state:
-        return FUNCTIONS["zeros"]((), dtype=dt.float32, device=p.device if there else "cpu")
-    return wrap(zeros_beside(p._a, (), np.dtype(np.float32)) if there else np.zeros((), np.float32))
+        return FUNCTIONS["zeros"]((), dtype=dt.float32, device=p.device if on_device else "cpu")
+    return wrap(zeros_beside(p._a, (), np.dtype(np.float32)) if on_device else np.zeros((), np.float32))
 
 
 def check(**bounds):
@@ -169,14 +169,14 @@ def count(state: dict, p: Tensor, group):
 
     It is a Python float, or a 0-d tensor under a recorder (so that no number is baked in) and for counts on a device.
     """
-    step, there = state.get("step"), counts_on_device(p, group)
-    if not there and p._a.__class__ is DeviceArray and getattr(p._a.backend, "is_capturing", bool)():
+    step, on_device = state.get("step"), counts_on_device(p, group)
+    if not on_device and p._a.__class__ is DeviceArray and getattr(p._a.backend, "is_capturing", bool)():
         remedy = "make it with capturable=True, or " if "capturable" in group else ""
         raise AutogradError("this optimizer counts its steps on the host, and replays of the graph being captured would not: "
                             f"{remedy}have jit.trace make a graph of the step")
     if step is None:
-        step = state["step"] = _initial_count(p, there)
-    if there:
+        step = state["step"] = _initial_count(p, on_device)
+    if on_device:
         return put(step, step + 1).to(dt.float64)
     if tls.m.special or tls.m.grad:
         put(step, step + 1)
@@ -322,11 +322,11 @@ class Optimizer:
                         g = g.detach()
                     row, a = (p, g if down else -g, self.state[p]), p._a
                     is_plain = a.dtype.kind == "f" and a.ndim and not g.is_sparse       # the common case
-                    alone = None if is_plain else self._separate_update(p, g, group)
-                    if alone is None:
+                    separate = None if is_plain else self._separate_update(p, g, group)
+                    if separate is None:
                         rows.append(row)
                     else:
-                        alone(*row, group)
+                        separate(*row, group)
             for some in [[row] for row in rows] if self._repeats else (rows,):
                 self._update_each(some, group)
         return loss
@@ -482,9 +482,9 @@ def _fitted(value, p, key=None):
     if isinstance(value, Tensor):
         value = value.detach()
         if p is not None and key != "step":
-            here = p.device if value.ndim or not p.ndim else value.device
+            device = p.device if value.ndim or not p.ndim else value.device
             cast = p.dtype.is_floating_point and value.dtype.is_floating_point
-            value = value.to(device=here, dtype=p.dtype if cast else value.dtype)
+            value = value.to(device=device, dtype=p.dtype if cast else value.dtype)
         return FUNCTIONS["clone"](value)
     if isinstance(value, dict):
         return {k: _fitted(v, p, k) for k, v in value.items()}

@@ -13,10 +13,10 @@ from ..core.writes import write
 def by_pairs(update, p, g, state, group):
     """Run `update` on the real and imaginary parts of a complex parameter, its gradient and state, and write the results
     back."""
-    parts, held = parts_of(p), {name: parts_of(v) if is_complex(v) else v for name, v in state.items()}
-    update(parts, parts_of(g), held, group)
+    parts, states = parts_of(p), {name: parts_of(v) if is_complex(v) else v for name, v in state.items()}
+    update(parts, parts_of(g), states, group)
     write(p, whole(parts), "step")
-    for name, v in held.items():
+    for name, v in states.items():
         if is_complex(state.get(name)):
             write(state[name], whole(v), "step")
         elif isinstance(v, Tensor) and v.shape == parts.shape:
@@ -48,8 +48,8 @@ def by_vectors(update, p, g, state, group):
     def vector(t):
         return (t if group.get("differentiable") else t.detach()).reshape(1)
 
-    held = {name: vector(v) if isinstance(v, Tensor) and name not in NUMBERS else v for name, v in state.items()}
-    update(vector(p), vector(g), held, group)
-    for name, v in held.items():
+    states = {name: vector(v) if isinstance(v, Tensor) and name not in NUMBERS else v for name, v in state.items()}
+    update(vector(p), vector(g), states, group)
+    for name, v in states.items():
         if name not in state:
             state[name] = v.reshape(()) if isinstance(v, Tensor) and name not in NUMBERS else v

@@ -211,9 +211,10 @@ class Compare:
         rows = [["", *columns]]
         for threads in sorted({m.num_threads for m in found}):
             rows.append([f"{threads} threads:"])
-            here = [m for m in found if m.num_threads == threads]
-            for name, env in dict.fromkeys([(m.as_row_name, m.env) for m in here]):
-                cells = {m.description or "": self._cell(m, scale) for m in here if (m.as_row_name, m.env) == (name, env)}
+            measurements = [m for m in found if m.num_threads == threads]
+            for name, env in dict.fromkeys([(m.as_row_name, m.env) for m in measurements]):
+                cells = {m.description or "": self._cell(m, scale) for m in measurements
+                         if (m.as_row_name, m.env) == (name, env)}
                 rows.append([f"  {f'({env}) ' if env else ''}{name}", *[cells.get(c, "") for c in columns]])
         widths = [max(len(r[i]) for r in rows if i < len(r)) for i in range(len(columns) + 1)]
         lines = ["  |  ".join([r[0].ljust(widths[0]), *[c.rjust(w) for c, w in zip(r[1:], widths[1:])]]).rstrip() for r in rows]

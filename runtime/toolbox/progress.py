@@ -11,9 +11,9 @@ __all__ = ["progress"]
 class Progress:
     """An iterable with a progress bar; `update(loss=...)` sets the numbers beside it."""
 
-    def __init__(self, iterable, description, total, watched, refresh):
+    def __init__(self, iterable, description, total, visible, refresh):
         self.iterable, self.description, self.total = iterable, description, total
-        self.watched, self.refresh = watched, refresh
+        self.visible, self.refresh = visible, refresh
         self.done, self.numbers = 0, {}
         self._bar: Any = None
         self._task: Any = None
@@ -26,7 +26,7 @@ class Progress:
         self.numbers.update(numbers)
 
     def __iter__(self):
-        if not self.watched:
+        if not self.visible:
             yield from self.iterable
             return
         with self._shown():
@@ -84,5 +84,5 @@ def progress(iterable, description="", *, total=None, disable=None, refresh=0.1)
     """
     if total is None and hasattr(iterable, "__len__"):
         total = len(iterable)
-    watched = sys.stderr is not None and sys.stderr.isatty() if disable is None else not disable
-    return Progress(iterable, description, total, watched, refresh)
+    visible = sys.stderr is not None and sys.stderr.isatty() if disable is None else not disable
+    return Progress(iterable, description, total, visible, refresh)

@@ -18,10 +18,10 @@ def swap_tensors(t1, t2):
         is_viewed = t._base is not None or any(r() is not None for r in t._storage.aliases)
         if is_viewed or any(r is not _own(t._node) for r in weakref.getweakrefs(t)):
             raise AutogradError(f"cannot swap {name}: it has weak references, or is a view or the base of one")
-    kept = [{name: getattr(t, name) for name in _SLOTS} for t in (t1, t2)]
+    saved = [{name: getattr(t, name) for name in _SLOTS} for t in (t1, t2)]
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
-    for t, slots in zip((t2, t1), kept):
+    for t, slots in zip((t2, t1), saved):
         for name, value in slots.items():
             object.__setattr__(t, name, value)
         if type(t._node) is Leaf:

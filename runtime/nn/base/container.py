@@ -71,9 +71,9 @@ class _Numbered(Module):
         """Insert a module before position `index` and rename all by position."""
         if not -len(self) <= index <= len(self):
             raise DimError(f"index {index} is out of range for {len(self)} entries")
-        kept = list(self._modules.values())
-        kept.insert(index, module)
-        self._renumber(kept)
+        modules = list(self._modules.values())
+        modules.insert(index, module)
+        self._renumber(modules)
         return self
 
     def pop(self, key):
@@ -125,10 +125,10 @@ class ModuleList(_Numbered):
 
     def __repr__(self):
         lines, start = [], 0
-        for said, run in groupby(map(repr, self)):
+        for text, run in groupby(map(repr, self)):
             count = len(list(run))
             name = f"({start})" if count == 1 else f"({start}-{start + count - 1})"
-            lines.append(f"  {name}: {'' if count == 1 else f'{count} x '}" + said.replace("\n", "\n  "))
+            lines.append(f"  {name}: {'' if count == 1 else f'{count} x '}" + text.replace("\n", "\n  "))
             start += count
         return "\n".join([f"{self._get_name()}(", *lines, ")"]) if lines else f"{self._get_name()}()"
 

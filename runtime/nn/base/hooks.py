@@ -188,13 +188,13 @@ class _BackwardHooks:
         self.backward = [*GLOBAL.backward.values(), *own.backward.values()]
         self.before = [*GLOBAL.backward_pre.values(), *own.backward_pre.values()]
         self.grad_output = None
-        self.watched = 0        # number of arguments of the call
+        self.argument_count = 0        # number of arguments of the call
         self.others: dict = {}  # shapes of tensor arguments without gradients
         self.positions: Any = None   # positions of arguments with gradients, or None
 
     def inputs(self, args):
         """Return the arguments; those that need gradients pass through one node."""
-        self.watched = len(args)
+        self.argument_count = len(args)
         positions, through, node = _join_node(args)
         if node is not None:
             self.positions = positions
@@ -227,13 +227,13 @@ class _BackwardHooks:
         self.grad_output = full
         if self.positions is None:
             for hook in self.backward:
-                hook(self.module, (None,) * self.watched, full)
+                hook(self.module, (None,) * self.argument_count, full)
         return tuple(full[p] for p in positions)
 
     def _after(self, grads, _):
         if self.grad_output is None:        # the gradient did not come through the module's outputs
             return None
-        full: Any = [None] * self.watched
+        full: Any = [None] * self.argument_count
         for p, g in zip(self.positions, grads):
             full[p] = g
         for p, aval in self.others.items():

@@ -34,11 +34,11 @@ def over(cls, data):
     if data._a.__class__ is np.ndarray and not data._a.flags.writeable:
         data = data.detach().clone()
     kind = cls if data._a.__class__ is np.ndarray else _mixed_array_class(cls, class_for(data._a))
-    users, said = type(data)._own_class, {}
+    users, attributes = type(data)._own_class, {}
     if users is not None and kind in (Parameter, Buffer) and not issubclass(users, Owned):
-        kind, said = _mixed_class(kind, users), _class_attributes(data, users)
+        kind, attributes = _mixed_class(kind, users), _class_attributes(data, users)
     t = _new(kind)
-    t.__dict__.update(said)
+    t.__dict__.update(attributes)
     t._a = data._a
     t._node = None
     t._storage = data._storage
@@ -88,11 +88,11 @@ def _class_attributes(data, users) -> dict:
 def _mixed_class(cls, users) -> type:
     """Return the owned class mixed with a user's class. Results of functions are of the user's class alone."""
     if (cls, users) not in _both:
-        def asked(_, function, types, args=(), kwargs=None):
+        def dispatch(_, function, types, args=(), kwargs=None):
             return users.__torch_function__(function, tuple([users if t is made else t for t in types]), args, kwargs)
 
         made = _both[cls, users] = type(users.__name__, (cls, users), {
-            "__module__": __name__, "__slots__": (), "__torch_function__": classmethod(asked), "__reduce_ex__": _reduce_kept})
+            "__module__": __name__, "__slots__": (), "__torch_function__": classmethod(dispatch), "__reduce_ex__": _reduce})
         made.__module__ = users.__module__
         KINDS[made] = True
     return _both[cls, users]
@@ -107,7 +107,7 @@ def _reduce_parts(self, protocol):
     return owned_again, (_owned_class(self).__name__, self.detach(), self.requires_grad)
 
 
-def _reduce_kept(self, protocol):
+def _reduce(self, protocol):
     return kept_again, (_owned_class(self).__name__, self.detach(), self.requires_grad, self._state())
 
 
@@ -224,7 +224,7 @@ class UninitializedTensorMixin:
     _node: Any
     _state: Any
     _storage: Any
-    _held: Any = Tensor._a      # slot of the array: an empty one with the dtype and device
+    _placeholder: Any = Tensor._a      # slot of the array: an empty one with the dtype and device
 
     @property
     def _a(self):
@@ -233,24 +233,24 @@ class UninitializedTensorMixin:
 
     @_a.setter
     def _a(self, array):
-        self._held = array
+        self._placeholder = array
 
-    dtype = property(lambda self: wrap(self._held).dtype)
-    device = property(lambda self: wrap(self._held).device)
-    is_cuda = property(lambda self: wrap(self._held).is_cuda)
-    is_meta = property(lambda self: wrap(self._held).is_meta)
+    dtype = property(lambda self: wrap(self._placeholder).dtype)
+    device = property(lambda self: wrap(self._placeholder).device)
+    is_cuda = property(lambda self: wrap(self._placeholder).is_cuda)
+    is_meta = property(lambda self: wrap(self._placeholder).is_meta)
 
     def materialize(self, shape, device=None, dtype=None):
         """Allocate the tensor with a shape; the module fills it."""
-        held = wrap(self._held) if device is None else wrap(self._held).to(device)
+        placeholder = wrap(self._placeholder) if device is None else wrap(self._placeholder).to(device)
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-        self._held = zeros_beside(held._a, sizes, held._a.dtype if dtype is None else dtype.np)
+        self._placeholder = zeros_beside(placeholder._a, sizes, placeholder._a.dtype if dtype is None else dtype.np)
         self._storage = Storage()
         self.__class__ = self.cls_to_become
 
     def convert(self, fn):
         """Take over the dtype and device of `fn(tensor)` for later."""
-        self._held = fn(wrap(self._held))._a
+        self._placeholder = fn(wrap(self._placeholder))._a
 
     def detach(self):
         """Return the tensor itself: nothing else can stand for a tensor without shape."""
@@ -258,11 +258,11 @@ class UninitializedTensorMixin:
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
-            memo[id(self)] = _rebuild(type(self), self._held.copy(), self._node is not None, self._state())
+            memo[id(self)] = _rebuild(type(self), self._placeholder.copy(), self._node is not None, self._state())
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol):
-        return uninitialized_again, (issubclass(self.cls_to_become, Parameter), wrap(self._held), self._node is not None)
+        return uninitialized_again, (issubclass(self.cls_to_become, Parameter), wrap(self._placeholder), self._node is not None)
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
@@ -292,10 +292,10 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
         return "<UninitializedBuffer>"
 
 
-def uninitialized_again(is_parameter, held, requires_grad):
+def uninitialized_again(is_parameter, placeholder, requires_grad):
     """Rebuild a pickled tensor without shape."""
     kind = UninitializedParameter if is_parameter else UninitializedBuffer
-    return _rebuild(kind, held._a, requires_grad, {})
+    return _rebuild(kind, placeholder._a, requires_grad, {})
 
 
 def without_shape(kind, t):

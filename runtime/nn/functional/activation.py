@@ -210,10 +210,10 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     if not hard:
         return soft
     best = FUNCTIONS["argmax"](soft.detach(), dim=dim, keepdim=True)
-    places = FUNCTIONS["arange"](soft.shape[dim], device=soft.device)
+    positions = FUNCTIONS["arange"](soft.shape[dim], device=soft.device)
     d = canonical_dim(dim, soft.ndim)
-    places = places.reshape([-1 if i == d else 1 for i in range(soft.ndim)])
-    one_hot = to_dtype(best == places, soft.dtype)
+    positions = positions.reshape([-1 if i == d else 1 for i in range(soft.ndim)])
+    one_hot = to_dtype(best == positions, soft.dtype)
     return one_hot - soft.detach() + soft
 
 

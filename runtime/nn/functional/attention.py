@@ -26,12 +26,12 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
         raise ShapeError(f"attention takes tensors of at least 2 dimensions, got {query.aval}, {key.aval}, {value.aval}")
     q, k, v = _same_batch(query, key, value, enable_gqa)
-    p, said = probability(dropout_p), {"causal": bool(is_causal), "scale": factor}
+    p, options = probability(dropout_p), {"causal": bool(is_causal), "scale": factor}
     if 0 < p < 1:
         compute = _attention_without_scores if q.device.type in _DRAWN_INSIDE else _attention_with_scores
-        out = compute(q, k, v, attn_mask, p, **said)
+        out = compute(q, k, v, attn_mask, p, **options)
     else:
-        out, _ = attention(q, k, v, attn_mask, **said)
+        out, _ = attention(q, k, v, attn_mask, **options)
         out = out * 0.0 if p == 1 else out
     return out.reshape(out.shape[1:]) if query.ndim == 2 and key.ndim == 2 and value.ndim == 2 else out
 

@@ -25,7 +25,7 @@ def probability(p):
     return as_float(p)
 
 
-def kept(input, p, shape):
+def keep_mask(input, p, shape):
     """Return a boolean mask over the input: True with probability 1 - p, equal along dims where `shape` has 1. It has the
     input's memory order; the drawn elements do not depend on that."""
     mask = next_drawn_beside(rnd.bernoulli_mask, input, None, shape=tuple(shape), p=1.0 - p)
@@ -37,7 +37,7 @@ def kept(input, p, shape):
 def _drop(input, p, shape):
     if p == 1:
         return ew.mul(input, 0.0)
-    mask, scale = kept(input, p, shape), 1.0 / (1.0 - p)
+    mask, scale = keep_mask(input, p, shape), 1.0 / (1.0 - p)
     return drop(input, mask, scale=scale)
 
 
@@ -47,7 +47,7 @@ def _drop_to_saturation(input, p, shape):
         return ew.mul(input, 0.0)
     limit = -SELU_ALPHA * SELU_SCALE
     scale = ((1 - p) * (1 + p * limit * limit)) ** -0.5
-    mask = kept(input, p, shape)
+    mask = keep_mask(input, p, shape)
     return ew.add(ew.mul(ew.where(mask, input, limit), scale), -scale * p * limit)
 
 

@@ -407,9 +407,9 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     n = input.shape[-1] if input.ndim else 1
     x, y = input.reshape(-1, n), target.reshape(-1, n)
     listed = to_dtype(FUNCTIONS["cumsum"](to_dtype(y < 0, dt.int64), 1) == 0, x.dtype)
-    places = y.clamp(min=0)
-    true = FUNCTIONS["zeros_like"](x.detach()).scatter_add(1, places, listed) > 0
-    picked = x.gather(1, places)
+    positions = y.clamp(min=0)
+    true = FUNCTIONS["zeros_like"](x.detach()).scatter_add(1, positions, listed) > 0
+    picked = x.gather(1, positions)
     gap = (1 - picked.unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)
     wrong = to_dtype(~true, x.dtype).unsqueeze(1) * listed.unsqueeze(2)
     loss = (gap * wrong).sum((1, 2)) / n

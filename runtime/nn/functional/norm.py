@@ -26,20 +26,20 @@ def _update_running(running_mean, running_var, mean, var, momentum, name, count,
     Momentum may be a 0-d tensor. A variance of `count` values becomes the unbiased estimate.
     """
     rows: list[tuple] = [(counter, ew.add, (1,))] if counter is not None else []
-    alone = []
+    by_tensor = []
     for running, found, factor in ((running_mean, mean, 1.0), (running_var, var, count / (count - 1) if count > 1 else 1.0)):
         if running is not None:
             if momentum.__class__ is float:
                 rows.append((running, ew.blend, (found, 1.0 - momentum, momentum * factor)))
             else:
-                alone.append((running, found, momentum, factor))
+                by_tensor.append((running, found, momentum, factor))
     for t, op, given in overwrite_each(rows, name):
         if op is ew.add:
             t.add_(1)
         else:
             found, keep, take = given
             _blend(t, found, keep, take, name)
-    for row in alone:
+    for row in by_tensor:
         _update_by_tensor_momentum(*row, name)
 
 

@@ -167,8 +167,8 @@ def _unpool(rank, input, indices, kernel_size, stride, padding, output_size):
         raise ShapeError(f"{name} takes one index for each value, got values {input.aval} and indices {indices.aval}")
     kernel, stride = window(rank, name, kernel_size, stride)
     size = _unpool_size(x, kernel, stride, per_dim(padding, rank, name, "padding"), output_size, name)
-    places = as_batch(indices, rank, name)[0]
-    return unbatch(ops.plane_put(x, places, size=size, accumulate=False), added)
+    positions = as_batch(indices, rank, name)[0]
+    return unbatch(ops.plane_put(x, positions, size=size, accumulate=False), added)
 
 
 @remembered

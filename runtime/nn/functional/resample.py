@@ -54,8 +54,8 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     if mode not in _RANKS:
         raise ArgumentError(f"interpolate: mode must be one of {', '.join(_RANKS)}, got {mode!r}")
     if input.ndim - 2 not in _RANKS[mode]:
-        wanted = " or ".join(str(r + 2) for r in _RANKS[mode])
-        raise ShapeError(f"interpolate with mode '{mode}' takes (N, C, *spatial) of {wanted} dimensions, got {input.aval}")
+        allowed = " or ".join(str(r + 2) for r in _RANKS[mode])
+        raise ShapeError(f"interpolate with mode '{mode}' takes (N, C, *spatial) of {allowed} dimensions, got {input.aval}")
     if align_corners is not None and mode not in _TAKES_CORNERS:
         raise ArgumentError(f"interpolate: align_corners goes with the modes {', '.join(_TAKES_CORNERS)}, not '{mode}'")
     if antialias and mode not in ("bilinear", "bicubic"):

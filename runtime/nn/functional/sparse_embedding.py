@@ -52,8 +52,8 @@ def _rows(index, g, shape, padding) -> CooTensor:
     """Return the gradient rows at the indices, without padding."""
     index, rows = index.reshape(-1).astype(np.int64), g.reshape(index.size, shape[1])
     if padding is not None:
-        kept = index != padding
-        index, rows = index[kept], rows[kept]
+        is_row = index != padding
+        index, rows = index[is_row], rows[is_row]
     return CooTensor(wrap(index[None]), wrap(np.array(rows)), shape)
 
 

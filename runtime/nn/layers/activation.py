@@ -71,14 +71,14 @@ class _Activation(Module):
         return type(self)._function(input, *map(getattr, repeat(self), self._field_names))
 
     def extra_repr(self):
-        said = []
+        parts = []
         for name, _ in self._fields:
             value = getattr(self, name)
             if name == "inplace":
-                said += ["inplace=True"] if value else []
+                parts += ["inplace=True"] if value else []
             elif name not in self._hidden:
-                said.append(f"{name}={value!r}" if self._shows_names else f"{value}")
-        return ", ".join(said)
+                parts.append(f"{name}={value!r}" if self._shows_names else f"{value}")
+        return ", ".join(parts)
 
 
 def _module(name, function, *fields, named=True, doc="") -> Any:

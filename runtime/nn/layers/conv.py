@@ -90,14 +90,14 @@ class _ConvNd(Module):
         return convolve(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
 
     def extra_repr(self):
-        said = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         plain = {"padding": (0,) * self.rank, "dilation": (1,) * self.rank, "output_padding": (0,) * self.rank, "groups": 1}
         for name, usual in plain.items():
             if getattr(self, name) != usual:
-                said += f", {name}={getattr(self, name)}"
+                text += f", {name}={getattr(self, name)}"
         if self.bias is None:
-            said += ", bias=False"
-        return said if self.padding_mode == "zeros" else f"{said}, padding_mode={self.padding_mode}"
+            text += ", bias=False"
+        return text if self.padding_mode == "zeros" else f"{text}, padding_mode={self.padding_mode}"
 
 
 class _Forward(_ConvNd):
@@ -132,12 +132,12 @@ class _Transposed(_ConvNd):
     def _output_padding(self, input, output_size):
         if output_size is None:
             return self.output_padding
-        wanted = tuple(as_int(n) for n in output_size)[-self.rank:]
+        target = tuple(as_int(n) for n in output_size)[-self.rank:]
         sizes = input.shape[-self.rank:]
         smallest = tuple((n - 1) * s - 2 * p + d * (k - 1) + 1
                          for n, s, p, d, k in zip(sizes, self.stride, self.padding, self.dilation, self.kernel_size))
-        extra = tuple(w - m for w, m in zip(wanted, smallest))
-        if len(wanted) != self.rank or any(not 0 <= e < s for e, s in zip(extra, self.stride)):
+        extra = tuple(w - m for w, m in zip(target, smallest))
+        if len(target) != self.rank or any(not 0 <= e < s for e, s in zip(extra, self.stride)):
             raise ShapeError(f"{type(self).__name__}: output_size {tuple(output_size)} must be {smallest} or less than a "
                              f"stride {self.stride} more")
         return extra

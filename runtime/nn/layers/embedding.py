@@ -11,9 +11,9 @@ from .linear import empty_parameter
 
 
 def _repr_options(table) -> str:
-    said = f", max_norm={table.max_norm}" if table.max_norm is not None else ""
-    said += f", norm_type={table.norm_type}" if table.norm_type != 2 else ""
-    return said + (", scale_grad_by_freq=True" if table.scale_grad_by_freq else "")
+    text = f", max_norm={table.max_norm}" if table.max_norm is not None else ""
+    text += f", norm_type={table.norm_type}" if table.norm_type != 2 else ""
+    return text + (", scale_grad_by_freq=True" if table.scale_grad_by_freq else "")
 
 
 class Embedding(Module):
@@ -44,9 +44,9 @@ class Embedding(Module):
                            self.sparse)
 
     def extra_repr(self):
-        said = f"{self.num_embeddings}, {self.embedding_dim}"
-        said += f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
-        return said + _repr_options(self)
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        text += f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
+        return text + _repr_options(self)
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0,

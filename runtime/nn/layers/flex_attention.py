@@ -152,14 +152,14 @@ class BlockMask:
         order = FUNCTIONS["argsort"](chosen.to(dt.int64), dim=-1, descending=True, stable=True)
         return chosen.sum(-1).to(dt.int32), order.to(dt.int32)
 
-    def _partial(self, turned=False):
+    def _partial(self, transposed=False):
         count, most = self._blocks()
         chosen = (count > 0) & (count < most)
-        return self._sorted_blocks(chosen.transpose(-1, -2) if turned else chosen)
+        return self._sorted_blocks(chosen.transpose(-1, -2) if transposed else chosen)
 
-    def _full(self, turned=False):
+    def _full(self, transposed=False):
         count, most = self._blocks()
-        return self._sorted_blocks((count == most).transpose(-1, -2) if turned else count == most)
+        return self._sorted_blocks((count == most).transpose(-1, -2) if transposed else count == most)
 
     kv_num_blocks = property(lambda self: self._partial()[0])
     kv_indices = property(lambda self: self._partial()[1])
@@ -183,19 +183,19 @@ class BlockMask:
         return math.prod(self.shape)
 
     def to(self, device):
-        there = [None if x is None else x.to(device) for x in (self._counts, self.bounds)]
-        return BlockMask(self.shape, self.mask_mod, self.BLOCK_SIZE, lambda: self.mask.to(device), *there)
+        moved = [None if x is None else x.to(device) for x in (self._counts, self.bounds)]
+        return BlockMask(self.shape, self.mask_mod, self.BLOCK_SIZE, lambda: self.mask.to(device), *moved)
 
     def __getitem__(self, index):
         """Return the masks of some batches (and heads), with the dimensions kept."""
         index = index if isinstance(index, tuple) else (index,)
-        kept = tuple([slice(i, i + 1 or None) if isinstance(i, int) else i for i in index])
-        if any(i is not Ellipsis and i != slice(None) for i in kept[2:]):
-            mask = self.mask[kept]
+        slices = tuple([slice(i, i + 1 or None) if isinstance(i, int) else i for i in index])
+        if any(i is not Ellipsis and i != slice(None) for i in slices[2:]):
+            mask = self.mask[slices]
             return BlockMask(mask.shape, self.mask_mod, self.BLOCK_SIZE, mask)
-        parts = [None if x is None else x[kept] for x in (self._counts, self.bounds)]
-        shape = (*FUNCTIONS["empty"](self.shape[:2])[kept].shape, *self.shape[2:])
-        return BlockMask(shape, self.mask_mod, self.BLOCK_SIZE, lambda: self.mask[kept], *parts)
+        parts = [None if x is None else x[slices] for x in (self._counts, self.bounds)]
+        shape = (*FUNCTIONS["empty"](self.shape[:2])[slices].shape, *self.shape[2:])
+        return BlockMask(shape, self.mask_mod, self.BLOCK_SIZE, lambda: self.mask[slices], *parts)
 
     def __repr__(self):
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
@@ -213,8 +213,8 @@ def _listed_blocks(counts, indices):
     columns = indices.shape[-1]
     listed = FUNCTIONS["arange"](columns, device=indices.device) < counts.unsqueeze(-1)
     target = FUNCTIONS["zeros"](*indices.shape[:-1], columns + 1, dtype=dt.bool_, device=indices.device)
-    places = FUNCTIONS["where"](listed, indices.to(dt.int64), columns)           # entries that do not count go behind the end
-    return target.scatter(-1, places, True)[..., :columns]
+    positions = FUNCTIONS["where"](listed, indices.to(dt.int64), columns)   # entries that do not count go behind the end
+    return target.scatter(-1, positions, True)[..., :columns]
 
 
 _MASK_CHUNK = 1 << 22         # entries of a mask evaluated together
@@ -289,25 +289,25 @@ def _check(query, key, value, block_mask, enable_gqa):
 
 def _attention_kernel(query, key, value, score_mod, block_mask, factor):
     """Return (result, logsumexp) by the attention kernel, or None."""
-    said: ScoreForm | None = ScoreForm()
+    form: ScoreForm | None = ScoreForm()
     if score_mod is not None:
         exact = _has_kernel(query) and dt.accumulator(query.dtype) is query.dtype
-        said = score_form(score_mod, query, key) if exact else None
-    if said is None:
+        form = score_form(score_mod, query, key) if exact else None
+    if form is None:
         return None
     whole = block_mask is not None and (block_mask.bounds is None or not _has_kernel(query))
-    if whole and (said != ScoreForm()):
+    if whole and (form != ScoreForm()):
         return None
     if whole:
         out, lse = attention(query, key, value, block_mask.mask, causal=False, scale=factor)
         some = block_mask.mask.any(-1)
         return FUNCTIONS["where"](some.unsqueeze(-1), out, 0.0), _masked_logsumexp(lse)
-    if said == ScoreForm() and (block_mask is None or block_mask.is_causal):
+    if form == ScoreForm() and (block_mask is None or block_mask.is_causal):
         out, lse = attention(query, key, value, None, causal=block_mask is not None, scale=factor)
         return out, _masked_logsumexp(lse)
-    squash = said.squash and (float(said.squash[0]), float(said.squash[1]))
-    out, lse = bounded_attention(query, key, value, None if block_mask is None else block_mask.bounds, said.table,
-                                 scale=factor * said.factor, squash=squash)
+    squash = form.squash and (float(form.squash[0]), float(form.squash[1]))
+    out, lse = bounded_attention(query, key, value, None if block_mask is None else block_mask.bounds, form.table,
+                                 scale=factor * form.factor, squash=squash)
     return out, _masked_logsumexp(lse)
 
 

@@ -150,6 +150,6 @@ class LinearCrossEntropyLoss(Module):
 
     def extra_repr(self):
         names = ("num_classes", "out_features", "reduction", "ignore_index", "label_smoothing", "options")
-        said = [f"{n}={getattr(self, n)}" for n in names]
-        said.insert(2, f"bias={self.linear.bias is not None}")
-        return ", ".join([f"in_features={self.linear.in_features}", *said])
+        fields = [f"{n}={getattr(self, n)}" for n in names]
+        fields.insert(2, f"bias={self.linear.bias is not None}")
+        return ", ".join([f"in_features={self.linear.in_features}", *fields])

@@ -32,8 +32,8 @@ class _NormBase(Module):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, empty_parameter((num_features,), device, dtype) if wanted else None)
+        for name, present in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, empty_parameter((num_features,), device, dtype) if present else None)
         tracked = track_running_stats
         self.register_buffer("running_mean", FUNCTIONS["zeros"](num_features, device=device, dtype=dtype) if tracked else None)
         self.register_buffer("running_var", FUNCTIONS["ones"](num_features, device=device, dtype=dtype) if tracked else None)
@@ -57,8 +57,8 @@ class _NormBase(Module):
 
     def _check_input(self, input):
         if input.ndim not in self.ndims:
-            wanted = " or ".join(map(str, self.ndims))
-            raise ShapeError(f"{type(self).__name__} takes an input of {wanted} dimensions, got {input.aval}")
+            allowed = " or ".join(map(str, self.ndims))
+            raise ShapeError(f"{type(self).__name__} takes an input of {allowed} dimensions, got {input.aval}")
 
     def extra_repr(self):
         return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
@@ -197,8 +197,8 @@ class LayerNorm(Module):
     def __init__(self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None):
         super().__init__()
         self.normalized_shape, self.eps, self.elementwise_affine = _sizes_of(normalized_shape), eps, elementwise_affine
-        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            self.register_parameter(name, empty_parameter(self.normalized_shape, device, dtype) if wanted else None)
+        for name, present in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
+            self.register_parameter(name, empty_parameter(self.normalized_shape, device, dtype) if present else None)
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -244,8 +244,8 @@ class GroupNorm(Module):
         if num_channels % num_groups:
             raise ArgumentError(f"GroupNorm: num_channels {num_channels} must be divisible by num_groups {num_groups}")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, empty_parameter((num_channels,), device, dtype) if wanted else None)
+        for name, present in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, empty_parameter((num_channels,), device, dtype) if present else None)
         self.reset_parameters()
 
     def reset_parameters(self):

@@ -213,12 +213,12 @@ class RNNBase(Module):
         return ends[0]
 
     def extra_repr(self):
-        said = f"{self.input_size}, {self.hidden_size}"
+        text = f"{self.input_size}, {self.hidden_size}"
         for name, default in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0),
                               ("bidirectional", False)):
             if getattr(self, name) != default:
-                said += f", {name}={getattr(self, name)}"
-        return said
+                text += f", {name}={getattr(self, name)}"
+        return text
 
 
 class RNN(RNNBase):

@@ -39,10 +39,10 @@ class ScoreForm(NamedTuple):
 class Term:
     """The array of a stand-in: values over the five axes and the axes that they depend on, or the form of the score."""
 
-    __slots__ = ("axes", "device", "full", "level", "said")
+    __slots__ = ("axes", "device", "form", "full", "level")
 
-    def __init__(self, level, full, axes=frozenset(), said=None):
-        self.level, self.full, self.axes, self.said, self.device = level, full, axes, said, None
+    def __init__(self, level, full, axes=frozenset(), form=None):
+        self.level, self.full, self.axes, self.form, self.device = level, full, axes, form, None
 
 
 class Terms(Level):
@@ -67,7 +67,7 @@ class Terms(Level):
 
     def arguments(self, dtype) -> list:
         """Return the score, and the indices of batch, head, query and key."""
-        score = self.stand_in(Term(self, self.none, said=ScoreForm()), self.sizes_seen, dtype)
+        score = self.stand_in(Term(self, self.none, form=ScoreForm()), self.sizes_seen, dtype)
         seen = [[n if i == axis else 1 for i in range(4)] for axis, n in enumerate(self.sizes_seen)]
         return [score, *[self.stand_in(Term(self, r, frozenset((axis,))), seen[axis], r._a.dtype)
                          for axis, r in enumerate(self.ranges)]]
@@ -98,9 +98,9 @@ class Terms(Level):
         if not any(terms):
             return NotImplemented if self.outer is None else self.outside(self.outer.call, op, args, params)
         seen = self._visible_shape(op, args, terms)
-        if any(t is not None and t.said is not None for t in terms):
-            said = self.outside(self._score_operator, op, args, terms, params)
-            return self.stand_in(Term(self, self.none, said=said), seen, self.none._a.dtype)
+        if any(t is not None and t.form is not None for t in terms):
+            form = self.outside(self._score_operator, op, args, terms, params)
+            return self.stand_in(Term(self, self.none, form=form), seen, self.none._a.dtype)
         full, axes = self.outside(self._index_operator, op, args, terms, params)
         return self.stand_in(Term(self, full, axes), seen, full._a.dtype)
 
@@ -135,23 +135,23 @@ class Terms(Level):
 
     def _score_operator(self, op, args, terms, params):
         """Return the form of the score after one more operator."""
-        at = [i for i, t in enumerate(terms) if t is not None and t.said is not None]
-        said, others = terms[at[0]].said, [(a, t) for i, (a, t) in enumerate(zip(args, terms)) if i != at[0]]
+        at = [i for i, t in enumerate(terms) if t is not None and t.form is not None]
+        form, others = terms[at[0]].form, [(a, t) for i, (a, t) in enumerate(zip(args, terms)) if i != at[0]]
         if len(at) > 1:
             raise Unknown
         if op is ew.cast and params["dtype"].np == self.none._a.dtype:
-            return said
-        if op is ew.tanh and said.squash is None and said.table is None:
-            return ScoreForm(squash=(said.factor, 1.0))
-        if (op is ew.mul or (op is ew.div and at == [0])) and said.table is None and isinstance(others[0][0], (int, float)):
-            return _scaled(said, others[0][0] if op is ew.mul else 1 / others[0][0])
+            return form
+        if op is ew.tanh and form.squash is None and form.table is None:
+            return ScoreForm(squash=(form.factor, 1.0))
+        if (op is ew.mul or (op is ew.div and at == [0])) and form.table is None and isinstance(others[0][0], (int, float)):
+            return _scaled(form, others[0][0] if op is ew.mul else 1 / others[0][0])
         if op is ew.add or (op is ew.sub and at == [0]):
             added = self._bias(*others[0])
-            return _shifted(said, added if op is ew.add else -added)
+            return _shifted(form, added if op is ew.add else -added)
         if op is ew.where and at == [1] and isinstance(args[2], float) and args[2] == -np.inf:
             open_ = self._bias(args[0], terms[0])
             zeros = FUNCTIONS["zeros"](open_.shape, dtype=self.none.dtype, device=self.none.device)
-            return _shifted(said, ew.where(open_, zeros, args[2]))
+            return _shifted(form, ew.where(open_, zeros, args[2]))
         raise Unknown
 
     def _bias(self, value, term):
@@ -177,14 +177,14 @@ def _values(a, term):
     return a
 
 
-def _scaled(said, number):
-    if said.squash is None:
-        return said._replace(factor=said.factor * number)
-    return said._replace(squash=(said.squash[0], said.squash[1] * number))
+def _scaled(form, number):
+    if form.squash is None:
+        return form._replace(factor=form.factor * number)
+    return form._replace(squash=(form.squash[0], form.squash[1] * number))
 
 
-def _shifted(said, added):
-    return said._replace(table=added if said.table is None else said.table + added)
+def _shifted(form, added):
+    return form._replace(table=added if form.table is None else form.table + added)
 
 
 def score_form(score_mod, query, key) -> Any:
@@ -195,11 +195,11 @@ def score_form(score_mod, query, key) -> Any:
             found = score_mod(*terms.arguments(query._a.dtype))
     except (Unknown, IngotError):
         return None
-    if not terms.holds(found) or found._a.memory.said is None:
+    if not terms.holds(found) or found._a.memory.form is None:
         return None
-    said = found._a.memory.said
-    if said.table is None:
-        return said
-    table = said.table.to(query.dtype)
+    form = found._a.memory.form
+    if form.table is None:
+        return form
+    table = form.table.to(query.dtype)
     lead = tuple(table.shape[:2]) if table.ndim == 5 else (1, 1)
-    return said._replace(table=table.reshape(*lead, -1).expand(*lead, terms.distances))
+    return form._replace(table=table.reshape(*lead, -1).expand(*lead, terms.distances))

@@ -69,7 +69,7 @@ class GraphBuilder:
                 copies[n] = last.copy(n, [env[x] if type(x) is Value else x for x in n.inputs])
                 env.update(zip(n.outputs, copies[n].outputs))
         graph: Graph = last.finish([env[v] for v in outputs])
-        groups = {name: kept for name, nodes in self.groups.items() if (kept := [copies[n] for n in nodes if n in live])}
+        groups = {name: present for name, nodes in self.groups.items() if (present := [copies[n] for n in nodes if n in live])}
         return graph, groups
 
 

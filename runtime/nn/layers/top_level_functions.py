@@ -312,8 +312,8 @@ def native_dropout(input, p, train) -> tuple[Tensor, Tensor]:
     """Return dropout and the mask of kept elements."""
     if train is False or p == 0:
         return input.clone(), FUNCTIONS["ones_like"](input, dtype=dt.bool_)
-    kept = FUNCTIONS["rand"](*input.shape, device=input.device) >= p
-    return (input * kept * (1 / (1 - p)) if p < 1 else input * kept), kept
+    mask = FUNCTIONS["rand"](*input.shape, device=input.device) >= p
+    return (input * mask * (1 / (1 - p)) if p < 1 else input * mask), mask
 
 
 @_public
@@ -353,5 +353,5 @@ def _argmax_rows(found, weight, indices, bag):
     hit = (weight.detach()[indices] == found.detach()[FUNCTIONS["where"](in_bag, bag, 0)]) & in_bag.unsqueeze(1)
     candidates = FUNCTIONS["where"](hit, indices.unsqueeze(1), -1)
     none = FUNCTIONS["full"](tuple(found.shape), -1, dtype=candidates.dtype, device=candidates.device)
-    places = FUNCTIONS["where"](in_bag, bag, 0).unsqueeze(1).expand(candidates.shape)
-    return none.scatter_reduce(0, places, candidates, "amax").clamp(min=0)
+    bags = FUNCTIONS["where"](in_bag, bag, 0).unsqueeze(1).expand(candidates.shape)
+    return none.scatter_reduce(0, bags, candidates, "amax").clamp(min=0)

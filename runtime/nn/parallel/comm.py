@@ -11,7 +11,7 @@ from ...core.device import CPU, Device, require
 __all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced", "scatter"]
 
 
-def placed(device) -> Device:
+def device_of(device) -> Device:
     """Return the device of a name, a device or an accelerator index. Without accelerators, and for -1, an index means the
     CPU."""
     if not isinstance(device, int):
@@ -25,7 +25,7 @@ def broadcast(tensor, devices=None, *, out=None) -> tuple:
     if out is not None:
         with no_grad():
             return tuple(o.copy_(tensor) for o in out)
-    return tuple(tensor.to(placed(d), copy=i > 0) for i, d in enumerate(devices))
+    return tuple(tensor.to(device_of(d), copy=i > 0) for i, d in enumerate(devices))
 
 
 def broadcast_coalesced(tensors, devices, buffer_size=10485760) -> list:
@@ -42,7 +42,7 @@ def scatter(tensor, devices=None, chunk_sizes=None, dim=0, streams=None, *, out=
     pieces = tensor.chunk(len(devices), dim) if chunk_sizes is None else tensor.split(list(chunk_sizes), dim)
     if len(pieces) > len(devices):
         raise ArgumentError(f"scatter: {len(pieces)} chunk_sizes for {len(devices)} devices")
-    return tuple(p.to(placed(d)) for p, d in zip(pieces, devices))
+    return tuple(p.to(device_of(d)) for p, d in zip(pieces, devices))
 
 
 def gather(tensors, dim=0, destination=None, *, out=None):
@@ -55,7 +55,7 @@ def gather(tensors, dim=0, destination=None, *, out=None):
         return FUNCTIONS["cat"]([t.to(out.device) for t in tensors], dim, out=out)
     if destination is None and accelerator.is_available():
         destination = accelerator.current_device_index()
-    device = placed(-1 if destination is None else destination)
+    device = device_of(-1 if destination is None else destination)
     return FUNCTIONS["cat"]([t.to(device) for t in tensors], dim)
 
 
@@ -66,7 +66,7 @@ def reduce_add(inputs, destination=None):
         raise ArgumentError(f"reduce_add takes tensors of one shape, got {[tuple(t.shape) for t in inputs]}")
     if destination is None:
         destination = accelerator.current_device_index() if accelerator.is_available() else -1
-    total = inputs[0].to(placed(destination), copy=True)
+    total = inputs[0].to(device_of(destination), copy=True)
     for t in inputs[1:]:
         total = total + t.to(total.device)
     return total

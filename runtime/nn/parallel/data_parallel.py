@@ -32,7 +32,7 @@ class DataParallel(Module):
         if not self.device_ids:
             raise DeviceError("DataParallel got no devices: device_ids is empty")
         self.output_device = self.device_ids[0] if output_device is None else output_device
-        self.src_device_obj = comm.placed(self.device_ids[0])
+        self.src_device_obj = comm.device_of(self.device_ids[0])
         if len(self.device_ids) == 1:
             self.module.to(self.src_device_obj)
 
@@ -74,7 +74,7 @@ def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, mo
 
 
 def _index(device) -> int:
-    place = comm.placed(device)
+    place = comm.device_of(device)
     if place.type == "cpu":
         raise DeviceError(f"DataParallel works on GPUs, but device_ids has {device}")
     return accelerator.index_of(place.index)

@@ -42,7 +42,7 @@ def _index(device, args) -> int | None:
     if device is None:
         tensor = get_a_var(args)
         device = -1 if tensor is None else tensor.device
-    place = comm.placed(device)
+    place = comm.device_of(device)
     if place.type in ("cpu", "meta"):
         return None
     return accelerator.index_of(place.index)

@@ -50,8 +50,8 @@ class Bucket:
         """Write averages into the gradients of parameters that some process used."""
         flat = flat.detach().to(self.params[0].dtype)
         with no_grad():
-            for p, piece, wanted in zip(self.params, self._pieces(flat), used):
-                if not wanted:
+            for p, piece, is_used in zip(self.params, self._pieces(flat), used):
+                if not is_used:
                     continue
                 if p.grad is None:
                     p.grad = FUNCTIONS["clone"](piece)
@@ -140,12 +140,12 @@ class Reducer:
     def expect(self, outputs, find_unused: bool):
         """Prepare for the gradients of a finished forward."""
         if self.active and self.seen:
-            missing = [n for n, there in zip(self.names, self.there) if not there]
+            missing = [n for n, arrived in zip(self.names, self.arrived) if not arrived]
             raise AutogradError(f"the last backward gave no gradient to the parameters {missing}, so the processes could not "
                                 "finish averaging. If the loss does not use them, say find_unused_parameters=True, and make "
                                 "sure that all of forward's outputs take part in the loss")
         self.active, self.detects_unused, self.seen = True, find_unused, False
-        self.there = [False] * len(self.params)
+        self.arrived = [False] * len(self.params)
         self.used = np.ones(len(self.params), np.int32)
         self.works: list[Any] = []
         if find_unused:
@@ -160,9 +160,9 @@ class Reducer:
         if not self.seen:
             member_of(self.group, "DistributedDataParallel")        # raises inside a traced function
             self.seen = True
-            self.there = [not used for used in self.used]
-        self.there[i] = True
-        while len(self.works) < len(self.buckets) and all(self.there[k] for k in self.buckets[len(self.works)].numbers):
+            self.arrived = [not used for used in self.used]
+        self.arrived[i] = True
+        while len(self.works) < len(self.buckets) and all(self.arrived[k] for k in self.buckets[len(self.works)].numbers):
             self._launch(self.buckets[len(self.works)])
         if len(self.works) == len(self.buckets):
             self._finish()

@@ -20,16 +20,16 @@ def replicate(network, devices, detach=False) -> list:
         if is_lazy(t):
             raise ArgumentError("replicate: the module has parameters without sizes; call it once first")
         if id(t) not in tables[0]:
-            for table, there in zip(tables, comm.broadcast(t.detach() if detach and t.requires_grad else t, devices)):
-                table[id(t)] = there
+            for table, copied in zip(tables, comm.broadcast(t.detach() if detach and t.requires_grad else t, devices)):
+                table[id(t)] = copied
     return [_replica(network, modules, table) for table in tables]
 
 
-def _replica(network, modules, there):
+def _replica(network, modules, copied):
     made = {id(m): m._replicate_for_data_parallel() for m in modules}
     for module in modules:
         own = made[id(module)].__dict__
         for name in ("_parameters", "_buffers"):
-            own[name] = Table((k, None if t is None else there[id(t)]) for k, t in module.__dict__[name].items())
+            own[name] = Table((k, None if t is None else copied[id(t)]) for k, t in module.__dict__[name].items())
         own["_modules"] = Table((k, made.get(id(m))) for k, m in module._modules.items())
     return made[id(network)]

@@ -66,9 +66,9 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     if not tensors:
         return FUNCTIONS["tensor"](0.0)
     norm_type = float(norm_type)
-    places = {place_of(t._a) for t in tensors}
-    if len(places) > 1 and any(place is not None and place[0] == MESH for place in places):
-        total = _sharded_norm(tensors, places, norm_type)
+    placements = {place_of(t._a) for t in tensors}
+    if len(placements) > 1 and any(placement is not None and placement[0] == MESH for placement in placements):
+        total = _sharded_norm(tensors, placements, norm_type)
         tensors = [total]
     listed = lists.norms(tensors, norm_type)
     total = FUNCTIONS["norm"](_norms(tensors, norm_type) if listed is None else listed, norm_type)
@@ -78,12 +78,12 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     return total
 
 
-def _sharded_norm(tensors, places, norm_type):
+def _sharded_norm(tensors, placements, norm_type):
     """Return the norm of tensors sharded over several meshes, as a plain tensor."""
-    if any(place is None or place[0] != MESH for place in places):
+    if any(placement is None or placement[0] != MESH for placement in placements):
         raise DTypeError("the norm of DTensors together with plain tensors is not known: whether all processes have the same "
                          "of these. Make their parameters DTensors (distribute_module does), or clip them by themselves")
-    norms = [get_total_norm([t for t in tensors if place_of(t._a) == place], norm_type) for place in places]
+    norms = [get_total_norm([t for t in tensors if place_of(t._a) == placement], norm_type) for placement in placements]
     return FUNCTIONS["norm"](FUNCTIONS["stack"]([n.full_tensor() for n in sorted(norms, key=lambda n: repr(n.device_mesh))]),
                              norm_type)
 
@@ -129,8 +129,8 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 
 def _like_gradient(number, g):
     """Return a factor on the device and in the dtype of a gradient."""
-    there = beside(number, g)
-    return there if g.dtype is number.dtype else there.to(g.dtype)
+    moved = beside(number, g)
+    return moved if g.dtype is number.dtype else moved.to(g.dtype)
 
 
 @no_grad()

@@ -191,18 +191,18 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     chain = module.parametrizations[tensor_name]
     if leave_parametrized:
         with no_grad():
-            kept = getattr(module, tensor_name).clone()
-        kept = _as_original(chain, kept)
+            final = getattr(module, tensor_name).clone()
+        final = _as_original(chain, final)
     elif not chain.is_tensor:
         raise ArgumentError("leave_parametrized=False needs a parametrization of one tensor")
     else:
-        kept = chain.original
+        final = chain.original
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
-    if isinstance(kept, Parameter):
-        module.register_parameter(tensor_name, kept)
+    if isinstance(final, Parameter):
+        module.register_parameter(tensor_name, final)
     else:
-        module.register_buffer(tensor_name, kept)
+        module.register_buffer(tensor_name, final)
     if not len(module.parametrizations):
         del module.parametrizations
         module.__class__ = type(module).__bases__[0]

@@ -133,12 +133,13 @@ class PruningContainer(BasePruningMethod):
             return default_mask * method.compute_mask(t, default_mask)
         if method.PRUNING_TYPE == "structured":
             left = (default_mask.transpose(0, method.dim).flatten(1) if t.ndim > 1 else default_mask.reshape(-1, 1)).any(1)
-            kept = left.nonzero().squeeze(1)
-            part = method.compute_mask(t.index_select(method.dim, kept), default_mask.index_select(method.dim, kept))
-            return default_mask.index_copy(method.dim, kept, part)
-        kept = default_mask.reshape(-1).nonzero().squeeze(1)
-        part = method.compute_mask(t.reshape(-1).index_select(0, kept), default_mask.reshape(-1).index_select(0, kept))
-        return default_mask.reshape(-1).index_copy(0, kept, part).reshape(default_mask.shape)
+            remaining = left.nonzero().squeeze(1)
+            part = method.compute_mask(t.index_select(method.dim, remaining), default_mask.index_select(method.dim, remaining))
+            return default_mask.index_copy(method.dim, remaining, part)
+        remaining = default_mask.reshape(-1).nonzero().squeeze(1)
+        flat_mask = default_mask.reshape(-1)
+        part = method.compute_mask(t.reshape(-1).index_select(0, remaining), flat_mask.index_select(0, remaining))
+        return default_mask.reshape(-1).index_copy(0, remaining, part).reshape(default_mask.shape)
 
 
 class Identity(BasePruningMethod):
@@ -193,8 +194,8 @@ class RandomStructured(BasePruningMethod):
         shape = [1] * t.ndim
         shape[self.dim] = -1
         ones = FUNCTIONS["ones"](t.shape[self.dim], dtype=default_mask.dtype, device=default_mask.device)
-        kept = _without_smallest(self._scores(t), ones, count)
-        return default_mask * kept.reshape(shape)
+        remaining = _without_smallest(self._scores(t), ones, count)
+        return default_mask * remaining.reshape(shape)
 
 
 class LnStructured(RandomStructured):

@@ -12,11 +12,11 @@ def skip_init(module_cls, *args, **kwargs):
     """Return a module with uninitialised parameters, to load a state dict into."""
     if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
         raise DTypeError(f"skip_init takes a Module class, got {module_cls!r}")
-    kept = {name: getattr(init, name) for name in _FILLS if hasattr(init, name)}
+    saved = {name: getattr(init, name) for name in _FILLS if hasattr(init, name)}
     try:
-        for name in kept:
+        for name in saved:
             setattr(init, name, lambda tensor, *a, **k: tensor)
         return module_cls(*args, **kwargs)
     finally:
-        for name, fill in kept.items():
+        for name, fill in saved.items():
             setattr(init, name, fill)

@@ -106,11 +106,11 @@ def stack_module_state(models):
 
 
 def _stacked(tensors):
-    wanted = {t.requires_grad for t in tensors}
-    if len(wanted) != 1:
+    flags = {t.requires_grad for t in tensors}
+    if len(flags) != 1:
         raise ArgumentError("stack_module_state: a parameter must require grad in all models, or in none")
     stacked = cat(*[reshape(t.detach(), shape=(1, *shape_of(t))) for t in tensors], dim=0)
-    return stacked.requires_grad_() if wanted.pop() else stacked
+    return stacked.requires_grad_() if flags.pop() else stacked
 
 
 def replace_all_batch_norm_modules_(root):
