@@ -1,4 +1,4 @@
-"""`jit._get_trace_graph`: calls by the names of PyTorch's operators, as libraries that count what models compute read them."""
+"""`jit._get_trace_graph`: calls under PyTorch's operator names, as libraries that count operations read them."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from ingot import nn
 X = ingot.ones(2, 3, 8, 8)
 M = ingot.ones(4, 5)
 
-# What is called, and what PyTorch's own list of calls has for it: the operator, with sizes of tensors, constants, and lists.
+# Calls, and their entries in PyTorch's graph: operator, sizes of tensors, constants, and lists.
 CALLS = {
     "conv": (lambda: F.conv2d(X, ingot.ones(4, 3, 3, 3), padding=1), "_convolution",
              [[2, 3, 8, 8], [4, 3, 3, 3], None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, False, False, True, True]),
@@ -41,7 +41,7 @@ CALLS = {
 
 
 def shown(value):
-    """A value as the table has it."""
+    """Return a value in the form of the table."""
     if value.isCompleteTensor():
         return value.type().sizes()
     if value.node().kind() == "prim::ListConstruct":
@@ -61,7 +61,7 @@ def test_calls_have_the_arguments_of_the_operators(name):
 
 
 def named(module, name):
-    """Hooks that open and close a scope, as counters of operations have them."""
+    """Return hooks that open and close a scope, as operation counters do."""
     state = ingot._C._get_tracing_state
     module.register_forward_pre_hook(lambda m, args: state() and state().push_scope(name))
     module.register_forward_hook(lambda m, args, out: state() and state().pop_scope())

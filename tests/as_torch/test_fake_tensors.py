@@ -1,5 +1,4 @@
-"""Modes and trackers that libraries have: programs on tensors without elements, which modules run, wrappers that say what they
-are made of; what a trace or an export of a function would be."""
+"""Modes and trackers for libraries: fake tensors, running modules, wrapper tensors, and explanations of traces and exports."""
 
 import importlib
 

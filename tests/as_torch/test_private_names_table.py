@@ -1,4 +1,4 @@
-"""The table of PyTorch's private names: each row leads to something, and the names exist only after `import ingot.as_torch`."""
+"""The table of PyTorch's private names: each row has a target, and names exist only after `import ingot.as_torch`."""
 
 import importlib
 import subprocess

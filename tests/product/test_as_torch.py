@@ -1,4 +1,4 @@
-"""`ingot.as_torch`: programs that say `import torch` run on ingot, here, in processes that they start, by command."""
+"""`ingot.as_torch`: programs with `import torch` run on ingot, in this process, child processes, and by command."""
 
 import itertools
 import os

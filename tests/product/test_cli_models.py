@@ -39,7 +39,7 @@ def run(*words, cwd=None):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a model file, inputs for it, and code to export."""
+    """Return a folder with a model file, inputs for it, and code to export."""
     folder = tmp_path_factory.mktemp("cli")
     ingot.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 3)).eval()

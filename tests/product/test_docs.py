@@ -1,4 +1,4 @@
-"""The programs in the documentation run, and give what is said beside them."""
+"""The programs in the documentation run and give the results beside them."""
 
 import re
 import textwrap
@@ -19,7 +19,7 @@ def blocks_of(page) -> list:
 
 
 def run(source, space):
-    """Runs a block, and compares what is said of expressions in it where they stand."""
+    """Run a block, and compare the results written beside its expressions."""
     done = 0
     for said in _SAID.finditer(source):
         exec(source[done:said.start()], space)

@@ -12,7 +12,7 @@ import ingot
 from ingot import jit
 
 FOLDER = Path(ingot.__file__).parent / "examples"
-SHARED = {"options", "digits", "shapes", "cartpole"}     # what several programs import
+SHARED = {"options", "digits", "shapes", "cartpole"}     # modules imported by several programs
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ PROGRAMS = {
 
 @pytest.fixture
 def load(monkeypatch):
-    """A function that imports a program by name."""
+    """Return a function that imports a program by name."""
     monkeypatch.syspath_prepend(str(FOLDER))
     return importlib.import_module
 
 
 @pytest.fixture
 def traced_functions(monkeypatch):
-    """The list of functions that a program traced."""
+    """Return the list of functions that a program traced."""
     made, trace = [], jit.trace
 
     def noting(fn):
@@ -69,7 +69,7 @@ def traced_functions(monkeypatch):
 
 
 def fell(losses) -> float:
-    """The last tenth of the losses as a share of the first tenth."""
+    """Return the last tenth of the losses as a share of the first tenth."""
     n = max(1, len(losses) // 10)
     return float(np.mean(losses[-n:]) / np.mean(losses[:n]))
 

@@ -1,4 +1,4 @@
-"""Names that packages need at import: parts of the dispatcher, switches and rules of other compilers."""
+"""Names that packages import: parts of the dispatcher, switches, and rules of other exporters."""
 
 import itertools
 
@@ -69,7 +69,7 @@ def test_shapes_of_operators_whose_extension_is_not_loaded_wait_for_them():
         ingot.ops.compiled_elsewhere.twice(ingot.ones(2))
     twice = library.custom_op("compiled_elsewhere::twice", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")
     library.opcheck(twice, (ingot.ones(2),))
-    with pytest.raises(ValueError, match="twise"):              # others are there: this is a mistake
+    with pytest.raises(ValueError, match="twise"):              # other operators exist, so this is a mistake
         library.register_fake("compiled_elsewhere::twise", shape)
 
 
@@ -80,7 +80,7 @@ def test_batches_are_pinned_part_by_part():
     assert made["x"][0].tolist() == [1.0, 1.0] and made["x"][1] == "name" and made["y"][0].tolist() == [0.0]
 
 
-# Names that libraries find beside public ones.
+# Private names beside public ones.
 
 
 def test_casts_by_the_names_of_dtypes():
@@ -119,7 +119,7 @@ def test_loaders_say_what_kind_of_dataset_they_have():
 
 
 class OwnLoader:
-    """A loader that has nothing of DataLoader but the names that its iterators read, as fastai's."""
+    """A loader like fastai's, with only the attributes that DataLoader's iterators read."""
 
     def __init__(self, n, num_workers):
         from ingot.utils.data.dataloader import _DatasetKind

@@ -54,7 +54,7 @@ def test_windows_are_symmetric_and_the_periodic_ones_a_part(name):
         make(-1, **OPTIONS.get(name, {}))
 
 
-# Names of what there is not.
+# Names of absent features.
 
 
 @pytest.mark.parametrize("name", ["complex32", "chalf", "qint8", "quint8", "qint32", "quint4x2", "int4", "uint1", "uint7",
@@ -78,11 +78,11 @@ def test_tensors_that_are_shared_out_can_be_asked_for():
     assert shared.Replicate().is_replicate() and shared.Partial().is_partial() and shared.Partial().reduce_op == "sum"
 
 
-# Classes of the user's that stand for tensors.
+# User classes that stand for tensors.
 
 
 class Logged:
-    """Answers for functions that it knows."""
+    """A class that handles functions."""
 
     known = True
 
@@ -102,7 +102,7 @@ class Finer(Logged):
 
 @overrides.wrap_torch_function(lambda a, b: (a, b))
 def added(a, b):
-    """A function of the user's."""
+    """Add two values."""
     return a + b
 
 

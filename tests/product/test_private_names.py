@@ -1,4 +1,4 @@
-"""Names behind PyTorch's public ones that libraries import: operators by `ops.aten`, futures, the build, parts of printing."""
+"""Private names of PyTorch that libraries import: operators in `ops.aten`, futures, the build, parts of printing."""
 
 import copy
 import gc
@@ -323,7 +323,7 @@ def test_parts_of_printing():
 
 
 class Counting(nn.ModuleDict):
-    """Replaces update(), which its own __init__ is not ready for before it has begun."""
+    """A ModuleDict with an update() that must not run before its own __init__."""
 
     def __init__(self, modules):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The stubs are what the code says, and type checkers make the right things of them."""
+"""Stubs agree with the code, and type checkers infer the right types."""
 
 import importlib.util
 import inspect
@@ -32,7 +32,7 @@ def test_the_committed_stubs_are_what_the_generator_makes(maker):
 
 
 def test_type_checkers_find_every_path_that_users_import(maker):
-    """The stubs of paths are what the generator makes, no others are there, and each names the module that an import gives."""
+    """The stubs of paths are up to date and complete, and each names the module of its import."""
     made = maker.path_stubs()
     assert {f.relative_to(ROOT).as_posix(): f.read_text() for f in (ROOT / "stubs").rglob("*") if f.is_file()} == made
     for path, real in maker.public_paths().items():

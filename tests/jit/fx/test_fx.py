@@ -1,4 +1,4 @@
-"""Programs as graphs: what is traced, printed, run node by node, changed, copied and pickled gives what the program gives."""
+"""Programs as graphs: tracing, printing, interpretation, changes, copies and pickles keep the program's results."""
 
 import copy
 import math
@@ -20,7 +20,7 @@ from ingot.utils import _pytree
 
 @fx.wrap
 def rows(x):
-    """Looks at values, so it is one node."""
+    """A leaf that reads values, so it is one node."""
     return [float(v) for v in x[0]]
 
 
@@ -69,7 +69,7 @@ PROGRAMS = {
 
 
 def random_program(seed):
-    """A function of a matrix made of operators, methods, functions and layers."""
+    """Return a random function of a matrix made of operators, methods, functions and layers."""
     choose = random.Random(seed)
     layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(2)])
     pool = [lambda a, b: a + b, lambda a, b: a * b - 1, lambda a, b: ingot.where(a > b, a, b), lambda a, b: F.relu(a - b),
@@ -125,7 +125,7 @@ WAYS = {
 
 
 def halves(g):
-    """The first half of the nodes in one part, the rest in another."""
+    """Split the nodes into two parts."""
     nodes = list(g.graph.nodes)
     first = set(nodes[:len(nodes) // 2])
     return lambda node: int(node not in first)
@@ -241,7 +241,7 @@ def test_concrete_arguments(given):
 
 
 class Leafy(fx.Tracer):
-    """Looks into nothing but the root."""
+    """A tracer that traces only into the root."""
 
     def is_leaf_module(self, m, module_qualified_name):
         self.seen = [*getattr(self, "seen", []), module_qualified_name]
@@ -276,7 +276,7 @@ def test_wrapped_functions_are_nodes():
     assert g(x) == rows(x * 2) and rows.__name__ == "rows"
     autowrapped = fx.Tracer(autowrap_functions=(keyword_only,)).trace(lambda x: keyword_only(x, z=3))
     assert [n.target for n in autowrapped.nodes if n.op == "call_function"] == [keyword_only]
-    assert math.sqrt(4.0) == 2.0 and nn.Linear(2, 2)(ingot.ones(1, 2)).shape == (1, 2)       # as they were
+    assert math.sqrt(4.0) == 2.0 and nn.Linear(2, 2)(ingot.ones(1, 2)).shape == (1, 2)       # as before
 
 
 def test_random_numbers_are_drawn_at_each_call():
@@ -437,7 +437,7 @@ def test_the_user_s_place_in_errors():
 
 
 class Swaps(fx.Transformer):
-    """Sigmoids in the place of hyperbolic tangents."""
+    """A transformer from tanh to sigmoid."""
 
     def call_function(self, target, args, kwargs):
         return super().call_function(ingot.sigmoid if target is ingot.tanh else target, args, kwargs)
@@ -451,7 +451,7 @@ def test_transformers():
     same(Swaps(g).transform()(x), ingot.sigmoid(x) + x.sigmoid() * 2)
 
 
-PATTERNS = {      # program, pattern, replacement, how often, what it is then
+PATTERNS = {      # program, pattern, replacement, number of matches, result
     "functions": (lambda x, y: ingot.relu(x + y) * ingot.relu(y + x), lambda a, b: ingot.relu(a + b),
                   lambda a, b: ingot.relu(a) - b, 2,
                   lambda x, y: (ingot.relu(x) - y) * (ingot.relu(y) - x)),

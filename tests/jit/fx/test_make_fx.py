@@ -1,5 +1,5 @@
-"""`make_fx` gives the graph of what a function does with example inputs, or says what a graph could not; dispatch modes hear of
-the same public functions."""
+"""`make_fx` returns the graph of a function run on example inputs, or says why a graph cannot; dispatch modes see the same
+public functions."""
 
 import importlib
 
@@ -68,7 +68,7 @@ def test_make_fx_refuses_what_a_graph_does_not_say(program, match):
     make_fx = importlib.import_module("ingot.fx.experimental.proxy_tensor").make_fx
     with pytest.raises(fx.TraceError, match=match):
         make_fx(program)(ingot.ones(2, 3, requires_grad=True))
-    assert ingot.ones(2).add(1).tolist() == [2, 2]                  # nothing stands at the door any more
+    assert ingot.ones(2).add(1).tolist() == [2, 2]                  # no observer is left
 
 
 def test_make_fx_says_what_it_does_not_take():

@@ -1,4 +1,4 @@
-"""Passes over graphs, one after the other, and looking for patterns."""
+"""Passes over graphs, pass managers, and pattern search."""
 
 import itertools
 
@@ -13,7 +13,7 @@ from ingot.ir.errors import ArgumentError
 
 
 class Swap(PassBase):
-    """Puts one function in the place of another one."""
+    """A pass that replaces one function by another."""
 
     def __init__(self, old, new):
         self.old, self.new, self.heard = old, new, []
@@ -108,7 +108,7 @@ def names(nodes):
 @pytest.mark.parametrize("program, found", [
     (lambda x, w: ingot.relu(x @ w) + 1, ["relu"]),
     (lambda x, w: ingot.relu(x @ w) + ingot.relu(w @ x), ["relu", "relu_1"]),
-    (lambda x, w: ingot.relu(m := x @ w) + m, []),                # which somebody else uses
+    (lambda x, w: ingot.relu(m := x @ w) + m, []),                # it has another user
     (lambda x, w: ingot.relu(x) @ w, [])], ids=range(4))
 def test_a_matcher_finds_patterns(program, found):
     pattern = fx.symbolic_trace(lambda a, b: ingot.relu(a @ b))

@@ -1,4 +1,4 @@
-"""`fx.experimental.symbolic_shapes`: what code asks of sizes, of plain ones and of a trace's."""
+"""`fx.experimental.symbolic_shapes`: queries on plain sizes and on sizes of a trace."""
 
 import pytest
 

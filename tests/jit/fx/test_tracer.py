@@ -1,4 +1,4 @@
-"""What tracers of `ingot.fx` make of programs: which methods, arguments of which classes, and what nodes know."""
+"""Tracers of `ingot.fx`: methods to override, arguments of user classes, metadata of nodes."""
 
 import copy
 import importlib
@@ -23,7 +23,7 @@ class Output:
 
 
 class Pair:
-    """An argument that says itself what it is in a graph."""
+    """An argument that describes itself in a graph."""
 
     def __init__(self, a, b):
         self.a, self.b = a, b
@@ -166,7 +166,7 @@ def test_names_of_functions_and_types():
 
 
 class OwnLoop(fx.Tracer):
-    """A tracer that goes through a program itself, by the names of PyTorch's private file, as libraries' copies of it do."""
+    """A tracer with its own loop over PyTorch's private names, as copies in libraries have."""
 
     def trace(self, root, concrete_args=None):
         own = importlib.import_module("ingot.fx._symbolic_trace")

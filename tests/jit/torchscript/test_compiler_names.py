@@ -1,4 +1,4 @@
-"""What programs ask PyTorch's compilers for by name: marks and switches of the older one, stances of the newer one."""
+"""Names of PyTorch's compilers: marks and switches of TorchScript, stances of torch.compile."""
 
 import copy
 import pickle
@@ -167,7 +167,7 @@ def test_switches_of_the_older_compiler():
     f(ingot.ones(2))
     before = f.stats()["compiles"]
     with jit.optimized_execution(False):
-        assert f(ingot.ones(3)).tolist() == [2] * 3         # another size, and nothing is compiled for it
+        assert f(ingot.ones(3)).tolist() == [2] * 3         # a new size, for which nothing is compiled
     assert f.stats()["compiles"] == before
     with jit.optimized_execution(True), jit.fuser("fuser2"), jit.strict_fusion():
         assert f(ingot.ones(2)).tolist() == [2, 2]

@@ -1,4 +1,4 @@
-"""Loops as functions: against the loops that they stand for, with gradients, in traces and in vmap; what they refuse."""
+"""Loops as functions against plain loops: gradients, traces, vmap, and errors."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ SCANS = [
 
 
 def looped(fn, init, xs, dim, reverse):
-    """What a scan is, as a loop."""
+    """Compute a scan as a loop."""
     carry, ys = init, []
     n = leaves(xs)[0].shape[dim]
     for i in reversed(range(n)) if reverse else range(n):
@@ -58,7 +58,7 @@ def looped(fn, init, xs, dim, reverse):
 
 
 def slopes(run, init, xs):
-    """Results, and gradients of the first and second order."""
+    """Return results, and gradients of first and second order."""
     given = [t.detach().requires_grad_() for t in leaves((init, xs))]
     spec = ingot.utils._pytree.tree_structure((init, xs))
     results = [t for t in leaves(run(*spec.unflatten(given))) if t is not None]
@@ -132,7 +132,7 @@ COMBINED = [
 
 
 def prefixes(fn, xs, dim, reverse):
-    """All of them, one after the other."""
+    """Return all prefixes, computed one after the other."""
     n = leaves(xs)[0].shape[dim]
     parts = [slices(xs, dim, i) for i in (reversed(range(n)) if reverse else range(n))]
     found = parts[:1]

@@ -1,4 +1,4 @@
-"""Function transforms inside of each other: what is one for all samples, and histories that belong to several of them."""
+"""Nested function transforms: values shared by all samples, and histories at several levels."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ A, B, R = (ingot.tensor(np.random.default_rng(7).uniform(0.5, 1.5, s)) for s in 
 
 
 class Product(ingot.autograd.Function):
-    """x * y * y"""
+    """The function x * y * y."""
 
     @staticmethod
     def forward(x, y):
@@ -32,7 +32,7 @@ def of_operators(x, y):
 
 
 def summed(f):
-    """The sum over the samples r of f(r)."""
+    """Return the sum of f(r) over samples r."""
     return vmap(f)(R).sum(0)
 
 
@@ -53,7 +53,7 @@ PROGRAMS = {      # of y, with a product
 @pytest.mark.parametrize("product", [of_operators, Product.apply], ids=["operators", "Function"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients_reach_what_is_one_for_all_samples(name, product):
-    """The derivatives are those by differences, and those of the next order the derivatives' own."""
+    """Derivatives agree with differences, and second derivatives with derivatives of the first."""
     f = PROGRAMS[name]
     step = 1e-6 * ingot.eye(3, dtype=ingot.float64)
     expected = ingot.stack([(f(A + d, of_operators) - f(A - d, of_operators)) / 2e-6 for d in step], -1)
@@ -121,7 +121,7 @@ def _duals(f, x):
 @pytest.mark.parametrize("f", WRITERS)
 @pytest.mark.parametrize("name", ALONG)
 def test_functions_that_write_to_their_argument(name, f):
-    """Derivatives are those of the function of a clone; the argument is left as the function left it."""
+    """Derivatives are those for a clone; the argument keeps the function's write."""
     given = A.clone()
     found, expected = ALONG[name](f, given), ALONG[name](lambda x: f(x.clone()), A)
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)

@@ -1,7 +1,7 @@
-"""What `ingot.func` promises, for every operator over the table of samples.
+"""Laws of `ingot.func` for every operator over the table of samples.
 
-jvp          a derivative along a direction and a gradient are one linear map: <c, jvp(t)> == <vjp(c), t>
-vmap         gradients and derivatives of a batch are those of its samples, whichever dimensions are mapped, and nested
+jvp          a directional derivative and a gradient are one linear map: <c, jvp(t)> == <vjp(c), t>
+vmap         gradients and derivatives of a batch are those of its samples, for all mapped dimensions, and nested
 hvp          forward over reverse is the slope of the gradient
 traced       the same under `jit.trace`
 """
@@ -25,10 +25,10 @@ from samples import (
     table,  # noqa: F401  (fills SAMPLES)
 )
 
-FACTORS = (1.0, 1 - 2.0 ** -10, 1 + 2.0 ** -9)       # of the samples in a batch: near each other, none at a kink
+FACTORS = (1.0, 1 - 2.0 ** -10, 1 + 2.0 ** -9)       # of the samples in a batch: close to each other, none at a kink
 MOST = 4                                            # samples of an operator
-ONCE = {"ctc_loss"}                                 # has no second derivative, and so none along a direction
-FREE_SIGNS = {"eig", "eigh", "svd", "qr"}           # whose results are unique up to signs or phases
+ONCE = {"ctc_loss"}                                 # no second derivative, so no directional one
+FREE_SIGNS = {"eig", "eigh", "svd", "qr"}           # results are unique up to signs or phases
 
 
 def is_float(a):
@@ -40,7 +40,7 @@ def differentiable(op, position):
 
 
 def cases(name, order=1):
-    """(sample, positions to differentiate by) of an operator."""
+    """Return (sample, positions to differentiate by) of an operator."""
     op, found = OPS[name], []
     for s in rows(name):
         at = [i for i, a in enumerate(s.args) if is_float(a) and differentiable(op, i) and a.size]
@@ -54,12 +54,12 @@ def names(order=1):
 
 
 def some(listed, count):
-    """A fixed choice of so many names, the same on every run, as if by chance."""
+    """Return a fixed pseudo-random choice of names."""
     return sorted(sorted(listed, key=lambda n: zlib.crc32(n.encode()))[:count])
 
 
 def function_of(op, s, at):
-    """The operator as a function of the arguments at some positions, which returns its floating point results."""
+    """Return the operator as a function of some arguments, with its floating point results."""
     def f(*values):
         args = [wrap(a) if isinstance(a, np.ndarray) else a for a in s.args]
         for i, v in zip(at, values):
@@ -71,7 +71,7 @@ def function_of(op, s, at):
 
 
 def loss_of(f):
-    """A weighted sum of a function's results, of which no two elements weigh the same."""
+    """Return a weighted sum of results with distinct weights."""
     def loss(*values):
         outs = f(*values)
         total = ingot.zeros((), dtype=ingot.float64)
@@ -96,7 +96,7 @@ def dot(a, b):
 
 
 def batch(values, dims):
-    """Some samples near given ones, along a dimension of each."""
+    """Return some samples near given ones, along a dimension of each."""
     return tuple([wrap(np.stack([v._a * f for f in FACTORS], d)) for v, d in zip(values, dims)])
 
 
@@ -137,7 +137,7 @@ def test_gradients_of_a_batch_are_those_of_its_samples(name):
         agree(vmap(gradient, dims)(*full), [ingot.stack(list(c)) for c in zip(*expected)], 1e-9, label)
         nested = vmap(vmap(gradient, dims))(*[ingot.stack([t, t]) for t in full])
         agree([t[1] for t in nested], [ingot.stack(list(c)) for c in zip(*expected)], 1e-9, label)
-        # One of several arguments mapped, the others the same for all samples.
+        # One argument mapped, the others shared by all samples.
         lone = (0, *(None,) * (len(at) - 1))
         front = (full[0].movedim(dims[0], 0), *values[1:])
         expected = [gradient(x, *values[1:]) for x in front[0]]
@@ -147,7 +147,7 @@ def test_gradients_of_a_batch_are_those_of_its_samples(name):
 @pytest.mark.parametrize("value", [0.0, 1.0])
 @pytest.mark.parametrize("name", names())
 def test_gradients_of_a_batch_at_corners(name, value):
-    """Where all numbers are zeros or ones a gradient is what the operator's own rule says, not what its steps would."""
+    """For zeros or ones the gradient comes from the operator's own rule, not from its steps."""
     s, at = cases(name)[0]
     loss = loss_of(function_of(OPS[name], s, at))
     one = [wrap(np.full_like(s.args[i], value)) for i in at]

@@ -1,4 +1,4 @@
-"""`ingot.func` as the tutorials of `torch.func` use it, each beside the same computed plainly."""
+"""`ingot.func` as in PyTorch's tutorials, against plain computations."""
 
 import importlib
 
@@ -240,7 +240,7 @@ class Double(ingot.autograd.Function):
 
 
 class Powers(ingot.autograd.Function):
-    """Two results, one of the arguments plain, an attribute that is a tensor."""
+    """Two results, a plain argument, and an attribute that is a tensor."""
 
     @staticmethod
     def forward(ctx, x, w, n):
@@ -256,7 +256,7 @@ class Powers(ingot.autograd.Function):
 
 
 class ByBatch(Double):
-    """With a rule of its own for batches."""
+    """A Function with its own batch rule."""
 
     seen: list = []
 
@@ -267,7 +267,7 @@ class ByBatch(Double):
 
 
 class Along(ingot.autograd.Function):
-    """Says how its result changes along a direction, and nothing of gradients."""
+    """A Function with a jvp and no backward."""
 
     @staticmethod
     def forward(x, y):
@@ -296,7 +296,7 @@ PLAIN = {"Powers": (lambda x, w: sum(o.sum() for o in Powers.apply(x, w, 3)),
 @pytest.mark.parametrize("in_dims", [(0, None), (0, 0), (None, 0)])
 @pytest.mark.parametrize("name", PLAIN)
 def test_functions_of_the_user(name, in_dims):
-    """Values, gradients inside of vmap, gradients from outside of it (of one level and of two), and both."""
+    """Values, gradients inside vmap, gradients from outside (one and two levels), and both."""
     mine, plain = PLAIN[name]
     shapes = [(4, 3) if d == 0 else (3,) for d in in_dims]
 
@@ -329,7 +329,7 @@ def test_forward_mode_of_a_function_that_has_jvp():
 @pytest.mark.parametrize("traced", [False, True])
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
 def test_recurrent_layers_take_whole_batches(kind, traced, monkeypatch):
-    """Per-sample gradients are what samples give one by one, and no sample is taken by itself."""
+    """Per-sample gradients agree with single samples, and no sample runs alone."""
     net = getattr(nn, kind)(3, 4, num_layers=2, bidirectional=True)
     params = {k: v.detach() for k, v in net.named_parameters()}
 
@@ -366,7 +366,7 @@ def test_draws_by_rates(randomness):
 
 
 def written(x, i, j):
-    x = x + 0.0 * i         # what is written is each sample's own
+    x = x + 0.0 * i         # written values are separate for each sample
     x[i] = 7.0
     x[:, j] += x[i]
     return x
@@ -410,7 +410,7 @@ def test_jacobians_of_nothing_are_empty(transform):
 
 
 def test_one_tensor_has_one_value():
-    """Names of a tensor that is used twice are replaced together, so they cannot be given different ones."""
+    """The names of a shared tensor are replaced together, so they cannot get different values."""
     net = nn.Module()
     net.a, net.b = nn.Linear(2, 2), nn.Linear(2, 2)
     net.b.weight = net.a.weight
@@ -423,11 +423,11 @@ def test_one_tensor_has_one_value():
     func.functional_call(net, {"a.weight": w, "b.weight": 2 * w}, ingot.ones(2), tie_weights=False)
 
 
-# What vmap is made of, where libraries put steps of their own.
+# The steps of vmap that libraries replace.
 
 
 class Named:
-    """A container that no tree knows; its tensors share their first dims."""
+    """A container unknown to pytree, whose tensors share their first dims."""
 
     def __init__(self, **tensors):
         self.tensors = tensors
@@ -482,7 +482,7 @@ def test_modules_as_functions_of_their_state():
         f(params[:1], x)
 
 
-# What is refused.
+# Refusals.
 
 OUTSIDE = ingot.ones(3, requires_grad=True)
 
@@ -514,7 +514,7 @@ def test_strict_asks_of_results_alone():
 
 
 X = ingot.arange(12.0).reshape(4, 3)
-ONE_FOR_ALL = {      # a function, out_dims, and what is not of samples
+ONE_FOR_ALL = {      # function, out_dims, and the value shared by all samples
     "text": (lambda x: (x * 2, "a"), (0, None), "a"), "nothing": (lambda x: (x * 2, None), (0, None), None),
     "a number": (lambda x: (x * 2, 3.5), (0, None), 3.5),
 }
@@ -539,7 +539,7 @@ def test_results_that_do_not_fit_their_out_dims(f, out_dims):
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 4, None])
 @pytest.mark.parametrize("draw", [ingot.rand_like, lambda x: ingot.randn(3), lambda x: ingot.nn.functional.dropout(x, 0.5)])
 def test_numbers_that_are_the_same_for_all_samples_are_so_for_all_chunks(draw, chunk_size):
-    """And the next numbers are those that follow."""
+    """The next random numbers continue the sequence."""
     found = []
     for size in (chunk_size, None):
         ingot.manual_seed(5)

@@ -1,4 +1,4 @@
-"""Every operator under vmap: a batch at once gives what its samples give one by one."""
+"""Every operator under vmap: a batch gives what its samples give."""
 
 import itertools
 
@@ -23,7 +23,7 @@ SIGNS_ARE_FREE = {"svd", "eigh", "qr"}
 
 
 def batches_of(x, index):
-    """Three samples like an operand: floats differ a little, indices stay in range by turning around."""
+    """Return three samples like an operand: floats differ a little, indices wrap around."""
     if x.dtype.kind in "fV":
         return np.stack([x, *[(x.astype(np.float64) * f).astype(x.dtype) for f in (0.75, 0.5)]])
     return np.stack([np.roll(x, i) if x.ndim and index else x for i in range(SIZE)])
@@ -46,7 +46,7 @@ def run_apart(op, args, held, params):
 
 
 def kinds_of_held(args):
-    """Which operands are mapped: each alone, and all."""
+    """Return choices of mapped operands: each alone, and all."""
     tensors = [i for i, a in enumerate(args) if isinstance(a, np.ndarray)]
     chosen = [(i,) for i in tensors] + ([tuple(tensors)] if len(tensors) > 1 else [])
     return [[i in some for i in range(len(args))] for some in chosen]

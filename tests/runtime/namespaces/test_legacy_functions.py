@@ -1,4 +1,4 @@
-"""Names that older programs rely on: windows, elements through Python functions, Cholesky solutions, and low precision sums."""
+"""Names of older programs: windows, elementwise Python functions, Cholesky solutions, low-precision sums."""
 
 import functools
 import importlib
@@ -150,7 +150,7 @@ def test_linear_cross_entropy_loss_is_a_linear_layer_and_a_loss():
 
 
 A = ingot.tensor([[4.0, 1.0], [1.0, 3.0]])
-SPELLED = {      # a call by keywords that PyTorch takes, and the same by position
+SPELLED = {      # a call with PyTorch's keywords, and the same by position
     "clamp_min": (lambda out: ingot.clamp_min(A, 2.0, out=out), lambda: A.clamp(min=2.0)),
     "clamp_max": (lambda out: ingot.clamp_max(A, 2.0, out=out), lambda: A.clamp(max=2.0)),
     "take": (lambda out: ingot.take(A, ingot.tensor([[3, 0]]), out=out), lambda: ingot.tensor([[3.0, 4.0]])),
@@ -267,7 +267,7 @@ def test_the_processor_answers_what_programs_ask_of_devices():
 
 
 def test_settings_of_what_is_not_there_can_be_made():
-    """Programs import and fill them before they ask whether they are wanted."""
+    """Programs import and fill them before they check support."""
     fsdp, wrap = importlib.import_module("ingot.distributed.fsdp"), importlib.import_module("ingot.distributed.fsdp.wrap")
     assert fsdp.MixedPrecision(param_dtype=ingot.bfloat16).param_dtype is ingot.bfloat16
     assert fsdp.FullStateDictConfig(offload_to_cpu=True, rank0_only=True).rank0_only and fsdp.CPUOffloadPolicy().pin_memory

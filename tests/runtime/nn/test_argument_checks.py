@@ -1,4 +1,4 @@
-"""What modules and their functions refuse by name, and what they do at the edges of what they take."""
+"""Error messages of modules and their functions, and edge cases of their arguments."""
 
 import collections
 import io
@@ -18,7 +18,7 @@ def tree():
     return m
 
 
-REFUSED = {   # what is called, the class of its error, what it says
+REFUSED = {   # call, class of its error, message
     "a module where text is": (lambda: tree().set_submodule("note", nn.ReLU()), AttributeError, "no submodule `note`"),
     "text as a module": (lambda: tree().set_submodule("inner.0", "text"), ValueError, "puts a module at 'inner.0', got str"),
     "strictly where nothing is": (
@@ -78,7 +78,7 @@ def test_cells_without_units(cls):
 
 
 def test_the_prefix_of_a_wrapped_state_is_taken_off_its_metadata():
-    """What says how old a state is, too: without it batch normalisation reads states as very old ones."""
+    """Metadata holds the version of a state: without it batch norm loads the state as a very old one."""
     plain = nn.Sequential(nn.Conv2d(1, 2, 1), nn.BatchNorm2d(2)).state_dict()
     wrapped = collections.OrderedDict(("module." + name, v) for name, v in plain.items())
     wrapped._metadata = collections.OrderedDict({"": {"version": 7}})
@@ -112,7 +112,7 @@ STEPS = {"threshold": lambda x: F.threshold(x, 0.1, 20.0), "hardshrink": lambda 
 @pytest.mark.parametrize("dtype", [ingot.float16, ingot.bfloat16, ingot.float32, ingot.float64])
 @pytest.mark.parametrize("traced", [False, True])
 def test_gradients_go_where_the_function_lets_values_through(name, dtype, traced):
-    """Also of the 16-bit floats next to a bound that they do not hold."""
+    """This includes 16-bit floats next to a bound that they cannot represent."""
     bound = ingot.tensor(0.1).to(dtype)
     near = ingot.stack([bound + k * ingot.finfo(dtype).eps / 16 for k in (-2, -1, 0, 1, 2)]).to(dtype)
     for x in (near, near.repeat(700)):

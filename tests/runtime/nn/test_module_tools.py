@@ -1,4 +1,4 @@
-"""Adaptive softmax, pruning, calls with other parameters, averages of models, sparse Adam, and the picture of a module."""
+"""Adaptive softmax, pruning, calls with other parameters, model averages, sparse Adam, and drawings of modules."""
 
 import copy
 import math
@@ -206,7 +206,7 @@ def test_sparse_adam_moves_rows_that_were_looked_up():
     state = sparse.state[table.weight]
     assert state["step"] == 3 and (state["exp_avg"][0] == 0).all()
     assert ingot.equal(table.weight[[0, 3, 5]], start[[0, 3, 5]]) and not ingot.equal(table.weight[[1, 2, 4]], start[[1, 2, 4]])
-    # A row that is looked up at every step so far is treated as Adam treats it (eps aside); a rare one is not.
+    # A row that is looked up at every step moves as in Adam (eps aside); a rare one does not.
     assert not ingot.allclose(table.weight[4], other.weight[4])
     again = optim.SparseAdam(table.parameters())
     again.load_state_dict(sparse.state_dict())
@@ -307,7 +307,7 @@ KEPT = {"training": ({"training": True}, ENDS), "not wanted": ({"enable_nested_t
 def test_encoders_in_inference_leave_zeros_for_padding_as_pytorch_does(name):
     settings, padding = (CLEARED | KEPT)[name]
     net, x = _encoder(**settings), ingot.randn(2, 4, 8)
-    computed = net(x, src_key_padding_mask=padding)            # wants gradients, so nothing is cleared
+    computed = net(x, src_key_padding_mask=padding)            # gradients are wanted, so padding is not cleared
     run = ingot.jit.trace(lambda x, padding: net(x, src_key_padding_mask=padding))
     for on in (True, False):
         ingot.backends.mha.set_fastpath_enabled(on)

@@ -1,4 +1,4 @@
-"""Optimizers at the edges of what they take: steps with a history, complex numbers, losses to be raised, other states."""
+"""Edge cases of optimizers: differentiable steps, complex numbers, maximised losses, other states."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SMOOTH = {"SGD": {"momentum": 0.9, "weight_decay": 0.1}, "Adam": {"eps": 0.5}, "
 
 
 def stepped(name, start, gradient):
-    """Where a parameter is after a step from `start`."""
+    """Return a parameter after a step from `start`."""
     p = start.clone()
     p.grad = gradient.clone()
     getattr(optim, name)([p], lr=0.1, differentiable=True, **SMOOTH[name]).step()
@@ -79,7 +79,7 @@ def test_lbfgs_climbs_as_it_descends(search):
 
 @pytest.mark.parametrize("most, calls", [(1, 2), (2, 3), (3, 4), (6, 7), (10, 11)])
 def test_a_line_search_stops_where_pytorchs_does(most, calls):
-    """One call after the most evaluations of a step at the latest: the first point of a line is always looked at."""
+    """The search ends at most one call after the limit: the first point of a line is always evaluated."""
     p, count = ingot.full((3000,), 5.0, dtype=ingot.float64, requires_grad=True), 0
     opt = optim.LBFGS([p], lr=0.001, max_iter=3, max_eval=most, line_search_fn="strong_wolfe")
 
@@ -149,7 +149,7 @@ def test_a_state_says_only_what_is_kept():
 
 
 class Wrapped(optim.Optimizer):
-    """An optimizer around another, which has all there is: it leaves out the `__init__` of Optimizer, as libraries do."""
+    """An optimizer around another one, without Optimizer's `__init__`, as in some libraries."""
 
     def __init__(self, inner):
         self.inner = inner
@@ -161,7 +161,7 @@ class Wrapped(optim.Optimizer):
 
 
 class Patched(Wrapped):
-    """One that asks for its hooks itself."""
+    """A wrapper that asks for its hooks itself."""
 
     def __init__(self, inner):
         self.inner = inner
@@ -195,8 +195,8 @@ def test_lbfgs_stays_where_the_gradient_is_zero():
     assert opt.step(closure).item() == 0 and p.tolist() == [1, 1] and opt.state[p]["func_evals"] == 1
 
 
-# A parameter and its momentum after each of three steps, as PyTorch 2.13 gives them: the first gradient becomes the
-# momentum as it is, and dampening begins with the second.
+# Parameter and momentum after each of three steps of PyTorch 2.13: the first gradient becomes the momentum, and dampening
+# starts with the second.
 DAMPENED = {
     "dampening": ({"momentum": 0.5, "dampening": 0.25}, [
         ([0.5, -4.0], [1.0, 4.0]), ([-0.5, -4.25], [2.0, 0.5]), ([-1.0, -7.375], [1.0, 6.25])]),

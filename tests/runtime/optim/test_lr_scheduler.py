@@ -1,4 +1,4 @@
-"""Schedules of learning rates: rates that are tensors, schedules of the user's, those made of others, what they refuse."""
+"""Learning rate schedules: tensor rates, schedules of users, combined schedules, error messages."""
 
 import math
 
@@ -36,13 +36,13 @@ def test_rates_that_are_tensors_go_as_numbers_do(name):
         told.append(t.get_last_lr())
         assert [g["lr"] for g in other.param_groups] == pytest.approx(expected[-1])
         assert all(g["lr"] is own for g, own in zip(other.param_groups, tensors))
-    for seen, numbers in zip(told, expected):           # what was told does not change with the rate
+    for seen, numbers in zip(told, expected):           # returned rates do not change later
         assert [lr.item() for lr in seen] == pytest.approx(numbers)
     assert [float(g["initial_lr"]) for g in other.param_groups] == pytest.approx([g["initial_lr"] for g in opt.param_groups])
 
 
 class Halving(sched.LRScheduler):
-    """A schedule as users write them, which looks at how it is asked."""
+    """A schedule as users write them, which checks how get_lr is called."""
 
     def __init__(self, optimizer):
         self.asked = []

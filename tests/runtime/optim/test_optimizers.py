@@ -1,4 +1,4 @@
-"""Optimizers and schedules: trajectories against plain numpy and against PyTorch, state, groups, hooks."""
+"""Optimizers and schedules: trajectories against numpy and PyTorch, state, groups, hooks."""
 
 import copy
 import importlib
@@ -63,7 +63,7 @@ def test_hundred_steps_follow_pytorch(key):
     name, options = OPTIMIZERS[key]
     w0, b0, x, y = (torch.tensor(a) for a in problem())
     w, b = w0.clone().requires_grad_(), b0.clone().requires_grad_()
-    torch.set_default_dtype(torch.float64)   # the type in which it keeps its counts and rates
+    torch.set_default_dtype(torch.float64)   # the dtype of its counts and rates
     try:
         opt = getattr(torch.optim, name)([w, b], **options)
         for _ in range(100):
@@ -73,7 +73,7 @@ def test_hundred_steps_follow_pytorch(key):
     finally:
         torch.set_default_dtype(torch.float32)
     got = run_ingot(name, options, 100)
-    tol = 1e-7   # both in float64, but products are associated differently
+    tol = 1e-7   # both in float64, but products associate differently
     np.testing.assert_allclose(got[0], w.detach().numpy(), rtol=tol, atol=tol)
     np.testing.assert_allclose(got[1], b.detach().numpy(), rtol=tol, atol=tol)
 
@@ -114,7 +114,7 @@ def test_a_restored_state_goes_on_as_if_nothing_happened(key):
 
 
 class Halved(optim.Optimizer):
-    """Keeps its state in half precision, which loading would give the dtype of parameters."""
+    """An optimizer with half-precision state, which loading would cast."""
 
     def __init__(self, params, lr=0.1):
         super().__init__(params, {"lr": lr, "added": 1})
@@ -469,7 +469,7 @@ def test_steps_under_a_recorder_read_no_numbers_and_agree(key, monkeypatch):
     assert not reads, f"{name} read {reads} from tensors; each read is a guard that a trace must check"
 
 
-FORMS = {       # lists of the function form by the names of state, and its options by those of the class
+FORMS = {       # lists of the functional form by state name, and its options by the class's names
     "adam": (("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), {"amsgrad": True}),
     "adamw": (("exp_avg", "exp_avg_sq", None), {"weight_decay": 0.1}),
     "adamax": (("exp_avg", "exp_inf"), {}), "nadam": (("exp_avg", "exp_avg_sq", "mu_product"), {}),
@@ -484,7 +484,7 @@ _SPLIT = {"betas": ("beta1", "beta2"), "etas": ("etaminus", "etaplus"), "step_si
 
 @pytest.mark.parametrize("name", FORMS)
 def test_optimizers_as_functions_of_lists(name):
-    """The function form does what a step of the class does, to lists that the program keeps."""
+    """The functional form steps on lists as the class does."""
     states, options = FORMS[name]
     cls = next(c for n, c in vars(ingot.optim).items() if n.lower() == name and isinstance(c, type))
     function = getattr(importlib.import_module("ingot.optim._functional"), name)

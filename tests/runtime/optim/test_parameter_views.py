@@ -1,4 +1,4 @@
-"""Complex parameters: a step on them is a step on the pairs of their parts. Functions of an order refuse complex numbers."""
+"""Complex parameters step as pairs of their parts. Order functions refuse complex numbers."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def pairs(seed, *shape):
 
 
 def trained(kind, options, is_complex, wrap=lambda f: f):
-    """The parts of a parameter after some steps, and of what the optimizer keeps."""
+    """Return the parts of a parameter and its states after some steps."""
     as_kind = ingot.view_as_complex if is_complex else ingot.clone
     p = nn.Parameter(as_kind(pairs(0, 3, 2)).clone())
     optimizer = getattr(optim, kind)([p], **options)

@@ -1,4 +1,4 @@
-"""Training steps traced as one function have the bits of eager ones: every optimizer, with schedules, at both precisions."""
+"""Traced training steps have the bits of eager ones: every optimizer, with schedules, in both precisions."""
 
 import functools
 
@@ -27,7 +27,7 @@ STEPS = 60
 
 
 def trained(make, schedule, dtype, wrap):
-    """Losses, parameters and state after some steps; sums of few numbers alone, so that nothing is a contraction."""
+    """Return losses, parameters and state after some steps. Sums are short, so nothing is a contraction."""
     rng = np.random.default_rng(5)
     params = [ingot.from_numpy(rng.standard_normal(shape).astype(dtype)).requires_grad_() for shape in ((5, 3), (4,), ())]
     optimizer = make(params)
@@ -67,7 +67,7 @@ TENSORS = {"float32": lambda v: ingot.tensor(v), "float64": lambda v: ingot.tens
 
 @pytest.mark.parametrize("name, kind", thinned(list(OPTIMIZERS), list(TENSORS), strength=1), ids=str)
 def test_options_that_are_tensors_count_as_numbers_of_python(name, kind):
-    """Eager and traced, whoever counts the steps: the bits are those of the float that the tensor holds."""
+    """Eager and traced, the bits are those of the float in the tensor."""
     rate = TENSORS[kind](0.0137)
 
     def run(lr, wrap):
@@ -93,7 +93,7 @@ def test_weights_of_averages_may_be_tensors():
 
 @pytest.mark.parametrize("name", [name for name in OPTIMIZERS if name not in ("rprop", "asgd", "adafactor")])
 def test_gradients_through_steps_have_the_bits_of_eager_ones(name):
-    """With respect to the learning rate and to what was stepped from."""
+    """Gradients are with respect to the learning rate and the start."""
     def tuned(lr, start, target):
         p = start * 1.0
         optimizer = OPTIMIZERS[name]([p], lr=lr, differentiable=True)

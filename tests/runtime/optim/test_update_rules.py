@@ -1,4 +1,4 @@
-"""Optimizer updates in one sweep give the bits of the same updates run operator by operator, and traced."""
+"""Fused optimizer updates have the bits of operator-by-operator and traced updates."""
 
 import itertools
 
@@ -26,7 +26,7 @@ SHAPES = [(3, 5), (70,), (), (40, 33), (0, 4)]
 
 
 def parameters(seed, dtype):
-    """Parameters of several shapes and layouts, each with a list of gradients."""
+    """Return parameters of several shapes and layouts, each with a list of gradients."""
     rng = np.random.default_rng(seed)
     values = [rng.standard_normal(s).astype(dtype) for s in SHAPES] + [rng.standard_normal((6, 7)).astype(dtype).T]
     gradients = [[rng.standard_normal(v.shape).astype(dtype) for v in values] for _ in range(6)]
@@ -34,7 +34,7 @@ def parameters(seed, dtype):
 
 
 def run(name, options, dtype, maximize=False):
-    """The parameters and the state after some steps."""
+    """Return parameters and state after some steps."""
     params, gradients = parameters(3, dtype)
     optimizer = getattr(ingot.optim, name)(params, **options, maximize=maximize)
     for step in gradients:

@@ -1,4 +1,4 @@
-"""The operations that records say a contraction takes, against the sums that define it; what programs take of them."""
+"""FLOPs of contractions against the defining sums; FLOPs of programs."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,7 +15,7 @@ from ingot.ir.ops.packed import blocked as _blocked  # noqa: F401  (its records 
 from ingot.utils.flop_counter import FORMULAS, FlopCounterMode, register_flop_formula
 
 WINDOW = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 2}
-CONV = 2 * (3 * 8 * 5 * 7) * (4 // 2 * 9)      # each of the results is a sum over half of the channels and 3x3 places
+CONV = 2 * (3 * 8 * 5 * 7) * (4 // 2 * 9)      # each result is a sum over half of the channels and 3x3 positions
 ROWS = [
     ("matmul", [(6, 5, 4), (6, 4, 3)], [(6, 5, 3)], {}, 2 * 6 * 5 * 3 * 4),
     ("linear", [(5, 4), (3, 4), (3,)], [(5, 3)], {}, 2 * 5 * 3 * 4),
@@ -50,7 +50,7 @@ def test_a_module_under_a_summary_makes_tensors_of_arrays():
     assert "[2, 3]" in str(found) and found.flops == 18
 
 
-# utils.flop_counter: what it counts of programs.
+# utils.flop_counter: counts of programs.
 
 class Net(ingot.nn.Module):
     def __init__(self):
@@ -116,7 +116,7 @@ COUNTED = [
 
 
 def gradients_of_all_kinds():
-    """Parameters' gradients of a program with a rule of the user's, a joint rule, a sparse one, a complex one and a hook."""
+    """Return parameter gradients of a program with a user rule, a joint rule, a sparse one, a complex one and a hook."""
     ingot.manual_seed(0)
     table, w = ingot.nn.Embedding(5, 4, sparse=True), ingot.randn(4, 4, requires_grad=True)
     norm, z = ingot.nn.LayerNorm(4), ingot.randn(4, dtype=ingot.complex64, requires_grad=True)
@@ -154,7 +154,7 @@ def test_what_a_program_takes(run, expected):
     assert counted.get_total_flops() == expected
     before = counted.get_flop_counts()
     run()
-    assert counted.get_flop_counts() == before      # what runs outside of the block counts no more
+    assert counted.get_flop_counts() == before      # code after the block does not count
 
 
 def test_modules_get_what_they_run_and_its_gradients():
@@ -177,7 +177,7 @@ def test_compiled_code_counts_what_eager_code_counts():
 
     found = []
     step(x)
-    step(x)         # gradients are there from now on
+    step(x)         # gradients exist from now on
     compiles = step.stats()["compiles"]
     for _ in range(4):
         with FlopCounterMode(display=False) as counted:
@@ -191,7 +191,7 @@ def test_compiled_code_counts_what_eager_code_counts():
     for _ in range(2):
         with FlopCounterMode(display=False) as counted:
             y = forward(x)
-            assert counted.get_total_flops() == BODY + HEAD       # the backward that is recorded with it has not run
+            assert counted.get_total_flops() == BODY + HEAD       # the recorded backward has not run
             y.square().sum().backward()
             assert counted.get_total_flops() == 2 * BODY + 3 * HEAD
 

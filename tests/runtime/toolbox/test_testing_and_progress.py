@@ -1,4 +1,4 @@
-"""Small things around models: progress, summaries, comparing tensors, making them."""
+"""Progress bars, summaries, comparison of tensors, random tensors."""
 
 import io
 import sys

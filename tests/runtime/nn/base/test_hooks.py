@@ -68,7 +68,7 @@ def test_backward_hooks_see_a_gradient_for_each_tensor_that_went_in():
 
 
 def test_backward_hooks_copy_nothing():
-    """Who compares what one layer returned with what the next one got finds the same memory."""
+    """The hook sees the memory that one layer returned and the next one got."""
     net = nn.Sequential(nn.Linear(2, 3), nn.Sigmoid(), nn.Linear(3, 1))
     given, returned = [], []
     for layer in net:

@@ -1,4 +1,4 @@
-"""Module: attributes, walking, state dicts, copies, structure."""
+"""Module: attributes, traversal, state dicts, copies, structure."""
 
 import copy
 import importlib
@@ -218,7 +218,7 @@ def test_the_mode_is_set_by_each_childs_own_method():
     assert [c.training for c in m.modules()] == [True, True, True, False, True]
     before = Structure.version
     m.train()
-    assert Structure.version == before      # what had the mode is no change that traced functions would have to look at
+    assert Structure.version == before      # a copy with the mode changes nothing that traced functions check
 
 
 def test_train_eval_apply_and_zero_grad():
@@ -318,7 +318,7 @@ def test_errors_of_modules_of_ones_own_stay_as_they_are():
             Own()(given)
     with pytest.raises(TypeError, match="positional argument"):
         nn.Linear(3, 2)()
-    with pytest.raises(IndexError):      # not because of None, which stands for an initial state
+    with pytest.raises(IndexError):      # None stands for an initial state and is not the reason
         nn.LSTM(4, 8)(ingot.ones(3, 2, 4), ingot.ones(1, 2, 8))
 
 

@@ -1,5 +1,4 @@
-"""Gradients of attention of 16-bit floats err by what their operands and results are rounded to, not by more: what a row has in
-common (its logsumexp, and what its gradients are measured from) is float32."""
+"""Rounding of attention gradients with 16-bit floats: statistics of a row (logsumexp, gradient offset) stay float32."""
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from ingot.ir.ops.nn.attention import attention_grad
 from ingot.nn import functional as F
 from ingot.nn.attention.flex_attention import flex_attention
 
-# Against float64, of the largest element. (Rounded to 16 bits in between, the gradients of the first case erred by 0.023.)
+# Against float64, relative to the largest element. With 16-bit statistics the first case erred by 0.023.
 MOST = {"bfloat16": 8e-3, "float16": 1e-3}
 CALLS = {
     "causal": ((1, 16, 32, 64), {"is_causal": True}),
@@ -25,7 +24,7 @@ CALLS = {
 
 
 def run(call, kind, device, traced):
-    """Attention and its gradients for itself."""
+    """Return attention and its gradients for itself."""
     shape, options = CALLS[call]
     rng = np.random.default_rng(0)
     given = [ingot.tensor(rng.standard_normal(shape).astype(np.float32)).half() for _ in range(3)]
@@ -62,7 +61,7 @@ def test_gradients_err_by_a_rounding(call, kind, device, traced):
 
 @pytest.mark.parametrize("kind", MOST)
 def test_gradients_of_gradients(kind):
-    """In float32 between operands and results, too (0.23 and 0.02 otherwise)."""
+    """Statistics stay float32 between operands and results (else 0.23 and 0.02)."""
     def penalty(q):
         out = F.scaled_dot_product_attention(q, q, q)
         g, = ingot.autograd.grad((out * out).sum(), q, create_graph=True)
@@ -75,7 +74,7 @@ def test_gradients_of_gradients(kind):
 
 @pytest.mark.parametrize("wide", [(True, False), (False, True), (False, False)], ids=str)
 def test_gradients_refuse_statistics_of_16_bits(wide):
-    """A kernel that reads float32 would read beyond them."""
+    """A kernel that reads float32 would read past the end of 16-bit statistics."""
     q = ingot.ones(1, 2, 3, 4, dtype=ingot.bfloat16)
     lse, delta = (ingot.ones(1, 2, 3, dtype=ingot.float32 if w else ingot.bfloat16) for w in wide)
     with pytest.raises(DTypeError, match=r"attention_grad of bf16.* takes lse and delta in .*float32"):
@@ -85,7 +84,7 @@ def test_gradients_refuse_statistics_of_16_bits(wide):
 @pytest.mark.parametrize("dtype", [ingot.float32, ingot.bfloat16, ingot.float16], ids=str)
 @pytest.mark.parametrize("cap", [0.5, 5.0])
 def test_scores_of_low_precision_are_rounded_before_a_score_function_changes_them(dtype, cap):
-    """However the function is written: a kernel that knows it keeps scores in float32, so it is not for such numbers."""
+    """Kernels with a score form keep scores in float32, so they do not apply to low precision."""
     ingot.manual_seed(0)
     q, k, v = (ingot.randn(1, 2, 16, 8).to(dtype) * 3 for _ in range(3))
     found = flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: cap * (s / cap).tanh())

@@ -1,4 +1,4 @@
-"""Bags of rows: what offsets may be, and where bags end, whatever kernel or composite adds them up."""
+"""Embedding bags: offsets and ends of bags, for kernels and composites."""
 
 import itertools
 
@@ -39,7 +39,7 @@ def test_offsets_that_are_no_bags_are_refused(mode, way, offsets, traced):
 @pytest.mark.parametrize(("mode", "way"), KINDS)
 @pytest.mark.parametrize("offsets", [[0, 4], [0, 2], [0, 2, 3], [0, 0, 3], [0, 0], [0]])
 def test_the_last_offset_ends_the_last_bag(mode, way, offsets):
-    """What follows it belongs to no bag: the result is that of the indices before it."""
+    """Indices behind the last offset belong to no bag: the result ignores them."""
     got = bags(mode, way, offsets, include_last_offset=True)
     want = bags(mode, way, offsets[:-1], INDEX[:offsets[-1]])
     np.testing.assert_array_equal(got.detach().numpy(), want.detach().numpy())
@@ -48,7 +48,7 @@ def test_the_last_offset_ends_the_last_bag(mode, way, offsets):
 
 @pytest.mark.parametrize("mode", [0, 1, 2])
 def test_what_the_operator_says_of_its_bags(mode):
-    """The function of PyTorch's operator lists the bag of each index, behind the last offset one that nobody asked for."""
+    """PyTorch's operator lists the bag of each index, and one more bag for indices behind the last offset."""
     table, offsets = ingot.arange(15.0).reshape(5, 3), ingot.tensor([0, 2, 3])
     _, bag, sizes, largest = ingot.embedding_bag(table, ingot.tensor(INDEX), offsets, mode=mode, include_last_offset=True)
     assert (bag.tolist(), sizes.tolist()) == ([0, 0, 1, 2], [2, 1])

@@ -28,7 +28,7 @@ def log_softmax(x, axis):
 IN_PLACE = ("relu", "relu6", "leaky_relu", "elu", "celu", "selu", "silu", "mish", "hardswish", "hardsigmoid", "hardtanh")
 
 
-# What a gradient of 1 becomes on its way through, at nan.
+# Gradient of 1 at nan.
 AT_NAN = {
     "relu": (F.relu, 1), "relu6": (F.relu6, 1), "hardtanh": (F.hardtanh, 1), "threshold": (lambda x: F.threshold(x, 0.5, 2), 1),
     "clamp": (lambda x: x.clamp(-1, 1), 0), "clamp_min": (lambda x: x.clamp(min=0), 0),
@@ -209,7 +209,7 @@ def test_the_parameter_of_an_activation_may_be_a_tensor():
 
 
 def brute_force_ctc(logs, target, blank):
-    """-log of the probability of all paths that collapse to the target."""
+    """Return -log of the probability of all paths that collapse to the target."""
     steps, classes = logs.shape
     total = 0.0
     for code in range(classes ** steps):
@@ -334,7 +334,7 @@ def test_dropout_keeps_the_mean_and_its_gradient_is_the_mask():
 @pytest.mark.parametrize("dtype", [ingot.float16, ingot.bfloat16, ingot.float32], ids=str)
 @pytest.mark.parametrize("p", [0.3, 1 - 2.0 ** -30])
 def test_what_was_dropped_has_no_gradient_and_the_rest_one_rounding(dtype, p):
-    """Also where 1 / (1 - p) is beyond the dtype."""
+    """This holds also where 1 / (1 - p) exceeds the dtype."""
     ingot.manual_seed(5)
     x = ingot.randn(64, 8, dtype=dtype).requires_grad_()
     y = F.dropout(x, p)
@@ -355,7 +355,7 @@ def test_channel_dropout_drops_whole_channels():
     assert (each == each[:, :1]).all() and 30 < (each[:, 0] == 0).sum() < 98
 
 
-CHANNEL_DROPS = [    # function, dims of its input, leading dims that are drawn one by one (0: refused), whether it warns
+CHANNEL_DROPS = [    # function, dims of its input, leading dims drawn separately (0: refused), whether it warns
     (F.dropout1d, 1, 0, False), (F.dropout1d, 2, 1, False), (F.dropout1d, 3, 2, False), (F.dropout1d, 4, 0, False),
     (F.dropout2d, 1, 0, True), (F.dropout2d, 2, 2, True), (F.dropout2d, 3, 2, True), (F.dropout2d, 4, 2, False),
     (F.dropout2d, 5, 2, True),
@@ -493,7 +493,7 @@ BAGS = [[0, 2, 2, 5], [0, 0, 0, 7], [0, 1, 2, 3], [0, 7, 7, 7], [0, 3, 4, 6], [0
 
 @pytest.mark.parametrize("padding_idx", [None, 1])
 def test_the_largest_of_bags_and_its_gradient(padding_idx):
-    """The first of the largest gets the gradient; bags change from call to call of a traced function, recordings do not."""
+    """The first of the largest gets the gradient. Bags of a traced function change between calls without a new recording."""
     rng = np.random.default_rng(5)
     index, table, g = rng.integers(0, 4, 7), rng.integers(-2, 3, (4, 3)).astype("f"), rng.standard_normal((4, 3)).astype("f")
 

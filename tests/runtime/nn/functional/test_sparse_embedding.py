@@ -23,7 +23,7 @@ def indices(seed, shape=(2, 4)):
 
 
 def dense_gradient(layer, loss):
-    """The gradient of the same loss, with sparse=False."""
+    """Return the gradient of the same loss with sparse=False."""
     twin = copy.deepcopy(layer)
     twin.sparse, twin.weight.grad = False, None
     loss(twin).backward()

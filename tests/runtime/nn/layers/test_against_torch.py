@@ -35,7 +35,7 @@ def translated(x):
 
 
 def compare(make, *arrays, tol=1e-9, **kwargs):
-    """Builds the module with `make(nn)` on both sides and compares one call and its backward."""
+    """Build the module with `make(nn)` on both sides and compare one call and its backward."""
     theirs, ours = make(torch.nn).double(), make(nn).double()
     ours.load_state_dict({k: ingot.tensor(v.numpy().copy()) for k, v in theirs.state_dict().items()})
     given = [(torch.tensor(a), ingot.tensor(a)) for a in arrays]

@@ -1,4 +1,4 @@
-"""Convolutions: against their definition written out in loops, by identities, and against PyTorch where it is installed."""
+"""Convolutions against loops, identities, and PyTorch."""
 
 import itertools
 
@@ -17,7 +17,7 @@ SIZES = {1: (9,), 2: (7, 6), 3: (5, 4, 5)}
 
 
 def defined_conv(x, w, b, stride, padding, dilation, groups):
-    """The sum that a convolution is, element by element."""
+    """Compute a convolution element by element."""
     rank = x.ndim - 2
     x = np.pad(x, [(0, 0), (0, 0)] + [(padding, padding)] * rank)
     counts = [(n - dilation * (k - 1) - 1) // stride + 1 for n, k in zip(x.shape[2:], w.shape[2:])]
@@ -32,7 +32,7 @@ def defined_conv(x, w, b, stride, padding, dilation, groups):
 
 
 def spread_out(x, w, stride, padding, output_padding, dilation, groups):
-    """The transposed convolution: each element adds its weighted kernel to the result."""
+    """Compute a transposed convolution: each element adds its weighted kernel to the result."""
     inner = w.shape[1]
     full = [(n - 1) * stride + dilation * (k - 1) + 1 + output_padding for n, k in zip(x.shape[2:], w.shape[2:])]
     out = np.zeros((x.shape[0], inner * groups, *full))

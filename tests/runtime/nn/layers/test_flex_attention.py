@@ -1,4 +1,4 @@
-"""flex_attention beside PyTorch's: masks, functions of scores, grouped heads, gradients, traced."""
+"""flex_attention against PyTorch: masks, score functions, grouped heads, gradients, traces."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def results(mask, score, heads, wrap=lambda f: f):
 
 
 def expected_results(mask, score, heads):
-    """PyTorch's, whose gradients on a CPU come from its operators."""
+    """Return PyTorch's results; its CPU gradients come from operators."""
     q, k, v = operands(torch, heads)
     mask, score = functions(torch, mask, score)
     blocks = None if mask is None else theirs.create_block_mask(mask, B, H, N, N, device="cpu", BLOCK_SIZE=8)
@@ -108,7 +108,7 @@ def test_known_kinds_make_no_matrix_of_scores(mask, score, monkeypatch):
 
 
 def test_gradients_of_a_learned_bias():
-    """Numbers by head and distance that a function of scores takes from a table."""
+    """The score function reads a learned table by head and distance."""
     q, k, v = operands(ingot, H)
     table = ingot.tensor(BIAS).requires_grad_()
     mod = lambda s, b, h, q, k: s + table[h, q - k + N]
@@ -185,7 +185,7 @@ def test_other_functions_go_by_operators(mod):
 
 
 def lists_of(blocks):
-    """(how many blocks each row has, all columns, those first)"""
+    """Return (number of blocks of each row, all columns with these first)."""
     return (ingot.from_numpy(blocks.sum(-1).astype(np.int32)),
             ingot.from_numpy(np.argsort(~blocks, -1, kind="stable").astype(np.int32)))
 

@@ -1,4 +1,4 @@
-"""Normalisations: their statistics, their running statistics, and PyTorch where it is installed."""
+"""Normalisations: statistics, running statistics, and PyTorch."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ STATISTICS = {
 
 
 def check_statistics(name, dtype, momentum, device="cpu"):
-    """Moves running statistics, one after the other in numpy."""
+    """Update running statistics step by step in numpy."""
     def like(value, rows=None):
         return ingot.full((3,) if rows is None else (rows, 3), value, dtype=dtype, device=device)
 
@@ -178,7 +178,7 @@ def test_low_precision_is_normalised_in_float32():
 @pytest.mark.parametrize("kinds", [("weight", "bias"), ("weight",), ()])
 @pytest.mark.parametrize("training", [True, False])
 def test_low_inputs_beside_wide_weights_give_the_bits_of_wide_ones_rounded(low, kinds, training):
-    """Under autocast a batch norm gets both: eager, recorded, and with all that it is cast."""
+    """Under autocast a batch norm gets both: eager, recorded, and fully cast."""
     ingot.manual_seed(3)
     x, g = ingot.randn(4, 3, 5, 6).to(low), ingot.randn(4, 3, 5, 6).to(low)
     values = {name: ingot.randn(3) for name in kinds}
@@ -215,7 +215,7 @@ def test_a_large_mean_does_not_spoil_the_variance():
 @pytest.mark.parametrize("shape", [(4, 6, 5, 3), (4, 6, 1), (4, 6), (2, 6, 70)])
 @pytest.mark.parametrize("groups", [1, 3, 6])
 def test_gradients_of_group_norm_are_those_of_its_definition(shape, groups):
-    """In float64 to rounding; of images with a mean far from 0, float32 keeps four digits."""
+    """Float64 gradients agree to rounding; float32 ones keep four digits for images with a mean far from 0."""
     def gradients(norm, dtype, offset):
         rng = np.random.default_rng(1)
         x = ingot.tensor(rng.standard_normal(shape) + offset, dtype=dtype, requires_grad=True)

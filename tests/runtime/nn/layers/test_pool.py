@@ -1,4 +1,4 @@
-"""Pools: against their definition, in the corners, and against PyTorch where it is installed."""
+"""Pools against their definition, edge cases, and PyTorch."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Interpolation, padding, points and shuffles: known values, identities, and PyTorch where it is installed."""
+"""Interpolation, padding, grids and shuffles: known values, identities, and PyTorch."""
 
 import itertools
 

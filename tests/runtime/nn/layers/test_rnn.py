@@ -1,4 +1,4 @@
-"""Recurrent modules whose weights are made of others: normalised, pruned, parametrised, with and without a trace."""
+"""Recurrent modules with computed weights: normalised, pruned, parametrised, with and without a trace."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def layer_and_input(cls, **kw):
 
 
 class Doubled(nn.Module):
-    """Twice the weight."""
+    """A parametrization that doubles the weight."""
 
     def forward(self, w):
         return w * 2

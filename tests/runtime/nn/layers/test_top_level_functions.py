@@ -1,4 +1,4 @@
-"""Functions that the top level shares with nn.functional: the same values, in the argument order of the older spelling."""
+"""Top-level functions with older argument orders give the values of nn.functional."""
 
 import numpy as np
 import pytest

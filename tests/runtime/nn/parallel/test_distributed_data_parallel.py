@@ -1,4 +1,4 @@
-"""Training by several processes: DistributedDataParallel, SyncBatchNorm, collectives with gradients, DataParallel."""
+"""Training in several processes: DistributedDataParallel, SyncBatchNorm, differentiable collectives, DataParallel."""
 
 import importlib
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ def make_data(rows=8):
 
 
 def by_one_process(steps, make_optimizer):
-    """Parameters after training on all rows."""
+    """Return parameters after training on all rows."""
     net = make_net()
     optimizer = make_optimizer(net.parameters())
     x, y = make_data()
@@ -45,7 +45,7 @@ def adam(params):
 
 
 def _trains(rank, options):
-    net = make_net(seed=rank)                   # other values on each rank: they start out as rank 0's
+    net = make_net(seed=rank)                   # each rank has other values; all start as rank 0's
     ddp = nn.parallel.DistributedDataParallel(net, **options)
     assert [n for n, _ in ddp.named_parameters()][:1] == ["module.0.weight"]
     optimizer = adam(ddp.parameters())
@@ -75,7 +75,7 @@ def _accumulates(rank):
         F.mse_loss(ddp(x[rank::SIZE]), y[rank::SIZE]).backward()
     own = make_net()
     F.mse_loss(own(x[rank::SIZE]), y[rank::SIZE]).backward()
-    assert ingot.allclose(ddp.module[0].weight.grad, own[0].weight.grad)        # nothing was averaged yet
+    assert ingot.allclose(ddp.module[0].weight.grad, own[0].weight.grad)        # nothing is averaged yet
     F.mse_loss(ddp(x[rank::SIZE]), y[rank::SIZE]).backward()
     for _ in range(2):
         F.mse_loss(alone(x), y).backward()
@@ -92,7 +92,7 @@ def test_no_sync_accumulates():
 
 
 class Branches(nn.Module):
-    """A module that does not use all of itself."""
+    """A module that uses only a part of itself."""
 
     def __init__(self):
         super().__init__()
@@ -106,7 +106,7 @@ def _unused(rank):
     ingot.manual_seed(0)
     ddp = nn.parallel.DistributedDataParallel(Branches(), find_unused_parameters=True)
     x = ingot.tensor([[1.0, 2.0]])
-    ddp(x * (rank + 1), rank).sum().backward()             # rank 0 uses part 0, rank 1 part 1, nobody part 2
+    ddp(x * (rank + 1), rank).sum().backward()             # rank 0 uses part 0, rank 1 part 1, none part 2
     grads = [p.grad for p in ddp.parameters()]
     assert grads[0].tolist() == [[0.5, 1.0]] and grads[1].tolist() == [[1.0, 2.0]] and grads[2] is None
     ingot.manual_seed(0)
@@ -191,7 +191,7 @@ def test_sync_batch_norm_is_batch_norm_over_all(kind, momentum):
 
 
 def _normalises_halves(rank):
-    """Sums that float16 cannot hold, counts that it cannot tell apart, and the moments of all rows."""
+    """The sums exceed float16, whose counts are inexact; the moments are those of all rows."""
     x = (ingot.arange(4500.0).reshape(-1, 1) % 97 + 1000).half()
     net = nn.SyncBatchNorm(1)
     got = net(x[rank * 1500:][:1500 + 1500 * rank])
@@ -209,7 +209,7 @@ def test_sync_batch_norm_of_low_precision_keeps_sums_wide():
 
 
 def _evaluates_alone(rank):
-    """In evaluation nobody waits for others, with running statistics and without."""
+    """In evaluation no rank waits for others, with and without running statistics."""
     if rank == 0:
         x = ingot.randn(5, 3)
         for tracked in (True, False):
@@ -254,7 +254,7 @@ def _differentiable(rank):
     y = dist.nn.all_reduce(x * x)
     assert y.tolist() == [5.0] * 3
     (y * (rank + 1)).sum().backward()
-    assert x.grad.tolist() == [2 * (rank + 1) * 3.0] * 3                # both ranks' gradients, 1 + 2, come back
+    assert x.grad.tolist() == [2 * (rank + 1) * 3.0] * 3                # the gradients of both ranks, 1 + 2, come back
     x.grad = None
     first, second = dist.nn.all_gather(x)
     (first + 10 * second).sum().backward()
@@ -266,7 +266,7 @@ def test_collectives_with_gradients():
 
 
 def _gradients(rank):
-    """Every collective with gradients, against the derivative of the sum of all ranks' losses by differences."""
+    """Compare every collective's gradients with differences of the sum of all ranks' losses."""
     fn = dist.nn.functional
     cases = {
         "all_reduce": lambda x: fn.all_reduce(x), "average": lambda x: fn.all_reduce(x, OPS.AVG),
@@ -405,7 +405,7 @@ def test_tensors_between_devices_have_gradients():
 
 
 class Shared(nn.Module):
-    """A tied weight, a list of parameters, a buffer, a norm, and dropout; says on which device it was called."""
+    """A tied weight, a list of parameters, a buffer, a norm, and dropout; it reports its device."""
 
     def __init__(self):
         super().__init__()
@@ -441,7 +441,7 @@ def test_data_parallel_trains_as_one_device_does_on_the_pieces():
         ingot.cat(want).square().sum().backward()
         assert ingot.allclose(gradient, more.grad)
         assert all(ingot.allclose(p.grad, q.grad) for p, q in zip(many.parameters(), one.parameters()))
-        assert many.norm.num_batches_tracked.item() == 1                  # what the first device writes stays
+        assert many.norm.num_batches_tracked.item() == 1                  # writes of the first device stay
 
 
 def test_data_parallel_draws_the_same_for_one_seed():

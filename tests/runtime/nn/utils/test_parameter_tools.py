@@ -1,4 +1,4 @@
-"""nn.utils and nn.init: clipping, vectors, fusing, parametrizations, packing, initial values."""
+"""nn.utils and nn.init: clipping, vectors, fusion, parametrizations, packing, initial values."""
 
 import copy
 
@@ -47,7 +47,7 @@ def test_clipping_corner_cases():
         p.grad = g.clone()
         return nn.utils.clip_grad_norm_(p, 1.0, error_if_nonfinite=True)
 
-    for i in range(4):          # what the norm is counts by whether it is finite
+    for i in range(4):          # the norm decides by whether it is finite
         assert clipped(a, ingot.tensor([3.0 + i, 0.0])) == 3 + i
     with pytest.raises(RuntimeError, match="of the gradients is inf"):
         clipped(a, ingot.tensor([float("inf"), 0.0]))
@@ -285,7 +285,7 @@ def test_orthogonal_parametrization_stays_orthogonal(shape, orthogonal_map, trac
     m = a_matrix(shape)
     plain = m.weight.detach().clone()
     nn.utils.parametrizations.orthogonal(m, "weight", orthogonal_map)
-    signs = (m.weight * plain).sum()                    # starts from the orthogonal part of what was there
+    signs = (m.weight * plain).sum()                    # it starts from the orthogonal part of the old weight
     assert_orthogonal(m.weight)
     assert signs > 0 and sorted(m.state_dict()) == ["parametrizations.weight.0.base", "parametrizations.weight.original"]
     opt = ingot.optim.SGD(m.parameters(), lr=0.1)
@@ -429,7 +429,7 @@ def test_truncated_normal_stays_in_its_bounds():
 
 
 def test_states_of_the_older_weight_norm_are_loaded():
-    """Checkpoints of audio models have its names."""
+    """Checkpoints of audio models use these names."""
     old = nn.utils.weight_norm(nn.Linear(4, 3))
     state = old.state_dict()
     new = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))

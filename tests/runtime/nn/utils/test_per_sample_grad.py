@@ -1,4 +1,4 @@
-"""`nn.utils._per_sample_grad`: an ordinary backward leaves the gradients of each sample."""
+"""`nn.utils._per_sample_grad`: an ordinary backward leaves the gradient of each sample."""
 
 import pytest
 
