@@ -315,13 +315,13 @@ def _foreach_neg(self, *operands, **options) -> Any:
 def _foreach_neg_(self, *operands, **options) -> Any:
     """neg_() of each tensor of a list; operands are lists as long, or the same for all."""
 def _foreach_norm(self, ord=2, dtype=None) -> builtins.tuple:
-    """The vector norm of each tensor of a list."""
+    """Return the vector norm of each tensor of a list."""
 def _foreach_pow(self, exponent) -> Any:
-    """Each tensor of a list to a power; of a number, its powers with each tensor."""
+    """Return each tensor of a list to a power; of a number, its powers with each tensor."""
 def _foreach_pow_(self, *operands, **options) -> Any:
     """pow_() of each tensor of a list; operands are lists as long, or the same for all."""
 def _foreach_powsum(self, ord=2, dtype=None) -> builtins.tuple:
-    """The sum of |x| ** ord over each tensor of a list."""
+    """Return the sum of |x| ** ord over each tensor of a list."""
 def _foreach_reciprocal(self, *operands, **options) -> Any:
     """reciprocal() of each tensor of a list; operands are lists as long, or the same for all."""
 def _foreach_reciprocal_(self, *operands, **options) -> Any:
@@ -371,7 +371,7 @@ def _foreach_trunc(self, *operands, **options) -> Any:
 def _foreach_trunc_(self, *operands, **options) -> Any:
     """trunc_() of each tensor of a list; operands are lists as long, or the same for all."""
 def _foreach_zero_(self) -> Any:
-    """Zeros in each tensor of a list."""
+    """Write zeros into each tensor of a list."""
 def _grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None) -> Tensor:
     """Return a product for each group; offs[g] is the end of group g."""
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None,
@@ -773,11 +773,11 @@ def deg2rad_(input, *, out=None) -> Tensor:
 def det(A, *, out=None) -> Tensor:
     """Return the determinant."""
 def detach(self) -> Tensor:
-    """The same memory without the history."""
+    """Return the same memory without the history."""
 def detach_(self) -> Tensor:
-    """Forgets this tensor's own history."""
+    """Drop this tensor's own history."""
 def detach_copy(self) -> Tensor:
-    """The same memory without the history. A copy."""
+    """Return the same memory without the history. A copy."""
 device = _Device
 def diag(input, diagonal=0, *, out=None) -> Tensor:
     """Return a vector as a diagonal matrix, or a copy of a matrix's diagonal."""
@@ -998,9 +998,9 @@ def get_autocast_dtype(device_type: builtins.str) -> _dtype_module.DType:
 def get_autocast_gpu_dtype() -> Tensor:
     """Return the low dtype that autocast uses on CUDA devices."""
 def get_default_device() -> _device_module.Device:
-    """Where new tensors are made when nothing is said."""
+    """Return the device of new tensors."""
 def get_default_dtype() -> _dtype_module.DType:
-    """The dtype of tensors made from Python floats, and of int inputs to float functions."""
+    """Return the dtype of tensors made from Python floats, and of int inputs to float functions."""
 def get_deterministic_debug_mode() -> builtins.int:
     """Return 0, 1 (warn) or 2 (error)."""
 def get_device(input) -> builtins.int:
@@ -1012,9 +1012,9 @@ def get_float32_matmul_precision() -> builtins.str:
 def get_num_interop_threads() -> builtins.int:
     """Return what `set_num_interop_threads` set."""
 def get_num_threads() -> builtins.int:
-    """How many threads a kernel may use, the calling one among them."""
+    """Return the number of threads of a kernel, the calling one included."""
 def get_rng_state() -> Tensor:
-    """The default generator's state."""
+    """Return the default generator's state."""
 def gradient(input, *, spacing=1, dim=None, edge_order=1, axis=None) -> builtins.tuple[Tensor, ...]:
     """Return derivatives along dims by central differences, one-sided at the ends."""
 def greater(input, other, *, out=None) -> Tensor:
@@ -1150,7 +1150,7 @@ def index_select(input, *, axis, index, out=None) -> Tensor:
     """Return the slices at the indices of a vector along a dimension."""
 inf: builtins.float
 def initial_seed() -> builtins.int:
-    """The seed of the default generator."""
+    """Return the seed of the default generator."""
 def inner(input, other, *, out=None) -> Tensor:
     """Sum products over the last dimension of both tensors."""
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled) -> Tensor:
@@ -1371,7 +1371,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data: builtins.bool = True,
               unpack_pivots: builtins.bool = True, *, out=None) -> _return_types_module.lu_unpack:
     """Return P, L and U of lu_factor's result; parts not requested are empty."""
 def manual_seed(seed: builtins.int) -> _random_module.Generator:
-    """Seeds the default generator and returns it."""
+    """Seed the default generator and return it."""
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1) -> Tensor:
     """Return max(0, -target * (input1 - input2) + margin)."""
 def masked_fill(input, mask, value) -> Tensor:
@@ -1754,7 +1754,7 @@ def searchsorted(sorted_sequence, input, *, out_int32: builtins.bool = False, ri
                  side=None, sorter=None, out=None) -> Tensor:
     """Return where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
 def seed() -> builtins.int:
-    """Seeds the default generator from the operating system; returns the seed."""
+    """Seed the default generator from the operating system, and return the seed."""
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
                    unsafe: builtins.bool = False, initial=None) -> Tensor:
     """Reduce segments along an axis by sum, mean, prod, max or min, given their lengths or their offsets (and the last
@@ -1794,9 +1794,9 @@ def set_autocast_enabled(device_type, enabled=None) -> Tensor:
 def set_autocast_gpu_dtype(dtype) -> Tensor:
     """Set the low dtype that autocast uses on CUDA devices."""
 def set_default_device(device) -> None:
-    """Sets where new tensors are made when nothing is said; None is the CPU."""
+    """Set the device of new tensors; None is the CPU."""
 def set_default_dtype(d) -> None:
-    """Sets the dtype of tensors made from Python floats (a floating point dtype)."""
+    """Set the dtype of tensors made from Python floats (a floating point dtype)."""
 def set_default_tensor_type(t) -> Tensor:
     """Set the dtype of tensors made from Python floats, and the default device, by an old type name or type."""
 def set_deterministic_debug_mode(debug_mode) -> None:
@@ -1808,11 +1808,11 @@ def set_flush_denormal(mode: builtins.bool) -> builtins.bool:
 def set_num_interop_threads(count: builtins.int) -> None:
     """Record the number of threads. ingot runs one operator after the other."""
 def set_num_threads(count: builtins.int) -> None:
-    """Set how many threads a kernel may use from now on. Results do not depend on it."""
+    """Set the number of threads of kernels. Results do not depend on it."""
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
-    """Sets how tensors print; a profile ("default", "short" or "full") comes first, then what is given by name."""
+    """Set how tensors print: a profile ("default", "short" or "full") first, then the options given by name."""
 def set_rng_state(new_state: Tensor) -> None:
-    """Puts the default generator into a state."""
+    """Set the default generator's state."""
 def set_warn_always(b: builtins.bool) -> None:
     """Set whether a warning appears every time instead of once."""
 def sgn(input, *, out=None) -> Tensor:

@@ -30,9 +30,9 @@ class Size(builtins.tuple[builtins.int, ...]):
     def numel(self) -> builtins.int: ...
 
 def _as_size(d) -> Any:
-    """One number of a shape; symbols, sizes of samples that differ, and numpy's numbers stay what they are."""
+    """Return one number of a shape; symbols, sizes of samples that differ, and NumPy's numbers stay as they are."""
 def _size_of(shape) -> Size:
-    """The Size of a tuple, made once for each as long as they are not too many."""
+    """Return the Size of a tuple, cached."""
 
 class Tensor:
     """A multi-dimensional array of one dtype that operators can differentiate."""
@@ -115,7 +115,7 @@ class Tensor:
     def __reduce_ex__(self, protocol) -> builtins.tuple:  # type: ignore[override]
         """Pickle memory, class, attributes and requires_grad; drop the history."""
     def __repr__(self) -> builtins.str:
-        """What repr() and str() of a tensor give."""
+        """Return repr() and str() of a tensor."""
     def __reversed__(self) -> Tensor:
         """Return the entries along the first dimension in reverse order."""
     def __rfloordiv__(self, other) -> Tensor: ...
@@ -140,7 +140,7 @@ class Tensor:
     _base: Any
     @builtins.property
     def _chain(self) -> builtins.tuple:
-        """The view operators that lead from the base here, as (name, sorted items of parameters)."""
+        """The view operators from the base to here, as (name, sorted items of parameters)."""
     def _check_grad(self, value) -> Tensor: ...
     _data_version: Any
     _grad_is_copied: builtins.bool
@@ -151,7 +151,7 @@ class Tensor:
     _kept_leaf: Any
     _make_subclass: builtins.staticmethod
     def _memory(self, force: builtins.bool = False) -> numpy.ndarray:
-        """The memory itself, or what is copied from a device."""
+        """Return the memory itself, or a host copy from a device."""
     _node: Any
     def _one(self) -> Any: ...
     _own_class: Any
@@ -165,11 +165,11 @@ class Tensor:
     _shared: Any
     @builtins.property
     def _storage(self) -> _storage_module.Storage:
-        """What it shares with the tensors over the same memory; made when somebody first shares, saves or writes."""
+        """State shared with the tensors over the same memory; created at the first view, save or write."""
     @_storage.setter
     def _storage(self, value) -> None: ...
     def _to_copy(self) -> numpy.ndarray:
-        """The memory for somebody who copies it at once and keeps nothing of it."""
+        """Return the memory for code that copies it at once."""
     def _typed_storage(self) -> _typed_storage_module.TypedStorage:
         """Return the memory of the tensor, counted in elements."""
     @builtins.property
@@ -491,9 +491,9 @@ class Tensor:
     def det(self, *, out=None) -> Tensor:
         """Return the determinant."""
     def detach(self) -> Tensor:
-        """The same memory without the history."""
+        """Return the same memory without the history."""
     def detach_(self) -> Tensor:
-        """Forgets this tensor's own history."""
+        """Drop this tensor's own history."""
     @builtins.property
     def device(self) -> _device_module.Device:
         """The device that holds this tensor."""
@@ -641,7 +641,7 @@ class Tensor:
     def ger(self, vec2, *, out=None) -> Tensor:
         """Multiply every element of one vector by every element of another."""
     def get_device(self) -> builtins.int:
-        """The index of the accelerator that holds this tensor, -1 for the CPU."""
+        """Return the index of the accelerator that holds this tensor, -1 for the CPU."""
     @builtins.property
     def grad(self) -> Tensor | None:
         """The gradient that backward() has accumulated, or None."""
@@ -846,7 +846,7 @@ class Tensor:
               normalized: builtins.bool = False, onesided=None, length=None, return_complex: builtins.bool = False) -> Tensor:
         """Return the best approximation to numbers whose `stft` has these spectra."""
     def item(self) -> Any:
-        """The one element as a Python number."""
+        """Return the one element as a Python number."""
     @builtins.property
     def itemsize(self) -> builtins.int:
         """Return the bytes of one element."""
@@ -1123,7 +1123,7 @@ class Tensor:
     def numel(self) -> builtins.int:
         """Return the number of elements."""
     def numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
-        """The memory as a numpy array, without a copy."""
+        """Return the memory as a NumPy array, without a copy."""
     def orgqr(self, tau, *, out=None) -> Tensor:
         """Return the first columns of the product of Householder reflections in geqrf's form."""
     def ormqr(self, tau, other, left: builtins.bool = True, transpose: builtins.bool = False, *, out=None) -> Tensor:
@@ -1215,8 +1215,7 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, value) -> None: ...
     def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
-        """Starts (or stops) collecting a gradient for this leaf: histories from before, and hooks, count again when it
-        starts"""
+        """Start (or stop) collecting a gradient for this leaf; after a restart, earlier histories and hooks count again."""
     def reshape(self, *sizes, shape=None) -> Tensor:
         """Return the elements in another shape: a view where strides allow, else a copy."""
     def reshape_as(self, other) -> Tensor: ...
@@ -1465,7 +1464,7 @@ class Tensor:
     def to_sparse_csr(self, dense_dim=None) -> Tensor:
         """Return the nonzero entries of matrices in compressed rows."""
     def tolist(self) -> Any:
-        """Nested lists of Python numbers."""
+        """Return nested lists of Python numbers."""
     def topk(self, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
              out=None, axis=-1) -> _return_types_module.topk:
         """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); the first among equals."""
@@ -1559,37 +1558,37 @@ class Tensor:
         """Write zeros to all elements."""
 
 def _check_kind(what, a, b) -> Any:
-    """Raises where of two arrays one makes tensors of a class of their own, and the other does not."""
+    """Raise if only one of two arrays makes tensors of a class of its own."""
 
 class NotOneError(_errors_module.DTypeError, builtins.ValueError):
-    """A tensor of no or several elements stands where one number, or truth, was asked for."""
+    """An error: a tensor of no or several elements stands where one number, or truth, is needed."""
 
 def _bare(t) -> Any:
-    """A tensor over the same memory, and nothing else."""
+    """Return a tensor over the same memory, and nothing else."""
 def _real(number) -> Any:
-    """A number that becomes a float or an int: of a complex one the real part, if that is all it has."""
+    """Return a number that can become a float or an int: the real part of a complex one without an imaginary part."""
 def _array_for(data) -> numpy.ndarray:
-    """The array of `Tensor(*data)`: zeros of these sizes, or the numbers of a sequence, an array, a tensor or a storage."""
+    """Return the array of `Tensor(*data)`: zeros of these sizes, or the numbers of a sequence, array, tensor or storage."""
 def _read(t: Tensor, how: builtins.str, value) -> Any:
-    """Python has read `value` out of a tensor: a recorder turns that into a guard."""
+    """Return `value`, which Python reads out of a tensor; a recorder makes a guard of it."""
 def shape_of(t: Tensor) -> builtins.tuple:
-    """The sizes of a tensor as a plain tuple. While a trace is recorded with symbolic sizes they are such: whatever becomes
-    a"""
+    """Return the sizes of a tensor as a plain tuple, symbolic ones while a trace records them. Parameters of operators
+    must"""
 def lie_over(t: Tensor, memory: builtins.tuple) -> Any:
-    """`t.data = ...`: the tensor gets other memory (see `memory_of`); what was saved of a leaf follows it there."""
+    """Do `t.data = ...`: give the tensor other memory (see `memory_of`); nodes that saved a leaf follow it there."""
 def known_whole(t: Tensor) -> Tensor | None:
-    """What a tensor over the same memory, and without a base, has as `_part_of`: a tensor over all of the memory, or None
-    where"""
+    """Return the `_part_of` for a tensor over the same memory without a base: a tensor over all of the memory; None if that
+    is"""
 def whole_of(t: Tensor) -> Tensor:
-    """A tensor over all of the memory that `t` is known to look into; itself, where nothing is known."""
+    """Return a tensor over all of the memory that `t` is known to be a view of; `t` itself if none is known."""
 def memory_of(t: Tensor) -> builtins.tuple:
-    """(array, storage, base, path, part of) of a tensor that gets the memory of another one. Over a part of that its
-    versions"""
+    """Return (array, storage, base, path, part of) for a tensor that gets the memory of `t`. A part of memory gets versions
+    of"""
 def numel_of(t: Tensor) -> builtins.int:
-    """How many elements a tensor has; see `shape_of`."""
+    """Return the number of elements; see `shape_of`."""
 def wrap(a) -> Tensor:
-    """A new tensor over an array that nobody else writes to."""
+    """Return a new tensor over an array that nobody else writes to."""
 def over_kind(kind: builtins.str, cls: builtins.type) -> Any:
-    """From now on tensors over device arrays of a kind are of their own class."""
+    """Set the class of tensors over device arrays of a kind."""
 def class_for(a) -> Any:
-    """The class of a tensor over an array that is not numpy's."""
+    """Return the class of a tensor over an array that is not NumPy's."""
