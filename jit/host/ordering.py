@@ -15,9 +15,8 @@ from ...ir.graph.graph import Value
 from ...runtime.core.random import default_generator
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog
-from ..bytecode.code_order import offsets_after
 from ..bytecode.reads import MISSING, chains_of_generators, reads_at
-from ..bytecode.stack import position_of
+from ..bytecode.stack import offsets_after, position_of
 from ..bytecode.uses import ADDED, CONTAINED, COUNTED, GROWN, KEYED, LOOKED, MEASURED, SINGLE, STORED
 from ..errors.errors import AsItIsError
 from ..guards.absence import Keys, Lack
@@ -30,7 +29,7 @@ from ..guards.snapshot import Exactly, Photograph, is_changeable, is_plain, look
 from ..guards.state_guards import OptionNumber
 from ..side_effects.contents import Besides, Contents
 from ..side_effects.writes import WriteLog
-from .host_arguments import are_held, containers_in
+from .host_call import are_held, containers_in
 from .host_reads import Reach
 from .post_host_guards import AfterHost, Hosted
 

@@ -13,16 +13,17 @@ graph computes as Python does (`round(v, 2)`, `0.9 ** v`, `math.sqrt(v)`), Pytho
 import math
 import operator
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.ops.core.elementwise import pow_
-from ...ir.symbols.symbolic import SymFloat, SymInt, is_symbol
+from ...ir.ops.core.host_call import FUNCTIONS
+from ...ir.symbols.symbolic import MATH, SymFloat, SymInt, is_symbol
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor, wrap
-from .number_functions import computed
 
 _WIDE = {float: dt.float64, int: dt.int64}
 _EXACT = 1 << 53                    # integers up to here are doubles
@@ -31,6 +32,7 @@ _FLOATS = (operator.add, operator.sub, operator.mul, operator.truediv)
 _BY_PYTHON = (operator.floordiv, operator.mod, operator.pow)
 _MOST = 1 << 63
 _ORDER = {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
+
 
 
 def deferred(recorder, t: Tensor, value, line=None):
@@ -293,3 +295,55 @@ def _operators():
 
 
 _operators()
+
+
+_NUMPY = {int: np.int64, float: np.float64}
+PLAIN: dict[str, Callable] = {
+    "floordiv": operator.floordiv, "mod": operator.mod, "pow": operator.pow, "abs": abs, "int": int, "round": round,
+    "floor": math.floor, "ceil": math.ceil, **{f"math_{name}": function for name, function in MATH.items()}}
+_WHOLE = ("int", "floor", "ceil")        # of these, and of rounding to no digits, the results are ints
+
+
+def _attempt(plain, kind, args):
+    """(the number that a function gives, whether it is one of a kind that 64 bits hold)."""
+    try:
+        found = plain(*args)
+    except (ArithmeticError, ValueError):
+        return kind(0), False
+    fits = type(found) is kind and (kind is float or -_MOST <= found < _MOST)
+    return (found, True) if fits else (kind(0), False)
+
+
+def _host_function(name: str, kind) -> str:
+    """The name by which graphs know a function that gives numbers of a kind."""
+    known = f"number_{name}_{kind.__name__}"
+    if known not in FUNCTIONS:
+        plain, wide = PLAIN[name], _NUMPY[kind]
+
+        def call(*arrays):
+            found, fits = _attempt(plain, kind, [a.item() for a in arrays])
+            return np.array(found, wide), np.array(fits)
+
+        FUNCTIONS[known] = call
+    return known
+
+
+def kind_of_result(name: str, hints) -> type:
+    """Whether a function gives ints or floats for some numbers; what it most likely would where it fails for them."""
+    if name in _WHOLE or (name == "round" and len(hints) == 1):
+        return int
+    if name.startswith("math_") or float in map(type, hints):
+        return float
+    return float if name == "pow" and hints[1] < 0 else int
+
+
+def computed(recorder, name: str, operands, hints) -> tuple[Tensor, int | float] | None:
+    """(the tensor that holds at every call what a function gives for some tensors of one number, its value now); None where
+    that is no number."""
+    kind = kind_of_result(name, hints)
+    value, fits = _attempt(PLAIN[name], kind, hints)
+    made = [wrap(np.array(value, _NUMPY[kind])), wrap(np.array(fits))]
+    recorder.hosts.results(operands, made, function=_host_function(name, kind),
+                          results=tuple([((), t.dtype.name) for t in made]))
+    recorder.cut(made[1], "bool", fits)
+    return (made[0], value) if fits else None

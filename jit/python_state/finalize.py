@@ -10,11 +10,10 @@ from ..guards.absence import Keys, Lack
 from ..guards.guards import UNREAD, Guard, ModulesGuard, Reading
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import CONTEXT, EXTEND, RESTORED, WHOLE, Held
-from ..guards.replaced_tensors import overwritten
 from ..guards.snapshot import Exactly
 from ..host.ordering import HostLog
 from ..proxies.other_threads import is_alone
-from ..side_effects.contents import AnyOf, Contents
+from ..side_effects.contents import AnyOf, Contents, overwritten
 from ..side_effects.relocated_containers import alone_in
 from ..side_effects.writes import WriteLog
 from .read_log import ReadLog

@@ -5,6 +5,8 @@ import gc
 import inspect
 import sys
 import types
+from functools import partial
+from typing import Any
 
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import MISSING
@@ -95,3 +97,39 @@ def results_of(function) -> list:
     if function.cache_parameters()["maxsize"] is None:
         return list(next(v for v in found if type(v) is dict).values())
     return [v for v in found if not (type(v) is dict and any(type(x).__name__ == "_lru_list_elem" for x in v.values()))]
+
+
+# Class -> what an object holds; classes by their names, as most programs never import them.
+_HELD: dict = {
+    "array.array": lambda a: (a.typecode, a.tobytes()),
+    "builtins.bytearray": bytes,
+    "builtins.memoryview": lambda view: (view.format, view.tobytes()),
+    "builtins.mappingproxy": dict,
+    "_ctypes._SimpleCData": bytes, "_ctypes.Array": bytes, "_ctypes.Structure": bytes, "_ctypes.Union": bytes,
+    "_io.BytesIO": lambda file: (file.getvalue(), file.tell()),
+    "_io.StringIO": lambda file: (file.getvalue(), file.tell()),
+    **dict.fromkeys(("collections.UserDict", "collections.UserList", "collections.UserString"), lambda box: box.data),
+    "configparser.RawConfigParser": lambda c: ({k: dict(v) for k, v in c._sections.items()}, dict(c.defaults())),
+    "queue.Queue": lambda q: list(q.queue),
+    "threading.Event": lambda event: event.is_set(),
+    "threading.Semaphore": lambda s: s._value,
+}
+
+
+def held_by(value) -> Any:
+    """A function without arguments that gives what such an object holds (None once it was closed or released); None for other
+    objects, and for what programs print to."""
+    if value is sys.stdout or value is sys.stderr:
+        return None
+    for kind in type(value).__mro__[:-1]:
+        holds = _HELD.get(f"{kind.__module__}.{kind.__qualname__}")
+        if holds is not None:
+            return partial(_unless_closed, holds, value)
+    return None
+
+
+def _unless_closed(holds, value):
+    try:
+        return holds(value)
+    except ValueError:
+        return None

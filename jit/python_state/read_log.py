@@ -13,8 +13,7 @@ from ..guards.locations import Held, read
 from ..guards.snapshot import is_container, photograph
 from ..host.ordering import ReadOrder
 from ..side_effects.passed_containers import UntrackedUses
-from ..side_effects.stdlib_state import held_by
-from .implicit_reads import decimal_reading, known_in_class, registry_reading
+from .implicit_reads import decimal_reading, held_by, known_in_class, registry_reading
 
 
 class Walker(Protocol):

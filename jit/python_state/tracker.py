@@ -31,11 +31,10 @@ from ..side_effects.passed_containers import UntrackedUses
 from ..side_effects.writes import WriteLog
 from .chain_reads import ChainReads
 from .concretize import make_plain, settle
-from .context_variables import ContextVariables
 from .dynamic_attributes import DynamicAttributes
 from .finalize import Finaliser
 from .implicit_reads import known_in_class, owners_above
-from .impure_calls import WATCHED, WorldPolicy
+from .impure_calls import WATCHED, ContextVariables, WorldPolicy
 from .patched_casts import Casts
 from .random_generators import RANDOM, RandomGenerators
 from .reachable import Reachable

@@ -10,8 +10,7 @@ from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ..bytecode.attribute_queries import looks_at_types
 from ..errors.errors import TraceError, at
-from ..errors.observed_values import frozen_value
-from ..errors.question_cache import Answers
+from ..errors.question_cache import Answers, frozen_value
 from ..guards.frames import is_user
 from ..proxies.data_sizes import MANY
 from ..proxies.lazy_scalars import deferred

@@ -18,7 +18,7 @@ from ...runtime.core.placement import moved
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
 from ..errors.errors import NotFiniteError
-from ..errors.observed_values import frozen_value, readable
+from ..errors.question_cache import frozen_value, readable
 from ..recorder.random_streams import DrawnKeys
 from ..recorder.recording import base_of
 from ..side_effects.made_leaves import hand_over

@@ -16,7 +16,7 @@ from ..bytecode.reads import MISSING, follow, key_text
 from ..bytecode.uses import ADDED, COUNTED, GROWN, ITEMS, KEYED, MEASURED, SINGLE, STORED, both
 from ..errors.errors import FirstTimeError, TraceError
 from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE
-from ..guards.replaced_tensors import key_id
+from ..guards.memory_order import memory_order
 from ..guards.snapshot import Apart, Exactly, Photograph, looks_like, same_keys
 from ..proxies.numpy_scalars import fixed, now
 from ..proxies.thread_overlay import mapped
@@ -355,3 +355,33 @@ def _shows_additions(container, copy) -> bool:
     if type(container) is list or len(container) != container.maxlen:
         return type(container) not in DICTS
     return any({id(v) for v in t.value()}.isdisjoint(map(id, copy)) for t in _appended(container, copy, ""))
+
+
+class AnyTensor:
+    """Stands in guards for a tensor of one kind, whichever it is."""
+
+    def __init__(self, t):
+        self.kind = _kind_of(t)
+
+    def matches(self, now) -> bool:
+        """Whether it is of that kind."""
+        return isinstance(now, Tensor) and _kind_of(now) == self.kind
+
+    def __repr__(self):
+        return f"<a tensor of shape {list(self.kind[1])}>"
+
+
+def overwritten(effects, used) -> dict:
+    """{(id of a container, key): what guards are to expect there} for the `Target`s that were tensors which take no part in a
+    recording: their ids are not among `used`."""
+    return {(id(t.owner), key_id(t.key)): AnyTensor(t.was) for t in effects
+            if t.kind == "item" and isinstance(t.was, Tensor) and id(t.was) not in used}
+
+
+def key_id(key):
+    """A key that is compared as dictionaries do, but for tensors, which are what they are."""
+    return (Tensor, id(key)) if isinstance(key, Tensor) else key
+
+
+def _kind_of(t):
+    return type(t), t._a.shape, t._a.dtype, t._node is not None, t.is_leaf, memory_order(t._a)

@@ -8,9 +8,8 @@ import pytest
 import ingot
 from host_programs import BEHIND, BESIDE, GIVEN, WRITTEN
 from ingot import jit
-from ingot.jit.bytecode.code_order import offsets_after
 from ingot.jit.bytecode.reads import reads_at
-from ingot.jit.bytecode.stack import instructions_of
+from ingot.jit.bytecode.stack import instructions_of, offsets_after
 from side_by_side import vec
 
 FEW = 4             # recordings of a program to which its host steps do nothing
