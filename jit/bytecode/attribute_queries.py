@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from .reads import loose_names
+from .reads import untracked_names
 from .stack import CONSTANTS, Walk, instructions_of, is_lookup, variables_of
 from .user_code import TRUSTED
 
@@ -21,7 +21,7 @@ _KINDS = frozenset(("isinstance", "issubclass", "type", "__class__"))
 _STEPS = ("LOAD_ATTR", "LOAD_METHOD")
 
 
-class Asked(NamedTuple):
+class AttributeQueries(NamedTuple):
     """What a code object asks of them.
 
     names      the attributes that it reads or assigns
@@ -39,12 +39,12 @@ class Asked(NamedTuple):
     sets: bool
     kinds: bool
 
-    def with_names(self, more) -> "Asked":
+    def with_names(self, more) -> "AttributeQueries":
         """The same with further attributes."""
         return self._replace(names=self.names | more) if more else self
 
 
-NOTHING = Asked(frozenset(), frozenset(), False, False, False, False)
+NOTHING = AttributeQueries(frozenset(), frozenset(), False, False, False, False)
 
 
 class QueryLog:
@@ -57,7 +57,7 @@ class QueryLog:
         self._names: dict = {}          # kind -> all names that are queried in this way
         self.computing: list = []
 
-    def add(self, asked: Asked) -> Asked | None:
+    def add(self, asked: AttributeQueries) -> AttributeQueries | None:
         """Add the queries of code that starts; return those that are new."""
         kind = asked._replace(names=NOTHING.names, computes=False)
         known = self._names.get(kind)
@@ -66,7 +66,7 @@ class QueryLog:
         self._names[kind] = asked.names | (known or NOTHING.names)
         return kind._replace(names=asked.names - (known or NOTHING.names))
 
-    def add_computing(self, asked: Asked) -> Asked | None:
+    def add_computing(self, asked: AttributeQueries) -> AttributeQueries | None:
         """Add code that may compute attribute names; return its kind if that is new."""
         kind = asked._replace(names=NOTHING.names, computes=False)
         if not asked.computes or kind in self.computing:
@@ -84,13 +84,13 @@ class QueryLog:
 
 
 @lru_cache(maxsize=4096)
-def asked_of(code) -> Asked:
+def queries_of(code) -> AttributeQueries:
     """What code asks."""
     named = frozenset(code.co_names)
-    names, assigned = loose_names(code)
+    names, assigned = untracked_names(code)
     by_name, sets, kinds = (not named.isdisjoint(some) for some in (_ASKS, _SETS, _KINDS))
     matches = any(ins.opname == "MATCH_CLASS" for ins in instructions_of(code))
-    return Asked(names, assigned, computes_names(code), by_name or matches, sets, kinds or matches)
+    return AttributeQueries(names, assigned, computes_names(code), by_name or matches, sets, kinds or matches)
 
 
 def names_by_value(frame) -> frozenset:

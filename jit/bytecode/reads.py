@@ -167,7 +167,7 @@ def instructions_in(code) -> list:
     return found
 
 
-def kept_arguments(code) -> set:
+def unassigned_arguments(code) -> set:
     """The arguments that the code does not assign to."""
     return _kept_in(code, instructions_in(code))
 
@@ -237,15 +237,15 @@ def stores_of(code) -> tuple:
 
 
 @lru_cache(maxsize=4096)
-def loose_names(code) -> tuple:
+def untracked_names(code) -> tuple:
     """(names, those of them that it assigns) of attributes that the code reads or assigns of objects that no chain leads to:
     variables of its own, items of a loop."""
-    loose = [ins for _, ins in loose_in(instructions_in(code), code)]
+    loose = [ins for _, ins in untracked_in(instructions_in(code), code)]
     names, assigned = {i.argval for i in loose}, {i.argval for i in loose if i.opname in _STORES}
     names |= names_in_text(code)
     for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
         if isinstance(inner, types.CodeType) and inner.co_name.startswith("<") and inner.co_name != "<lambda>":
-            names |= loose_names(inner)[0]
+            names |= untracked_names(inner)[0]
     return frozenset(names), frozenset(assigned)
 
 
@@ -259,7 +259,7 @@ def names_in_text(code) -> set:
     return names
 
 
-def loose_in(instructions, code) -> list:
+def untracked_in(instructions, code) -> list:
     """(index, instruction) of those that read or assign attributes of objects that no chain leads to."""
     chained: set = set()
     for at, _, steps, end in chains_in(instructions, code):
@@ -288,7 +288,7 @@ def writes_of(code) -> tuple:
     return tuple(found)
 
 
-VIEWED: dict = {}       # (id of an object, attribute) -> the `OwnView` that stands in for it while a call is recorded
+VIEWED: dict = {}       # (id of an object, attribute) -> the `ThreadView` that stands in for it while a call is recorded
 
 
 class Missing:

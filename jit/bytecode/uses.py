@@ -14,12 +14,12 @@ from .reads import (
     is_measured,
     is_updated,
     last_items,
-    loose_in,
     names_in_text,
+    untracked_in,
 )
 from .stack import CONSTANTS, Walk, is_lookup
 
-ADDED, STORED, STEPPED, HANDED, LOOKED = "added", "stored", "stepped", "handed", "looked"
+ADDED, STORED, INDEXED, PASSED, INSPECTED = "added", "stored", "stepped", "handed", "looked"
 ITEMS = "items"         # only its items are appended to
 LAST, GROWN = "last", "grown"       # items at its end are read; that, and it is appended to
 MEASURED, COUNTED = "measured", "counted"       # it is asked how long it is, beside single items; that, and it is appended to
@@ -28,10 +28,10 @@ KEYED = "keyed"         # items under constants are read and set: `chain["n"] +=
 _ADDS = ("append", "extend")
 _ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that do no more with a container than look at its items
 _BESIDE = [(frozenset(some), both) for some, both in (      # uses that may be beside each other, and what they are then
-    ((STEPPED, LAST), STEPPED), ((STEPPED, LAST, LOOKED), LOOKED), ((STEPPED, LAST, ITEMS), ITEMS),
-    ((STEPPED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN), ((STEPPED, LAST, MEASURED), MEASURED),
-    ((LOOKED, MEASURED), LOOKED), ((ADDED, STEPPED, LAST, GROWN, MEASURED, COUNTED), COUNTED))]
-SINGLE = frozenset((STEPPED, LAST))             # what reads no more than items that have guards of their own
+    ((INDEXED, LAST), INDEXED), ((INDEXED, LAST, INSPECTED), INSPECTED), ((INDEXED, LAST, ITEMS), ITEMS),
+    ((INDEXED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN), ((INDEXED, LAST, MEASURED), MEASURED),
+    ((INSPECTED, MEASURED), INSPECTED), ((ADDED, INDEXED, LAST, GROWN, MEASURED, COUNTED), COUNTED))]
+SINGLE = frozenset((INDEXED, LAST))             # what reads no more than items that have guards of their own
 _ASK = ("TO_BOOL", "UNARY_NOT")                 # what only asks whether a value is empty
 
 
@@ -51,16 +51,16 @@ def uses_of(code) -> dict:
 
 def both(use, other):
     """What is done with something with which two things are done."""
-    if use == other or other == HANDED:
+    if use == other or other == PASSED:
         return use
-    if use == HANDED:
+    if use == PASSED:
         return other
     return next((both for some, both in _BESIDE if {use, other} <= some), None)
 
 
-def handed_in(code) -> list:
+def passed_in(code) -> list:
     """(chain, offset of the call that takes what it leads to as an argument) for each place where code has one."""
-    return [(chain, offset) for chain, how, offset in _uses_in(code) if how == HANDED]
+    return [(chain, offset) for chain, how, offset in _uses_in(code) if how == PASSED]
 
 
 @lru_cache(maxsize=4096)
@@ -92,31 +92,31 @@ def _uses_in(code) -> tuple:
 def _taken(instructions, start, at) -> tuple:
     """How code uses a value that is on top of the stack, and the offset of the call of which it becomes an argument, if nothing
     else is done with it. `start` is where what leads to it begins."""
-    walk = Walk(stack=[HANDED])
+    walk = Walk(stack=[PASSED])
     for before, ins, after in zip(instructions[at - 1:], instructions[at:], [*instructions[at + 1:], instructions[-1]]):
-        if ins.opname.startswith("POP_JUMP") and walk.stack[-1:] == [HANDED] and not ins.is_jump_target:
-            return MEASURED if ins.opname.endswith("NONE") else LOOKED, None
+        if ins.opname.startswith("POP_JUMP") and walk.stack[-1:] == [PASSED] and not ins.is_jump_target:
+            return MEASURED if ins.opname.endswith("NONE") else INSPECTED, None
         taken = None if ins.is_jump_target else walk.step(ins)
         if taken is None:
             return None, None
-        if HANDED in taken and ins.opname == "IS_OP" and _is_none(before):
+        if PASSED in taken and ins.opname == "IS_OP" and _is_none(before):
             return MEASURED, None
-        if HANDED in taken and ins.opname in _ASK:
-            return LOOKED, None
-        if HANDED in taken:
+        if PASSED in taken and ins.opname in _ASK:
+            return INSPECTED, None
+        if PASSED in taken:
             if ins.opname == "GET_ITER":
-                return LOOKED, None
-            if ins.opname == "CONTAINS_OP" and taken[0] != HANDED:
+                return INSPECTED, None
+            if ins.opname == "CONTAINS_OP" and taken[0] != PASSED:
                 return CONTAINED, None
             if is_lookup(ins):
                 adds = after.opname in ATTRIBUTES and after.argval in _ADDS and not after.is_jump_target
-                return (ITEMS if adds else LOOKED) if taken[0] == HANDED else None, None
-            if ins.opname not in ("CALL", "CALL_KW") or HANDED in taken[:2]:
+                return (ITEMS if adds else INSPECTED) if taken[0] == PASSED else None, None
+            if ins.opname not in ("CALL", "CALL_KW") or PASSED in taken[:2]:
                 return None, None
             called = instructions[start - 1] if start else ins
             is_builtin = called.opname == "LOAD_GLOBAL" and called.argval in _ONLY_LOOK
-            return (LOOKED, None) if is_builtin else (HANDED, ins.offset)
-        if HANDED not in walk.stack:
+            return (INSPECTED, None) if is_builtin else (PASSED, ins.offset)
+        if PASSED not in walk.stack:
             return None, None
     return None, None
 
@@ -129,7 +129,7 @@ def _use_of(step):
     if step[0] == "item":
         if type(step[1]) is int and step[1] < 0:
             return LAST if counts_back((step,)) else None
-        return STEPPED
+        return INDEXED
     return ADDED if step[1] in _ADDS else None
 
 
@@ -138,16 +138,16 @@ def _is_extended(instructions, at) -> bool:
     of_object = instructions[at].opname in ATTRIBUTES       # whose owner lies below
     back = ("STORE_ATTR",) if of_object else ("STORE_GLOBAL", "STORE_DEREF")
     at += of_object
-    name, walk = instructions[at - 1].argval, Walk(stack=[HANDED])
+    name, walk = instructions[at - 1].argval, Walk(stack=[PASSED])
     for n, ins in enumerate(instructions[at:-2], at + 1):
         taken = None if ins.is_jump_target else walk.step(ins)
         if taken is None:
             return False
-        if HANDED in taken:
+        if PASSED in taken:
             following = instructions[n:n + 1 + of_object]
             is_swapped = not of_object or (following[0].opname, following[0].arg) == ("SWAP", 2)
             is_put_back = following[-1].opname in back and following[-1].argval == name
-            return ins.argrepr == "+=" and taken[0] == HANDED != taken[1] and is_swapped and is_put_back and not any(
+            return ins.argrepr == "+=" and taken[0] == PASSED != taken[1] and is_swapped and is_put_back and not any(
                 i.is_jump_target for i in following)
     return False
 
@@ -156,11 +156,11 @@ def _adds_to_default(instructions, at, steps) -> bool:
     """Whether the method that was looked up before a place is that of `d.setdefault(key, []).append(...)`, `steps` behind d."""
     if steps != (("attr", "setdefault"),):
         return False
-    walk = Walk(stack=[HANDED])
+    walk = Walk(stack=[PASSED])
     for ins, after in zip(instructions[at:], instructions[at + 1:]):
         taken = None if ins.is_jump_target else walk.step(ins)
-        if taken is None or HANDED in taken:
-            return (taken is not None and ins.opname == "CALL" and taken.index(HANDED) < 2
+        if taken is None or PASSED in taken:
+            return (taken is not None and ins.opname == "CALL" and taken.index(PASSED) < 2
                     and after.opname in ATTRIBUTES and after.argval in _ADDS and not after.is_jump_target)
     return False
 
@@ -172,16 +172,16 @@ def _is_store(instructions, at) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def loose_uses(code) -> frozenset:
+def untracked_uses(code) -> frozenset:
     """(name, what the code does with what it leads to, offset of the call to which that is given) of attributes that it reads
     or assigns of objects that no chain leads to. Items that it reads have no guards of their own."""
     instructions = instructions_in(code)
     found: set = {(name, None, None) for name in names_in_text(code)}
-    for at, ins in loose_in(instructions, code):
+    for at, ins in untracked_in(instructions, code):
         if ins.opname in ATTRIBUTES:
             found.add((ins.argval, *_used_at(instructions, at + 1)))
         else:
-            found.add((ins.argval, HANDED, None))       # what is assigned is used where it comes from
+            found.add((ins.argval, PASSED, None))       # what is assigned is used where it comes from
     return frozenset(found)
 
 

@@ -28,7 +28,7 @@ class FirstTimeError(DisturbedError):
     """The first call did what later ones do not: it filled a cache of results, or gave a lazy module its sizes."""
 
 
-class AsItIsError(FirstTimeError):
+class RunEagerlyError(FirstTimeError):
     """The call did what a trace never repeats, and is right as it ran."""
 
 
@@ -40,7 +40,7 @@ class SeveralDevicesError(FirstTimeError):
     """The call worked on several devices beside the host; a compiled one works on one."""
 
 
-class StandInError(TraceError):
+class ProxyError(TraceError):
     """Code that is not Python's did not take what stands for a number. `reads`: for one that was read out of a tensor, not for
     a size or an argument; `may_repeat`: nothing had been written yet."""
 

@@ -1,34 +1,40 @@
-"""When recording does not pay: a function that is recorded at many of its calls had better run as it is at most of them."""
+"""Limit how often a function is recorded.
 
-STOCK = 64      # recordings that a function may make at once
-CALLS = 32      # for which it may make one more; the longer that goes on the more, or recordings would fill memory
-SLOWER = STOCK * CALLS      # calls that ran as they are, after which one more takes twice as many calls
+A function that needs a new recording at most calls runs eagerly instead. The limit is a token bucket: `BURST` recordings at
+once, one more per `CALLS_PER_TOKEN` calls, and fewer while calls keep finding the bucket empty. After a recording without use the
+function rests for twice as many calls as the last time.
+"""
+
+BURST = 64
+CALLS_PER_TOKEN = 32
+SLOWER = BURST * CALLS_PER_TOKEN      # eager calls after which one token takes twice as many calls
 
 
-class Restraint:
-    """Says, of calls that no recording fits, which are recorded: as many as are in stock, which calls fill up again."""
+class RecompileLimit:
+    """Decides for a call that no recording fits whether it is recorded."""
 
-    __slots__ = ("_number", "_pause", "_rests", "_stock", "_until")
+    __slots__ = ("_eager_calls", "_last_call", "_pause", "_pause_end", "_tokens")
 
     def __init__(self):
-        self._stock, self._number, self._rests = float(STOCK), 0, 0
-        self._pause = self._until = 0        # calls for which it rests after a recording of no use, and up to which one
+        self._tokens, self._last_call, self._eager_calls = float(BURST), 0, 0
+        self._pause = self._pause_end = 0
 
-    def fails(self):
-        """A recording was of no use, and others will not be: the next one comes after twice as many calls as this one."""
+    def record_was_useless(self):
+        """Pause: a recording was of no use, and the next ones will not be either."""
         self._pause = min(2 * max(self._pause, 1), SLOWER)
-        self._until = self._number + self._pause
+        self._pause_end = self._last_call + self._pause
 
-    def rests(self, number: int) -> bool:
-        """Whether the call with this number runs as it is. One that does not is recorded."""
-        if number <= self._until:
+    def should_run_eagerly(self, call_number: int) -> bool:
+        """Return whether a call runs eagerly; otherwise take a token for its recording."""
+        if call_number <= self._pause_end:
             return True
-        self._stock = min(STOCK, self._stock + (number - self._number) / (CALLS * (1 + self._rests / SLOWER)))
-        self._number = number
-        if self._stock < 1:
-            self._rests += 1
+        rate = CALLS_PER_TOKEN * (1 + self._eager_calls / SLOWER)
+        self._tokens = min(BURST, self._tokens + (call_number - self._last_call) / rate)
+        self._last_call = call_number
+        if self._tokens < 1:
+            self._eager_calls += 1
             return True
-        if self._stock == STOCK:        # it has been quiet for long
-            self._rests = 0
-        self._stock -= 1
+        if self._tokens == BURST:       # no recording for long
+            self._eager_calls = 0
+        self._tokens -= 1
         return False

@@ -5,7 +5,7 @@ from ..errors.conditions import Condition
 _IMMUTABLE = 1 << 8         # Py_TPFLAGS_IMMUTABLETYPE
 
 
-class Lack(Condition):
+class AbsentNames(Condition):
     """An object has no attributes of its own of some names; a class has none, nor have those above it."""
 
     def __init__(self, owner, text: str):
@@ -16,7 +16,7 @@ class Lack(Condition):
             self.spaces = [vars(c) for c in owner.__mro__ if not c.__flags__ & _IMMUTABLE]
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """What identifies the condition."""
         return "lack", id(self.owner), self.names
 
@@ -29,7 +29,7 @@ class Lack(Condition):
         """Whether it is still so."""
         return not self.found()
 
-    def is_filled_by(self, places) -> bool:
+    def explained_by(self, places) -> bool:
         """Whether all that is there by now is in places that the function writes."""
         return all((id(self.owner), name) in places for name in self.found())
 
@@ -37,7 +37,7 @@ class Lack(Condition):
         return f"{self.text} has got {', '.join(self.found())}"
 
 
-class Keys(Condition):
+class AttributeNames(Condition):
     """An object has attributes of these names, in this order, and with `with_classes` so have its classes."""
 
     def __init__(self, owner, text: str, with_classes: bool):
@@ -51,7 +51,7 @@ class Keys(Condition):
         return [tuple(space) for space in spaces]
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """What identifies the condition."""
         return "keys", id(self.owner), self.with_classes
 
@@ -59,7 +59,7 @@ class Keys(Condition):
         """Whether these are the names."""
         return self._now() == self.names
 
-    def is_filled_by(self, places) -> bool:
+    def explained_by(self, places) -> bool:
         """Whether all names that have come or gone are those of places that the function writes."""
         now = self._now()
         changed = {*now[0]} ^ {*self.names[0]}

@@ -14,7 +14,7 @@ from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.pytree.node_types import REGISTERED
 from ..errors.errors import TraceError
-from ..proxies.lazy_scalars import ReadNumber
+from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.made_objects import made_again
 from ..proxies.numpy_scalars import KINDS, SymScalar, with_kind
 
@@ -99,7 +99,7 @@ class GivenArray:
         return self.tensor.__dict__["_lies_over"]
 
 
-class Met:
+class ContainerTable:
     """The containers (and objects) that structures are found to hold, so that each is taken apart once, and is one object
     again: `containers` in the order in which they come.
 
@@ -144,7 +144,7 @@ def is_structure(x) -> bool:
     return type(x).__hash__ is None or any(isinstance(v, (Tensor, tuple, list, dict)) or is_structure(v) for v in held)
 
 
-def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=None, met: Met | None = None):
+def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=None, met: ContainerTable | None = None):
     """The spec of a structure; its tensors are appended to `leaves` in order. With `numbers`, its ints and floats go there,
     and only their types stay in the spec. `attributes` says of an object what it consists of, or None if it stays as it is,
     `read` of a value that is read out of a tensor its type and the tensor. With `met`, what a structure holds in several places
@@ -170,14 +170,14 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
         return (kind, x)
     if kind is SymScalar:
         return (SCALAR, (x.kind, x.number))
-    if kind is ReadNumber:
+    if kind is LazyScalar:
         leaves.append(x.tensor)
         return (READ, x.kind)
     if kind in (int, bool, str, type(None), bytes):
         return (kind, x)
     if kind is float:
         return (float, x.hex())
-    take = Taking(leaves, numbers, attributes, read, met)
+    take = Flattener(leaves, numbers, attributes, read, met)
     if isinstance(x, tuple):
         return (kind, take.each(x))
     if kind is slice:
@@ -190,7 +190,7 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
     return _as_a_whole(x) if own is None else take.once(x, own)
 
 
-class Taking:
+class Flattener:
     """The taking apart of a container, with what `flatten` was given."""
 
     __slots__ = ("how", "leaves", "met")
@@ -275,7 +275,7 @@ def unflatten(spec, leaves, numbers=None, given=(), made=None):
         return float.fromhex(inner)
     if kind is GIVEN:
         return given[inner]
-    made = [] if made is None else made     # by their numbers, as `Met` counts them
+    made = [] if made is None else made     # by their numbers, as `ContainerTable` counts them
     if kind is AGAIN:
         return made[inner]
 

@@ -14,7 +14,7 @@ _LAST_KNOWN = (3, 15)       # the newest Python on which the layout of frames wa
 _POINTER = ~7               # of a reference, which has marks in its last bits from Python 3.14 on
 
 
-def unwatched(function, /, *args, **kwargs):
+def unprofiled(function, /, *args, **kwargs):
     """Calls what calls nothing of the user's: looking at all that happens inside would take longer than what it does."""
     watching = sys.getprofile()
     if watching is None:
@@ -23,10 +23,10 @@ def unwatched(function, /, *args, **kwargs):
     try:
         return function(*args, **kwargs)
     finally:
-        watch_again(watching)
+        restore_profiler(watching)
 
 
-def watch_again(before):
+def restore_profiler(before):
     """Puts back what `sys.getprofile()` gave before somebody else watched."""
     if hasattr(before, "enable"):
         sys.setprofile(None)            # cProfile, which the interpreter cannot call as it calls functions

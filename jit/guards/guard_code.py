@@ -14,10 +14,10 @@ from typing import Any
 from ...runtime.core.structure import Structure
 from ..bytecode.reads import ARGUMENT, LENGTH, MISSING
 from ..errors.conditions import StructureCondition
-from .absence import Lack
+from .absence import AbsentNames
 from .guards import FunctionGuard, Guard
 from .locations import SameAs
-from .snapshot import Photograph
+from .snapshot import Snapshot
 
 
 def quick_check(guards):
@@ -38,7 +38,7 @@ def tests_of(guards, names: dict) -> list:
         if type(g) is FunctionGuard and not g.named:
             f, parts = _name(names, g.function), [_name(names, x) for x in g.parts]
             line = f"{f}.__code__ is {parts[0]} and {f}.__defaults__ is {parts[1]} and {f}.__kwdefaults__ is {parts[2]}"
-        if type(g) is Lack:
+        if type(g) is AbsentNames:
             line = _lack(g, names)
         if isinstance(g, StructureCondition) and g.is_counted:
             line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
@@ -49,14 +49,14 @@ def tests_of(guards, names: dict) -> list:
 def _may_fail(guard) -> bool:
     """Whether a guard says anything: not that what is looked up at each call is what it is."""
     expected = guard.expected if type(guard) is Guard else None
-    return type(expected) is not SameAs or guard.watched != expected.place.watched
+    return type(expected) is not SameAs or guard.identity != expected.place.identity
 
 
 def _line(guard, names, known):
     """One comparison by identity, or None where the guard wants more."""
     place = id(guard.root), guard.chain.root, guard.chain.name
     known[place, guard.chain.steps] = guard
-    itself = guard.expected.itself if type(guard.expected) is Photograph else None
+    itself = guard.expected.itself if type(guard.expected) is Snapshot else None
     expected = guard.expected if itself is None else itself
     if guard.value() is not expected or expected is MISSING:
         return None

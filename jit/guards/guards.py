@@ -11,17 +11,17 @@ from ..bytecode.reads import ARGUMENT, MISSING, Chain
 from ..errors.conditions import Condition, StructureCondition
 from ..proxies.numpy_scalars import NUMBERS
 from .instances import attributes_of_module
-from .locations import Moved, Place
-from .snapshot import Exactly, Photograph, brief, first_change, looks_like, photograph
+from .locations import Location, MovedValue
+from .snapshot import Exactly, Snapshot, brief, first_change, looks_like, snapshot
 
 UNREAD = object()       # of an attribute that the function writes without having read it
 
 
 @dataclass(frozen=True, eq=False)
-class Guard(Place, Condition):
+class Guard(Location, Condition):
     """One condition on Python state: following a chain from a root gives what it gave when the trace was recorded."""
 
-    expected: object     # see `photograph`
+    expected: object     # see `snapshot`
     where: str = ""      # the function that read it, as file:line
 
     def holds(self) -> bool:
@@ -29,8 +29,8 @@ class Guard(Place, Condition):
         return looks_like(self.value(), self.expected)
 
     def moved(self) -> list:
-        """`Moved` for each number and tensor that is another one now; empty if something else differs."""
-        return moved_in(Place(self.chain, self.root), self.expected, self.value())
+        """`MovedValue` for each number and tensor that is another one now; empty if something else differs."""
+        return moved_in(Location(self.chain, self.root), self.expected, self.value())
 
     def __str__(self):
         path, was, now = first_change(self.value(), self.expected)
@@ -38,30 +38,30 @@ class Guard(Place, Condition):
 
 
 def moved_in(place, expected, now) -> list:
-    """`Moved` for each number and tensor in a place that is another one than expected, if that is all that differs."""
+    """`MovedValue` for each number and tensor in a place that is another one than expected, if that is all that differs."""
     if looks_like(now, expected):
         return []
     if isinstance(expected, Exactly):
         return moved_in(place, expected.expected, now) if expected.is_it(now) else []
-    is_photograph = isinstance(expected, Photograph)
+    is_photograph = isinstance(expected, Snapshot)
     if expected.base in (expected.kind, tuple) if is_photograph else hasattr(expected, "differing"):
         found = []
         for key, before, v in expected.differing(now):
-            inside = moved_in(Place(Chain(place.chain.root, place.chain.name, (*place.chain.steps, ("item", key))), place.root),
-                              before, v)
+            chain = Chain(place.chain.root, place.chain.name, (*place.chain.steps, ("item", key)))
+            inside = moved_in(Location(chain, place.root), before, v)
             if not inside:
                 return []
             found += inside
         return found
     is_number = type(now) is type(expected) and type(now) in NUMBERS
     is_tensor = isinstance(now, Tensor) and type(now) is type(expected) and type(now) not in PARTS
-    return [Moved(place, expected)] if (is_number and place.is_settable) or is_tensor else []
+    return [MovedValue(place, expected)] if (is_number and place.is_settable) or is_tensor else []
 
 
 class ModulesGuard(StructureCondition):
     """The state of the modules that ran: looked at only when some module of the process has changed since."""
 
-    def __init__(self, modules, held, written=None, turned=()):
+    def __init__(self, modules, inputs, written=None, turned=()):
         """`written` are attributes that the function writes itself: {(id of the module, name): what was there, or UNREAD},
         `turned` the ids of parameters that it let require grad, or stopped."""
         super().__init__()
@@ -69,7 +69,7 @@ class ModulesGuard(StructureCondition):
             self.version = None         # the modules are as the function left them, and not as they were
         self.written = written or {}
         states = [(m, self._state(m, self.written, turned)) for m in modules]
-        self.states = [(m, {k: _expected(m, k, v, held) for k, v in state.items()}) for m, state in states]
+        self.states = [(m, {k: _expected(m, k, v, inputs) for k, v in state.items()}) for m, state in states]
 
     def _state(self, m, written, turned=()):
         """What is looked at of a module; with `written` and `turned` what was there before the function wrote."""
@@ -82,7 +82,7 @@ class ModulesGuard(StructureCondition):
         return state
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """What identifies the condition."""
         return tuple([id(m) for m, _ in self.states])
 
@@ -91,12 +91,12 @@ class ModulesGuard(StructureCondition):
         return all(same_state(self._state(m, {}), state) for m, state in self.states)
 
     def moved(self) -> list:
-        """`Moved` for each number and tensor that is another one now; empty if something else differs."""
+        """`MovedValue` for each number and tensor that is another one now; empty if something else differs."""
         found = []
         for m, state in self.states:
             now = self._state(m, {})
             for k in [k for k in {**state, **now} if not looks_like(now.get(k, MISSING), state.get(k, MISSING))]:
-                place = Place(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), m)
+                place = Location(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), m)
                 inside = moved_in(place, state.get(k, MISSING), now.get(k, MISSING))
                 if not inside:
                     return []
@@ -108,10 +108,10 @@ class ModulesGuard(StructureCondition):
         return f"{changed} has changed (a parameter, child, attribute, flag or hook)"
 
 
-def _expected(m, key, value, held):
-    contents = None if held.contents is None else held.contents.expected(value)
-    expected = contents or held.same_as(value, m, key) or photograph(value, held)
-    return expected if held.contents is None else held.contents.exact(expected, value)
+def _expected(m, key, value, inputs):
+    contents = None if inputs.contents is None else inputs.contents.expected(value)
+    expected = contents or inputs.same_as(value, m, key) or snapshot(value, inputs)
+    return expected if inputs.contents is None else inputs.contents.exact(expected, value)
 
 
 def module_state(m, turned=()) -> dict:
@@ -132,10 +132,10 @@ def same_state(now, before) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading(Condition):
+class ReadCondition(Condition):
     """A condition on what a function of no arguments gives."""
 
-    watched: tuple
+    identity: tuple
     read: Callable
     expected: Any
     text: str
@@ -162,7 +162,7 @@ class FunctionGuard(Condition):
         return f.__code__, f.__defaults__, f.__kwdefaults__
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """What identifies the condition."""
         return "function", id(self.function)
 

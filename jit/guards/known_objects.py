@@ -8,7 +8,7 @@ from .instances import attributes_of, is_users, is_users_space
 from .snapshot import is_plain
 
 
-class Parts:
+class ArgumentParts:
     """Which objects are parts of the arguments' structure, by id; the arguments keep them alive while a call is recorded."""
 
     def __init__(self):
@@ -50,7 +50,7 @@ class KnownObjects:
         self.made: set = set()
         self.passed: set = set()
         self.given: set = set()
-        self.parts = Parts()
+        self.parts = ArgumentParts()
         self.outside: dict = {}
         self.modules: dict = {}
         self.tensors: dict = {}

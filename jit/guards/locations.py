@@ -16,14 +16,14 @@ from ...ir.symbols.symbolic import made_in_python
 from ...runtime.core.tensor import Tensor
 from ...runtime.optim.optimizer import State
 from ..bytecode.reads import ARGUMENT, LENGTH, LENGTH_OF, MISSING, VIEWED, Chain, follow
-from ..bytecode.uses import LOOKED, MEASURED, SINGLE
+from ..bytecode.uses import INSPECTED, MEASURED, SINGLE
 from ..proxies.numpy_scalars import NUMBERS, fixed, number_of
 from ..proxies.numpy_scalars import now as number_now
 from ..proxies.symbolic_tables import TABLES
-from ..proxies.thread_overlay import OwnViews
+from ..proxies.thread_overlay import ThreadViews
 from .arg_pytree import TENSOR
 
-MOST_PLACES = 1024      # that are read at every call of one function
+MOST_LOCATIONS = 1024      # that are read at every call of one function
 EXTEND = "extend"       # how items are kept that were appended to a list or deque; the key is where they begin
 WHOLE = "whole"         # how all items of a list or deque are kept, out of which something was taken or inserted
 CONTEXT = "context"     # how the value of a context variable is kept
@@ -33,14 +33,14 @@ RESTORED = frozenset((list, deque, *DICTS))       # containers of which is known
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class Location:
     """What a chain leads to from a root: the namespace dict or closure cell, or the object itself for an argument."""
 
     chain: Chain
     root: object
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """What identifies the place."""
         return id(self.root), self.chain
 
@@ -56,7 +56,7 @@ class Place:
     def _start(self):
         return self.root if self.chain.root == ARGUMENT else root_value(self.root, self.chain.name)
 
-    def places_on_the_way(self) -> list:
+    def locations_on_path(self) -> list:
         """(id of what holds it, key) of all that the chain goes through."""
         start, steps = self._start(), self.chain.steps
         owners = [(id(follow(start, steps[:n])), key) for n, (_, key) in enumerate(steps)]
@@ -83,7 +83,7 @@ class Place:
         steps = self.chain.steps
         return follow(self._start(), steps[:-1]) if steps and steps[-1][0] == "item" else None
 
-    def owner_on_the_way(self):
+    def last_owner(self):
         """What the last step of the chain starts from."""
         return follow(self._start(), self.chain.steps[:-1])
 
@@ -106,10 +106,10 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedValue:
     """A place of a number or tensor that was seen to change, and what was there before."""
 
-    place: Place
+    place: Location
     before: object
 
     @property
@@ -126,7 +126,7 @@ class Moved:
         return id(self)
 
 
-class Held:
+class StateInputs:
     """Symbolic numbers in places while a call is recorded; tensors that lie in places, which are no captured ones.
 
     known    {id of what is there: its place}
@@ -135,9 +135,9 @@ class Held:
 
     def __init__(self, places=(), values=(), is_symbolic=False):
         self.places, self.values, self.is_symbolic = places, values, is_symbolic
-        self.views = OwnViews()
+        self.views = ThreadViews()
         self.contents: Any = None       # containers that were looked at before anything was changed in them
-        self.first = {p.watched: v for p, v in zip(places, values)}     # while the call is being recorded
+        self.first = {p.identity: v for p, v in zip(places, values)}     # while the call is being recorded
         self.known: dict = {}
         self.owners: dict = {}
         self._lengths: dict = {}        # by id of a list: (the symbolic number that is its length, how long it was then)
@@ -153,7 +153,7 @@ class Held:
         """The container for which a table stands, or the value itself. Code that begins to run does with it what `how` and
         `calls` say; where that is more than a table is for, the container lies in its place again, as do those in a value."""
         if type(value) not in TABLES:
-            if self._laid and how not in (LOOKED, MEASURED, *SINGLE):
+            if self._laid and how not in (INSPECTED, MEASURED, *SINGLE):
                 for table in [table for place, table in self._laid if place.holder() is value]:
                     self._take_away(table)
             return value
@@ -266,12 +266,12 @@ class Held:
 class SameAs:
     """Stands in guards for what a place holds at the time."""
 
-    def __init__(self, place: Place, first: dict):
+    def __init__(self, place: Location, first: dict):
         self.place, self._first = place, first
 
     def matches(self, now) -> bool:
         """Whether a value is what the place holds now, or held when it was recorded, as long as it is."""
-        held = number_now(self._first[self.place.watched]) if self.place.watched in self._first else self.place.value()
+        held = number_now(self._first[self.place.identity]) if self.place.identity in self._first else self.place.value()
         found = number_now(now)
         return found is held or (type(found) is type(held) and type(found) in NUMBERS and found == held)
 
@@ -342,7 +342,7 @@ def put(owner, key, kind, value):
     return before
 
 
-def read_places(places, leaves: list, numbers: list) -> tuple:
+def read_locations(places, leaves: list, numbers: list) -> tuple:
     """Reads places as further arguments of a call: their numbers and tensors are appended, their kinds returned."""
     kinds: list = []
     for place in places:

@@ -1,5 +1,5 @@
 """How an array lies in memory, as far as a recording depends on it: whether it may be written, and which views of it exist.
-Arrays of one order differ in sizes and distances alone. What the function asks about these is `lay_of` a tensor. And which
+Arrays of one order differ in sizes and distances alone. What the function asks about these is `layout_of` a tensor. And which
 tensors lie over each other unawares."""
 
 from itertools import pairwise
@@ -40,7 +40,7 @@ def _order(shape, strides, itemsize):
     return repeated, tuple(moving), backwards, abs(steps[moving[-1]]) == itemsize, merged
 
 
-def lay_of(t):
+def layout_of(t):
     """All that there is to know of how a tensor lies in the memory that its base has."""
     whole = whole_of(t)
     return t._a.strides, address_of(t._a) - address_of(whole._a), whole._a.shape, whole._a.strides
@@ -51,7 +51,7 @@ def is_root(t) -> bool:
     return whole_of(t) is t
 
 
-def lie_over_each_other(a, b) -> bool:
+def may_overlap(a, b) -> bool:
     """Whether two tensors may lie over the same memory, in one storage or unawares."""
     return a._storage is b._storage or bool(overlapping([a], [b]))
 

@@ -26,7 +26,7 @@ def base_of(kind) -> Any:
     return kind if kind in CONTAINERS else next(base for base in (dict, list, set, tuple) if issubclass(kind, base))
 
 
-class Photograph:
+class Snapshot:
     """A container as it was: its type and its items, nested containers likewise.
 
     itself   the tuple, if it consists of nothing that could change
@@ -34,19 +34,19 @@ class Photograph:
 
     __slots__ = ("base", "items", "itself", "keys", "kind")
 
-    def __init__(self, container, held=None):
+    def __init__(self, container, inputs=None):
         self.kind, self.base = type(container), base_of(type(container))
         self.keys: Any = tuple(self.base.__iter__(container)) if self.base is set or self.base in _MAPPINGS else None
-        self.items = tuple([photograph(v, held) for v in self._values_of(container)])
+        self.items = tuple([snapshot(v, inputs) for v in self._values_of(container)])
         is_fixed = isinstance(container, tuple) and not any(hasattr(type(e), "matches") for e in self.items)
         self.itself = container if is_fixed else None
 
     def _values_of(self, container):
         return self.base.values(container) if self.base in _MAPPINGS else self.base.__iter__(container)
 
-    def with_items(self, items) -> "Photograph":
+    def with_items(self, items) -> "Snapshot":
         """The same with other expectations of the items."""
-        made = Photograph.__new__(Photograph)
+        made = Snapshot.__new__(Snapshot)
         made.kind, made.base, made.keys, made.items, made.itself = self.kind, self.base, self.keys, tuple(items), None
         return made
 
@@ -110,7 +110,7 @@ class Apart(Exactly):
         return all([now is not x for x in self.container]) and all([now is not x.first for x in self.first])  # noqa: C419
 
 
-class ArrayPhotograph:
+class ArraySnapshot:
     """A numpy array as it was."""
 
     __slots__ = ("copy",)
@@ -157,15 +157,15 @@ def is_item(owner, kind, key) -> bool:
     return isinstance(owner, tuple) and key in getattr(owner, "_fields", ())
 
 
-def photograph(value, held=None):
-    """What to remember of a value: containers, tuples and arrays by content, everything else as it is, but for what `held` says
-    is looked up at every call."""
-    expected = None if held is None else held.same_as(value)
+def snapshot(value, inputs=None):
+    """Return what a guard compares a value with: containers, tuples and arrays by content, `inputs` by their location,
+    everything else as it is."""
+    expected = None if inputs is None else inputs.same_as(value)
     if expected is not None:
         return expected
     if type(value) in CONTAINERS or is_own_container(value) or (isinstance(value, tuple) and not is_plain(value)):
-        return Photograph(value, held)
-    return ArrayPhotograph(value) if type(value) is np.ndarray else value
+        return Snapshot(value, inputs)
+    return ArraySnapshot(value) if type(value) is np.ndarray else value
 
 
 def looks_like(now, expected) -> bool:
@@ -194,7 +194,7 @@ def first_change(now, expected) -> tuple:
         if not expected.is_it(now):
             return "", _ANOTHER, now
         expected = expected.expected
-    differing = expected.differing(now) if type(expected) is Photograph and expected.base is not set else []
+    differing = expected.differing(now) if type(expected) is Snapshot and expected.base is not set else []
     if not differing:
         return "", expected, now
     key, was, became = differing[0]

@@ -16,7 +16,7 @@ class GroupsGuard(Condition):
         self.groups = [(group, [*group["params"]]) for group in optimizer.param_groups]
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """What identifies the condition."""
         return "groups", id(self.optimizer)
 
@@ -44,7 +44,7 @@ class OptimizerGuard(StructureCondition):
         self.states = [*optimizer.state.values()]
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """What identifies the condition."""
         return "optimizer", id(self.optimizer)
 
@@ -82,7 +82,7 @@ class StepHooksGuard(StructureCondition):
         self.optimizer, self.seen = optimizer, step_hooks(optimizer)
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """What identifies the condition."""
         return "step hooks", id(self.optimizer)
 
@@ -107,7 +107,7 @@ class HooksGuard(StructureCondition):
         self.seen = [(leaf, leaf.hook_numbers()) for leaf in leaves]
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """What identifies the condition."""
         return "hooks", tuple([id(leaf) for leaf, _ in self.seen])
 
@@ -127,7 +127,7 @@ class PartsGuard(StructureCondition):
         self.tensor, self.seen = tensor, tensor.parts()
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """What identifies the condition."""
         return "parts", id(self.tensor)
 
@@ -149,7 +149,7 @@ class MemoryGuard(Condition):
     has_history: bool
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """What identifies the condition."""
         return "memory", id(self.tensor), id(self.through)
 
@@ -191,7 +191,7 @@ class OptionGuard(Condition):
         """What identifies the option."""
         return id(self.group), self.key
 
-    watched = place
+    identity = place
 
     def moved(self) -> list:
         """The option."""

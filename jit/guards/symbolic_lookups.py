@@ -16,13 +16,13 @@ from ...ir.symbols.scope import Scope
 from ...ir.symbols.symbolic import source_of
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, follow
 from ..bytecode.stack import CONSTANTS, Walk, instructions_of, is_lookup, position_of, variables_of
-from ..bytecode.uses import LOOKED, MEASURED, SINGLE
+from ..bytecode.uses import INSPECTED, MEASURED, SINGLE
 from ..proxies.other_threads import is_alone
 from ..proxies.symbolic_tables import TABLES, table_of, was_written
 from .frames import is_user
 from .guards import ModulesGuard
 from .instances import attributes_of_module
-from .locations import Place
+from .locations import Location
 
 MOST_MEMBERS = 256      # of a set or dictionary in which a symbolic number is looked for
 _BY_HASH = frozenset((set, frozenset, dict))
@@ -30,14 +30,14 @@ _NUMBERS = frozenset((int, float, bool))
 _PLAIN = frozenset((*_NUMBERS, str, bytes, type(None)))
 
 @dataclass(frozen=True, eq=False)
-class Looked(Place):
+class TableLocation(Location):
     """A place of a container that is looked up, and the calls, as (code, offset), to which it is given: they lead to functions
     of the user's that do no more."""
 
     calls: frozenset
 
 
-class Lookups:
+class SymbolicLookups:
     """Has tables lie in some places while a call is recorded, and notes which other containers are looked up by symbolic
     numbers.
 
@@ -45,7 +45,7 @@ class Lookups:
     is_written   whether the call changed a list in whose place a table lay: it has done so to the list itself
     """
 
-    def __init__(self, scope: Scope | None, held, places):
+    def __init__(self, scope: Scope | None, inputs, places):
         self.scope = scope
         self.found: dict = {}
         self.is_written = False
@@ -56,7 +56,7 @@ class Lookups:
             if made is not None and (is_alone() or place.is_private):
                 self._made[id(container)] = made
                 made.calls = place.calls
-                held.lay(place, made)
+                inputs.lay(place, made)
 
     def __enter__(self):
         if self.scope is not None:
@@ -79,13 +79,14 @@ class Lookups:
     def places(self, guards, contents) -> list:
         """Where those were found, as a recording's guards show, with which code does nothing else, if something else can be put
         there."""
-        self.found = {at: container for at, container in self.found.items() if contents.only(container) == LOOKED}
-        chains = [(g.chain, g.root, g.value()) for g in guards if isinstance(g, Place)]
+        self.found = {at: container for at, container in self.found.items() if contents.only(container) == INSPECTED}
+        chains = [(g.chain, g.root, g.value()) for g in guards if isinstance(g, Location)]
         chains += [(Chain(ARGUMENT, type(m).__name__, (("attr", name),)), m, value) for g in guards
                    if isinstance(g, ModulesGuard) for m, _ in g.states for name, value in attributes_of_module(m).items()]
-        found = [Looked(chain, root, contents.given_to(value)) for chain, root, value in chains if id(value) in self.found]
+        found = [TableLocation(chain, root, contents.given_to(value)) for chain, root, value in chains
+                 if id(value) in self.found]
         return [place for place in found if place.is_settable and (
-            place.holder() is None or contents.only(place.holder()) in (LOOKED, MEASURED, *SINGLE))]
+            place.holder() is None or contents.only(place.holder()) in (INSPECTED, MEASURED, *SINGLE))]
 
 
 class _Origins(Walk):

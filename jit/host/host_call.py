@@ -22,8 +22,8 @@ from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor, wrap
 from ..errors.errors import TraceError
 from ..guards.arg_pytree import fields_of, flatten, is_structure, unflatten
-from ..guards.frames import is_user, unwatched, watch_again
-from ..proxies.lazy_scalars import known
+from ..guards.frames import is_user, restore_profiler, unprofiled
+from ..proxies.lazy_scalars import forced
 
 _MOST = 10_000      # objects that are looked at
 
@@ -53,7 +53,7 @@ def are_held(containers, frame, outside) -> bool:
     return False
 
 
-class Given:
+class HostArguments:
     """What a host function is given, as it is before."""
 
     def __init__(self, args, kwargs):
@@ -68,25 +68,25 @@ class Given:
         return spec != self._spec or any(a is not b for a, b in zip(found, self._tensors))
 
 
-def put_back(given, copy, tensors: dict):
+def write_back(given, copy, tensors: dict):
     """Leaves in what was given what was changed in its copy, and gives that; of what is no container, what stands for it.
     `tensors` are the given ones, by the ids of those in the copy."""
     if type(given) is not type(copy):
         return tensors.get(id(copy), copy)
     if type(given) is list:
-        given[:] = [put_back(a, b, tensors) for a, b in zip(given, copy)] + [tensors.get(id(b), b) for b in copy[len(given):]]
+        given[:] = [write_back(a, b, tensors) for a, b in zip(given, copy)] + [tensors.get(id(b), b) for b in copy[len(given):]]
     elif isinstance(given, dict):
-        items = {k: put_back(given[k], v, tensors) if k in given else tensors.get(id(v), v) for k, v in copy.items()}
+        items = {k: write_back(given[k], v, tensors) if k in given else tensors.get(id(v), v) for k, v in copy.items()}
         given.clear()
         given.update(items)
     elif type(given) is np.ndarray:
         given[...] = copy
     elif isinstance(given, tuple):
         for a, b in zip(given, copy):
-            put_back(a, b, tensors)
+            write_back(a, b, tensors)
     elif is_structure(given):
         for name in fields_of(given):
-            object.__setattr__(given, name, put_back(getattr(given, name), getattr(copy, name), tensors))
+            object.__setattr__(given, name, write_back(getattr(given, name), getattr(copy, name), tensors))
     else:
         return tensors.get(id(copy), copy)
     return given
@@ -115,10 +115,10 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
     could read."""
     tensors: list[Tensor] = []
     for value in _remembered(fn):
-        known(value)
+        forced(value)
     spec = flatten((args, kwargs), tensors)
     log, frame = None if recorder.tracker is None else recorder.tracker.hosts, sys._getframe(1)
-    is_mutable = log is not None and unwatched(log.may_be_changed, (*args, *kwargs.values()), frame)
+    is_mutable = log is not None and unprofiled(log.may_be_changed, (*args, *kwargs.values()), frame)
     try:
         with nullcontext() if log is None else log.step(recorder, (_name(fn), fn, args, kwargs), tensors, frame, is_quiet):
             result = recorder.hosts.done.take() if recorder.hosts.done else _first_run(
@@ -128,7 +128,7 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
         raise
     given: list[Tensor] = []
     result_spec = flatten(result, given)
-    step = Step(fn, spec, is_mutable)
+    step = HostStep(fn, spec, is_mutable)
     if log is not None:
         log.returned(bool(given), len(recorder.hosts.steps) + (not given))
     if not given:
@@ -153,14 +153,14 @@ def _first_run(recorder, fn, args, kwargs, spec, tensors, is_mutable):
     bare = [t.detach() for t in tensors]
 
     def call():
-        given = Given(*unflatten(at_hint(spec), iter(bare)))
+        given = HostArguments(*unflatten(at_hint(spec), iter(bare)))
         result = fn(*given.args, **given.kwargs)
         if given.has_changed():
             recorder.runs_as_it_is = f"its host function {_name(fn)} changes a list, a dictionary or an object that it is given"
-            put_back((args, kwargs), (given.args, given.kwargs), {id(b): t for b, t in zip(bare, tensors)})
+            write_back((args, kwargs), (given.args, given.kwargs), {id(b): t for b, t in zip(bare, tensors)})
         return result
 
-    return by_itself(call)
+    return unrecorded(call)
 
 
 def _call_of(fn, spec, is_mutable):
@@ -172,7 +172,7 @@ def _call_of(fn, spec, is_mutable):
         def call(*arrays):
             given = tls.m.given_by_hosts
             with np.errstate(**warnings):
-                result = Step(fn, spec, is_mutable).call([wrap(a) for a in arrays], spec)
+                result = HostStep(fn, spec, is_mutable).call([wrap(a) for a in arrays], spec)
             if given is not None:
                 given.append(result)
             return _arrays_of(result)
@@ -200,10 +200,10 @@ def _arrays_of(result):
 
 def paused(fn, spec, tensors):
     """Calls `fn` by itself, with what a spec says of tensors."""
-    return Step(fn, spec, False).call(tensors, spec)
+    return HostStep(fn, spec, False).call(tensors, spec)
 
 
-class Step:
+class HostStep:
     """A host function without results, to be called with tensors put into their places."""
 
     __slots__ = ("fn", "is_mutable", "kept", "spec")
@@ -222,14 +222,14 @@ class Step:
 
     def call(self, tensors, spec):
         """Calls it by itself, with what a spec says of tensors."""
-        result, has_changed = by_itself(lambda: self._called(*unflatten(spec, iter(tensors))))
+        result, has_changed = unrecorded(lambda: self._called(*unflatten(spec, iter(tensors))))
         if has_changed:
             self._refuse("has changed a list, a dictionary or an object that it was given; let it look that up by itself, or "
                          "return what is new as tensors")
         return result
 
     def _called(self, args, kwargs) -> tuple:
-        given = Given(args, kwargs) if self.is_mutable else None
+        given = HostArguments(args, kwargs) if self.is_mutable else None
         result = self.fn(*args, **kwargs)
         return result, given is not None and given.has_changed()
 
@@ -237,7 +237,7 @@ class Step:
         raise TraceError(f"the host function {_name(self.fn)} {what} (it did not do so when the call was recorded)")
 
 
-def by_itself(call):
+def unrecorded(call):
     """Calls a function with nothing recorded, neither a trace nor gradients, and unwatched."""
     m = tls.m
     recorder: Any = m.recorder
@@ -252,4 +252,4 @@ def by_itself(call):
     finally:
         m.recorder, m.grad = before
         m.refresh()
-        watch_again(watching)
+        restore_profiler(watching)

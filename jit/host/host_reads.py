@@ -24,8 +24,8 @@ from ..bytecode.reads import (
     follow,
     instructions_in,
     is_users_function,
-    kept_arguments,
     stores_of,
+    unassigned_arguments,
     writes_of,
 )
 from ..guards.instances import attributes_of, attributes_of_module, is_instance, is_users_space
@@ -137,7 +137,7 @@ class Reach:
                 elif name in bound and code is function.__code__:
                     self._follows(None, "", bound[name], steps)
             if code is function.__code__:       # what it assigns to is looked into by its own name
-                kept = kept_arguments(code)
+                kept = unassigned_arguments(code)
                 self._stack += [x for name, x in bound.items() if name not in kept]
 
     @staticmethod

@@ -17,25 +17,25 @@ from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog
 from ..bytecode.reads import MISSING, chains_of_generators, reads_at
 from ..bytecode.stack import offsets_after, position_of
-from ..bytecode.uses import ADDED, CONTAINED, COUNTED, GROWN, KEYED, LOOKED, MEASURED, SINGLE, STORED
-from ..errors.errors import AsItIsError
-from ..guards.absence import Keys, Lack
+from ..bytecode.uses import ADDED, CONTAINED, COUNTED, GROWN, INSPECTED, KEYED, MEASURED, SINGLE, STORED
+from ..errors.errors import RunEagerlyError
+from ..guards.absence import AbsentNames, AttributeNames
 from ..guards.frames import is_user
-from ..guards.guards import UNREAD, Guard, ModulesGuard, Reading
+from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
 from ..guards.instances import attributes_of, attributes_of_module, is_users
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import RESTORED, Held, SameAs
-from ..guards.snapshot import Exactly, Photograph, is_changeable, is_plain, looks_like, photograph
+from ..guards.locations import RESTORED, SameAs, StateInputs
+from ..guards.snapshot import Exactly, Snapshot, is_changeable, is_plain, looks_like, snapshot
 from ..guards.state_guards import OptionNumber
-from ..side_effects.contents import Besides, Contents
+from ..side_effects.contents import Besides, ContainerLog
 from ..side_effects.writes import WriteLog
 from .host_call import are_held, containers_in
 from .host_reads import Reach
-from .post_host_guards import AfterHost, Hosted
+from .post_host_guards import AfterHost, HostChecks
 
 _GIVEN = object()       # stands for a key: all items of a container that is an argument
 _BY_ITEM = frozenset((*SINGLE, ADDED, GROWN, KEYED, STORED))     # uses that read no more than items, which have guards
-_AT_ONCE = frozenset((MEASURED, COUNTED, LOOKED, CONTAINED))     # uses that read what is there then
+_AT_ONCE = frozenset((MEASURED, COUNTED, INSPECTED, CONTAINED))     # uses that read what is there then
 
 
 class ReadOrder:
@@ -140,9 +140,9 @@ class HostLog:
     outside      code that calls the traced function
     """
 
-    def __init__(self, known: KnownObjects, held: Held, contents: Contents, reads: Reads, writes: WriteLog, queries: QueryLog,
-                 casts):
-        self._known, self._held, self._contents, self._writes = known, held, contents, writes
+    def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, reads: Reads, writes: WriteLog,
+                 queries: QueryLog, casts):
+        self._known, self._inputs, self._contents, self._writes = known, inputs, contents, writes
         self._reads, self._queries, self._casts, self._order = reads, queries, casts, reads.order
         self.arguments: list = []
         self.outside: Any = None
@@ -156,14 +156,14 @@ class HostLog:
         """Compare state before and after a host call that a frame makes with some tensors; a quiet one changes nothing."""
         before = () if is_quiet else self._written(recorder)
         lay = self._casts.lift()
-        guards = [] if is_quiet else [(at, g, photograph(g.value())) for at, g in self._reads.guards.items()]
-        stored = [] if is_quiet else [(t, photograph(t.value())) for t in self._writes.targets.values()]
+        guards = [] if is_quiet else [(at, g, snapshot(g.value())) for at, g in self._reads.guards.items()]
+        stored = [] if is_quiet else [(t, snapshot(t.value())) for t in self._writes.targets.values()]
         owners = [] if is_quiet else [(x, _attributes(x)) for x in self._owners()]
         memory = [] if is_quiet else [(c, c.root._storage.version, c.root._a) for c in recorder.inputs.cells]
         versions = [t._storage.version for t in tensors]
         stood = {g: g.place for g in (default_generator, *recorder.random.generators())}
-        given = [] if is_quiet else [(c, photograph(c)) for c in self.arguments if type(c) in (np.ndarray, *RESTORED)]
-        with self._contents.left_to_host() as filled, self._held.lifted(t for t, _ in stored):
+        given = [] if is_quiet else [(c, snapshot(c)) for c in self.arguments if type(c) in (np.ndarray, *RESTORED)]
+        with self._contents.left_to_host() as filled, self._inputs.lifted(t for t, _ in stored):
             yield
         self._casts.lift()
         self._order.stepped(frame, self.outside)
@@ -265,7 +265,7 @@ class HostLog:
             if is_asked or at in self._writes.targets or self._order.is_read(at, n):
                 return text
         for at, g in self._reads.guards.items() if mark.changed or mark.filled else ():
-            way = g.places_on_the_way()
+            way = g.locations_on_path()
             is_filled = at not in mark.known and not mark.filled.isdisjoint([id(g.value()), *[owner for owner, _ in way]])
             if (is_filled or not mark.changed.keys().isdisjoint(way)) and self._order.is_read(at, n):
                 return str(g.chain)
@@ -292,15 +292,15 @@ class HostLog:
                 at = id(m), name
                 is_read = at in self._reads.module_reads or self._may_query(*at, names)
                 if at in self._left or (id(value) in filled and not is_read):
-                    found[at] = photograph(self._left[at]) if is_read else UNREAD
+                    found[at] = snapshot(self._left[at]) if is_read else UNREAD
         return found
 
     def besides_left(self, guards) -> list:
         """Return the guards without those of locations that host calls have changed: nobody reads these behind them."""
         left = {at for mark in self._marks for at in mark.changed}
-        return [g for g in guards if not left or (g.watched not in left and left.isdisjoint(g.places_on_the_way()))]
+        return [g for g in guards if not left or (g.identity not in left and left.isdisjoint(g.locations_on_path()))]
 
-    def hosted(self, recorder, guards, targets, outputs) -> Hosted | None:
+    def hosted(self, recorder, guards, targets, outputs) -> HostChecks | None:
         """Return the checks behind the host calls of a replay. `guards` are all guards of the recording, `outputs` its results.
         Raise if a host function has written to a tensor argument that is read behind it."""
         if all(mark.is_quiet for mark in self._marks):
@@ -309,27 +309,27 @@ class HostLog:
             step, values = recorder.hosts.steps[mark.hosts - 1]
             step.kept = _lasting(recorder, mark, values, outputs)
             if not set(step.kept).isdisjoint(mark.wrote):
-                raise AsItIsError(f"its host function {mark.name} writes to a tensor that it is given; give it a clone()")
+                raise RunEagerlyError(f"its host function {mark.name} writes to a tensor that it is given; give it a clone()")
         after: dict = {}
         loud = [(n, mark) for n, mark in enumerate(self._marks, 1) if not mark.is_quiet]
         for (n, mark), (end, _) in zip(loud, [*loud[1:], (len(self._marks) + 1, None)]):
             after.setdefault(mark.hosts, [n, end])[1] = end
         made = {at: self._after(recorder, guards, *span) for at, span in after.items()}
         first = min(mark.sources for _, mark in loud)
-        return Hosted([mark.gives for mark in self._marks], made, targets, _drawn_from(recorder.inputs.sources[first:]))
+        return HostChecks([mark.gives for mark in self._marks], made, targets, _drawn_from(recorder.inputs.sources[first:]))
 
     def _after(self, recorder, guards, first, end) -> AfterHost:
         """Return what the function reads behind host call number `first`, and before number `end`."""
         mark, names = self._marks[first - 1], self._queries.names()
         last = self._marks[end - 1].guards if end <= len(self._marks) else len(recorder.guards)
-        read = [g for g in guards if (type(g) is Guard and self._order.is_read(g.watched, first, end))
-                or type(g) in (Reading, Lack, Keys)] + recorder.guards[mark.guards:last]
+        read = [g for g in guards if (type(g) is Guard and self._order.is_read(g.identity, first, end))
+                or type(g) in (ReadCondition, AbsentNames, AttributeNames)] + recorder.guards[mark.guards:last]
         modules = [] if not self._known.modules else [
             (m, {k: e for k, e in state.items()
                  if k not in attributes_of_module(m) or self._order.is_read((id(m), k), first, end)
                  or self._may_query(id(m), k, names)}) for g in guards if type(g) is ModulesGuard for m, state in g.states]
         expected = [*[g.expected for g in read if hasattr(g, "expected")], *[e for _, state in modules for e in state.values()]]
-        places = {p.watched: p for e in expected for p in _places_in(e)}
+        places = {p.identity: p for e in expected for p in _places_in(e)}
         sources = recorder.inputs.sources
         inputs = {i: sources[i] for i in _inputs_read(recorder, mark) if sources[i].kind in ("argument", "captured")}
         early = {*_inputs_of(recorder, recorder.builder.nodes[:mark.nodes]),
@@ -357,7 +357,7 @@ def _places_in(expected) -> list:
         return [expected.place]
     if isinstance(expected, Exactly):
         return _places_in(expected.expected)
-    inside = expected.items if type(expected) is Photograph else expected.rest.values() if type(expected) is Besides else ()
+    inside = expected.items if type(expected) is Snapshot else expected.rest.values() if type(expected) is Besides else ()
     return [p for e in inside for p in _places_in(e)]
 
 

@@ -16,10 +16,10 @@ from ..bytecode.reads import ARGUMENT, MISSING, Chain, counts_back, is_length
 from ..errors.errors import TraceError
 from ..guards.guard_code import quick_check
 from ..guards.guards import Guard, module_state
-from ..guards.locations import EXTEND, WHOLE, Place, SameAs, kept, put
-from ..guards.snapshot import ArrayPhotograph, Exactly, Photograph, is_plain, looks_like
-from ..side_effects.relocated_containers import Placed
-from .host_call import Step
+from ..guards.locations import EXTEND, WHOLE, Location, SameAs, kept, put
+from ..guards.snapshot import ArraySnapshot, Exactly, Snapshot, is_plain, looks_like
+from ..side_effects.relocated_containers import RelocatedTarget
+from .host_call import HostStep
 
 _version, _shared, _array = attrgetter("version"), attrgetter("_shared"), attrgetter("_a")
 
@@ -27,12 +27,12 @@ _version, _shared, _array = attrgetter("version"), attrgetter("_shared"), attrge
 class HostChanged(Exception):
     """A host step has changed what the function reads behind it; `done` are those that have run, for the rest of the call."""
 
-    def __init__(self, what: str, done: "Done"):
+    def __init__(self, what: str, done: "CompletedSteps"):
         super().__init__(what)
         self.done = done
 
 
-class Done:
+class CompletedSteps:
     """Host steps that have run (what each has given, None for most), for a run of the function that leaves them out; what they
     have changed that it reads is as it was before, until it comes to the last one."""
 
@@ -57,7 +57,7 @@ class Done:
         return found
 
 
-class Hosted:
+class HostChecks:
     """The host steps of a path. `gives` says of each whether it gives tensors, and so runs between kernels; `after` are the
     `AfterHost`s, by how many of the others have run; `targets` is what the function writes to Python state, `generators` are
     those that give keys behind the first of them."""
@@ -85,11 +85,11 @@ class Hosted:
         quiet = [i for i, gives in enumerate(self.gives) if not gives]
         last = quiet[n] if n < len(quiet) else len(self.gives)
         has_written = bool(work.job.in_place(replay.symbols))
-        if any(self.gives[last:]) or has_written or not all(type(step) is Step for step, _ in hosts[:n]):
+        if any(self.gives[last:]) or has_written or not all(type(step) is HostStep for step, _ in hosts[:n]):
             raise found.refused(replay)
         given = iter(replay.before.given)
-        raise HostChanged(found.differing(replay), Done([next(given) if gives else None for gives in self.gives[:last]],
-                                                        found.rewound(replay, self.targets)))
+        results = [next(given) if gives else None for gives in self.gives[:last]]
+        raise HostChanged(found.differing(replay), CompletedSteps(results, found.rewound(replay, self.targets)))
 
     def _check_targets(self, before):
         for t in self.targets:
@@ -98,7 +98,7 @@ class Hosted:
                                  "order that a replay does not keep; leave it to one of them")
 
 
-class Watched(NamedTuple):
+class MonitoredState(NamedTuple):
     """What host steps of some paths may change: (what identifies each of these, each)."""
 
     places: dict
@@ -109,34 +109,34 @@ class Watched(NamedTuple):
     arguments: dict
 
 
-def watched(hosted, others: Watched | None = None) -> Watched | None:
+def identity(hosted, others: MonitoredState | None = None) -> MonitoredState | None:
     """What is watched for a path, besides that of others."""
     if hosted is None:
         return others
     after = hosted.after.values()
     sources = [source for a in after for source in a.inputs.values()]
-    own = Watched({p.watched: p for a in after for p in a.places}, {o.place: o for a in after for o in a.options},
+    own = MonitoredState({p.identity: p for a in after for p in a.places}, {o.place: o for a in after for o in a.options},
                   {id(c): c for a in after for c in a.counted()}, {t.place: t for t in hosted.targets},
                   {id(s.what): s.what for s in sources if s.kind == "captured"},
                   {s.what: s.what for s in sources if s.kind == "argument"})
-    return own if others is None else Watched(*[{**a, **b} for a, b in zip(others, own)])
+    return own if others is None else MonitoredState(*[{**a, **b} for a, b in zip(others, own)])
 
 
-class Before:
+class StateBefore:
     """What a replay finds of that; `given` is what those host steps have given that give tensors."""
 
     __slots__ = ("arrays", "containers", "given", "lists", "options", "places", "shared", "stood", "structure", "targets",
                  "tensors", "versions")
 
-    def __init__(self, watched: Watched, arguments, containers):
+    def __init__(self, monitored: MonitoredState, arguments, containers):
         self.given: list = []
         self.containers = [(c, c.copy()) for c in containers if type(c) in (np.ndarray, *_REFILLED)]
         self.structure = Structure.version
-        self.places = {at: p.value() for at, p in watched.places.items()} if watched.places else {}
-        self.options = {at: o() for at, o in watched.options.items()} if watched.options else {}
-        self.lists = [(c, len(c)) for c in watched.lists.values()] if watched.lists else ()
-        self.targets = {at: _state_of(t) for at, t in watched.targets.items()} if watched.targets else {}
-        self.tensors = tensors = [*watched.tensors.values(), *[arguments[i] for i in watched.arguments]]
+        self.places = {at: p.value() for at, p in monitored.places.items()} if monitored.places else {}
+        self.options = {at: o() for at, o in monitored.options.items()} if monitored.options else {}
+        self.lists = [(c, len(c)) for c in monitored.lists.values()] if monitored.lists else ()
+        self.targets = {at: _state_of(t) for at, t in monitored.targets.items()} if monitored.targets else {}
+        self.tensors = tensors = [*monitored.tensors.values(), *[arguments[i] for i in monitored.arguments]]
         self.arrays = [*map(_array, tensors)]
         try:
             self.shared = [*map(_shared, tensors)]
@@ -172,7 +172,7 @@ class AfterHost:
     def counted(self) -> list:
         """Lists whose length, or items at the end, are read."""
         ways = [g for g in self.guards if type(g) is Guard and (is_length(g.chain.steps) or counts_back(g.chain.steps))]
-        return [c for c in [g.owner_on_the_way() for g in ways] if type(c) is list]
+        return [c for c in [g.last_owner() for g in ways] if type(c) is list]
 
     def holds(self, replay) -> bool:
         """Whether all is as it was."""
@@ -187,7 +187,7 @@ class AfterHost:
     def _others(self, replay) -> list:
         """What is other, besides what guards look at and tensors hold, in words."""
         before = replay.before
-        found = [str(p.chain) for p in self.places if not looks_like(p.value(), before.places[p.watched])]
+        found = [str(p.chain) for p in self.places if not looks_like(p.value(), before.places[p.identity])]
         found += [f"the optimizer's option {o.key}" for o in self.options if not looks_like(o(), before.options[o.place])]
         return found if before.structure == Structure.version else found + [type(m).__name__ for m, *_ in self._in_modules()]
 
@@ -211,10 +211,10 @@ class AfterHost:
         return TraceError("a host function has changed what the traced function reads behind it, which none did when that was "
                           f"recorded: {self.differing(replay)}. Let the host function return what is needed, as a tensor")
 
-    def rewound(self, replay, targets) -> "Rewound":
+    def rewound(self, replay, targets) -> "Rollback":
         """The way back to what was there before the host steps, as far as the function reads it; raises if there is none."""
         refused, before = self.refused(replay), replay.before
-        way = Rewound(before)
+        way = Rollback(before)
         for g in [g for g in self._failing() if type(g) is Guard]:
             way.takes(g, g.expected)
         for p in self.places:
@@ -222,7 +222,7 @@ class AfterHost:
         for o in [o for o in self.options if o.part is None]:
             way.puts(o.group, o.key, "item", before.options[o.place])
         for m, k, e in self._in_modules():
-            way.takes(Place(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), m), e)
+            way.takes(Location(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), m), e)
         way.shortens()
         way.back()
         is_back = not self._failing() and not self._others(replay)
@@ -233,7 +233,7 @@ class AfterHost:
         return way
 
 
-class Rewound:
+class Rollback:
     """What host steps have changed, as it was before, and as they have left it."""
 
     def __init__(self, before):
@@ -271,9 +271,9 @@ class Rewound:
 
     def _refills(self, now, expected) -> bool:
         """Takes in what a container held, if it is one of which that is known."""
-        if type(expected) is ArrayPhotograph and type(now) is np.ndarray and now.shape == expected.copy.shape:
+        if type(expected) is ArraySnapshot and type(now) is np.ndarray and now.shape == expected.copy.shape:
             self._contents.setdefault(id(now), (now, expected.copy, now.copy()))
-        elif type(expected) is Photograph and type(now) is expected.kind and (type(now) in _REFILLED):
+        elif type(expected) is Snapshot and type(now) is expected.kind and (type(now) in _REFILLED):
             if expected.base is set:
                 held: Any = list(expected.keys)
             elif expected.keys is None:
@@ -292,11 +292,11 @@ class Rewound:
         """What was expected, made anew if it is a container."""
         if isinstance(expected, Exactly):
             expected = expected.expected
-        if type(expected) is SameAs and expected.place.watched in self._before.places:
-            return self._before.places[expected.place.watched]
-        if type(expected) is ArrayPhotograph:
+        if type(expected) is SameAs and expected.place.identity in self._before.places:
+            return self._before.places[expected.place.identity]
+        if type(expected) is ArraySnapshot:
             return expected.copy.copy()
-        if type(expected) is Photograph and expected.kind in _MADE:
+        if type(expected) is Snapshot and expected.kind in _MADE:
             items = expected.keys if expected.base is set else map(self._made, expected.items)
             return expected.kind(items if expected.keys is None or expected.base is set else zip(expected.keys, items))
         return expected
@@ -351,7 +351,7 @@ def _holds_the_same(a, b) -> bool:
 
 def _written_in(target) -> tuple:
     """(what a function writes to, how that is kept)."""
-    return (kept(*target.owner), target.kind) if type(target) is Placed else (target.owner, target.kind)
+    return (kept(*target.owner), target.kind) if type(target) is RelocatedTarget else (target.owner, target.kind)
 
 
 def _state_of(target) -> tuple:

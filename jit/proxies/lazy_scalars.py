@@ -5,7 +5,7 @@
     x / scale.item()            # so it is where the number meets a tensor
     if loss.item() < 1: ...     # only the answer of a comparison decides which way a call takes
 
-A `ReadNumber` stands for such a number. Whatever else asks for it gets the value, and what follows is recorded for this value
+A `LazyScalar` stands for such a number. Whatever else asks for it gets the value, and what follows is recorded for this value
 alone, as with other ways to read a tensor. Integers are exact: whether 64 bits hold a result is asked like an answer. What no
 graph computes as Python does (`round(v, 2)`, `0.9 ** v`, `math.sqrt(v)`), Python does at every call (`number_functions.py`).
 """
@@ -40,7 +40,7 @@ def deferred(recorder, t: Tensor, value, line=None):
     kind = type(value)
     if kind not in _WIDE or t.dtype is dt.uint64:
         return None
-    return ReadNumber(recorder, as_number(t, kind), value, line)
+    return LazyScalar(recorder, as_number(t, kind), value, line)
 
 
 def as_number(t: Tensor, kind) -> Tensor:
@@ -48,14 +48,14 @@ def as_number(t: Tensor, kind) -> Tensor:
     return t.detach().reshape(()).to(_WIDE[kind], copy=True)
 
 
-class ReadNumber:
+class LazyScalar:
     """A float or an int that a recorded function has read by a line, or computed of such; to `isinstance` it is one."""
 
-    __slots__ = ("_tensor", "hint", "is_known", "line", "recorder")
+    __slots__ = ("_tensor", "hint", "is_forced", "line", "recorder")
 
     def __init__(self, recorder, tensor, value, line=None):
         self.line = line
-        self.recorder, self._tensor, self.hint, self.is_known = recorder, tensor, value, False
+        self.recorder, self._tensor, self.hint, self.is_forced = recorder, tensor, value, False
         recorder.reads.has_numbers = True
 
     @property
@@ -77,28 +77,28 @@ class ReadNumber:
     @property
     def is_open(self) -> bool:
         """Whether nobody has asked for the value yet, and the graph can still go on computing with it."""
-        return not self.is_known and tls.m.recorder is self.recorder
+        return not self.is_forced and tls.m.recorder is self.recorder
 
-    def known(self):
+    def forced(self):
         """The value, for which alone the path that is being recorded holds from now on."""
-        if not self.is_known and self.recorder.reads.defers:
-            self.is_known = True
+        if not self.is_forced and self.recorder.reads.defers:
+            self.is_forced = True
             self.recorder.cut(self.tensor, "item", self.hint, self.line if self.kind is int else None)
         return self.hint
 
     def __getattr__(self, name):
         if name.startswith("__") or not hasattr(self.kind, name):
             raise AttributeError(f"{self.kind.__name__!r} object has no attribute {name!r}")
-        return getattr(self.known(), name)
+        return getattr(self.force(), name)
 
     def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.known(), dtype)
+        return np.asarray(self.force(), dtype)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        return getattr(ufunc, method)(*map(known, inputs), **kwargs)
+        return getattr(ufunc, method)(*map(forced, inputs), **kwargs)
 
     def __index__(self):
-        return operator.index(self.known())
+        return operator.index(self.force())
 
     def __copy__(self):
         return self
@@ -107,11 +107,11 @@ class ReadNumber:
         return self
 
     def __reduce__(self):
-        return self.kind, (self.known(),)
+        return self.kind, (self.force(),)
 
     def __format__(self, spec):
         mark = self.recorder.reads.printed.mark(self.tensor, self.hint, spec, sys._getframe(1)) if self.is_open else None
-        return format(self.known(), spec) if mark is None else mark
+        return format(self.force(), spec) if mark is None else mark
 
     def __pos__(self):
         return self
@@ -126,16 +126,16 @@ class ReadNumber:
         return other // self, other % self
 
 
-def known(x):
+def forced(x):
     """A number of which the value is noted, if it was read; anything else as it is."""
-    return x.known() if type(x) is ReadNumber else x
+    return x.force() if type(x) is LazyScalar else x
 
 
 def operands(op, args) -> list:
     """The operands of an operator. A read number beside tensors, of which it takes the dtype, is a tensor too, where that gives
     the same bits."""
-    if ReadNumber not in map(type, args) or not ((op.is_elementwise and "exact" in op.traits) or _is_plain_power(op, args)):
-        return [known(x) for x in args]
+    if LazyScalar not in map(type, args) or not ((op.is_elementwise and "exact" in op.traits) or _is_plain_power(op, args)):
+        return [forced(x) for x in args]
     dtype = next((x.dtype for x in args if isinstance(x, Tensor) and x.dtype is not dt.bool_), None)     # where(c, x, v)
     return [operand(x, dtype) for x in args]
 
@@ -143,11 +143,11 @@ def operands(op, args) -> list:
 def operand(x, dtype):
     """A number that was read as a tensor of a dtype, if nobody has asked for it and that gives the same bits; else as the
     number that it is. Anything else stays as it is."""
-    if type(x) is not ReadNumber:
+    if type(x) is not LazyScalar:
         return x
     if dtype is dt.float32 or dtype is dt.float64:
-        return x.tensor.to(dt.float64).to(dtype) if x.is_open else x.known()
-    return x.tensor if dtype is dt.int64 and x.kind is int and x.is_open else x.known()
+        return x.tensor.to(dt.float64).to(dtype) if x.is_open else x.force()
+    return x.tensor if dtype is dt.int64 and x.kind is int and x.is_open else x.force()
 
 
 def _is_plain_power(op, args) -> bool:
@@ -162,7 +162,7 @@ def _is_small(x, limit) -> bool:
 def _as_float(x):
     """An operand of double arithmetic or comparison (a tensor or a number), or None where that would not be exact."""
     kind = type(x)
-    if kind is ReadNumber:
+    if kind is LazyScalar:
         return x.tensor if x.kind is float else None
     if kind is float or kind is SymFloat:
         return x
@@ -171,15 +171,15 @@ def _as_float(x):
 
 def _as_double(x):
     """An operand of double arithmetic, to which Python rounds ints as a cast does; None if that is not known."""
-    return x.tensor.to(dt.float64) if type(x) is ReadNumber and x.kind is int else _as_float(x)
+    return x.tensor.to(dt.float64) if type(x) is LazyScalar and x.kind is int else _as_float(x)
 
 
 def _as_int(x, limit):
     """An operand of 64-bit integers, or None where they might not hold the result."""
     kind = type(x)
-    if not (kind is int or kind is bool or kind is SymInt or (kind is ReadNumber and x.kind is int)) or not _is_small(x, limit):
+    if not (kind is int or kind is bool or kind is SymInt or (kind is LazyScalar and x.kind is int)) or not _is_small(x, limit):
         return None
-    return x.tensor if kind is ReadNumber else int(x) if kind is bool else x
+    return x.tensor if kind is LazyScalar else int(x) if kind is bool else x
 
 
 def _sides(plain, x, y):
@@ -199,8 +199,8 @@ def _computed(plain, x, y) -> Any:
     a, b = _sides(plain, x, y)
     if a is None or b is None:
         return None
-    first = x if type(x) is ReadNumber else y
-    return ReadNumber(first.recorder, plain(a, b), plain(_now(x), _now(y)), first.line)
+    first = x if type(x) is LazyScalar else y
+    return LazyScalar(first.recorder, plain(a, b), plain(_now(x), _now(y)), first.line)
 
 
 def _now(x):
@@ -210,25 +210,25 @@ def _now(x):
 
 def is_number(x) -> bool:
     """Whether a function of numbers may be computed of it at every call."""
-    return type(x) in (ReadNumber, SymInt, SymFloat, float) or (type(x) in (int, bool) and -_MOST <= x < _MOST)
+    return type(x) in (LazyScalar, SymInt, SymFloat, float) or (type(x) in (int, bool) and -_MOST <= x < _MOST)
 
 
 def applied(name: str, args) -> Any:
     """What a function of `number_functions` gives for numbers, of which one was read and nobody has asked for it; None where
     it cannot be computed at every call."""
-    first = next((x for x in args if type(x) is ReadNumber and x.is_open), None)
+    first = next((x for x in args if type(x) is LazyScalar and x.is_open), None)
     if first is None or not all(map(is_number, args)):
         return None
     recorder = first.recorder
     made = computed(recorder, name, [_tensor_of(recorder, x) for x in args], [*map(_now, args)])
-    return None if made is None else ReadNumber(recorder, *made, first.line if name == "floordiv" else None)
+    return None if made is None else LazyScalar(recorder, *made, first.line if name == "floordiv" else None)
 
 
 def _tensor_of(recorder, x) -> Tensor:
     """A number as a tensor of the recording."""
-    if type(x) is ReadNumber and x.is_open:
+    if type(x) is LazyScalar and x.is_open:
         return x.tensor
-    x = known(x)
+    x = forced(x)
     constant = wrap(np.array(1 if is_symbol(x) else x, np.float64 if type(_now(x)) is float else np.int64))
     recorder.created(constant)
     return constant * x if is_symbol(x) else constant
@@ -237,7 +237,7 @@ def _tensor_of(recorder, x) -> Tensor:
 def read_as_tensor(recorder, x):
     """A symbolic number as one that was read out of a tensor; anything else as it is."""
     number = x.number if hasattr(x, "number") else x
-    return ReadNumber(recorder, _tensor_of(recorder, number), _now(number)) if is_symbol(number) else x
+    return LazyScalar(recorder, _tensor_of(recorder, number), _now(number)) if is_symbol(number) else x
 
 
 def _compared(plain, x, y) -> Any:
@@ -248,7 +248,7 @@ def _compared(plain, x, y) -> Any:
         y = int(y) if y.is_integer() else y
     if x.kind is float:
         b = _as_float(y)
-    elif type(y) is ReadNumber:
+    elif type(y) is LazyScalar:
         b = y.tensor if y.kind is int else None
     else:
         b = y if type(y) is SymInt or (type(y) in (int, bool) and abs(y) < 1 << 63) else None
@@ -261,37 +261,37 @@ def _operators():
             if isinstance(other, Tensor):
                 return NotImplemented
             if not isinstance(other, (int, float)):
-                return plain(other, self.known()) if is_flipped else plain(self.known(), other)
+                return plain(other, self.force()) if is_flipped else plain(self.force(), other)
             x, y = (other, self) if is_flipped else (self, other)
             made = _computed(plain, x, y) if self.is_open else None
             if made is None and plain in _BY_PYTHON:
                 made = applied(plain.__name__, (x, y))
-            return plain(known(x), known(y)) if made is None else made
+            return plain(forced(x), forced(y)) if made is None else made
         return run
 
     def compare(plain):
         def run(self, other):
             answer = _compared(plain, self, other) if isinstance(other, (int, float)) and self.is_open else None
-            return plain(self.known(), known(other)) if answer is None else answer
+            return plain(self.force(), forced(other)) if answer is None else answer
         return run
 
     def function(plain):
         def run(self, *args):
             made = applied(plain.__name__, (self, *args)) if None not in args else run(self)
-            return plain(self.known(), *args) if made is None else made
+            return plain(self.force(), *args) if made is None else made
         return run
 
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
         plain = getattr(operator, name)
-        setattr(ReadNumber, f"__{name}__", arithmetic(plain, False))
-        setattr(ReadNumber, f"__r{name}__", arithmetic(plain, True))
+        setattr(LazyScalar, f"__{name}__", arithmetic(plain, False))
+        setattr(LazyScalar, f"__r{name}__", arithmetic(plain, True))
     for plain in _ORDER:
-        setattr(ReadNumber, f"__{plain.__name__}__", compare(plain))
+        setattr(LazyScalar, f"__{plain.__name__}__", compare(plain))
     for name, plain in (("float", float), ("int", int), ("hash", hash), ("repr", repr), ("str", str), ("complex", complex)):
-        setattr(ReadNumber, f"__{name}__", lambda self, *args, plain=plain: plain(self.known(), *args))
+        setattr(LazyScalar, f"__{name}__", lambda self, *args, plain=plain: plain(self.force(), *args))
     for name, plain in (("abs", abs), ("round", round), ("floor", math.floor), ("ceil", math.ceil), ("trunc", int)):
-        setattr(ReadNumber, f"__{name}__", function(plain))
-    setattr(ReadNumber, "__bool__", lambda self: self != 0)  # noqa: B010
+        setattr(LazyScalar, f"__{name}__", function(plain))
+    setattr(LazyScalar, "__bool__", lambda self: self != 0)  # noqa: B010
 
 
 _operators()

@@ -13,7 +13,7 @@ from ...ir.symbols.symbolic import is_symbol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError
-from .lazy_scalars import ReadNumber
+from .lazy_scalars import LazyScalar
 from .numpy_scalars import SymScalar
 
 _MOST = 1000        # values that are looked at in one object
@@ -40,7 +40,7 @@ class MadeObjects:
         stack, seen = [x], set()
         while stack and len(seen) < _MOST:
             v = stack.pop()
-            if is_symbol(v) or type(v) is SymScalar or type(v) is ReadNumber or id(v) in self._made or self._is_new(v):
+            if is_symbol(v) or type(v) is SymScalar or type(v) is LazyScalar or id(v) in self._made or self._is_new(v):
                 return True
             if isinstance(v, (*_SINGLE, Tensor)) or id(v) in seen:
                 continue

@@ -10,7 +10,7 @@ import operator
 import numpy as np
 
 from ...ir.symbols.symbolic import SymFloat, hint, is_symbol, names_of, pinned, source_of
-from .lazy_scalars import ReadNumber
+from .lazy_scalars import LazyScalar
 
 KINDS = frozenset((np.float64, np.float32, np.int64, np.int32))
 NUMBERS = frozenset((int, float, *KINDS))        # types of what counts as a number
@@ -85,7 +85,7 @@ def stands_for_number(x) -> bool:
 
 def now(x):
     """A number as it is now; nothing is noted."""
-    return x.hint if type(x) is SymScalar or type(x) is ReadNumber else hint(x)
+    return x.hint if type(x) is SymScalar or type(x) is LazyScalar else hint(x)
 
 
 def number_of(x):

@@ -27,7 +27,7 @@ _TAKEN: dict = {        # what is kept of a tensor for a value of a type
     list: lambda t: t.detach().clone()}
 
 
-class HandedOut:
+class PassthroughValues:
     """Values that the function reads and returns as they are."""
 
     def __init__(self, recorder):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ir.symbols.substitute import table
 from ...ir.symbols.symbolic import SymFloat, SymInt, names_of, source_of
-from ..bytecode.uses import HANDED, LOOKED, MEASURED, SINGLE
+from ..bytecode.uses import INSPECTED, MEASURED, PASSED, SINGLE
 from .numpy_scalars import with_kind
 
 _FLOATS = (float, np.float64, np.float32)
@@ -26,7 +26,7 @@ class Table:
 
     def suits(self, how, calls) -> bool:
         """Whether code that begins to run may have it, by what it does with the container."""
-        return how in (LOOKED, HANDED, MEASURED, *SINGLE) and self.calls.issuperset(calls)
+        return how in (INSPECTED, PASSED, MEASURED, *SINGLE) and self.calls.issuperset(calls)
 
     def __getitem__(self, key):
         if type(key) is SymInt and self.of is not None and key.scope.open:

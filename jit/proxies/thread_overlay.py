@@ -12,7 +12,7 @@ from ..bytecode.reads import MISSING, VIEWED
 from .numpy_scalars import now
 
 
-class OwnView:
+class ThreadView:
     """An attribute of the objects of a class, while one thread sees values of its own in some of them."""
 
     def __init__(self, kind, name: str):
@@ -48,7 +48,7 @@ class OwnView:
     def _inherited(self, obj, kind):
         for base in kind.__mro__:
             found = base.__dict__.get(self.name, MISSING)
-            if type(found) is OwnView:
+            if type(found) is ThreadView:
                 found = found.hidden
             if found is not MISSING:
                 bind = getattr(type(found), "__get__", None)
@@ -73,7 +73,7 @@ def mapped(value, give):
     return dict(zip(value, known)) if kind is dict else kind(known)
 
 
-class OwnViews:
+class ThreadViews:
     """The views of one recording; they go when it ends."""
 
     def __init__(self):
@@ -85,7 +85,7 @@ class OwnViews:
         kind = type(obj)
         view = self._made.get((kind, name))
         if view is None:
-            view = OwnView(kind, name)
+            view = ThreadView(kind, name)
             try:
                 type.__setattr__(kind, name, view)
             except TypeError:

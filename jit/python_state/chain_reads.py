@@ -29,10 +29,10 @@ from ..bytecode.uses import CONTAINED, SINGLE, uses_of
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.instances import is_instance
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import RESTORED, Held, read, root_value
+from ..guards.locations import RESTORED, StateInputs, read, root_value
 from ..guards.snapshot import CONTAINERS, PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like
 from ..proxies.symbolic_tables import real_table
-from ..side_effects.contents import Contents, item_of
+from ..side_effects.contents import ContainerLog, item_of
 from ..side_effects.effects import is_repeatable
 from ..side_effects.passed_containers import calls_of, note_arguments
 from ..side_effects.writes import WriteLog
@@ -54,9 +54,10 @@ class ChainReads:
     set_rates    locations that learning rate schedulers set
     """
 
-    def __init__(self, known: KnownObjects, held: Held, contents: Contents, functions: RunningFunctions, reads: ReadLog,
-                 writes: WriteLog, tensors: TensorAttributes, reachable: Reachable, generators: RandomGenerators, set_rates):
-        self._known, self._held, self._contents, self._functions = known, held, contents, functions
+    def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, functions: RunningFunctions,
+                 reads: ReadLog, writes: WriteLog, tensors: TensorAttributes, reachable: Reachable,
+                 generators: RandomGenerators, set_rates):
+        self._known, self._inputs, self._contents, self._functions = known, inputs, contents, functions
         self.reads, self._writes, self._tensors, self._reachable = reads, writes, tensors, reachable
         self.caches, self.generators, self.set_rates = FunctionCaches(reads, tensors), generators, set_rates
         self._uses: dict = {}           # chain -> use of its value in the code that is looked at
@@ -71,7 +72,7 @@ class ChainReads:
         """Guard what the chains of code that starts lead to; `own` names the free variables that the function made."""
         code, local = frame.f_code, frame.f_locals
         self._uses, self._calls = uses_of(code), calls_of(code)
-        note_arguments(frame, self._held, self._contents, self._uses)
+        note_arguments(frame, self._inputs, self._contents, self._uses)
         for chain in reads_of(code):
             self.reads.order.at = code, chain
             if chain.root == GLOBAL:
@@ -238,7 +239,7 @@ class ChainReads:
         if is_length(steps):
             values = follow(base, steps[:-1])
             before = self._contents.before(values)
-            return self._held.first_length(before, values) if steps[-1:] == LENGTH_OF else bool(before)
+            return self._inputs.first_length(before, values) if steps[-1:] == LENGTH_OF else bool(before)
         owner = follow(base, steps[:-1]) if counts_back(steps) or self._is_appended(base, steps) else None
         return item_of(self._contents.before(owner), steps[-1][1]) if type(owner) in (list, deque) else read(base, steps)
 
@@ -275,10 +276,10 @@ class ChainReads:
 
     def _note_use(self, chain, base, value, how, calls):
         """Remember a list or dictionary before anything changes in it, and note how code uses it."""
-        value = self._held.given(value, how, calls)
+        value = self._inputs.given(value, how, calls)
         is_given = chain.root == ARGUMENT and self._known.parts.leads_to(base, chain.steps, value)
         if type(value) in RESTORED and not is_given and not self._is_own_item(base, chain.steps, value):
-            self._contents.see(value, str(chain), self._held)
+            self._contents.see(value, str(chain), self._inputs)
             self._contents.used(value, how, calls)
         elif type(value) in (tuple, np.ndarray):
             self._contents.used(value, how, calls)

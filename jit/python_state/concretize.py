@@ -8,7 +8,7 @@ from ...runtime.core.state import tls
 from ..bytecode.attribute_queries import looks_at_types
 from ..bytecode.user_code import TRUSTED
 from ..guards.frames import is_user
-from ..proxies.lazy_scalars import known
+from ..proxies.lazy_scalars import forced
 from ..proxies.numpy_scalars import SymScalar, fixed
 
 _MOVERS = TRUSTED | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
@@ -24,14 +24,14 @@ def settle(frame, is_symbolic):
         return
     if is_user(frame):
         if looks_at_types(frame.f_code):
-            _settle(frame, lambda x: x.fixed() if type(x) is SymScalar else known(x))
+            _settle(frame, lambda x: x.fixed() if type(x) is SymScalar else forced(x))
     elif frame.f_back is not None and is_user(frame.f_back) and _package_of(frame) not in _MOVERS:
         make_plain(frame)
 
 
 def make_plain(frame):
     """The numbers in a function's arguments are what they are now, and count by that."""
-    _settle(frame, lambda x: fixed(known(x)))
+    _settle(frame, lambda x: fixed(forced(x)))
 
 
 def _package_of(frame) -> str:

@@ -11,21 +11,22 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog
 from ..bytecode.reads import MISSING
-from ..guards.absence import Keys
+from ..guards.absence import AttributeNames
 from ..guards.instances import attributes_of, is_users, is_users_space
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import Held
+from ..guards.locations import StateInputs
 from ..side_effects.writes import WriteLog
 from .implicit_reads import known_in_class
-from .patched_casts import Casts
+from .patched_casts import PatchedCasts
 from .read_log import ReadLog
 
 
 class DynamicAttributes:
     """Answers of reached objects to the attribute queries of running code."""
 
-    def __init__(self, log: QueryLog, known: KnownObjects, held: Held, reads: ReadLog, writes: WriteLog, casts: Casts):
-        self.log, self._known, self._held, self._casts = log, known, held, casts
+    def __init__(self, log: QueryLog, known: KnownObjects, inputs: StateInputs, reads: ReadLog, writes: WriteLog,
+                 casts: PatchedCasts):
+        self.log, self._known, self._inputs, self._casts = log, known, inputs, casts
         self._reads, self._writes = reads, writes
         self._classes: dict = {}            # (class, names) -> (names that it knows, names that it has not)
         self.module_classes: list = []      # user classes of which there are modules
@@ -106,13 +107,13 @@ class DynamicAttributes:
 
     def query_all(self, owner, with_classes: bool):
         """Guard the names of all attributes of an object, including those of its classes `with_classes`."""
-        if self._held.is_symbolic and not with_classes:
+        if self._inputs.is_symbolic and not with_classes:
             self._writes.fix_numbers()          # code reads the values past the proxies
         if not self._known.existed(owner) or isinstance(owner, Tensor):
             return
         with self._casts.lifted():
             place = "keys", id(owner), with_classes
-            self._reads.conditions.setdefault(place, Keys(owner, self._known.name_of(owner), with_classes))
+            self._reads.conditions.setdefault(place, AttributeNames(owner, self._known.name_of(owner), with_classes))
 
     def _add_name(self, owner, name):
         kind, text = owner if isinstance(owner, type) else type(owner), self._known.name_of(owner)

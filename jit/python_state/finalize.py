@@ -6,15 +6,15 @@ from typing import Any
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ANY, ARGUMENT, FREE, GLOBAL, LENGTH, MISSING, Chain
 from ..errors.errors import DisturbedError, TraceError
-from ..guards.absence import Keys, Lack
-from ..guards.guards import UNREAD, Guard, ModulesGuard, Reading
+from ..guards.absence import AbsentNames, AttributeNames
+from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import CONTEXT, EXTEND, RESTORED, WHOLE, Held
+from ..guards.locations import CONTEXT, EXTEND, RESTORED, WHOLE, StateInputs
 from ..guards.snapshot import Exactly
 from ..host.ordering import HostLog
 from ..proxies.other_threads import is_alone
-from ..side_effects.contents import AnyOf, Contents, overwritten
-from ..side_effects.relocated_containers import alone_in
+from ..side_effects.contents import AnyOf, ContainerLog, overwritten
+from ..side_effects.relocated_containers import sole_references
 from ..side_effects.writes import WriteLog
 from .read_log import ReadLog
 
@@ -25,9 +25,9 @@ class Finaliser:
     written   {place: `Target`} of the side effects
     """
 
-    def __init__(self, known: KnownObjects, held: Held, contents: Contents, reads: ReadLog, writes: WriteLog, hosts: HostLog,
-                 effects):
-        self._known, self._held, self._contents = known, held, contents
+    def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, reads: ReadLog, writes: WriteLog,
+                 hosts: HostLog, effects):
+        self._known, self._inputs, self._contents = known, inputs, contents
         self._reads, self._writes, self._hosts, self._effects = reads, writes, hosts, effects
         self._written = {t.place: t for t in effects}
 
@@ -36,11 +36,11 @@ class Finaliser:
         already: calls that find another value there may have to write."""
         targets, guards = self._writes.targets, self._reads.guards
         for at, g in guards.items():            # read for the first time after it was assigned to, and put back since
-            t = targets.get(g.places_on_the_way()[-1])
+            t = targets.get(g.locations_on_path()[-1])
             if (t is not None and t.place not in self._written and not t.is_changed
                     and not self._contents.was(g.value(), g.expected)):
                 guards[at] = replace(g, expected=t.before)
-        known = {place for g in guards.values() for place in g.places_on_the_way()}
+        known = {place for g in guards.values() for place in g.locations_on_path()}
         for t in targets.values():
             if t.place in known or t.place in self._written or t.was is MISSING or isinstance(t.owner, Module):
                 continue
@@ -66,14 +66,14 @@ class Finaliser:
         reads.guards = {at: g for at, g in reads.guards.items() if g.measured is None or contents.may_grow(g.measured)}
         self._check_guards(set_rates)
         guards = reads.guards
-        contents.alone = alone_in([(g, self._first_of(g)) for g in guards.values()], contents)
+        contents.alone = sole_references([(g, self._first_of(g)) for g in guards.values()], contents)
         modules = self._module_guards(turned)
         self._check_conditions(caches)
         replaced = overwritten(self._effects, {*touched, *[id(g.root) for g in guards.values()]})
         for guard in guards.values() if replaced else ():
             contents.loosen(guard.expected, guard.value(), replaced)
         found = [replace(g, expected=self._settled(g.expected, self._first_of(g))) for g in guards.values()]
-        conditions = [replace(r, expected=self._settled(r.expected, r.read())) if type(r) is Reading else r
+        conditions = [replace(r, expected=self._settled(r.expected, r.read())) if type(r) is ReadCondition else r
                       for r in reads.conditions.values()]
         return [*modules, *conditions, *found, *self._written_on_the_way(), *contents.alone.values()]
 
@@ -83,7 +83,7 @@ class Finaliser:
         before |= {place: UNREAD if self._is_unread(t) else t.before for place, t in self._written.items()}
         seen = {id(m): m for top in self._known.modules.values() for m in Module.modules(top)}
         seen.update({id(m): m for m in self._writes.modules.reached()})
-        return [ModulesGuard(seen.values(), self._held, before, turned)] if seen else []
+        return [ModulesGuard(seen.values(), self._inputs, before, turned)] if seen else []
 
     def _is_unread(self, t) -> bool:
         """Return whether the function wrote a location without having read it."""
@@ -100,7 +100,7 @@ class Finaliser:
             return at in refilled or (at in grown and (type(key) is int or key in (LENGTH, ANY)))
 
         for guard in self._hosts.besides_left(self._reads.guards.values()):
-            on_the_way = [place for at in guard.places_on_the_way() for place in self._contents.positions(*at)]
+            on_the_way = [place for at in guard.locations_on_path() for place in self._contents.positions(*at)]
             if not (self._contents.was(guard.value(), guard.expected) or not set_here.isdisjoint(on_the_way)
                     or any(is_moved(*at) for at in on_the_way)):
                 if not is_alone():
@@ -112,14 +112,14 @@ class Finaliser:
     def _check_conditions(self, caches):
         """Raise if the run changed other state that it had read, and that is no side effect."""
         for reading in self._reads.conditions.values():
-            fills = type(reading) in (Keys, Lack) and reading.is_filled_by(self._written)
-            is_set = reading.watched[0] == CONTEXT and (reading.watched[1], CONTEXT) in self._written
+            fills = type(reading) in (AttributeNames, AbsentNames) and reading.explained_by(self._written)
+            is_set = reading.identity[0] == CONTEXT and (reading.identity[1], CONTEXT) in self._written
             if not (fills or is_set or reading.holds() or caches.was_filled(reading)):
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
 
     def _first_of(self, guard) -> Any:
         """Return the container to which a guard led before the run replaced it; other values as they are now."""
-        t = self._writes.targets.get(guard.places_on_the_way()[-1])
+        t = self._writes.targets.get(guard.locations_on_path()[-1])
         return guard.value() if t is None or type(t.was) not in RESTORED else t.was
 
     def _settled(self, expected, now):

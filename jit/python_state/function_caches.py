@@ -4,8 +4,8 @@ import functools
 import types
 
 from ..errors.errors import FirstTimeError
-from ..guards.guards import Reading
-from ..guards.snapshot import photograph
+from ..guards.guards import ReadCondition
+from ..guards.snapshot import snapshot
 from .implicit_reads import keys_of, results_of
 from .read_log import ReadLog
 from .tensor_attributes import TensorAttributes
@@ -40,20 +40,21 @@ class FunctionCaches:
         self._found[id(function)] = function, function.cache_info().misses
         self._codes.add(getattr(function.__wrapped__, "__code__", None))
         results = results_of(function)
-        self._reads.add_condition(Reading(("cache", id(function)), lambda: _holds(function, results[:_MOST_RESULTS]), True,
-                                          f"whether {function.__name__}() has kept its results"))
+        self._reads.add_condition(ReadCondition(
+            ("cache", id(function)), lambda: _holds(function, results[:_MOST_RESULTS]), True,
+            f"whether {function.__name__}() has kept its results"))
         for v in keys_of(function):
             self._tensors.add(v)        # another argument gives another result
         for v in results:
             if type(v) in (list, dict, set):
                 text = f"what {function.__name__}() gave"
-                self._reads.add_condition(Reading(("kept", id(v)), lambda v=v: v, photograph(v), text))
+                self._reads.add_condition(ReadCondition(("kept", id(v)), lambda v=v: v, snapshot(v), text))
 
     def was_filled(self, condition) -> bool:
         """Return whether a condition is on the results of a cached function, to which this call has added some."""
-        if condition.watched[0] != "cache":
+        if condition.identity[0] != "cache":
             return False
-        function, misses = self._found[condition.watched[1]]
+        function, misses = self._found[condition.identity[1]]
         return function.cache_info().misses != misses
 
     def check(self):

@@ -10,20 +10,20 @@ from typing import Any
 
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import MISSING
-from ..guards.guards import Reading
+from ..guards.guards import ReadCondition
 from ..guards.instances import is_users
-from ..guards.snapshot import is_container, is_plain, photograph
+from ..guards.snapshot import is_container, is_plain, snapshot
 
 _IN_CLASSES = (types.FunctionType, staticmethod, classmethod, property, Tensor)
 
 
-def context_reading(variable) -> Reading:
+def context_condition(variable) -> ReadCondition:
     """Return the condition on the value of a context variable."""
 
     def read():
         return variable.get(MISSING)
 
-    return Reading(("context", id(variable)), read, read(), f"the context variable {variable.name}")
+    return ReadCondition(("context", id(variable)), read, read(), f"the context variable {variable.name}")
 
 
 def owners_above(frame) -> list:
@@ -45,7 +45,7 @@ def known_in_class(cls, name) -> bool:
     return isinstance(value, _IN_CLASSES) or (is_plain(value) and value is not MISSING)
 
 
-def registry_reading(function) -> Reading | None:
+def registry_condition(function) -> ReadCondition | None:
     """Return the condition on the functions by type from which `functools.singledispatch` chooses."""
     if not hasattr(function, "registry") or not hasattr(function, "dispatch"):
         return None
@@ -53,10 +53,10 @@ def registry_reading(function) -> Reading | None:
     def read():
         return dict(function.registry)
 
-    return Reading(("registry", id(function)), read, photograph(read()), f"the functions of {function.__name__}")
+    return ReadCondition(("registry", id(function)), read, snapshot(read()), f"the functions of {function.__name__}")
 
 
-def decimal_reading() -> Reading:
+def decimal_condition() -> ReadCondition:
     """Return the condition on the precision and rounding of decimal numbers."""
     context = sys.modules["decimal"].getcontext
 
@@ -64,16 +64,16 @@ def decimal_reading() -> Reading:
         c = context()
         return c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, tuple(c.traps.values())
 
-    return Reading(("decimal",), read, read(), "the context of decimal numbers")
+    return ReadCondition(("decimal",), read, read(), "the context of decimal numbers")
 
 
-def partial_reading(partial, text, held) -> Reading:
+def partial_condition(partial, text, inputs) -> ReadCondition:
     """Return the condition on the arguments of a `functools.partial`."""
 
     def read():
         return partial.args, partial.keywords
 
-    return Reading(("partial", id(partial)), read, photograph(read(), held), f"the arguments of {text}")
+    return ReadCondition(("partial", id(partial)), read, snapshot(read(), inputs), f"the arguments of {text}")
 
 
 def _cached_by(function) -> list:

@@ -20,28 +20,28 @@ from ..bytecode.reads import GLOBAL, MISSING, Chain
 from ..bytecode.user_code import TRUSTED
 from ..errors.errors import TraceError, Verdict, at
 from ..guards.frames import is_user, works_for_user
-from ..guards.guards import Reading
+from ..guards.guards import ReadCondition
 from ..guards.instances import is_users
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import CONTEXT, Held
-from ..guards.snapshot import photograph
+from ..guards.locations import CONTEXT, StateInputs
+from ..guards.snapshot import snapshot
 from ..proxies.other_threads import is_service
-from ..side_effects.contents import Contents
+from ..side_effects.contents import ContainerLog
 from ..side_effects.effects import Target
 from .chain_reads import ChainReads
-from .implicit_reads import context_reading
+from .implicit_reads import context_condition
 from .patched_builtins import file_state, is_read_only, is_stream
-from .patched_casts import Casts
+from .patched_casts import PatchedCasts
 from .random_generators import FROM_SYSTEM, RANDOM
 from .read_log import ReadLog
-from .warnings import IS_ENABLED, level_reading
+from .warnings import IS_ENABLED, level_condition
 
 
 class ContextVariables:
     """Context variables that the function sets. A value that it has set itself and resets is no state from outside."""
 
-    def __init__(self, held: Held, reads: ReadLog):
-        self._held, self._reads = held, reads
+    def __init__(self, inputs: StateInputs, reads: ReadLog):
+        self._inputs, self._reads = inputs, reads
         self._set: dict = {}        # by id: (variable, its value before, number of set() without reset(), where)
 
     def called(self, variable, name, place):
@@ -51,7 +51,7 @@ class ContextVariables:
             _, before, open_sets, _ = self._set.get(id(variable), (variable, now, 0, place))
             self._set[id(variable)] = variable, before, open_sets + (1 if name == "set" else -1), place
         elif self._set.get(id(variable), (variable, now))[1] is now:
-            self._reads.add_condition(context_reading(variable))
+            self._reads.add_condition(context_condition(variable))
 
     def targets(self) -> list:
         """Return the variables that keep what the function has set; raise if it resets one by a token from outside."""
@@ -59,9 +59,9 @@ class ContextVariables:
         for variable, before, open_sets, place in self._set.values():
             if open_sets > 0:
                 if variable.get(MISSING) is before:     # perhaps by the token of the first of several set()
-                    self._reads.add_condition(context_reading(variable))
+                    self._reads.add_condition(context_condition(variable))
                 text = f"the context variable {variable.name} (at {place})"
-                found.append(Target(variable, CONTEXT, CONTEXT, before, photograph(before, self._held), text))
+                found.append(Target(variable, CONTEXT, CONTEXT, before, snapshot(before, self._inputs), text))
             elif variable.get(MISSING) is not before:
                 raise TraceError(f"this function cannot be traced: it resets the context variable {variable.name} at {place} "
                                  "with a token from outside; do so outside, or set it")
@@ -97,8 +97,8 @@ WATCHED = {id(code): code for code in (       # by id: to hash code takes longer
 class WorldPolicy:
     """Calls that depend on the world or act on it: refused, or turned into conditions."""
 
-    def __init__(self, verdict: Verdict, known: KnownObjects, contents: Contents, chains: ChainReads,
-                 contexts: ContextVariables, casts: Casts):
+    def __init__(self, verdict: Verdict, known: KnownObjects, contents: ContainerLog, chains: ChainReads,
+                 contexts: ContextVariables, casts: PatchedCasts):
         self._verdict, self._known, self._contents, self._chains = verdict, known, contents, chains
         self._reads, self._contexts, self._casts = chains.reads, contexts, casts
         self._modes: tuple = ()
@@ -120,9 +120,9 @@ class WorldPolicy:
         elif code is _FORWARD:
             self._known.add_made(frame.f_locals["ctx"])     # a user Function's: nobody else has it
         elif code is IS_ENABLED and works_for_user(frame):
-            reads.add_condition(level_reading(frame.f_locals["self"], frame.f_locals["level"]))
+            reads.add_condition(level_condition(frame.f_locals["self"], frame.f_locals["level"]))
         elif code is _THREAD and is_user(frame.f_back):
-            reads.add_condition(Reading(("thread",), _thread, _thread(), "the thread that calls"))
+            reads.add_condition(ReadCondition(("thread",), _thread, _thread(), "the thread that calls"))
         elif code in _QUEUES:
             self._verdict.refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
         elif code is _GETENV:
@@ -184,7 +184,7 @@ class WorldPolicy:
     def _depend_on_file(self, path):
         """Make the file at a path, or its absence, a condition."""
         path = os.path.abspath(os.fspath(path))
-        self._reads.add_condition(Reading(("file", path), lambda: file_state(path), file_state(path), f"the file {path}"))
+        self._reads.add_condition(ReadCondition(("file", path), lambda: file_state(path), file_state(path), f"the file {path}"))
 
     def builtin_called(self, frame, function):
         """Note that user code calls a builtin."""

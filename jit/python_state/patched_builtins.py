@@ -17,10 +17,10 @@ from typing import Any
 from ...ir.symbols.symbolic import MATH, applied, is_symbol
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
-from ..guards.frames import is_user, unwatched
+from ..guards.frames import is_user, unprofiled
 from ..host.host_call import record
 from ..proxies import lazy_scalars
-from ..proxies.lazy_scalars import ReadNumber
+from ..proxies.lazy_scalars import LazyScalar
 from ..side_effects.deferred_print import written
 from . import warnings as notices
 from .patched_casts import CASTS
@@ -36,7 +36,7 @@ def real(x):
     return _REAL.get(id(x), x)
 
 
-class StandIns:
+class PatchedBuiltins:
     """Puts them in place; `tracker` hears of files that are opened."""
 
     def __init__(self, tracker=None):
@@ -109,10 +109,10 @@ def _asks_for(tracker):
             try:
                 found = really(*args)
             except AttributeError:
-                unwatched(tracker.attributes.query, *args[:2])
+                unprofiled(tracker.attributes.query, *args[:2])
                 raise
             if really is _HASATTR or len(args) == 3:
-                unwatched(tracker.attributes.query, *args[:2])
+                unprofiled(tracker.attributes.query, *args[:2])
             return found
 
         return call
@@ -128,7 +128,7 @@ def _lists(tracker):
             if not args:
                 return frame.f_locals if really is _VARS else sorted(frame.f_locals)
             if tls.m.recorder is not None and is_user(frame):
-                unwatched(tracker.attributes.query_all, args[0], really is not _VARS)
+                unprofiled(tracker.attributes.query_all, args[0], really is not _VARS)
             return really(*args)
 
         return call
@@ -144,9 +144,9 @@ def _computing(really):
     name = really.__name__
 
     def call(*args):
-        if ReadNumber in map(type, args):
+        if LazyScalar in map(type, args):
             found = lazy_scalars.applied(f"math_{name}", args)
-            return really(*map(lazy_scalars.known, args)) if found is None else found
+            return really(*map(lazy_scalars.forced, args)) if found is None else found
         return applied(name, args) if any(map(is_symbol, args)) else really(*args)
 
     return call
@@ -158,7 +158,7 @@ _ANSWERS = {"isnan": lambda v: v != v, "isfinite": lambda v: v - v == 0, "isinf"
 
 def _asking(really):
     answer = _ANSWERS[really.__name__]
-    return lambda x: answer(x) if type(x) is ReadNumber or is_symbol(x) else really(x)
+    return lambda x: answer(x) if type(x) is LazyScalar or is_symbol(x) else really(x)
 
 
 def is_read_only(mode) -> bool:

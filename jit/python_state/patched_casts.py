@@ -22,11 +22,11 @@ from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ..bytecode.attribute_queries import looks_at_types
 from ..bytecode.stack import Walk, instructions_of
-from ..guards.frames import is_user, watch_again
-from ..proxies.lazy_scalars import ReadNumber, applied, as_number
+from ..guards.frames import is_user, restore_profiler
+from ..proxies.lazy_scalars import LazyScalar, applied, as_number
 from ..proxies.other_threads import is_alone
 
-STAND_INS = (ReadNumber, SymInt, SymFloat)
+PROXIES = (LazyScalar, SymInt, SymFloat)
 _EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
 
 
@@ -37,7 +37,7 @@ class TypeOf:
     kind = type
 
     def __call__(self, *args):
-        return args[0].__class__ if len(args) == 1 and type(args[0]) in STAND_INS else type(*args)
+        return args[0].__class__ if len(args) == 1 and type(args[0]) in PROXIES else type(*args)
 
     def __instancecheck__(self, x):
         return isinstance(x, type)
@@ -56,7 +56,7 @@ class Length:
                 return x.shape[0]
             tracker = getattr(tls.m.recorder, "tracker", None)
             if type(x) is list and tracker is not None:
-                return tracker.held.length_of(x)
+                return tracker.inputs.length_of(x)
         return len(*args)
 
 
@@ -80,7 +80,7 @@ class Cast:
         kind = type(x)
         if kind in (SymInt, SymFloat):
             return x if x.__class__ is self.kind else x * 1.0 if kind is SymInt else x.whole()
-        number = x if kind is ReadNumber else _number_of(x, self.kind)
+        number = x if kind is LazyScalar else _number_of(x, self.kind)
         if type(number) in (int, SymInt):        # a size
             return number
         if number is None or not number.is_open:
@@ -89,7 +89,7 @@ class Cast:
             return number
         if self.kind is int:
             return applied("int", (number,))
-        return ReadNumber(number.recorder, number.tensor.to(dt.float64), float(number.hint))
+        return LazyScalar(number.recorder, number.tensor.to(dt.float64), float(number.hint))
 
 
 def _number_of(x, kind) -> Any:
@@ -105,7 +105,7 @@ def _number_of(x, kind) -> Any:
     line = user_line() if held is kind is int else None
     if line in reads.sized:
         return reads.size(as_number(x, int), int(x._a.item()), line)
-    return ReadNumber(recorder, as_number(x, held), held(x._a.item()), line)
+    return LazyScalar(recorder, as_number(x, held), held(x._a.item()), line)
 
 
 CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {"len": Length(), "type": TypeOf()}
@@ -113,7 +113,7 @@ _ANYWHERE = ("len", "type")      # what may stand in code that looks at types, t
 _FOR_ALL = ("len",)              # what other threads may meet
 
 
-class Casts:
+class PatchedCasts:
     """Puts them in place, and takes them away again; `enter` hears of every frame of the user's that runs or goes on."""
 
     def __init__(self):
@@ -175,7 +175,7 @@ class Casting:
     """Has them in place wherever the user's code runs in this thread, if sizes are symbolic."""
 
     def __init__(self, is_symbolic: bool, recorder):
-        self._casts = recorder.casts = Casts()
+        self._casts = recorder.casts = PatchedCasts()
         self._is_symbolic = is_symbolic
 
     def __enter__(self):
@@ -186,7 +186,7 @@ class Casting:
 
     def __exit__(self, *exc):
         if self._is_symbolic:
-            watch_again(self._before)
+            restore_profiler(self._before)
         self._casts.close()
 
     def _event(self, frame, event, arg):

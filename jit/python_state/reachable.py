@@ -13,16 +13,16 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import key_text
 from ..guards.arg_pytree import fields_of, is_structure
-from ..guards.guards import Reading
+from ..guards.guards import ReadCondition
 from ..guards.instances import attributes_of, attributes_of_module, is_instance, is_users_space
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import Held
-from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, photograph
-from ..side_effects.contents import Contents
+from ..guards.locations import StateInputs
+from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
+from ..side_effects.contents import ContainerLog
 from ..side_effects.passed_containers import UntrackedUses
 from ..side_effects.writes import WriteLog
 from .dynamic_attributes import DynamicAttributes
-from .implicit_reads import partial_reading, results_of
+from .implicit_reads import partial_condition, results_of
 from .read_log import ReadLog
 from .tensor_attributes import TensorAttributes
 
@@ -32,9 +32,9 @@ _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet
 class Reachable:
     """Walk over the objects that user code reaches."""
 
-    def __init__(self, known: KnownObjects, held: Held, contents: Contents, reads: ReadLog, writes: WriteLog,
+    def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, reads: ReadLog, writes: WriteLog,
                  uses: UntrackedUses, attributes: DynamicAttributes, tensors: TensorAttributes):
-        self._known, self._held, self._contents, self._reads, self._writes = known, held, contents, reads, writes
+        self._known, self._inputs, self._contents, self._reads, self._writes = known, inputs, contents, reads, writes
         self._uses, self._attributes, self._tensors = uses, attributes, tensors
         reads.walker = self
 
@@ -74,7 +74,7 @@ class Reachable:
             self._known.modules[id(m)] = m
             self._remember(m)
             for name, value in attributes_of_module(m).items():
-                self._contents.see(value, f"{type(m).__name__}.{name}", self._held)
+                self._contents.see(value, f"{type(m).__name__}.{name}", self._inputs)
 
     def _remember(self, m):
         """Note the state of a module and of those below it, with their tensors."""
@@ -146,10 +146,10 @@ class Reachable:
 
     def _see_contents(self, text, value):
         """Remember the items of a container, or of the parameter groups of an optimizer."""
-        self._contents.see(value, text, self._held)
+        self._contents.see(value, text, self._inputs)
         groups = getattr(value, "__dict__", {}).get("param_groups")
         for i, group in enumerate(groups if type(groups) is list else ()):
-            self._contents.see(group, f"{text}.param_groups[{i}]", self._held)
+            self._contents.see(group, f"{text}.param_groups[{i}]", self._inputs)
         self._writes.copy_container(value, text)
 
     def _items_of(self, text, value, is_given) -> list:
@@ -166,7 +166,7 @@ class Reachable:
                     self._reads.add_library(name, v)
             return found
         if type(value) is functools.partial:
-            self._reads.conditions.setdefault(("partial", id(value)), partial_reading(value, text, self._held))
+            self._reads.conditions.setdefault(("partial", id(value)), partial_condition(value, text, self._inputs))
             return [(text, v) for v in (value.func, *value.args, *value.keywords.values())]
         if type(value) in (types.BuiltinMethodType, types.MethodType) and not isinstance(value.__self__, Module):
             return [(text, value.__self__)]
@@ -177,10 +177,10 @@ class Reachable:
         if type(value) is functools._lru_cache_wrapper:
             return [(f"{text}()", v) for v in results_of(value) if not is_plain(v)]
         if isinstance(value, _WEAK):
-            held: Any = vars(value)["data"]
+            data: Any = vars(value)["data"]
             self._reads.add_condition(
-                Reading(("weak", id(value)), lambda: held, photograph(held, self._held), f"what {text} holds"))
-            return [(f"{text}[...]", ref()) for ref in held if isinstance(ref, weakref.ref)]
+                ReadCondition(("weak", id(value)), lambda: data, snapshot(data, self._inputs), f"what {text} holds"))
+            return [(f"{text}[...]", ref()) for ref in data if isinstance(ref, weakref.ref)]
         if type(value) in weakref.ProxyTypes:
             return [(text, value.__repr__.__self__)]
         return [(f"{text}()", value())] if isinstance(value, weakref.ref) else []

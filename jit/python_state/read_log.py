@@ -5,15 +5,15 @@ from typing import Protocol
 
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, Chain
-from ..guards.absence import Lack
-from ..guards.guards import FunctionGuard, Guard, Reading, module_state
+from ..guards.absence import AbsentNames
+from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
 from ..guards.instances import is_users
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import Held, read
-from ..guards.snapshot import is_container, photograph
+from ..guards.locations import StateInputs, read
+from ..guards.snapshot import is_container, snapshot
 from ..host.ordering import ReadOrder
 from ..side_effects.passed_containers import UntrackedUses
-from .implicit_reads import decimal_reading, held_by, known_in_class, registry_reading
+from .implicit_reads import decimal_condition, held_by, known_in_class, registry_condition
 
 
 class Walker(Protocol):
@@ -40,8 +40,8 @@ class ReadLog:
 
     walker: Walker
 
-    def __init__(self, known: KnownObjects, held: Held, order: ReadOrder, uses: UntrackedUses):
-        self._known, self._held, self._uses, self.order = known, held, uses, order
+    def __init__(self, known: KnownObjects, inputs: StateInputs, order: ReadOrder, uses: UntrackedUses):
+        self._known, self._inputs, self._uses, self.order = known, inputs, uses, order
         self.guards: dict = {}
         self.conditions: dict = {}
         self.module_reads: set = set()
@@ -50,7 +50,7 @@ class ReadLog:
 
     def add(self, chain, root, value):
         """Guard that a chain leads to a value."""
-        self.guards[id(root), chain] = Guard(chain, root, photograph(value, self._held), self.reader)
+        self.guards[id(root), chain] = Guard(chain, root, snapshot(value, self._inputs), self.reader)
 
     def add_attributes(self, text, owner, names):
         """Guard attributes of an object, or that they are absent."""
@@ -66,7 +66,7 @@ class ReadLog:
                 self._uses.apply({name: found})
                 self.walker.walk(f"{text}.{name}", found)
             self.guards[id(owner), chain] = Guard(
-                chain, owner, self._held.same_as(found, owner, name) or photograph(found, self._held), self.reader)
+                chain, owner, self._inputs.same_as(found, owner, name) or snapshot(found, self._inputs), self.reader)
             self.add_hidden(found.fget if type(found) is property else found)
             self.add_library(f"{text}.{name}", found)
 
@@ -81,13 +81,13 @@ class ReadLog:
         if names:
             place = "lack", id(owner)
             if place not in self.conditions:
-                self.conditions[place] = Lack(owner, text)
+                self.conditions[place] = AbsentNames(owner, text)
             self.conditions[place].names |= names
 
     def add_condition(self, reading):
         """Add a condition, if there is one, and follow the value that it compares."""
         if reading is not None:
-            self.conditions.setdefault(reading.watched, reading)
+            self.conditions.setdefault(reading.identity, reading)
             self.walker.walk(reading.text, reading.read())
 
     def add_hidden(self, value):
@@ -96,13 +96,14 @@ class ReadLog:
             self.walker.see_module(value)
         elif type(value) is types.FunctionType and is_users(value):
             self.conditions.setdefault(id(value), FunctionGuard(value))
-            self.add_condition(registry_reading(value))
+            self.add_condition(registry_condition(value))
         elif type(value).__module__ == "decimal" or getattr(value, "__module__", "") == "decimal":
-            self.add_condition(decimal_reading())
+            self.add_condition(decimal_condition())
 
     def add_library(self, text, value):
         """Guard the content of an object of the standard library, whose code is not tracked."""
         owner = getattr(value, "__self__", value) if isinstance(value, types.BuiltinMethodType | types.MethodType) else value
-        held = held_by(owner)
-        if held is not None:
-            self.add_condition(Reading(("library", id(owner)), held, photograph(held(), self._held), f"what {text} holds"))
+        content = held_by(owner)
+        if content is not None:
+            expected = snapshot(content(), self._inputs)
+            self.add_condition(ReadCondition(("library", id(owner)), content, expected, f"what {text} holds"))

@@ -14,7 +14,7 @@ from ..bytecode.reads import MISSING, follow
 from ..errors.errors import TraceError, Verdict
 from ..guards.arg_pytree import ByIdentity
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import Held
+from ..guards.locations import StateInputs
 from ..side_effects.writes import WriteLog
 from .dynamic_attributes import DynamicAttributes
 from .read_log import ReadLog
@@ -34,9 +34,9 @@ class TensorAttributes:
     _others   [(tensor that may be another one at each call, its role, its attributes before)]
     """
 
-    def __init__(self, verdict: Verdict, known: KnownObjects, held: Held, reads: ReadLog, writes: WriteLog,
+    def __init__(self, verdict: Verdict, known: KnownObjects, inputs: StateInputs, reads: ReadLog, writes: WriteLog,
                  attributes: DynamicAttributes):
-        self._verdict, self._known, self._held = verdict, known, held
+        self._verdict, self._known, self._inputs = verdict, known, inputs
         self._reads, self._writes, self._attributes = reads, writes, attributes
         self._met: dict = {}
         self._others: list = []
@@ -51,13 +51,13 @@ class TensorAttributes:
         """Note a value that is reached: a tensor that the run has not made was there before."""
         if not isinstance(value, Tensor) or type(value) in PARTS or _is_made(value):
             return
-        is_held = id(value) in self._held.known
+        is_held = id(value) in self._inputs.known
         if not is_held:
             self._known.tensors[id(value)] = value
         if id(value) in self._met:
             return
         if is_held:
-            self._meet_other(value, f"what {self._held.known[id(value)].chain} holds, which is looked up at each call")
+            self._meet_other(value, f"what {self._inputs.known[id(value)].chain} holds, which is looked up at each call")
         self._met[id(value)] = value
         self.answer_all("a tensor", value)
 
@@ -66,7 +66,7 @@ class TensorAttributes:
         self._others.append((t, what, attributes_seen(t)))
 
     def _is_other(self, t) -> bool:
-        return id(t) in self._known.passed or id(t) in self._held.known
+        return id(t) in self._known.passed or id(t) in self._inputs.known
 
     def ask(self, question):
         """Answer the queries of code that starts for all tensors that it may reach."""
@@ -110,7 +110,7 @@ class TensorAttributes:
         if id(t) in self._known.passed:
             self._verdict.refuse(f"it reads the attribute {name} of a tensor that is an argument; pass it as an argument of "
                                  "its own")
-        elif id(t) in self._held.known:
+        elif id(t) in self._inputs.known:
             _counts_by_attributes(t)
         elif id(t) not in self._known.made and not _is_made(t):
             self._reads.add_attributes("a tensor", t, (name,))

@@ -16,17 +16,17 @@ from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
-from ..bytecode.attribute_queries import QueryLog, asked_of, catches, names_by_value
+from ..bytecode.attribute_queries import QueryLog, catches, names_by_value, queries_of
 from ..bytecode.reads import BY_NAME, FREE, GLOBAL, Chain, follow, stores_of, writes_of
 from ..bytecode.user_code import unwrap_function
 from ..errors.errors import Verdict
-from ..guards.frames import RunningFunctions, is_user, unwatched, watch_again
+from ..guards.frames import RunningFunctions, is_user, restore_profiler, unprofiled
 from ..guards.guards import module_state
 from ..guards.instances import is_users_space
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import Held, root_value
+from ..guards.locations import StateInputs, root_value
 from ..host.ordering import HostLog, ReadOrder
-from ..side_effects.contents import Contents
+from ..side_effects.contents import ContainerLog
 from ..side_effects.passed_containers import UntrackedUses
 from ..side_effects.writes import WriteLog
 from .chain_reads import ChainReads
@@ -35,7 +35,7 @@ from .dynamic_attributes import DynamicAttributes
 from .finalize import Finaliser
 from .implicit_reads import known_in_class, owners_above
 from .impure_calls import WATCHED, ContextVariables, WorldPolicy
-from .patched_casts import Casts
+from .patched_casts import PatchedCasts
 from .random_generators import RANDOM, RandomGenerators
 from .reachable import Reachable
 from .read_log import ReadLog
@@ -70,23 +70,23 @@ class Tracker:
     hosts        host calls, and what is read behind them
     """
 
-    def __init__(self, held: Held | None = None, set_rates=frozenset()):
-        self.held = held = held or Held()
-        self.contents = contents = held.contents = Contents()
+    def __init__(self, inputs: StateInputs | None = None, set_rates=frozenset()):
+        self.inputs = inputs = inputs or StateInputs()
+        self.contents = contents = inputs.contents = ContainerLog()
         self.verdict = verdict = Verdict()
         self.known = known = KnownObjects(verdict)
-        self.casts = Casts()
-        self._functions, queries, uses = RunningFunctions(), QueryLog(), UntrackedUses(held, contents)
-        self.reads = reads = ReadLog(known, held, ReadOrder(), uses)
-        self.writes = writes = WriteLog(verdict, known, held, contents, self._functions)
-        self.attributes = DynamicAttributes(queries, known, held, reads, writes, self.casts)
-        self.tensors = TensorAttributes(verdict, known, held, reads, writes, self.attributes)
-        self.reachable = Reachable(known, held, contents, reads, writes, uses, self.attributes, self.tensors)
-        self.chains = ChainReads(known, held, contents, self._functions, reads, writes, self.tensors, self.reachable,
+        self.casts = PatchedCasts()
+        self._functions, queries, uses = RunningFunctions(), QueryLog(), UntrackedUses(inputs, contents)
+        self.reads = reads = ReadLog(known, inputs, ReadOrder(), uses)
+        self.writes = writes = WriteLog(verdict, known, inputs, contents, self._functions)
+        self.attributes = DynamicAttributes(queries, known, inputs, reads, writes, self.casts)
+        self.tensors = TensorAttributes(verdict, known, inputs, reads, writes, self.attributes)
+        self.reachable = Reachable(known, inputs, contents, reads, writes, uses, self.attributes, self.tensors)
+        self.chains = ChainReads(known, inputs, contents, self._functions, reads, writes, self.tensors, self.reachable,
                                  RandomGenerators(verdict, known), set_rates)
-        self.contexts = ContextVariables(held, reads)
+        self.contexts = ContextVariables(inputs, reads)
         self.world = WorldPolicy(verdict, known, contents, self.chains, self.contexts, self.casts)
-        self.hosts = HostLog(known, held, contents, reads, writes, queries, self.casts)
+        self.hosts = HostLog(known, inputs, contents, reads, writes, queries, self.casts)
         self._inner: dict = {}          # code of a function made inside -> its free variables that live inside, too
         self._catchers: set = set()     # code that goes on after a missing attribute
         self._before: tuple = ()        # profile function, and what runs kernels, outside of the call
@@ -95,7 +95,7 @@ class Tracker:
         self.world.start()
         m: Any = tls.m
         self._before = sys.getprofile(), m.run
-        m.run, m.dispatch_hook = functools.partial(unwatched, m.run), unwatched       # of kernels, and of all that operators do
+        m.run, m.dispatch_hook = functools.partial(unprofiled, m.run), unprofiled       # kernels and operators
         self.hosts.outside = sys._getframe(1).f_code
         for hook in EVERY_MODULES.objects():
             self.meets("a hook of all modules", hook)
@@ -106,7 +106,7 @@ class Tracker:
         self.casts.close()
         before, tls.m.run = self._before
         tls.m.dispatch_hook = None
-        watch_again(before)
+        restore_profiler(before)
 
     def close(self):
         """Drop references that would raise reference counts, which `relocated_containers.py` reads."""
@@ -143,7 +143,7 @@ class Tracker:
                     make_plain(frame)
             else:
                 self._library_frame(frame)
-            settle(frame, self.held.is_symbolic)        # the last to look at what is local, which is then put back
+            settle(frame, self.inputs.is_symbolic)        # the last to look at what is local, which is then put back
         elif event == "return":
             self.casts.returns_to(frame.f_back)
             if frame.f_code is _COPIED and frame.f_locals["func"] in _NEW:
@@ -172,7 +172,7 @@ class Tracker:
         starts = function.__name__ in _STARTS_THREAD
         if starts:
             self.world.starts_thread(frame)
-        if self.held.is_symbolic and (starts or self.held.views.cover(function.__self__)):
+        if self.inputs.is_symbolic and (starts or self.inputs.views.cover(function.__self__)):
             self.writes.fix_numbers()
 
     def _runs(self, code, m):
@@ -197,7 +197,7 @@ class Tracker:
         for w in writes_of(code):
             if w.root != FREE or w.name not in own:
                 self.writes.add_variable(w, frame)
-        if self.held.is_symbolic and ("__dict__" in code.co_names or code.co_name in _EXACT):
+        if self.inputs.is_symbolic and ("__dict__" in code.co_names or code.co_name in _EXACT):
             self.writes.fix_numbers()
         names = self._attribute_queries(frame, own)
         self._implicit_reads(frame)
@@ -213,14 +213,14 @@ class Tracker:
                 self._store(chain, root_value(frame.f_globals, chain.name))
             elif chain.name in local:
                 self._store(chain, local[chain.name])
-        self.held.settle(local)
+        self.inputs.settle(local)
 
     def _attribute_queries(self, frame, own) -> frozenset:
         """Log the attributes that code reads of untracked objects; return their names."""
         code = frame.f_code
         self.reads.by_name = self.reads.by_name or not BY_NAME.isdisjoint(code.co_names)
         more = names_by_value(frame) | self.chains.names_past_made(frame, own)
-        asked = asked_of(code).with_names(more)
+        asked = queries_of(code).with_names(more)
         if not asked.by_name and self._is_caught(frame):
             asked = asked._replace(by_name=True)
         self.reachable.ask(asked)
@@ -275,7 +275,7 @@ class Tracker:
         self.world.check()
         if self.verdict.problem is not None:
             raise self.verdict.problem
-        final = Finaliser(self.known, self.held, self.contents, self.reads, self.writes, self.hosts, effects)
+        final = Finaliser(self.known, self.inputs, self.contents, self.reads, self.writes, self.hosts, effects)
         final.guard_unchanged()
         final.check_modules()
         self.chains.add_imports()

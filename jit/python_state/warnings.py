@@ -11,29 +11,29 @@ from typing import Any
 
 from ...runtime.core.state import tls
 from ..errors.errors import TraceError
-from ..guards.guards import Reading
-from ..guards.snapshot import photograph
+from ..guards.guards import ReadCondition
+from ..guards.snapshot import snapshot
 from ..host.host_call import record
 
 IS_ENABLED = logging.Logger.isEnabledFor.__code__
 
 
-def filters_reading(filters: tuple) -> Reading:
+def filters_condition(filters: tuple) -> ReadCondition:
     """The condition that warnings are filtered so."""
 
     def read():
         return tuple(warnings.filters)
 
-    return Reading(("warnings",), read, photograph(filters), "how warnings are filtered")
+    return ReadCondition(("warnings",), read, snapshot(filters), "how warnings are filtered")
 
 
-def level_reading(logger, level) -> Reading:
+def level_condition(logger, level) -> ReadCondition:
     """The condition that a logger takes, or does not take, records of a level."""
 
     def read():
         return logger.isEnabledFor(level)
 
-    return Reading(("logging", id(logger), level), read, read(), f"whether the logger {logger.name} takes level {level}")
+    return ReadCondition(("logging", id(logger), level), read, read(), f"whether the logger {logger.name} takes level {level}")
 
 
 def warning(tracker):
@@ -45,7 +45,7 @@ def warning(tracker):
         def warn(message, category=None, stacklevel=1, *args, **kwargs):
             if tls.m.recorder is None or args or kwargs:
                 return really(message, category, stacklevel + 1, *args, **kwargs)
-            tracker.world.depends_on(filters_reading(filters))
+            tracker.world.depends_on(filters_condition(filters))
             if (warnings.showwarning, shows._showwarnmsg_impl) != before:       # the function itself listens
                 return really(message, category, stacklevel + 1)
             frame = sys._getframe(1)

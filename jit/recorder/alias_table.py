@@ -15,7 +15,7 @@ import numpy as np
 from ...ir.ops.index.assign import run_chain
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.tensor import Tensor, wrap
-from ..guards.memory_order import lay_of
+from ..guards.memory_order import layout_of
 from .inputs import overlap_error
 from .outputs import output_of
 from .recording import Link, Output, Source, base_of
@@ -41,7 +41,7 @@ class AliasTable:
         positions = [c.source for c in cells]
         for position, root in zip(positions, roots):
             r.pin_sizes(root)
-            r.layouts.answers[position, lay_of] = lay_of(root)
+            r.layouts.answers[position, layout_of] = layout_of(root)
         r.inputs.cells = [c for c in r.inputs.cells if c not in cells]
         r.inputs.enter(base, Source("base", positions[0]), f"base{positions[0]}")
         if not any(root is base for root in roots):

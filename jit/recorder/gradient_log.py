@@ -20,7 +20,7 @@ class GradientGuard(Condition):
         self.leaf, self.gradient = leaf, gradient
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """Identity for deduplication."""
         return "gradient", id(self.leaf)
 
@@ -29,7 +29,7 @@ class GradientGuard(Condition):
 
     def moved(self) -> list:
         """Return the key under which the gradient may be looked up by its leaf from now on."""
-        return [self.watched]
+        return [self.identity]
 
     def __str__(self):
         return "a gradient that lies in memory of other tensors is another tensor now"
@@ -38,7 +38,7 @@ class GradientGuard(Condition):
 class GradientLog:
     """Log of leaves and their gradients.
 
-    `changing` holds the keys of gradients that were other tensors at earlier calls (`GradientGuard.watched`).
+    `changing` holds the keys of gradients that were other tensors at earlier calls (`GradientGuard.identity`).
     """
 
     def __init__(self, recorder, changing=frozenset()):

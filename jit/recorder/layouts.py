@@ -7,7 +7,7 @@ from ...ir.ops.core.shape import slice_
 from ...ir.symbols.substitute import collect
 from ...ir.symbols.symbolic import pinned
 from ...runtime.core.tensor import Tensor
-from ..guards.memory_order import is_root, lay_of
+from ..guards.memory_order import is_root, layout_of
 
 
 class LayoutLog:
@@ -19,7 +19,7 @@ class LayoutLog:
 
     def strides_read(self, t: Tensor):
         """The function reads strides of a tensor."""
-        self._query_root(t, lay_of)
+        self._query_root(t, layout_of)
 
     def offset_read(self, t: Tensor, is_whole: bool):
         """The function reads where a tensor begins in its memory; `is_whole` if it is all of that memory.
@@ -34,7 +34,7 @@ class LayoutLog:
             collect((link.cell.value.aval.shape, link.chain), found)
         for n in found.values():
             pinned(n)
-        self._query_root(t, lay_of)
+        self._query_root(t, layout_of)
 
     def _query_root(self, t, query):
         cell = self._recorder.link(t).cell

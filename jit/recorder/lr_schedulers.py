@@ -20,8 +20,8 @@ from ...runtime.optim.lr_scheduler import LRScheduler
 from ..bytecode.reads import VIEWED
 from ..guards.arg_pytree import flatten, unflatten
 from ..guards.instances import is_users
-from ..host.host_call import by_itself
-from ..proxies.lazy_scalars import ReadNumber, read_as_tensor
+from ..host.host_call import unrecorded
+from ..proxies.lazy_scalars import LazyScalar, read_as_tensor
 from ..proxies.numpy_scalars import now, stands_for_number
 from ..proxies.thread_overlay import mapped
 
@@ -253,7 +253,7 @@ class Trial:
 
     def _stepped(self, tensors):
         """Step on copies of tensor options; return (the copies, the groups before the step)."""
-        return by_itself(lambda: self._steps(tensors))
+        return unrecorded(lambda: self._steps(tensors))
 
     def _steps(self, tensors) -> tuple:
         args, kwargs, written = unflatten(self._spec, iter(tensors))
@@ -282,7 +282,7 @@ class Trial:
         """Yield (owner, key, lazy scalars for the numbers of each call)."""
         made: dict = {}
         for n, ((i, key, at, _), value) in enumerate(zip(self._numbers, self._left)):
-            number = ReadNumber(self._recorder, lambda n=n: self.made()[n], value)
+            number = LazyScalar(self._recorder, lambda n=n: self.made()[n], value)
             made.setdefault((i, key), []).append((at, number))
         for (i, key), numbers in made.items():
             owner = self.groups[i - len(self.schedulers)] if i >= len(self.schedulers) else self.schedulers[i]

@@ -8,7 +8,7 @@ from ...ir.symbols.symbolic import SymFloat, hint
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.optim.optimizer import NUMPY_FLOATS, numeric_options, step_hooks
 from ..guards.state_guards import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, StepHooksGuard
-from ..proxies.lazy_scalars import ReadNumber
+from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.numpy_scalars import SymScalar, stands_for_number
 from ..proxies.thread_overlay import mapped
 from .lr_schedulers import ScheduleLog
@@ -121,9 +121,9 @@ class OptimizerLog:
 
 def has_reads(value) -> bool:
     """Return whether an option is a lazy scalar, or holds some."""
-    return any(type(v) is ReadNumber for v in (value if type(value) is tuple else (value,)))
+    return any(type(v) is LazyScalar for v in (value if type(value) is tuple else (value,)))
 
 
 def _as_double(x):
     """Return a lazy scalar as a float64 tensor, and other values unchanged."""
-    return x.tensor.to(dt.float64) if type(x) is ReadNumber else x
+    return x.tensor.to(dt.float64) if type(x) is LazyScalar else x

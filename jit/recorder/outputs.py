@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ...ir.dim_order import order_of
 from ...runtime.core.device_array import DeviceArray
-from ..side_effects.made_leaves import Attributes, MadeLeaf, number_of
+from ..side_effects.made_leaves import Attributes, NewLeaf, number_of
 from .backward import is_freed
 from .inputs import OUTSIDE
 from .recording import Output, base_of
@@ -21,7 +21,7 @@ def output_of(recorder, t, results) -> Output:
         return output
     kept = None if output.source is not None or t.is_leaf else number_of(t._kept_grad, results)
     attributes = None if link.is_given else Attributes.of(t, results, recorder)
-    return replace(output, leaf=MadeLeaf.of(t, results), kept=kept, attributes=attributes, retains=t._retains)
+    return replace(output, leaf=NewLeaf.of(t, results), kept=kept, attributes=attributes, retains=t._retains)
 
 
 def memory_output(recorder, t) -> Output:

@@ -27,8 +27,8 @@ from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.nn.base.hooks import objects_of
 from ..errors.conditions import Condition
 from ..errors.errors import TraceError, at
-from ..guards.frames import unwatched
-from ..proxies.lazy_scalars import known, operand, operands
+from ..guards.frames import unprofiled
+from ..proxies.lazy_scalars import forced, operand, operands
 from ..proxies.numpy_scalars import SymScalar
 from .alias_table import AliasTable
 from .data_swap import DataSwaps
@@ -146,7 +146,7 @@ class Recorder:
             made = self.builder.append(mul, [self.fitted(1.0, wide), src], {})
             return made if wide.dtype is aval.dtype else cast(made, dtype=aval.dtype)
         if not isinstance(src, Tensor):
-            return self.builder.call(full, None, shape=aval.shape, value=known(pinned(src)), dtype=aval.dtype)
+            return self.builder.call(full, None, shape=aval.shape, value=forced(pinned(src)), dtype=aval.dtype)
         value = self.value_of(src)
         if value.dtype is not aval.dtype:
             value = cast(value, dtype=aval.dtype)
@@ -156,7 +156,7 @@ class Recorder:
 
     def plain(self, op, args, params):
         """Return operands and parameters with the values of lazy scalars, unless the graph computes with these."""
-        return operands(op, args), {name: x.number if type(x) is SymScalar else known(x) for name, x in params.items()}
+        return operands(op, args), {name: x.number if type(x) is SymScalar else forced(x) for name, x in params.items()}
 
     def operand(self, x, dtype):
         """Return a number as an operand beside tensors of a dtype: a tensor, where the graph computes with it."""
@@ -164,7 +164,7 @@ class Recorder:
 
     def ran(self, op, args, params, out):
         """An operator ran."""
-        unwatched(self._append, op, args, params, out)
+        unprofiled(self._append, op, args, params, out)
 
     def _append(self, op, args, params, out):
         b = self.builder
@@ -259,7 +259,7 @@ class Recorder:
         """Ingot's own code is about to read, or set, an attribute that a tensor may have got."""
         if self.tracker is not None:
             tensors = self.tracker.tensors
-            unwatched(tensors.own_code_writes if setting else tensors.own_code_reads, t, name)
+            unprofiled(tensors.own_code_writes if setting else tensors.own_code_reads, t, name)
 
     # What a recording cannot repeat.
 
@@ -287,7 +287,7 @@ class Recorder:
         """Hooks will run that no chain of names leads to."""
         found = objects_of(hooks) if hooks and self.tracker is not None else ()
         for x in found:
-            unwatched(self.tracker.meets, text, x)
+            unprofiled(self.tracker.meets, text, x)
 
     # Source locations and the end.
 

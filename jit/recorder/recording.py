@@ -10,7 +10,7 @@ from ...ir.symbols.scope import Scope
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
-from ..side_effects.made_leaves import Attributes, MadeLeaf
+from ..side_effects.made_leaves import Attributes, NewLeaf
 
 
 class Cell:
@@ -103,7 +103,7 @@ class Recording:
     kinds: dict = field(default_factory=dict)        # {position in `rebinds`: its first (sizes, dtype, order)}
     reached: list = field(default_factory=list)      # containers it reaches, if it changes arguments
     shown: set = field(default_factory=set)          # positions of inputs that host steps may read
-    hosted: Any = None                               # checks behind its host steps (`host_checks.Hosted`)
+    hosted: Any = None                               # checks behind its host steps (`host_checks.HostChecks`)
     outcome: Any = None                              # results and Python writes, over the result tensors
 
     @property
@@ -131,7 +131,7 @@ class Output:
     device: Any = None                      # of new memory; None on the host
     gradient_of: int | None = None          # position of the input whose new gradient this very tensor is
     memory_of: int | None = None            # number of the result whose memory it has; of `Recording.rebinds`
-    leaf: MadeLeaf | None = None            # state of a leaf that the function made
+    leaf: NewLeaf | None = None            # state of a leaf that the function made
     part: Any = None                        # its place in the memory of another result (`alias_table.Part`)
     order: tuple | None = None              # order of the dims of new memory (`ir/dim_order.py`)
     detached: bool = False                  # a view of what `detach()` gives,

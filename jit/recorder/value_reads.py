@@ -14,8 +14,8 @@ from ..errors.question_cache import Answers, frozen_value
 from ..guards.frames import is_user
 from ..proxies.data_sizes import MANY
 from ..proxies.lazy_scalars import deferred
-from ..proxies.passthrough import HandedOut, read_on
-from ..side_effects.deferred_print import Printed
+from ..proxies.passthrough import PassthroughValues, read_on
+from ..side_effects.deferred_print import DeferredPrints
 from .recording import Cut
 
 _REPEATED = ("item", "bool")     # reads of one value, which give the same when they are repeated
@@ -33,8 +33,8 @@ class ValueReads:
     def __init__(self, recorder):
         self._recorder = recorder
         self.cuts: list[Cut] = []
-        self.handed_out = HandedOut(recorder)
-        self.printed = Printed(recorder)
+        self.handed_out = PassthroughValues(recorder)
+        self.printed = DeferredPrints(recorder)
         self.has_numbers = False                # whether there are lazy scalars
         self.sized: frozenset = frozenset()     # lines that read sizes out of data (`data_sizes.py`)
         self.single: frozenset = frozenset()    # lines of these for which 1 is no size

@@ -21,7 +21,7 @@ from ..errors.errors import NotFiniteError
 from ..errors.question_cache import frozen_value, readable
 from ..recorder.random_streams import DrawnKeys
 from ..recorder.recording import base_of
-from ..side_effects.made_leaves import hand_over
+from ..side_effects.made_leaves import attach_results
 from .differentiate import attach, used_up
 
 
@@ -148,7 +148,7 @@ class Replay:
                 self._result(slot, o, at, found) for (slot, o), at in zip(finish.outputs, results)]
         for i, o in finish.parts:
             made[i] = self._as_recorded(o, o.part.over(made[o.part.of], self.plain))
-        hand_over([o for _, o in finish.outputs], made)
+        attach_results([o for _, o in finish.outputs], made)
         for (position, g), at in zip(finish.grads, grads):
             if g is not None and g.make is not None:
                 parts = [made[i] if i is not None else wrap(self._value(slot, where, found))

@@ -2,7 +2,7 @@
 
 from ...runtime.core.state import tls
 from ..errors.errors import TraceError
-from ..host.post_host_guards import Before, watched
+from ..host.post_host_guards import StateBefore, monitored
 from ..proxies.data_sizes import MANY
 from .replay import Outdated, Replay, Unseen
 from .segments import segments_of
@@ -18,7 +18,7 @@ class Tree:
         if self.first.question is None:
             self.first.cleared = tuple(recording.cleared)
         self.first.settle()
-        self._watched = watched(recording.hosted)
+        self._watched = monitored(recording.hosted)
 
     def merge(self, recording, before) -> bool:
         """Add another path, after calling `before`; return False if it begins in another way."""
@@ -38,7 +38,7 @@ class Tree:
             key = recording.cuts[i - 1].seen, segments[i].stage.conditions
             if key not in here.answers:
                 before()
-                self._watched = watched(recording.hosted, self._watched)
+                self._watched = monitored(recording.hosted, self._watched)
                 self._extend(segments[i], segments[i:], recording.cuts[i:])
                 here.coming = segments[i]
                 self.first.settle()                 # other threads may take it as soon as it is an answer
@@ -89,10 +89,10 @@ class Tree:
                 replay.roll_back()
                 raise
 
-    def _follow_beside_hosts(self, replay, watched, containers):
+    def _follow_beside_hosts(self, replay, monitored, containers):
         """Replay a path that reads something behind host steps."""
         m = tls.m
-        replay.before, outer = Before(watched, replay.arguments, containers), m.given_by_hosts
+        replay.before, outer = StateBefore(monitored, replay.arguments, containers), m.given_by_hosts
         m.given_by_hosts = replay.before.given
         try:
             return self._follow(replay)

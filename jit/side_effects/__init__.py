@@ -1,5 +1,5 @@
 """Side effects of a recorded call on Python state that outlives it.
 
-Way in: `Target` (one write), `Contents` (container updates), `Outcome` (template of results). Replay commits the effects at
-the end, in order. It must not know segments or compiled code.
+Way in: `Target` (one write), `WriteLog` (assignments), `ContainerLog` (updates of containers), `OutputTemplate` (results).
+Replay commits the effects at the end, in order. It must not know segments or compiled code.
 """

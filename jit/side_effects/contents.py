@@ -17,13 +17,13 @@ from ..bytecode.uses import ADDED, COUNTED, GROWN, ITEMS, KEYED, MEASURED, SINGL
 from ..errors.errors import FirstTimeError, TraceError
 from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE
 from ..guards.memory_order import memory_order
-from ..guards.snapshot import Apart, Exactly, Photograph, looks_like, same_keys
+from ..guards.snapshot import Apart, Exactly, Snapshot, looks_like, same_keys
 from ..proxies.numpy_scalars import fixed, now
 from ..proxies.thread_overlay import mapped
 from .effects import Target
 
 
-class Contents:
+class ContainerLog:
     """The containers that a run reaches, and what was in them before.
 
     first    {id of a container: its photograph}
@@ -43,12 +43,12 @@ class Contents:
                                      # was there counts where their length is asked for
         self._arrived: set = set()   # (id, call) that lead to a function whose code says what that does with it
 
-    def see(self, container, text: str, held) -> None:
+    def see(self, container, text: str, inputs) -> None:
         """Remembers a list or dictionary as it is, unless it was seen before."""
         if type(container) in RESTORED and id(container) not in self._raw and container is not sys.modules:
             self._raw[id(container)] = container, container.copy(), text
             self._base[id(container)] = self._raw[id(container)][1]
-            self.first[id(container)] = Photograph(container, held)
+            self.first[id(container)] = Snapshot(container, inputs)
 
     def changed_by_others(self, container):
         """What is other in a container than before is not the function's doing."""
@@ -183,7 +183,7 @@ class Contents:
         """Whether a value was as expected before the run."""
         if expected is self.first.get(id(value), MISSING):
             return True
-        if type(value) in RESTORED and type(expected) is Photograph and type(value) is expected.kind:
+        if type(value) in RESTORED and type(expected) is Snapshot and type(value) is expected.kind:
             before = self._raw[id(value)][1] if id(value) in self._raw else value
             items = list(before.values() if type(before) in DICTS else before)
             is_alike = len(items) == len(expected.items) and (expected.keys is None or same_keys(before, expected.keys))
@@ -192,12 +192,12 @@ class Contents:
 
     def settled(self, expected):
         """What guards are to expect in the end where they expected a photograph."""
-        known = {id(photo): self._raw[at][0] for at, photo in self.first.items()} if type(expected) is Photograph else {}
+        known = {id(photo): self._raw[at][0] for at, photo in self.first.items()} if type(expected) is Snapshot else {}
         return self.expected(known[id(expected)]) if id(expected) in known else expected
 
     def loosen(self, expected, now, replaced: dict):
         """Lets a photograph of `now`, as it was, expect what `overwritten` says in the place of tensors that nobody read."""
-        if type(expected) is not Photograph or type(now) not in RESTORED:
+        if type(expected) is not Snapshot or type(now) not in RESTORED:
             return
         before = self._raw[id(now)][1] if id(now) in self._raw else now
         pairs = list(before.items() if type(before) in DICTS else enumerate(before))
@@ -210,7 +210,7 @@ class Contents:
     def exact(self, expected, now):
         """What is expected of a value, with the very containers in it that the run writes to, since replays write to these, and
         with others for the others."""
-        if type(expected) is Photograph and type(now) is expected.kind and type(now) in (tuple, *RESTORED):
+        if type(expected) is Snapshot and type(now) is expected.kind and type(now) in (tuple, *RESTORED):
             before = self._raw[id(now)][1] if id(now) in self._raw else now
             items = list(before.values() if type(before) in DICTS else before)
             made = list(map(self.exact, expected.items, items)) if len(items) == len(expected.items) else expected.items
@@ -286,9 +286,9 @@ class Besides:
     """Stands in guards for a dictionary as it was, but for keys that the function sets: what it reads of them, it reads under
     constants, which has guards of its own."""
 
-    def __init__(self, photograph: Photograph, keys):
-        self.kind, self.keys = photograph.kind, frozenset(keys)
-        self.rest = {k: v for k, v in zip(photograph.keys, photograph.items) if k not in self.keys}
+    def __init__(self, snapshot: Snapshot, keys):
+        self.kind, self.keys = snapshot.kind, frozenset(keys)
+        self.rest = {k: v for k, v in zip(snapshot.keys, snapshot.items) if k not in self.keys}
 
     def matches(self, now) -> bool:
         """Whether a value is such a dictionary."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...runtime.core.tensor import Tensor
 from ..bytecode.stack import Walk, instructions_of, position_of
 from ..guards.frames import is_user
-from ..proxies.lazy_scalars import ReadNumber, as_number
+from ..proxies.lazy_scalars import LazyScalar, as_number
 
 _FORMATS = frozenset(("FORMAT_SIMPLE", "FORMAT_VALUE", "FORMAT_WITH_SPEC"))
 
@@ -33,7 +33,7 @@ class Text(NamedTuple):
         return "".join([format(*p) if type(p) is Formatted else p for p in self.pieces])
 
 
-class Printed:
+class DeferredPrints:
     """The values that wait in strings to be printed, while a recorder listens."""
 
     def __init__(self, recorder):
@@ -48,7 +48,7 @@ class Printed:
         is_text = bool(t.ndim and spec) or not (t.ndim or kind in (float, int))
         if is_text or not self._recorder.reads.defers or not _is_printed(frame):
             return None
-        return self._noted(t.detach().clone() if t.ndim else ReadNumber(self._recorder, as_number(t, kind), value), spec)
+        return self._noted(t.detach().clone() if t.ndim else LazyScalar(self._recorder, as_number(t, kind), value), spec)
 
     def mark_number(self, x, spec: str, frame) -> str | None:
         """The same for a symbolic number."""

@@ -26,8 +26,12 @@ _SETTERS = (object.__setattr__, SimpleNamespace.__setattr__, type.__setattr__)
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Where something is written, as `Place.owner` says it; `was` is what was there, `before` what a guard is to expect of it,
-    `text` names it."""
+    """A location that is written, as `Location.owner` gives it.
+
+    was      the value from before
+    before   what a guard expects of it
+    text     its name for messages
+    """
 
     owner: Any
     key: object

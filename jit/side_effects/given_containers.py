@@ -56,7 +56,7 @@ class ContentTarget(Target):
     rewrite_given = write_given
 
 
-class GivenContainers:
+class ArgumentContainers:
     """The containers that a function is given while it is recorded, and those of its caller, which are other ones where the
     function is given symbols for numbers in them."""
 

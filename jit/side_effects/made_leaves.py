@@ -12,7 +12,7 @@ from ..proxies.thread_overlay import mapped
 
 
 @dataclass(frozen=True)
-class MadeLeaf:
+class NewLeaf:
     """What such a tensor is beside its values: its class, and whether it requires grad. Its gradient is the result with the
     number `gradient`, if it has one."""
 
@@ -21,13 +21,13 @@ class MadeLeaf:
     gradient: int | None
 
     @staticmethod
-    def of(t: Tensor, results: list) -> "MadeLeaf | None":
+    def of(t: Tensor, results: list) -> "NewLeaf | None":
         """What a result is that the function has made, None if it is no leaf or nothing but values. `results` are all that are
         handed out, to which its gradient is added."""
         is_owned = isinstance(t, Owned)
         if not t.is_leaf or not (is_owned or t.requires_grad):
             return None
-        return MadeLeaf(type(t) if is_owned else Tensor, t.requires_grad, number_of(t.grad, results))
+        return NewLeaf(type(t) if is_owned else Tensor, t.requires_grad, number_of(t.grad, results))
 
     def over(self, t: Tensor) -> Tensor:
         """Such a leaf over the memory of a tensor."""
@@ -69,7 +69,7 @@ def number_of(gradient, results) -> int | None:
     return len(results) - 1
 
 
-def hand_over(outputs, made):
+def attach_results(outputs, made):
     """Gives tensors that were made anew their gradients and attributes."""
     for o, t in zip(outputs, made):
         if o.attributes is not None:

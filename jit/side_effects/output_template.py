@@ -17,7 +17,7 @@ def _holds(target, spec) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class OutputTemplate:
     """The structure of results, and of values that are written to the targets of `effects`.
 
     spec     of (result, values to write), or of the result alone where nothing is written
@@ -28,7 +28,7 @@ class Outcome:
     spec: Any
     order: tuple | None
     effects: tuple
-    had_stand_ins: bool = False
+    has_proxies: bool = False
 
     @staticmethod
     def of(result, effects, attributes=None, read=None, met=None):
@@ -39,7 +39,7 @@ class Outcome:
         numbers: dict = {}
         order = tuple([numbers.setdefault(id(t), len(numbers)) for t in leaves])
         different = list({id(t): t for t in leaves}.values())
-        return Outcome(spec, order if len(different) < len(leaves) else None,
+        return OutputTemplate(spec, order if len(different) < len(leaves) else None,
                        tuple([t.without_values() for t in effects]), has_symbols(spec)), different
 
     def leaves_the_same(self, other) -> bool:

@@ -9,14 +9,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..bytecode.reads import ARGUMENT, Chain, kept_arguments
+from ..bytecode.reads import ARGUMENT, Chain, unassigned_arguments
 from ..bytecode.stack import instructions_of, position_of
-from ..bytecode.uses import COUNTED, GROWN, HANDED, KEYED, LOOKED, MEASURED, SINGLE, handed_in, loose_uses
+from ..bytecode.uses import COUNTED, GROWN, INSPECTED, KEYED, MEASURED, PASSED, SINGLE, passed_in, untracked_uses
 from ..guards.locations import RESTORED
 from ..proxies.symbolic_tables import TABLES, real_table
 
 # Use of a container -> use where no item of it has a guard.
-_ALL_OF_IT: dict = {**dict.fromkeys((*SINGLE, KEYED, GROWN, COUNTED)), MEASURED: LOOKED}
+_ALL_OF_IT: dict = {**dict.fromkeys((*SINGLE, KEYED, GROWN, COUNTED)), MEASURED: INSPECTED}
 _ANY = "*"          # stands for every attribute name
 
 
@@ -24,23 +24,23 @@ _ANY = "*"          # stands for every attribute name
 def calls_of(code) -> dict:
     """Return {chain: the calls, as (code, offset), that take its value as an argument}."""
     found: dict = {}
-    for chain, offset in handed_in(code):
+    for chain, offset in passed_in(code):
         found.setdefault(chain, set()).add((code, offset))
     return found
 
 
-def note_arguments(frame, held, contents, uses) -> None:
+def note_arguments(frame, inputs, contents, uses) -> None:
     """Note how a user function that starts uses the containers among its arguments, as its code shows (`uses`)."""
     code, local = frame.f_code, frame.f_locals
     names = [n for n in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
              if type(local.get(n)) in TABLES or contents.has_met(local.get(n))]
     if not names:
         return
-    kept, caller = kept_arguments(code), frame.f_back
+    kept, caller = unassigned_arguments(code), frame.f_back
     for name in names:
         chain, calls = Chain(ARGUMENT, name, ()), calls_of(code).get(Chain(ARGUMENT, name, ()), ())
-        how = uses.get(chain, HANDED) if name in kept else None
-        value = held.given(local[name], how, calls)
+        how = uses.get(chain, PASSED) if name in kept else None
+        value = inputs.given(local[name], how, calls)
         contents.used(value, _ALL_OF_IT.get(how, how), calls)
         if caller is not None:
             contents.arrived(value, (caller.f_code, instructions_of(caller.f_code)[position_of(caller)].offset))
@@ -49,14 +49,14 @@ def note_arguments(frame, held, contents, uses) -> None:
 class UntrackedUses:
     """Uses of containers in attributes of objects to which no chain leads: each object that is reached may be meant."""
 
-    def __init__(self, held, contents):
-        self._held, self._contents = held, contents
+    def __init__(self, inputs, contents):
+        self._inputs, self._contents = inputs, contents
         self._by_name: dict = {}        # attribute name, or _ANY -> {(use, call or None): None}
 
     def add(self, code, asked, more) -> dict:
         """Add the uses in code that starts; return those that are new. Attributes that it queries by name, `more` among them,
         may be used in any way."""
-        known = loose_uses(code)
+        known = untracked_uses(code)
         uses = [(name, how, None if offset is None else (code, offset)) for name, how, offset in known]
         uses += [(name, None, None) for name in (asked.names - {name for name, *_ in known}) | more]
         uses += [(_ANY, None, None)] if asked.computes else ()
@@ -75,4 +75,4 @@ class UntrackedUses:
             if type(value) in RESTORED or type(value) in (tuple, np.ndarray):
                 for how, call in (*uses.get(name, ()), *uses.get(_ANY, ())):
                     calls = () if call is None else (call,)
-                    self._contents.used(self._held.given(attributes[name], how, calls), how, calls)
+                    self._contents.used(self._inputs.given(attributes[name], how, calls), how, calls)

@@ -13,7 +13,7 @@ from ..errors.conditions import Condition
 from ..guards.locations import DICTS, RESTORED, kept
 from .effects import Target
 
-_KEPT: Counter = Counter()      # by id of a container: how many `Alone` hold it themselves
+_KEPT: Counter = Counter()      # by id of a container: how many `SoleReference` hold it themselves
 
 
 def _in_cell(cell, key) -> int:
@@ -28,7 +28,7 @@ _COUNTS = {True: _in_cell, False: _in_table}
 _ONCE = {True: _in_cell(types.CellType([]), ""), False: _in_table({"": []}, "")}       # what they give where nobody else does
 
 
-class Alone(Condition):
+class SoleReference(Condition):
     """What lies in a place (what holds it, its key there, how it is kept) is the container that was there, or one that nobody
     else holds."""
 
@@ -43,7 +43,7 @@ class Alone(Condition):
             del _KEPT[id(self.first)]
 
     @property
-    def watched(self) -> tuple:
+    def identity(self) -> tuple:
         """What identifies the condition."""
         return "alone", id(self.owner), self.key
 
@@ -61,7 +61,7 @@ class Alone(Condition):
 
 
 @dataclass(frozen=True, eq=False)
-class Placed(Target):
+class RelocatedTarget(Target):
     """What is written to the container that lies in a place at the time; its owner is (what holds it, its key there, how)."""
 
     @property
@@ -86,16 +86,16 @@ class Placed(Target):
         self._there().rewrite(value)
 
 
-def alone_in(guards, contents) -> dict:
+def sole_references(guards, contents) -> dict:
     """{id of a container that the run writes to: the condition on its place}, for those to which one name alone leads; `guards`
     come with what they led to at first."""
     found: dict = {}
     for guard, value in guards:
         if type(value) in RESTORED and contents.has_written(value):
-            found.setdefault(id(value), {})[guard.places_on_the_way()[-1]] = guard, value
+            found.setdefault(id(value), {})[guard.locations_on_path()[-1]] = guard, value
     inside = {id(v) for c in contents.containers() for v in (c.values() if type(c) in DICTS else c)}
     single = {at: next(iter(guards.values())) for at, guards in found.items() if len(guards) == 1 and at not in inside}
-    return {at: Alone(g.owner(), value, str(g.chain)) for at, (g, value) in single.items() if _is_lasting(g)}
+    return {at: SoleReference(g.owner(), value, str(g.chain)) for at, (g, value) in single.items() if _is_lasting(g)}
 
 
 def _is_lasting(guard) -> bool:
@@ -105,7 +105,7 @@ def _is_lasting(guard) -> bool:
         kind == "attr" and type(getattr(owner, "__dict__", None)) is dict and key in vars(owner))
 
 
-def placed(effects, alone: dict) -> tuple:
+def relocated(effects, alone: dict) -> tuple:
     """The targets of a run, by place where `alone` says of which."""
-    return tuple([t if id(t.owner) not in alone else Placed(alone[id(t.owner)].place, t.key, t.kind, t.was, t.before, t.text)
-                  for t in effects])
+    return tuple([t if id(t.owner) not in alone else RelocatedTarget(
+        alone[id(t.owner)].place, t.key, t.kind, t.was, t.before, t.text) for t in effects])

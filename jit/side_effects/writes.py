@@ -15,11 +15,11 @@ from ..errors.errors import FirstTimeError, TraceError, Verdict
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.instances import attributes_of_module, is_users
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE, Held
-from ..guards.snapshot import CONTAINERS, photograph
+from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE, StateInputs
+from ..guards.snapshot import CONTAINERS, snapshot
 from ..proxies.numpy_scalars import fixed, now
 from ..proxies.thread_overlay import mapped
-from .contents import Contents
+from .contents import ContainerLog
 from .effects import Target, is_repeatable
 
 
@@ -33,8 +33,9 @@ class WriteLog:
     reader         function whose code is looked at, as file:line
     """
 
-    def __init__(self, verdict: Verdict, known: KnownObjects, held: Held, contents: Contents, functions: RunningFunctions):
-        self.verdict, self._known, self._held, self._contents, self._functions = verdict, known, held, contents, functions
+    def __init__(self, verdict: Verdict, known: KnownObjects, inputs: StateInputs, contents: ContainerLog,
+                 functions: RunningFunctions):
+        self.verdict, self._known, self._inputs, self._contents, self._functions = verdict, known, inputs, contents, functions
         self.targets: dict = {}
         self.modules = ModuleWrites()
         self.copies: dict = {}
@@ -65,9 +66,9 @@ class WriteLog:
             before = MISSING
         elif (id(owner), key) in VIEWED:
             before = VIEWED[id(owner), key].seen(owner)
-        target = Target(owner, key, kind, before, photograph(before, self._held), f"{text} (in {self.reader})")
+        target = Target(owner, key, kind, before, snapshot(before, self._inputs), f"{text} (in {self.reader})")
         if self.targets.setdefault(target.place, target) is target and kind == "attr" and before is not MISSING:
-            self._held.show(owner, key)
+            self._inputs.show(owner, key)
 
     def at(self, owner, key) -> Target | None:
         """Return the target at a location."""
@@ -75,7 +76,7 @@ class WriteLog:
 
     def fix_numbers(self):
         """Make symbolic numbers constants of this recording: others could see them, or code reads past the proxies."""
-        self._held.fix()
+        self._inputs.fix()
         for t in self.targets.values():
             t.fix(fixed)
 
@@ -194,7 +195,7 @@ class WriteLog:
 
 
 def _plain_copy(container):
-    """Return a copy of a container of a user class, past its methods; None for containers that `Contents` tracks."""
+    """Return a copy of a container of a user class, past its methods; None for containers that `ContainerLog` tracks."""
     if type(container) in CONTAINERS:
         return None
     if isinstance(container, dict):
@@ -289,7 +290,7 @@ class ModuleWrites:
             for name in before.keys() | now.keys():
                 was = before.get(name, MISSING)
                 if (at, name) not in known and now.get(name, MISSING) is not was:
-                    found.append(Target(m, name, "attr", was, photograph(was), f"{type(m).__name__}.{name}"))
+                    found.append(Target(m, name, "attr", was, snapshot(was), f"{type(m).__name__}.{name}"))
         return found
 
     def restructured(self, written):

@@ -2,7 +2,7 @@
 
 import threading
 
-from ..guards.locations import MOST_PLACES, Moved
+from ..guards.locations import MOST_LOCATIONS, MovedValue
 from ..guards.snapshot import looks_like
 from ..inspect import report
 from .dynamic_shapes import Family
@@ -89,12 +89,12 @@ class Cache:
 
         Entries stay, for the numbers that were in these locations, if all of them agree on the numbers.
         """
-        known = {p.watched for p in self.places}
+        known = {p.identity for p in self.places}
         with self.lock:
             changing = set(self.changing)              # other threads may add to it
-            found = {m.place.watched: m for m in changing if type(m) is Moved and m.place.watched not in known}
-            self.changing = {m for m in changing if type(m) is not Moved}
-            new = [*found.values()][: MOST_PLACES - len(self.places)]
+            found = {m.place.identity: m for m in changing if type(m) is MovedValue and m.place.identity not in known}
+            self.changing = {m for m in changing if type(m) is not MovedValue}
+            new = [*found.values()][: MOST_LOCATIONS - len(self.places)]
             if new:
                 self.places = (*self.places, *[m.place for m in new])
                 if all(m.is_number and self._agree(m.place, m.before) for m in new):
@@ -105,7 +105,7 @@ class Cache:
 
     def _agree(self, place, before) -> bool:
         """Return whether all entries found the same number in a location, or never looked there."""
-        guards = [entry.guards.get(place.watched) for known in self.entries.values() for entry, _ in known]
+        guards = [entry.guards.get(place.identity) for known in self.entries.values() for entry, _ in known]
         return all(g is None or looks_like(g.expected, before) for g in guards)
 
     def _extend_keys(self, moved):

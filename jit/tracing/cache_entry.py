@@ -6,7 +6,7 @@ from ...runtime.core.device_array import DeviceArray, place_of
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
 from ..guards.guard_code import quick_check
-from ..guards.memory_order import lie_over_each_other, memory_order, overlapping
+from ..guards.memory_order import may_overlap, memory_order, overlapping
 from ..proxies.data_sizes import given_conditions, given_hints
 from ..python_state.tensor_attributes import attributes_seen
 from ..recorder.gradient_log import GradientGuard
@@ -108,7 +108,7 @@ class Entry:
     def _demand(self, recording, guards):
         """Add the conditions of a path to those of the whole entry: they held when it was recorded. Dictionaries are replaced,
         not changed, as other threads may iterate over them."""
-        self.guards = joined(self.guards, [(g.watched, g) for g in guards])
+        self.guards = joined(self.guards, [(g.identity, g) for g in guards])
         captured = [(i, s.what) for i, s in enumerate(recording.sources) if s.kind == "captured"]
         turned = {position for position, _ in recording.turns}
         self.captured = joined(self.captured, [
@@ -176,7 +176,7 @@ class Entry:
     def extend(self, moved):
         """Restrict the entry to the numbers in locations that every call looks up from now on."""
         self.call = self.call[0], (*self.call[1], *[m.number for m in moved])
-        numbers = {m.place.watched for m in moved}
+        numbers = {m.place.identity for m in moved}
         self.guards = {watched: guard for watched, guard in self.guards.items() if watched not in numbers}
         self.check = quick_check(list(self.guards.values()))
         if self.symbols is not None:
@@ -239,7 +239,7 @@ class Entry:
         if why is not None:
             return why
         for pair in self.clashes.values():
-            if lie_over_each_other(*[_tensor_of(source, arguments) for source in pair]):
+            if may_overlap(*[_tensor_of(source, arguments) for source in pair]):
                 return "a tensor whose memory is replaced lies over one that is written"
         for (_, _, ask), (source, lay) in self.lays.items():
             if ask(arguments[source.what] if source.kind == "argument" else source.what) != lay:

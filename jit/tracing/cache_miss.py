@@ -3,8 +3,8 @@
 import warnings
 from collections import Counter
 
-from ..errors.errors import AsItIsError, DisturbedError, ReplacedError, SeveralDevicesError, StandInError, TracerWarning
-from ..errors.recompile_limit import Restraint
+from ..errors.errors import DisturbedError, ProxyError, ReplacedError, RunEagerlyError, SeveralDevicesError, TracerWarning
+from ..errors.recompile_limit import RecompileLimit
 from ..guards.locations import is_viewable
 from ..proxies.data_sizes import DataSizes
 from ..proxies.numpy_scalars import NUMBERS
@@ -41,7 +41,7 @@ class MissHandler:
 
     def forget(self):
         """Drop what recordings showed."""
-        self._limit, self._data_sizes = Restraint(), DataSizes()
+        self._limit, self._data_sizes = RecompileLimit(), DataSizes()
         self._tables: dict = {}         # by what they watch: locations of containers that are looked up; None if of no use
         self._targets: tuple = ()       # what recordings found the function to write
 
@@ -51,7 +51,7 @@ class MissHandler:
 
     def should_run_eagerly(self) -> bool:
         """Return whether recording this call does not pay; count the call if so."""
-        rests = self._limit.rests(self.stats["calls"])
+        rests = self._limit.should_run_eagerly(self.stats["calls"])
         self.stats["unrecorded"] += rests
         return rests
 
@@ -111,7 +111,7 @@ class MissHandler:
             run.recorder.reads.sized, run.recorder.reads.single = self._data_sizes.lines, self._data_sizes.ones
         try:
             run.record(call)
-        except StandInError as error:           # from now on it gets plain numbers, each of which counts
+        except ProxyError as error:           # from now on it gets plain numbers, each of which counts
             self._no_reads, self._no_symbols = self._no_reads or error.reads, self._no_symbols or not error.reads
             if not error.may_repeat:
                 raise
@@ -128,7 +128,7 @@ class MissHandler:
             self.why = str(error)
             return run.result
         self._disturbed = 0
-        new = {place.watched: place for place in run.looked_up if place.watched not in self._tables}
+        new = {place.identity: place for place in run.looked_up if place.identity not in self._tables}
         if new:                                 # the next call is recorded with tables there
             self._tables = {**self._tables, **new}
             self.why = f"it looks up {next(iter(new.values())).chain} by a number that changes"
@@ -141,9 +141,9 @@ class MissHandler:
         at = self.stats["calls"] - self.stats["unrecorded"]
         in_a_row = self._failed[0] + 1 == at
         self._failed = at, self._failed[1] + 1 if in_a_row else 1
-        is_useless = type(error) is AsItIsError or (type(error) is ReplacedError and self._failed[1] > MOST_REPLACED)
+        is_useless = type(error) is RunEagerlyError or (type(error) is ReplacedError and self._failed[1] > MOST_REPLACED)
         if is_useless:
-            self._limit.fails()
+            self._limit.record_was_useless()
         self._disturbed = (type(error) is DisturbedError) + (self._disturbed if in_a_row else 0)
         return is_useless
 
@@ -155,7 +155,7 @@ class MissHandler:
         with RECORDING:
             try:
                 run.record(call)
-            except AsItIsError as error:
+            except RunEagerlyError as error:
                 self._warn_as_it_is(error)
             finally:
                 changed.done.end()

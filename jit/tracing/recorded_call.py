@@ -11,30 +11,30 @@ from ...runtime.core.device_array import place_of
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
 from ..errors.errors import (
-    AsItIsError,
     DisturbedError,
     FirstTimeError,
+    ProxyError,
     ReplacedError,
+    RunEagerlyError,
     SeveralDevicesError,
-    StandInError,
     TraceError,
     at,
 )
-from ..guards.arg_pytree import TENSOR, GivenArray, Met, flatten, unflatten
-from ..guards.frames import is_user, unwatched
-from ..guards.locations import Held
-from ..guards.symbolic_lookups import Lookups
-from ..proxies.lazy_scalars import ReadNumber
+from ..guards.arg_pytree import TENSOR, ContainerTable, GivenArray, flatten, unflatten
+from ..guards.frames import is_user, unprofiled
+from ..guards.locations import StateInputs
+from ..guards.symbolic_lookups import SymbolicLookups
+from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.made_objects import MadeObjects
 from ..proxies.numpy_scalars import now, with_kind
 from ..proxies.thread_overlay import mapped
-from ..python_state.patched_builtins import StandIns
-from ..python_state.patched_casts import STAND_INS
+from ..python_state.patched_builtins import PatchedBuiltins
+from ..python_state.patched_casts import PROXIES
 from ..python_state.tracker import Tracker
 from ..recorder.record import Recorder
-from ..side_effects.given_containers import GivenContainers
-from ..side_effects.output_template import Outcome
-from ..side_effects.relocated_containers import placed
+from ..side_effects.given_containers import ArgumentContainers
+from ..side_effects.output_template import OutputTemplate
+from ..side_effects.relocated_containers import relocated
 
 RECORDING = threading.RLock()        # held by the one recording that is made at a time
 if hasattr(os, "register_at_fork"):
@@ -53,7 +53,7 @@ class Call:
     met               entries that apply, but lack the path of this call
     reason            why no entry could replay it: the difference to the first one tried
     checks            entries that its recording is compared with, and the values of their symbols
-    containers        in its arguments, as `Met` counts them; None if the recording only computes
+    containers        in its arguments, as `ContainerTable` counts them; None if the recording only computes
     alike             recordings of fixed sizes that differ from this call in sizes alone
     """
 
@@ -102,7 +102,7 @@ class Call:
     def _given(self, symbols):
         return self.numbers if symbols is None else symbols.given(self.numbers)
 
-    def held(self, symbols) -> Held:
+    def inputs(self, symbols) -> StateInputs:
         """Return the content of the looked-up locations during the recording, with symbols in place of symbolic numbers."""
         first = self.given[1]
         leaves, numbers = iter(self.leaves[self.given[0]:]), zip(self._given(symbols)[first:], self.numbers[first:])
@@ -113,7 +113,7 @@ class Call:
             else:
                 symbol, number = (None, None) if kind is None else next(numbers)
                 values.append(None if symbol is number else with_kind(kind, symbol))
-        return Held(self.places, values, symbols is not None)
+        return StateInputs(self.places, values, symbols is not None)
 
 
 def _line_of(error) -> tuple | None:
@@ -143,7 +143,7 @@ class Run:
         self.recorder.modules.entered = self._called.__code__
         self.result: Any = None
         self.outcome: Any = None
-        self.given = GivenContainers((), ())        # of which it may give and change what its caller has,
+        self.given = ArgumentContainers((), ())        # of which it may give and change what its caller has,
         self.keeps_identity = False                 # if that is where what is recorded will be called
         self.recording: Any = None
         self.guards: list = []
@@ -153,7 +153,8 @@ class Run:
         """Raise if the arguments changed, except containers that `were` passed and tracked: a replay would not repeat the
         change."""
         leaves: list = []
-        if flatten(now, leaves, read=read, met=Met(were=were)) != before or any(a is not b for a, b in zip(leaves, given)):
+        spec = flatten(now, leaves, read=read, met=ContainerTable(were=were))
+        if spec != before or any(a is not b for a, b in zip(leaves, given)):
             raise TraceError("this function cannot be traced: it changes a container or an object among its arguments in a way "
                              "that calls could not repeat (for plain lists and dictionaries they can); return the new contents "
                              "instead")
@@ -166,13 +167,13 @@ class Run:
             if not isinstance(error, TypeError):
                 self.given.settle()
                 raise
-            is_said = any(kind.__name__ in str(error) for kind in STAND_INS)
+            is_said = any(kind.__name__ in str(error) for kind in PROXIES)
             if not is_said and (not self._has_stand_ins or self._has_written(tracker)):
                 raise
-            refused = StandInError(f"this function cannot be traced: {error}{at(_line_of(error))}. While a call is recorded, "
+            refused = ProxyError(f"this function cannot be traced: {error}{at(_line_of(error))}. While a call is recorded, "
                                    "numbers that change are objects, which Python takes for numbers, but some code in C does "
                                    "not; do that in a function marked with jit.host, or outside")
-            refused.reads = ReadNumber.__name__ in str(error) or (not is_said and self.symbols is None)
+            refused.reads = LazyScalar.__name__ in str(error) or (not is_said and self.symbols is None)
             refused.may_repeat = not self._has_written(tracker)
             raise refused from error
 
@@ -199,26 +200,26 @@ class Run:
     def _outcome(self, effects, contents, attributes, read):
         """Return (the outcome, the different tensors in it)."""
         if not self.keeps_identity:
-            return Outcome.of(self.result, effects, attributes, read)
+            return OutputTemplate.of(self.result, effects, attributes, read)
         effects += self.given.targets(contents)
-        return Outcome.of(self.result, effects, attributes, read, Met(self.given.specs(contents)))
+        return OutputTemplate.of(self.result, effects, attributes, read, ContainerTable(self.given.specs(contents)))
 
     def record(self, call: Call):
         """Run the function on the arguments of a call, alone in the process, since it marks the tensors that it meets."""
-        m, recorder, held = tls.m, self.recorder, call.held(self.symbols)
-        lookups = Lookups(None if self.symbols is None else self.symbols.scope, held, self.tables)
-        tracker = recorder.tracker = Tracker(held, recorder.optimizers.schedules.scheduled)
+        m, recorder, inputs = tls.m, self.recorder, call.inputs(self.symbols)
+        lookups = SymbolicLookups(None if self.symbols is None else self.symbols.scope, inputs, self.tables)
+        tracker = recorder.tracker = Tracker(inputs, recorder.optimizers.schedules.scheduled)
         recorder.casts = tracker.casts
         args, kwargs = call.arguments(self.symbols)
         tracker.called(self.fn, args, kwargs, call.leaves[: call.given[0]])
         given: list = []
         for g in call.arrays:
             recorder.inputs.arrays[id(g.array)] = g.tensor
-        met = Met()
+        met = ContainerTable()
         before = flatten((args, kwargs), given, read=recorder.reads.handed_out.part, met=met)
         tracker.hosts.arguments = [*met.containers, *[g.array for g in call.arrays]]
         if call.containers is not None:
-            self.given, self.keeps_identity = GivenContainers(met.containers, call.containers), True
+            self.given, self.keeps_identity = ArgumentContainers(met.containers, call.containers), True
         if self.symbols is not None:
             self.symbols.scope.printer = recorder.reads.printed.mark_number
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
@@ -229,26 +230,26 @@ class Run:
             for g in call.arrays:
                 if g.sizes_are_read:
                     recorder.pin_sizes(g.tensor)
-            with lookups, held, StandIns(tracker), tracker:
+            with lookups, inputs, PatchedBuiltins(tracker), tracker:
                 self.result = self._called(tracker, args, kwargs)
                 if not recorder.runs_as_it_is:
-                    recorder.runs_as_it_is = unwatched(tracker.hosts.against_order, recorder)
+                    recorder.runs_as_it_is = unprofiled(tracker.hosts.against_order, recorder)
                 if recorder.runs_as_it_is:
-                    raise AsItIsError(recorder.runs_as_it_is)
-                effects = [t for t in unwatched(tracker.effects) if not recorder.optimizers.schedules.explains(t)]
+                    raise RunEagerlyError(recorder.runs_as_it_is)
+                effects = [t for t in unprofiled(tracker.effects) if not recorder.optimizers.schedules.explains(t)]
                 attributes, read = MadeObjects(recorder, tracker.known.made).attributes, recorder.reads.handed_out.part
                 self.outcome, tensors = self._outcome(effects, tracker.contents, attributes, read)
                 recorder.reads.handed_out.settle()
                 devices = self._devices(call)
-                written = unwatched(tracker.writes.state)
+                written = unprofiled(tracker.writes.state)
                 self.recording = recorder.finish(tensors)
                 if self.recording.backward is not None:
-                    unwatched(tracker.writes.check_still, written)
+                    unprofiled(tracker.writes.check_still, written)
                 self.recording.outcome = self.outcome
                 self.recording.reached = tracker.contents.containers() if self.given.were() else []
             self._check_containers(before, given, (args, kwargs), recorder.reads.handed_out.part,
                                    self.given.were())
-        except AsItIsError:
+        except RunEagerlyError:
             self.result = mapped(self.result, now)
             raise
         finally:
@@ -259,7 +260,7 @@ class Run:
             tracker.writes.settle()
             m.refresh()
         self.keeps_plain = lookups.is_written
-        if self.outcome.had_stand_ins or self.outcome.has_reads or self.given.are_copies:
+        if self.outcome.has_proxies or self.outcome.has_reads or self.given.are_copies:
             self.result = self.outcome.given(tensors, call.containers)
         first_time = recorder.first_time or tracker.verdict.first_time
         if first_time:
@@ -274,7 +275,7 @@ class Run:
             raise ReplacedError(tracker.verdict.replaced)
         self.guards = [*recorder.guards, *tracker.finish(effects, recorder.gradients.turned_tensors(), recorder.links.touched)]
         tracker.chains.caches.check()
-        targets = placed(self.outcome.effects, tracker.contents.alone)
+        targets = relocated(self.outcome.effects, tracker.contents.alone)
         self.outcome = self.recording.outcome = replace(self.outcome, effects=targets)
         self.recording.hosted = tracker.hosts.hosted(recorder, self.guards, targets, [o.value for o in self.recording.outputs])
         for guard in recorder.guards:
@@ -284,5 +285,5 @@ class Run:
         self.guards += fixed
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]
         self.looked_up = lookups.places(self.guards, tracker.contents)
-        held.close()
+        inputs.close()
         tracker.close()

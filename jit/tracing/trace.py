@@ -11,8 +11,8 @@ from ...ir.lazy import lazy
 from ...passes.schedule import plan_steps
 from ...runtime.core.state import Defaults, tls
 from ..errors.errors import TraceError, TracerWarning
-from ..guards.arg_pytree import Met, flatten
-from ..guards.locations import read_places
+from ..guards.arg_pytree import ContainerTable, flatten
+from ..guards.locations import read_locations
 from ..host.post_host_guards import HostChanged
 from ..inspect import report
 from ..replay.replay import Failed, Unseen
@@ -103,10 +103,10 @@ class Traced:
         args, kwargs = self._arrays.stand_ins(args, kwargs)
         leaves: list = []
         numbers: list = []
-        met = Met()
+        met = ContainerTable()
         spec = flatten((args, kwargs), leaves, numbers, met=met)
         places, given = self._cache.places, (len(leaves), len(numbers))
-        kinds = places and read_places(places, leaves, numbers)
+        kinds = places and read_locations(places, leaves, numbers)
         key = ((spec, config.current().numerics, kinds), sharing(leaves), m.grad, m.autocast,
                (Defaults.dtype, Defaults.device, m.inference, Defaults.clear_padding), kinds_of(leaves), numbers_key(numbers))
         self._stats["calls"] += 1

@@ -8,7 +8,7 @@ import pytest
 
 import ingot
 from ingot import jit
-from ingot.jit.errors.recompile_limit import CALLS, STOCK
+from ingot.jit.errors.recompile_limit import BURST, CALLS_PER_TOKEN
 from side_by_side import plain, refused, same, vec
 
 SCALE = 2.0
@@ -335,7 +335,7 @@ def test_recording_too_often_is_said_once_with_the_reason():
         for i in range(80):
             traced(vec(), float(i))
     assert len(said) == 1
-    assert traced.stats()["compiles"] == STOCK + 80 // CALLS         # the other calls ran as they are
+    assert traced.stats()["compiles"] == BURST + 80 // CALLS_PER_TOKEN         # the other calls ran as they are
 
 
 def test_hooks_on_saved_tensors_are_refused_inside():

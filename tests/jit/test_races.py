@@ -10,7 +10,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn
-from ingot.jit.guards.frames import unwatched
+from ingot.jit.guards.frames import unprofiled
 from side_by_side import plain, vec
 from state_programs import Holder
 
@@ -150,7 +150,7 @@ def meddled(holder, meddler):
     @jit.trace
     def fn(x):
         y = x * holder.k
-        unwatched(meddler.meddle, x)
+        unprofiled(meddler.meddle, x)
         return y
     return fn
 

@@ -20,7 +20,7 @@ from ....runtime.nn.base.module import Module
 from ....runtime.nn.base.parameter import Parameter
 from ...errors.errors import ExportError, at
 from ...guards.arg_pytree import flatten
-from ...python_state.patched_builtins import StandIns
+from ...python_state.patched_builtins import PatchedBuiltins
 from ...python_state.patched_casts import Casting
 from ...recorder.record import Recorder
 from ...tracing.trace import Traced
@@ -64,7 +64,7 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
     name = getattr(plain, "__name__", type(plain).__name__)
     calls = ModuleCalls(_holders(fn), signatures_of)
     recorder = _ExportRecorder(names_of(fn), name, None if symbols is None else symbols.scope, state, calls, failures)
-    with no_grad(), StandIns(), Casting(symbols is not None, recorder):
+    with no_grad(), PatchedBuiltins(), Casting(symbols is not None, recorder):
         m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
         m.refresh()
         try:

@@ -7,33 +7,33 @@ import pytest
 
 import ingot
 from ingot import jit
-from ingot.jit.errors.recompile_limit import CALLS, STOCK, Restraint
+from ingot.jit.errors.recompile_limit import BURST, CALLS_PER_TOKEN, RecompileLimit
 
 
 def recorded(numbers):
     """The numbers of the calls that are recorded, of those that no recording fits."""
-    restraint = Restraint()
-    return [i for i in numbers if not restraint.rests(i)]
+    limit = RecompileLimit()
+    return [i for i in numbers if not limit.should_run_eagerly(i)]
 
 
 def test_where_nothing_fits_few_are_recorded():
     found = recorded(range(1, 1_000_001))
-    assert found[:STOCK] == list(range(1, STOCK + 1))
-    gaps = [b - a for a, b in pairwise(found[STOCK:])]
-    assert gaps[0] <= CALLS + 1 and all(b >= a - 1 for a, b in pairwise(gaps))      # ever more rarely,
-    assert len(found) < 8 * STOCK                                                   # so that memory does not fill
-    assert CALLS * 64 < gaps[-1] < 1_000_000 / STOCK                                # but never is it given up
+    assert found[:BURST] == list(range(1, BURST + 1))
+    gaps = [b - a for a, b in pairwise(found[BURST:])]
+    assert gaps[0] <= CALLS_PER_TOKEN + 1 and all(b >= a - 1 for a, b in pairwise(gaps))      # ever more rarely,
+    assert len(found) < 8 * BURST                                                   # so that memory does not fill
+    assert CALLS_PER_TOKEN * 64 < gaps[-1] < 1_000_000 / BURST                                # but never is it given up
 
 
-@pytest.mark.parametrize("every", [CALLS, 3 * CALLS])
+@pytest.mark.parametrize("every", [CALLS_PER_TOKEN, 3 * CALLS_PER_TOKEN])
 def test_who_needs_few_recordings_makes_them_all(every):
     numbers = range(1, 10_001, every)
     assert recorded(numbers) == list(numbers)
 
 
 def test_a_stock_is_filled_up_again():
-    many = STOCK * CALLS * 2
-    assert len(recorded([*range(1, 2 * STOCK), *range(many, many + 2 * STOCK)])) >= 2 * STOCK
+    many = BURST * CALLS_PER_TOKEN * 2
+    assert len(recorded([*range(1, 2 * BURST), *range(many, many + 2 * BURST)])) >= 2 * BURST
 
 
 def test_a_function_that_asks_for_other_values_each_time():
@@ -51,7 +51,7 @@ def test_a_function_that_asks_for_other_values_each_time():
             x[:n] = n
             assert pick(x) == n
     made = pick.stats()["compiles"]
-    assert made <= STOCK + 300 / CALLS + 1 and 299 - made - 2 <= pick.stats()["unrecorded"] <= 299 - made
+    assert made <= BURST + 300 / CALLS_PER_TOKEN + 1 and 299 - made - 2 <= pick.stats()["unrecorded"] <= 299 - made
     before = pick.stats()["compiles"], pick.stats()["unrecorded"]
     for _ in range(3):                       # what was recorded is replayed all the same
         x[5:] = -1
