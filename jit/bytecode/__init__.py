@@ -1,6 +1,5 @@
-"""Static analysis of user code.
+"""Static analysis of user code: the reads, writes and uses that bytecode shows.
 
-Way in: `reads_of(code)` returns attribute chains, `uses_of` tells how containers are used, `Walk` simulates the stack,
-`is_users_code` tells user code from libraries. It reads code objects only. It never runs user code, and it must not know
-guards, recordings or symbolic sizes.
+Way in: `reads_of`, `writes_of`, `uses_of`, `queries_of`, `is_users_code`, all of one code object and without running it.
+Results are cached per code object. It imports `errors` alone and must not know recordings.
 """

@@ -1,4 +1,5 @@
-"""What code asks of objects that no chain of names leads to, and of modules that it imports itself, as its bytecode shows."""
+"""Attributes that code queries of untracked objects, to which no chain of names leads, and of modules that it imports
+itself."""
 
 import importlib.util
 import operator
@@ -22,11 +23,11 @@ _STEPS = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 class AttributeQueries(NamedTuple):
-    """What a code object asks of them.
+    """Attribute queries of a code object.
 
-    names      the attributes that it reads or assigns
+    names      attributes that it reads or assigns
     assigned   those of them that it assigns
-    computes   whether it asks for attributes whose names it does not spell out
+    computes   whether it computes attribute names
     by_name    whether it asks for attributes by their names, so that there may be none
     sets       whether it sets attributes by their names
     kinds      whether it asks for types
@@ -40,11 +41,10 @@ class AttributeQueries(NamedTuple):
     kinds: bool
 
     def with_names(self, more) -> "AttributeQueries":
-        """The same with further attributes."""
         return self._replace(names=self.names | more) if more else self
 
 
-NOTHING = AttributeQueries(frozenset(), frozenset(), False, False, False, False)
+NO_QUERIES = AttributeQueries(frozenset(), frozenset(), False, False, False, False)
 
 
 class QueryLog:
@@ -59,16 +59,16 @@ class QueryLog:
 
     def add(self, asked: AttributeQueries) -> AttributeQueries | None:
         """Add the queries of code that starts; return those that are new."""
-        kind = asked._replace(names=NOTHING.names, computes=False)
+        kind = asked._replace(names=NO_QUERIES.names, computes=False)
         known = self._names.get(kind)
         if known is not None and asked.names <= known:
             return None
-        self._names[kind] = asked.names | (known or NOTHING.names)
-        return kind._replace(names=asked.names - (known or NOTHING.names))
+        self._names[kind] = asked.names | (known or NO_QUERIES.names)
+        return kind._replace(names=asked.names - (known or NO_QUERIES.names))
 
     def add_computing(self, asked: AttributeQueries) -> AttributeQueries | None:
         """Add code that may compute attribute names; return its kind if that is new."""
-        kind = asked._replace(names=NOTHING.names, computes=False)
+        kind = asked._replace(names=NO_QUERIES.names, computes=False)
         if not asked.computes or kind in self.computing:
             return None
         self.computing.append(kind)
@@ -85,7 +85,7 @@ class QueryLog:
 
 @lru_cache(maxsize=4096)
 def queries_of(code) -> AttributeQueries:
-    """What code asks."""
+    """Return the queries of a code object."""
     named = frozenset(code.co_names)
     names, assigned = untracked_names(code)
     by_name, sets, kinds = (not named.isdisjoint(some) for some in (_ASKS, _SETS, _KINDS))
@@ -94,8 +94,8 @@ def queries_of(code) -> AttributeQueries:
 
 
 def names_by_value(frame) -> frozenset:
-    """The attributes that code reads by what it finds: `operator.attrgetter` and `methodcaller` objects, and classes in whose
-    patterns (`case Point(x, y)`) it spells out none."""
+    """Return attributes that code reads by values: `operator.attrgetter` and `methodcaller` objects, and classes in patterns
+    such as `case Point(x, y)`, which spell out no names."""
     named = {n: frame.f_globals.get(n) for n in frame.f_code.co_names}
     found = [*named.values(), *frame.f_locals.values()]
     getters = [x for x in found if type(x) in (operator.attrgetter, operator.methodcaller)]
@@ -114,7 +114,7 @@ def _has_places(code) -> bool:
 
 @lru_cache(maxsize=4096)
 def catches(code) -> bool:
-    """Whether code goes on after an attribute was not there."""
+    """Return whether code goes on after a missing attribute."""
     if not _CATCHES.isdisjoint(code.co_names):
         return True
     return any(ins.opname == "PUSH_EXC_INFO" and after.opname == "POP_TOP" for ins, after in pairwise(instructions_of(code)))
@@ -122,7 +122,7 @@ def catches(code) -> bool:
 
 @lru_cache(maxsize=4096)
 def computes_names(code) -> bool:
-    """Whether code asks for attributes whose names it does not spell out: by `getattr`, or for all that there are."""
+    """Return whether code asks for attributes whose names it does not spell out, by `getattr` or for all that there are."""
     if not _ALL.isdisjoint(code.co_names) or _takes_table(code):
         return True
     if not any(name in code.co_names for name in _BY_NAME):
@@ -142,7 +142,7 @@ def computes_names(code) -> bool:
 
 
 def _takes_table(code) -> bool:
-    """Whether code does more with an object's `__dict__` than to look up names that it spells out."""
+    """Return whether code does more with an object's `__dict__` than to look up names that it spells out."""
     instructions = instructions_of(code) if "__dict__" in code.co_names else ()
     return any(ins.opname == "LOAD_ATTR" and ins.argval == "__dict__" and not (
         after and after[0].opname in CONSTANTS and is_lookup(after[1]))
@@ -150,11 +150,11 @@ def _takes_table(code) -> bool:
 
 
 class _Constant(str):
-    """A name that code spells out."""
+    """Name that code spells out."""
 
 
 class _Names(Walk):
-    """Knows globals by their names, and strings."""
+    """Walk that marks globals with their names, and strings."""
 
     def marked(self, ins, taken):
         if ins.opname == "LOAD_GLOBAL":
@@ -164,7 +164,7 @@ class _Names(Walk):
 
 @lru_cache(maxsize=4096)
 def imports_of(code) -> tuple:
-    """((module, level), steps) of what code reads of modules that it imports itself."""
+    """Return ((module, level), steps) of what code reads of modules that it imports itself."""
     found: dict = {}
     names: dict = {}         # variable -> (module, level)
     module: Any = None
@@ -191,13 +191,13 @@ def imports_of(code) -> tuple:
 
 
 def _kept_in(ins) -> str | None:
-    """The variable that an instruction puts something into, if it begins with that."""
+    """Return the variable that an instruction stores to first, if it begins with a store."""
     moves = variables_of(ins)
     return moves[0][1] if moves and moves[0][0] else None
 
 
 def imported(module, level, package) -> types.ModuleType | None:
-    """A module that code imports, once it is there, if it is the user's."""
+    """Return a user module that code imports, once it is loaded."""
     try:
         name = importlib.util.resolve_name("." * level + module, package) if level else module
     except ImportError:
@@ -209,6 +209,6 @@ def imported(module, level, package) -> types.ModuleType | None:
 
 @lru_cache(maxsize=4096)
 def looks_at_types(code) -> bool:
-    """Whether code calls `type`, to which only a plain number is one."""
+    """Return whether code calls `type`, which tells a proxy from a plain number."""
     return "type" in code.co_names and any(
         ins.argval == "type" and ins.opname in ("LOAD_GLOBAL", "LOAD_NAME") for ins in instructions_of(code))

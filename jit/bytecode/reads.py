@@ -1,8 +1,7 @@
-"""Python state that a function reads: chains such as `cfg.scale`, `self.training` or `table["k"]`, seen in its bytecode.
+"""Reads and writes of Python state in bytecode: chains such as `cfg.scale`, `self.training` or `table["k"]`.
 
-A trace is only right while everything it read from Python is as it was. The reads are found per code object, once, and are
-evaluated when a frame of that code starts; what they gave becomes guards. Writes to Python state that outlives the call
-cannot be repeated by a trace, so they are found too.
+A trace is right only while all that it read from Python is as it was. The chains of a code object are found once. When a frame
+of that code starts, they are followed, and their values become guards.
 """
 
 import dis
@@ -16,7 +15,7 @@ from .stack import CONSTANTS, is_lookup, variables_of
 from .user_code import is_users_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
-LENGTH, ANY = "length", "any"       # the steps to how long a list is, as a number, and to whether there is anything in it
+LENGTH, ANY = "length", "any"       # steps to the length of a list, and to whether it has items
 LENGTH_OF, ANY_OF = ((LENGTH, LENGTH),), ((LENGTH, ANY),)
 MOST_LAST = 256         # items at the end of a list that have guards of their own
 
@@ -36,14 +35,13 @@ class Chain:
 
 
 def key_text(key) -> str:
-    """The key of a dictionary in a message: of a tensor no more than what it is, since its numbers are nobody's business (and a
-    recorder would hear that they are read)."""
+    """Return the text of a dictionary key for messages. A tensor shows no values: a recorder would note that they are read."""
     return f"<{type(key).__name__} of shape {list(key._a.shape)}>" if isinstance(key, Tensor) else repr(key)
 
 
 @dataclass(frozen=True)
 class Write:
-    """A write to Python state: what kind of variable, its name, and the line."""
+    """Write to a global variable or to one of an enclosing function."""
 
     root: str
     name: str
@@ -64,14 +62,13 @@ _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_
 
 @lru_cache(maxsize=4096)
 def reads_of(code) -> tuple:
-    """All chains that a code object reads, each with the prefixes that lead to it."""
+    """Return all chains that a code object reads, with their prefixes."""
     return tuple(dict.fromkeys([chain for _, chain in reads_at(code)]))
 
 
 @lru_cache(maxsize=4096)
 def reads_at(code) -> tuple:
-    """(offset of an instruction, a chain that is read there) of all of them; what a loop goes through is read wherever that
-    goes on."""
+    """Return (offset of the instruction, chain that it reads) of all reads; the iterable of a loop is read at each turn."""
     found: dict[tuple, None] = {}
     instructions = instructions_in(code)
     for at, root, steps, end in chains_in(instructions, code):
@@ -91,7 +88,7 @@ def reads_at(code) -> tuple:
 
 @lru_cache(maxsize=4096)
 def chains_of_generators(code) -> frozenset:
-    """The chains that lead to what a generator expression goes through which is not used up where it is made."""
+    """Return the chains to iterables of generator expressions that are not consumed where they are made."""
     instructions, found = instructions_in(code), set()
     for at, root, steps, end in chains_in(instructions, code):
         made = instructions[at - 1] if at else None
@@ -105,8 +102,8 @@ def chains_of_generators(code) -> frozenset:
 
 
 def chains_in(instructions, code) -> list:
-    """(index of the instruction that loads a variable, the variable as `_root_of` gives it, the steps from it on, the index
-    behind these) of each that code reads."""
+    """Return (index of the load, variable as `_root_of` gives it, steps, index behind them) for each variable that code
+    reads."""
     arguments, found = _kept_in(code, instructions), []
     for at, ins in enumerate(instructions):
         root = _root_of(ins, code, arguments)
@@ -117,19 +114,17 @@ def chains_in(instructions, code) -> list:
 
 
 def counts_back(steps) -> bool:
-    """Whether steps end at an item that is counted from a list's end. What is read there once something was appended may be
-    any of those behind it."""
+    """Return whether steps end at an item counted from a list's end. After an append it is another item."""
     return bool(steps) and steps[-1][0] == "item" and type(steps[-1][1]) is int and -MOST_LAST <= steps[-1][1] < 0
 
 
 def is_length(steps) -> bool:
-    """Whether steps lead to how long a list is."""
+    """Return whether steps lead to the length of a list."""
     return bool(steps) and steps[-1][0] == LENGTH
 
 
 def last_items(instructions, at) -> int:
-    """How many items at the end of what lies on top of the stack the code takes, as in `losses[-3:]`; 0 if it does something
-    else."""
+    """Return how many items code takes from the end of the value on top of the stack, as in `losses[-3:]`; 0 for other uses."""
     parts = [(i.opname, i.argval if i.opname in CONSTANTS else i.arg) for i in instructions[at:at + 4]]
     if len(parts) < 2 or parts[0][0] not in CONSTANTS:
         return 0
@@ -143,21 +138,21 @@ def last_items(instructions, at) -> int:
 
 
 def is_asked(instructions, at) -> bool:
-    """Whether code asks whether there is anything in what lies on top of the stack: `if log`, `not log`."""
+    """Return whether code tests the value on top of the stack for emptiness: `if log`, `not log`."""
     name = instructions[at].opname
     return name in ("TO_BOOL", "UNARY_NOT") or (name.startswith("POP_JUMP") and name.endswith(("IF_TRUE", "IF_FALSE")))
 
 
 def is_measured(instructions, start, at) -> bool:
-    """Whether code asks with `len` how long is what its instructions from `start` on lead to, up to `at`."""
+    """Return whether code calls `len` on the value that its instructions from `start` to `at` load."""
     asks, call = instructions[start - 1:start], instructions[at:at + 1]
     return bool(asks and call) and (asks[0].opname, asks[0].argval) == ("LOAD_GLOBAL", "len") and (
         call[0].opname, call[0].arg) == ("CALL", 1)
 
 
 def instructions_in(code) -> list:
-    """The instructions of code that do anything. From Python 3.13 on one may move two variables (LOAD_FAST_LOAD_FAST): it
-    counts as two."""
+    """Return the instructions of code that have an effect. An instruction of Python 3.13 that moves two variables counts as
+    two."""
     found = []
     for ins in dis.get_instructions(code):
         if type(ins.argval) is tuple and (moves := variables_of(ins)) is not None:
@@ -168,15 +163,13 @@ def instructions_in(code) -> list:
 
 
 def unassigned_arguments(code) -> set:
-    """The arguments that the code does not assign to."""
+    """Return the arguments that the code does not assign to."""
     return _kept_in(code, instructions_in(code))
 
 
 def _kept_in(code, instructions) -> set:
-    """The arguments that the code does not assign to, so that they are what they were when it was called.
-
-    From Python 3.12 on a comprehension's variable is set aside (LOAD_FAST_AND_CLEAR) and put back, which is no assignment.
-    """
+    """Return the arguments that the code does not assign to. In Python 3.12 a comprehension sets its variable aside
+    (LOAD_FAST_AND_CLEAR) and puts it back, which is no assignment."""
     stored, lent = set(), set()
     for ins in instructions:
         if ins.opname == "LOAD_FAST_AND_CLEAR":
@@ -187,9 +180,9 @@ def _kept_in(code, instructions) -> set:
 
 
 def _root_of(ins, code, arguments) -> tuple | None:
-    """(kind, name) of the variable that an instruction leaves on top of the stack, if it is one to watch."""
+    """Return (kind, name) of the variable that an instruction loads, if it is a root of chains."""
     kind = _LOADS.get(ins.opname)
-    if kind == FREE and ins.argval not in code.co_freevars:       # a variable that functions made inside see as well
+    if kind == FREE and ins.argval not in code.co_freevars:       # a variable that inner functions see, too
         return (ARGUMENT, ins.argval) if ins.argval in arguments else None
     if kind:
         return kind, ins.argval
@@ -197,7 +190,7 @@ def _root_of(ins, code, arguments) -> tuple | None:
 
 
 def _steps_after(instructions, at) -> tuple:
-    """The steps that instructions take from a variable on, which lies on top of the stack before one of them."""
+    """Return the steps that instructions take from the variable on top of the stack."""
     steps = []
     while at < len(instructions):
         ins = instructions[at]
@@ -217,14 +210,14 @@ def _steps_after(instructions, at) -> tuple:
 
 
 def is_updated(instructions, at) -> bool:
-    """Whether the key at a place is that of an item which is read and set again, as in `a["n"] += 1`."""
+    """Return whether the key at an index is that of an item that is read and set again, as in `a["n"] += 1`."""
     first, second, third = (*instructions[at + 1:at + 4], *[instructions[at]] * 3)[:3]
     return first.opname == second.opname == "COPY" and first.arg == second.arg == 2 and is_lookup(third)
 
 
 @lru_cache(maxsize=4096)
 def stores_of(code) -> tuple:
-    """Chains whose last step is an attribute that the code assigns to or deletes."""
+    """Return chains whose last step is an attribute that the code assigns to or deletes."""
     found: dict[Chain, None] = {}
     instructions = instructions_in(code)
     changed = {i.argval for i in instructions if i.opname in _STORES}
@@ -238,8 +231,8 @@ def stores_of(code) -> tuple:
 
 @lru_cache(maxsize=4096)
 def untracked_names(code) -> tuple:
-    """(names, those of them that it assigns) of attributes that the code reads or assigns of objects that no chain leads to:
-    variables of its own, items of a loop."""
+    """Return (names, those of them that it assigns) of attributes that the code reads or assigns of untracked objects: its own
+    variables, items of a loop."""
     loose = [ins for _, ins in untracked_in(instructions_in(code), code)]
     names, assigned = {i.argval for i in loose}, {i.argval for i in loose if i.opname in _STORES}
     names |= names_in_text(code)
@@ -250,7 +243,7 @@ def untracked_names(code) -> tuple:
 
 
 def names_in_text(code) -> set:
-    """The names of attributes that code may read by its strings: those of `getattr`, formats and patterns."""
+    """Return attribute names in strings of the code: of `getattr`, formats and patterns."""
     names: set = set()
     if not BY_NAME.isdisjoint(code.co_names):
         names.update([name for c in code.co_consts if isinstance(c, str) for name in _spelled(c)])
@@ -260,7 +253,7 @@ def names_in_text(code) -> set:
 
 
 def untracked_in(instructions, code) -> list:
-    """(index, instruction) of those that read or assign attributes of objects that no chain leads to."""
+    """Return (index, instruction) of those that read or assign attributes of untracked objects."""
     chained: set = set()
     for at, _, steps, end in chains_in(instructions, code):
         chained.update(range(at + 1, at + 1 + 2 * len(steps)))
@@ -269,14 +262,14 @@ def untracked_in(instructions, code) -> list:
 
 
 def _spelled(text) -> list:
-    """The names in "rate", "config.rate" or "{0.rate:.2f}"."""
+    """Return the names in "rate", "config.rate" or "{0.rate:.2f}"."""
     paths = [text] if _PATH.fullmatch(text) else _FIELD.findall(text)
     return [text, *[name for path in paths for name in re.split(r"[.\[\]]", path)]]
 
 
 @lru_cache(maxsize=4096)
 def writes_of(code) -> tuple:
-    """Writes to globals and to variables of enclosing functions."""
+    """Return the writes to globals and to variables of enclosing functions."""
     found, line = [], code.co_firstlineno
     for ins in dis.get_instructions(code):
         if ins.positions and ins.positions.lineno:
@@ -288,11 +281,11 @@ def writes_of(code) -> tuple:
     return tuple(found)
 
 
-VIEWED: dict = {}       # (id of an object, attribute) -> the `ThreadView` that stands in for it while a call is recorded
+VIEWED: dict = {}       # (id of an object, attribute) -> its `ThreadView` while a call is recorded
 
 
 class Missing:
-    """Stands for a chain that leads nowhere (an attribute or key that is not there)."""
+    """Value of a chain that leads to no attribute or item."""
 
     def __repr__(self):
         return "<missing>"
@@ -302,7 +295,7 @@ MISSING = Missing()
 
 
 def follow(root, steps):
-    """The value at the end of a chain, or MISSING."""
+    """Return the value at the end of a chain, or MISSING. No user code runs."""
     value = root
     for kind, key in steps:
         try:
@@ -317,14 +310,13 @@ def follow(root, steps):
                 value = dict.__getitem__(value, key) if key in value else MISSING       # unlike defaultdict, adds nothing
             else:
                 value = value[key]
-        except Exception:       # whatever the user's own __getattr__ or __getitem__ raises
+        except Exception:       # of a user's __getattr__ or __getitem__
             return MISSING
     return value
 
 
 def is_computed(owner, name) -> bool:
-    """Whether an attribute is a property of the user's, or given by `__getattr__`: reading it runs code, which does what it
-    does and is watched itself."""
+    """Return whether an attribute is a user's property, or comes from `__getattr__`. Its code is tracked when it runs."""
     kind = type(owner)
     found = next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), MISSING)
     if type(found) is cached_property or found is MISSING:
@@ -334,7 +326,7 @@ def is_computed(owner, name) -> bool:
 
 
 def computed_at(root, steps) -> int | None:
-    """The number of the first step of a chain that runs code of the user's, or None."""
+    """Return the number of the first step of a chain that runs user code, or None."""
     value = root
     for n, (kind, key) in enumerate(steps):
         if is_computed(value, key) if kind == "attr" else (
@@ -345,7 +337,7 @@ def computed_at(root, steps) -> int | None:
 
 
 def is_users_function(f) -> bool:
-    """Whether something is a function of the user's, who is watched when it runs."""
+    """Return whether a value is a function of user code, which is tracked when it runs."""
     return type(f) is types.FunctionType and is_users_code(f.__globals__.get("__name__", ""), f.__code__.co_filename)
 
 

@@ -1,7 +1,7 @@
-"""Simulation of the interpreter's stack, as far as it takes to follow some values.
+"""Simulation of the interpreter's stack, as far as it takes to follow some values, and the order of instructions.
 
-A `Walk` goes through instructions that run one after the other. Of each value it keeps what `marked` says when an instruction
-makes it; None where nothing is known. Instructions that it does not know, and jumps, end it.
+A `Walk` goes through instructions that run one after the other. It keeps a mark for each value, which `marked` gives when an
+instruction makes the value, or None. Unknown instructions and jumps end it.
 """
 
 import dis
@@ -13,11 +13,11 @@ _HAS_METHOD_BIT = sys.version_info >= (3, 12)       # LOAD_ATTR may leave a meth
 _CALLABLE_FIRST = sys.version_info >= (3, 13)       # and then its object or nothing; before, the other way round
 _HAS_POSITION = sys.version_info >= (3, 15)         # an iterator lies beside what it iterates over
 _CALLABLES = frozenset(("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_METHOD"))
-NOTHING = frozenset(("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "MAKE_CELL", "NOP", "NOT_TAKEN", "PRECALL",
+NO_EFFECT = frozenset(("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "MAKE_CELL", "NOP", "NOT_TAKEN", "PRECALL",
                       "RESUME"))
-CONSTANTS = frozenset(("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT"))    # the others from 3.14 and 3.15 on
+CONSTANTS = frozenset(("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT"))    # (the others from 3.14 and 3.15 on)
 _LOADS = CONSTANTS | {"LOAD_DEREF", "LOAD_CLOSURE", "LOAD_NAME", "LOAD_CLASSDEREF", "PUSH_NULL"}
-_FIXED = {       # (how many values they take, how many they leave)
+_FIXED = {       # (values taken, values left)
     "BEFORE_WITH": (1, 2), "BINARY_OP": (2, 1), "BINARY_SLICE": (3, 1), "BINARY_SUBSCR": (2, 1), "CALL_INTRINSIC_1": (1, 1),
     "COMPARE_OP": (2, 1), "CONTAINS_OP": (2, 1), "CONVERT_VALUE": (1, 1), "FORMAT_SIMPLE": (1, 1), "FORMAT_WITH_SPEC": (2, 1),
     "GET_ITER": (1, 2 if _HAS_POSITION else 1), "IS_OP": (2, 1), "LIST_TO_TUPLE": (1, 1), "LOAD_METHOD": (1, 2),
@@ -30,19 +30,19 @@ _CONTAINERS = frozenset(("BUILD_LIST", "BUILD_TUPLE", "BUILD_MAP", "BUILD_CONST_
 
 @lru_cache(maxsize=256)
 def instructions_of(code) -> tuple:
-    """The instructions of a code object."""
+    """Return the instructions of a code object."""
     return tuple(dis.get_instructions(code))
 
 
 def position_of(frame) -> int:
-    """The index of the instruction at which a frame stands (of which it may have read what is kept beside it, too)."""
+    """Return the index of the instruction at which a frame stands. The frame may have read its inline caches, too."""
     return bisect([ins.offset for ins in instructions_of(frame.f_code)], frame.f_lasti) - 1
 
 
 def effect_of(ins) -> tuple | None:
-    """(how many values an instruction takes off the stack, how many it leaves there), or None if that is not known."""
+    """Return (number of values that an instruction takes off the stack, number that it leaves), or None if unknown."""
     name, n = ins.opname, ins.arg or 0
-    if name in NOTHING:
+    if name in NO_EFFECT:
         return 0, 0
     if name in _FIXED:
         return _FIXED[name]
@@ -60,8 +60,7 @@ def effect_of(ins) -> tuple | None:
 
 
 def variables_of(ins) -> list | None:
-    """[(is_store, variable)] of an instruction that only moves values between variables and the stack, in order; None for
-    others."""
+    """Return [(is_store, variable)] of an instruction that only moves values between variables and the stack, else None."""
     parts = ins.opname.replace("_CHECK", "").replace("_BORROW", "").split("_FAST")
     kinds = [p.strip("_") for p in parts if p.strip("_")]
     names = ins.argval if isinstance(ins.argval, tuple) else (ins.argval,)
@@ -71,35 +70,34 @@ def variables_of(ins) -> list | None:
 
 
 def is_lookup(ins) -> bool:
-    """Whether an instruction is `x[key]`."""
+    """Return whether an instruction is `x[key]`."""
     return ins.opname == "BINARY_SUBSCR" or (ins.opname == "BINARY_OP" and ins.argrepr == "[]")
 
 
-def is_held(ins, marked) -> bool:
-    """Whether an instruction makes a container of what it takes, and looks at none of the values that are `marked` (as at a
-    key)."""
+def builds_container(ins, marked) -> bool:
+    """Return whether an instruction puts values into a container, with none of the marked ones as a key."""
     return ins.opname in _CONTAINERS and not (ins.opname == "BUILD_MAP" and any(marked[::2]))
 
 
 class Walk:
-    """What is known of the values on the stack and in variables."""
+    """Simulation of straight-line code: marks of the values on the stack and in variables."""
 
     def __init__(self, variables=None, stack=()):
         self.variables = dict(variables or {})
         self.stack = list(stack)
 
     def marked(self, ins, taken):
-        """What is known of the values that an instruction leaves, which has taken some."""
+        """Return the mark of the values that an instruction leaves, after it took some."""
 
     def take(self, n) -> list:
-        """The uppermost values, in the order in which they came; what lay there before the walk is unknown."""
+        """Pop the upper n values, lowest first; values from before the walk are unknown."""
         missing = max(n - len(self.stack), 0)
         found = [None] * missing + self.stack[len(self.stack) - (n - missing):]
         del self.stack[len(self.stack) - (n - missing):]
         return found
 
     def step(self, ins) -> list | None:
-        """Follows an instruction: the values that it has used up; None where what it does is not known."""
+        """Follow an instruction; return the values that it has used up, or None if its effect is unknown."""
         moves = variables_of(ins)
         if moves is not None:
             for is_store, name in moves:
@@ -124,8 +122,8 @@ class Walk:
         return taken
 
     def up_to(self, instructions, at):
-        """Goes from where instructions begin that run one after the other up to one of them; what was on the stack before is
-        unknown, as it is behind instructions that are not known."""
+        """Walk the straight-line code before an instruction. The stack before it, and behind unknown instructions, is
+        unknown."""
         start = at
         while start > 0 and not instructions[start].is_jump_target and "JUMP" not in instructions[start - 1].opname:
             start -= 1
@@ -142,7 +140,7 @@ _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
 @lru_cache(maxsize=1024)
 def _following(code) -> tuple:
-    """For each instruction the indices of those that may come next: jumps lead elsewhere, and so do exceptions."""
+    """Return for each instruction the indices of its successors, with jumps and exceptions."""
     instructions = instructions_of(code)
     index = {ins.offset: at for at, ins in enumerate(instructions)}
     found: list[set] = [set() for _ in instructions]
@@ -160,7 +158,7 @@ def _following(code) -> tuple:
 
 @lru_cache(maxsize=4096)
 def offsets_after(code, at: int) -> frozenset:
-    """The offsets of the instructions that may run after the one with a number, itself among them if it is in a loop."""
+    """Return the offsets of the instructions that may run after one, itself among them if it is in a loop."""
     instructions, following = instructions_of(code), _following(code)
     seen: set = set()
     stack = [*following[at]]

@@ -9,8 +9,8 @@ _STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
 
 
 def is_users_code(module: str, file: str) -> bool:
-    """Whether code of a module and a file is the user's: not ingot's, the standard library's, or that of an installed package
-    (which keeps state of its own, and may run at any time, as from the garbage collector)."""
+    """Return whether code is the user's: not ingot's, the standard library's or an installed package's. Packages keep state of
+    their own, and may run at any time, as from the garbage collector."""
     installed = "site-packages" in file or "dist-packages" in file
     return not (installed or module.partition(".")[0] in TRUSTED or file.startswith(("<frozen ", *_STDLIB)))
 

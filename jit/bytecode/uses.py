@@ -1,6 +1,4 @@
-"""What code does with lists, dictionaries and the like to which its chains (`reads.py`) lead: of one to which it only appends,
-nothing that it holds is a condition.
-"""
+"""Uses of containers that chains lead to: guards see only what the code does with a list, dictionary, tuple or array."""
 
 from functools import lru_cache
 
@@ -19,30 +17,36 @@ from .reads import (
 )
 from .stack import CONSTANTS, Walk, is_lookup
 
-ADDED, STORED, INDEXED, PASSED, INSPECTED = "added", "stored", "stepped", "handed", "looked"
+ADDED, STORED, INDEXED, PASSED, INSPECTED = "added", "stored", "indexed", "passed", "inspected"
 ITEMS = "items"         # only its items are appended to
 LAST, GROWN = "last", "grown"       # items at its end are read; that, and it is appended to
-MEASURED, COUNTED = "measured", "counted"       # it is asked how long it is, beside single items; that, and it is appended to
-CONTAINED = "contained"     # it is asked whether something is in it
+MEASURED, COUNTED = "measured", "counted"       # its length is read, beside single items; that, and it is appended to
+CONTAINED = "contained"     # membership is tested
 KEYED = "keyed"         # items under constants are read and set: `chain["n"] += 1`
 _ADDS = ("append", "extend")
-_ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that do no more with a container than look at its items
-_BESIDE = [(frozenset(some), both) for some, both in (      # uses that may be beside each other, and what they are then
+_ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that only read the items of a container
+_BESIDE = [(frozenset(some), both) for some, both in (      # uses that may stand together, and the joint use
     ((INDEXED, LAST), INDEXED), ((INDEXED, LAST, INSPECTED), INSPECTED), ((INDEXED, LAST, ITEMS), ITEMS),
     ((INDEXED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN), ((INDEXED, LAST, MEASURED), MEASURED),
     ((INSPECTED, MEASURED), INSPECTED), ((ADDED, INDEXED, LAST, GROWN, MEASURED, COUNTED), COUNTED))]
-SINGLE = frozenset((INDEXED, LAST))             # what reads no more than items that have guards of their own
-_ASK = ("TO_BOOL", "UNARY_NOT")                 # what only asks whether a value is empty
+SINGLE = frozenset((INDEXED, LAST))             # uses that only read items with guards of their own
+_ASK = ("TO_BOOL", "UNARY_NOT")                 # instructions that test for emptiness
 
 
 @lru_cache(maxsize=4096)
 def uses_of(code) -> dict:
-    """{chain: what alone the code does with what it leads to}: ADDED for `chain.append(...)` and `chain.extend(...)`, STORED
-    for `chain[key] = ...`, STEPPED for reading `chain[constant]`, KEYED for both, LAST for `chain[-1]` and `chain[-3:]`, GROWN
-    for that beside ADDED, MEASURED for `len(chain)`, `if chain` and `chain is None` beside STEPPED, COUNTED for that and for
-    STEPPED beside ADDED, LOOKED for `chain[key]` beside STEPPED, CONTAINED for `key in chain`, ITEMS for
-    `chain[key].append(...)` and `chain.setdefault(key, []).append(...)`, HANDED where it only gives it to functions, which may
-    be beside one of the others; None where it does something else, or several of these."""
+    """Return {chain: the only use of its value in the code, or None for several or others}.
+
+    ADDED      `chain.append(...)`, `chain.extend(...)`
+    STORED     `chain[key] = ...`
+    INDEXED    `chain[constant]`; beside STORED that is KEYED
+    LAST       `chain[-1]`, `chain[-3:]`; beside ADDED that is GROWN
+    MEASURED   `len(chain)`, `if chain`, `chain is None`, also beside INDEXED; beside ADDED that is COUNTED
+    INSPECTED  `chain[key]`, also beside INDEXED
+    CONTAINED  `key in chain`
+    ITEMS      `chain[key].append(...)`, `chain.setdefault(key, []).append(...)`
+    PASSED     an argument of a call, which may stand beside any of the others
+    """
     found: dict = {}
     for chain, how, _ in _uses_in(code):
         found[chain] = both(found.get(chain, how), how)
@@ -50,7 +54,7 @@ def uses_of(code) -> dict:
 
 
 def both(use, other):
-    """What is done with something with which two things are done."""
+    """Return the use of a value that has two uses."""
     if use == other or other == PASSED:
         return use
     if use == PASSED:
@@ -59,13 +63,13 @@ def both(use, other):
 
 
 def passed_in(code) -> list:
-    """(chain, offset of the call that takes what it leads to as an argument) for each place where code has one."""
+    """Return (chain, offset of the call that takes its value as an argument) for each such place in the code."""
     return [(chain, offset) for chain, how, offset in _uses_in(code) if how == PASSED]
 
 
 @lru_cache(maxsize=4096)
 def _uses_in(code) -> tuple:
-    """(chain, how it is used, offset of the call to which it is given) for each place where code has one."""
+    """Return (chain, use, offset of the call that takes it) for each place in the code."""
     found: list = []
     instructions = instructions_in(code)
     for at, root, steps, end in chains_in(instructions, code):
@@ -90,8 +94,8 @@ def _uses_in(code) -> tuple:
 
 
 def _taken(instructions, start, at) -> tuple:
-    """How code uses a value that is on top of the stack, and the offset of the call of which it becomes an argument, if nothing
-    else is done with it. `start` is where what leads to it begins."""
+    """Return (use of the value on top of the stack, offset of the call that takes it if that is all). `start` is where its
+    chain begins."""
     walk = Walk(stack=[PASSED])
     for before, ins, after in zip(instructions[at - 1:], instructions[at:], [*instructions[at + 1:], instructions[-1]]):
         if ins.opname.startswith("POP_JUMP") and walk.stack[-1:] == [PASSED] and not ins.is_jump_target:
@@ -134,7 +138,7 @@ def _use_of(step):
 
 
 def _is_extended(instructions, at) -> bool:
-    """Whether code adds to what lies on top of the stack, and puts it back to where it has just taken it: `self.log += [x]`."""
+    """Return whether code adds to the value on top of the stack and stores it back: `self.log += [x]`."""
     of_object = instructions[at].opname in ATTRIBUTES       # whose owner lies below
     back = ("STORE_ATTR",) if of_object else ("STORE_GLOBAL", "STORE_DEREF")
     at += of_object
@@ -153,7 +157,7 @@ def _is_extended(instructions, at) -> bool:
 
 
 def _adds_to_default(instructions, at, steps) -> bool:
-    """Whether the method that was looked up before a place is that of `d.setdefault(key, []).append(...)`, `steps` behind d."""
+    """Return whether the method before an index is that of `d.setdefault(key, []).append(...)`; `steps` lead from d to it."""
     if steps != (("attr", "setdefault"),):
         return False
     walk = Walk(stack=[PASSED])
@@ -166,27 +170,27 @@ def _adds_to_default(instructions, at, steps) -> bool:
 
 
 def _is_store(instructions, at) -> bool:
-    """Whether what comes next assigns to an item under a key that is a constant or a variable."""
+    """Return whether code next assigns to an item under a constant or variable."""
     return (at + 1 < len(instructions) and instructions[at + 1].opname == "STORE_SUBSCR"
             and instructions[at].opname.startswith("LOAD_") and instructions[at].opname not in ATTRIBUTES)
 
 
 @lru_cache(maxsize=4096)
 def untracked_uses(code) -> frozenset:
-    """(name, what the code does with what it leads to, offset of the call to which that is given) of attributes that it reads
-    or assigns of objects that no chain leads to. Items that it reads have no guards of their own."""
+    """Return (name, use, offset of the call that takes it) of attributes that code reads or assigns of untracked objects.
+    Items that it reads of them have no guards of their own."""
     instructions = instructions_in(code)
     found: set = {(name, None, None) for name in names_in_text(code)}
     for at, ins in untracked_in(instructions, code):
         if ins.opname in ATTRIBUTES:
             found.add((ins.argval, *_used_at(instructions, at + 1)))
         else:
-            found.add((ins.argval, PASSED, None))       # what is assigned is used where it comes from
+            found.add((ins.argval, PASSED, None))       # an assigned value is used at its source
     return frozenset(found)
 
 
 def _used_at(instructions, at) -> tuple:
-    """How code uses a value that is on top of the stack, as `_taken` gives it."""
+    """Return the use of the value on top of the stack, as `_taken` does."""
     following = instructions[at:at + 1]
     if following and following[0].opname in ATTRIBUTES:
         step = ("attr", following[0].argval)

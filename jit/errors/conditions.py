@@ -1,39 +1,38 @@
-"""Base classes of conditions on state outside of a recording."""
+"""Base classes of guards: conditions on state outside of a recording."""
 
 from ...runtime.core.structure import Structure
 
 
 class Condition:
-    """One thing that a recording relies on. Its `str` says what is different now."""
+    """Condition that a recording relies on. Its `str` says what is different now."""
 
     def holds(self) -> bool:
-        """Whether it is as it was when the trace was recorded."""
         raise NotImplementedError
 
     def moved(self) -> list:
-        """What could be looked up at each call instead, if that is all that differs."""
+        """Return the numbers and tensors that could be looked up at each call instead, if nothing else differs."""
         return []
 
     def tensors(self) -> dict:
-        """The tensors, by id, that the function reaches by way of what is watched."""
+        """Return the tensors, by id, that the function reaches through the guarded state."""
         return {}
 
 
 class StructureCondition(Condition):
-    """A condition that only fails after some module, optimizer or hook of the process has changed."""
+    """Condition that can only fail after a module, optimizer or hook of the process has changed."""
 
     version: int | None
-    is_counted = True       # whether all that it watches counts its changes
+    is_counted = True       # whether all guarded objects count their changes
 
     def __init__(self):
         self.version = Structure.version
 
     def is_as_before(self) -> bool:
-        """Whether it holds, looked at in earnest."""
+        """Compare the state itself."""
         raise NotImplementedError
 
     def holds(self) -> bool:
-        """Whether it is as it was, or nothing has changed since it last was."""
+        """Compare the state if any structure has changed since the last time."""
         now = Structure.version
         if now != self.version:
             if not self.is_as_before():

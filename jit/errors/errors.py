@@ -1,58 +1,59 @@
-"""Errors of tracing, with the user's line and a way out."""
+"""Errors of tracing. Their messages name the user's line and a way out."""
 
 from ...ir.errors import IngotError
 
 
 class TraceError(IngotError, RuntimeError):
-    """A function did something that a trace could not repeat faithfully."""
+    """Error of a function that does what a trace could not repeat faithfully."""
 
 
 class TracingCheckError(TraceError):
-    """What PyTorch raises where a trace does not give what the function gives. No trace of ingot is one: it is guarded."""
+    """Error of PyTorch for a trace that gives other results than its function. ingot never raises it: its traces are
+    guarded."""
 
 
 class TracerWarning(RuntimeWarning):
-    """A traced function runs eagerly, all of it or again and again; the message says why."""
+    """Warning that a traced function runs eagerly, always or often. The message says why."""
 
     @staticmethod
     def ignore_lib_warnings():
-        """Nothing: ingot's own modules cause no such warnings."""
+        """Do nothing: ingot's own modules cause no such warnings."""
 
 
 class DisturbedError(TraceError):
-    """A call that ran as it is and is not kept: what it had read was another when it ended, which another thread may have
-    changed, or it put into a dictionary what a trace could not make again. Too many in a row, and it is an error."""
+    """Error of a call that ran eagerly and is not recorded: state that it had read changed meanwhile, perhaps by another
+    thread, or it put into a dictionary what a trace could not make again. Many in a row are an error."""
 
 
 class FirstTimeError(DisturbedError):
-    """The first call did what later ones do not: it filled a cache of results, or gave a lazy module its sizes."""
+    """Error of a first call that did what later ones do not: it filled a cache, or gave a lazy module its sizes."""
 
 
 class RunEagerlyError(FirstTimeError):
-    """The call did what a trace never repeats, and is right as it ran."""
+    """Error of a call that did what a trace never repeats, and is right as it ran."""
 
 
 class ReplacedError(FirstTimeError):
-    """The call put an object that it had made in the place of another one; where calls in a row do so, they run as they are."""
+    """Error of a call that replaced an object by one that it had made. If calls in a row do so, they run eagerly."""
 
 
 class SeveralDevicesError(FirstTimeError):
-    """The call worked on several devices beside the host; a compiled one works on one."""
+    """Error of a call that worked on several devices beside the host."""
 
 
 class ProxyError(TraceError):
-    """Code that is not Python's did not take what stands for a number. `reads`: for one that was read out of a tensor, not for
-    a size or an argument; `may_repeat`: nothing had been written yet."""
+    """Error of C code that did not accept a proxy for a number. `reads`: the number was read out of a tensor, and is no size
+    or argument; `may_repeat`: nothing had been written yet."""
 
     reads = may_repeat = False
 
 
 class ExportError(IngotError, RuntimeError):
-    """A function that cannot be exported, or an export that does not give what eager gives."""
+    """Error of a function that cannot be exported, or of an export whose results differ from eager ones."""
 
 
 class PinnedSize(ExportError):
-    """A size that was to be free has a fixed value in the code."""
+    """Error of an export in which a size that should be free has a fixed value in the code."""
 
     def __init__(self, name: str, said: str):
         super().__init__(said)
@@ -60,7 +61,7 @@ class PinnedSize(ExportError):
 
 
 class NotFiniteError(IngotError, ArithmeticError):
-    """An operation made nan or infinity of operands without, while `jit.debug(nan=True)` was on."""
+    """Error of an operation that made nan or infinity out of finite operands, under `jit.debug(nan=True)`."""
 
 
 class Verdict:

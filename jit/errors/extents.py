@@ -1,4 +1,4 @@
-"""Sizes that follow from a named one: a multiple of it and a number more, as in ``2*length+1``."""
+"""Sizes as affine formulas of a named size, such as ``2*length+1``."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ _FORM = re.compile(r"(?:(\d{1,9})\s*\*)?\s*([^\W\d]\w*)\s*(?:\*\s*(\d{1,9}))?\s*
 
 @dataclass(frozen=True)
 class Extent:
-    """`times` the size of this name, and `plus`."""
+    """Size of `times` the named size, and `plus`."""
 
     name: str
     times: int = 1
@@ -21,22 +21,22 @@ class Extent:
 
     @property
     def text(self) -> str:
-        """As IR text has it."""
+        """Return the spelling in IR text."""
         return f"{self.times}*" * (self.times != 1) + self.name + f"{self.plus:+d}" * (self.plus != 0)
 
     def of(self, n):
-        """The size where the named one is n."""
+        """Return the size for a value n of the named one."""
         return self.times * n + self.plus
 
     def named(self, size: int) -> int | None:
-        """What the named size is where this one is `size`; None if it is none."""
+        """Return the value of the named size for which this one is `size`, or None."""
         n, rest = divmod(size - self.plus, self.times)
         return None if rest or n < 0 else n
 
 
 @lru_cache(1024)
 def parsed(text: str) -> Extent | None:
-    """The extent that a text says; None if it says none."""
+    """Parse an extent, or return None."""
     found = _FORM.fullmatch(text.strip())
     if found is None:
         return None
@@ -47,7 +47,7 @@ def parsed(text: str) -> Extent | None:
 
 
 def extent_of(text: str) -> Extent:
-    """The extent that a text says; raises if it says none."""
+    """Parse an extent, or raise."""
     found = parsed(text)
     if found is None:
         raise ArgumentError(f"{text!r} is no size: it is an identifier such as 'batch', or a multiple of one and a number "

@@ -1,5 +1,4 @@
-"""What a recorded function has read out of tensors so far. Who reads the same again, as `x[mask]` and `y[mask]` do, gets the
-same answer: a path asks each question once."""
+"""Values that a recording has read out of tensors: a cache of the answers, their keys, and their text for messages."""
 
 import numpy as np
 
@@ -7,8 +6,9 @@ from ...ir.graph.graph import Builder, Value
 from ...passes.simplify.cse import Equals
 
 
-class Answers:
-    """The answers of a recording, by what was asked of which value."""
+class QuestionCache:
+    """Answers of a recording, by value and by the way of reading. Reading an equal value again, as `x[mask]` and `y[mask]` do,
+    gives the same answer, so a path asks each question once."""
 
     def __init__(self, builder: Builder):
         self._builder, self._equals, self._entered = builder, Equals(), 0
@@ -22,16 +22,15 @@ class Answers:
         return self._equals.of(value), how
 
     def given(self, value: Value, how: str):
-        """What Python got, or None."""
+        """Return the answer, or None."""
         return self._given.get(self._key(value, how))
 
     def give(self, value: Value, how: str, seen):
-        """Python got this."""
         self._given[self._key(value, how)] = seen
 
 
 def frozen_value(seen):
-    """What was read, in a form that can be a dictionary key."""
+    """Return a value that was read in a form that can be a dictionary key."""
     if isinstance(seen, np.ndarray):
         return ("array", seen.shape, str(seen.dtype), seen.tobytes())
     if isinstance(seen, list):
@@ -42,7 +41,7 @@ def frozen_value(seen):
 
 
 def readable(frozen) -> str:
-    """A frozen value as a person reads it."""
+    """Return the text of a frozen value for messages."""
     kind, *rest = frozen
     if kind == "array":
         shape, dtype, data = rest

@@ -1,8 +1,8 @@
 """Limit how often a function is recorded.
 
 A function that needs a new recording at most calls runs eagerly instead. The limit is a token bucket: `BURST` recordings at
-once, one more per `CALLS_PER_TOKEN` calls, and fewer while calls keep finding the bucket empty. After a recording without use the
-function rests for twice as many calls as the last time.
+once, one more per `CALLS_PER_TOKEN` calls, and fewer while calls keep finding the bucket empty. After a recording without use
+the function rests for twice as many calls as the last time.
 """
 
 BURST = 64

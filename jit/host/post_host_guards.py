@@ -109,7 +109,7 @@ class MonitoredState(NamedTuple):
     arguments: dict
 
 
-def identity(hosted, others: MonitoredState | None = None) -> MonitoredState | None:
+def monitored(hosted, others: MonitoredState | None = None) -> MonitoredState | None:
     """What is watched for a path, besides that of others."""
     if hosted is None:
         return others

@@ -1,5 +1,6 @@
-"""Stand-ins for Python numbers and containers while a call is recorded.
+"""Proxies for Python numbers and containers whose values change from call to call.
 
-Way in: `LazyScalar` (a lazy scalar from `item()`), `SymScalar`, `Table`, `ThreadView`. A proxy behaves like the value it stands
-for; if it cannot, recording raises. It must not know guards or the recorder's graph.
+Way in: `LazyScalar` (a number from `item()`), `SymScalar` (a symbolic NumPy scalar), `table_of` (containers that symbolic
+numbers index), `PassthroughValues`, `ThreadViews`. A value is forced only when Python branches on it. Symbols lie in cells,
+globals and items only while no other thread may run user code (`other_threads`). It must not know guards.
 """

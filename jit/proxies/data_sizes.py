@@ -1,12 +1,12 @@
-"""Sizes that come from data: how many elements a mask has, what `int(lengths.max())` gives.
+"""Sizes that depend on data: the number of elements of a mask, the value of `int(lengths.max())`.
 
     x[mask]                         # counts the mask's elements
     n = int(hit.sum()); x[:n]
 
-The first number that such a line gives is an answer like others, for which alone the path that follows is recorded. When it
-gives another one, the next recording takes a symbol of its scope for it: the path holds for all numbers for which the
-conditions hold that were noted behind the line, once it was compared with a recording for another number. 0 stays an answer of
-its own; the path is good for 1, which means something else to shapes, after it was compared with a recording for 1.
+The first number that such a line gives is an answer: the path behind it holds for this number alone. When the line gives
+another number, the next recording makes it a symbol. Then the path holds for all numbers that meet the conditions noted behind
+the line, once it agreed with a recording for another number. 0 stays an answer of its own. The path is good for 1, which means
+something else to shapes, only after it agreed with a recording for 1.
 """
 
 import re
@@ -14,17 +14,17 @@ from itertools import pairwise
 
 from ...ir.symbols.substitute import condition_check
 
-MANY = "size", "1 or more"       # the answer of all numbers for which a symbol stands
+MANY = "size", "1 or more"       # the answer for all numbers that a symbol stands for
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 
 
 def given_hints(scope) -> dict:
-    """{name: value} of the symbols of a scope that are given with a call."""
+    """Return {name: value} of the symbols of a scope that are known at the call."""
     return {name: value for name, value in scope.hints.items() if name not in scope.reads}
 
 
 def given_conditions(scope) -> dict:
-    """The conditions of a scope that can be looked at before a call."""
+    """Return the conditions of a scope that can be checked before a call."""
     return {text: line for text, line in scope.conditions.items() if not _mentions(text, scope)}
 
 
@@ -78,10 +78,10 @@ def stages_of(recording) -> list:
 
 
 class DataSizes:
-    """Which lines of a function give numbers that are sizes, as far as calls have shown.
+    """Lines of a function that give sizes, as far as calls have shown.
 
-    lines    (file, line) of those whose next number gets a symbol,
-    ones     and of those for which 1 is an answer of its own
+    lines    (file, line) of those whose next number becomes a symbol
+    ones     lines for which 1 is an answer of its own
     """
 
     def __init__(self):
@@ -91,12 +91,12 @@ class DataSizes:
         self._first: dict = {}          # line -> the first number that it gave
 
     def varies(self, line):
-        """A line gave another number than those for which paths are recorded. So may the others that read integers."""
+        """Note that a line gave a number for which no path is recorded. Other lines that read integers may vary, too."""
         if line is not None and line not in self._fixed:
             self.lines |= {line, *self._first} - self._fixed
 
     def recorded(self, recording, others):
-        """A recording was made that is no path like those of `others`, the scopes of recordings for other numbers."""
+        """Note a recording that differs from those of `others`, the scopes of recordings for other numbers."""
         for cut in recording.cuts:
             if cut.line is not None and self._first.setdefault(cut.line, cut.seen) != cut.seen:
                 self.varies(cut.line)

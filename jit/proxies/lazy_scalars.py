@@ -1,13 +1,13 @@
-"""Numbers that a function reads out of tensors with `item()`, while it is recorded: what becomes of them is looked at first.
+"""Lazy scalars: proxies for numbers that a function reads out of tensors with `item()` while it is recorded.
 
     return loss.item()          # a result like others: every call gives its own
-    self.total += loss.item()   # arithmetic is done by the graph, in double precision as Python does it
-    x / scale.item()            # so it is where the number meets a tensor
-    if loss.item() < 1: ...     # only the answer of a comparison decides which way a call takes
+    self.total += loss.item()   # the graph computes in double precision, as Python does
+    x / scale.item()            # the number meets a tensor in the graph
+    if loss.item() < 1: ...     # only the answer of a comparison decides the path of a call
 
-A `LazyScalar` stands for such a number. Whatever else asks for it gets the value, and what follows is recorded for this value
-alone, as with other ways to read a tensor. Integers are exact: whether 64 bits hold a result is asked like an answer. What no
-graph computes as Python does (`round(v, 2)`, `0.9 ** v`, `math.sqrt(v)`), Python does at every call (`number_functions.py`).
+Other code forces the value, and the path that follows holds for this value alone. Integers are exact: whether 64 bits hold a
+result is an answer, too. Functions without a graph operator of the same bits (`round(v, 2)`, `0.9 ** v`, `math.sqrt(v)`) are
+host functions between kernels. A failure, or a result of another kind, is an answer, found before anything is written.
 """
 
 import math
@@ -36,7 +36,7 @@ _ORDER = {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, opera
 
 
 def deferred(recorder, t: Tensor, value, line=None):
-    """What stands for a value that was read out of a tensor by a line; None if it has to be the value itself."""
+    """Return the lazy scalar for a value that a line read out of a tensor; None if it has to be the value itself."""
     kind = type(value)
     if kind not in _WIDE or t.dtype is dt.uint64:
         return None
@@ -44,12 +44,12 @@ def deferred(recorder, t: Tensor, value, line=None):
 
 
 def as_number(t: Tensor, kind) -> Tensor:
-    """The one element of a tensor as Python has it, as an int or a float, in memory of its own."""
+    """Return the one element of a tensor as Python has it, an int or a float, in memory of its own."""
     return t.detach().reshape(()).to(_WIDE[kind], copy=True)
 
 
 class LazyScalar:
-    """A float or an int that a recorded function has read by a line, or computed of such; to `isinstance` it is one."""
+    """Float or int that a recorded function has read by a line, or computed of such; it passes `isinstance` as one."""
 
     __slots__ = ("_tensor", "hint", "is_forced", "line", "recorder")
 
@@ -60,14 +60,13 @@ class LazyScalar:
 
     @property
     def tensor(self) -> Tensor:
-        """The tensor that holds it; made when it is first asked for, where a function does that."""
+        """Return the tensor that holds it; it may be made at its first use."""
         if not isinstance(self._tensor, Tensor):
             self._tensor = self._tensor()
         return self._tensor
 
     @property
     def kind(self) -> type:
-        """float or int."""
         return type(self.hint)
 
     @property  # type: ignore[misc]
@@ -76,11 +75,11 @@ class LazyScalar:
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody has asked for the value yet, and the graph can still go on computing with it."""
+        """Return whether the value was not forced, so that the graph can go on computing with it."""
         return not self.is_forced and tls.m.recorder is self.recorder
 
-    def forced(self):
-        """The value, for which alone the path that is being recorded holds from now on."""
+    def force(self):
+        """Return the value. The path that is being recorded holds for it alone from now on."""
         if not self.is_forced and self.recorder.reads.defers:
             self.is_forced = True
             self.recorder.cut(self.tensor, "item", self.hint, self.line if self.kind is int else None)
@@ -127,13 +126,13 @@ class LazyScalar:
 
 
 def forced(x):
-    """A number of which the value is noted, if it was read; anything else as it is."""
+    """Force a lazy scalar; return other values as they are."""
     return x.force() if type(x) is LazyScalar else x
 
 
 def operands(op, args) -> list:
-    """The operands of an operator. A read number beside tensors, of which it takes the dtype, is a tensor too, where that gives
-    the same bits."""
+    """Return the operands of an operator. A lazy scalar beside tensors, whose dtype it takes, is a tensor too if the bits
+    agree."""
     if LazyScalar not in map(type, args) or not ((op.is_elementwise and "exact" in op.traits) or _is_plain_power(op, args)):
         return [forced(x) for x in args]
     dtype = next((x.dtype for x in args if isinstance(x, Tensor) and x.dtype is not dt.bool_), None)     # where(c, x, v)
@@ -141,8 +140,8 @@ def operands(op, args) -> list:
 
 
 def operand(x, dtype):
-    """A number that was read as a tensor of a dtype, if nobody has asked for it and that gives the same bits; else as the
-    number that it is. Anything else stays as it is."""
+    """Return a lazy scalar as a tensor of a dtype if the bits agree and nobody forced it, else its value; other values as they
+    are."""
     if type(x) is not LazyScalar:
         return x
     if dtype is dt.float32 or dtype is dt.float64:
@@ -151,7 +150,7 @@ def operand(x, dtype):
 
 
 def _is_plain_power(op, args) -> bool:
-    """Whether it is a power of which nobody wants gradients: theirs compute with the number in double precision."""
+    """Return whether it is a power without gradients: these compute with the number in double precision."""
     return op is pow_ and not (tls.m.grad and any(isinstance(x, Tensor) and x.requires_grad for x in args))
 
 
@@ -160,7 +159,7 @@ def _is_small(x, limit) -> bool:
 
 
 def _as_float(x):
-    """An operand of double arithmetic or comparison (a tensor or a number), or None where that would not be exact."""
+    """Return an operand of double arithmetic or comparison, or None if it is not exact."""
     kind = type(x)
     if kind is LazyScalar:
         return x.tensor if x.kind is float else None
@@ -170,12 +169,12 @@ def _as_float(x):
 
 
 def _as_double(x):
-    """An operand of double arithmetic, to which Python rounds ints as a cast does; None if that is not known."""
+    """Return an operand of double arithmetic, to which Python rounds ints as a cast does, or None if unknown."""
     return x.tensor.to(dt.float64) if type(x) is LazyScalar and x.kind is int else _as_float(x)
 
 
 def _as_int(x, limit):
-    """An operand of 64-bit integers, or None where they might not hold the result."""
+    """Return an operand of 64-bit integers, or None if they might not hold the result."""
     kind = type(x)
     if not (kind is int or kind is bool or kind is SymInt or (kind is LazyScalar and x.kind is int)) or not _is_small(x, limit):
         return None
@@ -183,7 +182,7 @@ def _as_int(x, limit):
 
 
 def _sides(plain, x, y):
-    """What the graph computes with, or (None, None) where it cannot do so as Python does."""
+    """Return the operands with which the graph computes, or (None, None) if it cannot do so as Python does."""
     if plain is operator.truediv and y == 0:
         return None, None
     if any(v.__class__ is float for v in (x, y)):
@@ -195,7 +194,7 @@ def _sides(plain, x, y):
 
 
 def _computed(plain, x, y) -> Any:
-    """An operation of a read number with another number, or None where the graph cannot do it as Python does."""
+    """Return the result of an operation with another number, or None if the graph cannot compute it as Python does."""
     a, b = _sides(plain, x, y)
     if a is None or b is None:
         return None
@@ -204,18 +203,16 @@ def _computed(plain, x, y) -> Any:
 
 
 def _now(x):
-    """The value of a number in this call."""
     return x.hint if hasattr(x, "hint") else x
 
 
 def is_number(x) -> bool:
-    """Whether a function of numbers may be computed of it at every call."""
+    """Return whether a host function can take a value as a number."""
     return type(x) in (LazyScalar, SymInt, SymFloat, float) or (type(x) in (int, bool) and -_MOST <= x < _MOST)
 
 
 def applied(name: str, args) -> Any:
-    """What a function of `number_functions` gives for numbers, of which one was read and nobody has asked for it; None where
-    it cannot be computed at every call."""
+    """Return the lazy result of a function of `PLAIN`, or None if no number is open or it cannot be computed at every call."""
     first = next((x for x in args if type(x) is LazyScalar and x.is_open), None)
     if first is None or not all(map(is_number, args)):
         return None
@@ -225,7 +222,6 @@ def applied(name: str, args) -> Any:
 
 
 def _tensor_of(recorder, x) -> Tensor:
-    """A number as a tensor of the recording."""
     if type(x) is LazyScalar and x.is_open:
         return x.tensor
     x = forced(x)
@@ -235,13 +231,13 @@ def _tensor_of(recorder, x) -> Tensor:
 
 
 def read_as_tensor(recorder, x):
-    """A symbolic number as one that was read out of a tensor; anything else as it is."""
+    """Return a symbolic number as a lazy scalar; other values as they are."""
     number = x.number if hasattr(x, "number") else x
     return LazyScalar(recorder, _tensor_of(recorder, number), _now(number)) if is_symbol(number) else x
 
 
 def _compared(plain, x, y) -> Any:
-    """The answer of a comparison, or None where the graph cannot compare as Python does."""
+    """Return the answer of a comparison, or None if the graph cannot compare as Python does."""
     if x.kind is int and type(y) is float:
         if plain in (operator.eq, operator.ne) and not y.is_integer():
             return plain is operator.ne
@@ -305,7 +301,7 @@ _WHOLE = ("int", "floor", "ceil")        # of these, and of rounding to no digit
 
 
 def _attempt(plain, kind, args):
-    """(the number that a function gives, whether it is one of a kind that 64 bits hold)."""
+    """Return (result of a function, whether it is a number of a kind that 64 bits hold)."""
     try:
         found = plain(*args)
     except (ArithmeticError, ValueError):
@@ -315,7 +311,7 @@ def _attempt(plain, kind, args):
 
 
 def _host_function(name: str, kind) -> str:
-    """The name by which graphs know a function that gives numbers of a kind."""
+    """Return the name by which graphs know a function that gives numbers of a kind."""
     known = f"number_{name}_{kind.__name__}"
     if known not in FUNCTIONS:
         plain, wide = PLAIN[name], _NUMPY[kind]
@@ -329,7 +325,7 @@ def _host_function(name: str, kind) -> str:
 
 
 def kind_of_result(name: str, hints) -> type:
-    """Whether a function gives ints or floats for some numbers; what it most likely would where it fails for them."""
+    """Return whether a function gives ints or floats for some numbers, most likely if it fails for them."""
     if name in _WHOLE or (name == "round" and len(hints) == 1):
         return int
     if name.startswith("math_") or float in map(type, hints):
@@ -338,8 +334,7 @@ def kind_of_result(name: str, hints) -> type:
 
 
 def computed(recorder, name: str, operands, hints) -> tuple[Tensor, int | float] | None:
-    """(the tensor that holds at every call what a function gives for some tensors of one number, its value now); None where
-    that is no number."""
+    """Return (tensor that holds the result of a function at every call, its current value), or None if that is no number."""
     kind = kind_of_result(name, hints)
     value, fits = _attempt(PLAIN[name], kind, hints)
     made = [wrap(np.array(value, _NUMPY[kind])), wrap(np.array(fits))]

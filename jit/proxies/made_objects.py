@@ -1,8 +1,8 @@
-"""Objects that a recorded function makes and returns: a replay must make them anew, around its own tensors and numbers.
+"""Objects that a recorded function makes and returns: a replay makes them anew, around its own tensors and numbers.
 
-An object is the function's own if its `__init__` ran during the call or `copy` made it, or if something that the call has
-made can be reached from it. Those whose attributes are all that they are (results as a class of the user's, distributions) are
-taken apart into their attributes; others, as generators and functions over tensors, are refused.
+An object is the function's own if its `__init__` ran during the call, if `copy` made it, or if it leads to a value that the
+call has made. Objects that consist of their attributes (results of user classes, distributions) are taken apart. Others, such
+as generators and functions over tensors, are refused.
 """
 
 import functools
@@ -16,19 +16,19 @@ from ..errors.errors import TraceError
 from .lazy_scalars import LazyScalar
 from .numpy_scalars import SymScalar
 
-_MOST = 1000        # values that are looked at in one object
+_MOST = 1000        # values that are searched in one object
 _SINGLE = (type, types.ModuleType, types.BuiltinFunctionType, type(None), str, bytes, bool, int, float, complex)
 
 
 class MadeObjects:
-    """Which objects in the results of a run are its own; `made` are the ids of those whose `__init__` ran."""
+    """Decision which objects in the results are the function's own; `made` are ids of those whose `__init__` ran."""
 
     def __init__(self, recorder, made):
         self._outside = {id(s.what) for s in recorder.inputs.sources}
         self._recorder, self._made = recorder, made
 
     def attributes(self, x) -> dict | None:
-        """The attributes of an object that the run has made, None for one from outside; raises if it cannot be made again."""
+        """Return the attributes of an object that the run has made, None for others; raise if it cannot be made again."""
         if isinstance(x, _SINGLE) or not (id(x) in self._made or hasattr(type(x), "__next__") or self._leads_to_new(x)):
             return None
         if not _is_plain(x):
@@ -67,13 +67,13 @@ def _parts(v) -> list:
     slots = [getattr(v, name, None) for c in type(v).__mro__ for name in getattr(c, "__slots__", ())]
     if isinstance(v, BaseException):
         slots += v.args
-    elif not slots and not hasattr(v, "__dict__"):      # of C: views of dictionaries, iterators, deques
+    elif not slots and not hasattr(v, "__dict__"):      # views of dictionaries, iterators, deques
         return gc.get_referents(v)
     return [*slots, *getattr(v, "__dict__", {}).values()]
 
 
 def _is_plain(x) -> bool:
-    """Whether an object is its class and its attributes, nothing else."""
+    """Return whether an object is its class and its attributes, nothing else."""
     kind = type(x)
     if kind is types.SimpleNamespace:
         return True
@@ -83,7 +83,7 @@ def _is_plain(x) -> bool:
 
 
 def made_again(kind, attributes):
-    """An object of a class with these attributes."""
+    """Return an object of a class with these attributes."""
     x = kind.__new__(kind)
     x.__dict__.update(attributes)
     return x

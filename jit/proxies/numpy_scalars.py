@@ -1,8 +1,8 @@
-"""Numpy's scalars among arguments and in Python state: numbers like others, that keep their kind.
+"""Proxies for NumPy scalars in arguments and Python state: numbers that keep their dtype.
 
-While a call is recorded a `SymScalar` stands for one whose value changes. As an operand of tensors it is its number, which is
-symbolic; sums, products and the like with other numbers are of its kind again, rounded as numpy does. Whatever else asks for it
-gets numpy's scalar with the value now, which is noted.
+A `SymScalar` stands for a scalar whose value changes. As an operand of tensors it is its symbolic number. Sums and products
+with other numbers have its kind again, rounded as NumPy does. Other code gets NumPy's scalar with the current value, which
+fixes it.
 """
 
 import operator
@@ -13,12 +13,12 @@ from ...ir.symbols.symbolic import SymFloat, hint, is_symbol, names_of, pinned, 
 from .lazy_scalars import LazyScalar
 
 KINDS = frozenset((np.float64, np.float32, np.int64, np.int32))
-NUMBERS = frozenset((int, float, *KINDS))        # types of what counts as a number
+NUMBERS = frozenset((int, float, *KINDS))
 _SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/"}
 
 
 class SymScalar:
-    """A numpy scalar of a kind, whose number is symbolic."""
+    """NumPy scalar of a kind whose number is symbolic."""
 
     __slots__ = ("kind", "number")
 
@@ -31,20 +31,18 @@ class SymScalar:
 
     @property
     def dtype(self):
-        """Numpy's dtype."""
         return np.dtype(self.kind)
 
     @property
     def hint(self):
-        """The scalar now; nothing is noted."""
+        """Return the current scalar; it is not fixed."""
         return self.kind(hint(self.number))
 
     def item(self):
-        """The number, symbolic."""
         return self.number
 
     def fixed(self):
-        """The scalar now, which is noted."""
+        """Return the current scalar, and fix it."""
         return self.kind(pinned(self.number))
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
@@ -72,42 +70,42 @@ class SymScalar:
 
 
 def fixed(x):
-    """A number whose value now is noted; anything else as it is."""
+    """Fix a symbolic number to its current value; return other values as they are."""
     if type(x) is SymScalar:
         return x.fixed()
     return pinned(x) if is_symbol(x) else x
 
 
 def stands_for_number(x) -> bool:
-    """Whether something is a symbolic number, of Python's or numpy's."""
+    """Return whether a value is a symbolic number of Python's or NumPy's kind."""
     return type(x) is SymScalar or is_symbol(x)
 
 
 def now(x):
-    """A number as it is now; nothing is noted."""
+    """Return the current value of a number; it is not fixed."""
     return x.hint if type(x) is SymScalar or type(x) is LazyScalar else hint(x)
 
 
 def number_of(x):
-    """A number without its kind, as it is part of a key."""
+    """Return a number without its NumPy kind, as keys hold it."""
     return x.item() if type(x) in KINDS else x
 
 
 def with_kind(kind, number):
-    """A number as one of a kind."""
+    """Return a number as one of a kind."""
     if kind not in KINDS:
         return number
     return SymScalar(kind, number) if is_symbol(number) else kind(number)
 
 
 def _in_kind(kind, x):
-    """A float as an operand of a kind: (text, value)."""
+    """Return (text, value) of a float as an operand of a kind."""
     value = kind(hint(x)).item()
     return (f"float32({source_of(x)})" if kind is np.float32 and type(x) is not int else source_of(x)), value
 
 
 def _combined(plain, x, y):
-    """An operation on two floats of which one is a symbolic scalar of a floating kind, or None where that has no text."""
+    """Return the result of an operation with a symbolic floating scalar, or None if it has no text."""
     kinds = {k.kind for k in (x, y) if type(k) is SymScalar} | {type(k) for k in (x, y) if type(k) in KINDS}
     kind = kinds.pop()
     a, b = [number_of(v.number if type(v) is SymScalar else v) for v in (x, y)]
@@ -124,7 +122,7 @@ def _combined(plain, x, y):
 
 
 def _is_exact(x) -> bool:
-    """Whether a number is compared with a float32 as it is."""
+    """Return whether a number is compared with a float32 without rounding."""
     return type(x) in (np.float32, np.float64, SymScalar) or (type(x) is int and abs(x) < 1 << 24)
 
 

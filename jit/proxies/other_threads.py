@@ -1,7 +1,6 @@
-"""Whether other threads may run the user's code, and so could meet what a recording puts into variables that all threads see.
+"""Detection of other threads that may run user code, and so could meet proxies in variables that all threads see.
 
-Notebooks, debuggers, progress bars and processes that share memory keep threads of their own, which move messages and never
-call the user's functions.
+Notebooks, debuggers, progress bars and processes that share memory keep threads that move messages and call no user functions.
 """
 
 import sys
@@ -13,9 +12,9 @@ _WITH_USERS_CODE = ("ipykernel.subshell",)
 
 
 def is_alone() -> bool:
-    """Whether no thread but this one may run code of the user."""
+    """Return whether no other thread may run user code."""
     others = sys._current_frames()
-    del others[threading.get_ident()]       # a frame that held itself would keep all below it until the next collection
+    del others[threading.get_ident()]       # else the frame would hold itself until the next collection
     if not others:
         return True
     threads = {thread.ident: thread for thread in threading.enumerate()}
@@ -23,7 +22,7 @@ def is_alone() -> bool:
 
 
 def is_service(name) -> bool:
-    """Whether a module is of what keeps threads of its own."""
+    """Return whether a module belongs to a library that keeps threads of its own."""
     return _is_inside(name, SERVICES)
 
 
@@ -39,7 +38,7 @@ def _is_inside(module, packages) -> bool:
 
 
 def _first_module(frame) -> str:
-    """Whose function a thread without a class of its own runs: that of the outermost frame."""
+    """Return the module of the function that a thread without a class of its own runs, in its outermost frame."""
     name = ""
     while frame is not None:
         module = frame.f_globals.get("__name__") or ""

@@ -1,11 +1,11 @@
-"""Whether what Python reads out of a tensor goes straight to the results of the function that is recorded.
+"""Values that the function reads out of tensors and returns without looking at them.
 
     return float(loss)                      # numbers,
     probs = net(x).numpy()                  # arrays,
     return {"probs": probs, "top": y.tolist()}
 
-Nobody has looked at such a value when the function returns, so each call can give its own. Which way a value takes is read off
-the instructions that follow; they have to run one after the other, put it into variables and containers, and return it.
+Each call can give its own value then. The instructions that follow show it: they must run one after the other, put the value
+into variables and containers, and return it.
 """
 
 import builtins
@@ -13,16 +13,16 @@ import builtins
 import numpy as np
 
 from ...runtime.core.tensor import Tensor
-from ..bytecode.stack import NOTHING, Walk, instructions_of, is_held, position_of
+from ..bytecode.stack import NO_EFFECT, Walk, builds_container, instructions_of, position_of
 from .lazy_scalars import as_number
 
 _END = f"{__package__.rpartition('.')[0]}.tracing.recorded_call"         # the module that calls the function
-_LEAST_OWN = 257                    # ints from here on are objects of their own
+_LEAST_OWN = 257                    # Python shares smaller ints
 
 
 _WAYS = {how: getattr(method, "_asks_for", method).__code__ for how, method in (
     ("float", Tensor.__float__), ("int", Tensor.__int__), ("numpy", Tensor.numpy), ("tolist", Tensor.tolist))}
-_TAKEN: dict = {        # what is kept of a tensor for a value of a type
+_TAKEN: dict = {        # type of a value -> the tensor that is saved for it
     float: lambda t: as_number(t, float), int: lambda t: as_number(t, int), np.ndarray: Tensor.detach,
     list: lambda t: t.detach().clone()}
 
@@ -32,11 +32,11 @@ class PassthroughValues:
 
     def __init__(self, recorder):
         self._recorder = recorder
-        self._known: dict = {}      # by id: (value, its type, the tensor behind it, how it was read)
+        self._known: dict = {}      # by id: (value, type, tensor behind it, way of reading)
         self._found: set = set()    # ids of those that stand in the results
 
     def takes(self, t: Tensor, how: str, seen, code, frame) -> bool:
-        """Whether a value that `frame` has read by calling `code` goes straight to the results, and is known from now on."""
+        """Return whether a value that `frame` has read by calling `code` goes straight to the results; remember it if so."""
         kind = type(seen)
         if kind not in _TAKEN or _WAYS.get(how) is not code or (kind is int and abs(seen) < _LEAST_OWN):
             return False
@@ -48,7 +48,7 @@ class PassthroughValues:
         return True
 
     def part(self, x) -> tuple | None:
-        """(type, tensor) of a value that was read and stands in the results, and of an array that the function was given."""
+        """Return (type, tensor) of a value that was read and stands in the results, or of an array among the arguments."""
         if type(x) is np.ndarray and id(x) in self._recorder.inputs.arrays:
             return np.ndarray, self._recorder.inputs.arrays[id(x)]
         found = self._known.get(id(x))
@@ -58,22 +58,23 @@ class PassthroughValues:
         return found[1:3]
 
     def settle(self):
-        """What has come to no result after all counts as read."""
+        """Count values that came to no result after all as read."""
         for value, _, tensor, how in [v for k, v in self._known.items() if k not in self._found]:
             self._recorder.cut(tensor, how, value)
 
 
 class _ReadOn(np.ndarray):
-    """The memory of a tensor for a caller who takes its numbers at once; `tolist` or `item` is the tensor's own."""
+    """Memory of a tensor for a caller that takes its numbers at once; `tolist` or `item` is the tensor's own."""
 
 
 def read_on(t: Tensor, seen, code, frame):
-    """What `t.numpy()`, whose code is `code`, gives where `frame` only takes its numbers at once (`t.numpy().tolist()`), which
-    then count as read of the tensor; None elsewhere."""
+    """Return what `t.numpy()`, whose code is `code`, gives if `frame` only takes its numbers at once (`t.numpy().tolist()`),
+    which count as read of the tensor then; None elsewhere."""
     if code is not _WAYS["numpy"] or seen.dtype.kind not in "fiub":
         return None
     instructions, at = instructions_of(frame.f_code), position_of(frame)
-    steps = [(i, ins) for i, ins in enumerate(instructions[max(at - 4, 0):at + 6], max(at - 4, 0)) if ins.opname not in NOTHING]
+    start = max(at - 4, 0)
+    steps = [(i, ins) for i, ins in enumerate(instructions[start:at + 6], start) if ins.opname not in NO_EFFECT]
     here = next((k for k, (i, _) in enumerate(steps) if i == at), 0)
     names = [ins.argval if ins.opname in ("LOAD_METHOD", "LOAD_ATTR") else ins.opname if not ins.arg else None
              for _, ins in steps[max(here - 1, 0):here + 3]]
@@ -85,8 +86,8 @@ def read_on(t: Tensor, seen, code, frame):
 
 
 def goes_to_result(frame) -> bool:
-    """Whether what the instruction at which a frame stands gives is returned, by it and by all that called it up to the
-    function that is recorded, and is not looked at on the way."""
+    """Return whether a frame and its callers, up to the recorded function, return the value of the current instruction
+    unread."""
     while frame is not None and frame.f_globals.get("__name__") != _END:
         if not _is_returned(frame):
             return False
@@ -95,12 +96,12 @@ def goes_to_result(frame) -> bool:
 
 
 def _is_builtin(name, frame) -> bool:
-    """Whether a frame stands where it calls a builtin function by its name."""
+    """Return whether a frame stands where it calls a builtin function by its name."""
     return called_by_name(frame) == name and name not in frame.f_globals and frame.f_builtins is vars(builtins)
 
 
 def called_by_name(frame):
-    """The name of the global by which the function is called at which a frame stands, None if there is none."""
+    """Return the name of the global that a frame is calling, or None."""
     instructions, at = instructions_of(frame.f_code), position_of(frame)
     ins = instructions[at]
     if ins.opname != "CALL":
@@ -111,22 +112,22 @@ def called_by_name(frame):
 
 
 class _Names(Walk):
-    """Marks values with the names of the globals that they are."""
+    """Walk that marks values with the names of the globals that they are."""
 
     def marked(self, ins, taken):
         return ins.argval if ins.opname == "LOAD_GLOBAL" else None
 
 
 class _Flow(Walk):
-    """Marks one value, and the containers into which it goes."""
+    """Walk that marks one value, and the containers into which it goes."""
 
     def marked(self, ins, taken):
-        return True if any(taken) and is_held(ins, taken) else None
+        return True if any(taken) and builds_container(ins, taken) else None
 
 
 def _is_returned(frame) -> bool:
-    """Whether a frame returns what the instruction gives at which it stands, and does nothing else with it."""
-    if frame.f_code.co_flags & 0x2A0:       # generators and coroutines hand out values in other ways
+    """Return whether a frame only returns the value of its current instruction."""
+    if frame.f_code.co_flags & 0x2A0:       # generators and coroutines return values in other ways
         return False
     instructions, at = instructions_of(frame.f_code), position_of(frame)
     if not instructions[at].opname.startswith("CALL"):
@@ -140,6 +141,6 @@ def _is_returned(frame) -> bool:
         taken = walk.step(ins)
         if ins.opname == "RETURN_VALUE":
             return taken == [True]
-        if taken is None or (any(taken) and not is_held(ins, taken)):
+        if taken is None or (any(taken) and not builds_container(ins, taken)):
             return False
     return False

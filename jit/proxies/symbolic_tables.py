@@ -1,6 +1,5 @@
-"""Tables: what lies in the place of lists, tuples and arrays of numbers that are looked up by a number which changes
-(`symbolic_lookups.py`), while a call is recorded. They hold the same and are of their kind; what they give for a symbolic
-number is a number that each call looks up."""
+"""Tables: proxies for lists, tuples and arrays that a symbolic number indexes (`symbolic_lookups.py`). A table holds the same
+items and has the same type. For a symbolic number it gives a number that each call looks up."""
 
 import operator
 from operator import is_
@@ -18,14 +17,13 @@ _NUMBERS = frozenset((float, int))
 
 
 class Table:
-    """What lies in the place of a container while a call is recorded: `of` is that, `calls` are those to which it may be
-    given."""
+    """Proxy of the container `of`; `calls` are those that may receive it."""
 
     of: Any = None
     calls: frozenset = frozenset()
 
     def suits(self, how, calls) -> bool:
-        """Whether code that begins to run may have it, by what it does with the container."""
+        """Return whether code that starts may use the table, given its use of the container."""
         return how in (INSPECTED, PASSED, MEASURED, *SINGLE) and self.calls.issuperset(calls)
 
     def __getitem__(self, key):
@@ -35,7 +33,7 @@ class Table:
 
 
 class ListTable(Table, list):
-    """A list in whose place it lies, and what that held at `first`."""
+    """Table of a list, which held `first`."""
 
     first: tuple = ()
 
@@ -45,7 +43,7 @@ class ListTable(Table, list):
 
 
 class TupleTable(Table, tuple):
-    """A tuple in whose place it lies."""
+    """Table of a tuple."""
 
     @property  # type: ignore[misc]
     def __class__(self):
@@ -53,7 +51,7 @@ class TupleTable(Table, tuple):
 
 
 class ArrayTable(Table, np.ndarray):
-    """An array over the memory of that in whose place it lies. What is computed of it are plain arrays."""
+    """Table over the memory of an array. Results of computations with it are plain arrays."""
 
     @property  # type: ignore[misc]
     def __class__(self):
@@ -72,21 +70,21 @@ TABLES = (ListTable, TupleTable, ArrayTable)
 
 
 def real_table(x):
-    """The container in whose place a table lies; anything else as it is."""
+    """Return the container behind a table; other values as they are."""
     if type(x) not in TABLES:
         return x
     return x.view(np.ndarray) if x.of is None else x.of
 
 
 def _without(x):
-    """Arguments of numpy's functions with containers in the place of tables."""
+    """Return arguments of NumPy functions with containers in place of tables."""
     if type(x) in (tuple, list):
         return type(x)(map(_without, x))
     return {k: _without(v) for k, v in x.items()} if type(x) is dict else real_table(x)
 
 
 def table_of(container) -> Any:
-    """A table for a container, if it is a list or tuple with floats or ints in it, or an array of floats; else None."""
+    """Return a table for a list or tuple with floats or ints, or an array of floats; else None."""
     kind = type(container)
     made: Any
     if kind is np.ndarray and container.ndim == 1 and container.dtype.type in _FLOATS and container.size:
@@ -101,12 +99,12 @@ def table_of(container) -> Any:
 
 
 def _with_kinds(container) -> list:
-    """What a container of numbers holds, each with its kind: an int is another one than the float that it equals."""
+    """Return the items of a container of numbers with their types: an int differs from the float that it equals."""
     return [(type(v).__name__, v) for v in container]
 
 
 def was_written(made) -> bool:
-    """Whether anything was put into a list's table, or taken out of it. What was is done to the list, too."""
+    """Return whether a list's table was written; do the same to the list."""
     if type(made) is not ListTable or (len(made) == len(made.first) and all(map(is_, list.__iter__(made), made.first))):
         return False
     made.of[:] = list(list.__iter__(made))
@@ -114,8 +112,7 @@ def was_written(made) -> bool:
 
 
 def _looked_up(container, key: SymInt):
-    """What a container holds under a symbolic number: a number that each call looks up, if it is a float; of an int it counts
-    that it is this one."""
+    """Return the item under a symbolic number: a number that each call looks up if it is a float; an int is a condition."""
     n = len(container)
     kind = type(container[key.hint]) if -n <= key.hint < n else None
     if kind is int and key >= -n and key < n and _NUMBERS.issuperset(map(type, container)):

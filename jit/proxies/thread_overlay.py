@@ -1,8 +1,7 @@
-"""Attributes that one thread sees with other values than everybody else.
+"""Attributes that one thread sees with other values than all others.
 
-While a call is recorded its thread is to read symbolic numbers where others, who may read and write the same objects at any
-time, go on with plain ones. So the objects keep plain values, and a descriptor that stands in their class for as long gives
-that thread its own.
+The thread of a recording reads symbolic numbers where other threads, which may use the same objects at any time, need plain
+ones. So objects hold plain values, and a descriptor in their class gives the recording thread its own.
 """
 
 import threading
@@ -13,12 +12,12 @@ from .numpy_scalars import now
 
 
 class ThreadView:
-    """An attribute of the objects of a class, while one thread sees values of its own in some of them."""
+    """Descriptor of an attribute of a class while one thread sees values of its own in some objects."""
 
     def __init__(self, kind, name: str):
         self.kind, self.name, self.thread = kind, name, threading.get_ident()
-        self.hidden = kind.__dict__.get(name, MISSING)      # what the class has of this name
-        self.own: dict = {}                                 # id of an object -> what the thread sees, or MISSING for the same
+        self.hidden = kind.__dict__.get(name, MISSING)      # the class attribute behind the view
+        self.own: dict = {}                                 # id of an object -> the thread's value, or MISSING
 
     def __get__(self, obj, kind=None):
         if obj is None:
@@ -41,7 +40,7 @@ class ThreadView:
             raise AttributeError(self.name)
 
     def seen(self, obj):
-        """What an object holds, as the one who asks sees it; MISSING if it has no attribute of its own."""
+        """Return what the current thread sees in an object; MISSING if it has no attribute of its own."""
         value = self.own.get(id(obj), MISSING) if threading.get_ident() == self.thread else MISSING
         return obj.__dict__.get(self.name, MISSING) if value is MISSING else value
 
@@ -57,12 +56,12 @@ class ThreadView:
 
 
 def without_symbols(value):
-    """A value with plain numbers in it."""
+    """Return a value with plain numbers in it."""
     return mapped(value, now)
 
 
 def mapped(value, give):
-    """`give` of a value, or of what is in a container, which is made anew where that makes a difference."""
+    """Return `give` of a value, or of the items of a container, which is rebuilt if one differs."""
     kind = type(value)
     if kind not in (tuple, list, dict):
         return give(value)
@@ -74,14 +73,14 @@ def mapped(value, give):
 
 
 class ThreadViews:
-    """The views of one recording; they go when it ends."""
+    """Views of one recording, removed at its end."""
 
     def __init__(self):
         self._made: dict = {}        # (class, name) -> view
         self._keep: list = []
 
     def show(self, obj, name: str, value=MISSING) -> bool:
-        """Gives this thread a place of its own for an attribute, with a value in it; False where a class cannot be changed."""
+        """Give this thread a value of its own for an attribute; return False if the class cannot be changed."""
         kind = type(obj)
         view = self._made.get((kind, name))
         if view is None:
@@ -98,8 +97,8 @@ class ThreadViews:
         return True
 
     def lift(self) -> list:
-        """This thread sees what everybody sees. Gives what `lay` takes: (view, id of an object, what it saw there, what there
-        was)."""
+        """Let this thread see what all see; return what `lay` takes: (view, id of an object, its own value, the common
+        value)."""
         found = [(view, obj, value, obj.__dict__.get(view.name, MISSING)) for view in self._made.values()
                  for obj in self._keep if (value := view.own.get(id(obj), MISSING)) is not MISSING]
         for view, obj, *_ in found:
@@ -107,17 +106,17 @@ class ThreadViews:
         return found
 
     def lay(self, lifted: list):
-        """It sees again what it saw, where nothing else was put meanwhile."""
+        """Let it see its own values again, if nothing else was stored meanwhile."""
         for view, obj, value, was in lifted:
             if obj.__dict__.get(view.name, MISSING) is was:
                 view.own[id(obj)] = value
 
     def cover(self, obj) -> bool:
-        """Whether an object has attributes that this thread sees in its own way."""
+        """Return whether an object has attributes of which this thread has its own view."""
         return any(o is obj for o in self._keep)
 
     def close(self):
-        """Everybody sees the same again."""
+        """Remove all views."""
         for (kind, name), view in self._made.items():
             if kind.__dict__.get(name) is view:
                 if view.hidden is MISSING:

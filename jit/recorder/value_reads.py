@@ -10,7 +10,7 @@ from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ..bytecode.attribute_queries import looks_at_types
 from ..errors.errors import TraceError, at
-from ..errors.question_cache import Answers, frozen_value
+from ..errors.question_cache import QuestionCache, frozen_value
 from ..guards.frames import is_user
 from ..proxies.data_sizes import MANY
 from ..proxies.lazy_scalars import deferred
@@ -39,7 +39,7 @@ class ValueReads:
         self.sized: frozenset = frozenset()     # lines that read sizes out of data (`data_sizes.py`)
         self.single: frozenset = frozenset()    # lines of these for which 1 is no size
         self.defers = False                     # whether reads may give lazy scalars
-        self._answers = Answers(recorder.builder)
+        self._answers = QuestionCache(recorder.builder)
         self._lent: list = []                   # (array that numpy() gave, what it held, line)
 
     def read(self, t: Tensor, how: str, seen, reader, frame):

@@ -1,7 +1,7 @@
-"""Text with numbers in it that a traced function prints: `print(f"step {i}: {loss.item():.3f}")` prints at every call.
+"""Text with numbers that a traced function prints: `print(f"step {i}: {loss.item():.3f}")` prints at every call.
 
-Where the instructions that follow put what `format` gives into a string and that into `print`, and do nothing else with it, a
-mark stands in the string, and the number is put there each time that it is printed.
+If the instructions that follow put the result of `format` into a string, and that only into `print`, a mark stands in the
+string. The number is inserted each time that it is printed.
 """
 
 import builtins
@@ -18,14 +18,14 @@ _FORMATS = frozenset(("FORMAT_SIMPLE", "FORMAT_VALUE", "FORMAT_WITH_SPEC"))
 
 
 class Formatted(NamedTuple):
-    """A value as a part of a text."""
+    """Formatted value in a text."""
 
     value: Any
     spec: str
 
 
 class Text(NamedTuple):
-    """Strings and formatted values, one after the other."""
+    """Sequence of strings and formatted values."""
 
     pieces: tuple
 
@@ -34,16 +34,15 @@ class Text(NamedTuple):
 
 
 class DeferredPrints:
-    """The values that wait in strings to be printed, while a recorder listens."""
+    """Values in strings that wait to be printed, while a recorder listens."""
 
     def __init__(self, recorder):
         self._recorder = recorder
         self._values: list = []
-        self._sign = f"\0{secrets.token_hex(8)}"     # begins a mark; no string of the user's has it
+        self._sign = f"\0{secrets.token_hex(8)}"     # begins a mark; no user string has it
 
     def mark(self, t: Tensor, value, spec: str, frame) -> str | None:
-        """What stands for a formatted tensor, of which `value` is the number, in a string that is printed; None if it has to be
-        the text."""
+        """Return the mark for a formatted tensor with the number `value` in a printed string; None if it must be the text."""
         kind = type(value)
         is_text = bool(t.ndim and spec) or not (t.ndim or kind in (float, int))
         if is_text or not self._recorder.reads.defers or not _is_printed(frame):
@@ -51,7 +50,7 @@ class DeferredPrints:
         return self._noted(t.detach().clone() if t.ndim else LazyScalar(self._recorder, as_number(t, kind), value), spec)
 
     def mark_number(self, x, spec: str, frame) -> str | None:
-        """The same for a symbolic number."""
+        """Return the mark for a symbolic number."""
         return self._noted(x, spec) if self._recorder.reads.defers and is_user(frame) and _is_printed(frame) else None
 
     def _noted(self, x, spec) -> str:
@@ -59,7 +58,7 @@ class DeferredPrints:
         return f"{self._sign}{len(self._values) - 1}\0"
 
     def opened(self, x):
-        """A string with marks in it as a text; anything else as it is."""
+        """Return a string with marks as a `Text`; other values as they are."""
         if type(x) is not str or self._sign not in x:
             return x
         pieces: list = re.split(f"{self._sign}([0-9]+)\0", x)
@@ -68,12 +67,12 @@ class DeferredPrints:
 
 
 def written(x):
-    """A text as a string; anything else as it is."""
+    """Return a `Text` as a string; other values as they are."""
     return str(x) if type(x) is Text else x
 
 
 class _Flow(Walk):
-    """Marks one value and strings that are made with it, and the function `print`."""
+    """Walk that marks one value, strings made with it, and the function `print`."""
 
     def marked(self, ins, taken):
         if ins.opname == "BUILD_STRING" and True in taken:
@@ -82,8 +81,7 @@ class _Flow(Walk):
 
 
 def _is_printed(frame) -> bool:
-    """Whether the text that the instruction gives at which a frame stands goes into a string which is printed, and nowhere
-    else."""
+    """Return whether a frame only puts the text of its current instruction into a printed string."""
     if "print" in frame.f_globals or frame.f_builtins is not vars(builtins):
         return False
     instructions, at = instructions_of(frame.f_code), position_of(frame)

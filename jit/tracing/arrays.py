@@ -21,7 +21,7 @@ from ...runtime.api.register.register import FUNCTIONS
 from ...runtime.api.tensor_classes.legacy_types import TensorType
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
-from ..bytecode.stack import CONSTANTS, Walk, instructions_of, is_held, is_lookup
+from ..bytecode.stack import CONSTANTS, Walk, builds_container, instructions_of, is_lookup
 from ..bytecode.user_code import unwrap_function
 from ..guards.arg_pytree import GivenArray
 from ..guards.locations import root_value
@@ -197,7 +197,7 @@ class _Marks(Walk):
     def marked(self, ins, taken):
         name = ins.opname
         marked = list(map(_is_marked, taken))
-        if any(marked) and is_held(ins, marked):
+        if any(marked) and builds_container(ins, marked):
             return _IN_KEY if ins.opname == "BUILD_TUPLE" and {_HELD, _IN_KEY}.isdisjoint(taken) else _HELD
         if name in _ROOTS and (_ROOTS[name] == GLOBAL or ins.argval in self._free):
             return Chain(_ROOTS[name], ins.argval, ())
@@ -258,7 +258,7 @@ def _use(ins, taken, keywords) -> list | None:
     """Return the use of the argument by an instruction that takes it."""
     if ins.opname == "LOAD_ATTR":
         return [] if ins.argval in _KINDS else [SIZES] if ins.argval == "shape" else None
-    if ins.opname in ("IS_OP", "RETURN_VALUE") or is_held(ins, list(map(_is_marked, taken))):
+    if ins.opname in ("IS_OP", "RETURN_VALUE") or builds_container(ins, list(map(_is_marked, taken))):
         return []
     if ins.opname == "STORE_SUBSCR" or is_lookup(ins):
         *others, indexed, key = taken
