@@ -1,36 +1,38 @@
-"""The guards of what objects do not have, and of the names of all that they have."""
+"""Guards on absent attributes, and on the set of attribute names.
+
+Code that calls `hasattr`, `getattr(obj, name, default)`, `dir` or `vars` depends on names that are not there. These guards
+fail when such a name appears. `Guard` (guards.py) compares the attributes that exist.
+"""
 
 from ..errors.conditions import Condition
 
-_IMMUTABLE = 1 << 8         # Py_TPFLAGS_IMMUTABLETYPE
+_IMMUTABLE = 1 << 8         # Py_TPFLAGS_IMMUTABLETYPE: classes written in C, which cannot gain attributes
 
 
 class AbsentNames(Condition):
-    """An object has no attributes of its own of some names; a class has none, nor have those above it."""
+    """An object has no attributes of its own of some names; if it is a class, neither have its bases."""
 
     def __init__(self, owner, text: str):
         self.owner, self.text = owner, text
         self.names: frozenset = frozenset()
         self.spaces: list | None = None
-        if isinstance(owner, type):         # those of C get no attributes
+        if isinstance(owner, type):
             self.spaces = [vars(c) for c in owner.__mro__ if not c.__flags__ & _IMMUTABLE]
 
     @property
     def identity(self) -> tuple:
-        """What identifies the condition."""
         return "lack", id(self.owner), self.names
 
     def found(self) -> list:
-        """The names that are there by now."""
+        """Return the names that exist by now."""
         spaces = [getattr(self.owner, "__dict__", {})] if self.spaces is None else self.spaces
         return sorted(name for space in spaces for name in space.keys() & self.names)
 
     def holds(self) -> bool:
-        """Whether it is still so."""
         return not self.found()
 
     def explained_by(self, places) -> bool:
-        """Whether all that is there by now is in places that the function writes."""
+        """Return whether the function itself writes every name that appeared."""
         return all((id(self.owner), name) in places for name in self.found())
 
     def __str__(self):
@@ -38,7 +40,7 @@ class AbsentNames(Condition):
 
 
 class AttributeNames(Condition):
-    """An object has attributes of these names, in this order, and with `with_classes` so have its classes."""
+    """An object has attributes of these names, in this order; with `with_classes` so have its classes."""
 
     def __init__(self, owner, text: str, with_classes: bool):
         self.owner, self.text, self.with_classes = owner, text, with_classes
@@ -52,15 +54,13 @@ class AttributeNames(Condition):
 
     @property
     def identity(self) -> tuple:
-        """What identifies the condition."""
         return "keys", id(self.owner), self.with_classes
 
     def holds(self) -> bool:
-        """Whether these are the names."""
         return self._now() == self.names
 
     def explained_by(self, places) -> bool:
-        """Whether all names that have come or gone are those of places that the function writes."""
+        """Return whether the function itself writes all names that have come or gone."""
         now = self._now()
         changed = {*now[0]} ^ {*self.names[0]}
         return now[1:] == self.names[1:] and all((id(self.owner), name) in places for name in changed)

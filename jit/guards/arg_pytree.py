@@ -1,7 +1,7 @@
-"""Argument and result structures: nested containers taken apart into tensors and plain Python values, and put together again.
+"""Arguments and results as a spec and leaves: nested containers taken apart into tensors and plain values, and rebuilt.
 
-A structure is described by a hashable spec, which is part of the key of a trace: containers by type and length, dicts by
-their keys in order, tensors as a mark (sparse ones as what makes them of such), everything else by value.
+A spec is hashable and part of the key of a trace: containers by type and length, dicts by their keys in order, tensors as a
+mark (composite ones as the function that makes them), everything else by value.
 """
 
 from collections import OrderedDict, defaultdict, deque
@@ -26,7 +26,7 @@ AGAIN, GIVEN = "again", "given"     # a container of the same structure, or of t
 
 
 def _array_of(t):
-    """The array that an argument is, or one over the memory of a result."""
+    """Return the array that an argument is, or one over the memory of a result."""
     return t.__dict__["_lies_over"] if "_lies_over" in t.__dict__ else t.numpy()
 
 
@@ -34,7 +34,7 @@ _READS = {float: Tensor.item, int: Tensor.item, list: Tensor.tolist, np.ndarray:
 
 
 class ByIdentity:
-    """A Python object that is compared by identity in a spec (it cannot be hashed by value)."""
+    """Object in a spec that is compared by identity."""
 
     __slots__ = ("value",)
 
@@ -52,7 +52,7 @@ class ByIdentity:
 
 
 class ByContent(ByIdentity):
-    """A numpy array, which is compared by what it held when the spec was made."""
+    """NumPy array in a spec, compared by its content when the spec was made."""
 
     __slots__ = ("content",)
 
@@ -68,7 +68,7 @@ class ByContent(ByIdentity):
 
 
 class BySet(ByIdentity):
-    """A set, which is compared by what it held when the spec was made, in order."""
+    """Set in a spec, compared by its items when the spec was made, in order."""
 
     __slots__ = ("content",)
 
@@ -84,7 +84,7 @@ class BySet(ByIdentity):
 
 
 class GivenArray:
-    """An argument that is an array, and the tensor over its memory by which it is known; `sizes_are_read` by Python."""
+    """Array argument with the tensor over its memory; `sizes_are_read` by Python."""
 
     __slots__ = ("sizes_are_read", "tensor")
 
@@ -95,16 +95,15 @@ class GivenArray:
 
     @property
     def array(self) -> np.ndarray:
-        """The array itself."""
         return self.tensor.__dict__["_lies_over"]
 
 
 class ContainerTable:
-    """The containers (and objects) that structures are found to hold, so that each is taken apart once, and is one object
-    again: `containers` in the order in which they come.
+    """Containers and objects that structures hold: each is taken apart once, and rebuilt as one object. `containers` keeps
+    their order.
 
-    known    {id of a container that there was before: the spec that stands for it}
-    were     {id of a container: what it held}, where it is to be taken apart as it was
+    known    {id of a container from before: the spec that stands for it}
+    were     {id of a container: its earlier content, which is taken apart instead}
     """
 
     __slots__ = ("_specs", "containers", "were")
@@ -114,30 +113,30 @@ class ContainerTable:
         self._specs, self.were = dict(known), dict(were)
 
     def before(self, x):
-        """The spec of a container that was met before, else None. One that is being taken apart contains itself."""
+        """Return the spec of a container that was met, else None. A container that contains itself is refused."""
         spec = self._specs.get(id(x))
         if spec == ():
             raise TraceError(f"a traced function takes and returns no {type(x).__name__} that contains itself")
         return spec
 
     def enter(self, x) -> int:
-        """Meets a container; it is being taken apart until it is `left`."""
+        """Start to take a container apart; return its number."""
         self.containers.append(x)       # (kept, so that its id is its own)
         self._specs[id(x)] = ()
         return len(self.containers) - 1
 
     def leave(self, number: int):
-        """It has been taken apart."""
+        """End taking a container apart."""
         self._specs[id(self.containers[number])] = (AGAIN, number)
 
 
 def fields_of(x) -> tuple:
-    """The names of the fields of a dataclass's object or of a named tuple."""
+    """Return the field names of a dataclass object or a named tuple."""
     return tuple(getattr(x, "__dataclass_fields__", ())) or getattr(x, "_fields", ())
 
 
 def is_structure(x) -> bool:
-    """Whether an object of a dataclass counts as its fields: such as are compared by them, or hold tensors."""
+    """Return whether an object of a dataclass is taken apart: it is compared by its fields, or holds tensors."""
     if not is_dataclass(x) or isinstance(x, type) or not hasattr(x, "__dict__"):
         return False
     held = [getattr(x, name, None) for name in fields_of(x)]
@@ -145,10 +144,13 @@ def is_structure(x) -> bool:
 
 
 def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=None, met: ContainerTable | None = None):
-    """The spec of a structure; its tensors are appended to `leaves` in order. With `numbers`, its ints and floats go there,
-    and only their types stay in the spec. `attributes` says of an object what it consists of, or None if it stays as it is,
-    `read` of a value that is read out of a tensor its type and the tensor. With `met`, what a structure holds in several places
-    is one object, else it counts by what is in it."""
+    """Return the spec of a structure, and append its tensors to `leaves`.
+
+    numbers      list that takes ints and floats, of which only the types stay in the spec
+    attributes   function that returns the attributes of an object to be taken apart, or None
+    read         function that returns (type, tensor) of a value that was read out of a tensor, or None
+    met          `ContainerTable`, with which a container in several places is one object
+    """
     kind = type(x)
     if kind is Tensor or (isinstance(x, Tensor) and kind not in PARTS):
         leaves.append(x)
@@ -191,7 +193,7 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
 
 
 class Flattener:
-    """The taking apart of a container, with what `flatten` was given."""
+    """Arguments of `flatten`, for the parts of a container."""
 
     __slots__ = ("how", "leaves", "met")
 
@@ -199,17 +201,15 @@ class Flattener:
         self.leaves, self.how, self.met = leaves, (numbers, attributes, read, met), met
 
     def each(self, items) -> tuple:
-        """The specs of some values."""
         leaves, how = self.leaves, self.how
         return tuple([flatten(v, leaves, *how) for v in items])
 
     def named(self, items) -> tuple:
-        """The same for pairs of a name and a value."""
         leaves, how = self.leaves, self.how
         return tuple([(k, flatten(v, leaves, *how)) for k, v in items])
 
     def once(self, x, own=None):
-        """The spec of a container, or of an object with attributes of its `own`, if that has not been met before."""
+        """Return the spec of a container, or of an object with its `own` attributes, unless it was met before."""
         met = self.met
         if met is None:
             return self._parts_of(x, x, own)
@@ -244,7 +244,7 @@ class Flattener:
 
 
 def _as_a_whole(x):
-    """The spec of an object that stays as it is."""
+    """Return the spec of an object that is not taken apart."""
     kind = type(x)
     if kind is np.ndarray and not x.dtype.hasobject:
         return ByContent(x)
@@ -258,8 +258,8 @@ def _as_a_whole(x):
 
 
 def unflatten(spec, leaves, numbers=None, given=(), made=None):
-    """The structure of a spec over an iterator of leaves, and one of numbers if the spec was made without them. `given` are the
-    containers of the arguments that it may be about."""
+    """Return the structure of a spec over an iterator of leaves, and one of numbers; `given` are the containers of the
+    arguments."""
     if spec is TENSOR or spec == TENSOR:
         return next(leaves)
     if isinstance(spec, ByIdentity):
@@ -295,14 +295,14 @@ def unflatten(spec, leaves, numbers=None, given=(), made=None):
 
 
 def _is_whole(kind, inner) -> bool:
-    """Whether a spec is that of an object that stays as it is."""
+    """Return whether a spec is that of an object that is not taken apart."""
     if kind in (OBJECT, MADE, NODE, DEFAULTS, WITH_ATTRIBUTES, BOUNDED):
         return False
     return not (isinstance(kind, type) and (issubclass(kind, (list, dict)) or (is_dataclass(kind) and type(inner) is tuple)))
 
 
 def _made_of(kind, inner, each):
-    """A container, or an object, of the specs of its parts."""
+    """Rebuild a container or object from the specs of its parts."""
     if kind is MADE:
         make, parts = inner
         return make(*each(parts))
@@ -330,5 +330,5 @@ def _made_of(kind, inner, each):
 
 
 def has_reads(spec) -> bool:
-    """Whether a structure holds values that are read out of tensors."""
+    """Return whether a structure holds values that are read out of tensors."""
     return isinstance(spec, tuple) and (spec[:1] == (READ,) or any(map(has_reads, spec)))

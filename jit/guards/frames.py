@@ -1,4 +1,4 @@
-"""Running code: whose it is, which functions have it, and in which cells its free variables live."""
+"""Frames of running code: whether it is the user's, the function that it runs, and the cells of its free variables."""
 
 import ctypes
 import functools
@@ -10,12 +10,13 @@ from ...runtime.cpu.calls.call import knows_objects
 from ..bytecode.user_code import INGOT, is_users_code
 from .locations import root_value
 
-_LAST_KNOWN = (3, 15)       # the newest Python on which the layout of frames was looked at
+_LAST_KNOWN = (3, 15)       # the newest Python whose layout of frames was checked
 _POINTER = ~7               # of a reference, which has marks in its last bits from Python 3.14 on
 
 
 def unprofiled(function, /, *args, **kwargs):
-    """Calls what calls nothing of the user's: looking at all that happens inside would take longer than what it does."""
+    """Call a function without profile events. It must call no user code: events for all that happens inside would cost more
+    than the call itself."""
     watching = sys.getprofile()
     if watching is None:
         return function(*args, **kwargs)
@@ -27,7 +28,7 @@ def unprofiled(function, /, *args, **kwargs):
 
 
 def restore_profiler(before):
-    """Puts back what `sys.getprofile()` gave before somebody else watched."""
+    """Set the profile function that `sys.getprofile()` returned before."""
     if hasattr(before, "enable"):
         sys.setprofile(None)            # cProfile, which the interpreter cannot call as it calls functions
         before.enable()
@@ -36,7 +37,7 @@ def restore_profiler(before):
 
 
 def function_of(frame):
-    """The function that a running frame runs; None where the interpreter does not tell."""
+    """Return the function that a running frame runs, or None if the interpreter does not tell."""
     slot = _function_slot()
     if slot is None:
         return None
@@ -46,14 +47,14 @@ def function_of(frame):
 
 
 def _slots(frame):
-    """The first words of what the interpreter knows of a running frame. A frame object is a head, the frame outside of it, and
-    where these words are (CPython 3.11 to 3.15)."""
+    """Return the first words of the interpreter's frame. A frame object is a head, the outer frame, and a pointer to these
+    words (CPython 3.11 to 3.15)."""
     return (ctypes.c_size_t * 3).from_address(ctypes.c_size_t.from_address(id(frame) + object.__basicsize__ + 8).value)
 
 
 @functools.lru_cache(None)
 def _function_slot() -> int | None:
-    """Which of these words is the function: the one that is so here."""
+    """Return which of these words is the function, found on a function of our own."""
     if not knows_objects() or sys.version_info[:2] > _LAST_KNOWN:
         return None
 
@@ -67,8 +68,8 @@ def _function_slot() -> int | None:
 
 
 def functions_with_code(frame) -> list:
-    """The functions that have the code of a frame, where nobody knows which of them runs: by its name where that leads to it,
-    else among all objects there are, which takes a second in a process of a gigabyte."""
+    """Return the functions that have the code of a frame, found by name, else among all objects of the process. That takes a
+    second in a process of a gigabyte."""
     code, found = frame.f_code, frame.f_globals
     for part in code.co_qualname.split("."):
         found = found.get(part) if isinstance(found, (dict, types.MappingProxyType)) else None
@@ -96,20 +97,18 @@ class RunningFunctions:
 
 
 def cells_of(functions, code, name, value) -> list:
-    """The closure cells that may be the one behind a free variable of running code: those of functions with that code which
-    hold the value. There is one where the function that runs is known."""
+    """Return the closure cells that may be behind a free variable of running code: those of `functions` that hold the value."""
     at = code.co_freevars.index(name)
     cells = [f.__closure__[at] for f in functions if f.__closure__]
     return list({id(c): c for c in cells if root_value(c, name) is value}.values())
 
 
-_verdicts: dict = {}        # (file, module) -> whether code of theirs is the user's
+_verdicts: dict = {}        # (file, module) -> is it user code?
 _MOST_VERDICTS = 1 << 14
 
 
 def is_user(frame) -> bool:
-    """Whether a frame runs the user's code. (Asked at every event of a call that is recorded, most of which call nothing here:
-    a subscript is no event.)"""
+    """Return whether a frame runs user code. Each profile event of a recorded call asks this, so it makes no calls."""
     try:
         return _verdicts[frame.f_code.co_filename, frame.f_globals["__name__"]]
     except KeyError:
@@ -124,7 +123,7 @@ def _verdict(file, module) -> bool:
 
 
 def works_for_user(frame) -> bool:
-    """Whether a library's frame runs for the user's code, and not for ingot's."""
+    """Return whether the frame of a library runs for user code, and not for ingot's."""
     own = INGOT + "."
     while frame is not None and not is_user(frame):
         if frame.f_globals.get("__name__", "").startswith(own):

@@ -1,9 +1,9 @@
-"""Guards as code: one generated function that says quickly whether everything is the very object that it was.
+"""Guards compiled to one function, which compares objects by identity.
 
     check = quick_check(guards)
-    if check(): ...          # all hold; False means no more than "look closer"
+    if check(): ...          # all hold; False only means "look closer"
 
-A chain's prefix has a guard of its own, so each line starts from the object that its prefix is known to be.
+The prefix of a chain has a guard of its own, so each line starts from the object that its prefix is known to be.
 """
 
 import builtins
@@ -21,7 +21,7 @@ from .snapshot import Snapshot
 
 
 def quick_check(guards):
-    """A function of no arguments, True only if all guards hold."""
+    """Compile guards to a function that returns True only if all hold."""
     names: dict[str, Any] = {"__name__": __name__, "Structure": Structure}
     test = " and ".join(tests_of(guards, names)) or "True"
     source = f"def check():\n    try:\n        return {test}\n    except Exception:\n        return False\n"
@@ -30,7 +30,7 @@ def quick_check(guards):
 
 
 def tests_of(guards, names: dict) -> list:
-    """The guards as expressions over `names`, which take in what these need."""
+    """Return the guards as expressions over `names`, and add the objects that they need."""
     names["builtins"] = builtins
     lines, known = [], {}
     for g in sorted(filter(_may_fail, guards), key=lambda g: len(g.chain.steps) if type(g) is Guard else 0):
@@ -47,13 +47,13 @@ def tests_of(guards, names: dict) -> list:
 
 
 def _may_fail(guard) -> bool:
-    """Whether a guard says anything: not that what is looked up at each call is what it is."""
+    """Return whether a guard can fail: one that compares a location with itself cannot."""
     expected = guard.expected if type(guard) is Guard else None
     return type(expected) is not SameAs or guard.identity != expected.place.identity
 
 
 def _line(guard, names, known):
-    """One comparison by identity, or None where the guard wants more."""
+    """Return one comparison by identity, or None if the guard needs more."""
     place = id(guard.root), guard.chain.root, guard.chain.name
     known[place, guard.chain.steps] = guard
     itself = guard.expected.itself if type(guard.expected) is Snapshot else None
@@ -79,7 +79,7 @@ def _line(guard, names, known):
 
 
 def _lack(lack, names):
-    """What an object or a class lacks."""
+    """Return the test of absent names."""
     if lack.spaces is None and not hasattr(lack.owner, "__dict__"):
         return None
     spaces = [f"{_name(names, lack.owner)}.__dict__"] if lack.spaces is None else [_name(names, s) for s in lack.spaces]
@@ -87,7 +87,7 @@ def _lack(lack, names):
 
 
 def _start(guard, names, known, place):
-    """(expression, steps that are left): from the longest prefix that a guard holds, or from the root."""
+    """Return (expression, remaining steps) from the longest guarded prefix of a chain, or from its root."""
     steps = guard.chain.steps
     for n in range(len(steps) - 1, -1, -1):
         prefix = known.get((place, steps[:n]))
@@ -104,7 +104,7 @@ def _start(guard, names, known, place):
 
 
 def _attribute(start: str, key: str) -> str:
-    """What reads an attribute; setattr() takes names that code can't say."""
+    """Return code that reads an attribute; `setattr` takes names that are no identifiers."""
     return f"{start}.{key}" if key.isidentifier() and not keyword.iskeyword(key) else f"getattr({start}, {key!r})"
 
 

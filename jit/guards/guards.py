@@ -1,4 +1,4 @@
-"""Conditions on the Python state that a recording relies on."""
+"""Guards on values of Python state, on modules and on functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,22 +14,21 @@ from .instances import attributes_of_module
 from .locations import Location, MovedValue
 from .snapshot import Exactly, Snapshot, brief, first_change, looks_like, snapshot
 
-UNREAD = object()       # of an attribute that the function writes without having read it
+UNREAD = object()       # value of an attribute that the function writes without reading it
 
 
 @dataclass(frozen=True, eq=False)
 class Guard(Location, Condition):
-    """One condition on Python state: following a chain from a root gives what it gave when the trace was recorded."""
+    """Following a chain from a root leads to the same value as when the trace was recorded."""
 
-    expected: object     # see `snapshot`
+    expected: object     # as `snapshot` gives it
     where: str = ""      # the function that read it, as file:line
 
     def holds(self) -> bool:
-        """Whether Python state is as it was, as far as this guard sees."""
         return looks_like(self.value(), self.expected)
 
     def moved(self) -> list:
-        """`MovedValue` for each number and tensor that is another one now; empty if something else differs."""
+        """Return `MovedValue` for each number and tensor that is another one now; nothing if something else differs."""
         return moved_in(Location(self.chain, self.root), self.expected, self.value())
 
     def __str__(self):
@@ -38,7 +37,7 @@ class Guard(Location, Condition):
 
 
 def moved_in(place, expected, now) -> list:
-    """`MovedValue` for each number and tensor in a place that is another one than expected, if that is all that differs."""
+    """Return `MovedValue` for each number and tensor at a location that differs from the expected one, if nothing else does."""
     if looks_like(now, expected):
         return []
     if isinstance(expected, Exactly):
@@ -59,11 +58,11 @@ def moved_in(place, expected, now) -> list:
 
 
 class ModulesGuard(StructureCondition):
-    """The state of the modules that ran: looked at only when some module of the process has changed since."""
+    """State of the modules that ran, compared only after some module of the process has changed."""
 
     def __init__(self, modules, inputs, written=None, turned=()):
-        """`written` are attributes that the function writes itself: {(id of the module, name): what was there, or UNREAD},
-        `turned` the ids of parameters that it let require grad, or stopped."""
+        """`written` are attributes that the function writes itself: {(id of the module, name): value from before, or UNREAD}.
+        `turned` are ids of parameters that started or stopped requiring grad."""
         super().__init__()
         if written or turned:
             self.version = None         # the modules are as the function left them, and not as they were
@@ -72,7 +71,7 @@ class ModulesGuard(StructureCondition):
         self.states = [(m, {k: _expected(m, k, v, inputs) for k, v in state.items()}) for m, state in states]
 
     def _state(self, m, written, turned=()):
-        """What is looked at of a module; with `written` and `turned` what was there before the function wrote."""
+        """Return the compared state of a module; with `written` and `turned`, that from before the function wrote."""
         state = module_state(m, turned)
         if self.written:
             found = {k: (id(m), k) for k in state if (id(m), k) in self.written}
@@ -83,15 +82,13 @@ class ModulesGuard(StructureCondition):
 
     @property
     def identity(self) -> tuple:
-        """What identifies the condition."""
         return tuple([id(m) for m, _ in self.states])
 
     def is_as_before(self) -> bool:
-        """Whether all modules are as they were."""
         return all(same_state(self._state(m, {}), state) for m, state in self.states)
 
     def moved(self) -> list:
-        """`MovedValue` for each number and tensor that is another one now; empty if something else differs."""
+        """Return `MovedValue` for each number and tensor that is another one now; nothing if something else differs."""
         found = []
         for m, state in self.states:
             now = self._state(m, {})
@@ -115,8 +112,8 @@ def _expected(m, key, value, inputs):
 
 
 def module_state(m, turned=()) -> dict:
-    """What a module consists of, one level deep; `turned` are ids of parameters of which it counts that they did not ask for
-    gradients as they do now."""
+    """Return the parts of a module, one level deep. Parameters with an id in `turned` count as if they had not changed whether
+    they require grad."""
     state = attributes_of_module(m)
     for table in (m._parameters, m._buffers, m._modules):
         state.update(table)
@@ -127,13 +124,13 @@ def module_state(m, turned=()) -> dict:
 
 
 def same_state(now, before) -> bool:
-    """Whether two states of a module agree."""
+    """Return whether two states of a module agree."""
     return len(now) == len(before) and all(k in now and looks_like(now[k], v) for k, v in before.items())
 
 
 @dataclass(frozen=True, eq=False)
 class ReadCondition(Condition):
-    """A condition on what a function of no arguments gives."""
+    """A function without arguments returns the same value as when the trace was recorded."""
 
     identity: tuple
     read: Callable
@@ -141,7 +138,6 @@ class ReadCondition(Condition):
     text: str
 
     def holds(self) -> bool:
-        """Whether it gives what it gave when the trace was recorded."""
         return looks_like(self.read(), self.expected)
 
     def __str__(self):
@@ -149,7 +145,7 @@ class ReadCondition(Condition):
 
 
 class FunctionGuard(Condition):
-    """The code and the defaults of a function, which may be replaced in the very same object (reloading does so)."""
+    """A function has the same code and defaults; reloading replaces them in the same object."""
 
     def __init__(self, function):
         self.function = function
@@ -163,11 +159,9 @@ class FunctionGuard(Condition):
 
     @property
     def identity(self) -> tuple:
-        """What identifies the condition."""
         return "function", id(self.function)
 
     def holds(self) -> bool:
-        """Whether the function has the code and the defaults that it had."""
         code, defaults, named = self.parts
         f = self.function
         return (f.__code__ is code and f.__defaults__ is defaults and f.__kwdefaults__ is named

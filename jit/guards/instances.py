@@ -1,4 +1,4 @@
-"""Objects of the user's classes: which they are, and what attributes they have of their own."""
+"""Objects of user classes, and their attributes."""
 
 import sys
 import types
@@ -9,12 +9,12 @@ from ..bytecode.user_code import TRUSTED
 
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
 _MADE_IN_PYTHON = 1 << 9        # Py_TPFLAGS_HEAPTYPE
-# Of the standard library: what users put things into; and where classes are that were made without a module.
+# Modules of the standard library whose objects hold user values, and the module of classes that were made without one.
 _HOLDERS = frozenset(("types", "argparse", "collections", "_thread", "builtins"))
 
 
 def is_instance(value) -> bool:
-    """Whether a value is an object of a class of the user's (or a namespace), with attributes of its own."""
+    """Return whether a value is an object of a user class, or a namespace, with attributes of its own."""
     kind = type(value)
     top = kind.__module__.partition(".")[0]
     return (top not in TRUSTED and (top not in sys.stdlib_module_names or top in _HOLDERS)
@@ -23,7 +23,7 @@ def is_instance(value) -> bool:
 
 
 def is_users(x) -> bool:
-    """Whether a function or class is the user's, or of a library that knows nothing of ingot."""
+    """Return whether a function or class is the user's, or of a library that does not know ingot."""
     module = getattr(x, "__module__", None) or ""
     if module == "builtins":        # or made by Python code without a module, as in `exec(text, {})`
         return isinstance(x, type) and bool(x.__flags__ & _MADE_IN_PYTHON)
@@ -31,14 +31,14 @@ def is_users(x) -> bool:
 
 
 def is_users_space(value) -> bool:
-    """Whether a value is a class or a module of the user's."""
+    """Return whether a value is a user's class or Python module."""
     if isinstance(value, types.ModuleType):
         return value.__name__.partition(".")[0] not in (*TRUSTED, *sys.stdlib_module_names)
     return isinstance(value, type) and is_users(value)
 
 
 def attributes_of(value) -> dict:
-    """The attributes that an instance, a class or a module has itself."""
+    """Return the own attributes of an instance, a class or a Python module."""
     own, slots = getattr(value, "__dict__", {}), _slots_of(type(value))
     if not slots:
         return own
@@ -46,7 +46,7 @@ def attributes_of(value) -> dict:
 
 
 def attributes_of_module(m) -> dict:
-    """The attributes of a module, but for the tables of what it consists of."""
+    """Return the attributes of an `nn.Module`, without the tables of its parts."""
     return {name: value for name, value in m.__dict__.items() if name not in TABLES}
 
 

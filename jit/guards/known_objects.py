@@ -9,24 +9,24 @@ from .snapshot import is_plain
 
 
 class ArgumentParts:
-    """Which objects are parts of the arguments' structure, by id; the arguments keep them alive while a call is recorded."""
+    """Containers and dataclasses of which the arguments consist, by id. They are compared at every call, so reads through them
+    need no guard; for methods of a dataclass its class is guarded."""
 
     def __init__(self):
         self._ids: set = set()
 
     def add(self, part):
-        """Takes in a container or an object of a dataclass."""
         self._ids.add(id(part))
 
     def leads_to(self, base, steps, value) -> bool:
-        """Whether steps from one part through others end at another one, or at a tensor or number in it."""
+        """Return whether steps lead through parts alone to another part, or to a tensor or number in one."""
         owners = [follow(base, steps[:n]) for n in range(len(steps))]
         is_leaf = isinstance(value, Tensor) or is_plain(value) or id(value) in self._ids
         return is_leaf and all(id(x) in self._ids and (kind != "attr" or key in fields_of(x))
                                for x, (kind, key) in zip(owners, steps))
 
     def class_with(self, base, steps, value):
-        """The class of a part, if the last of the steps reads one of its methods."""
+        """Return the class of a part if the last step reads one of its methods."""
         owner = follow(base, steps[:-1])
         is_method = steps and steps[-1][0] == "attr" and getattr(type(owner), steps[-1][1], MISSING) is value
         return type(owner) if is_method and id(owner) in self._ids else None
@@ -58,7 +58,6 @@ class KnownObjects:
         self._alive: list = []          # objects whose ids are in use
 
     def add_made(self, x):
-        """Note an object that the function has made."""
         if hasattr(type(x), "__del__") and is_users(type(x)):
             self._verdict.refuse(f"it makes a {type(x).__name__}, whose __del__ would not run at later calls; do without that "
                                  "method, or make the object outside")
@@ -70,7 +69,6 @@ class KnownObjects:
         self._alive.append(x)
 
     def add_outside(self, x, text: str):
-        """Note an object that was there before, under a name."""
         self.outside[id(x)] = x, text, tuple(attributes_of(x))
 
     def existed(self, owner) -> bool:

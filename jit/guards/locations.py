@@ -1,7 +1,7 @@
-"""Places where Python keeps values outside of the arguments: following a chain to one, and putting something else there.
+"""Locations of Python values outside of the arguments, and how to load and store them.
 
-Numbers and tensors in such places that were seen to change (`self.temperature`, a closure's `lr`, the state of a stream) are
-read at every call like further arguments (`Outer`). While a call is recorded with a symbolic number, that stands in its place.
+Numbers and tensors at locations that changed between calls (`self.temperature`, a closure's `lr`, the state of a stream) are
+state inputs: they are read at every call like further arguments. While a call is recorded, a symbolic number is stored there.
 """
 
 import builtins
@@ -23,33 +23,33 @@ from ..proxies.symbolic_tables import TABLES
 from ..proxies.thread_overlay import ThreadViews
 from .arg_pytree import TENSOR
 
-MOST_LOCATIONS = 1024      # that are read at every call of one function
-EXTEND = "extend"       # how items are kept that were appended to a list or deque; the key is where they begin
-WHOLE = "whole"         # how all items of a list or deque are kept, out of which something was taken or inserted
-CONTEXT = "context"     # how the value of a context variable is kept
-GONE = "gone"           # how it is kept that a dictionary has a key no more
+MOST_LOCATIONS = 1024      # state inputs of one function
+# Kinds of locations beside "cell", "item" and "attr":
+EXTEND = "extend"       # items appended to a list or deque; the key is their first index
+WHOLE = "whole"         # all items of a list or deque
+CONTEXT = "context"     # value of a context variable
+GONE = "gone"           # absent key of a dictionary
 DICTS = frozenset((dict, OrderedDict, defaultdict, Counter, State))
-RESTORED = frozenset((list, deque, *DICTS))       # containers of which is known how to put something else into them
+RESTORED = frozenset((list, deque, *DICTS))       # containers whose content can be replaced
 
 
 @dataclass(frozen=True, eq=False)
 class Location:
-    """What a chain leads to from a root: the namespace dict or closure cell, or the object itself for an argument."""
+    """Target of a chain from a root: a namespace dict, a closure cell, or the object itself for an argument."""
 
     chain: Chain
     root: object
 
     @property
     def identity(self) -> tuple:
-        """What identifies the place."""
         return id(self.root), self.chain
 
     def value(self):
-        """What the chain leads to now; of a method its function."""
+        """Return the current value; of a method its function."""
         return read(self._start(), self.chain.steps)
 
     def method(self):
-        """The method to which the chain leads, as an object bound to its owner; None if it leads to something else."""
+        """Return the method to which the chain leads, bound to its owner, or None."""
         found = follow(self._start(), self.chain.steps)
         return found if found is not self.value() else None
 
@@ -57,13 +57,13 @@ class Location:
         return self.root if self.chain.root == ARGUMENT else root_value(self.root, self.chain.name)
 
     def locations_on_path(self) -> list:
-        """(id of what holds it, key) of all that the chain goes through."""
+        """Return (id of the owner, key) of all locations on the chain."""
         start, steps = self._start(), self.chain.steps
         owners = [(id(follow(start, steps[:n])), key) for n, (_, key) in enumerate(steps)]
         return [(id(self.root), "" if isinstance(self.root, types.CellType) else self.chain.name), *owners]
 
     def owner(self):
-        """(what holds the value, its key there, how it is kept): "cell", "item" or "attr"; None where nothing can be put."""
+        """Return (owner of the value, its key there, "cell", "item" or "attr"), or None if nothing can be stored."""
         if not self.chain.steps:
             if isinstance(self.root, types.CellType):
                 return self.root, "", "cell"
@@ -79,47 +79,45 @@ class Location:
         return (owner, key, "attr") if is_plain else None
 
     def holder(self):
-        """The container of which the chain leads to an item; None if it leads to something else."""
+        """Return the container of which the chain leads to an item, or None."""
         steps = self.chain.steps
         return follow(self._start(), steps[:-1]) if steps and steps[-1][0] == "item" else None
 
     def last_owner(self):
-        """What the last step of the chain starts from."""
+        """Return the object from which the last step of the chain starts."""
         return follow(self._start(), self.chain.steps[:-1])
 
     @property
     def measured(self):
-        """The list of whose length the chain tells; None if it leads to something else."""
+        """Return the list whose length the chain reads, or None."""
         steps = self.chain.steps
         return follow(self._start(), steps[:-1]) if steps[-1:] == LENGTH_OF else None
 
     @property
     def is_settable(self) -> bool:
-        """Whether another value can be put there, or shown to the code that asks."""
+        """Return whether another value can be stored there, or shown to the code that reads it."""
         return self.owner() is not None or type(self.measured) is list
 
     @property
     def is_private(self) -> bool:
-        """Whether one thread can be shown another value there."""
+        """Return whether one thread can see a value of its own there."""
         found = self.owner()
         return self.measured is not None if found is None else found[2] == "attr" and is_viewable(found[0], found[1])
 
 
 @dataclass(frozen=True)
 class MovedValue:
-    """A place of a number or tensor that was seen to change, and what was there before."""
+    """Location of a number or tensor that changed, with its value from before."""
 
     place: Location
     before: object
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a number."""
         return not isinstance(self.before, Tensor)
 
     @property
     def number(self):
-        """The number that was there."""
         return number_of(self.before)
 
     def __hash__(self):
@@ -127,31 +125,32 @@ class MovedValue:
 
 
 class StateInputs:
-    """Symbolic numbers in places while a call is recorded; tensors that lie in places, which are no captured ones.
+    """State inputs of a recorded call: locations with the symbolic numbers and tensors that they hold meanwhile.
 
-    known    {id of what is there: its place}
-    owners   {(id of what holds it, key): its place}
+    known    {id of a value: its location}
+    owners   {(id of the owner, key): its location}
+    first    {identity of a location: its value} while the call is recorded
     """
 
     def __init__(self, places=(), values=(), is_symbolic=False):
         self.places, self.values, self.is_symbolic = places, values, is_symbolic
         self.views = ThreadViews()
-        self.contents: Any = None       # containers that were looked at before anything was changed in them
-        self.first = {p.identity: v for p, v in zip(places, values)}     # while the call is being recorded
+        self.contents: Any = None       # the `ContainerLog` of the call
+        self.first = {p.identity: v for p, v in zip(places, values)}
         self.known: dict = {}
         self.owners: dict = {}
-        self._lengths: dict = {}        # by id of a list: (the symbolic number that is its length, how long it was then)
+        self._lengths: dict = {}        # by id of a list: (symbolic length, length at first)
         self._back: list = []
-        self._laid: list = []           # (place, the table that lies there instead of what is kept there)
-        self._taken: set = set()        # ids of those that were taken away again
+        self._laid: list = []           # (location, table that is stored there)
+        self._taken: set = set()        # ids of tables that were taken away again
 
     def lay(self, place, value):
-        """Lets a table (`symbolic_tables.py`) lie in a place while the call is recorded."""
+        """Store a table (`symbolic_tables.py`) at a location while the call is recorded."""
         self._laid.append((place, value))
 
     def given(self, value, how, calls):
-        """The container for which a table stands, or the value itself. Code that begins to run does with it what `how` and
-        `calls` say; where that is more than a table is for, the container lies in its place again, as do those in a value."""
+        """Return the container behind a table, or the value itself. If code that starts does more with it, as `how` and
+        `calls` say, than a table supports, the container is stored back; so are those in a value."""
         if type(value) not in TABLES:
             if self._laid and how not in (INSPECTED, MEASURED, *SINGLE):
                 for table in [table for place, table in self._laid if place.holder() is value]:
@@ -170,7 +169,7 @@ class StateInputs:
         self._taken.add(id(table))
 
     def settle(self, variables):
-        """Puts containers in the place of tables that were taken away, in the variables of code that begins to run."""
+        """Replace tables that were taken away in the variables of code that starts."""
         for name in [name for name, value in variables.items() if id(value) in self._taken] if self._taken else ():
             variables[name] = variables[name].of
 
@@ -196,22 +195,21 @@ class StateInputs:
         return self
 
     def show(self, owner, key, value=MISSING) -> bool:
-        """Lets this thread alone see symbolic numbers in an attribute, where that is possible."""
+        """Show symbolic numbers in an attribute to this thread alone, if possible."""
         return self.is_symbolic and is_viewable(owner, key) and self.views.show(owner, key, value)
 
     def length_of(self, values: list):
-        """How long a list is now, symbolic where that is looked up at every call: as long as it was, and what the function has
+        """Return the length of a list, symbolic if it is a state input: its length at first, and what the function has
         added."""
         symbol, first = self._lengths.get(id(values), (0, 0))
         return symbol + (len(values) - first) if len(values) != first else symbol
 
     def first_length(self, before: list, values: list):
-        """How long a list was, of which `before` tells what it held: symbolic where that is looked up at every call."""
+        """Return the length of a list that held `before`, symbolic if it is a state input."""
         return self._lengths[id(values)][0] if id(values) in self._lengths else len(before)
 
     def fix(self):
-        """What others could see, or read on ways that views do not lead over, is plain from now on; the recording is good for
-        these numbers alone."""
+        """Fix all numbers, and store plain ones back. The recording is good for these numbers alone."""
         for value in self.values:
             if value is not None and not isinstance(value, Tensor):
                 fixed(value)
@@ -231,7 +229,7 @@ class StateInputs:
 
     @contextmanager
     def lifted(self, targets):
-        """Plain numbers lie in all places, and in what the function has written (`targets`), for code that is not recorded."""
+        """Store plain numbers at all locations, and in the writes `targets`, while code runs that is not recorded."""
         lying = [(owner, key, kind, value, before) for owner, key, kind, value, before in self._back
                  if kept(owner, key, kind) is value]
         for owner, key, kind, _, before in lying:
@@ -251,26 +249,26 @@ class StateInputs:
                 put(owner, key, kind, value)
 
     def same_as(self, value, owner=None, key=None):
-        """What a guard is to expect of a value or attribute that is looked up at every call; None for others."""
+        """Return the expectation of a guard for a value or attribute that is a state input; None for others."""
         place = self.known.get(id(value)) or self.owners.get((id(owner), key))
         if place is not None:
             return SameAs(place, self.first)
         return None if self.contents is None else self.contents.first.get(id(value))
 
     def close(self):
-        """The call is recorded: from now on guards look at what the places hold at the time."""
+        """Let guards compare with the current values of locations from now on: the call is recorded."""
         self.values = ()
         self.first.clear()
 
 
 class SameAs:
-    """Stands in guards for what a place holds at the time."""
+    """Expectation of a guard: the current value of a location."""
 
     def __init__(self, place: Location, first: dict):
         self.place, self._first = place, first
 
     def matches(self, now) -> bool:
-        """Whether a value is what the place holds now, or held when it was recorded, as long as it is."""
+        """Return whether a value is that of the location, or was when the call was recorded, until that ends."""
         held = number_now(self._first[self.place.identity]) if self.place.identity in self._first else self.place.value()
         found = number_now(now)
         return found is held or (type(found) is type(held) and type(found) in NUMBERS and found == held)
@@ -280,7 +278,7 @@ class SameAs:
 
 
 def kept(owner, key, kind):
-    """What is in a place now."""
+    """Load the value of a location."""
     if kind == "cell":
         return root_value(owner, key)
     if kind == "item":
@@ -300,20 +298,20 @@ def kept(owner, key, kind):
 
 
 def is_slot(owner, key) -> bool:
-    """Whether an object keeps an attribute in a slot of its class, which is none of C's."""
+    """Return whether an object keeps an attribute in a slot of a Python class."""
     found: Any = getattr(type(owner), key, None)
     return type(found) is types.MemberDescriptorType and made_in_python(found.__objclass__)
 
 
 def is_viewable(owner, key) -> bool:
-    """Whether an attribute is kept by its object alone, so that a descriptor can stand in for it."""
+    """Return whether an object alone keeps an attribute, so that a descriptor can hide it."""
     found = getattr(type(owner), key, None)
     is_own = type(getattr(owner, "__dict__", None)) is dict and not isinstance(owner, type)
     return is_own and not hasattr(type(found), "__set__")
 
 
 def put(owner, key, kind, value):
-    """Puts a value into a place; returns what was there."""
+    """Store a value at a location; return the value from before."""
     before = kept(owner, key, kind)
     if kind == "cell":
         owner.cell_contents = value
@@ -343,7 +341,7 @@ def put(owner, key, kind, value):
 
 
 def read_locations(places, leaves: list, numbers: list) -> tuple:
-    """Reads places as further arguments of a call: their numbers and tensors are appended, their kinds returned."""
+    """Append the numbers and tensors of locations, as further arguments of a call; return their kinds."""
     kinds: list = []
     for place in places:
         value: Any = place.value()
@@ -360,7 +358,7 @@ def read_locations(places, leaves: list, numbers: list) -> tuple:
 
 
 def root_value(namespace, name):
-    """A global (or builtin), or the content of a closure cell."""
+    """Return a global (or builtin), or the content of a closure cell."""
     if isinstance(namespace, types.CellType):
         try:
             return namespace.cell_contents
@@ -372,8 +370,8 @@ def root_value(namespace, name):
 
 
 def read(start, steps):
-    """What steps lead to. A method of the object on which it was looked up, a new object at every look, is its function; one
-    that was kept somewhere is bound to whom it was taken from."""
+    """Return the end of steps. A method looked up on its object, a new object at every lookup, is its function; a stored one
+    stays bound."""
     found = follow(start, steps)
     if type(found) is not types.MethodType or not steps or follow(start, steps) is found:
         return found

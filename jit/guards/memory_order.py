@@ -1,6 +1,7 @@
-"""How an array lies in memory, as far as a recording depends on it: whether it may be written, and which views of it exist.
-Arrays of one order differ in sizes and distances alone. What the function asks about these is `layout_of` a tensor. And which
-tensors lie over each other unawares."""
+"""Memory layout of arrays, as far as a recording depends on it: order of dims, writability, views, overlap.
+
+Arrays of one order differ only in sizes and strides. `layout_of` a tensor holds all that a function can query.
+"""
 
 from itertools import pairwise
 
@@ -11,7 +12,7 @@ from ...runtime.core.tensor import whole_of
 
 
 def memory_order(a):
-    """True for row-major memory that may be written; otherwise something hashable that tells orders apart."""
+    """Return True for writable row-major memory, otherwise a hashable value that tells orders apart."""
     flags = a.flags
     if flags.carray:
         return True
@@ -19,9 +20,8 @@ def memory_order(a):
 
 
 def _order(shape, strides, itemsize):
-    """The dims of more than one element from slow to fast, and those that repeat elements. Where they do not fill their memory,
-    also which run backwards, whether the fastest has gaps, and which can be seen as one with the next; where elements may share
-    a place, strides in bytes and all sizes."""
+    """Return the dims from slow to fast, and those that repeat elements. For memory with gaps also: dims that run backwards,
+    whether the fastest has gaps, and which merge with the next. If elements may share memory: strides in bytes and sizes."""
     steps = tuple([s if n > 1 else 0 for n, s in zip(shape, strides)])
     moving = sorted([d for d, s in enumerate(steps) if s], key=lambda d: -abs(steps[d]))
     repeated = tuple([d for d, n in enumerate(shape) if n > 1 and not steps[d]])
@@ -41,24 +41,23 @@ def _order(shape, strides, itemsize):
 
 
 def layout_of(t):
-    """All that there is to know of how a tensor lies in the memory that its base has."""
+    """Return the layout of a tensor in the memory of its base."""
     whole = whole_of(t)
     return t._a.strides, address_of(t._a) - address_of(whole._a), whole._a.shape, whole._a.strides
 
 
 def is_root(t) -> bool:
-    """Whether a tensor is the whole of its memory, and no view."""
+    """Return whether a tensor is all of its memory, and no view."""
     return whole_of(t) is t
 
 
 def may_overlap(a, b) -> bool:
-    """Whether two tensors may lie over the same memory, in one storage or unawares."""
+    """Return whether two tensors may overlap in memory, in one storage or unnoticed."""
     return a._storage is b._storage or bool(overlapping([a], [b]))
 
 
 def overlapping(tensors, others) -> tuple:
-    """Pairs of positions at which tensors may lie over the same memory without sharing a storage: over an array, say, that
-    numpy knows, too."""
+    """Return pairs of positions of tensors that may overlap without sharing a storage, such as views of one NumPy array."""
     lent = _lent(tensors)
     if not lent:
         return ()
@@ -73,7 +72,7 @@ def overlapping(tensors, others) -> tuple:
 
 
 def _lent(tensors) -> list:
-    """(begin, number, end, storage) in memory of those over arrays that others know, too."""
+    """Return (begin, number, end, storage) of the memory of tensors over arrays that others hold, too."""
     found = []
     for i, t in enumerate(tensors):
         a = t._a

@@ -1,4 +1,4 @@
-"""Python values as they were: what to remember of one while a function is recorded, and whether it is still so."""
+"""Snapshots of Python values: content to compare later values with."""
 
 import os
 import types
@@ -22,14 +22,14 @@ CONTAINERS = frozenset((list, set, deque, *_VIEWS, *_MAPPINGS))
 
 
 def base_of(kind) -> Any:
-    """The class whose methods look into a container of some class: those of the user's may do anything."""
+    """Return the class whose methods read a container; those of user classes may do anything."""
     return kind if kind in CONTAINERS else next(base for base in (dict, list, set, tuple) if issubclass(kind, base))
 
 
 class Snapshot:
-    """A container as it was: its type and its items, nested containers likewise.
+    """Content of a container: its type and its items, nested containers likewise.
 
-    itself   the tuple, if it consists of nothing that could change
+    itself   the tuple, if it consists of immutable values
     """
 
     __slots__ = ("base", "items", "itself", "keys", "kind")
@@ -45,13 +45,12 @@ class Snapshot:
         return self.base.values(container) if self.base in _MAPPINGS else self.base.__iter__(container)
 
     def with_items(self, items) -> "Snapshot":
-        """The same with other expectations of the items."""
+        """Return a copy with other expected items."""
         made = Snapshot.__new__(Snapshot)
         made.kind, made.base, made.keys, made.items, made.itself = self.kind, self.base, self.keys, tuple(items), None
         return made
 
     def matches(self, now) -> bool:
-        """Whether a value is such a container."""
         if now is self.itself:
             return True
         if type(now) is not self.kind or self.base.__len__(now) != len(self.items):
@@ -64,7 +63,7 @@ class Snapshot:
                 or all(looks_like(v, e) for v, e in zip(self._values_of(now), self.items)))
 
     def differing(self, now) -> list:
-        """(key, what was expected, what is there) of the items of such a container that are other ones, if that is all."""
+        """Return (key, expected, found) of the items that differ, if the containers agree otherwise."""
         if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or (
                 self.keys is not None and not same_keys(self.base.__iter__(now), self.keys)):
             return []
@@ -76,7 +75,7 @@ class Snapshot:
 
 
 class Exactly:
-    """A container that must be the very same object, beside what is expected of it."""
+    """Expectation of one very container, with its content."""
 
     __slots__ = ("container", "expected")
 
@@ -84,11 +83,9 @@ class Exactly:
         self.container, self.expected = container, expected
 
     def is_it(self, now) -> bool:
-        """Whether it is that object."""
         return now is self.container
 
     def matches(self, now) -> bool:
-        """Whether it is that, as expected."""
         return self.is_it(now) and looks_like(now, self.expected)
 
     def __repr__(self):
@@ -96,8 +93,7 @@ class Exactly:
 
 
 class Apart(Exactly):
-    """A container that is none of some others, to which the function writes, nor what was `first` in the places of others,
-    beside what is expected of it."""
+    """Expectation of a container that is none of those the function writes to, nor the `first` ones at other locations."""
 
     __slots__ = ("first",)
 
@@ -106,12 +102,11 @@ class Apart(Exactly):
         self.first = first
 
     def is_it(self, now) -> bool:
-        """Whether it is none of these."""
         return all([now is not x for x in self.container]) and all([now is not x.first for x in self.first])  # noqa: C419
 
 
 class ArraySnapshot:
-    """A numpy array as it was."""
+    """Content of a NumPy array."""
 
     __slots__ = ("copy",)
 
@@ -119,7 +114,6 @@ class ArraySnapshot:
         self.copy = a.copy()
 
     def matches(self, now) -> bool:
-        """Whether a value is an array of these bits."""
         old = self.copy
         return (type(now) is np.ndarray and now.shape == old.shape and now.dtype == old.dtype and not old.dtype.hasobject
                 and now.tobytes() == old.tobytes())
@@ -129,29 +123,29 @@ class ArraySnapshot:
 
 
 def same_keys(now, before: tuple) -> bool:
-    """Whether a dictionary (or what goes through its keys) has these keys in this order. Tensors are what they are."""
+    """Return whether a dictionary, or an iterator over its keys, has these keys in this order. Tensors compare by identity."""
     keys = tuple(now)
     return len(keys) == len(before) and all(
         a is b or (not (isinstance(a, Tensor) or isinstance(b, Tensor)) and a == b) for a, b in zip(keys, before))
 
 
 def is_changeable(value) -> bool:
-    """Whether a value is remembered by its content."""
+    """Return whether a value is compared by its content."""
     return type(value) in CONTAINERS or type(value) is np.ndarray or is_own_container(value)
 
 
 def is_own_container(value) -> bool:
-    """Whether a value is a list, dictionary or set of a class of the user's."""
+    """Return whether a value is a list, dictionary or set of a user class."""
     return isinstance(value, (list, dict, set)) and is_users(type(value))
 
 
 def is_container(value) -> bool:
-    """Whether a value is what functions make to put things into: no dictionary of the system, no view of another one."""
+    """Return whether a value is a container that functions make: no dictionary of the system, no view of another one."""
     return type(value) in PLAIN_CONTAINERS or is_own_container(value)
 
 
 def is_item(owner, kind, key) -> bool:
-    """Whether a step from an object leads to what it holds as a container."""
+    """Return whether a step from an object leads to an item of a container."""
     if kind == "item":
         return is_container(owner) or isinstance(owner, tuple)
     return isinstance(owner, tuple) and key in getattr(owner, "_fields", ())
@@ -169,18 +163,18 @@ def snapshot(value, inputs=None):
 
 
 def looks_like(now, expected) -> bool:
-    """Whether a value is what it was: numbers and strings by value, containers by content, other objects by identity."""
+    """Return whether a value is as expected: numbers and strings by value, containers by content, other objects by identity."""
     if now is expected:
         return True
     if hasattr(type(expected), "matches"):
         return expected.matches(now)
-    if type(expected) is types.MethodType:      # which is another object wherever it is taken from its owner again
+    if type(expected) is types.MethodType:      # each lookup makes another object
         return type(now) is types.MethodType and now.__self__ is expected.__self__ and now.__func__ is expected.__func__
     return type(now) is type(expected) and is_plain(expected) and _are_equal(now, expected)
 
 
 def _are_equal(a, b) -> bool:
-    """Whether plain values of one type are the same to a function: zeros have signs, nan is nan, sets have an order."""
+    """Return whether plain values of one type are the same to a function: zeros have signs, nan is nan, sets have an order."""
     if isinstance(a, (tuple, frozenset)):
         return len(a) == len(b) and all(type(x) is type(y) and _are_equal(x, y) for x, y in zip(a, b))
     if isinstance(a, (float, complex, np.inexact)):
@@ -189,7 +183,7 @@ def _are_equal(a, b) -> bool:
 
 
 def first_change(now, expected) -> tuple:
-    """Where a value first differs from what is expected: (the path from it, as Python writes it, what was there, what is)."""
+    """Return (path, value from before, value now) of the first difference from an expectation."""
     if isinstance(expected, Exactly):
         if not expected.is_it(now):
             return "", _ANOTHER, now
@@ -203,7 +197,7 @@ def first_change(now, expected) -> tuple:
 
 
 def brief(value) -> str:
-    """A value in few words, for messages: tensors, arrays and long containers by their kind."""
+    """Return a short text of a value for messages: tensors, arrays and long containers by their kind."""
     if value is _ANOTHER:
         return "another object, to which the function writes"
     if isinstance(value, Tensor):
@@ -217,5 +211,5 @@ def brief(value) -> str:
 
 
 def is_plain(value) -> bool:
-    """Whether a value is a number, a string or a tuple of such: what is compared by value."""
+    """Return whether a value is a number, a string or a tuple of such, which is compared by value."""
     return isinstance(value, _VALUES) or (isinstance(value, (tuple, frozenset)) and all(is_plain(v) for v in value))

@@ -1,4 +1,4 @@
-"""Conditions on what tensors and optimizers have beside their values: groups, options, hooks, parts, memory."""
+"""Guards on tensors and optimizers beside their values: groups, options, hooks, parts, shared memory."""
 
 from dataclasses import dataclass
 from operator import is_
@@ -9,7 +9,7 @@ from ..errors.conditions import Condition, StructureCondition
 
 
 class GroupsGuard(Condition):
-    """The groups of an optimizer and their parameters: plain lists, which anybody may change."""
+    """Groups of an optimizer and their parameters: plain lists, which anybody may change."""
 
     def __init__(self, optimizer):
         self.optimizer = optimizer
@@ -17,11 +17,9 @@ class GroupsGuard(Condition):
 
     @property
     def identity(self) -> tuple:
-        """What identifies the condition."""
         return "groups", id(self.optimizer)
 
     def holds(self) -> bool:
-        """Whether these are the groups, and have these parameters."""
         groups = self.optimizer.param_groups
         return len(groups) == len(self.groups) and all(
             now is group and _are_same(now["params"], params) for now, (group, params) in zip(groups, self.groups))
@@ -31,13 +29,13 @@ class GroupsGuard(Condition):
 
 
 class OptimizerGuard(StructureCondition):
-    """The groups, parameters and states that an optimizer's step found. What is in the states is looked at only when something
-    has changed since; which they are, always."""
+    """Groups, parameters and states that an optimizer's step found. The identity of states is always compared, their content
+    only after some structure has changed."""
 
     is_counted = False
 
     def __init__(self, optimizer, replaced):
-        """`replaced` are entries of states, (id of the state, name), that the user's code puts there: writes like others."""
+        """`replaced` are entries of states, (id of the state, name), that user code writes."""
         super().__init__()
         self.optimizer, self.replaced = optimizer, replaced
         self.seen = optimizer.layout()
@@ -45,21 +43,18 @@ class OptimizerGuard(StructureCondition):
 
     @property
     def identity(self) -> tuple:
-        """What identifies the condition."""
         return "optimizer", id(self.optimizer)
 
     def holds(self) -> bool:
-        """Whether these are the states, and what is in them as it was."""
         return _are_same(self.optimizer.state.values(), self.states) and super().holds()
 
     def is_as_before(self) -> bool:
-        """Whether the step would work on the same objects."""
         found = self._lasting()
         return len(found) == len(self.seen) and all(
             x is y and (at and at[1]) == (known and known[1]) for (at, x), (known, y) in zip(found, self.seen))
 
     def settle(self):
-        """The run has ended: what it has replaced need not be found again."""
+        """Stop comparing entries that the run has replaced."""
         self.seen = [(at, x) for at, x in self.seen if at not in self.replaced]
         self.states = [*self.optimizer.state.values()]
 
@@ -67,7 +62,6 @@ class OptimizerGuard(StructureCondition):
         return [(at, x) for at, x in self.optimizer.layout() if at not in self.replaced]
 
     def tensors(self) -> dict:
-        """The tensors that the optimizer holds, by id."""
         return {id(x): x for _, x in self.seen if isinstance(x, Tensor)}
 
     def __str__(self):
@@ -75,7 +69,7 @@ class OptimizerGuard(StructureCondition):
 
 
 class StepHooksGuard(StructureCondition):
-    """The hooks around a step of an optimizer."""
+    """Hooks around the steps of an optimizer."""
 
     def __init__(self, optimizer):
         super().__init__()
@@ -83,11 +77,9 @@ class StepHooksGuard(StructureCondition):
 
     @property
     def identity(self) -> tuple:
-        """What identifies the condition."""
         return "step hooks", id(self.optimizer)
 
     def is_as_before(self) -> bool:
-        """Whether the same hooks would run."""
         return all(map(_are_same, step_hooks(self.optimizer), self.seen))
 
     def __str__(self):
@@ -95,12 +87,12 @@ class StepHooksGuard(StructureCondition):
 
 
 def _are_same(objects, known) -> bool:
-    """Whether these are the very objects that are known."""
+    """Return whether two sequences hold the same objects."""
     return len(objects) == len(known) and all(map(is_, objects, known))
 
 
 class HooksGuard(StructureCondition):
-    """The hooks of leaves: looked at only when some hook or module of the process has changed since."""
+    """Hooks of leaves, compared only after some hook or module of the process has changed."""
 
     def __init__(self, leaves):
         super().__init__()
@@ -108,11 +100,9 @@ class HooksGuard(StructureCondition):
 
     @property
     def identity(self) -> tuple:
-        """What identifies the condition."""
         return "hooks", tuple([id(leaf) for leaf, _ in self.seen])
 
     def is_as_before(self) -> bool:
-        """Whether all leaves have the hooks that they had."""
         return all(leaf.hook_numbers() == seen for leaf, seen in self.seen)
 
     def __str__(self):
@@ -120,7 +110,7 @@ class HooksGuard(StructureCondition):
 
 
 class PartsGuard(StructureCondition):
-    """What a sparse tensor is made of: looked at only when one has taken over others, or a module has changed since."""
+    """Parts of a sparse tensor, compared only after one has taken over others, or a module has changed."""
 
     def __init__(self, tensor):
         super().__init__()
@@ -128,11 +118,9 @@ class PartsGuard(StructureCondition):
 
     @property
     def identity(self) -> tuple:
-        """What identifies the condition."""
         return "parts", id(self.tensor)
 
     def is_as_before(self) -> bool:
-        """Whether it is made of the same tensors."""
         (seen, how), (parts, make) = self.seen, self.tensor.parts()
         return how == make and all(map(is_, seen, parts))
 
@@ -142,7 +130,7 @@ class PartsGuard(StructureCondition):
 
 @dataclass(frozen=True)
 class MemoryGuard(Condition):
-    """A tensor from outside that is read through another one, in whose memory it lies, and whether it has a history."""
+    """A captured tensor lies in the memory of another one, through which it is read; it has a history, or not."""
 
     tensor: Tensor
     through: Tensor
@@ -150,11 +138,9 @@ class MemoryGuard(Condition):
 
     @property
     def identity(self) -> tuple:
-        """What identifies the condition."""
         return "memory", id(self.tensor), id(self.through)
 
     def holds(self) -> bool:
-        """Whether it still lies there."""
         return self.tensor._storage is self.through._storage and self.has_history is (self.tensor._node is not None)
 
     def __str__(self):
@@ -162,7 +148,7 @@ class MemoryGuard(Condition):
 
 
 class OptionNumber:
-    """An option of an optimizer's group as a number that is read at every call; `part` of it, if it is a tuple."""
+    """Option of an optimizer's group, or `part` of it if it is a tuple, as a number that is read at every call."""
 
     def __init__(self, group: dict, key: str, part: int | None = None):
         self.group, self.key, self.part = group, key, part
@@ -175,26 +161,23 @@ class OptionNumber:
 
 @dataclass(frozen=True)
 class OptionGuard(Condition):
-    """An option of an optimizer's group (weight decay, say) that was used as a number."""
+    """Option of an optimizer's group, such as weight decay, that was used as a number."""
 
     group: dict
     key: str
     value: object
 
     def holds(self) -> bool:
-        """Whether the option is as it was."""
         now = self.group.get(self.key)
         return now is self.value or (type(now) is type(self.value) and now == self.value)
 
     @property
     def place(self) -> tuple:
-        """What identifies the option."""
         return id(self.group), self.key
 
     identity = place
 
     def moved(self) -> list:
-        """The option."""
         return [self.place]
 
     def __str__(self):

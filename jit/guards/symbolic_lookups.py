@@ -1,10 +1,9 @@
-"""Lists, tuples and arrays of numbers that are looked up by a counter: `rates[step]`.
+"""Lookups of lists, tuples and arrays by a symbolic number: `rates[step]`.
 
-Code in C takes a symbolic number as a key by its value now. Where that is seen, it is noted which container was meant and where
-it was found, and in later recordings a table lies there, which holds the same and is one of its kind. What it gives for a
-symbolic number is a number that each call looks up; that the container holds the same is guarded as ever. Only containers with
-which code does no more than look at them get one: where other code begins to run, the container lies in its place again. A
-number that is looked for in a set or dictionary, and not found, is none of those in there.
+C code forces a symbolic index to its value. The container and its location are noted then, and later recordings store a table
+there (`symbolic_tables.py`), whose items each call looks up. The content of the container stays guarded. Only containers that
+code does no more than index get a table. A number that is searched in a set or dictionary, and not found, is none of its
+members.
 """
 
 import math
@@ -31,25 +30,23 @@ _PLAIN = frozenset((*_NUMBERS, str, bytes, type(None)))
 
 @dataclass(frozen=True, eq=False)
 class TableLocation(Location):
-    """A place of a container that is looked up, and the calls, as (code, offset), to which it is given: they lead to functions
-    of the user's that do no more."""
+    """Location of a container that is indexed, and the calls, as (code, offset), that pass it to user functions."""
 
     calls: frozenset
 
 
 class SymbolicLookups:
-    """Has tables lie in some places while a call is recorded, and notes which other containers are looked up by symbolic
-    numbers.
+    """Tables at some locations while a call is recorded, and a log of further containers that symbolic numbers index.
 
-    found        by id: these containers
-    is_written   whether the call changed a list in whose place a table lay: it has done so to the list itself
+    found        {id: container} of these
+    is_written   whether the call wrote to a list through its table
     """
 
     def __init__(self, scope: Scope | None, inputs, places):
         self.scope = scope
         self.found: dict = {}
         self.is_written = False
-        self._made: dict = {}        # by id of a container: its table
+        self._made: dict = {}        # id of a container -> its table
         for place in places if scope is not None else ():
             container = place.value()
             made = self._made[id(container)] if id(container) in self._made else table_of(container)
@@ -69,7 +66,7 @@ class SymbolicLookups:
         self.is_written = any([was_written(made) for made in self._made.values()])  # noqa: C419  (all of them)
 
     def hear(self):
-        """The value of a symbolic number is asked for by the code that called its `__index__`."""
+        """Note that the calling code forces a symbolic number by `__index__`."""
         frame = sys._getframe(2)
         if is_user(frame):
             found = _container_at(frame)
@@ -77,8 +74,7 @@ class SymbolicLookups:
                 self.found[id(found)] = found
 
     def places(self, guards, contents) -> list:
-        """Where those were found, as a recording's guards show, with which code does nothing else, if something else can be put
-        there."""
+        """Return the locations of the containers that code only indexes, and at which a table can be stored."""
         self.found = {at: container for at, container in self.found.items() if contents.only(container) == INSPECTED}
         chains = [(g.chain, g.root, g.value()) for g in guards if isinstance(g, Location)]
         chains += [(Chain(ARGUMENT, type(m).__name__, (("attr", name),)), m, value) for g in guards
@@ -90,7 +86,7 @@ class SymbolicLookups:
 
 
 class _Origins(Walk):
-    """Marks what is read of variables: (name, steps); of constants (None, the constant)."""
+    """Walk that marks values read from variables by (name, steps), and constants by (None, constant)."""
 
     def step(self, ins):
         moves = variables_of(ins)
@@ -115,8 +111,8 @@ class _Origins(Walk):
 
 
 def is_no_member(number) -> bool:
-    """Whether a symbolic number is looked for in a set or dictionary (`step in milestones`) that does not hold it: what follows
-    holds for all numbers that are none of those in there."""
+    """Return whether user code looks for a symbolic number in a set or dictionary (`step in milestones`) that does not hold
+    it. The path then holds for all numbers that are no members."""
     frame = sys._getframe(2)
     if not is_user(frame):
         return False
@@ -136,8 +132,7 @@ def is_no_member(number) -> bool:
 
 
 def _container_at(frame) -> Any:
-    """The container of which the code of a frame is looking up an item; MISSING if it does something else, or that is no item
-    of a variable, or of attributes of one."""
+    """Return the container that the code of a frame is indexing; MISSING if no variable leads to it."""
     instructions, at = instructions_of(frame.f_code), position_of(frame)
     if not is_lookup(instructions[at]):
         return MISSING
@@ -147,7 +142,7 @@ def _container_at(frame) -> Any:
 
 
 def _marked(frame, mark) -> Any:
-    """What a mark leads to in the variables of a frame, or the constant that it is."""
+    """Return the value to which a mark leads in the variables of a frame, or the constant."""
     if mark is None or mark[0] is None:
         return MISSING if mark is None else mark[1]
     name, steps = mark

@@ -1,5 +1,6 @@
-"""Host calls: Python functions that a trace calls at every run.
+"""Host calls: Python functions that run at every replay, in order with the segments.
 
-Way in: the decorator `host`, `Step` (one host call of a trace), `AfterHost` (guards that are checked again after a host
-call). It comes before the recorder because recorders append host steps. It must not know how segments are compiled.
+Way in: the decorator `host`, `HostLog` (host calls of a recorded run), `HostStep` (one host call of a trace), `HostChecks` and
+`AfterHost` (state that later segments rely on). Host calls that cannot change anything (`print` of plain values, warnings) are
+not checked. It must not know the cache of a trace.
 """

@@ -1,8 +1,8 @@
-"""Host functions: Python that a trace calls at every run instead of looking inside.
+"""Host functions: Python that a trace calls at every run instead of tracing it.
 
-A host function without results (logging, printing, keeping a history) runs when a call has finished, once what was read into
-Python is known to agree with the recording. One that returns tensors runs where it stands; when a new branch is recorded,
-it runs once more.
+A host function without results (logging, printing, a history) runs at the end of a call, after the values that Python read
+agree with the recording. One that returns tensors runs in place; when a new branch is recorded, it runs once more. It receives
+copies of containers and arrays, with the tensors and numbers of the call in them. Changes of these copies would be lost.
 """
 
 import functools
@@ -25,11 +25,11 @@ from ..guards.arg_pytree import fields_of, flatten, is_structure, unflatten
 from ..guards.frames import is_user, restore_profiler, unprofiled
 from ..proxies.lazy_scalars import forced
 
-_MOST = 10_000      # objects that are looked at
+_MOST = 10_000      # objects that are searched
 
 
 def containers_in(values, most=_MOST) -> list:
-    """The containers and arrays among values, and in these, that a function could change."""
+    """Return the containers and arrays among values, and in these, that a function could change."""
     found: dict = {}
     stack = [*values]
     while stack and len(found) < most:
@@ -44,7 +44,7 @@ def containers_in(values, most=_MOST) -> list:
 
 
 def are_held(containers, frame, outside) -> bool:
-    """Whether running code, up to the code `outside`, has variables in which some containers are."""
+    """Return whether variables of running code, up to the code `outside`, hold some containers."""
     wanted = {*map(id, containers)}
     while wanted and frame is not None and frame.f_code is not outside:
         if is_user(frame) and any(id(c) in wanted for c in containers_in(frame.f_locals.values())):
@@ -54,7 +54,7 @@ def are_held(containers, frame, outside) -> bool:
 
 
 class HostArguments:
-    """What a host function is given, as it is before."""
+    """Arguments of a host function, compared with those after its call."""
 
     def __init__(self, args, kwargs):
         self.args, self.kwargs = args, kwargs
@@ -62,15 +62,14 @@ class HostArguments:
         self._spec = flatten((args, kwargs), self._tensors)
 
     def has_changed(self) -> bool:
-        """Whether it has changed something in that."""
         found: list = []
         spec = flatten((self.args, self.kwargs), found)
         return spec != self._spec or any(a is not b for a, b in zip(found, self._tensors))
 
 
 def write_back(given, copy, tensors: dict):
-    """Leaves in what was given what was changed in its copy, and gives that; of what is no container, what stands for it.
-    `tensors` are the given ones, by the ids of those in the copy."""
+    """Copy changes in copied arguments back to the originals, and return these. `tensors` are the originals by the ids of
+    those in the copy."""
     if type(given) is not type(copy):
         return tensors.get(id(copy), copy)
     if type(given) is list:
@@ -94,11 +93,11 @@ def write_back(given, copy, tensors: dict):
 
 _numbers = itertools.count()
 _EMPTY = types.CellType()
-_CALLS: WeakValueDictionary = WeakValueDictionary()     # {(id of a function, spec, errors of numpy): what calls it}
+_CALLS: WeakValueDictionary = WeakValueDictionary()     # {(id of a function, spec, errors of numpy): its caller}
 
 
 def host(fn):
-    """Marks a function that a trace runs as it is, on tensors, at every call."""
+    """Mark a function that a trace runs as it is, on tensors, at every call."""
 
     @functools.wraps(fn)
     def call(*args, **kwargs):
@@ -111,8 +110,7 @@ def host(fn):
 
 
 def record(recorder, fn, args, kwargs, is_quiet=False):
-    """Runs a host function unrecorded, and writes down that it is to run. One that is quiet changes nothing that the function
-    could read."""
+    """Run a host function unrecorded, and record the call. A quiet one changes nothing that the traced function could read."""
     tensors: list[Tensor] = []
     for value in _remembered(fn):
         forced(value)
@@ -147,7 +145,7 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
 
 
 def _first_run(recorder, fn, args, kwargs, spec, tensors, is_mutable):
-    """Calls a host function in the call that is recorded. What it changes in containers that it is given is changed."""
+    """Call a host function in the recorded call, and write its changes of containers back."""
     if not is_mutable:
         return paused(fn, at_hint(spec), [t.detach() for t in tensors])
     bare = [t.detach() for t in tensors]
@@ -164,7 +162,7 @@ def _first_run(recorder, fn, args, kwargs, spec, tensors, is_mutable):
 
 
 def _call_of(fn, spec, is_mutable):
-    """The function of arrays that calls `fn`, with its name for graphs: the same one for each recording with such arguments."""
+    """Return the function of arrays that calls `fn`; recordings with equal arguments share it and its name in graphs."""
     warnings = np.geterr()
     key = id(fn), spec, tuple(warnings.items())
     found = _CALLS.get(key)
@@ -183,7 +181,7 @@ def _call_of(fn, spec, is_mutable):
 
 
 def _remembered(fn) -> list:
-    """What a function holds on to from where it was made."""
+    """Return the values that a function closes over."""
     cells = [c.cell_contents for c in getattr(fn, "__closure__", None) or () if c != _EMPTY]
     return [*cells, *(getattr(fn, "__defaults__", None) or ()), *(getattr(fn, "__kwdefaults__", None) or {}).values()]
 
@@ -199,21 +197,20 @@ def _arrays_of(result):
 
 
 def paused(fn, spec, tensors):
-    """Calls `fn` by itself, with what a spec says of tensors."""
     return HostStep(fn, spec, False).call(tensors, spec)
 
 
 class HostStep:
-    """A host function without results, to be called with tensors put into their places."""
+    """Call of a host function without results, with the tensors of a run."""
 
     __slots__ = ("fn", "is_mutable", "kept", "spec")
 
     def __init__(self, fn, spec, is_mutable):
         self.fn, self.spec, self.is_mutable = fn, spec, is_mutable
-        self.kept: tuple = ()       # numbers of the tensors that are not the function's alone
+        self.kept: tuple = ()       # numbers of the tensors that others use, too
 
     def run(self, arrays, symbols=()):
-        """Calls the function on the values of this run."""
+        """Call the function on the values of this run."""
         spec = bound_values(self.spec, symbols) if has_symbols(self.spec) else self.spec
         tensors = [wrap(a) for a in arrays]
         self.call(tensors, spec)
@@ -221,7 +218,7 @@ class HostStep:
             self._refuse("has written to a tensor that it was given; give it a clone()")
 
     def call(self, tensors, spec):
-        """Calls it by itself, with what a spec says of tensors."""
+        """Call the function unrecorded, with tensors in place of the leaves of a spec."""
         result, has_changed = unrecorded(lambda: self._called(*unflatten(spec, iter(tensors))))
         if has_changed:
             self._refuse("has changed a list, a dictionary or an object that it was given; let it look that up by itself, or "
@@ -238,7 +235,7 @@ class HostStep:
 
 
 def unrecorded(call):
-    """Calls a function with nothing recorded, neither a trace nor gradients, and unwatched."""
+    """Call a function with nothing recorded, neither a trace nor gradients, and no profile events."""
     m = tls.m
     recorder: Any = m.recorder
     before, watching = (recorder, m.grad), sys.getprofile()

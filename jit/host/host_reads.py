@@ -1,11 +1,11 @@
-"""What a host function may read: found from its bytecode and from what it holds on to, like what a traced function reads.
+"""State that a host function may read, found from its bytecode and from the values that it holds.
 
     @jit.host
     def note(self, loss):
-        self.history.append((self.n, float(loss)))      # the attributes `history` and `n` of self, and what is in the list
+        self.history.append((self.n, float(loss)))      # attributes `history` and `n` of self, and the items of the list
 
-A chain of names is followed to where it leads now. An object at its end may be handed on and looked into, so all that is in it
-counts; a function of the user's is gone through in turn.
+A chain of names is followed to its current value. The function may look into an object at the end, so all that is in it
+counts. User functions are followed in turn.
 """
 
 import functools
@@ -32,21 +32,21 @@ from ..guards.instances import attributes_of, attributes_of_module, is_instance,
 from ..guards.locations import root_value
 from ..guards.snapshot import is_changeable, is_container, is_plain
 
-MOST = 200_000          # objects that are looked at: beyond, anything may be reached
+MOST = 200_000          # objects that are searched: beyond, anything may be reached
 _PLAIN = frozenset((float, int, str, bool, type(None)))
 _NO_GRADIENTS = frozenset(("no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled", "inference_mode", "requires_grad",
                            "requires_grad_"))
 
 
 class Reach:
-    """What a function may read when it is called.
+    """State that a function may read when it is called.
 
     places      (id of an object, attribute), (id of a namespace, name), (id of a cell, "")
     stores      those of these that it assigns to
     objects     {id: object} of those that it may look into
     storages    ids of the memory of tensors
     is_all      whether it may be anything
-    gradients   whether it may ask tensors for gradients
+    gradients   whether it may read gradients
     """
 
     def __init__(self, function, args, kwargs):
@@ -67,7 +67,7 @@ class Reach:
             self.is_all = len(self.objects) > MOST
 
     def _look_into(self, x):
-        """Takes in an object, all of which may be read."""
+        """Add an object, all of which may be read."""
         if is_plain(x) or id(x) in self.objects:
             return
         self.objects[id(x)] = x
@@ -98,7 +98,7 @@ class Reach:
         self._stack += attributes.values()
 
     def _calls(self, method):
-        """A method may be called: that of a class of the user's does what its code says."""
+        """Add a method that may be called: code of a user class counts by what it reads."""
         function: Any = getattr(method, "__func__", None)
         if is_users_function(function):
             self._goes_through(function, dict(zip(function.__code__.co_varnames[:1], [method.__self__])))
@@ -106,7 +106,7 @@ class Reach:
             self._stack.append(method.__self__)
 
     def _goes_through(self, function, bound):
-        """The code of a function, some of whose arguments are known."""
+        """Add the code of a function, some of whose arguments are known."""
         wrapped = getattr(function, "__wrapped__", None)
         if wrapped is not None:
             self._goes_through(wrapped, bound)
@@ -136,25 +136,24 @@ class Reach:
                     self._follows(cells[name], "", root_value(cells[name], name), steps)
                 elif name in bound and code is function.__code__:
                     self._follows(None, "", bound[name], steps)
-            if code is function.__code__:       # what it assigns to is looked into by its own name
+            if code is function.__code__:       # assigned ones are searched under their own names
                 kept = unassigned_arguments(code)
                 self._stack += [x for name, x in bound.items() if name not in kept]
 
     @staticmethod
     def _owner_of(chain, function, cells, bound) -> list:
-        """The id of the object to an attribute of which a chain leads, where that is known."""
+        """Return the id of the object whose attribute a chain assigns, if known."""
         start = (root_value(function.__globals__, chain.name) if chain.root == GLOBAL else
                  root_value(cells[chain.name], "") if chain.name in cells else bound.get(chain.name, MISSING))
         return [] if start is MISSING else [id(follow(start, chain.steps[:-1]))]
 
     def meets(self, later: "Reach") -> bool:
-        """Whether another function may read what this one changes."""
+        """Return whether another function may read what this one changes."""
         shared = self.objects.keys() & later.objects.keys()
         is_shared = any(is_changeable(self.objects[at]) or isinstance(self.objects[at], Tensor) for at in shared)
         return self.is_all or later.is_all or is_shared or not self.stores.isdisjoint(later.places)
 
     def _follows(self, root, name, value: Any, steps):
-        """A chain, to where it leads."""
         if root is not None:
             self.places.add((id(root), name))
         for step in steps:

@@ -34,8 +34,8 @@ from .host_reads import Reach
 from .post_host_guards import AfterHost, HostChecks
 
 _GIVEN = object()       # stands for a key: all items of a container that is an argument
-_BY_ITEM = frozenset((*SINGLE, ADDED, GROWN, KEYED, STORED))     # uses that read no more than items, which have guards
-_AT_ONCE = frozenset((MEASURED, COUNTED, INSPECTED, CONTAINED))     # uses that read what is there then
+_BY_ITEM = frozenset((*SINGLE, ADDED, GROWN, KEYED, STORED))     # uses that only read guarded items
+_AT_ONCE = frozenset((MEASURED, COUNTED, INSPECTED, CONTAINED))     # uses that read the current content
 
 
 class ReadOrder:
@@ -126,7 +126,7 @@ class HostMark:
 
 
 class Reads(Protocol):
-    """What the function has read so far (`python_state.read_log.ReadLog`)."""
+    """Reads of the function so far (`python_state.read_log.ReadLog`)."""
 
     guards: dict
     module_reads: set
@@ -347,12 +347,12 @@ def _attributes(x) -> dict:
 
 
 def _drawn_from(sources) -> list:
-    """The random generators that give keys for some inputs."""
+    """Return the random generators that give keys for some inputs."""
     return list({id(s.what.generator): s.what.generator for s in sources if s.kind == "key"}.values())
 
 
 def _places_in(expected) -> list:
-    """The places whose values are expected somewhere, now."""
+    """Return the locations whose current values an expectation holds."""
     if type(expected) is SameAs:
         return [expected.place]
     if isinstance(expected, Exactly):
@@ -362,7 +362,7 @@ def _places_in(expected) -> list:
 
 
 def _lasting(recorder, mark, values, outputs) -> tuple:
-    """The numbers of values that a host step is given whose memory is from outside, or read behind it."""
+    """Return the numbers of tensor arguments of a host call whose memory is from outside, or read behind it."""
     b = recorder.builder
     made = {v: n for n in b.nodes for v in n.outputs}
 
@@ -377,7 +377,7 @@ def _lasting(recorder, mark, values, outputs) -> tuple:
 
 
 def _inputs_read(recorder, mark) -> set:
-    """The numbers of the inputs that are read behind a host step."""
+    """Return the numbers of the inputs that are read behind a host call."""
     b = recorder.builder
     behind = [*[c.value for c in recorder.reads.cuts if c.nodes >= mark.nodes],
               *[v for _, values in recorder.hosts.steps[mark.hosts:] for v in values]]
@@ -385,7 +385,7 @@ def _inputs_read(recorder, mark) -> set:
 
 
 def _inputs_of(recorder, nodes, values=()) -> set:
-    """The numbers of the inputs whose memory nodes read, perhaps as views, or which are among some values."""
+    """Return the numbers of the inputs whose memory nodes read, perhaps as views, or which are among some values."""
     b = recorder.builder
     number, made = {v: i for i, v in enumerate(b.inputs)}, {v: n for n in b.nodes for v in n.outputs}
     found = set()

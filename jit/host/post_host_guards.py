@@ -1,8 +1,7 @@
-"""What must be behind the host steps of a replay as it was before them, since the function reads it there.
+"""Checks behind the host calls of a replay: state that the function reads there must be as before them.
 
-Nothing else has happened by then. Where a host step has changed what is read behind it, the function itself does the call: it
-runs from its start over what was there before, leaves out the host steps that are done, and finds what they have left behind
-the last of them.
+If a host call has changed such state, the function itself makes the call, after no other effect. It starts over with the state
+from before, skips the host calls that are done, and finds their changes behind the last one.
 """
 
 from collections import OrderedDict, defaultdict, deque
@@ -25,7 +24,7 @@ _version, _shared, _array = attrgetter("version"), attrgetter("_shared"), attrge
 
 
 class HostChanged(Exception):
-    """A host step has changed what the function reads behind it; `done` are those that have run, for the rest of the call."""
+    """Exception of a replay in which a host call changed state that is read behind it; `done` are the host calls that ran."""
 
     def __init__(self, what: str, done: "CompletedSteps"):
         super().__init__(what)
@@ -33,8 +32,8 @@ class HostChanged(Exception):
 
 
 class CompletedSteps:
-    """Host steps that have run (what each has given, None for most), for a run of the function that leaves them out; what they
-    have changed that it reads is as it was before, until it comes to the last one."""
+    """Host calls that have run, and their results (None for most), for a run of the function that skips them. Until the last
+    one, the state that they changed is as before."""
 
     def __init__(self, given, rewound):
         self._given, self._rewound = deque(given), rewound
@@ -44,13 +43,13 @@ class CompletedSteps:
         return bool(self._given)
 
     def end(self):
-        """The run has ended."""
+        """End the run."""
         if self:
             self._given.clear()
             self._rewound.forth()
 
     def take(self):
-        """What the next one has given."""
+        """Return the result of the next one."""
         found = self._given.popleft()
         if not self._given:
             self._rewound.forth()
@@ -58,19 +57,22 @@ class CompletedSteps:
 
 
 class HostChecks:
-    """The host steps of a path. `gives` says of each whether it gives tensors, and so runs between kernels; `after` are the
-    `AfterHost`s, by how many of the others have run; `targets` is what the function writes to Python state, `generators` are
-    those that give keys behind the first of them."""
+    """Host calls of a path.
+
+    gives        for each, whether it returns tensors, and so runs between kernels
+    after        {number of others that have run: `AfterHost`}
+    targets      writes of the function to Python state
+    generators   random generators that give keys behind the first host call
+    """
 
     def __init__(self, gives, after: dict, targets, generators):
         self.gives, self.after, self.targets, self.generators = gives, after, targets, generators
 
     def begins(self, before):
-        """The host steps are about to run."""
         before.stood = [(g, g.place) for g in self.generators]
 
     def check(self, n: int, replay, hosts, work):
-        """Raises if a host step, among the first `n` of those that give nothing, has changed what is read behind it."""
+        """Raise if one of the first `n` host calls without results has changed state that is read behind it."""
         found = self.after.get(n)
         if n == len(hosts):
             self._check_targets(replay.before)
@@ -99,7 +101,7 @@ class HostChecks:
 
 
 class MonitoredState(NamedTuple):
-    """What host steps of some paths may change: (what identifies each of these, each)."""
+    """State that host calls of some paths may change, each table by identity."""
 
     places: dict
     options: dict
@@ -110,7 +112,7 @@ class MonitoredState(NamedTuple):
 
 
 def monitored(hosted, others: MonitoredState | None = None) -> MonitoredState | None:
-    """What is watched for a path, besides that of others."""
+    """Return the state that a path and others monitor."""
     if hosted is None:
         return others
     after = hosted.after.values()
@@ -123,7 +125,7 @@ def monitored(hosted, others: MonitoredState | None = None) -> MonitoredState | 
 
 
 class StateBefore:
-    """What a replay finds of that; `given` is what those host steps have given that give tensors."""
+    """Monitored state before the host calls; `given` takes the results of those that return tensors."""
 
     __slots__ = ("arrays", "containers", "given", "lists", "options", "places", "shared", "stood", "structure", "targets",
                  "tensors", "versions")
@@ -141,12 +143,12 @@ class StateBefore:
         try:
             self.shared = [*map(_shared, tensors)]
             self.versions = [*map(_version, self.shared)]
-        except AttributeError:          # nobody has asked for some storage yet
+        except AttributeError:          # a storage that was never used
             self.shared = [t._storage for t in tensors]
             self.versions = [*map(_version, self.shared)]
 
     def moved(self) -> set:
-        """The ids of the tensors that were written since, or lie in other memory."""
+        """Return the ids of the tensors that were written since, or lie in other memory."""
         if [*map(_version, self.shared)] == self.versions and all(map(is_, map(_array, self.tensors), self.arrays)):
             return set()
         return {id(t) for t, s, version, a in zip(self.tensors, self.shared, self.versions, self.arrays)
@@ -154,14 +156,14 @@ class StateBefore:
 
 
 class AfterHost:
-    """What is read behind some host steps.
+    """State that is read behind some host calls.
 
-    guards     conditions that hold of it before them
-    modules    [(module, {attribute: what it must be})]
-    places     those that are looked up at each call
-    options    `OptionNumber`s that are
-    inputs     {number of an input: where it comes from} of tensors
-    early      numbers of those of these that are read before, or written
+    guards     conditions on it
+    modules    [(module, {attribute: expectation})]
+    places     state inputs among it
+    options    `OptionNumber`s among it
+    inputs     {number of an input: its source} of tensors
+    early      numbers of inputs that are read before, or written
     """
 
     def __init__(self, guards, modules, places, options, inputs, early):
@@ -170,12 +172,11 @@ class AfterHost:
         self._check: Any = quick_check(guards)
 
     def counted(self) -> list:
-        """Lists whose length, or items at the end, are read."""
+        """Return the lists whose length or last items are read."""
         ways = [g for g in self.guards if type(g) is Guard and (is_length(g.chain.steps) or counts_back(g.chain.steps))]
         return [c for c in [g.last_owner() for g in ways] if type(c) is list]
 
     def holds(self, replay) -> bool:
-        """Whether all is as it was."""
         if not self._check() and self._failing():
             return False
         is_simple = not self.places and not self.options and replay.before.structure == Structure.version
@@ -185,34 +186,35 @@ class AfterHost:
         return [g for g in self.guards if not g.holds()]
 
     def _others(self, replay) -> list:
-        """What is other, besides what guards look at and tensors hold, in words."""
+        """Return the names of changed state, besides guarded state and tensors."""
         before = replay.before
         found = [str(p.chain) for p in self.places if not looks_like(p.value(), before.places[p.identity])]
         found += [f"the optimizer's option {o.key}" for o in self.options if not looks_like(o(), before.options[o.place])]
         return found if before.structure == Structure.version else found + [type(m).__name__ for m, *_ in self._in_modules()]
 
     def _moved(self, replay) -> list:
-        """The numbers of the tensors that were written, or lie in other memory."""
+        """Return the numbers of the tensors that were written, or lie in other memory."""
         moved = replay.before.moved()
         return [at for at in self.inputs if id(replay.tensors[at]) in moved] if moved else []
 
     def _in_modules(self) -> list:
-        """(module, attribute, what was there) of what is other in modules."""
+        """Return (module, attribute, expectation) of what has changed in modules."""
         return [(m, k, e) for m, state in self.modules for now in [module_state(m)] for k, e in state.items()
                 if not looks_like(now.get(k, MISSING), e)]
 
     def differing(self, replay) -> str:
-        """What is other, in words."""
+        """Return the name of what has changed."""
         found = [*map(str, self._failing()[:1]), *self._others(replay), "a tensor"]
         return found[0]
 
     def refused(self, replay) -> TraceError:
-        """The error of a call that cannot go on."""
+        """Return the error of a call that cannot go on."""
         return TraceError("a host function has changed what the traced function reads behind it, which none did when that was "
                           f"recorded: {self.differing(replay)}. Let the host function return what is needed, as a tensor")
 
     def rewound(self, replay, targets) -> "Rollback":
-        """The way back to what was there before the host steps, as far as the function reads it; raises if there is none."""
+        """Return the rollback to the state from before the host calls, as far as the function reads it; raise if there is
+        none."""
         refused, before = self.refused(replay), replay.before
         way = Rollback(before)
         for g in [g for g in self._failing() if type(g) is Guard]:
@@ -234,23 +236,23 @@ class AfterHost:
 
 
 class Rollback:
-    """What host steps have changed, as it was before, and as they have left it."""
+    """State that host calls have changed: as it was, and as they left it."""
 
     def __init__(self, before):
         self._before = before
-        self._places: list = []         # (owner, key, how it is kept, what was there, what is there)
-        self._contents: dict = {}       # by id: (container, what it held, what it holds)
+        self._places: list = []         # (owner, key, kind, value before, value now)
+        self._contents: dict = {}       # by id: (container, content before, content now)
 
     @property
     def owners(self) -> set:
-        """The ids of what is changed."""
+        """Return the ids of the changed objects."""
         return {id(owner) for owner, *_ in self._places} | self._contents.keys()
 
     def takes(self, place, expected):
-        """Takes in a place of which is expected what it held, as far as that is known."""
+        """Add a location with its expected value, as far as that is known."""
         steps, found = place.chain.steps, place.owner()
         if is_length(steps) or (counts_back(steps) and type(place.holder()) is list):
-            return              # the list is made as long as it was
+            return              # the list itself is shortened
         if isinstance(expected, Exactly):
             expected = expected.expected
         if not self._refills(place.value(), expected) and found is not None:
@@ -258,19 +260,19 @@ class Rollback:
             self.puts(owner, key, kind, self._made(expected))
 
     def puts(self, owner, key, kind, value):
-        """Takes in a place that held a value."""
+        """Add a location that held a value."""
         now = kept(owner, key, kind)
         if now is not value and not hasattr(type(value), "matches"):
             self._places.append((owner, key, kind, value, now))
 
     def shortens(self):
-        """Takes in the lists that have become longer."""
+        """Add the lists that have become longer."""
         for c, n in self._before.lists:
             if len(c) > n:
                 self._contents.setdefault(id(c), (c, c[:n], c[:]))
 
     def _refills(self, now, expected) -> bool:
-        """Takes in what a container held, if it is one of which that is known."""
+        """Add the content of a container; return whether it is known."""
         if type(expected) is ArraySnapshot and type(now) is np.ndarray and now.shape == expected.copy.shape:
             self._contents.setdefault(id(now), (now, expected.copy, now.copy()))
         elif type(expected) is Snapshot and type(now) is expected.kind and (type(now) in _REFILLED):
@@ -289,7 +291,7 @@ class Rollback:
         return now if looks_like(now, expected) or self._refills(now, expected) else self._made(expected)
 
     def _made(self, expected):
-        """What was expected, made anew if it is a container."""
+        """Return the expected value, rebuilt if it is a container."""
         if isinstance(expected, Exactly):
             expected = expected.expected
         if type(expected) is SameAs and expected.place.identity in self._before.places:
@@ -302,14 +304,14 @@ class Rollback:
         return expected
 
     def back(self):
-        """All is as it was."""
+        """Restore the state from before."""
         for container, was, _ in self._contents.values():
             _refill(container, was)
         for owner, key, kind, was, _ in self._places:
             _put(owner, key, kind, was)
 
     def forth(self):
-        """All is as the host steps have left it."""
+        """Restore the state that the host calls left."""
         for owner, key, kind, _, now in reversed(self._places):
             _put(owner, key, kind, now)
         for container, _, now in self._contents.values():
@@ -342,7 +344,7 @@ def _are_same(a, b) -> bool:
 
 
 def _holds_the_same(a, b) -> bool:
-    """Whether two containers hold the same objects in the same order, or two arrays the same bytes."""
+    """Return whether two containers hold the same objects in the same order, or two arrays the same bytes."""
     if type(a) is np.ndarray:
         return a.shape == b.shape and a.tobytes() == b.tobytes()
     x, y = [[*c, *c.values()] if isinstance(c, dict) else [*c] for c in (a, b)]
@@ -350,12 +352,12 @@ def _holds_the_same(a, b) -> bool:
 
 
 def _written_in(target) -> tuple:
-    """(what a function writes to, how that is kept)."""
+    """Return (object that a target writes to, kind of the write)."""
     return (kept(*target.owner), target.kind) if type(target) is RelocatedTarget else (target.owner, target.kind)
 
 
 def _state_of(target) -> tuple:
-    """What shows that somebody else has written where a function writes."""
+    """Return a value that shows writes of others to a target's location."""
     owner, kind = _written_in(target)
     if kind in (EXTEND, WHOLE) and type(owner) in (list, deque):
         return (len(owner), owner[0], owner[-1]) if owner else (0,)

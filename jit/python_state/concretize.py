@@ -1,7 +1,7 @@
-"""Functions that look at the very types of numbers get plain ones: `json.dumps({"loss": loss.item()})`, `type(n) is int`.
+"""Plain numbers for functions that look at the very types of numbers: `json.dumps({"loss": loss.item()})`, `type(n) is int`.
 
-What stands for a number while a call is recorded is one to `isinstance`, but not to code that looks at an object's type, which
-libraries in C do. Modules of the standard library that only move values about are left alone.
+A proxy passes `isinstance` as a number, but not in code that reads an object's type, as C libraries do. Modules of the
+standard library that only move values are exempt.
 """
 
 from ...runtime.core.state import tls
@@ -14,12 +14,12 @@ from ..proxies.numpy_scalars import SymScalar, fixed
 _MOVERS = TRUSTED | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
                      "logging", "operator", "types", "typing"}
 
-_getattr = getattr      # itself: another one stands in while calls are recorded, which takes longer
+_getattr = getattr      # the original, which is quicker than the patched one
 
 
 def settle(frame, is_symbolic):
-    """A function starts: if it looks at types, or is a library's that the user's code calls, the numbers in its arguments are
-    what they are now. `is_symbolic` says whether numbers are symbolic, too."""
+    """Replace numbers in the arguments of a function that starts by their values, if it looks at types, or is a library's that
+    user code calls. `is_symbolic` says whether numbers are symbolic, too."""
     if not is_symbolic and not _getattr(_getattr(tls.m.recorder, "reads", None), "has_numbers", False):
         return
     if is_user(frame):
@@ -30,7 +30,7 @@ def settle(frame, is_symbolic):
 
 
 def make_plain(frame):
-    """The numbers in a function's arguments are what they are now, and count by that."""
+    """Replace the numbers in a function's arguments by their values, and fix them."""
     _settle(frame, lambda x: fixed(forced(x)))
 
 
@@ -49,7 +49,7 @@ def _settle(frame, give):
 
 
 def _plain(x, give, seen: set):
-    """A value with plain numbers in it; lists and dictionaries get them in place."""
+    """Return a value with plain numbers in it; lists and dictionaries get them in place."""
     if type(x) is tuple:
         found = tuple([_plain(v, give, seen) for v in x])
         return found if any(a is not b for a, b in zip(x, found)) else x

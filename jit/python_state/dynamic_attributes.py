@@ -1,6 +1,6 @@
-"""Attributes that code queries on objects to which no chain of names leads, and by names that it computes.
+"""Attributes that code queries on untracked objects, and by names that it computes.
 
-Which object a function passes on is not followed. So each object that is reached answers each query of any code that runs: an
+The tracker does not follow which object a function passes on. So each reached object answers each query of running code: an
 attribute that exists is guarded like other reads, and a missing one is guarded to be absent.
 """
 

@@ -1,7 +1,8 @@
-"""Functions of Python's that others stand in for while a call is recorded: `print`, which is a host step, so that every call
-prints, and likewise warnings and log records (`warnings.py`); `open`, by which files become conditions; `hasattr` and its like,
-by which names do (`dynamic_attributes.py`); and those of `math`, which go on computing with symbolic numbers and with numbers
-that were read out of tensors."""
+"""Functions of Python that are patched while a call is recorded.
+
+`print`, warnings and log records become host calls. `open` makes files conditions; `hasattr`, `getattr`, `dir` and `vars` make
+names conditions. Functions of `math` compute with symbolic numbers and lazy scalars.
+"""
 
 import builtins
 import functools
@@ -26,18 +27,18 @@ from . import warnings as notices
 from .patched_casts import CASTS
 
 _WRITES = frozenset("wax+")
-_PLAIN = (str, int, float, bool, type(None), Tensor)        # whose texts no code of the user's makes
+_PLAIN = (str, int, float, bool, type(None), Tensor)        # types whose text no user code makes
 _frame = sys._getframe
-_REAL: dict = {id(cast): cast.kind for cast in CASTS.values()}        # by id of what stands in: the function itself
+_REAL: dict = {id(cast): cast.kind for cast in CASTS.values()}        # id of a patched function -> the original
 
 
 def real(x):
-    """The function for which another stands in; anything else as it is."""
+    """Return the original of a patched function; other values as they are."""
     return _REAL.get(id(x), x)
 
 
 class PatchedBuiltins:
-    """Puts them in place; `tracker` hears of files that are opened."""
+    """Context in which the functions are patched; with a tracker also those that report to it."""
 
     def __init__(self, tracker=None):
         self._places: list = [(builtins, "print", _printing)]
@@ -75,7 +76,7 @@ def _printing(really):
         recorder: Any = tls.m.recorder
         if recorder is None:
             return really(*args, **kwargs)
-        if sys.stdout is not stdout:        # it is redirected where this is called
+        if sys.stdout is not stdout:        # redirected by user code
             kwargs.setdefault("file", sys.stdout)
         opened = recorder.reads.printed.opened
         return record(recorder, say, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()},
@@ -100,10 +101,10 @@ def _opening(tracker):
 
 
 def _asks_for(tracker):
-    """For `hasattr`, and `getattr` of what may be missing."""
+    """Wrap `hasattr`, and `getattr`, whose attribute may be missing."""
     def make(really):
         def call(*args):
-            # (Nearly all callers are libraries; the less is called for them, the less is watched.)
+            # (Nearly all callers are libraries: they must cost few profile events.)
             if not is_user(_frame(1)) or tls.m.recorder is None or len(args) < 2:
                 return really(*args)
             try:
@@ -121,7 +122,7 @@ def _asks_for(tracker):
 
 
 def _lists(tracker):
-    """For `dir` and `vars`, which without an argument are about the frame that calls."""
+    """Wrap `dir` and `vars`, which without an argument read the calling frame."""
     def make(really):
         def call(*args):
             frame = sys._getframe(1)
@@ -152,7 +153,7 @@ def _computing(really):
     return call
 
 
-# Questions about numbers, as comparisons: `v - v` is 0 or nan.
+# Tests of numbers as comparisons: `v - v` is 0 or nan.
 _ANSWERS = {"isnan": lambda v: v != v, "isfinite": lambda v: v - v == 0, "isinf": lambda v: v in (math.inf, -math.inf)}
 
 
@@ -162,12 +163,12 @@ def _asking(really):
 
 
 def is_read_only(mode) -> bool:
-    """Whether a file that is opened so can only be read."""
+    """Return whether a file with an open mode can only be read."""
     return _WRITES.isdisjoint(mode)
 
 
 def file_state(path):
-    """What shows that a file is another one, or was written; None if there is none."""
+    """Return a value that changes when a file is replaced or written; None if there is none."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -176,7 +177,7 @@ def file_state(path):
 
 
 def is_stream(path) -> bool:
-    """Whether what a path leads to gives other bytes each time that it is read: a pipe, a terminal, a device."""
+    """Return whether a path leads to a pipe, terminal or device, which gives other bytes each time."""
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):

@@ -1,12 +1,10 @@
-"""`int(t)` and `float(t)` in the user's code while a call is recorded: they give what `item()` gives (`lazy_scalars.py`).
-`len(t)`, which is `t.shape[0]`, and `len(log)` of a list that grows. And `type(v)`, which is that of the number for which `v`
-stands.
+"""Casts in user code while a call is recorded: `int(t)` and `float(t)` give what `item()` gives (`lazy_scalars.py`), `len(t)`
+is `t.shape[0]`, `len(log)` of a growing list is symbolic, and `type(v)` of a proxy is that of its number.
 
-Python makes a plain number of whatever `__int__` or `__len__` returns, so the name itself has to lead to something else. A
-`Cast` lies in the globals of the user's module for as long as code runs there that only calls such a name with one argument,
-or asks `isinstance`; code that does more with them (`type(x) is int`, `dtype=int`, `key=len`) finds the names' own meaning. As
-all threads see globals alike, where others may run the user's code there is only what stands for `len`, which does for them
-what `len` does.
+Python makes a plain number of whatever `__int__` or `__len__` returns, so the name itself must lead to another function. A
+`Cast` is stored in the globals of a user module while code runs there that only calls the name with one argument, or uses it
+in `isinstance`. Code that does more (`type(x) is int`, `dtype=int`, `key=len`) finds the original. All threads share globals:
+if others may run user code, only `len` is patched, which does the same for them.
 """
 
 import builtins
@@ -31,7 +29,7 @@ _EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
 
 
 class TypeOf:
-    """What stands for `type`."""
+    """Patched `type`."""
 
     __slots__ = ()
     kind = type
@@ -44,7 +42,7 @@ class TypeOf:
 
 
 class Length:
-    """What stands for `len`."""
+    """Patched `len`."""
 
     __slots__ = ()
     kind = len
@@ -61,7 +59,7 @@ class Length:
 
 
 class Cast:
-    """What stands for `int` or `float`."""
+    """Patched `int` or `float`."""
 
     __slots__ = ("kind",)
 
@@ -76,7 +74,7 @@ class Cast:
         return isinstance(x, self.kind)
 
     def _kept(self, x) -> Any:
-        """A number with which the recording goes on; None where it has to be plain."""
+        """Return a number with which the recording goes on, or None if it has to be plain."""
         kind = type(x)
         if kind in (SymInt, SymFloat):
             return x if x.__class__ is self.kind else x * 1.0 if kind is SymInt else x.whole()
@@ -93,7 +91,7 @@ class Cast:
 
 
 def _number_of(x, kind) -> Any:
-    """What a tensor of one element holds."""
+    """Return the value of a tensor of one element, as a number or lazy scalar."""
     recorder = tls.m.recorder
     reads: Any = getattr(recorder, "reads", None)
     if not isinstance(x, Tensor) or recorder is None or tls.m.batched is not None or not getattr(reads, "defers", False):
@@ -109,20 +107,20 @@ def _number_of(x, kind) -> Any:
 
 
 CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {"len": Length(), "type": TypeOf()}
-_ANYWHERE = ("len", "type")      # what may stand in code that looks at types, too
-_FOR_ALL = ("len",)              # what other threads may meet
+_ANYWHERE = ("len", "type")      # casts that suit code that looks at types, too
+_FOR_ALL = ("len",)              # casts that other threads may meet
 
 
 class PatchedCasts:
-    """Puts them in place, and takes them away again; `enter` hears of every frame of the user's that runs or goes on."""
+    """Casts in the globals of user modules: `enter` is called for each frame of user code that starts or goes on."""
 
     def __init__(self):
-        self._spaces: dict = {}          # by id: globals in which they lie or have lain
-        self._lying: list = []           # (globals, name) where one was put since they were last lifted
-        self._names = tuple(CASTS) if is_alone() else _FOR_ALL      # of those that may lie somewhere
+        self._spaces: dict = {}          # id -> globals that were patched
+        self._lying: list = []           # (globals, name) of the current casts
+        self._names = tuple(CASTS) if is_alone() else _FOR_ALL
 
     def enter(self, frame):
-        """Code of the user's runs."""
+        """Patch the globals of user code that runs."""
         uses = casts_of(frame.f_code)
         if uses and self._names and frame.f_builtins is vars(builtins):
             space = frame.f_globals
@@ -134,12 +132,11 @@ class PatchedCasts:
                     del space[name]
 
     def returns_to(self, frame):
-        """What some code called has returned."""
         if frame is not None and id(frame.f_globals) in self._spaces:
             self.enter(frame)
 
     def lift(self) -> list:
-        """Takes them away until the next code of the user's runs: modules are seen as they are. Gives what lay where."""
+        """Remove the casts until user code runs again, so that modules look as they are; return [(globals, name)]."""
         lay = []
         for space, name in self._lying:
             if space.get(name) is CASTS[name]:
@@ -149,14 +146,14 @@ class PatchedCasts:
         return lay
 
     def lay(self, lay: list):
-        """Puts back what `lift` gave."""
+        """Store the casts that `lift` returned."""
         for space, name in lay:
             if name in self._names:
                 self._put(space, name)
 
     @contextmanager
     def lifted(self):
-        """Take them away for the time of a `with` block."""
+        """Remove the casts for the time of a `with` block."""
         lay = self.lift()
         yield
         self.lay(lay)
@@ -166,13 +163,13 @@ class PatchedCasts:
         self._lying.append((space, name))
 
     def close(self):
-        """Takes them away for good."""
+        """Remove the casts for good."""
         self._names = ()
         self.lift()
 
 
 class Casting:
-    """Has them in place wherever the user's code runs in this thread, if sizes are symbolic."""
+    """Context with casts wherever user code runs in this thread, if sizes are symbolic."""
 
     def __init__(self, is_symbolic: bool, recorder):
         self._casts = recorder.casts = PatchedCasts()
@@ -197,7 +194,7 @@ class Casting:
 
 
 class _Kinds(Walk):
-    """Marks `int`, `float`, `len` and `type`, tuples of them, and `isinstance`."""
+    """Walk that marks `int`, `float`, `len` and `type`, tuples of them, and `isinstance`."""
 
     def marked(self, ins, taken):
         if ins.opname == "LOAD_GLOBAL" and (ins.argval in CASTS or ins.argval == "isinstance"):
@@ -211,15 +208,15 @@ def _united(marks) -> frozenset | None:
 
 @lru_cache(maxsize=4096)
 def casts_of(code) -> dict:
-    """{name of `CASTS` that code uses: whether it only calls it, or asks `isinstance`}. Where types are looked at, `int` and
-    `float` have to be those themselves."""
+    """Return {name of `CASTS` in code: whether it is only called or used in `isinstance`}. Code that looks at types needs the
+    original `int` and `float`."""
     if CASTS.keys().isdisjoint(code.co_names):
         return {}
     used, more, walk = set(), set(), _Kinds()
     for ins in instructions_of(code):
         held = [*walk.stack, *walk.variables.values()]
         taken = None if ins.is_jump_target else walk.step(ins)
-        if taken is None:               # what lies on the stack now is used in a way that is not known
+        if taken is None:               # values on the stack have unknown uses
             more |= _united(held) or set()
             walk = _Kinds()
             if ins.is_jump_target:
@@ -233,7 +230,7 @@ def casts_of(code) -> dict:
 
 
 def _does_more(ins, taken) -> bool:
-    """Whether an instruction does something else with the marked values that it takes than to call them or ask `isinstance`."""
+    """Return whether an instruction does more with the marked values than to call them or `isinstance`."""
     marks = _united(taken)
     if marks is None or ins.opname == "BUILD_TUPLE":
         return False

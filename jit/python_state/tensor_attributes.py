@@ -1,7 +1,7 @@
 """Attributes that users give tensors (`p.lr_scale = 2.0`): reads are guarded and writes repeated, as those of other objects.
 
-Which tensors existed before is known when code first reaches them, in objects, containers and modules. A tensor that may be
-another one at each call, an argument or the value of a location that is looked up, counts by all attributes that it has.
+A tensor that code reaches in an object, container or module existed before. A tensor that may be another one at each call, an
+argument or a state input, counts by all attributes that it has.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""Warnings and log records of a recorded function: host steps, so that every call gives them, to whoever listens then.
+"""Warnings and log records of a recorded function: host calls, so that every call gives them to the current listeners.
 
-What decides whether there is one at all is a condition: the filters of warnings, and the level of a logger. A warning is given
-again with its own place in the user's code, so that filters such as "once per location" do with it what they do in eager mode.
+Filters of warnings, and levels of loggers, decide whether there is one: they are conditions. A warning keeps its place in the
+user's code, so filters such as "once per location" treat it as in eager mode.
 """
 
 import logging
@@ -19,7 +19,7 @@ IS_ENABLED = logging.Logger.isEnabledFor.__code__
 
 
 def filters_condition(filters: tuple) -> ReadCondition:
-    """The condition that warnings are filtered so."""
+    """Return the condition on the filters of warnings."""
 
     def read():
         return tuple(warnings.filters)
@@ -28,7 +28,7 @@ def filters_condition(filters: tuple) -> ReadCondition:
 
 
 def level_condition(logger, level) -> ReadCondition:
-    """The condition that a logger takes, or does not take, records of a level."""
+    """Return the condition that a logger takes, or does not take, records of a level."""
 
     def read():
         return logger.isEnabledFor(level)
@@ -37,7 +37,7 @@ def level_condition(logger, level) -> ReadCondition:
 
 
 def warning(tracker):
-    """What makes the function that stands in for `warnings.warn`."""
+    """Return a function that wraps `warnings.warn`."""
     shows: Any = warnings
     before, filters = (warnings.showwarning, shows._showwarnmsg_impl), tuple(warnings.filters)
 
@@ -46,7 +46,7 @@ def warning(tracker):
             if tls.m.recorder is None or args or kwargs:
                 return really(message, category, stacklevel + 1, *args, **kwargs)
             tracker.world.depends_on(filters_condition(filters))
-            if (warnings.showwarning, shows._showwarnmsg_impl) != before:       # the function itself listens
+            if (warnings.showwarning, shows._showwarnmsg_impl) != before:       # user code listens
                 return really(message, category, stacklevel + 1)
             frame = sys._getframe(1)
             for _ in range(stacklevel - 1):
@@ -67,7 +67,7 @@ def warning(tracker):
 
 
 class Filters:
-    """Puts filters of warnings in place, where there are any."""
+    """Context with other filters of warnings, if there are any."""
 
     def __init__(self, filters):
         self._filters = filters
@@ -85,7 +85,7 @@ class Filters:
 
 
 def logging_record(really):
-    """What stands in for `logging.Logger.handle`."""
+    """Wrap `logging.Logger.handle`."""
 
     def handle(logger, given):
         recorder = tls.m.recorder

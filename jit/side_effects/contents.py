@@ -1,7 +1,7 @@
-"""Updates of lists, deques and dictionaries that outlive a recorded run: `log.append(loss)`, `table["n"] = out`.
+"""Updates of containers that outlive a recorded run: `log.append(loss)`, `table["n"] = out`.
 
-A container is looked at when the function first reaches it, and again in the end. What is new in it is a write like others
-(`effects.py`).
+A list, deque or dictionary is copied when the function first reaches it, and compared with the copy at the end. What is new in
+it is a write (`effects.py`).
 """
 
 import sys
@@ -24,41 +24,41 @@ from .effects import Target
 
 
 class ContainerLog:
-    """The containers that a run reaches, and what was in them before.
+    """Containers that a run reaches, and their content from before.
 
-    first    {id of a container: its photograph}
-    alone    {id of one to which the run writes: the condition on the place where alone it lies}, once that is known
+    first    {id of a container: its snapshot}
+    alone    {id of a container to which the run writes: condition on its only location}, known at the end
     """
 
     def __init__(self):
         self.first: dict = {}
         self.alone: dict = {}
-        self._raw: dict = {}         # by id: (container, a shallow copy of it, what names it)
-        self._base: dict = {}        # by id: what it held before the function itself changed it
+        self._raw: dict = {}         # by id: (container, its copy, its name)
+        self._base: dict = {}        # by id: its content before the function itself changed it
         self._done: dict = {}        # by id: ADDED, STORED, STEPPED or HANDED, as long as nothing else is done with it
-        self._met: dict = {}         # by id: the containers with which something is done
-        self._calls: dict = {}       # by id: the calls (code, offset) to which it is given
-        self._written: dict = {}     # by id: those that the run has written to, when that was last asked
-        self._filled: set = set()    # ids of those that a host function has changed: how much it adds may differ, so all that
-                                     # was there counts where their length is asked for
-        self._arrived: set = set()   # (id, call) that lead to a function whose code says what that does with it
+        self._met: dict = {}         # by id: the containers with uses
+        self._calls: dict = {}       # by id: the calls (code, offset) that receive it
+        self._written: dict = {}     # by id: the containers that the run has written to
+        # ids of those that a host function has changed: it may add more or less, so a read length depends on all items
+        self._filled: set = set()
+        self._arrived: set = set()   # (id, call) that lead to a user function
 
     def see(self, container, text: str, inputs) -> None:
-        """Remembers a list or dictionary as it is, unless it was seen before."""
+        """Remember the content of a list, deque or dictionary that is not known yet."""
         if type(container) in RESTORED and id(container) not in self._raw and container is not sys.modules:
             self._raw[id(container)] = container, container.copy(), text
             self._base[id(container)] = self._raw[id(container)][1]
             self.first[id(container)] = Snapshot(container, inputs)
 
     def changed_by_others(self, container):
-        """What is other in a container than before is not the function's doing."""
+        """Note that changes of a container so far are not the function's doing."""
         if id(container) in self._base:
             self._base[id(container)] = container.copy()
 
     @contextmanager
     def left_to_host(self, besides=()):
-        """What a host function changes in containers, `besides` some, is its own doing, which every call repeats with it. Gives
-        a set, which then has the ids of these containers."""
+        """Leave to a host function what it changes in containers, except for those `besides`: every call repeats it. Yield a
+        set, which takes the ids of the changed ones."""
         left_out, changed = set(map(id, besides)), set()
         before = [(c, c.copy()) for c, _, _ in self._raw.values() if id(c) not in left_out]
         yield changed
@@ -73,73 +73,69 @@ class ContainerLog:
                 self.used(container, self._done.get(id(container)))
 
     def used(self, container, how, calls=()):
-        """Some code does no more than `how` with a container (`uses.uses_of`); None for all the rest. `calls` are those to
-        which it gives it."""
+        """Note a use of a container (`uses.uses_of`; None for uses of unknown kind), and the `calls` that receive it."""
         self._met[id(container)] = container
         now = both(self._done.get(id(container), how), how)
         self._done[id(container)] = None if id(container) in self._filled and now in (MEASURED, COUNTED) else now
         self._calls.setdefault(id(container), set()).update(calls)
 
     def arrived(self, container, call):
-        """A call leads to a function of the user's, whose code says what that does with a container."""
+        """Note that a call passes a container to a user function, whose code shows its use."""
         self._arrived.add((id(container), call))
 
     def only(self, container):
-        """What alone is done with a container, if that is known."""
+        """Return the only use of a container, or None if there are several or an unknown one."""
         at = id(container)
         return self._done.get(at) if all((at, call) in self._arrived for call in self._calls.get(at, ())) else None
 
     def given_to(self, container) -> frozenset:
-        """The calls to which code gives a container."""
+        """Return the calls that receive a container."""
         return frozenset(self._calls.get(id(container), ()))
 
     def is_written(self, container, key) -> bool:
-        """Whether the run has set an item of a container."""
+        """Return whether the run has set an item of a container."""
         before = self._base.get(id(container), container)
         return before is not container and item_of(container, key) is not item_of(before, key)
 
     def before(self, container):
-        """What a container held before the function itself changed it."""
+        """Return the content of a container before the function itself changed it."""
         return self._base.get(id(container), container)
 
     def changed(self) -> dict:
-        """{id: what names it} of the containers in which the function itself has changed something so far."""
+        """Return {id: name} of the containers that the function itself has changed so far."""
         return {at: text for at, (c, _, text) in self._raw.items() if not _is_same(c, self._base[at])}
 
     def has_written(self, container) -> bool:
-        """Whether the run has written to a container, when that was last asked."""
+        """Return whether the run had written to a container when `targets` were last made."""
         return id(container) in self._written
 
     def positions(self, at, key) -> list:
-        """The places that (id of a container, key) names: an item that is counted from a list's end has another name, too."""
+        """Return the locations that (id of a container, key) means: an item counted from a list's end has two names."""
         container = self._raw[at][0] if at in self._raw else None
         is_from_end = type(container) in (list, deque) and type(key) is int and key < 0
         return [(at, key), (at, len(self._base[at]) + key)] if is_from_end else [(at, key)]
 
     def has_seen(self, container) -> bool:
-        """Whether a container was looked at."""
         return id(container) in self._raw
 
     def has_met(self, container) -> bool:
-        """Whether it is known of code what it does with a container."""
+        """Return whether a use of a container is known."""
         return id(container) in self._met
 
     def containers(self) -> list:
-        """Those that were looked at."""
         return [container for container, _, _ in self._raw.values()]
 
     def leads_to(self, container) -> bool:
-        """Whether a container was looked at, or lies in a dictionary that was (a new one in an optimizer's state)."""
+        """Return whether a container is known, or lies in a known dictionary (a new one in an optimizer's state)."""
         return self.has_seen(container) or any(
             v is container for seen, _, _ in self._raw.values() if type(seen) in DICTS for v in seen.values())
 
     def close(self):
-        """Lets go of the containers."""
         for table in (self.alone, self.first, self._raw, self._base, self._met, self._written):
             table.clear()
 
     def settle(self):
-        """Leaves plain numbers in the containers, the same in what is known of them before."""
+        """Leave plain numbers in the containers, and the same ones in their content from before."""
         self._settle_keys()
         plain: dict = {}        # by id: (what stood for a number or held some, what it is now)
         stack, seen = [container for container, _, _ in self._raw.values()], set()
@@ -156,7 +152,7 @@ class ContainerLog:
                         there[key] = made
 
     def _settle_keys(self):
-        """Leaves plain numbers in the keys of dictionaries: a key counts by its value now."""
+        """Leave plain numbers in the keys of dictionaries: a key counts by its current value."""
         for container, _, _ in self._raw.values():
             if type(container) in DICTS and any(map(has_symbols, container)):
                 items = [(replaced(k, fixed) if has_symbols(k) else k, v) for k, v in container.items()]
@@ -165,7 +161,7 @@ class ContainerLog:
                     container[k] = v
 
     def targets(self) -> list:
-        """What is other in the containers than before, as `Target`s."""
+        """Return the changes of containers as `Target`s."""
         self._settle_keys()
         found = [t for container, _, text in self._raw.values() for t in self._targets_of(container, text)]
         self._written = {id(t.owner): t.owner for t in found}
@@ -180,7 +176,7 @@ class ContainerLog:
         return _list_targets(container, copy, text)
 
     def was(self, value, expected) -> bool:
-        """Whether a value was as expected before the run."""
+        """Return whether a value was as expected before the run."""
         if expected is self.first.get(id(value), MISSING):
             return True
         if type(value) in RESTORED and type(expected) is Snapshot and type(value) is expected.kind:
@@ -191,12 +187,12 @@ class ContainerLog:
         return looks_like(value, expected)
 
     def settled(self, expected):
-        """What guards are to expect in the end where they expected a photograph."""
+        """Return the final expectation of a guard that expected a snapshot."""
         known = {id(photo): self._raw[at][0] for at, photo in self.first.items()} if type(expected) is Snapshot else {}
         return self.expected(known[id(expected)]) if id(expected) in known else expected
 
     def loosen(self, expected, now, replaced: dict):
-        """Lets a photograph of `now`, as it was, expect what `overwritten` says in the place of tensors that nobody read."""
+        """Let a snapshot of `now`, as it was, expect `replaced` (see `overwritten`) in place of tensors that nobody read."""
         if type(expected) is not Snapshot or type(now) not in RESTORED:
             return
         before = self._raw[id(now)][1] if id(now) in self._raw else now
@@ -208,8 +204,8 @@ class ContainerLog:
                                     for e, (key, _) in zip(expected.items, pairs)])
 
     def exact(self, expected, now):
-        """What is expected of a value, with the very containers in it that the run writes to, since replays write to these, and
-        with others for the others."""
+        """Return the expectation of a value with the very containers in it to which replays write, and other ones for the
+        rest."""
         if type(expected) is Snapshot and type(now) is expected.kind and type(now) in (tuple, *RESTORED):
             before = self._raw[id(now)][1] if id(now) in self._raw else now
             items = list(before.values() if type(before) in DICTS else before)
@@ -227,13 +223,13 @@ class ContainerLog:
         return Apart(lasting, [self.alone[at] for at in others if at in self.alone], expected)
 
     def on_the_way(self, place) -> list:
-        """(number of steps, container) of those that the run writes to, on the way to a place."""
+        """Return (number of steps, container) of those on the path to a location to which the run writes."""
         start, steps = place._start(), place.chain.steps
         way = [(n, follow(start, steps[:n])) for n in range(len(steps))]
         return [(n, c) for n, c in way if id(c) in self._written]
 
     def _besides_added(self, container):
-        """The photograph of a container, but for lists in it to which the run has only appended."""
+        """Return the snapshot of a container without the lists in it to which the run only appends."""
         before = self._base[id(container)]
         items = before.values() if type(before) in DICTS else before
         return self.first[id(container)].with_items(
@@ -247,15 +243,15 @@ class ContainerLog:
         return all(t.kind == EXTEND for t in self._targets_of(x, "")) and _shows_additions(x, self._base[id(x)])
 
     def may_grow(self, container) -> bool:
-        """Whether guards don't look at all that a list holds, so that its length is one of its own."""
+        """Return whether no guard reads all of a list, so that its length has a guard of its own."""
         return type(self.expected(container)) is AnyOf
 
     def expected(self, container):
-        """What guards are to expect of a container that was seen, by what the function does with it."""
+        """Return the expectation of guards for a known container, by the function's use of it."""
         if type(container) not in RESTORED or id(container) not in self._raw:
             return None
         only, targets = self.only(container), self._targets_of(container, "")
-        if any(t.kind in (WHOLE, GONE) for t in targets):       # written as it was left, which comes of all that was there
+        if any(t.kind in (WHOLE, GONE) for t in targets):       # its final content depends on all items
             return self.first[id(container)]
         if only in (GROWN, COUNTED, MEASURED) and type(container) is list:      # its length has a guard, and items at its end
             return AnyOf(list)
@@ -269,13 +265,12 @@ class ContainerLog:
 
 
 class AnyOf:
-    """Stands in guards for a list or deque that the function only appends to, or a container of which it reads single items."""
+    """Expectation of any container of a kind: the function only appends to it, or reads single items."""
 
     def __init__(self, kind):
         self.kind = kind
 
     def matches(self, now) -> bool:
-        """Whether it is of that kind."""
         return type(now) is self.kind
 
     def __repr__(self):
@@ -283,22 +278,20 @@ class AnyOf:
 
 
 class Besides:
-    """Stands in guards for a dictionary as it was, but for keys that the function sets: what it reads of them, it reads under
-    constants, which has guards of its own."""
+    """Expectation of a dictionary without the keys that the function sets: reads of these have guards of their own."""
 
     def __init__(self, snapshot: Snapshot, keys):
         self.kind, self.keys = snapshot.kind, frozenset(keys)
         self.rest = {k: v for k, v in zip(snapshot.keys, snapshot.items) if k not in self.keys}
 
     def matches(self, now) -> bool:
-        """Whether a value is such a dictionary."""
         if type(now) is not self.kind:
             return False
         rest = [k for k in now if k not in self.keys]
         return same_keys(rest, tuple(self.rest)) and all(looks_like(now[k], e) for k, e in self.rest.items())
 
     def differing(self, now) -> list:
-        """(key, what was expected, what is there) where another dictionary with these keys differs."""
+        """Return (key, expected, found) of the items that differ, if the keys agree."""
         if type(now) is not self.kind or not same_keys([k for k in now if k not in self.keys], tuple(self.rest)):
             return []
         return [(k, e, now[k]) for k, e in self.rest.items() if not looks_like(now[k], e)]
@@ -308,7 +301,7 @@ class Besides:
 
 
 def item_of(container, key):
-    """An item of a list, deque or dictionary; MISSING where there is none."""
+    """Return an item of a list, deque or dictionary, or MISSING."""
     if type(container) in DICTS:
         return container.get(key, MISSING)
     try:
@@ -318,7 +311,7 @@ def item_of(container, key):
 
 
 def _is_same(a, b) -> bool:
-    """Whether containers of one kind hold the same objects in the same order."""
+    """Return whether containers of one kind hold the same objects in the same order."""
     x, y = [(*c, *c.values()) if type(c) in DICTS else c for c in (a, b)]
     return len(x) == len(y) and all(map(is_, x, y))
 
@@ -342,7 +335,7 @@ def _list_targets(container, copy, text):
 
 
 def _appended(container, copy, text):
-    """What was appended to a deque that is full, and has dropped as much."""
+    """Return what was appended to a full deque, which has dropped as much."""
     for n in range(len(copy), -1, -1):
         if all(map(is_, islice(copy, len(copy) - n, None), container)):
             return [Target(container, n, EXTEND, None, None, text)] if len(container) > n else []
@@ -350,21 +343,20 @@ def _appended(container, copy, text):
 
 
 def _shows_additions(container, copy) -> bool:
-    """Whether what is in a list or deque now shows how many items were appended. A full deque drops as many, and what is new in
-    it may be an object that it held before."""
+    """Return whether the content of a list or deque shows how many items were appended. A full deque drops as many, and a new
+    item may be an object that it held before."""
     if type(container) is list or len(container) != container.maxlen:
         return type(container) not in DICTS
     return any({id(v) for v in t.value()}.isdisjoint(map(id, copy)) for t in _appended(container, copy, ""))
 
 
 class AnyTensor:
-    """Stands in guards for a tensor of one kind, whichever it is."""
+    """Expectation of any tensor of a shape, dtype, memory order and history."""
 
     def __init__(self, t):
         self.kind = _kind_of(t)
 
     def matches(self, now) -> bool:
-        """Whether it is of that kind."""
         return isinstance(now, Tensor) and _kind_of(now) == self.kind
 
     def __repr__(self):
@@ -372,14 +364,14 @@ class AnyTensor:
 
 
 def overwritten(effects, used) -> dict:
-    """{(id of a container, key): what guards are to expect there} for the `Target`s that were tensors which take no part in a
-    recording: their ids are not among `used`."""
+    """Return {(id of a container, key): expectation} of the `Target`s that held tensors which take no part in the recording:
+    `state["before"] = p.clone()` replaces them unread. `used` are ids of those that do."""
     return {(id(t.owner), key_id(t.key)): AnyTensor(t.was) for t in effects
             if t.kind == "item" and isinstance(t.was, Tensor) and id(t.was) not in used}
 
 
 def key_id(key):
-    """A key that is compared as dictionaries do, but for tensors, which are what they are."""
+    """Return a key as dictionaries compare it; tensors compare by identity."""
     return (Tensor, id(key)) if isinstance(key, Tensor) else key
 
 

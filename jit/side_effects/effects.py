@@ -1,7 +1,7 @@
 """Writes to Python state that outlives a call: `self.step += 1`, `self.last = loss`, a `global` or `nonlocal` variable.
 
-The recorded run does them itself. What they leave is a result like those that the function returns, and a replay puts it in
-its place after it has written everything else.
+The recorded run makes them itself. Their values are results like those that the function returns. A replay stores them after
+it has written everything else.
 """
 
 from collections import OrderedDict, defaultdict, deque
@@ -42,11 +42,9 @@ class Target:
 
     @property
     def place(self) -> tuple:
-        """What identifies it."""
         return id(self.owner), self.kind if self.kind in (EXTEND, WHOLE) else self.key
 
     def value(self):
-        """What is there now."""
         if self.kind == "attr" and isinstance(self.owner, Module):
             return getattr(self.owner, str(self.key), MISSING)
         found = kept(self.owner, self.key, self.kind)
@@ -56,34 +54,33 @@ class Target:
 
     @property
     def is_changed(self) -> bool:
-        """Whether something else is there now."""
         now = self.value()
         return now is not self.was and (stands_for_number(now) or stands_for_number(self.was)
                                         or not looks_like(now, self.before))
 
     def without_values(self) -> "Target":
-        """The same without what was there, which would be kept alive."""
+        """Return a copy without the values from before, which it would keep alive."""
         return replace(self, was=None, before=None)
 
     def write(self, value):
-        """Puts a value there, as the function did."""
+        """Store a value, as the function did."""
         if self.kind == EXTEND:
             self.owner.extend(value)
         else:
             self.rewrite(value)
 
     def write_given(self, value, given):
-        """The same, of a call with these containers among its arguments."""
+        """Store a value in a call with these containers among its arguments."""
         self.write(value)
 
     def rewrite_given(self, value, given):
-        """Puts a value in the place of what the function has written, for the caller with these containers."""
+        """Replace a written value, for the caller with these containers."""
         self.rewrite(value)
 
     def rewrite(self, value):
-        """Puts a value in the place of what the function has written."""
+        """Replace a written value."""
         if self.kind == "attr":
-            if value is self.value():       # guards look at a module again after each change
+            if value is self.value():       # guards compare a module again after each change
                 return
             if self._is_past_setter:
                 if isinstance(self.owner, Module):
@@ -96,22 +93,21 @@ class Target:
             put(self.owner, self.key, self.kind, value)
 
     def fix(self, give):
-        """Puts what `give` makes of them in the place of numbers that the function has written."""
+        """Replace numbers in the written value by what `give` makes of them."""
         value = self.value()
-        if value is self.was and type(value) in RESTORED:       # what is in it was put there, and is looked at there
+        if value is self.was and type(value) in RESTORED:       # writes to its items are targets of their own
             return
         plain = mapped(value, give)
         if plain is not value:
             self.rewrite(plain)
 
     def settle(self):
-        """Puts the value now in the place of a symbolic number."""
+        """Replace symbolic numbers by their current values."""
         self.fix(now)
 
     @property
     def _is_past_setter(self) -> bool:
-        """Whether it is written without the `__setattr__` of the user's, whose work is noted like all that the function does:
-        what that has left in the object is put there again."""
+        """Return whether the write skips a user's `__setattr__`. Its effects are logged themselves, and replays store them."""
         if isinstance(self.owner, Module):
             return type(self.owner).__setattr__ is not Module.__setattr__ and self.value() is not MISSING
         return (type(self.owner).__setattr__ not in _SETTERS and not isinstance(self.owner, type)
@@ -119,7 +115,7 @@ class Target:
 
     @property
     def is_plain(self) -> bool:
-        """Whether writing is no more than that: no property, no `__setattr__` of the user's that puts it somewhere else."""
+        """Return whether the write is a plain store: no property, and no `__setattr__` of the user's that stores elsewhere."""
         if self.kind != "attr":
             return True
         kind = type(self.owner)
@@ -131,8 +127,8 @@ class Target:
 
 
 def is_repeatable(value, contents) -> bool:
-    """Whether a value can be made anew at every call: tensors, numbers and the like, and plain containers of these that the
-    function has made itself."""
+    """Return whether a value can be made anew at every call: tensors, numbers, and plain containers of these that the function
+    has made."""
     kind = type(value)
     if kind is list or kind is deque or isinstance(value, tuple):
         return not contents.has_seen(value) and all(is_repeatable(v, contents) for v in value)

@@ -1,6 +1,6 @@
-"""Lists and dictionaries among the arguments of a recorded call: what the function changes in them, it changes at every call.
+"""Lists and dictionaries among the arguments of a recorded call, which the function changes at every call.
 
-What they hold is a part of what a recording is good for, so a replay leaves in each the whole of what the function left there.
+Their content is part of the key of a recording, so a replay stores the whole final content of each.
 """
 
 from collections import OrderedDict, defaultdict
@@ -13,16 +13,14 @@ from ..proxies.thread_overlay import mapped
 from .effects import Target
 
 _REFILLED = frozenset((list, dict, OrderedDict, defaultdict))
-CONTENT = "content"     # how all that a container of the arguments holds is kept; the owner is its number
+CONTENT = "content"     # kind of such a write
 
 
 def _content(container) -> tuple:
-    """What a container holds, as a value of its own."""
     return tuple(container) if type(container) is list else tuple([(k, v) for k, v in container.items()])
 
 
 def _refill(container, content):
-    """Leaves this, and nothing else, in a container."""
     if type(container) is list:
         container[:] = content
     else:
@@ -31,34 +29,30 @@ def _refill(container, content):
 
 
 def _is_as_before(container, copy) -> bool:
-    """Whether a container holds the same objects in the same order."""
+    """Return whether a container holds the same objects in the same order."""
     x, y = [c if type(c) is list else [*c, *c.values()] for c in (container, copy)]
     return len(x) == len(y) and all(a is b for a, b in zip(x, y))
 
 
 @dataclass(frozen=True, eq=False)
 class ContentTarget(Target):
-    """All that a container of the arguments holds; `key` is its number."""
+    """Whole content of a container among the arguments; `key` is its number."""
 
     @property
     def place(self) -> tuple:
-        """What identifies it."""
         return CONTENT, self.key
 
     def value(self):
-        """What the function left there."""
         return _content(self.owner)
 
     def write_given(self, value, given):
-        """Leaves it in a container of a call."""
         _refill(given[self.key], value)
 
     rewrite_given = write_given
 
 
 class ArgumentContainers:
-    """The containers that a function is given while it is recorded, and those of its caller, which are other ones where the
-    function is given symbols for numbers in them."""
+    """Containers that the recorded function receives, and those of its caller. They differ if numbers in them are symbolic."""
 
     def __init__(self, containers, of_caller):
         self.containers, self.of_caller = containers, of_caller
@@ -66,7 +60,7 @@ class ArgumentContainers:
 
     @property
     def are_copies(self) -> bool:
-        """Whether the function is given other ones than its caller has."""
+        """Return whether the function received other containers than its caller has."""
         return any(a is not b for a, b in zip(self.containers, self.of_caller))
 
     def _changed(self) -> list:
@@ -75,11 +69,11 @@ class ArgumentContainers:
 
     @property
     def has_changed_callers(self) -> bool:
-        """Whether the function has changed what its caller holds."""
+        """Return whether the function has changed containers of its caller."""
         return any(c is self.of_caller[i] for i, c, _ in self._changed())
 
     def targets(self, contents) -> list:
-        """What is other in them than before; `contents` knows what is reached otherwise than by the arguments."""
+        """Return the changed containers as targets; `contents` knows those that are reached on other ways, too."""
         changed = self._changed()
         for _, c, _ in changed:
             if contents.has_seen(c):
@@ -88,18 +82,18 @@ class ArgumentContainers:
         return [ContentTarget(c, i, CONTENT, None, None, f"a {type(c).__name__} among the arguments") for i, c, _ in changed]
 
     def were(self) -> dict:
-        """{id: what it held} of those that were changed."""
+        """Return {id: content from before} of the changed ones."""
         return {id(c): b for _, c, b in self._changed()}
 
     def specs(self, contents) -> dict:
-        """{id: the spec} of containers that results may hold and that the function has not made."""
+        """Return {id: spec} of containers that results may hold and that the function has not made."""
         given = {id(c): (GIVEN, i) for i, c in enumerate(self.containers)}
         seen = contents.containers()
         known = {id(c): ByIdentity(c) for c in seen if id(c) not in given}
         return {**known, **{at: spec for at, spec in given.items() if at not in {id(c) for c in seen}}}
 
     def settle(self):
-        """The function has raised: its caller finds what it has changed so far, with plain numbers."""
+        """Leave the changes so far, with plain numbers, in the caller's containers: the function has raised."""
         callers = {id(c): self.of_caller[i] for i, c in enumerate(self.containers)}
         for i, c, _ in self._changed():
             _refill(self.of_caller[i], mapped(_content(c), lambda x: callers.get(id(x), now(x))))

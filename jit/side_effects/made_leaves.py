@@ -1,4 +1,4 @@
-"""Leaves that a function makes and gives away: parameters, buffers, tensors that require grad. Replays make them anew."""
+"""New leaves that a function makes and returns: parameters, buffers, tensors that require grad. Replays make them anew."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,7 @@ from ..proxies.thread_overlay import mapped
 
 @dataclass(frozen=True)
 class NewLeaf:
-    """What such a tensor is beside its values: its class, and whether it requires grad. Its gradient is the result with the
-    number `gradient`, if it has one."""
+    """Class of such a tensor, whether it requires grad, and the number of the result that is its gradient."""
 
     kind: type
     requires_grad: bool
@@ -22,29 +21,29 @@ class NewLeaf:
 
     @staticmethod
     def of(t: Tensor, results: list) -> "NewLeaf | None":
-        """What a result is that the function has made, None if it is no leaf or nothing but values. `results` are all that are
-        handed out, to which its gradient is added."""
+        """Describe a result that the function has made; None if it is no leaf, or nothing but values. A gradient is added to
+        `results`."""
         is_owned = isinstance(t, Owned)
         if not t.is_leaf or not (is_owned or t.requires_grad):
             return None
         return NewLeaf(type(t) if is_owned else Tensor, t.requires_grad, number_of(t.grad, results))
 
     def over(self, t: Tensor) -> Tensor:
-        """Such a leaf over the memory of a tensor."""
+        """Make such a leaf over the memory of a tensor."""
         made = t.detach() if self.kind is Tensor else over(self.kind, t)
         return Tensor.requires_grad_(made) if self.requires_grad else made
 
 
 @dataclass(frozen=True)
 class Attributes:
-    """The attributes that the user gave a result: a structure (`tree.flatten`), and which results the tensors in it are."""
+    """Attributes that the user gave a result: their spec, and the numbers of the results that are its tensors."""
 
     spec: tuple
     numbers: tuple
 
     @staticmethod
     def of(t: Tensor, results: list, recorder) -> "Attributes | None":
-        """Those of a result that the function has made; the tensors among them are further results."""
+        """Describe the attributes of a result that the function has made; tensors among them are further results."""
         given = attributes_of(t)
         if not given:
             return None
@@ -54,12 +53,12 @@ class Attributes:
         return Attributes(spec, tuple([number_of(leaf, results) for leaf in leaves]))
 
     def give(self, t: Tensor, made: list):
-        """Gives them to a result of another call, `made` anew as all of them."""
+        """Set them on a result of another call, `made` anew like all results."""
         t.__dict__.update(unflatten(self.spec, iter([made[n] for n in self.numbers])))
 
 
 def number_of(gradient, results) -> int | None:
-    """The number of a gradient among the results."""
+    """Return the number of a gradient among the results, to which it may be added."""
     if gradient is None:
         return None
     for i, t in enumerate(results):
@@ -70,7 +69,7 @@ def number_of(gradient, results) -> int | None:
 
 
 def attach_results(outputs, made):
-    """Gives tensors that were made anew their gradients and attributes."""
+    """Set the gradients and attributes of tensors that were made anew."""
     for o, t in zip(outputs, made):
         if o.attributes is not None:
             o.attributes.give(t, made)

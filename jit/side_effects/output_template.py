@@ -11,18 +11,18 @@ from ..guards.locations import EXTEND
 
 
 def _holds(target, spec) -> bool:
-    """Whether a place holds what a spec of plain values says."""
+    """Return whether a location holds the plain values of a spec."""
     tensors: list = []
     return target.kind != EXTEND and flatten(target.value(), tensors) == spec and not tensors
 
 
 @dataclass(frozen=True, eq=False)
 class OutputTemplate:
-    """The structure of results, and of values that are written to the targets of `effects`.
+    """Structure of results, and of values that are written to the targets `effects`.
 
-    spec     of (result, values to write), or of the result alone where nothing is written
-    had_stand_ins    whether the function's own result has objects in it that stand for numbers
-    order    for each tensor in the structure its number among the different ones; None if all differ
+    spec          of (result, values to write), or of the result alone if nothing is written
+    has_proxies   whether the function's own result holds proxies for numbers
+    order         for each tensor its number among the different ones; None if all differ
     """
 
     spec: Any
@@ -32,7 +32,7 @@ class OutputTemplate:
 
     @staticmethod
     def of(result, effects, attributes=None, read=None, met=None):
-        """(the outcome, the different tensors in it); `attributes`, `read` and `met` as `flatten` takes them."""
+        """Return (template, the different tensors in it); `attributes`, `read` and `met` as `flatten` takes them."""
         leaves: list = []
         spec = flatten((result, tuple([t.value() for t in effects])) if effects else result, leaves, None, attributes, read,
                        met)
@@ -43,8 +43,8 @@ class OutputTemplate:
                        tuple([t.without_values() for t in effects]), has_symbols(spec)), different
 
     def leaves_the_same(self, other) -> bool:
-        """Whether calls leave the same as one that was just recorded with another outcome: what that had no need to write is
-        there already."""
+        """Return whether calls leave the same state as one recorded with another template: what that one need not write is
+        there."""
         theirs = set(other._places)
         mine = [(t, spec) for t, spec in zip(self.effects, self._written) if t.place in theirs]
         return (len(mine) == len(other.effects) and self.order == other.order
@@ -70,34 +70,34 @@ class OutputTemplate:
 
     @property
     def has_symbols(self) -> bool:
-        """Whether numbers in it depend on sizes or numbers of the arguments."""
+        """Return whether numbers in it depend on sizes or numbers of the arguments."""
         return has_symbols(self.spec)
 
     @property
     def has_reads(self) -> bool:
-        """Whether numbers in it are read out of results."""
+        """Return whether numbers in it are read out of results."""
         return has_reads(self.spec)
 
     @property
     def is_single(self) -> bool:
-        """Whether it is one tensor."""
+        """Return whether it is one tensor."""
         return self.spec == TENSOR
 
     def tensors(self, different) -> list:
-        """The tensors of the structure, of the different ones."""
+        """Return the tensors of the structure in order."""
         return different if self.order is None else [different[i] for i in self.order]
 
     def give(self, different, symbols=(), given=()):
-        """The result of a call with these containers among its arguments; what the function writes is written."""
+        """Make the result of a call with these containers among its arguments, and write the effects."""
         spec = bound_values(self.spec, symbols) if self.has_symbols else self.spec
         return self._handed_out(spec, different, given, again=False)
 
     def given(self, different, given=()):
-        """The result of the call that was recorded, with plain numbers."""
+        """Make the result of the recorded call, with plain numbers."""
         return self._handed_out(at_hint(self.spec), different, given, again=True)
 
     def _handed_out(self, spec, different, given, again):
-        """The result. What the function writes is written, or written `again`, over what the function itself left there."""
+        """Make the result, and write the effects, or write them `again` over those of the function itself."""
         made = unflatten(spec, iter(self.tensors(different)), given=given)
         if not self.effects:
             return made

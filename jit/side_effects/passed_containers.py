@@ -54,8 +54,8 @@ class UntrackedUses:
         self._by_name: dict = {}        # attribute name, or _ANY -> {(use, call or None): None}
 
     def add(self, code, asked, more) -> dict:
-        """Add the uses in code that starts; return those that are new. Attributes that it queries by name, `more` among them,
-        may be used in any way."""
+        """Add the uses in code that starts; return the new ones. Attributes that it queries by name, `more` among them, have
+        any use."""
         known = untracked_uses(code)
         uses = [(name, how, None if offset is None else (code, offset)) for name, how, offset in known]
         uses += [(name, None, None) for name in (asked.names - {name for name, *_ in known}) | more]

@@ -1,7 +1,7 @@
-"""Lists and dictionaries that are replaced between calls: `self.losses = []` at the end of an epoch.
+"""Containers that are replaced between calls: `self.losses = []` at the end of an epoch.
 
-What a run writes to one belongs into the very same container at later calls, unless that is known by one name alone: then it
-goes into what lies there at the call, as long as nobody else holds that either, so that no other name can lead to it.
+A write to a container goes to the same object at later calls, unless one location alone leads to it. Then it goes to the
+container that lies there at the call, if nobody else holds that one either, so that no other name can lead to it.
 """
 
 import sys
@@ -13,7 +13,7 @@ from ..errors.conditions import Condition
 from ..guards.locations import DICTS, RESTORED, kept
 from .effects import Target
 
-_KEPT: Counter = Counter()      # by id of a container: how many `SoleReference` hold it themselves
+_KEPT: Counter = Counter()      # id of a container -> number of `SoleReference` that hold it
 
 
 def _in_cell(cell, key) -> int:
@@ -25,12 +25,11 @@ def _in_table(table, key) -> int:
 
 
 _COUNTS = {True: _in_cell, False: _in_table}
-_ONCE = {True: _in_cell(types.CellType([]), ""), False: _in_table({"": []}, "")}       # what they give where nobody else does
+_ONCE = {True: _in_cell(types.CellType([]), ""), False: _in_table({"": []}, "")}       # counts without other holders
 
 
 class SoleReference(Condition):
-    """What lies in a place (what holds it, its key there, how it is kept) is the container that was there, or one that nobody
-    else holds."""
+    """A location holds the container from before, or one that nobody else holds."""
 
     def __init__(self, place, first, text):
         self.place, self.first, self.text = place, first, text
@@ -44,11 +43,9 @@ class SoleReference(Condition):
 
     @property
     def identity(self) -> tuple:
-        """What identifies the condition."""
         return "alone", id(self.owner), self.key
 
     def holds(self) -> bool:
-        """Whether it is so."""
         at = id(kept(self.owner, self.key, self.kind))
         if at == id(self.first):
             return True
@@ -62,11 +59,10 @@ class SoleReference(Condition):
 
 @dataclass(frozen=True, eq=False)
 class RelocatedTarget(Target):
-    """What is written to the container that lies in a place at the time; its owner is (what holds it, its key there, how)."""
+    """Write to the container at a location; `owner` is (owner of the container, its key there, kind)."""
 
     @property
     def place(self) -> tuple:
-        """What identifies it."""
         owner, key, _ = self.owner
         return (id(owner), key), super().place[1]
 
@@ -74,21 +70,18 @@ class RelocatedTarget(Target):
         return Target(kept(*self.owner), self.key, self.kind, self.was, self.before, self.text)
 
     def value(self):
-        """What is there now."""
         return self._there().value()
 
     def write(self, value):
-        """Writes a value to it, as the function did."""
         self._there().write(value)
 
     def rewrite(self, value):
-        """Puts a value in the place of what the function has written."""
         self._there().rewrite(value)
 
 
 def sole_references(guards, contents) -> dict:
-    """{id of a container that the run writes to: the condition on its place}, for those to which one name alone leads; `guards`
-    come with what they led to at first."""
+    """Return {id of a container that the run writes to: condition on its location} if one location alone leads to it. `guards`
+    come with the values to which they led at first."""
     found: dict = {}
     for guard, value in guards:
         if type(value) in RESTORED and contents.has_written(value):
@@ -99,13 +92,13 @@ def sole_references(guards, contents) -> dict:
 
 
 def _is_lasting(guard) -> bool:
-    """Whether what holds a container is known to be the same object at each call, and to hold nothing else under that name."""
+    """Return whether the owner of a container is the same object at each call, and the name holds nothing else."""
     owner, key, kind = guard.owner() or (None, "", "")
     return kind == "cell" or (kind == "item" and not guard.chain.steps) or (
         kind == "attr" and type(getattr(owner, "__dict__", None)) is dict and key in vars(owner))
 
 
 def relocated(effects, alone: dict) -> tuple:
-    """The targets of a run, by place where `alone` says of which."""
+    """Return the targets of a run, with those of containers in `alone` by location."""
     return tuple([t if id(t.owner) not in alone else RelocatedTarget(
         alone[id(t.owner)].place, t.key, t.kind, t.was, t.before, t.text) for t in effects])

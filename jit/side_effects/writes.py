@@ -71,7 +71,6 @@ class WriteLog:
             self._inputs.show(owner, key)
 
     def at(self, owner, key) -> Target | None:
-        """Return the target at a location."""
         return self.targets.get((id(owner), key))
 
     def fix_numbers(self):
@@ -232,20 +231,21 @@ _MODE = "training"
 
 
 class ModuleWrites:
-    """The attributes of modules that a run may have written, beside those that its chains lead to.
+    """Attributes of modules that a run may have written past all chains: `model.eval()`, `for m in model.modules(): m.p =
+    0.1`. Each module is remembered, with its parts, when the function first reaches it.
 
-    unread    places that it wrote without having read them
+    unread    locations that the run wrote without having read them
     """
 
     def __init__(self):
         self._first: dict = {}       # by id: (module, its attributes and buffers)
         self._tables: dict = {}      # by id: (module, its parameters, children and hooks, and the names of its buffers)
-        self._ran: set = set()       # ids of modules whose forward, which is not the user's code, may have asked for the mode
-        self._names: set = set()     # attributes that code reads or writes of objects that no chain leads to
+        self._ran: set = set()       # ids of modules whose library code may have read the mode
+        self._names: set = set()     # attributes of untracked objects that code reads or writes
         self.unread: set = set()
 
     def remember(self, module) -> list:
-        """Notes how a module is, and those below, unless it is known; gives those that are new."""
+        """Remember the state of a module and of those below it, unless known; return the new ones."""
         new = [m for m in Module.modules(module) if id(m) not in self._first] if id(module) not in self._first else []
         for m in new:
             self._first[id(m)] = m, _attributes(m)
@@ -253,7 +253,7 @@ class ModuleWrites:
         return new
 
     def left_by_others(self, module, names):
-        """What is other by now in attributes of a module is not the function's doing."""
+        """Note that the current values of some attributes of a module are not the function's doing."""
         if id(module) in self._first:
             _, before = self._first[id(module)]
             now = _attributes(module)
@@ -262,19 +262,18 @@ class ModuleWrites:
                 before.update({name: now[name]} if name in now else {})
 
     def modules(self) -> list:
-        """All that are known."""
         return [m for m, _ in self._first.values()]
 
     def ran(self, module):
-        """A module runs code that is not the user's."""
+        """Note that a module runs library code."""
         self._ran.add(id(module))
 
     def named(self, names):
-        """Code runs that reads or writes these attributes of whatever it meets."""
+        """Note names of attributes that code reads or writes on untracked objects."""
         self._names |= names
 
     def sets_mode(self, code, module, reads) -> bool:
-        """Whether the code that starts is what sets a module's mode; `reads` are the places that were read before."""
+        """Return whether the code that starts is `Module.train`; `reads` are the locations that were read before."""
         if code is not _SETS_MODE:
             return False
         place = id(module), _MODE
@@ -283,7 +282,7 @@ class ModuleWrites:
         return True
 
     def targets(self, known) -> list:
-        """`Target`s for what was written, but for the `known` places."""
+        """Return `Target`s of the written attributes, except for `known` locations."""
         found = []
         for at, (m, before) in self._first.items():
             now = _attributes(m)
@@ -294,19 +293,19 @@ class ModuleWrites:
         return found
 
     def restructured(self, written):
-        """A module that consists of other parts than before, but for what is `written` (its places); or None."""
+        """Return a module whose parts have changed, other than by the `written` locations; or None."""
         for m, before in self._tables.values():
             if _besides(m, _tables_of(m), written) != _besides(m, before, written):
                 return m
         return None
 
     def reached(self) -> list:
-        """The modules of which such an attribute may have been read or written, whether or not they ran."""
+        """Return the modules of which such an attribute may have been read or written, whether or not they ran."""
         return [m for m, before in self._first.values() if not self._names.isdisjoint({*before, *_attributes(m)})]
 
 
 def _attributes(m) -> dict:
-    """What code reads and writes of a module by name, but for its parameters and children."""
+    """Return the attributes of a module, without parameters and children."""
     return {**attributes_of_module(m), **m._buffers}
 
 
@@ -316,6 +315,6 @@ def _tables_of(m) -> tuple:
 
 
 def _besides(m, tables, written) -> tuple:
-    """The tables of a module without what is written in them."""
+    """Return the parts of a module without the written ones."""
     parts, *rest = tables
     return [part for part in parts if (id(m), part[0]) not in written], *rest

@@ -1,4 +1,4 @@
-"""What a function reads, found in its bytecode: the same answer from every version of Python."""
+"""Reads in bytecode: the same answer from every version of Python."""
 
 import textwrap
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Functions that would be recorded again and again run as they are, most of the time; what was recorded is replayed."""
+"""Limit of recordings: functions that need a new one at most calls run eagerly, and recordings are replayed."""
 
 import warnings
 from itertools import pairwise
@@ -11,7 +11,7 @@ from ingot.jit.errors.recompile_limit import BURST, CALLS_PER_TOKEN, RecompileLi
 
 
 def recorded(numbers):
-    """The numbers of the calls that are recorded, of those that no recording fits."""
+    """Return the numbers of the calls that are recorded, if no recording fits any."""
     limit = RecompileLimit()
     return [i for i in numbers if not limit.should_run_eagerly(i)]
 

@@ -1,4 +1,5 @@
-"""Arguments that are structures of containers: every call brings new tensors in them, and none is recorded again or kept."""
+"""Arguments that are structures of containers: every call brings new tensors in them, and none is recorded again or kept
+alive."""
 
 import gc
 import weakref

@@ -16,7 +16,7 @@ F = nn.functional
 
 
 def life(make, wrap, calls=12):
-    """What a function gives over some calls, the arguments afterwards; the function."""
+    """Return (results over some calls with the arguments afterwards, the function)."""
     fn, change = make()
     fn, seen = wrap(fn), []
     for i in range(calls):
@@ -67,7 +67,7 @@ def test_objects_that_are_defaults_are_followed(named):
 
 
 class Heard:
-    """An attribute that is kept under its name, whose setter hears of each value."""
+    """Attribute stored under its name, whose setter logs each value."""
 
     def __set_name__(self, owner, name):
         self.name = name

@@ -1,4 +1,4 @@
-"""Methods that a traced function calls: of which object, of which class, kept wherever. Another one is another function."""
+"""Methods that a traced function calls, of some object and class, stored anywhere. Another method is another function."""
 
 import functools
 
@@ -43,7 +43,7 @@ class Other(Scale):
 
 
 class Proxy:
-    """Hands every attribute on."""
+    """Object that forwards every attribute."""
 
     def __init__(self, target):
         self.__dict__["target"] = target
@@ -61,7 +61,7 @@ class Keeper:
 
 
 def programs():
-    """name -> (function of a tensor, what changes after some calls)."""
+    """Return {name: (function of a tensor, change after some calls)}."""
     a, b, other = Scale(2.0), Scale(3.0), Other(4.0)
     keeper, proxy = Keeper(a.by), Proxy(a)
     space = {"f": a.by}

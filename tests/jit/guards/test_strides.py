@@ -1,4 +1,4 @@
-"""Traced functions of parts of larger tensors: distances in memory are free, unless the function asks about them."""
+"""Traced functions of parts of larger tensors: strides are free, unless the function reads them."""
 
 import warnings
 
@@ -95,7 +95,7 @@ def test_a_decoder_of_several_rows_is_recorded_a_few_times():
 
 
 def laid(t):
-    """The distances between elements along dims that have several."""
+    """Return the strides along dims that have several elements."""
     return [step for n, step in zip(t.shape, t.stride()) if n > 1]
 
 

@@ -1,5 +1,5 @@
-"""Containers that a traced function looks into by a counter: members of sets and dictionaries, ints in lists, and what else it
-does with a list."""
+"""Containers that a traced function indexes by a counter: members of sets and dictionaries, ints in lists, other uses of a
+list."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What host steps change is read as they have left it: in the call that is recorded, and in every replay."""
+"""State that host calls change: the function reads it as they left it, in the recorded call and in every replay."""
 
 import warnings
 import weakref

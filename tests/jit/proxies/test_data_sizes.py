@@ -1,4 +1,4 @@
-"""Sizes that come from data in the middle of a call: few recordings are good for all of them, and give what eager gives."""
+"""Sizes that depend on data in the middle of a call: few recordings serve all of them, with eager results."""
 
 import pytest
 
@@ -150,7 +150,7 @@ PROGRAMS = [masked, masked_twice, layers_of_some_rows, read_by_item, largest, ro
 
 
 def life(make, wrap):
-    """What a function gives at each call."""
+    """Return the results of a function at each call."""
     ingot.manual_seed(0)
     step, seen = wrap(make()), []
     for i in range(CALLS):

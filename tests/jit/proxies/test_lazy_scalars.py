@@ -1,4 +1,4 @@
-"""Numbers that a traced function reads with `item()`: every call gives its own, in as few recordings as the answers ask for."""
+"""Numbers that a traced function reads with `item()`: every call gives its own, in as few recordings as the answers need."""
 
 import copy
 import json

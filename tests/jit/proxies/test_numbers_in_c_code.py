@@ -1,4 +1,4 @@
-"""Code in C that looks at the very types of numbers: a traced function gives what eager code gives, or says where it cannot."""
+"""C code that looks at the very types of numbers: a traced function gives eager results, or says where it cannot."""
 
 import array
 from datetime import timedelta
@@ -17,7 +17,7 @@ NUMBERS = {"read": lambda x, v: x.sum().item(), "float": lambda x, v: float(x.su
 
 
 def calls(fn, wrap):
-    """What a function gives for some calls, the third of which comes twice."""
+    """Return the results of a function for some calls; the third comes twice."""
     made = wrap(fn)
     return [made(ingot.full((2 + i,), float(i)), 3 * i) for i in (0, 1, 2, 2, 3)]
 

@@ -1,4 +1,4 @@
-"""Numpy's scalars as arguments and in Python state: numbers that change, with the kinds and the bits of eager code."""
+"""NumPy scalars as arguments and in Python state: numbers that change, with the dtypes and bits of eager code."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Threads that never run the user's code do not make a recording careful; all others do."""
+"""Threads that never run user code do not restrict a recording; all others do."""
 
 import _thread
 import gc

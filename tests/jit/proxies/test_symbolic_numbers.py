@@ -1,5 +1,4 @@
-"""Python numbers that operators take and that differ from call to call: traced functions give eager's bits, are recorded twice,
-and compile once for all of them."""
+"""Python numbers that operators take and that differ between calls: eager bits, two recordings, one compilation for all."""
 
 import math
 from dataclasses import dataclass, replace
@@ -338,7 +337,7 @@ def test_special_values_are_recordings_of_their_own():
 
 
 def test_orders_for_which_other_work_is_compiled():
-    """What a body asks of a number holds for some numbers alone: code for each answer, and recordings for infinities."""
+    """Conditions of a body on a number: code for each answer, and recordings for infinities."""
     traced, x = jit.trace(lambda x, ord: ingot.linalg.vector_norm(x, ord, dim=1)), drawn(1, 40, 9)
     for ord in (1.5, 2.5, 2.0, 3.0, 1.0, 2.0, math.inf, 1.25, 1.0, 2.0, -math.inf, 4.0, math.inf):
         assert plain(traced(x, ord)) == plain(ingot.linalg.vector_norm(x, ord, dim=1)), ord

@@ -181,7 +181,7 @@ def of_a_helper(kind):
 
 
 def both_runs(make, calls=40):
-    """What a step and its traced form give and leave, call by call, and the traced one."""
+    """Return the results and state of a step and its traced form, call by call, and the traced form."""
     def run(wrap):
         ingot.manual_seed(3)
         step, look = make()

@@ -1,6 +1,5 @@
-"""Containers that several pieces of code see on different ways: by a chain of names, as an attribute of something in a loop, in
-a class, by a computed name. What is read of them on any way counts, whatever is done with them on another; what nobody can have
-read of them does not."""
+"""Containers that several pieces of code reach on different ways: by a chain of names, as an attribute of an item of a loop,
+in a class, by a computed name. Each read counts, whatever the other ways do; unread content does not."""
 
 import pytest
 

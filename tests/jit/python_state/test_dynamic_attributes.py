@@ -1,4 +1,4 @@
-"""Attributes that traced functions set by names that no code spells out, and what hooks that are objects keep."""
+"""Attributes that traced functions set by computed names, and state of hooks that are objects."""
 
 import types
 

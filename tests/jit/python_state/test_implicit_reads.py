@@ -1,4 +1,4 @@
-"""State that a traced function reads where names do not show it: after a change every call gives what eager code gives."""
+"""State that a traced function reads without names that show it: after a change every call gives eager results."""
 
 import functools
 import importlib
@@ -102,7 +102,7 @@ WITH_A_CACHE = {
 
 @pytest.mark.parametrize("name", WITH_A_CACHE)
 def test_what_fills_a_cache_is_done_once(name, capsys):
-    """Whatever a function with lru_cache does for new arguments, it does at the calls at which eager code does it."""
+    """A cached function runs for new arguments at the same calls as in eager code."""
     text = ("log, count, number = [], ingot.zeros(()), 0\n@functools.lru_cache\ndef kept(n): " + WITH_A_CACHE[name]
             + "\ndef fn(x, n): return x + kept(n)\ndef state(): return log, count.tolist(), number")
 

@@ -1,5 +1,5 @@
-"""Traced functions and the world around them: random streams that are put back, hooks that come later, files, Python's own
-random numbers, lazy modules, `math` of numbers that change. Each program gives eager's results or is refused."""
+"""Traced functions and the world around them: random streams that are set back, hooks that come later, files, Python's own
+random numbers, lazy modules, `math` of changing numbers. Each program gives eager results or is refused."""
 
 import contextlib
 import io
@@ -235,7 +235,7 @@ MODES = {"plain": contextlib.nullcontext, "no_grad": ingot.no_grad, "inference":
 
 @pytest.mark.parametrize("inner", [ingot.enable_grad, ingot.no_grad, ingot.inference_mode, contextlib.nullcontext])
 def test_modes_around_and_inside(inner):
-    """What has a gradient, and which mode the function reads, are eager's in each mode of the caller, in any order."""
+    """Gradients, and the mode that the function reads, are eager's in each mode of the caller, in any order."""
     w = ingot.ones(3, requires_grad=True)
 
     def fn(x):

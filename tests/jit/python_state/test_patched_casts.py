@@ -1,4 +1,5 @@
-"""`int(t)`, `float(t)` and `t.item()` in plain Python arithmetic: few recordings, and eager mode's bits, errors and types."""
+"""`int(t)`, `float(t)` and `t.item()` in plain Python arithmetic: few recordings, and the bits, errors and types of eager
+mode."""
 
 import contextlib
 import json

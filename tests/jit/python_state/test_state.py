@@ -1,4 +1,4 @@
-"""Python state that traced functions read and write: what changes is noticed at the next call, or refused."""
+"""Python state that traced functions read and write: changes are noticed at the next call, or refused."""
 
 import collections
 import importlib

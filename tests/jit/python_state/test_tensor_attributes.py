@@ -1,4 +1,4 @@
-"""Attributes that users give tensors, in traced functions: what they read counts, what they write is there after each call."""
+"""Attributes that users give tensors, in traced functions: reads are guarded, and writes are repeated at each call."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""State that traced functions carry from call to call in containers, and containers that their helpers get."""
+"""State that traced functions carry from call to call in containers, and containers that their helpers receive."""
 
 import collections
 

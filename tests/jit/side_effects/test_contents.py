@@ -1,4 +1,4 @@
-"""What users write inside of traced functions: lists and dictionaries that outlive the call."""
+"""Lists and dictionaries that outlive the call, written by traced functions."""
 
 import functools
 from collections import deque

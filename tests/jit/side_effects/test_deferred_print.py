@@ -1,4 +1,4 @@
-"""What traced functions print: at every call what eager code prints, in as few recordings as the branches ask for."""
+"""Printing in traced functions: every call prints the eager text, in as few recordings as the branches need."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Lists and dictionaries that functions are given: what they change in them, and which they give back, traced as eager."""
+"""Lists and dictionaries among arguments: traced functions change and return them as eager ones do."""
 
 import collections
 from dataclasses import dataclass
@@ -115,7 +115,7 @@ PROGRAMS = {
 
 
 def objects(x, seen=None):
-    """What is the same object as what, in the order in which containers and tensors come."""
+    """Return which objects are the same, in the order in which containers and tensors come."""
     seen = {} if seen is None else seen
     if not isinstance(x, (list, tuple, dict, ingot.Tensor, State)):
         return type(x)

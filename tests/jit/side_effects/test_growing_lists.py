@@ -1,5 +1,5 @@
-"""Lists that a traced function lets grow, and of which it reads how long they are, or some items at the end: all of it is that
-of the call, however the list is named, and none of it is a recording for each length."""
+"""Lists that a traced function appends to, and whose length or last items it reads. Each call sees its own list, however it is
+named, and lengths need no recordings of their own."""
 
 import operator
 

@@ -1,4 +1,4 @@
-"""Lists that functions append to, and of which they read the last item."""
+"""Lists that functions append to, and whose last item they read."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""Containers that a function makes and hands to others, which change them: no state of its own, and one recording is enough.
-Beside them containers that only look like it, which live on."""
+"""Containers that a function makes and passes to others, which change them: they are no state, and one recording is enough.
+Beside them containers that only look local, and live on."""
 
 import collections
 import contextvars

@@ -1,4 +1,4 @@
-"""Leaves that a traced function makes: each call gives its own, of the class, with gradient and attributes as in eager mode."""
+"""Leaves that a traced function makes: each call gives its own, with class, gradient and attributes as in eager mode."""
 
 import pytest
 
@@ -40,7 +40,7 @@ MADE = {
 
 
 def seen(result, x):
-    """What can be seen of results: values, class, flags, attributes, what lies over the argument."""
+    """Return the visible properties of results: values, class, flags, attributes, memory shared with the argument."""
     found = []
     for t in (result.values() if isinstance(result, dict) else result if isinstance(result, tuple) else [result]):
         if isinstance(t, dict):

@@ -1,4 +1,4 @@
-"""Functions that put another object in the place of one that outlives the call: an optimizer, a state, a phase."""
+"""Functions that replace an object that outlives the call: an optimizer, a state, a phase."""
 
 import dataclasses
 import enum

@@ -1,4 +1,4 @@
-"""Containers that live on, reached on many ways and changed in calls and between them: traced as eager, or refused."""
+"""Containers that outlive the call, reached on many ways and changed in calls and between them: traced as eager, or refused."""
 
 import collections
 
@@ -66,7 +66,7 @@ WAYS = {
 
 
 def life(kind, way, road):
-    """What four stages of three calls each give and leave, or why that was refused."""
+    """Return the results and state of four stages of three calls each, or why that was refused."""
     places = Places(KINDS[kind])
     fn, seen = road(lambda x: WAYS[way](places, x)), []
     for stage in range(4):
@@ -179,7 +179,7 @@ def test_a_deque_of_what_came_last(program, size):
 
 
 def test_how_much_was_appended_to_a_full_deque_is_no_guess():
-    """What it holds after the first call could have come of one more item, or of two."""
+    """Its content after the first call fits one new item, or two."""
     history = collections.deque([0.5, "a", "a"], maxlen=3)
     fn = jit.trace(lambda x: history.extend(["a", "a"]) or x)
     fn(ingot.ones(2))

@@ -1,4 +1,4 @@
-"""What a traced function writes: every call leaves what eager code leaves, or the function is refused."""
+"""Writes of a traced function: every call leaves the state that eager code leaves, or the function is refused."""
 
 import array
 import collections
@@ -300,7 +300,7 @@ def test_captured_tensors_that_share_memory_and_no_longer_do(first, second):
 
 
 class Kept:
-    """Where functions put what is there already."""
+    """Module whose functions store the values that are there already."""
 
     flag, value, of_class = True, 2.0, "a"
 
