@@ -404,7 +404,7 @@ def test_where_a_value_can_be_put(case):
     steps, kind = PUT[case]
     root = {"kept": Kept()}
     assert root["kept"].cached == 8.0
-    place = locations.Place(Chain(GLOBAL, "kept", tuple(steps)), root)
+    place = locations.Location(Chain(GLOBAL, "kept", tuple(steps)), root)
     found = place.owner()
     assert (found and found[2]) == kind and place.is_settable is (kind is not None)
     if kind == "attr":

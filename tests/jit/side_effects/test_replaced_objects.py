@@ -47,7 +47,7 @@ class Trainer:
         return x * self.state.count
 
     def seen(self):
-        """What it holds, of which numbers are Python's own."""
+        """Its content, with numbers of Python's own types."""
         plain = [type(v) for v in (self.state.count, self.state.best, *self.state.log, self.opt.param_groups[0]["lr"])]
         assert set(plain) <= {int, float}, plain
         return [*map(str, (self.state, self.phase, type(self.opt), self.opt.param_groups[0]["lr"], self.calls))]

@@ -300,7 +300,7 @@ def test_captured_tensors_that_share_memory_and_no_longer_do(first, second):
 
 
 class Kept:
-    """Module whose functions store the values that are there already."""
+    """Object with attributes that functions set to the values that they have."""
 
     flag, value, of_class = True, 2.0, "a"
 
