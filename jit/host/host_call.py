@@ -147,7 +147,7 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
 def _first_run(recorder, fn, args, kwargs, spec, tensors, is_mutable):
     """Call a host function in the recorded call, and write its changes of containers back."""
     if not is_mutable:
-        return paused(fn, at_hint(spec), [t.detach() for t in tensors])
+        return HostStep(fn, at_hint(spec), False).call([t.detach() for t in tensors], at_hint(spec))
     bare = [t.detach() for t in tensors]
 
     def call():
@@ -194,10 +194,6 @@ def _arrays_of(result):
     found: list[Tensor] = []
     flatten(result, found)
     return tuple([t.detach()._a for t in found])
-
-
-def paused(fn, spec, tensors):
-    return HostStep(fn, spec, False).call(tensors, spec)
 
 
 class HostStep:
