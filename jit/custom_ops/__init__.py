@@ -1,4 +1,4 @@
-"""The public module `library`: operators of the user's, registered as in PyTorch; `ingot.ops.namespace.name` calls them."""
+"""The public module `library`: user operators, registered as in PyTorch; `ingot.ops.namespace.name` calls them."""
 
 from .custom_op import CustomOpDef
 from .opcheck import get_ctx, opcheck

@@ -1,4 +1,4 @@
-"""`ingot.ops.aten`: PyTorch's names of its own operators, ingot's functions here: programs call them, or keep them as keys."""
+"""`ingot.ops.aten`: PyTorch's names of its operators, for programs that call them, or keep them as keys."""
 
 from collections.abc import Callable
 
@@ -12,17 +12,17 @@ _OVERLOADS = ("default", "Tensor", "Scalar", "int", "dim", "out")       # the us
 
 
 def _slice(x, dim=0, start=None, end=None, step=1):
-    """What lies between two places of a dim."""
+    """Return the elements between two places of a dim."""
     return x[(slice(None),) * (dim % x.ndim) + (slice(start, end, step),)]
 
 
 def _index(x, indices):
-    """What lies where arrays say; None takes all of a dim."""
+    """Return the elements at index arrays; None takes all of a dim."""
     return x[tuple([slice(None) if i is None else i for i in indices])]
 
 
 def _copied(x, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
-    """A copy, converted."""
+    """Return a converted copy."""
     return x.to(device=device, dtype=dtype, non_blocking=bool(non_blocking), copy=True, memory_format=memory_format)
 
 
@@ -32,7 +32,7 @@ _OWN: dict[str, Callable] = {"_local_scalar_dense": Tensor.item, "_pin_memory": 
 
 
 class Overload:
-    """`aten.add.Tensor`: calls the function."""
+    """An overload, `aten.add.Tensor`: calls the function."""
 
     namespace = "aten"
 
@@ -44,7 +44,7 @@ class Overload:
         self._function = packet._function
 
     def name(self) -> str:
-        """The name with its namespace."""
+        """Return the name with its namespace."""
         return f"{self.namespace}::{self.__name__}".removesuffix(".default")
 
     def __call__(self, *args, **kwargs):
@@ -55,7 +55,7 @@ class Overload:
 
 
 class Packet:
-    """`aten.add`: a function of ingot's and its overloads, which are all of it."""
+    """An operator, `aten.add`: a function of ingot with its overloads, which are the same function."""
 
     namespace = "aten"
 
@@ -73,7 +73,7 @@ class Packet:
         return made
 
     def overloads(self) -> list[str]:
-        """The names of overloads that programs ask for."""
+        """Return the names of overloads."""
         return list(_OVERLOADS)
 
     def __repr__(self):
@@ -81,7 +81,7 @@ class Packet:
 
 
 def find(name: str) -> Packet | None:
-    """The operator of a name, if ingot has it."""
+    """Return the operator of a name, if ingot has it."""
     if name in _OWN:
         return Packet(name, _OWN[name])
     api.load_rest()

@@ -1,8 +1,7 @@
-"""An operator of the user's: Python that computes it, for each kind of device, and rules for gradients, shapes and batches.
+"""User operators: Python kernels for each kind of device, and rules for gradients, shapes and batches.
 
-Its code is not looked into. Eager mode calls it without gradients, a trace calls it at every run as a host function; gradients
-come from the rule alone. Arguments that it writes are written by it in eager mode; a trace has it write copies, and puts these
-back.
+The kernel is opaque. Eager mode calls it without gradients, a trace calls it at every run as a host function; gradients come
+from the rule alone. A kernel writes its arguments directly in eager mode; in a trace it writes copies, which are copied back.
 """
 
 from collections.abc import Callable, Iterator
@@ -55,16 +54,15 @@ class CustomOpDef:
 
     @property
     def default(self):
-        """The overload without a name."""
         return self
 
     def overloads(self) -> list[str]:
-        """The names of overloads."""
+        """Return the names of overloads."""
         start = f"{self._qualname}."
         return ["default", *(n[len(start):] for n in REGISTERED if n.startswith(start))]
 
     def name(self) -> str:
-        """The name with its namespace."""
+        """Return the name with its namespace."""
         return self._qualname
 
     def __call__(self, *args, **kwargs):
@@ -98,7 +96,7 @@ class CustomOpDef:
         return self._writing(given, keywords)
 
     def _cast(self, given, keywords, dtype):
-        """Arguments with floats in what autocast casts to."""
+        """Return arguments with floats cast as autocast says."""
         def cast(args):
             return filled(args, iter([t.to(dtype) if t.is_floating_point() else t for t in leaves(args)]))
 
@@ -107,7 +105,7 @@ class CustomOpDef:
     # Running.
 
     def run(self, args, keywords):
-        """The results of the kernel for where the arguments are; None in the place of arguments that it returns."""
+        """Return the results of the kernel for the arguments' device; None in place of arguments that it returns."""
         tensors = leaves([*args, *keywords.values()])
         kind = _kind_of(tensors, args)
         kernel = self._kernels.get(kind) or self._kernels.get(None)
@@ -119,7 +117,7 @@ class CustomOpDef:
         return self._checked(kernel(*filled(args, bare), **dict(zip(keywords, filled(list(keywords.values()), bare)))), tensors)
 
     def compute(self, args, keywords):
-        """The results, by the kernel or, in a trace, by a step that calls it at every run."""
+        """Return the results, by the kernel or, in a trace, by a host step."""
         if tls.m.recorder is None:
             return self.run(args, keywords)
         return host(self._named(lambda *args, **keywords: self.run(args, keywords)))(*args, **keywords)
@@ -129,7 +127,7 @@ class CustomOpDef:
         return call
 
     def _writing(self, args, keywords):
-        """Runs an operator that writes arguments, so that what is written is seen by whoever looks."""
+        """Run an operator that writes arguments, with versions and histories updated."""
         names = self._schema.written
         both = {**dict(zip([a.name for a in self._schema.arguments], args)), **keywords}
         written = leaves([both[name] for name in names])
@@ -159,7 +157,6 @@ class CustomOpDef:
         return self._with_passed(result, both)
 
     def _with_passed(self, result, both):
-        """Results with the arguments that are returned."""
         passed = self._schema.passed
         if not any(passed):
             return result
@@ -168,7 +165,7 @@ class CustomOpDef:
         return tuple([r if name is None else both[name] for r, name in zip(result, passed)])
 
     def _checked(self, result, tensors):
-        """What a kernel returned, if it is what the schema says and shares no memory with arguments."""
+        """Return the results of a kernel, if they fit the schema and share no memory with arguments."""
         schema = self._schema
         many = len(schema.returns) > 1
         whole = result if many else (result,)
@@ -190,7 +187,7 @@ class CustomOpDef:
     # Rules.
 
     def register_kernel(self, device_types, func=None, /):
-        """The function that computes it on these kinds of devices (a name, several, or None: all)."""
+        """Register the kernel for these kinds of devices (a name, several, or None: all)."""
         kinds = [device_types] if device_types is None or isinstance(device_types, str) else list(device_types)
         if not set(kinds) <= {*KINDS, None, "default"}:
             raise DeviceError(f"{self._qualname}: device_types are among {', '.join(KINDS)}, got {device_types!r}")
@@ -203,15 +200,16 @@ class CustomOpDef:
         return register if func is None else register(func)
 
     def register_fake(self, fn, /):
-        """The function that gives results of the right shapes and dtypes; `opcheck` compares them with the kernel's."""
+        """Register the function that returns results of the right shapes and dtypes; `opcheck` compares them with the kernel's.
+        """
         self._fake = fn
         return fn
 
     register_abstract = impl_abstract = register_fake
 
     def register_autograd(self, backward, /, *, setup_context=None):
-        """`backward(ctx, *grads)` gives the gradients of arguments by position; `setup_context(ctx, inputs, output)` keeps
-        what it needs (and gets `keyword_only_inputs`, too, where there are some)."""
+        """Register `backward(ctx, *grads)`, which returns gradients of arguments by position; `setup_context(ctx, inputs,
+        output)` saves what it needs, and gets `keyword_only_inputs` if there are some."""
         if self._schema.written:
             raise AutogradError(f"{self._qualname} writes {', '.join(self._schema.written)}; only operators that write nothing "
                                 "can have gradients")
@@ -221,7 +219,8 @@ class CustomOpDef:
         self._backward, self._setup_context = backward, setup_context
 
     def register_vmap(self, func=None, /):
-        """`func(info, in_dims, *args)` gives (results, their dimensions) of whole batches, instead of sample by sample."""
+        """Register `func(info, in_dims, *args)`, which returns (results, their dimensions) of whole batches, in place of sample
+        by sample."""
         def register(fn):
             self._vmap = fn
             return fn
@@ -229,24 +228,24 @@ class CustomOpDef:
         return register if func is None else register(func)
 
     def register_autocast(self, device_type, cast_inputs, /):
-        """Floats among arguments are cast to a dtype where autocast is on."""
+        """Cast floats among arguments to a dtype where autocast is on."""
         self._low[device_type] = cast_inputs
 
 
 class _Mark:
-    """Stands for a tensor among arguments."""
+    """Mark for a tensor among arguments."""
 
 
 _MARK = _Mark()
 
 
 def leaves(args) -> list[Tensor]:
-    """The tensors among arguments and in lists among them."""
+    """Return the tensors among arguments and in lists among them."""
     return [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
 
 
 def filled(args, values: Iterator, other=lambda a: a) -> list:
-    """Arguments with values in the places of their tensors; `other` makes what stands elsewhere."""
+    """Return arguments with values in place of their tensors; `other` maps everything else."""
     def one(a):
         return next(values) if isinstance(a, (Tensor, _Mark)) else other(a)
 
@@ -262,21 +261,20 @@ def _holds(items):
 
 
 def _is(result, kind):
-    """Whether one result is of a kind."""
     if kind == "Tensor[]":
         return isinstance(result, (list, tuple)) and all(isinstance(r, Tensor) for r in result)
     return isinstance(result, Tensor) == (kind == "Tensor")
 
 
 def _kind_of(tensors, args) -> str:
-    """The kind of device that a call is for: that of its tensors (numbers may stay on the host), or of a device among them."""
+    """Return the kind of device of a call: that of its tensors (0-d ones may be on the host), or of a device among them."""
     found = {t.device.type for t in tensors} or {a.type for a in args if isinstance(a, Device)} or {"cpu"}
     return next(iter(found - {"cpu"}), "cpu")
 
 
 def _function_of(op: CustomOpDef):
-    """The `Function` that computes an operator and goes backward by its rule. Its arguments are the call (by position, names of
-    keywords, and what they are) with marks where tensors were, then the tensors."""
+    """Return the `Function` that computes an operator and goes backward by its rule. Its arguments are the call (by position,
+    names of keywords, and values), with marks where tensors were, then the tensors."""
 
     def call_with(call, tensors: Iterator):
         args, names, values = call
@@ -321,14 +319,14 @@ def _function_of(op: CustomOpDef):
 
 
 def _stacked(results):
-    """What an operator gave for each sample of a batch, put together, with the dimensions of batches."""
+    """Return the results for each sample of a batch, stacked, with the dimensions of batches."""
     parts, spec = zip(*[tree_flatten(r) for r in results])
     whole = [stack(each) if isinstance(each[0], Tensor) else each[0] for each in zip(*parts)]
     return spec[0].unflatten(whole), spec[0].unflatten([0 if isinstance(w, Tensor) else None for w in whole])
 
 
 def _gradients(place, given):
-    """The gradients of the tensors of one argument."""
+    """Return the gradients of the tensors of one argument."""
     if isinstance(place, _Mark):
         return [given]
     if not isinstance(place, (list, tuple)) or not _holds(place):

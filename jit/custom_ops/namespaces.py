@@ -1,4 +1,4 @@
-"""`ingot.ops`: registered operators by `ingot.ops.namespace.name`."""
+"""`ingot.ops`: registered operators as `ingot.ops.namespace.name`."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from .custom_op import REGISTERED, CustomOpDef
 torchaudio_ops = lazy(__package__, ".torchaudio_ops")
 torchvision_ops = lazy(__package__, ".torchvision_ops")
 
-_EXTENSIONS = [      # of others: where they lie, one of their operators, who registers these
+_EXTENSIONS = [      # compiled extensions: file, one of their operators, function that registers ingot's
     (re.compile(r"[/\\]torchvision[/\\]_C[^/\\]*$"), "torchvision::nms", torchvision_ops),
     (re.compile(r"[/\\]torchaudio[/\\]lib[/\\](lib|_)torchaudio\.[^/\\]*$"), "torchaudio::forced_align", torchaudio_ops)]
 
@@ -36,7 +36,7 @@ class Namespace:
 
 
 class Aten:
-    """The operators that PyTorch has itself."""
+    """The operators of PyTorch itself."""
 
     __name__ = "aten"
 
@@ -52,8 +52,8 @@ class Aten:
 
 
 def load_library(path):
-    """For the extensions of torchvision and torchaudio: registers operators of ingot's that do what is compiled there. Others
-    are refused, as a library that does not load is: they are made for another framework. Packages then go on without them."""
+    """Register ingot's operators for the compiled extensions of torchvision and torchaudio. Other libraries are made for
+    another framework: they are refused like a library that does not load, and packages go on without them."""
     file = str(Path(path).absolute())
     for there, first, operators in _EXTENSIONS:
         if there.search(file):

@@ -1,4 +1,4 @@
-"""`opcheck`: whether an operator does what its schema, its function for shapes and its gradient rule say."""
+"""`opcheck`: test an operator against its schema, its function for shapes and its gradient rule."""
 
 import itertools
 from contextlib import contextmanager
@@ -19,13 +19,13 @@ UNKNOWN = 7919      # stands for a size that depends on values, and those after 
 
 
 class FakeContext:
-    """What a function for shapes asks for sizes that depend on values."""
+    """Context of a function for shapes, for sizes that depend on values."""
 
     def __init__(self):
         self._sizes = itertools.count(UNKNOWN)
 
     def new_dynamic_size(self, *, min=0, max=None) -> int:
-        """A size that nobody knows before the operator ran."""
+        """Return a size that is unknown before the operator ran."""
         return next(self._sizes)
 
     create_unbacked_symint = new_dynamic_size
@@ -35,7 +35,7 @@ _open: list[FakeContext] = []
 
 
 def get_ctx() -> FakeContext:
-    """The context of the function for shapes that runs now."""
+    """Return the context of the function for shapes that runs now."""
     if not _open:
         raise ArgumentError("get_ctx() is for functions given to register_fake, while they run")
     return _open[-1]
@@ -51,11 +51,12 @@ def _faking():
 
 
 def opcheck(op, args, kwargs=None, *, test_utils=None, raise_exception=True, atol=None, rtol=None) -> dict:
-    """Tests an operator on sample arguments; returns "SUCCESS" or the error for each test.
+    """Test an operator on sample arguments; return "SUCCESS" or the error for each test.
 
-    `test_schema`: it writes what it says, and nothing else. `test_autograd_registration`: it has a rule if a gradient is asked
-    for. `test_faketensor`: the function for shapes agrees with the operator. `test_aot_dispatch_dynamic`: recorded and replayed
-    it gives what eager gives, gradients included.
+    test_schema                  it writes what its schema says, and nothing else
+    test_autograd_registration   it has a rule if a gradient is needed
+    test_faketensor              the function for shapes agrees with the operator
+    test_aot_dispatch_dynamic    a replay agrees with eager mode, gradients included
     """
     names = list(TESTS) if test_utils is None else [test_utils] if isinstance(test_utils, str) else list(test_utils)
     if not set(names) <= set(TESTS):
@@ -73,7 +74,7 @@ def opcheck(op, args, kwargs=None, *, test_utils=None, raise_exception=True, ato
 
 
 def _copied(args, kwargs):
-    """Arguments that may be written, and get gradients of their own."""
+    """Return arguments that may be written, and get gradients of their own."""
     def copy(values):
         return filled(values, iter([t.detach().clone().requires_grad_(t.requires_grad) for t in leaves(values)]))
 
@@ -143,7 +144,7 @@ def _check_traced(op, args, kwargs, close):
 
 
 def _observed(call, args, kwargs):
-    """The results of a call, its arguments after it, and their gradients."""
+    """Return the results of a call, its arguments after it, and their gradients."""
     args, kwargs = _copied(args, kwargs)
     given = leaves([*args, *kwargs.values()])
     outs = [r for r in tree_leaves(call(*args, **kwargs)) if isinstance(r, Tensor)]

@@ -1,4 +1,4 @@
-"""Registering operators: by decorators, one by one, or with a schema and functions for dispatch keys."""
+"""Registration of operators: by decorators, one by one, or with a schema and functions for dispatch keys."""
 
 from ...ir.errors import ArgumentError, DTypeError
 from ...runtime.core.backend import DRIVERS
@@ -13,11 +13,11 @@ OWN = ("aten", "prim", "prims")             # namespaces of another framework's 
 
 
 def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
-    """Makes a function an operator "namespace::name". `mutates_args` names the tensors that it writes ("unknown": all of them).
+    """Register a function as the operator "namespace::name".
 
-    Annotations say what it takes and gives, unless there is a `schema`. Traces call it at every run and do not look inside;
-    gradients come from `register_autograd`. `device_types` says for which devices the function is, None for all. `tags` are
-    kept (`tags.py`).
+    `mutates_args` names the tensors that it writes ("unknown": all of them). Annotations give its types, unless there is a
+    `schema`. Traces call it at every run and do not look inside; gradients come from `register_autograd`. `device_types` are
+    the devices of the function, None for all. `tags` are kept (`tags.py`).
     """
     marks = as_tags("custom_op", tags)
 
@@ -36,12 +36,12 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
 
 
 def triton_op(name, fn=None, /, *, mutates_args, schema=None):
-    """`custom_op` for a function that launches kernels of Triton: an operator of CUDA tensors."""
+    """Register a function that launches Triton kernels: an operator of CUDA tensors."""
     return custom_op(name, fn, mutates_args=mutates_args, device_types="cuda", schema=schema)
 
 
 def wrap_triton(triton_kernel, /):
-    """The kernel, which Triton launches on ingot's devices and streams; so are kernels that nothing is wrapped around."""
+    """Return the kernel: Triton launches it on ingot's devices and streams with or without a wrapper."""
     if not (hasattr(triton_kernel, "run") and hasattr(triton_kernel, "__getitem__")):
         raise DTypeError(f"wrap_triton takes what @triton.jit or @triton.autotune gives, got {type(triton_kernel).__name__}")
     DRIVERS["cuda"].serve_triton()
@@ -58,7 +58,7 @@ def _apart(name):
 
 
 def found(op) -> CustomOpDef:
-    """An operator by itself or by its name."""
+    """Return an operator, given itself or its name."""
     if isinstance(op, CustomOpDef):
         return op
     name = op.removesuffix(".default") if isinstance(op, str) else op
@@ -68,18 +68,18 @@ def found(op) -> CustomOpDef:
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
-    """The function that computes an operator on some kinds of devices."""
+    """Register the kernel of an operator for some kinds of devices."""
     return found(op).register_kernel(device_types, func)
 
 
 def _in_empty_namespace(op) -> bool:
-    """Whether a name has a namespace without operators: that of a compiled extension which is not loaded."""
+    """Return whether a name's namespace has no operators: that of a compiled extension which is not loaded."""
     return isinstance(op, str) and not any(name.startswith(f"{_apart(op)[0]}::") for name in REGISTERED)
 
 
 def register_fake(op, func=None, /, *, lib=None, allow_override=True):
-    """The function that gives results of an operator's shapes and dtypes. That of an operator from a namespace without any
-    is kept for when it will be registered, so that packages go on without their compiled extension."""
+    """Register the function that returns results of an operator's shapes and dtypes. For a namespace without operators it is
+    kept until these are registered, so packages work without their compiled extension."""
     if func is None:
         return lambda fn: register_fake(op, fn, lib=lib, allow_override=allow_override)
     if _in_empty_namespace(op):
@@ -91,27 +91,27 @@ def register_fake(op, func=None, /, *, lib=None, allow_override=True):
 
 
 def impl_abstract(qualname, func=None, *, lib=None):
-    """The older name of `register_fake`."""
+    """Call `register_fake`, under its older name."""
     return register_fake(qualname, func, lib=lib)
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
-    """The rule for an operator's gradients."""
+    """Register the rule for an operator's gradients."""
     found(op).register_autograd(backward, setup_context=setup_context)
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    """The rule for batches of an operator's arguments."""
+    """Register the rule for batches of an operator's arguments."""
     return found(op).register_vmap(func)
 
 
 def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
-    """The dtype that floats among an operator's arguments get under autocast."""
+    """Register the dtype that floats among an operator's arguments get under autocast."""
     found(op).register_autocast(device_type, cast_inputs)
 
 
 def define(qualname, schema, *, lib=None, tags=()):
-    """Gives an operator a schema, "(Tensor x) -> Tensor"; `impl` gives it functions."""
+    """Define an operator by a schema, "(Tensor x) -> Tensor"; `impl` adds functions."""
     namespace, short = _apart(qualname)
     if qualname in REGISTERED:
         raise ArgumentError(f"{qualname} is defined already")
@@ -121,7 +121,7 @@ def define(qualname, schema, *, lib=None, tags=()):
 
 
 def impl(qualname, types, func=None, *, lib=None):
-    """The function of an operator for kinds of devices, or for a dispatch key."""
+    """Register the function of an operator for kinds of devices, or for a dispatch key."""
     if func is None:
         return lambda fn: impl(qualname, types, fn, lib=lib)
     for kind in [types] if isinstance(types, str) else types:
@@ -133,7 +133,7 @@ def impl(qualname, types, func=None, *, lib=None):
 
 
 def _implemented(op, function, key):
-    """Puts a function in the place of a dispatch key."""
+    """Register a function for a dispatch key."""
     if function is fallthrough_kernel:
         return
     if key in BACKENDS:
@@ -152,7 +152,7 @@ def _implemented(op, function, key):
 
 
 def fallthrough_kernel():
-    """Registered for a dispatch key it says that there is nothing to do."""
+    """Do nothing: registered for a dispatch key that needs no work."""
     raise NotImplementedError("fallthrough_kernel is registered, not called")
 
 
@@ -170,7 +170,7 @@ class Library:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
 
     def define(self, schema, alias_analysis="", *, tags=()):
-        """Adds an operator by its schema, and returns its name."""
+        """Add an operator by its schema, and return its name."""
         if self.kind == "IMPL":
             raise ArgumentError("Library: one of kind IMPL adds functions to operators of others; define takes DEF or FRAGMENT")
         name = parsed(schema).name
@@ -179,7 +179,7 @@ class Library:
         return name
 
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=True):
-        """The function of an operator, for a dispatch key."""
+        """Register the function of an operator for a dispatch key."""
         if with_keyset:
             raise ArgumentError("Library.impl: ingot has no sets of dispatch keys, so with_keyset must be False")
         name = op_name if isinstance(op_name, str) else op_name.name()
@@ -189,7 +189,7 @@ class Library:
         register_fake(op_name if "::" in op_name else f"{self.ns}::{op_name}", fn, allow_override=allow_override)
 
     def _destroy(self):
-        """Takes away what was defined here."""
+        """Remove what was defined here."""
         for name in self._defined:
             REGISTERED.pop(name, None)
         self._defined.clear()

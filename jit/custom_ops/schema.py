@@ -1,6 +1,6 @@
-"""What an operator of the user's takes and gives, as text: `f(Tensor x, Tensor(a!) out, int n=1, *, float eps=1e-5) -> Tensor`.
+"""Schemas of user operators, as text: `f(Tensor x, Tensor(a!) out, int n=1, *, float eps=1e-5) -> Tensor`.
 
-`(a!)` marks an argument that the operator writes, `[]` a list, `?` what may be None, and `*` begins the keywords.
+`(a!)` marks an argument that the operator writes, `[]` a list, `?` an optional one, and `*` begins the keywords.
 """
 
 import ast
@@ -28,7 +28,7 @@ _RETURN = re.compile(r"(?P<kind>\w+)(?:\((?P<alias>\w+)(?P<mark>!?)\))?(?P<many>
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """One argument: its kind, whether it is a list, may be None, is written, and comes by keyword."""
+    """One argument: its kind, whether it is a list, may be None, is written, and is passed by keyword."""
 
     name: str
     kind: str
@@ -39,7 +39,7 @@ class Argument:
     default: object
 
     def accepts(self, value) -> bool:
-        """Whether a value is one that the kind allows; only tensors are told from everything else."""
+        """Return whether the kind allows a value; only tensors are distinguished from everything else."""
         if value is None:
             return self.optional
         if self.many:
@@ -52,8 +52,8 @@ class Argument:
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """The whole of it. `returns` are the kinds of results, such as ("Tensor", "Tensor[]"), and `passed` the names of written
-    arguments that they are (None for new tensors)."""
+    """A schema. `returns` are the kinds of results, such as ("Tensor", "Tensor[]"), and `passed` the names of written arguments
+    that they are (None for new tensors)."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -67,7 +67,7 @@ class Schema:
         return tuple([a.name for a in self.arguments if a.written])
 
     def bind(self, args, kwargs) -> tuple[list, dict]:
-        """Arguments by position and by keyword, with defaults, each what its kind says."""
+        """Return arguments by position and by keyword, with defaults; raise if one is not of its kind."""
         try:
             call = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -88,7 +88,7 @@ class Schema:
 
 
 def parsed(text: str, name: str = "") -> Schema:
-    """A schema from its text, which may leave out the name if it is given."""
+    """Return a schema from its text, which may leave out the name if it is given."""
     found = _WHOLE.fullmatch(text.strip())
     if found is None:
         raise ArgumentError(f"{text!r} is no schema; one is 'name(Tensor x, int n=1) -> Tensor'")
@@ -130,7 +130,7 @@ def _default(word, kind, text):
 
 
 def _returned(part, text, written):
-    """The kind of a result, and the argument that it is."""
+    """Return the kind of a result, and the argument that it is."""
     found = _RETURN.fullmatch(part)
     if found is None:
         raise ArgumentError(f"{part!r} is no result of a schema, in {text!r}")
@@ -141,7 +141,7 @@ def _returned(part, text, written):
 
 
 def _parts(text):
-    """What stands between commas that are in no brackets."""
+    """Split at commas outside of brackets."""
     parts, depth, begin = [], 0, 0
     for i, c in enumerate(text + ","):
         depth += (c in "([") - (c in ")]")
@@ -152,8 +152,8 @@ def _parts(text):
 
 
 def infer_schema(function, /, *, mutates_args, op_name: str | None = None) -> str:
-    """The schema of a function whose arguments and results have annotations. `mutates_args` names what it writes, or is
-    "unknown": then every tensor may be written."""
+    """Return the schema of an annotated function. `mutates_args` names what it writes, or is "unknown": then every tensor may
+    be written."""
     signature = inspect.signature(function, eval_str=True)
     named = set() if mutates_args == "unknown" else {mutates_args} if isinstance(mutates_args, str) else set(mutates_args)
     if not named <= set(signature.parameters):
@@ -185,14 +185,13 @@ def _worded(p, written, named, number):
 
 
 def _shown(default):
-    """A default as a schema spells it."""
+    """Return a default in a schema's spelling."""
     if isinstance(default, DType):
         return default.name
     return f'"{default}"' if isinstance(default, (str, Device)) else repr(default)
 
 
 def _kind(annotation) -> str:
-    """The word for an annotation."""
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation in KINDS:
         return KINDS[annotation]

@@ -1,5 +1,4 @@
-"""What operators of the user's say of themselves to compilers. Tags are kept; a trace calls each operator as eager code does,
-with tensors that lie in memory as they do there, so none of them changes what is done."""
+"""Tags of user operators for compilers. Tags are kept and change nothing: a trace calls each operator as eager code does."""
 
 from enum import Enum
 
@@ -32,7 +31,7 @@ class Tag(Enum):
 
 
 def as_tags(name, given) -> list[Tag]:
-    """Tags, or one of them, as a list."""
+    """Return tags, or one of them, as a list."""
     found = [given] if isinstance(given, Tag) else () if given is None else given
     if not isinstance(found, (list, tuple, set)) or not all(isinstance(tag, Tag) for tag in found):
         raise DTypeError(f"{name} takes tags of ingot.Tag, got {given!r}")

@@ -1,5 +1,5 @@
-"""The operators of torchaudio's compiled extension, made of numpy's functions: `ops.load_library` of that extension registers
-them. Each is a walk along time, which depends on what came before; torchaudio has the gradients."""
+"""Operators of torchaudio's compiled extension, in NumPy; `ops.load_library` of that extension registers them. Each walks along
+time, where steps depend on earlier ones; torchaudio has the gradients."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ _BLOCK = 64        # samples of a recurrence that are one product
 
 
 def register():
-    """Makes the operators known as `ingot.ops.torchaudio` and `ingot.ops._torchaudio`."""
+    """Register the operators as `ingot.ops.torchaudio` and `ingot.ops._torchaudio`."""
     about = Library("_torchaudio", "DEF")
     about.impl(about.define("is_align_available() -> bool"), lambda: True, "")
     about.impl(about.define("cuda_version() -> int?"), lambda: None, "")
@@ -23,7 +23,7 @@ def register():
 # Recurrences.
 
 def recurrence(x, a, before):
-    """y[n] = x[n] - a[1] y[n - 1] - a[2] y[n - 2] - ... of rows x, with the results before the first one, the last one last."""
+    """Return y[n] = x[n] - a[1] y[n - 1] - a[2] y[n - 2] - ... of rows x; the earlier results come with the last one last."""
     order = len(a) - 1
     free, own = _responses(a.astype(np.float64), _BLOCK)
     y = np.concatenate([before, np.zeros(x.shape)], 1)
@@ -35,7 +35,8 @@ def recurrence(x, a, before):
 
 
 def _responses(a, steps):
-    """What each of the results before (as columns), and each input of a block, adds to the results of a block (as rows)."""
+    """Return the effect of each earlier result (as columns), and of each input of a block, on the results of a block (as rows).
+    """
     order = len(a) - 1
     walk = np.zeros((order + steps, order + 1))
     walk[:order, :order] = np.eye(order)
@@ -50,8 +51,8 @@ def _responses(a, steps):
 
 
 def _lfilter_core_loop(input_signal_windows, a_coeff_flipped, padded_output_waveform):
-    """Filters (batch, channels, time) by the coefficients of each channel, the last one first, into what follows the results
-    before."""
+    """Filter (batch, channels, time) by the coefficients of each channel, the last one first, into the memory behind the
+    earlier results."""
     x, a, y = (t.numpy(force=True) for t in (input_signal_windows, a_coeff_flipped, padded_output_waveform))
     order = a.shape[1] - 1
     made = y.copy()
@@ -61,7 +62,7 @@ def _lfilter_core_loop(input_signal_windows, a_coeff_flipped, padded_output_wave
 
 
 def _overdrive_core_loop(waveform, temp, last_in, last_out, output_waveform):
-    """Half of a wave, and three quarters of what a filter leaves of its distortion."""
+    """Mix half of a wave with three quarters of its high-passed distortion."""
     wave, distorted, first, out = (t.numpy(force=True) for t in (waveform, temp, last_in, last_out))
     rises = np.diff(distorted, axis=1, prepend=first[:, None])
     filtered = recurrence(rises, np.array([1.0, -0.995]), out[:, None])
@@ -74,7 +75,7 @@ def _overdrive_core_loop(waveform, temp, last_in, last_out, output_waveform):
 # Transducers.
 
 def rnnt_loss_forward(logits, targets, logit_lengths, target_lengths, blank, clamp, fused_log_softmax=True):
-    """The negative logarithms of the probability of each sequence of targets, and their gradients."""
+    """Return the negative logarithms of the probability of each sequence of targets, and their gradients."""
     scores = logits.numpy(force=True).astype(np.float64)
     words, frames, labels = (t.numpy(force=True).astype(int) for t in (targets, logit_lengths, target_lengths))
     logs = scores - _log_sum(scores)[..., None] if fused_log_softmax else scores
@@ -94,7 +95,7 @@ def rnnt_loss_forward(logits, targets, logit_lengths, target_lengths, blank, cla
 
 
 def _require_inside(shape, words, frames, labels):
-    """Raises where lengths or words are not those of the scores."""
+    """Raise if lengths or labels do not fit the scores."""
     batch, times, places, classes = shape
     if not len(words) == len(frames) == len(labels) == batch:
         raise ArgumentError(f"rnnt_loss: scores of {batch} sequences, but {len(words)} of targets and {len(frames)} and "
@@ -114,8 +115,8 @@ def _log_sum(x):
 
 
 def _lattice(silent, spoken, frames, labels):
-    """The costs of lattices (time, labels so far) whose steps go on in time, silent, or say the next label; and the gradients
-    with respect to both steps. All places whose time and labels add up to one number are looked at together."""
+    """Return the costs of lattices (time, labels so far) whose steps go on in time, silent, or emit the next label, and the
+    gradients of both steps. Places on one anti-diagonal are computed together."""
     batch, times, places = silent.shape
     ends = np.zeros((batch, times + 1, places + 1), bool)       # where a lattice is left, by a silent step
     ends[np.arange(batch), frames, labels] = True
@@ -144,7 +145,8 @@ def _lattice(silent, spoken, frames, labels):
 # Alignments.
 
 def forced_align(log_probs, targets, input_lengths, target_lengths, blank):
-    """The likeliest label of each frame that gives the targets, without repeats and blanks; and the scores themselves."""
+    """Return the likeliest label of each frame that gives the targets, without repeats and blanks, and the scores themselves.
+    """
     logs, words = log_probs.numpy(force=True), targets.numpy(force=True)
     if len(logs) != 1 or len(words) != 1:
         raise ArgumentError(f"forced_align takes one sequence at a time, got {len(logs)}")
@@ -155,7 +157,7 @@ def forced_align(log_probs, targets, input_lengths, target_lengths, blank):
 
 
 def _likeliest(logs, words, blank):
-    """The label of each frame on the best way through blank, word, blank, word, ..., blank."""
+    """Return the label of each frame on the best path through blank, word, blank, word, ..., blank."""
     frames = len(logs)
     if frames < len(words) + int((words[1:] == words[:-1]).sum()):
         raise ArgumentError(f"forced_align: {frames} frames are too few for {len(words)} targets, of which repeated ones need "

@@ -1,7 +1,7 @@
-"""The operators of torchvision's compiled extension, made of ingot's: `ops.load_library` of that extension registers them.
+"""Operators of torchvision's compiled extension, made of ingot's; `ops.load_library` of that extension registers them.
 
-Whatever reads a region of an image by weighted sums of pixels is one rule: along each dim a region has some places with weights
-(`Taps`), both together are rows of a table of pixels and what they count (`embedding_bag`), which has gradients.
+All weighted sums of pixels in regions follow one rule. Along each dim a region has places with weights (`Taps`); two of these
+select rows of a table of pixels, with weights, for `embedding_bag`, which has gradients.
 """
 
 from typing import NamedTuple
@@ -29,14 +29,14 @@ _QUANTISED = ("Tensor input, Tensor rois, float input_scale, int input_zero_poin
 
 
 class Taps(NamedTuple):
-    """Where regions are read along one dim, and what each place counts: (regions, bins, places)."""
+    """The places that regions read along one dim, and the weight of each: (regions, bins, places)."""
 
     at: Tensor
     weight: Tensor
 
 
 def register():
-    """Makes the operators known as `ingot.ops.torchvision`."""
+    """Register the operators as `ingot.ops.torchvision`."""
     made = Library("torchvision", "DEF")
     for schema, whole in _OPERATORS.items():
         name = made.define(schema)
@@ -49,7 +49,7 @@ def _cuda_version():
 
 
 def nms(dets, scores, iou_threshold):
-    """Indices of the boxes that overlap no better one by more than the threshold, best first."""
+    """Return indices of the boxes that overlap no better one by more than the threshold, best first."""
     boxes, order = dets.numpy(force=True), np.argsort(-scores.numpy(force=True), kind="stable")
     if boxes.dtype == np.float16:
         boxes = boxes.astype(np.float32)
@@ -69,7 +69,7 @@ def nms(dets, scores, iou_threshold):
 # Regions.
 
 def roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned):
-    """Means of bilinear samples in the bins of each region (image, x1, y1, x2, y2)."""
+    """Return means of bilinear samples in the bins of each region (image, x1, y1, x2, y2)."""
     corner, size = _edges(rois, spatial_scale, 0.5 if aligned else 0.0)
     if not aligned:
         size = size.clamp(min=1)
@@ -77,7 +77,7 @@ def roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_
 
 
 def ps_roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio):
-    """`roi_align` in which each bin reads channels of its own, and which channels these are."""
+    """Return `roi_align` where each bin reads channels of its own, and which channels these are."""
     bins = pooled_height, pooled_width
     channels = _channels_of_bins(input, rois, bins)
     corner, size = _edges(rois, spatial_scale, 0.5)
@@ -85,7 +85,7 @@ def ps_roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampli
 
 
 def roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
-    """Maxima of the bins of each region, and where in the channel they are (-1: the bin is empty)."""
+    """Return maxima of the bins of each region, and their place in the channel (-1: the bin is empty)."""
     bins = pooled_height, pooled_width
 
     @host
@@ -99,7 +99,7 @@ def roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
 
 
 def ps_roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
-    """Means of the pixels of each bin, which reads channels of its own, and which channels these are."""
+    """Return means of the pixels of each bin, which reads channels of its own, and which channels these are."""
     bins, taps = (pooled_height, pooled_width), []
     channels = _channels_of_bins(input, rois, bins)
     for axis, (number, pixels) in enumerate(zip(bins, input.shape[2:])):
@@ -116,18 +116,19 @@ def ps_roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
 
 
 def _edges(rois, scale, offset):
-    """The low corners of regions and their sizes, both as (regions, 2): y, then x."""
+    """Return the low corners of regions and their sizes, both as (regions, 2): y, then x."""
     low, high = rois[:, [2, 1]] * scale - offset, rois[:, [4, 3]] * scale - offset
     return low, high - low
 
 
 def _rounded(values):
-    """To whole numbers, halves away from zero."""
+    """Round to whole numbers, halves away from zero."""
     return (values.abs() + 0.5).floor() * values.sign()
 
 
 def _by_samples(input, rois, corner, size, bins, sampling_ratio, own):
-    """Means of samples. Without a ratio there are as many as bins are large; regions of one number of samples run together."""
+    """Return means of samples. Without a ratio their number grows with the bins; regions of one number of samples run together.
+    """
     if sampling_ratio > 0:
         return _of_samples(input, rois, corner, size, bins, (sampling_ratio, sampling_ratio), own)
     sizes = size.numpy(force=True)
@@ -150,7 +151,7 @@ def _of_samples(input, rois, corner, size, bins, samples, own):
 
 
 def _bilinear(start, size, bins, samples, pixels):
-    """The pixels beside the samples of each bin along one dim; samples beyond the border's pixel count nothing."""
+    """Return the pixels beside the samples of each bin along one dim; samples beyond the border's pixel have weight 0."""
     steps = FUNCTIONS["arange"](bins, dtype=start.dtype, device=start.device)[:, None]
     within = (FUNCTIONS["arange"](samples, dtype=start.dtype, device=start.device) + 0.5) / samples
     at = start[:, None, None] + (steps + within) * size[:, None, None]
@@ -164,8 +165,8 @@ def _bilinear(start, size, bins, samples, pixels):
 
 
 def _sums(input, rois, down, across, own):
-    """Weighted sums of pixels, as (regions, channels, bins down, bins across). With `own`, the numbers of bins, channels lie
-    bin by bin, and each bin reads its own."""
+    """Return weighted sums of pixels, as (regions, channels, bins down, bins across). With `own`, the numbers of bins, channels
+    are ordered by bin, and each bin reads its own."""
     images, channels, height, width = input.shape
     bins = down.at.shape[1], across.at.shape[1]
     groups = bins[0] * bins[1] if own else 1
@@ -183,7 +184,7 @@ def _sums(input, rois, down, across, own):
 
 
 def _channels_of_bins(input, rois, bins):
-    """The channel that each result of a region reads."""
+    """Return the channel that each result of a region reads."""
     groups = bins[0] * bins[1]
     if input.shape[1] % groups:
         raise ArgumentError(f"{input.shape[1]} channels cannot be shared out over {bins[0]} x {bins[1]} bins")
@@ -192,12 +193,12 @@ def _channels_of_bins(input, rois, bins):
 
 
 def _images(input, rois):
-    """The image that each region is in."""
+    """Return the image of each region."""
     return input[rois[:, 0].to(dt.int64)]
 
 
 def _largest(images, rois, scale, bins):
-    """Where the largest pixel of each bin is, by channel."""
+    """Return the place of the largest pixel of each bin, by channel."""
     height, width = images.shape[2:]
     result = np.full((len(rois), images.shape[1], *bins), -1, np.int32)
     scaled = rois[:, 1:] * rois.dtype.type(scale)
@@ -216,7 +217,7 @@ def _largest(images, rois, scale, bins):
 
 
 def _whole_bins(start, size, number, pixels, kind):
-    """Where the bins of a region begin and end along one dim, in whole pixels."""
+    """Return begin and end of a region's bins along one dim, in whole pixels."""
     step = kind(size) / kind(number)
     return [(min(max(int(np.floor(kind(i) * step)) + start, 0), pixels),
              min(max(int(np.ceil(kind(i + 1) * step)) + start, 0), pixels)) for i in range(number)]
@@ -226,7 +227,7 @@ def _whole_bins(start, size, number, pixels, kind):
 
 def deform_conv2d(input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
                   offset_groups, use_mask):
-    """A convolution whose taps lie where `offset` moves them, each times its `mask`."""
+    """Return a convolution whose taps are moved by `offset`, and multiplied by `mask`."""
     images, channels, height, width = input.shape
     made, _, down, across = weight.shape
     out_h = (height + 2 * pad_h - dilation_h * (down - 1) - 1) // stride_h + 1
@@ -246,14 +247,14 @@ def deform_conv2d(input, weight, offset, mask, bias, stride_h, stride_w, pad_h, 
 
 
 def _grid(input, results, stride, padding, taps, dilation):
-    """Where taps lie along one dim before they are moved: (taps, results)."""
+    """Return the places of taps along one dim before they are moved: (taps, results)."""
     of = FUNCTIONS["arange"](results, dtype=input.dtype, device=input.device) * stride - padding
     return FUNCTIONS["arange"](taps, dtype=input.dtype, device=input.device)[:, None] * dilation + of
 
 
 def _sampled(pixels, y, x, height, width):
-    """Bilinear samples, 0 beyond the image. Pixels are (images, groups, channels, all), places (images, groups, taps, rows,
-    columns)."""
+    """Return bilinear samples, 0 beyond the image. Pixels are (images, groups, channels, all), places (images, groups, taps,
+    rows, columns)."""
     low_y, low_x = y.detach().floor(), x.detach().floor()
     total = 0
     for row, down in ((low_y, 1 - (y - low_y)), (low_y + 1, y - low_y)):
@@ -268,7 +269,7 @@ def _sampled(pixels, y, x, height, width):
 # Gradients, which torchvision's own rules call; the operators above have theirs.
 
 def _gradient(call, grad, *inputs):
-    """The gradients of what a function gives for new leaves."""
+    """Return the gradients of a function's results for new leaves."""
     with enable_grad():
         leaves = [t.detach().requires_grad_() for t in inputs]
         return gradients(call(*leaves), leaves, grad, allow_unused=True, materialize_grads=True)

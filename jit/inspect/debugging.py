@@ -1,10 +1,10 @@
-"""`jit.debug(nan=True)`: the first operation of traced code that makes nan or infinity raises, with its operands and line.
+"""`jit.debug(nan=True)`: raise at the first operation of traced code that makes nan or infinity, with its operands and line.
 
     with jit.debug(nan=True):
         step(x, y)
 
-While it is on, replays run operation by operation by the kernels that eager code uses, and each result is looked at; what
-a call records is looked at as it runs. An infinity that stands among the operands or parameters (as in masks) is no fault.
+While it is on, replays run operation by operation, by the kernels of eager code, and each result is checked; so are operators
+that a call records. An infinity among the operands or parameters (as in masks) is no fault.
 """
 
 import math
@@ -20,7 +20,7 @@ from ..recorder.record import OBSERVERS
 
 
 class debug:
-    """Switches checks of traced code on: for a `with` block, or until `debug(nan=False)`."""
+    """Checks of traced code: for a `with` block, or until `debug(nan=False)`."""
 
     def __init__(self, nan: bool = True):
         self._watch = NanWatch()
@@ -41,10 +41,10 @@ class debug:
 
 
 class NanWatch:
-    """Runs compiled graphs operation by operation, and looks at every result."""
+    """Checker that runs compiled graphs operation by operation."""
 
     def run(self, job, compiled, arrays) -> list:
-        """The results of a compiled graph, written where the compiled code would write them."""
+        """Return the results of a compiled graph, in the memory that the compiled code would use."""
         if not hasattr(compiled, "plan"):           # on another device, where only results can be seen
             made = compiled.run(arrays)
             for a in made:
@@ -64,7 +64,7 @@ class NanWatch:
         return [env[v] for v in graph.outputs]
 
     def saw(self, op, operands, params, results, line):
-        """An operator ran while a function was recorded; all are arrays or plain data."""
+        """Check an operator that ran while a function was recorded."""
         self._look(op.name, line, operands, params, results)
 
     def _look(self, name, line, operands, params, results):
@@ -86,7 +86,7 @@ def _wide(x):
 
 
 def fault(x) -> str | None:
-    """"nan" or "infinity" if an array or number holds one (nan counts first)."""
+    """Return "nan" or "infinity" if an array or number contains one (nan counts first)."""
     if isinstance(x, float):
         return "nan" if math.isnan(x) else "infinity" if math.isinf(x) else None
     if not _floats(x) or np.isfinite(_wide(x)).all():
@@ -95,7 +95,8 @@ def fault(x) -> str | None:
 
 
 def explains(kind, x) -> bool:
-    """Whether an operand or parameter holds what a result holds: nan explains nan, and either explains an infinity."""
+    """Return whether an operand or parameter contains what a result contains: nan explains nan, and either explains an
+    infinity."""
     if isinstance(x, (tuple, list)):
         return any(explains(kind, v) for v in x)
     found = fault(x)

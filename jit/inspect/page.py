@@ -1,5 +1,5 @@
-"""A traced function as one HTML file that needs nothing else: what runs and how long, the graphs before and after the passes
-with their kernels coloured, the kernels, and the user's lines."""
+"""HTML page of a traced function: times, graphs before and after passes with their kernels coloured, kernels, and the user's
+lines."""
 
 import linecache
 import math
@@ -51,7 +51,7 @@ for (const link of document.querySelectorAll('a[href^="#"]')) link.addEventListe
 
 
 def page(title, jobs, profile) -> str:
-    """The page of the compiled `jobs`; `profile` (a `profiling.Profile`) has the times of what ran."""
+    """Return the page of the compiled `jobs`; `profile` (a `profiling.Profile`) has the times of what ran."""
     parts = [f"<h1>{escape(title)}</h1>", f"<p class='faint'>{escape(profile.headline())}</p>",
              "<nav><a href='#kernels'>What runs</a><a href='#graphs'>Graphs</a><a href='#code'>Kernels</a>"
              "<a href='#source'>Source</a></nav>",
@@ -111,7 +111,7 @@ def _time(seconds):
 
 
 def _graphs(job):
-    """The graph as recorded, after each pass that changed it, and as it runs, with its kernels coloured."""
+    """Yield the graph as recorded, after each pass that changed it, and as it runs, with its kernels coloured."""
     for i, step in enumerate([step for step in job.steps if step.changed]):
         yield _graph(f"{job.region.name}: {step.name}", step.graph, None, MOST_BETWEEN if i else MOST_DRAWN)
     plan = job.compile().plan
@@ -120,7 +120,7 @@ def _graphs(job):
 
 
 def _drawing(graph, groups):
-    """The graph's drawing, with names that no other drawing on the page has."""
+    """Return the graph's drawing, with names that no other drawing on the page has."""
     mark = f"g{id(graph):x}{'c' if groups else ''}-"
     return view.svg(graph, groups).replace(' id="', f' id="{mark}').replace('href="#', f'href="#{mark}')
 
@@ -140,7 +140,7 @@ def _graph(name, graph, groups, most, is_open=False):
 
 
 def _code(profile):
-    """What each kernel computes, once."""
+    """Yield what each kernel computes, once."""
     found = [row.work for row in profile.rows if row.work.kind == "kernel"]
     texts = {w.name: str(w.step.lowered.kernel) for w in found}
     for name, text in texts.items():
@@ -153,7 +153,7 @@ def _anchor(line):
 
 
 def _source(profile):
-    """The user's lines that operations come from, each with a few around it."""
+    """Yield the user's lines that operations come from, each with a few around it."""
     lines = sorted({line for row in profile.rows for line in row.work.lines})
     for file, number in lines:
         around = [(n, linecache.getline(file, n).rstrip("\n")) for n in range(max(1, number - AROUND), number + AROUND + 1)]

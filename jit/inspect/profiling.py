@@ -1,4 +1,4 @@
-"""Profiles of traced functions: time of each kernel, beside the machine's peak.
+"""Profiles of traced functions: time of each kernel, compared with the machine's peak.
 
     with jit.profile() as p:
         for x, y in batches:
@@ -7,7 +7,7 @@
     p.save("step.html")             # the same with graphs, kernels and source, as one page
     p.save("step.json")             # a timeline for ui.perfetto.dev or chrome://tracing
 
-While a profile is open, compiled code runs with a clock beside it, in all threads. Calls that record are not in it.
+While a profile is open, compiled code is timed in all threads. Calls that record are not in it.
 """
 
 import json
@@ -35,11 +35,8 @@ _REPEATS = 5     # runs on made-up values, of which the quickest counts
 
 @dataclass
 class Row:
-    """One step of a compiled graph: what it does, how often it ran and for how many seconds altogether.
-
-    `roofline` is the share of the speed that the machine's peaks of arithmetic and memory allow it; above 1 where the data
-    was in caches.
-    """
+    """One step of a compiled graph: its work, count of runs and total seconds. `roofline` is its share of the speed that the
+    machine's peaks of arithmetic and memory allow; above 1 where data was in caches."""
 
     work: Work
     calls: int = 0
@@ -47,7 +44,6 @@ class Row:
 
     @property
     def each(self) -> float:
-        """Seconds of one call."""
         return self.seconds / self.calls if self.calls else 0.0
 
     @property
@@ -60,13 +56,13 @@ class Row:
 
 @cache
 def machine(threads: int) -> dict:
-    """The machine's peaks with that many threads, measured once in a process in about a tenth of a second."""
+    """Return the machine's peaks with that many threads, measured once in a process in about 0.1 s."""
     return peaks.measured(threads, rounds=3, floats=1 << 23, fma_rounds=400_000)
 
 
 class Profile:
-    """What ran while it was open: `rows` in the order of the programs, `events` (job, work, began, took, thread) in
-    nanoseconds."""
+    """Compiled code that ran while it was open: `rows` in the order of the programs, `events` (job, work, began, took, thread)
+    in nanoseconds."""
 
     def __init__(self):
         self.events: list = []
@@ -80,17 +76,15 @@ class Profile:
 
     @property
     def jobs(self) -> list:
-        """The compiled segments that ran."""
         return list(self._rows)
 
     def run(self, job, compiled, arrays) -> list:
-        """Runs a job's compiled graph with a clock."""
+        """Run a job's compiled graph with times."""
         results, moments = timed.run_timed(compiled, arrays)
         self.add(job, compiled, moments)
         return results
 
     def add(self, job, compiled, moments):
-        """Takes in the moments of one run."""
         thread = threading.get_native_id()
         with self._lock:
             rows = self._rows.setdefault(job, {})
@@ -103,7 +97,6 @@ class Profile:
                     self.events.append((job, rows[m.step].work, m.began, m.took, thread))
 
     def headline(self) -> str:
-        """What was measured, in one line."""
         threads = get_num_threads()
         most, count = machine(threads), sum(row.calls for row in self.rows)
         total = sum(row.seconds for row in self.rows)
@@ -119,7 +112,7 @@ class Profile:
         return "\n".join([self.headline(), *lines])
 
     def trace(self) -> dict:
-        """The timeline, as Chrome and Perfetto read it."""
+        """Return the timeline for Chrome and Perfetto."""
         events = [{"name": w.name, "cat": w.kind, "ph": "X", "ts": began / 1e3, "dur": took / 1e3, "pid": os.getpid(),
                    "tid": thread, "args": {"in": job.region.name, "operations": w.ops, "over": w.over, "bytes": w.moved,
                                            "flops": w.flops, "modules": list(w.modules),
@@ -128,7 +121,7 @@ class Profile:
         return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"headline": self.headline()}}
 
     def save(self, path):
-        """Writes a page (.html) or the timeline (.json)."""
+        """Write a page (.html) or the timeline (.json)."""
         path = Path(path)
         if path.suffix not in (".html", ".json"):
             raise ValueError(f"a profile is saved as .html (a page) or .json (a timeline), got {path.name!r}")
@@ -148,7 +141,7 @@ def _cells(row, total):
 
 @contextmanager
 def profile():
-    """Measures all compiled code that runs inside of the `with` block; see `Profile`."""
+    """Measure all compiled code that runs inside of the `with` block; see `Profile`."""
     found = Profile()
     OPEN_PROFILES.append(found)
     try:
@@ -161,8 +154,8 @@ def profile():
 
 
 def profile_jobs(jobs) -> Profile:
-    """The profile of compiled segments, each run a few times on made-up values of its types. The quickest run of each step
-    counts. Stretches that call the user's own functions cannot be run so."""
+    """Return the profile of compiled segments, each run a few times on random values; the quickest run of each step counts.
+    Segments that call host functions cannot be run so."""
     found = Profile()
     for job in jobs:
         compiled = job.compile()
@@ -176,7 +169,7 @@ def profile_jobs(jobs) -> Profile:
 
 
 def _made_up(inputs):
-    """Arrays of the inputs' types: random numbers where they are floats, zeros (which any index may be) elsewhere."""
+    """Return arrays of the inputs' types: random floats, and zeros (valid as any index) elsewhere."""
     rng = np.random.default_rng(0)
     return [rng.standard_normal(v.shape).astype(v.dtype.np) if v.dtype.is_inexact else np.zeros(v.shape, v.dtype.np)
             for v in inputs]

@@ -1,5 +1,4 @@
-"""What a traced function tells about itself: its graphs after each pass, its kernels, what was fused and what was not, and
-why."""
+"""Reports of a traced function: graphs after each pass, kernels, and what was fused or not, and why."""
 
 import itertools
 import math
@@ -20,7 +19,7 @@ _REASONS = 8        # that an explanation shows
 
 
 def jobs_of(entries) -> list:
-    """All jobs of recorded paths, in order: those of the segments, and of backward where results require grad."""
+    """Return all jobs of recorded paths, in order: those of the segments, and of backward where results require grad."""
     found: dict = {}
     for entry in entries:
         stack = [entry.tree.first]
@@ -36,7 +35,7 @@ def jobs_of(entries) -> list:
 
 
 def graphs(jobs) -> dict:
-    """{name of the job: {"recorded" or name of a pass: the graph after it}}. Passes that ran twice have a number."""
+    """Return {name of the job: {"recorded" or name of a pass: the graph after it}}. Passes that ran twice have a number."""
     found: dict = {}
     for job in jobs:
         job.compile()
@@ -54,7 +53,7 @@ def _unique(name, taken):
 
 
 def kernels(jobs) -> dict:
-    """{kernel: (what it computes, its code)}: text of the kernel, and LLVM IR for this machine."""
+    """Return {kernel: (what it computes, its code)}: text of the kernel, and LLVM IR for this machine."""
     found: dict = {}
     for job in jobs:
         found.update(kernels_of(job.compile()))
@@ -62,7 +61,7 @@ def kernels(jobs) -> dict:
 
 
 def kernels_of(made) -> dict:
-    """The kernels of one compiled graph, as `kernels` gives them."""
+    """Return the kernels of one compiled graph."""
     return {k.kernel.name: (str(k.kernel), str(program.kernel_text(k)))
             for step in made.plan.steps for k in (step.kernels if type(step) is Run else ())}
 
@@ -71,13 +70,13 @@ def kernels_of(made) -> dict:
 
 
 def explain(jobs) -> str:
-    """What runs, in order: kernels with what is fused in them, their bytes and operations, calls, and joins that were
+    """Describe what runs, in order: kernels with what is fused in them, bytes and operations, calls, and fusions that were
     refused."""
     return "\n\n".join([explain_job(job, job.compile()) for job in jobs])
 
 
 def explain_reasons(misses) -> str:
-    """Why a function was recorded several times, if it was: the latest of many reasons, in the order in which they came."""
+    """Describe why a function was recorded several times: the latest reasons, in their order."""
     if len(misses) < 2:
         return ""
     shown = misses[-_REASONS:]
@@ -87,7 +86,7 @@ def explain_reasons(misses) -> str:
 
 
 def explain_sizes(families) -> str:
-    """The symbolic sizes and numbers of the recordings, and the conditions on them with the lines that need them."""
+    """Describe the symbolic sizes and numbers, and their conditions with the lines that need them."""
     lines = []
     for family in families:
         for entry in family.entries:
@@ -101,7 +100,7 @@ def explain_sizes(families) -> str:
 
 
 def explain_job(job, made) -> str:
-    """The explanation of one job, compiled as `made`."""
+    """Describe one job, compiled as `made`."""
     steps = made.plan.steps
     runs = [s for s in steps if type(s) is Run]
     count = sum(len(s.kernels) for s in runs)
@@ -125,7 +124,7 @@ def _run_lines(run):
 
 
 def _launch_lines(step):
-    """A step by itself, or several in one launch."""
+    """Describe a step, or several in one launch."""
     steps = step.steps if type(step) is ManyStep else (step,)
     if type(steps[0]) is EndStep:
         return [f"  the end of {', '.join([s.lowered.kernel.name for s in steps])}"]
@@ -136,7 +135,7 @@ def _launch_lines(step):
 
 
 def _work_lines(w):
-    """A kernel with its operations below it; a product or a call in one line."""
+    """Describe a kernel with its operations below it; a product or a call in one line."""
     where = f"    # {w.said}" if w.lines else ""
     if w.kind == "kernel":
         lines = [f"  {w.name} over {w.over}: reads {_bytes(w.read)}, writes {_bytes(w.written)}, {w.flops:.2g} operations",
@@ -158,7 +157,7 @@ def _bytes(n):
 
 
 def announce(job, made):
-    """Prints and writes what the switches ask for, when a job was compiled."""
+    """Print and write what the switches ask for, when a job was compiled."""
     settings = config.current()
     if settings.debug >= 1:
         print(explain_job(job, made), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Steps of a compiled graph in numbers: the one description that explanations, profiles and pages show."""
+"""Work of compiled steps in numbers: the description that explanations, profiles and pages share."""
 
 import math
 from dataclasses import dataclass, field
@@ -49,23 +49,21 @@ class Work:
 
     @property
     def moved(self) -> int:
-        """Bytes read and written."""
         return self.read + self.written
 
     @property
     def said(self) -> str:
-        """The lines, and the modules."""
+        """The user's lines, and the modules."""
         inside = f" in {', '.join(self.modules)}" if self.modules else ""
         return ", ".join(map(format_line, self.lines)) + inside
 
     @property
     def ops(self) -> str:
-        """The names of its operations."""
         return " ".join([n.op.name for n in self.nodes])
 
 
 def works_of(plan) -> list:
-    """The work of a plan, in the order in which it is done; what only looks at memory in another way is left out."""
+    """Return the work of a plan, in order, without steps that only make views."""
     found = []
     for step in plan.steps:
         if type(step) is Run or type(step) is ManyStep:
@@ -78,7 +76,7 @@ def works_of(plan) -> list:
 
 
 def work_of(step, is_native: bool) -> Work:
-    """The work of one step."""
+    """Return the work of one step."""
     if type(step) in (Fused, KernelStep):
         return _kernel(step)
     return _product(step) if type(step) in (Product, ProductStep) else _alone(step, "native" if is_native else "call")

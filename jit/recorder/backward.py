@@ -29,7 +29,7 @@ def backward_of(recorder, results, made) -> RecordedBackward:
     seeds = [_seed(recorder, t, f"grad{i}") for i, t in enumerate(results)]
     values = b.inputs[first:]
     error, walk = None, _Walk(set(stops.values()), made)
-    clock, tls.m.observer = tls.m.observer, None      # nobody has asked for it yet: no profile shows it, nobody counts it
+    observer, tls.m.observer = tls.m.observer, None     # this backward has not been called yet: no profile shows it
     tls.m.refresh()
     try:
         found = walk.arrivals([t._node for t in results], seeds)
@@ -38,7 +38,7 @@ def backward_of(recorder, results, made) -> RecordedBackward:
     except Exception as e:
         error, found = e.with_traceback(None), walk.complete()
     finally:
-        tls.m.observer = clock
+        tls.m.observer = observer
         tls.m.refresh()
     if len(recorder.reads.cuts) > cuts:
         raise TraceError("this function cannot be traced: going backward through its results, Python reads a value out of a "

@@ -41,7 +41,7 @@ class InputTable:
         else:
             r.links.give(t, Link(r, known, (), known.value))
             self.sources.append(Source("argument", position))
-            if t is not known.root:             # else it is the same tensor, whose gradient is wanted once
+            if t is not known.root:             # else it is the same tensor, with one gradient
                 self.own[id(t)] = len(self.sources) - 1
                 self.histories[len(self.sources) - 1] = t._node
             r.builder.input(name or f"arg{position}", aval)

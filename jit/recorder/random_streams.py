@@ -1,7 +1,7 @@
 """Random keys that a recording draws, and the keys that its replays draw.
 
-Usually a key is the next one of its generator. After a function has moved a generator (by a seed, or back to a state that it
-took itself, as `fork_rng` and checkpointing do), its keys are known by place: under that seed, or counted from where the
+Usually a key is the next one of its generator. A function may move a generator: by a seed, or back to a state that it took
+itself, as `fork_rng` and checkpointing do. From then on keys are known by place: under that seed, or counted from where the
 generator stood when the call began.
 """
 

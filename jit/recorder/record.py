@@ -2,9 +2,7 @@
 
 Writes in place are functionalised. Every storage has a `Cell`: the graph value that its memory holds now. A tensor is a chain
 of view operators on top of its cell; after a write, the next read of any alias goes through its chain again. The final values
-of outside storages become updates.
-
-Where Python reads a value out of a tensor, the graph is cut: what follows holds only for the value that was read.
+of outside storages become updates. A read by Python cuts the graph: what follows holds only for the value that was read.
 """
 
 import sys
@@ -175,7 +173,7 @@ class Recorder:
         if op is reshape:
             self.layouts.extents_read(args[0])
         values = [self.value_of(a) if isinstance(a, Tensor) else a for a in args]
-        if self.scope is not None and not op.is_elementwise:     # whose bits are those for a value that holds the number
+        if self.scope is not None and not op.is_elementwise:     # elementwise ones give the same bits
             values = [pinned(a) if is_symbol(a) else a for a in values]
         result = b.append(op, values, params)
         if type(out) is tuple:

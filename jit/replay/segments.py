@@ -24,17 +24,17 @@ from .symbolic_job import job_of
 class Segment:
     """Nodes, and what follows them."""
 
-    sources: list                # the inputs that first appear here
-    signature: tuple             # what the nodes are, to recognise the same segment in another recording
+    sources: list                # inputs that first appear here
+    signature: tuple             # identity of the nodes, to recognise the segment in another recording
     region: Region
     question: tuple | None = None            # (slot, how)
-    line: tuple | None = None                # of the user's, that reads an integer there
+    line: tuple | None = None                # the user's line that reads an integer there
     stage: Stage = field(default_factory=Stage)
     answers: dict = field(default_factory=dict)     # (answer, conditions of what follows) -> what follows
-    coming: "Segment | None" = None          # an answer that no replay takes yet
+    coming: "Segment | None" = None          # a new answer, which no replay takes yet
     finish: "Finish | None" = None
     work: "Work | None" = None
-    cleared: tuple = ()          # positions of inputs whose gradient goes before anything is computed
+    cleared: tuple = ()          # positions of inputs whose gradient is dropped before anything is computed
 
     def __post_init__(self):
         self.captured = [s.what if s.kind == "captured" else None for s in self.sources]
@@ -96,8 +96,8 @@ class Finish:
     parts: list = field(default_factory=list)      # (number, Output) of results in the memory of others, views at the end
     joined: tuple = ()           # positions of inputs that are memory of other inputs, too: written once all was read
     shown: frozenset = frozenset()       # positions of inputs that host steps may read: written when these have run
-    hosted: Any = None           # what is asked behind the host steps
-    held: tuple = ()             # slots that segments before the last one have made, and that are handed out
+    hosted: Any = None           # checks behind the host steps
+    held: tuple = ()             # slots of earlier segments that are handed out
 
     @property
     def does_more(self) -> bool:

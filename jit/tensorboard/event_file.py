@@ -1,7 +1,7 @@
 """Event files: records of a length and its checksum, a message and its checksum.
 
-The checksum is CRC-32C. Long messages are cut into pieces whose checksums are made side by side, a byte of each at a time, and
-then joined: a checksum is moved over the bytes behind it by a linear map.
+The checksum is CRC-32C. Long messages are cut into pieces whose checksums are computed side by side, a byte of each at a time,
+and then joined: a linear map moves a checksum over the bytes behind it.
 """
 
 import functools
@@ -26,7 +26,7 @@ _numbers = itertools.count()        # of the files of this process
 
 @functools.lru_cache(None)
 def _table() -> np.ndarray:
-    """What a byte adds to a checksum."""
+    """Return the effect of each byte on a checksum."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = np.where(table & 1, table >> np.uint32(1) ^ np.uint32(_POLYNOMIAL), table >> np.uint32(1))
@@ -35,7 +35,7 @@ def _table() -> np.ndarray:
 
 @functools.lru_cache(16)
 def _moved_over(size: int) -> np.ndarray:
-    """Four tables, one for each byte of a checksum: what it becomes behind `size` zeros."""
+    """Return four tables, one for each byte of a checksum: its value after `size` zeros."""
     bits = np.uint32(1) << np.arange(32, dtype=np.uint32)
     for _ in range(size):
         bits = _table()[bits & np.uint32(255)] ^ bits >> np.uint32(8)
@@ -45,7 +45,7 @@ def _moved_over(size: int) -> np.ndarray:
 
 
 def crc32c(data: bytes) -> int:
-    """The checksum of some bytes."""
+    """Return the checksum of some bytes."""
     size = len(data) // _PIECES if len(data) >= _LONG else 0
     pieces = np.frombuffer(data, np.uint8, size * _PIECES).reshape(_PIECES, size).T
     table, crc = _table(), _ALL
@@ -63,7 +63,7 @@ def crc32c(data: bytes) -> int:
 
 
 def record(data: bytes) -> bytes:
-    """A message as it stands in the file."""
+    """Return a message as a record of the file."""
     size = struct.pack("<Q", len(data))
     return size + _masked(size) + data + _masked(data)
 
@@ -74,8 +74,8 @@ def _masked(data):
 
 
 class EventFile:
-    """One file of events in a folder. What is written stays in memory until there are `max_queue` events or `flush_secs` have
-    passed. Threads may share it; a process that is forked goes on in a file of its own."""
+    """A file of events in a folder. It is flushed after `max_queue` events or `flush_secs`. Threads may share it; a forked
+    process continues in a file of its own."""
 
     def __init__(self, log_dir, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = ""):
         self._folder, self._suffix = Path(log_dir), filename_suffix
@@ -93,15 +93,15 @@ class EventFile:
         self._write(message((1, now), (3, "brain.Event:2")))
 
     def get_logdir(self) -> str:
-        """The folder."""
+        """Return the folder."""
         return str(self._folder)
 
     def add_summary(self, summary: bytes, global_step: int | None = None, walltime: float | None = None):
-        """Writes a summary message at a step."""
+        """Write a summary message at a step."""
         self.add_event((5, summary), step=global_step, walltime=walltime)
 
     def add_event(self, field: tuple, step: int | None = None, walltime: float | None = None):
-        """Writes an event with a field of its message."""
+        """Write an event with a field of its message."""
         event = message((1, time.time() if walltime is None else float(walltime)),
                         (2, None if step is None else int(step)), field)
         with self._lock:
@@ -121,11 +121,11 @@ class EventFile:
                 file.write(b"".join(waiting))
 
     def flush(self):
-        """Brings everything to the disk."""
+        """Write everything to the disk."""
         with self._lock:
             self._flush()
 
     close = flush
 
     def reopen(self):
-        """Nothing to do: a file that was closed takes further events."""
+        """Do nothing: a closed file takes further events."""

@@ -1,4 +1,4 @@
-"""Pictures and sounds as TensorBoard takes them: PNG and WAV files as bytes."""
+"""Pictures and sounds for TensorBoard: PNG and WAV files as bytes."""
 
 import math
 import struct
@@ -13,7 +13,7 @@ _COLUMNS = 8                                 # of a sheet of pictures
 
 
 def arranged(picture: np.ndarray, dataformats: str) -> np.ndarray:
-    """A picture (height, width, channels) of bytes; several (N) are laid out on a sheet. Floats are from 0 to 1."""
+    """Return a picture (height, width, channels) of bytes; several (N) are laid out on a sheet. Floats are from 0 to 1."""
     letters = dataformats.upper()
     if len(letters) != picture.ndim or len(set(letters)) != len(letters) or not set("HW") <= set(letters) <= set("NCHW"):
         raise ShapeError(f"dataformats {dataformats!r} does not name the dims of a picture of shape {picture.shape}")
@@ -42,7 +42,7 @@ def _sheet(pictures):
 
 
 def png(picture: np.ndarray) -> bytes:
-    """The file of a picture of bytes (height, width, channels)."""
+    """Return the file of a picture of bytes (height, width, channels)."""
     height, width, channels = picture.shape
     if not height or not width:
         raise ShapeError(f"a picture of shape {picture.shape} has no pixels")
@@ -55,7 +55,7 @@ def png(picture: np.ndarray) -> bytes:
 
 
 def wav(sound: np.ndarray, rate: int) -> tuple:
-    """(the file of a sound from -1 to 1, channels, frames); one channel (frames) or several (channels, frames)."""
+    """Return (the file of a sound from -1 to 1, channels, frames); one channel (frames) or several (channels, frames)."""
     sound = np.squeeze(np.asarray(sound))
     if sound.ndim not in (1, 2):
         raise ShapeError(f"a sound is (frames) or (channels, frames), got shape {sound.shape}")

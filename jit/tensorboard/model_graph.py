@@ -1,4 +1,4 @@
-"""The graph of a module for TensorBoard: a recorded call, with arguments, weights and results as nodes of their own."""
+"""Graphs of modules for TensorBoard: a recorded call, with arguments, weights and results as nodes."""
 
 from ...ir.errors import ArgumentError
 from ...ir.graph.graph import Value
@@ -8,7 +8,7 @@ from ..guards.arg_pytree import flatten
 
 
 def nodes_of(model, inputs) -> list:
-    """(name, operator, names of inputs, shapes of the results) of everything that a call computes, in evaluation mode."""
+    """Return (name, operator, names of inputs, shapes of the results) for all nodes of a call, in evaluation mode."""
     if inputs is None:
         raise ArgumentError("add_graph needs input_to_model: what the module is called with")
     args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)

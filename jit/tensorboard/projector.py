@@ -12,7 +12,7 @@ _MOST_PIXELS = 8192                 # of a side of the sheet of pictures
 
 
 def write(folder: Path, rows: np.ndarray, metadata=None, pictures=None, tag: str = "default", step=None, header=None):
-    """Writes a matrix of embeddings, a label and a picture (N, C, H, W) for each of its rows."""
+    """Write a matrix of embeddings, with a label and a picture (N, C, H, W) for each of its rows."""
     if rows.ndim != 2:
         raise ShapeError(f"add_embedding takes a matrix with a row for each point, got shape {rows.shape}")
     for name, given in (("metadata", metadata), ("label_img", pictures)):
@@ -45,7 +45,7 @@ def _write_table(path, rows):
 
 
 def _write_pictures(path, pictures):
-    """A square sheet of all pictures; (height, width) of one."""
+    """Write a square sheet of all pictures; return (height, width) of one."""
     count, _, height, width = pictures.shape
     side = int(np.ceil(np.sqrt(count)))
     if side * max(height, width) > _MOST_PIXELS:

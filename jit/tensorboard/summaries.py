@@ -1,4 +1,4 @@
-"""Summary messages: what is logged under a tag, as TensorBoard's plugins read it."""
+"""Summary messages: logged values under a tag, as TensorBoard's plugins read them."""
 
 import time
 
@@ -29,7 +29,7 @@ def _tensor(element, shape, *fields) -> bytes:
 
 
 def scalar(tag: str, value: float, new_style: bool = False, double_precision: bool = False) -> bytes:
-    """A number; `new_style` ones are tensors of the plugin, in 64 bits if asked for."""
+    """Return the summary of a number; `new_style` ones are tensors of the plugin, in 64 bits if asked for."""
     if not new_style:
         return _summary(message((1, tag), (2, Float(value))))
     kind, field = (2, 6) if double_precision else (_FLOAT, 5)
@@ -38,7 +38,7 @@ def scalar(tag: str, value: float, new_style: bool = False, double_precision: bo
 
 
 def edges(bins) -> object:
-    """What `np.histogram` takes for bins: TensorFlow's grow by a tenth from 1e-12 on, on both sides of zero."""
+    """Return bins for `np.histogram`: TensorFlow's grow by a tenth from 1e-12 on, on both sides of zero."""
     if bins != "tensorflow":
         return bins
     count = int(np.log(_LARGEST / _LEAST) / np.log(_GROWTH)) + 1
@@ -47,7 +47,7 @@ def edges(bins) -> object:
 
 
 def histogram(tag: str, values: np.ndarray, bins="tensorflow", max_bins: int | None = None) -> bytes:
-    """How values are spread; those that are not finite cannot be shown."""
+    """Return the summary of a distribution of finite values."""
     values = np.asarray(values).reshape(-1)
     if values.dtype.kind not in "fiub":
         raise DTypeError(f"add_histogram takes real numbers, got {values.dtype}")
@@ -69,7 +69,7 @@ def histogram(tag: str, values: np.ndarray, bins="tensorflow", max_bins: int | N
 
 
 def histogram_raw(tag, low, high, count, total, squares, limits, counts) -> bytes:
-    """A histogram whose buckets are given: their upper limits and what is in them."""
+    """Return the summary of a histogram with given buckets: their upper limits and counts."""
     if len(limits) != len(counts):
         raise ArgumentError(f"add_histogram_raw({tag!r}): {len(limits)} limits and {len(counts)} counts")
     numbers = [(i + 1, float(v)) for i, v in enumerate((low, high, count, total, squares))]
@@ -78,26 +78,26 @@ def histogram_raw(tag, low, high, count, total, squares, limits, counts) -> byte
 
 
 def image(tag: str, picture: np.ndarray, dataformats: str) -> bytes:
-    """A picture."""
+    """Return the summary of a picture."""
     picture = media.arranged(picture, dataformats)
     height, width, channels = picture.shape
     return _summary(message((1, tag), (4, message((1, height), (2, width), (3, channels), (4, media.png(picture))))))
 
 
 def audio(tag: str, sound: np.ndarray, rate: int) -> bytes:
-    """A sound."""
+    """Return the summary of a sound."""
     data, channels, frames = media.wav(sound, rate)
     fields = message((1, Float(rate)), (2, channels), (3, frames), (4, data), (5, "audio/wav"))
     return _summary(message((1, tag), (6, fields)))
 
 
 def text(tag: str, words: str) -> bytes:
-    """Markdown."""
+    """Return the summary of Markdown."""
     return _summary(message((1, f"{tag}/text_summary"), (8, _tensor(_STRING, (1,), (8, words))), (9, _plugin("text"))))
 
 
 def pr_curve(tag: str, labels: np.ndarray, predictions: np.ndarray, num_thresholds: int, weights=None) -> bytes:
-    """Precision and recall of predictions from 0 to 1, at thresholds between."""
+    """Return precision and recall of predictions from 0 to 1, at thresholds between."""
     labels, predictions = np.asarray(labels).reshape(-1).astype(bool), np.asarray(predictions, np.float64).reshape(-1)
     weights = np.broadcast_to(1.0 if weights is None else np.asarray(weights, np.float64).reshape(-1), labels.shape)
     if labels.shape != predictions.shape:
@@ -116,7 +116,7 @@ def pr_curve(tag: str, labels: np.ndarray, predictions: np.ndarray, num_threshol
 
 
 def pr_curve_raw(tag, tp, fp, tn, fn, precision, recall) -> bytes:
-    """The same, from its numbers at each threshold."""
+    """Return the same from its numbers at each threshold."""
     table = np.stack([np.asarray(line, np.float32) for line in (tp, fp, tn, fn, precision, recall)])
     content = message((2, table.shape[1]))
     tensor = _tensor(_FLOAT, table.shape, (5, table.reshape(-1)))
@@ -124,7 +124,7 @@ def pr_curve_raw(tag, tp, fp, tn, fn, precision, recall) -> bytes:
 
 
 def layout(charts: dict) -> bytes:
-    """Which scalars share a chart: {category: {title: ["Multiline" or "Margin", [tags]]}}."""
+    """Return the layout of charts: {category: {title: ["Multiline" or "Margin", [tags]]}}."""
     categories = []
     for name, titles in charts.items():
         found = []
@@ -142,7 +142,7 @@ def layout(charts: dict) -> bytes:
 
 
 def hparams(hparam_dict: dict, metric_dict, hparam_domain_discrete: dict | None = None) -> list:
-    """The three summaries of a run's hyperparameters: what there are, what this run has, that it has ended."""
+    """Return the three summaries of hyperparameters: all that exist, those of this run, and its end."""
     infos, values = [], []
     for name, given in hparam_dict.items():
         kind, number = _hparam(name, given.item() if isinstance(given, Tensor) else given)
@@ -158,7 +158,7 @@ def hparams(hparam_dict: dict, metric_dict, hparam_domain_discrete: dict | None 
 
 
 def _hparam(name, value):
-    """(type, value as a message)"""
+    """Return (type, value as a message)."""
     if isinstance(value, str):
         return _TEXT, message((3, value))
     if isinstance(value, (bool, np.bool_)):
@@ -169,7 +169,7 @@ def _hparam(name, value):
 
 
 def graph(nodes) -> bytes:
-    """A graph of (name, operator, inputs, shapes of the results)."""
+    """Return a graph of (name, operator, inputs, shapes of the results)."""
     defined = []
     for name, op, inputs, shapes in nodes:
         sizes = message(*[(7, message(*[(2, message((1, n))) for n in shape])) for shape in shapes])

@@ -1,7 +1,7 @@
-"""Protocol buffers as bytes: the few kinds of fields that event files have.
+"""Protocol buffers as bytes: the kinds of fields that event files have.
 
-A message is given as its fields, (number, value): an int is a varint, a float a double, a `Float` a 32-bit one, text and bytes
-are what they are, a numpy array of doubles or floats is packed. None leaves a field out.
+A message is a list of fields, (number, value): an int is a varint, a float a double, a `Float` a 32-bit one; text and bytes
+stay as they are; a NumPy array of doubles or floats is packed. None leaves a field out.
 """
 
 import struct
@@ -17,7 +17,7 @@ class Float(float):
 
 
 def varint(number: int) -> bytes:
-    """Seven bits a byte, the lowest first; negative numbers are 64-bit ones."""
+    """Return an int as seven bits a byte, the lowest first; negative numbers are 64-bit ones."""
     number &= _BITS64
     found = bytearray()
     while number > 127:
@@ -28,7 +28,7 @@ def varint(number: int) -> bytes:
 
 
 def message(*fields) -> bytes:
-    """The fields that have values, one behind the other."""
+    """Return the fields that have values, one after the other."""
     return b"".join([_field(number, value) for number, value in fields if value is not None])
 
 

@@ -1,4 +1,4 @@
-"""`SummaryWriter`: what a run logs, into event files."""
+"""`SummaryWriter`: logs of a run, in event files."""
 
 import socket
 import threading
@@ -19,7 +19,7 @@ _START = message((1, 1))                # of a session: what is in earlier files
 
 
 def _array(x) -> np.ndarray:
-    """An array of a tensor on any device, an array or numbers."""
+    """Return a tensor on any device, an array or numbers as an array."""
     if isinstance(x, Tensor):
         x = x.detach().cpu()
         return x.float().numpy() if x.dtype.name in ("bfloat16", "float16") else x.numpy()
@@ -70,54 +70,54 @@ class SummaryWriter:
         return self._file()
 
     def get_logdir(self) -> str:
-        """The folder of the run."""
+        """Return the folder of the run."""
         return self.log_dir
 
     @host
     def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False):
-        """A number at a step."""
+        """Log a number at a step."""
         value = _number(scalar_value, f"add_scalar({tag!r})")
         self._file().add_summary(summaries.scalar(tag, value, new_style, double_precision), global_step, walltime)
 
     @host
     def add_scalars(self, main_tag, tag_scalar_dict, global_step=None, walltime=None):
-        """Several numbers in one chart: each has a run of its own below this one."""
+        """Log several numbers in one chart, each as a run of its own below this one."""
         for tag, value in tag_scalar_dict.items():
             summary = summaries.scalar(main_tag, _number(value, f"add_scalars({main_tag!r}): {tag!r}"))
             self._file(f"{main_tag.replace('/', '_')}_{tag}").add_summary(summary, global_step, walltime)
 
     @host
     def add_tensor(self, tag, tensor, global_step=None, walltime=None):
-        """A number, as a tensor of 64 bits."""
+        """Log a number as a tensor of 64 bits."""
         value = _number(tensor, f"add_tensor({tag!r})")
         self._file().add_summary(summaries.scalar(tag, value, True, True), global_step, walltime)
 
     @host
     def add_histogram(self, tag, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None):
-        """How the elements of a tensor are spread; `bins` as `numpy.histogram` takes them, or "tensorflow"."""
+        """Log the distribution of a tensor's elements; `bins` as `numpy.histogram` takes them, or "tensorflow"."""
         self._file().add_summary(summaries.histogram(tag, _array(values), bins, max_bins), global_step, walltime)
 
     @host
     def add_histogram_raw(self, tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts, global_step=None,
                           walltime=None):
-        """A histogram that was counted elsewhere."""
+        """Log a histogram that was counted elsewhere."""
         limits, counts = _array(bucket_limits), _array(bucket_counts)
         summary = summaries.histogram_raw(tag, min, max, num, sum, sum_squares, limits, counts)
         self._file().add_summary(summary, global_step, walltime)
 
     @host
     def add_image(self, tag, img_tensor, global_step=None, walltime=None, dataformats="CHW"):
-        """A picture: bytes, or floats from 0 to 1."""
+        """Log a picture: bytes, or floats from 0 to 1."""
         self._file().add_summary(summaries.image(tag, _array(img_tensor), dataformats), global_step, walltime)
 
     @host
     def add_images(self, tag, img_tensor, global_step=None, walltime=None, dataformats="NCHW"):
-        """Several pictures on a sheet."""
+        """Log several pictures on a sheet."""
         self._file().add_summary(summaries.image(tag, _array(img_tensor), dataformats), global_step, walltime)
 
     @host
     def add_figure(self, tag, figure, global_step=None, close=True, walltime=None):
-        """A figure of matplotlib, or a list of them."""
+        """Log a figure of matplotlib, or a list of them."""
         try:
             from matplotlib import pyplot
             from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -134,17 +134,17 @@ class SummaryWriter:
 
     @host
     def add_audio(self, tag, snd_tensor, global_step=None, sample_rate=44100, walltime=None):
-        """A sound of values from -1 to 1."""
+        """Log a sound of values from -1 to 1."""
         self._file().add_summary(summaries.audio(tag, _array(snd_tensor), sample_rate), global_step, walltime)
 
     @host
     def add_text(self, tag, text_string, global_step=None, walltime=None):
-        """Text, as Markdown."""
+        """Log text, as Markdown."""
         self._file().add_summary(summaries.text(tag, text_string), global_step, walltime)
 
     @host
     def add_pr_curve(self, tag, labels, predictions, global_step=None, num_thresholds=127, weights=None, walltime=None):
-        """Precision against recall of predictions from 0 to 1."""
+        """Log precision against recall of predictions from 0 to 1."""
         weights = None if weights is None else _array(weights)
         summary = summaries.pr_curve(tag, _array(labels), _array(predictions), num_thresholds, weights)
         self._file().add_summary(summary, global_step, walltime)
@@ -152,28 +152,28 @@ class SummaryWriter:
     @host
     def add_pr_curve_raw(self, tag, true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts,
                          precision, recall, global_step=None, num_thresholds=127, weights=None, walltime=None):
-        """The same, counted elsewhere."""
+        """Log precision against recall, counted elsewhere."""
         given = (true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts, precision, recall)
         self._file().add_summary(summaries.pr_curve_raw(tag, *map(_array, given)), global_step, walltime)
 
     @host
     def add_custom_scalars(self, layout):
-        """Which scalars share a chart: {category: {title: ["Multiline" or "Margin", [tags]]}}."""
+        """Log the layout of charts: {category: {title: ["Multiline" or "Margin", [tags]]}}."""
         self._file().add_summary(summaries.layout(layout))
 
     @host
     def add_custom_scalars_multilinechart(self, tags, category="default", title="untitled"):
-        """Scalars in one chart."""
+        """Show scalars in one chart."""
         self._file().add_summary(summaries.layout({category: {title: ["Multiline", tags]}}))
 
     @host
     def add_custom_scalars_marginchart(self, tags, category="default", title="untitled"):
-        """A scalar between two others."""
+        """Show a scalar between two others."""
         self._file().add_summary(summaries.layout({category: {title: ["Margin", tags]}}))
 
     @host
     def add_hparams(self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None):
-        """The hyperparameters of a run and what it reached, in a run of their own below this one."""
+        """Log the hyperparameters of a run and its metrics, in a run of their own below this one."""
         file = self._file(run_name or str(time.time()))
         for summary in summaries.hparams(hparam_dict, metric_dict, hparam_domain_discrete):
             file.add_summary(summary)
@@ -182,20 +182,20 @@ class SummaryWriter:
 
     @host
     def add_embedding(self, mat, metadata=None, label_img=None, global_step=None, tag="default", metadata_header=None):
-        """Points for the projector, with a label and a picture for each."""
+        """Log points for the projector, with a label and a picture for each."""
         pictures = None if label_img is None else _array(label_img)
         projector.write(Path(self.log_dir), _array(mat), metadata, pictures, tag, global_step, metadata_header)
 
     @host
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
-        """The operations of a module's call on an input, as one run of `jit.trace` records them."""
+        """Log the operations of a module's call on an input, as one run of `jit.trace` records them."""
         nodes = model_graph.nodes_of(model, input_to_model)
         self._file().add_event((4, summaries.graph(nodes)))
         if verbose:
             print("\n".join([f"{name} = {op}({', '.join(inputs)})" for name, op, inputs, _ in nodes]))
 
     def flush(self):
-        """Brings everything to the disk."""
+        """Write everything to the disk."""
         for file in list(self._files.values()):
             file.flush()
 

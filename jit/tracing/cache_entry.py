@@ -39,19 +39,19 @@ class Entry:
         self.symbols, self.call = symbols, (call[0], tuple(call[1]))
         self.key: tuple = ()
         self.conditions: dict = {}
-        self.uses = 0                    # calls that were replayed by it, if it has symbols and they were found for the call
+        self.uses = 0                    # calls replayed by a symbolic entry
         self.compared: list = [set() for _ in (symbols.hints if symbols is not None else ())]
         self.ones_compared: set = set()
-        self.quick: dict = {}            # key of a call -> (its quick road, how often that was made)
+        self.quick: dict = {}            # key of a call -> (its quick call, how often that was written)
         self.guards: dict = {}           # by what they watch
         self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad, order in memory)
-        self.leaves: dict = {}           # (kind, position or id) -> (where a leaf comes from, the kind of its gradient)
-        self.looked_up: dict = {}        # the same -> where a leaf comes from by which a gradient is looked up at every call
-        self.lays: dict = {}             # (kind, id, question) -> (where an input comes from, how it lies)
-        self.same: dict = {}             # argument -> the tensor that it is and that is reached otherwise, too
+        self.leaves: dict = {}           # (kind, position or id) -> (source of a leaf, kind of its gradient)
+        self.looked_up: dict = {}        # the same -> source of a leaf whose gradient is looked up at every call
+        self.lays: dict = {}             # (kind, id, query) -> (source of an input, answer)
+        self.same: dict = {}             # argument -> the tensor that it is, reached otherwise too
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
-        self.reached: dict = {}          # id -> container that is reached, which no argument may be that is changed
-        self.clashes: dict = {}          # positions or ids -> where two inputs come from that must not lie over each other
+        self.reached: dict = {}          # id -> container that is reached, and may be no changed argument
+        self.clashes: dict = {}          # positions or ids -> sources of two inputs that must not overlap
         self.written: dict = {}          # id -> captured tensor that is written in place
         self.writes = self.writes_arguments = self.rebinds = False
         self._demand(recording, guards)

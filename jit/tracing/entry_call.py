@@ -26,7 +26,7 @@ from .dynamic_shapes import SIZE
 
 _NUMBERS = (int, float)
 MISS = object()
-MOST = 8        # functions made for one entry, after which only the long road is taken
+MOST = 8        # functions written for one kind of call; then the full path is taken
 
 
 def quick_call(entry, symbols, call):
@@ -122,7 +122,7 @@ class _Writer:
                  *self._results(places)]
         body = "\n".join([f"            {line}" for line in lines])
         source = f"def make({', '.join(self.names)}):\n    def quick(args):\n        m = tls.m\n        try:\n{body}\n" \
-                 "        except Exception:\n            return MISS      # the long road says what is wrong\n" \
+                 "        except Exception:\n            return MISS      # the full path reports the error\n" \
                  "    return quick\n"
         space: dict = {"__name__": __name__}
         exec(compile(source, "<quick>", "exec"), space)
@@ -160,7 +160,7 @@ class _Writer:
                 continue
             others = [f"x{i} is x{k}" for k in range(i) if _is_leaf(self.args[k])]
             if others:
-                lines.append(f"if {' or '.join(others)}: return MISS")      # the function may have asked which is which
+                lines.append(f"if {' or '.join(others)}: return MISS")      # the function may depend on their identity
             if t is given:
                 lines += [f"if x{i}.__class__ is not {self._name(type(t))} or not ({_node_test(f'x{i}', t)}): return MISS",
                           f"a{n} = x{i}._a"]

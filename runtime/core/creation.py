@@ -153,7 +153,7 @@ def array_of(data, dtype=None) -> np.ndarray:
     if python and a.dtype.kind == "u":
         check_fit(a, dt.int64)
     a = default_for(a, python)
-    return _copied(a, dt.from_numpy(a.dtype).np)      # one object for each dtype: short roads ask for it
+    return _copied(a, dt.from_numpy(a.dtype).np)      # one object for each dtype: short paths compare it
 
 
 def _copied(a, dtype):

@@ -18,7 +18,7 @@ from ...passes.rewrite.strided import Pattern, row_major, through
 
 BACKENDS: dict[str, Any] = {}
 _new = object.__new__
-MESH = "mesh"       # the kind of arrays whose elements several processes have (`distributed/tensor`): no strides lead to them
+MESH = "mesh"       # kind of arrays that several processes share (`distributed/tensor`): strides do not reach their elements
 
 
 class Flags:

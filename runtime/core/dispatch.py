@@ -28,7 +28,7 @@ from .taping import written as taped
 from .tensor import Tensor, class_for, wrap
 
 _new = object.__new__
-KERNELS: dict[Op, Callable] = {}   # what runs an operator on arrays, called like its reference; filled on first use
+KERNELS: dict[Op, Callable] = {}   # kernel of an operator on arrays, called like its reference; filled on first use
 
 
 def kernel_of(op: Op):
@@ -68,7 +68,7 @@ def route_kernels():
 
 
 _routes: list = []
-shared_out: list = []       # not empty once there are arrays that several processes share out
+shared_out: list = []       # not empty once there are arrays that several processes share
 
 
 def call(op: Op, args, params):
@@ -231,7 +231,7 @@ def after_failure(op, kernel, arrays, params, error):
         try:
             raise error
         finally:
-            del error           # or it would hold this frame, which holds it: operands would live until the collector comes
+            del error           # else error and frame hold each other, and operands live until the next collection
     if isinstance(error, MemoryError):
         raise OutOfMemoryError(f"{op.name}: {error}; make the tensors smaller, or free some with del") from error
     raise explain(op, arrays, params, error) from error
@@ -253,7 +253,7 @@ def refusal(op, arrays, params) -> IngotError | None:
             avals = [a.with_shape(shape) if isinstance(a, Aval) else a for a in avals]
         op.infer(*avals, **params)
     except IngotError as e:
-        return e.with_traceback(None)       # whose frames would hold the error
+        return e.with_traceback(None)       # without frames, which would hold the error
     return None
 
 

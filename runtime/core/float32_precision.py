@@ -12,9 +12,9 @@ from ...ir.errors import ArgumentError
 GENERIC = "generic", "all"
 _ALL = "none", "ieee", "tf32", "bf16"
 _CHOICES = {"generic": _ALL, "cuda": _ALL[:3], "mkldnn": _ALL}
-_CONVOLUTIONS = ("cuda", "conv"), ("cuda", "rnn")       # TF32, as long as nobody has said anything
+_CONVOLUTIONS = ("cuda", "conv"), ("cuda", "rnn")       # TF32 by default
 _chosen: dict[tuple[str, str], str] = {}
-answers: dict = {}      # what was found out from the entries, until one changes
+answers: dict = {}      # cache of `get`, until an entry changes
 
 
 def get(backend: str, op: str = "all") -> str:

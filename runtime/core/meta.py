@@ -14,7 +14,7 @@ from .device_array import DeviceArray
 from .node import aval_of, is_inexact
 
 KIND = "meta"
-PASSES = ()         # of compiled graphs, which there are none of
+PASSES = ()         # there are no compiled graphs
 
 
 class NoElementsError(DeviceError, NotImplementedError):
@@ -37,7 +37,7 @@ def run(op, arrays, params):
     if op.is_view:
         return arrays[0].viewed(op, params)
     on_host = [a for a in arrays if isinstance(a, np.ndarray) and a.ndim and (op.is_elementwise or is_inexact(a))]
-    if on_host:         # elsewhere indices may lie on the host
+    if on_host:         # on other devices, indices may be host arrays
         raise DeviceError(f"{op.name} takes tensors on one device, got one on meta and one of shape {on_host[0].shape} on cpu")
     avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
     found = op.infer(*(_broadcast(avals) if op.is_elementwise else avals), **params)

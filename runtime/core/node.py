@@ -72,10 +72,10 @@ class Node:
 
     __slots__ = ("__dict__", "__weakref__", "edges", "guards", "number", "op", "params", "saved")
 
-    run: Any = None             # kinds of nodes that know no rules define it: run(engine, gradients of the results)
-    looks_inside: Any = None    # those whose results are computed from each other show gradients themselves
-    outs: Any = None            # avals of all results when there are several
-    inexact_outs: Any = None    # and the numbers of those that can carry gradients
+    run: Any = None             # of nodes without rules: run(engine, gradients of the results)
+    looks_inside: Any = None    # of nodes whose results depend on each other: shows gradients to hooks
+    outs: Any = None            # avals of several results
+    inexact_outs: Any = None    # numbers of the results that can carry gradients
     pre_hooks: Any = None
     post_hooks: Any = None
     traced: Any = None   # the graph values of what is saved, under a recorder

@@ -14,30 +14,30 @@ import numpy as np
 
 from ...ir.opdef.op import NO_GRAD, Op
 
-# What doors use, with an underscore; the dispatcher enters its own.
+# Names in generated code, with an underscore; the dispatcher enters its own.
 NAMES: dict = {"__name__": __name__, "_PLAIN": frozenset((bool, int, float, complex))}
-_OFTEN = 8                              # calls before a door is worth writing
-_calls: dict = {}                       # of operators without one
+_THRESHOLD = 8                          # calls from which an operator is specialised
+_calls: dict = {}                       # counts of calls of other operators
 
 
 class Form(NamedTuple):
     """The signature that a `__call__` is generated for."""
 
-    operands: tuple         # names of what is given by position; none if their number is open
-    options: tuple          # and of what is given by keyword
-    number_first: bool      # whether a number may stand before the first tensor
-    from_nothing: bool      # whether there may be no tensor at all
-    checked: bool           # whether the shape rule must be asked
-    taped: bool             # whether there are gradients
+    operands: tuple         # names of positional arguments; none if their number is open
+    options: tuple          # names of keyword arguments
+    number_first: bool      # a number may come before the first tensor
+    from_nothing: bool      # there may be no tensor at all
+    checked: bool           # the shape rule must be asked
+    taped: bool             # there are gradients
     is_view: bool
-    by_rows: bool           # whether results lie row by row, whatever operands do
-    special: str            # what of the thread says that this call is another's: autocast is no matter of every operator
+    by_rows: bool           # results are row-major, whatever operands are
+    special: str            # flag of `Mode` under which `dispatch.call` takes over; autocast leaves some operators alone
 
 
 def count_call(op: Op) -> None:
     """Count a call of an operator, and specialise the operator at the eighth."""
     n = _calls[op] = _calls.get(op, 0) + 1
-    if n == _OFTEN:
+    if n == _THRESHOLD:
         specialize(op)
 
 
@@ -83,9 +83,9 @@ def _count_of(op) -> int:
 def _class_of(form: Form | None) -> type:
     """Return the class of operators of a form."""
     found: dict = {}
-    exec(compile(text_of(form) if form else _ANY, "<a door of ingot>", "exec"), NAMES, found)
-    door = found["__call__"]
-    return type("Op", (Op,), {"__call__": door, "call": door, "__doc__": Op.__doc__, "__module__": Op.__module__})
+    exec(compile(text_of(form) if form else _ANY, "<a call of ingot>", "exec"), NAMES, found)
+    call = found["__call__"]
+    return type("Op", (Op,), {"__call__": call, "call": call, "__doc__": Op.__doc__, "__module__": Op.__module__})
 
 
 _ANY = """
@@ -180,7 +180,7 @@ def text_of(form: Form) -> str:
     if not form.operands:
         return _open_text(form)
     names, arrays = form.operands, [f"a_{x}" for x in form.operands]
-    sure = set() if form.number_first or form.from_nothing else {names[0]}       # to be a tensor, once that was asked
+    sure = set() if form.number_first or form.from_nothing else {names[0]}       # to be a tensor, after the first check
     are_tensors = {x: "True" if x in sure else f"isinstance({x}, _Tensor)" for x in names}     # Python leaves out "True"
     options = [f"{o}={o}" for o in form.options]
     kinds = [f"{a}.shape, {a}.dtype" if x in sure else f"({a}.shape, {a}.dtype) if {are_tensors[x]} else {x}"

@@ -82,18 +82,18 @@ class Tensor:
 
     # _a        the array (numpy on the CPU)
     # _node     Node, Output or Leaf of its history, or None
-    # _shared   what it shares with the tensors over the same memory, or None until somebody asks for it (`_storage`)
+    # _shared   Storage of the memory, or None until the first use (`_storage`)
     # There is no __getattr__: with one, Python looks up every attribute of a tensor the slow way.
     __slots__ = ("__dict__", "__weakref__", "_a", "_node", "_shared")
 
-    _base = None        # for a view: the tensor whose memory it looks into
-    _path = None        # and how it leads there: (path before, view operator, parameters)
+    _base = None        # of a view: the tensor with the memory
+    _path = None        # and the views from there: (path before, view operator, parameters)
     _passed_by: Any = None      # for an argument that a Function returned as it was, or a part of it: see `Passed`
     _part_of: Any = None        # of one without a base over a part of memory: a tensor over all of it, see `known_whole`
     _kept_grad = None   # gradient of a tensor that is not a leaf (retain_grad), or set by hand
     _kept_leaf = None   # the leaf of a tensor that stopped requiring grad: histories lead there
     _retains = False
-    _own_class: Any = None      # its class, if that is one of the user's which operators keep (`tensor_classes/subclasses.py`)
+    _own_class: Any = None      # its class, if that is a user class which operators keep (`tensor_classes/subclasses.py`)
     _data_version: Any = None   # of its storage, when `.data` was set while the old memory was saved for gradients
     _is_data = False    # whether writes are not checked against what was saved for gradients
     _grad_is_copied = True      # whether a deep copy gets a copy of the gradient
@@ -135,7 +135,7 @@ class Tensor:
             links.append((op.name, tuple(sorted(params.items()))))
         return tuple(links[::-1])
 
-    # What it is.
+    # Shape and dtype.
 
     @property
     def shape(self) -> Size:
@@ -167,7 +167,7 @@ class Tensor:
     def __hash__(self) -> int:
         return id(self)
 
-    # Its place in a history.
+    # History.
 
     @property
     def requires_grad(self) -> bool:
@@ -305,7 +305,7 @@ class Tensor:
             m.recorder.swaps.data_set(self, value)
         lie_over(self, memory_of(value))
 
-    # What Python may read out of it.
+    # Values that Python reads.
 
     def item(self) -> Any:
         """Return the one element as a Python number."""

@@ -177,7 +177,7 @@ def clear_gradients(parameters, set_to_none: bool):
     kept, quiet = [], tls.m.recorder is None
     for p in parameters:
         if set_to_none and quiet and type(p._node) is Leaf:
-            p._node.grad = None         # as by the attribute, which asks who listens
+            p._node.grad = None         # the attribute, without the check for listeners
             continue
         grad = p.grad
         if grad is None:

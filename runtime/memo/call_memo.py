@@ -6,8 +6,8 @@ remembered, is recorded at its second call of a kind. From then on such calls ru
 function with constant parameters. Calls that take long are left alone.
 
 A function may be marked if the operators that it runs follow from its arguments, their shapes and dtypes, and the default
-dtype. A run is remembered only if its results came out of operators on the arguments, on results of earlier operators, or on
-small tables that the function keeps (`keeps_table`); and not if it read values, wrote, drew random keys or warned
+dtype. A run is remembered only if operators computed its results from the arguments, from results of earlier operators, or from
+small tables that the function keeps (`keeps_table`). It is not if it read values, wrote, drew random keys or warned
 (`Mode.only_now`).
 """
 

@@ -24,10 +24,10 @@ from . import call_memo
 from .call_memo import TAPED, TENSORS, is_kept_table
 from .compile_threshold import often
 
-_MANY = 64              # operators of which more are not written out
-_LONG = 1e-3            # seconds of a call of which understanding the arguments is no part worth mentioning
+_MANY = 64              # most operators of a generated function
+_LONG = 1e-3            # seconds of a call from which preparing arguments does not matter
 _TRIES = 3
-_PARTS = frozenset((select, slice_))    # whose results are parts of their operands
+_PARTS = frozenset((select, slice_))    # results are parts of operands
 _new = object.__new__
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...ir.errors import ArgumentError
 
 Interval = namedtuple("Interval", "start end")
-_WIDE = 55       # of the column of names, where nothing else is said
+_WIDE = 55       # default width of the column of names
 
 
 def spelled_time(us: float) -> str:

@@ -56,7 +56,7 @@ class Session(OpObserver):
             self._now.ended, self._now = event.ended, self._now.cpu_parent
         self._now = event.cpu_parent
 
-    # What it is asked to run.
+    # Observed calls.
 
     def observe(self, op, args, params):
         event = self.begin(op.name, "operator")

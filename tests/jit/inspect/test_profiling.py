@@ -121,7 +121,7 @@ def test_the_timeline(profiled, tmp_path):
 
 
 class Page(HTMLParser):
-    """What links point to, what there is to point to, and whether every element is closed."""
+    """Return link targets, ids, and whether every element is closed."""
 
     VOID = frozenset(("meta", "br", "img", "link", "input", "hr"))
 

@@ -63,7 +63,7 @@ class Muon(optim.Optimizer):
 
 
 class Shampoo(optim.Optimizer):
-    """Whose preconditioners are new in every second step, and whose momentum is another tensor in each."""
+    """An optimizer with new preconditioners in every second step, and another momentum tensor in each."""
 
     def __init__(self, params, lr=0.1, momentum=0.9, eps=1e-4, frequency=2):
         super().__init__(params, {"lr": lr, "momentum": momentum, "eps": eps, "frequency": frequency})

@@ -81,7 +81,7 @@ def trained(net, optimizer, before=lambda: None):
 
 
 def trains_after(net):
-    """What was made parts of one vector outside is trained in the trace."""
+    """Parameters that were made parts of one vector outside are trained in the trace."""
     vector_to_parameters(parameters_to_vector(net.parameters()) * 0.5, net.parameters())
     return trained(net, ingot.optim.Adam(net.parameters(), lr=0.1))
 

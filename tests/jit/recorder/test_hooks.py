@@ -11,7 +11,7 @@ from side_by_side import plain
 
 
 class Keeps:
-    """What a hook has seen so far."""
+    """Log of the values that a hook has seen."""
 
     def __init__(self):
         self.calls, self.last, self.table, self.all = 0, None, {}, []
@@ -97,7 +97,7 @@ ALONG = {
 
 
 def life(kind, register, wrap, outside=False):
-    """What five training steps leave; with `outside` backward and step come after the traced call."""
+    """Return the state after five training steps; with `outside`, backward and step come after the traced call."""
     ingot.manual_seed(0)
     net, hook = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1)), kind()
     optimizer = ingot.optim.SGD(net.parameters(), lr=0.1)

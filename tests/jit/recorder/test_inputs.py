@@ -215,7 +215,7 @@ def test_recording_under_a_profiler():
 
 
 def test_prints_of_calls_under_a_profiler(capsys):
-    """What pauses watching puts the profiler back."""
+    """Code that pauses the tracker restores the profiler."""
     traced, profile = jit.trace(lambda x: print(x.sum().item())), cProfile.Profile()
     traced(ingot.ones(3))
     profile.runcall(traced, ingot.ones(3))

@@ -103,7 +103,7 @@ PROGRAMS = {f.__name__: f for f in (adversarial, attack, attack_and_forget, hist
 
 
 def life(program, wrap):
-    """What six calls give and leave, a backward after those whose result has a history."""
+    """Return results and state of six calls, with a backward after calls whose result has a history."""
     n, seen = Pair(), []
     fn = wrap(lambda x: program(n, x))
     for i in range(6):

@@ -9,7 +9,7 @@ from side_by_side import plain
 
 
 def lies(t):
-    """What a tensor holds and how it lies there; strides of single elements tell nothing."""
+    """Return a tensor's values and layout; strides of single elements do not count."""
     return plain(t), tuple(s for n, s in zip(t.shape, t.stride()) if n > 1)
 
 
@@ -99,7 +99,7 @@ def start(shape):
 
 
 def life(wrap, program, shape, place, sizes=(3, 3, 3, 3, 3)):
-    """What calls give, and how tensors lie afterwards; `place` says where the tensor comes from."""
+    """Return results of calls and layouts of tensors afterwards; `place` is the source of the tensor."""
     o, module, got = start(shape), nn.Module(), []
     module.register_buffer("b", o)
     if place == "captured":

@@ -1,4 +1,4 @@
-"""What users write inside of traced training steps: `.data`, learning rates, schedules."""
+"""Writes of users inside of traced training steps: `.data`, learning rates, schedules."""
 
 import copy
 

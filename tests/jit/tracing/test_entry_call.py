@@ -1,4 +1,4 @@
-"""The quick road of a call like the last one: it is taken, and left whenever anything is different."""
+"""Quick calls: taken for a call like the last one, and left when anything is different."""
 
 import numpy as np
 import pytest
@@ -98,7 +98,7 @@ def test_methods_that_are_called_are_looked_at(monkeypatch):
 
 
 def test_kinds_of_calls_that_take_turns_are_found_again():
-    """What was recorded last is tried first, and what is used is kept."""
+    """The last recording is tried first, and used ones are kept."""
     state = {"mode": "a"}
     traced = jit.trace(lambda x: x * len(state["mode"]))
     for k in range(40):
@@ -176,7 +176,7 @@ def test_a_captured_tensor_with_other_memory_or_a_gradient():
 
 
 def no_long_road(args, kwargs):
-    raise AssertionError("the call left the quick road")
+    raise AssertionError("the call left the quick path")
 
 
 def test_what_is_made_of_weights_is_looked_at(monkeypatch):
@@ -227,7 +227,7 @@ def test_a_tensor_given_twice_takes_the_quick_road(monkeypatch):
     f, x = jit.trace(lambda a, b: a * b + 1), ingot.full((8,), 2.0)
     for _ in range(4):
         f(x, x)
-    monkeypatch.setattr("ingot.jit.tracing.trace.sharing", None)          # which the long road asks
+    monkeypatch.setattr("ingot.jit.tracing.trace.sharing", None)          # which the full path calls
     assert f(x, x).tolist() == [5.0] * 8
 
 
@@ -293,7 +293,7 @@ def test_changing_numbers_take_the_quick_road(monkeypatch):
     for i in range(9):
         o.k *= 0.9
         traced(vec(), 1.0 / (i + 1))
-    monkeypatch.setattr(type(traced), "_call", lambda *_: pytest.fail("the long road"))
+    monkeypatch.setattr(type(traced), "_call", lambda *_: pytest.fail("the full path"))
     for k in (0.1, 0.2, 0.3):
         o.k = k
         assert plain(traced(vec(), k * 3)) == plain(vec() * k + k * 3)

@@ -1,4 +1,4 @@
-"""What recordings leave behind once they are gone: nothing."""
+"""Dropped recordings leave nothing behind."""
 
 import gc
 import weakref

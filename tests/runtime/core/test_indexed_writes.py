@@ -69,7 +69,7 @@ def kernels(monkeypatch):
 
 
 def _beside(update, x, v):
-    """What an update gives if it cannot write over its operand: that lies across memory."""
+    """Return the result of an update that cannot write over its operand, which is strided."""
     across = ingot.empty(x.shape[::-1], dtype=x.dtype).t().copy_(x)
     update(across, v)
     return across

@@ -59,7 +59,7 @@ def facts(results):
 
 
 def outcome(run):
-    """What a call gives, or what it says is wrong."""
+    """Return the result of a call, or its error."""
     try:
         return facts(run())
     except ingot.IngotError as error:
@@ -131,7 +131,7 @@ def test_each_operator_has_a_form_whose_names_differ():
 @pytest.mark.parametrize("argument", [np.ones(2, np.float32), wrap(np.ones(2, np.float32))], ids=["array", "tensor"])
 def test_an_operator_that_is_called_often_gets_a_door(argument):
     record = Op("often", infer=lambda x: x, ref=lambda x: -x, vjp=NO_GRAD, lower=ew.neg.lower)
-    for _ in range(specialized_calls._OFTEN - 1):
+    for _ in range(specialized_calls._THRESHOLD - 1):
         record(argument)
         assert type(record) is Op
     record(argument)

@@ -44,13 +44,13 @@ def called(op, sample, which):
 
 
 def histories(sample):
-    """Which arguments have a history: all that can have one, and all but one."""
+    """Yield choices of arguments with a history: all that can have one, and all but one."""
     found = [i for i, a in enumerate(arrays(sample)) if isinstance(a, np.ndarray) and dt.from_numpy(a.dtype).is_inexact]
     return [which for which in (tuple(found), *itertools.combinations(found, max(0, len(found) - 1))) if which]
 
 
 def facts(args, out):
-    """What the tape holds of a call, with objects by the names of their places."""
+    """Return the node of a call, with objects by the names of their places."""
     names = {id(t._node): f"history {i}" for i, t in enumerate(args) if isinstance(t, Tensor) and t._node is not None}
     outs = out if isinstance(out, tuple) else (out,)
     names |= {id(t._a): f"array {i}" for i, t in enumerate((*args, *outs)) if isinstance(t, Tensor)}

@@ -108,7 +108,7 @@ def test_backward_in_a_thread_without_grad_mode():
 
 
 def test_the_number_of_threads_may_change_while_others_compute(threads):
-    """What is under way goes on with the memory that was planned for it: every result is the first one, bit by bit."""
+    """Running calls go on with the memory planned for them: every result is the first one, bit by bit."""
     ingot.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 64, 3, padding=1), nn.Flatten(),
                         nn.Linear(64 * 14 * 14, 32)).eval()

@@ -152,7 +152,7 @@ def known_at_once(monkeypatch):
 
 
 def kinds_of(fn) -> dict:
-    """What is known of a function's calls."""
+    """Return the memo of a function's calls."""
     return next(table for f, table in remembered.tables if f is fn)
 
 
