@@ -1,4 +1,4 @@
-"""Importers of ONNX control flow: Python decides, as in a traced function, and the bodies are programs of their own."""
+"""Importers of ONNX control flow. Python decides, as in a traced function; bodies are programs of their own."""
 
 from functools import partial
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ....ir.errors import FileError
 from ....runtime.core.tensor import Tensor
-from .registry import ing, onnx_op, to_host, to_tensor, whole_axis
+from .registry import ing, onnx_op, onnx_ops, to_host, to_tensor, whole_axis
 
 MOST_TURNS = 1 << 62
 
@@ -17,7 +17,7 @@ def _truth(x) -> bool:
 
 @onnx_op("If", raw=True)
 def branch(call, condition):
-    """Return one of two graphs."""
+    """Run one of two graphs."""
     branches = [partial(call.graphs[name].run, [], call.scope) for name in ("then_branch", "else_branch")]
     if isinstance(condition, Tensor):
         return tuple(ing.cond(condition, *branches))
@@ -26,7 +26,7 @@ def branch(call, condition):
 
 @onnx_op("Loop", raw=True)
 def loop(call, most=None, condition=None, *carried):
-    """Return a graph again and again; what it gives beside its state is stacked."""
+    """Run a graph repeatedly, and stack its results beside the state."""
     body = call.graphs["body"]
     turns = MOST_TURNS if most is None else int(np.asarray(to_host(most)).reshape(-1)[0])
     going = condition is None or _truth(condition)
@@ -45,7 +45,7 @@ def loop(call, most=None, condition=None, *carried):
 
 @onnx_op("Scan", since=9, raw=True)
 def scan(call, *inputs):
-    """Return a graph over slices of its inputs."""
+    """Run a graph over slices of its inputs."""
     body, count = call.graphs["body"], call.need("num_scan_inputs")
     states = list(inputs[:len(inputs) - count])
     sequences = [to_tensor(x) for x in inputs[len(inputs) - count:]]
@@ -61,18 +61,18 @@ def scan(call, *inputs):
     if length:
         return (*states, *_collected(call, outputs))
     blank = [ing.zeros([n for i, n in enumerate(x.shape) if i != a], dtype=x.dtype) for x, a in zip(sequences, axes)]
-    once = [body.run([*states, *blank], call.scope)[len(states):]]      # what a turn would give, for the shapes
+    once = [body.run([*states, *blank], call.scope)[len(states):]]      # results of one turn, for their shapes
     return (*states, *[y.narrow(a, 0, 0) for y, a in zip(_collected(call, once), _output_axes(call, once))])
 
 
 def _output_axes(call, outputs):
-    """Return the axis along which each of a turn's results is stacked."""
+    """Return the axis along which each result of a turn is stacked."""
     axes = call.get("scan_output_axes") or [0] * len(outputs[0])
     return [whole_axis(a, len(x.shape) + 1) for a, x in zip(axes, outputs[0])]
 
 
 def _collected(call, outputs):
-    """What each turn gave, stacked along its axis in its order."""
+    """Yield each result of the turns, stacked along its axis in its order."""
     count = len(outputs[0])
     axes, turned = _output_axes(call, outputs), call.get("scan_output_directions") or [0] * count
     for i in range(count):
@@ -80,39 +80,15 @@ def _collected(call, outputs):
         yield ing.stack(parts[::-1] if turned[i] else parts, axes[i])
 
 
-# Values that may be missing, and lists of tensors, inside of a model.
-
-
-@onnx_op("Optional", raw=True)
-def optional(call, x=None):
-    """Return the input, or nothing."""
-    return x
-
-
-@onnx_op("OptionalHasElement", raw=True)
-def optional_is_there(call, x=None):
-    """Return whether there is one."""
-    return np.array(x is not None)
+# Optional values and lists of tensors.
 
 
 @onnx_op("OptionalGetElement", raw=True)
 def optional_element(call, x=None):
-    """Return the value that is there."""
+    """Return the value of an optional; raise if it has none."""
     if x is None:
         raise FileError("operator OptionalGetElement got nothing")
     return x
-
-
-@onnx_op("SequenceEmpty", raw=True)
-def sequence_empty(call):
-    """Return a list of nothing."""
-    return []
-
-
-@onnx_op("SequenceConstruct", raw=True)
-def sequence_of(call, *xs):
-    """Return a list of the inputs."""
-    return [to_tensor(x) for x in xs]
 
 
 def _place(position, count):
@@ -122,39 +98,21 @@ def _place(position, count):
 
 @onnx_op("SequenceInsert", raw=True)
 def sequence_insert(call, xs, x, position=None):
-    """Return the list with one more."""
+    """Return the list with a further tensor."""
     at = len(xs) if position is None else _place(position, len(xs))
     return [*xs[:at], to_tensor(x), *xs[at:]]
 
 
 @onnx_op("SequenceErase", raw=True)
 def sequence_erase(call, xs, position=None):
-    """Return the list without one."""
+    """Return the list without one tensor."""
     at = len(xs) - 1 if position is None else _place(position, len(xs))
     return [*xs[:at], *xs[at + 1:]]
 
 
-@onnx_op("SequenceAt", raw=True)
-def sequence_at(call, xs, position):
-    """Return one of the list."""
-    return xs[_place(position, len(xs))]
-
-
-@onnx_op("SequenceLength", raw=True)
-def sequence_length(call, xs):
-    """Return how many there are."""
-    return np.array(len(xs), np.int64)
-
-
-@onnx_op("ConcatFromSequence", raw=True)
-def sequence_join(call, xs):
-    """Return all of the list in one tensor."""
-    return ing.stack(xs, call.need("axis")) if call.get("new_axis", 0) else ing.cat(xs, call.need("axis"))
-
-
 @onnx_op("SplitToSequence", raw=True)
 def sequence_split(call, x, sizes=None):
-    """Parts along an axis as a list."""
+    """Split a tensor along an axis into a list."""
     x = to_tensor(x)
     axis = whole_axis(call.get("axis", 0), x.ndim)
     n = x.shape[axis]
@@ -166,3 +124,15 @@ def sequence_split(call, x, sizes=None):
     counts = [int(v) for v in given] if given.ndim else [min(each, n - i) for i in range(0, n, each)]
     starts = np.cumsum([0, *counts])
     return [x.narrow(axis, int(s), c) for s, c in zip(starts, counts)]
+
+
+onnx_ops({
+    "Optional": lambda call, x=None: x,
+    "OptionalHasElement": lambda call, x=None: np.array(x is not None),
+    "SequenceEmpty": lambda call: [],
+    "SequenceConstruct": lambda call, *xs: [to_tensor(x) for x in xs],
+    "SequenceAt": lambda call, xs, position: xs[_place(position, len(xs))],
+    "SequenceLength": lambda call, xs: np.array(len(xs), np.int64),
+    "ConcatFromSequence":
+        lambda call, xs: ing.stack(xs, call.need("axis")) if call.get("new_axis", 0) else ing.cat(xs, call.need("axis")),
+}, raw=True)

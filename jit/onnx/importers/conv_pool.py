@@ -11,7 +11,7 @@ from ....ir.ops.nn.conv import conv as conv_op
 from ....ir.ops.nn.conv import conv_input_grad
 from ....ir.ops.nn.pool import avg_pool, max_pool, plane_put
 from ....ir.ops.nn.windows import window_counts
-from .registry import ing, ints, onnx_op, to_tensor
+from .registry import ing, ints, onnx_op, onnx_ops, to_tensor
 
 
 class Geometry:
@@ -33,16 +33,16 @@ class Geometry:
             raise FileError(f"operator {call.kind} has the unknown auto_pad {auto!r}")
 
     def span(self, i):
-        """Return how far a window reaches along a dimension."""
+        """Return the extent of a window along a dimension."""
         return self.dilation[i] * (self.kernel[i] - 1) + 1
 
     def _same(self, n, i, auto):
-        """Padding that gives one window for each stride."""
+        """Return the padding with one window for each stride."""
         total = max(0, (-(-n // self.stride[i]) - 1) * self.stride[i] + self.span(i) - n)
         return (total // 2, total - total // 2) if auto == "SAME_UPPER" else (total - total // 2, total // 2)
 
     def grown(self, sizes):
-        """Return the padding with what a last, partial window (ceil_mode) needs beyond the end."""
+        """Return the padding extended for a last, partial window (ceil_mode)."""
         out = []
         for i, (n, (low, high)) in enumerate(zip(sizes, self.padding)):
             s = self.stride[i]
@@ -62,7 +62,7 @@ def conv(call, x, w, b=None):
 
 @onnx_op("ConvTranspose")
 def conv_transpose(call, x, w, b=None):
-    """Return the transpose of a convolution: computed whole, then cut or padded to the size asked for."""
+    """Compute the transpose of a convolution whole, then cut or pad it to the requested size."""
     rank = x.ndim - 2
     g = Geometry(call, x.shape[2:], w.shape[2:])
     whole = [s * (n - 1) + g.span(i) for i, (n, s) in enumerate(zip(x.shape[2:], g.stride))]
@@ -82,17 +82,14 @@ def conv_transpose(call, x, w, b=None):
 
 
 def _shared(call, total):
-    """Return a total padding as (low, high)."""
+    """Split a total padding into (low, high)."""
     half = total // 2
     return (half, total - half) if call.get("auto_pad", "NOTSET") == "SAME_UPPER" else (total - half, half)
 
 
-# Pools.
-
-
 @onnx_op("MaxPool")
 def maximum_pool(call, x):
-    """Maxima of windows, and where they are in the whole input."""
+    """Return maxima of windows, and their positions in the whole input."""
     g = Geometry(call, x.shape[2:], call.need("kernel_shape"))
     padding = g.grown(x.shape[2:]) if call.get("ceil_mode", 0) else g.padding
     best, place = max_pool(x, kernel=g.kernel, stride=g.stride, padding=padding, dilation=g.dilation)
@@ -102,7 +99,7 @@ def maximum_pool(call, x):
 
 
 def _in_whole(place, shape, column_major):
-    """Flat positions in a plane as positions in the whole input."""
+    """Convert flat positions in planes to positions in the whole input."""
     if column_major:
         rest, column = place, None
         for n in reversed(shape[2:]):
@@ -125,7 +122,7 @@ def window_sums(x, g, padding):
 
 @onnx_op("AveragePool")
 def average_pool(call, x):
-    """Means of windows; padding counts as far as count_include_pad says."""
+    """Return means of windows; count_include_pad decides whether padding counts."""
     g = Geometry(call, x.shape[2:], call.need("kernel_shape"))
     padding = g.grown(x.shape[2:]) if call.get("ceil_mode", 0) else g.padding
     counted = g.padding if call.get("count_include_pad", 0) else ((0, 0),) * len(g.kernel)
@@ -150,18 +147,6 @@ def _spatial(x):
     return tuple(range(2, x.ndim))
 
 
-@onnx_op("GlobalAveragePool")
-def global_average(call, x):
-    """Return the mean over all spatial dimensions."""
-    return ing.mean(x, _spatial(x), True)
-
-
-@onnx_op("GlobalMaxPool")
-def global_maximum(call, x):
-    """Return the largest over all spatial dimensions."""
-    return ing.amax(x, _spatial(x), True)
-
-
 @onnx_op("GlobalLpPool")
 def global_norm(call, x):
     """Return the norm over all spatial dimensions."""
@@ -171,7 +156,7 @@ def global_norm(call, x):
 
 @onnx_op("MaxUnpool", host=(2,))
 def unpool(call, x, places, shape=None):
-    """Values back at the places where a maximum pool found them."""
+    """Put values back at the positions where a maximum pool found them."""
     rank = x.ndim - 2
     g = Geometry(call, x.shape[2:], call.need("kernel_shape"))
     plain = [s * (n - 1) + k - lo - hi for n, s, k, (lo, hi) in zip(x.shape[2:], g.stride, g.kernel, g.padding)]
@@ -185,7 +170,7 @@ def unpool(call, x, places, shape=None):
 
 @onnx_op("ConvInteger")
 def conv_integer(call, x, w, x_zero=None, w_zero=None):
-    """Return a convolution of integers less their zero points, exactly."""
+    """Convolve integers minus their zero points, exactly."""
     zero = 0 if x_zero is None else x_zero.to(dt.float64)
     w = w.to(dt.float64)
     if w_zero is not None:
@@ -195,7 +180,7 @@ def conv_integer(call, x, w, x_zero=None, w_zero=None):
 
 @onnx_op("DeformConv")
 def deformable_conv(call, x, w, offset, b=None, mask=None):
-    """Return a convolution whose taps are moved by offsets, with weights for each of them."""
+    """Convolve with taps moved by offsets, and a weight for each tap."""
     g = Geometry(call, x.shape[2:], w.shape[2:])
     n, c, o = x.shape[0], x.shape[1], w.shape[0]
     parts, groups = call.get("offset_group", 1), call.get("group", 1)
@@ -213,7 +198,7 @@ def deformable_conv(call, x, w, offset, b=None, mask=None):
 
 
 def _tap_places(offset, g, counts, dtype):
-    """Return the rows and the columns (N, parts, taps, windows) of every tap of every window."""
+    """Return rows and columns (N, parts, taps, windows) of every tap of every window."""
     kh, kw = g.kernel
     grids = []
     for axis, (taps, count) in enumerate(zip(((kh, 1), (1, kw)), counts)):
@@ -225,7 +210,7 @@ def _tap_places(offset, g, counts, dtype):
 
 
 def _bilinear(x, rows, columns):
-    """Return the planes (N, C, H, W) at points (N, points) between elements; 0 outside."""
+    """Return bilinear samples of planes (N, C, H, W) at points (N, points); 0 outside."""
     n, c, h, w = x.shape
     flat, total = x.reshape(n, c, h * w), None
     top, left = ing.floor(rows), ing.floor(columns)
@@ -237,3 +222,9 @@ def _bilinear(x, rows, columns):
             weight = ing.where(inside, row_weight * column_weight, ing.zeros_like(r)).unsqueeze(1)
             total = value * weight if total is None else total + value * weight
     return total
+
+
+onnx_ops({
+    "GlobalAveragePool": lambda call, x: ing.mean(x, _spatial(x), True),
+    "GlobalMaxPool": lambda call, x: ing.amax(x, _spatial(x), True),
+})

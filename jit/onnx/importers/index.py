@@ -1,4 +1,4 @@
-"""Importers of ONNX operators that take and put by index, sort, search and scan."""
+"""Importers of ONNX operators that gather, scatter, sort, search and scan."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from ....ir.ops.index.indexing import gather as gather_op
 from ....ir.ops.index.indexing import index as index_op
 from ....ir.ops.index.indexing import scatter as scatter_op
 from ....ir.ops.index.indexing import scatter_reduce
-from .registry import ing, ints, onnx_op, to_tensor, whole_axis
+from .registry import ing, ints, onnx_op, onnx_ops, to_tensor, whole_axis
 
 
 @onnx_op("Gather", either=(1,))
 def gather(call, x, indices):
-    """Rows along an axis; one known row is a view."""
+    """Return rows along an axis; one known row is a view."""
     axis = whole_axis(call.get("axis", 0), x.ndim)
     if indices.ndim == 0 and isinstance(indices, np.ndarray):
         at = ints(indices)[0]
@@ -36,14 +36,14 @@ def gather_elements(call, x, indices):
 
 @onnx_op("GatherND")
 def gather_nd(call, x, indices):
-    """What the index tuples in the last dimension lead to."""
+    """Return the elements at the index tuples in the last dimension."""
     lead = call.get("batch_dims", 0)
     own = [indices.select(indices.ndim - 1, i) for i in range(indices.shape[-1])]
     return index_op(x, *_batch_indices(x, lead, indices.ndim - 1), *own)
 
 
 def _batch_indices(x, lead, ndim):
-    """Return each batch dimension's own numbers, beside index tensors of `ndim` dimensions."""
+    """Return indices of each batch dimension, broadcastable to index tensors of `ndim` dimensions."""
     return [to_tensor(np.arange(x.shape[d]).reshape([-1 if i == d else 1 for i in range(ndim)])) for d in range(lead)]
 
 
@@ -62,14 +62,14 @@ def _scattered(x, indices, updates, axis, reduction):
 
 @onnx_op("ScatterElements", "Scatter")
 def scatter_elements(call, x, indices, updates):
-    """Return each update to its index along an axis."""
+    """Write each update to its index along an axis."""
     axis = whole_axis(call.get("axis", 0), x.ndim)
     return _scattered(x, _counted_from_front(indices, x.shape[axis]), updates, axis, call.get("reduction", "none"))
 
 
 @onnx_op("ScatterND")
 def scatter_nd(call, x, indices, updates):
-    """Updates to where the index tuples in the last dimension lead."""
+    """Write updates to the index tuples in the last dimension."""
     depth = indices.shape[-1]
     sizes, rest = x.shape[:depth], x.shape[depth:]
     flat: Any = None
@@ -85,7 +85,7 @@ def scatter_nd(call, x, indices, updates):
 
 @onnx_op("OneHot", host=(1,))
 def one_hot(call, indices, depth, values):
-    """Return the on value at each index along a new axis, the off value elsewhere."""
+    """Return the on value at each index along a new axis, and the off value elsewhere."""
     count = int(np.asarray(depth).reshape(-1)[0])
     axis = whole_axis(call.get("axis", -1), indices.ndim + 1)
     places = indices.to(dt.int64).unsqueeze(axis)
@@ -94,15 +94,9 @@ def one_hot(call, indices, depth, values):
     return ing.where(hit, values[1], values[0])
 
 
-@onnx_op("NonZero")
-def non_zero(call, x):
-    """Where elements are not 0: one row for each dimension."""
-    return ing.nonzero(x).T.contiguous()
-
-
 @onnx_op("Compress", host=(1,))
 def compress(call, x, condition):
-    """Return the slices (or elements) for which the condition holds."""
+    """Return the slices (or elements) that the condition selects."""
     at = to_tensor(np.flatnonzero(condition))
     axis = call.get("axis")
     return index_op(x.reshape(-1), at) if axis is None else index_op(x, *[None] * whole_axis(axis, x.ndim), at)
@@ -110,7 +104,7 @@ def compress(call, x, condition):
 
 @onnx_op("Unique", host=(0,))
 def unique(call, x):
-    """Distinct elements (or slices), where they first were, which one each element is, how often each occurs."""
+    """Return distinct elements (or slices), their first positions, the number of each element, and counts."""
     axis = call.get("axis")
     rows = x.reshape(-1) if axis is None else x
     values, first, inverse, counts = np.unique(rows, True, True, True, axis=0 if axis is None else axis)
@@ -122,22 +116,16 @@ def unique(call, x):
     return values, first.astype(np.int64), inverse.astype(np.int64), counts.astype(np.int64)
 
 
-@onnx_op("TopK")
-def top_k_by_attribute(call, x):
-    """Return the largest along an axis, their number being an attribute."""
-    return tuple(ing.topk(x, call.need("k"), call.get("axis", -1)))
-
-
 @onnx_op("TopK", since=10, host=(1,))
 def top_k(call, x, k):
-    """Return the largest or smallest along an axis and where they are."""
+    """Return the largest or smallest elements along an axis and their positions."""
     found = ing.topk(x, ints(k)[0], call.get("axis", -1), bool(call.get("largest", 1)), bool(call.get("sorted", 1)))
     return tuple(found)
 
 
 @onnx_op("CumSum", "CumProd", host=(1,))
 def running(call, x, axis):
-    """Running sums or products: with or without the element itself, from the start or from the end."""
+    """Return running sums or products, with or without the element itself, from the start or the end."""
     dim = whole_axis(int(axis.reshape(-1)[0]), x.ndim)
     scan, start = (ing.cumsum, 0) if call.kind == "CumSum" else (ing.cumprod, 1)
     if call.get("reverse", 0):
@@ -151,7 +139,7 @@ def running(call, x, axis):
 
 @onnx_op("ReverseSequence")
 def reverse_sequence(call, x, lengths):
-    """Return the first elements of each sequence turned round."""
+    """Reverse the first elements of each sequence."""
     batch, time = call.get("batch_axis", 1), call.get("time_axis", 0)
     steps = ing.arange(x.shape[time]).reshape(-1, 1)
     lengths = lengths.reshape(1, -1)
@@ -164,7 +152,7 @@ def reverse_sequence(call, x, lengths):
 
 @onnx_op("TensorScatter")
 def tensor_scatter(call, cache, update, start=None):
-    """Return a cache of past keys or values with new ones written from each batch's start on."""
+    """Write new keys or values into a cache, from each batch's start on."""
     axis = whole_axis(call.get("axis", -2), cache.ndim)
     count, size = update.shape[axis], cache.shape[axis]
     start = ing.zeros(cache.shape[0], dtype=dt.int64) if start is None else start
@@ -173,3 +161,9 @@ def tensor_scatter(call, cache, update, start=None):
         places = ing.remainder(places, size)
     shape = [cache.shape[0] if i == 0 else count if i == axis else 1 for i in range(cache.ndim)]
     return scatter_op(cache, places.reshape(shape).expand(update.shape), update, dim=axis, mode="set")
+
+
+onnx_ops({
+    "NonZero": lambda call, x: ing.nonzero(x).T.contiguous(),
+    "TopK": lambda call, x: tuple(ing.topk(x, call.need("k"), call.get("axis", -1))),
+})

@@ -1,7 +1,7 @@
-"""An ONNX graph as steps that run on ingot tensors: the main graph, the bodies of control flow and of functions.
+"""Interpreter of ONNX graphs on ingot tensors: the main graph, bodies of control flow, and functions.
 
-Known numbers (shapes, axes, what is computed from them) stay numpy arrays while only they are involved: they are computed
-once when a program is traced and are no part of the trace. Everything else are tensors.
+Known numbers (shapes, axes and values computed from them) stay NumPy arrays while no tensor is involved. They are computed
+once, when a program is traced, and are no part of the trace.
 """
 
 from dataclasses import dataclass, replace
@@ -18,8 +18,7 @@ from .symbolic_values import computed
 
 @dataclass(frozen=True)
 class Context:
-    """What the nodes of one model share: operator set versions, its own functions, the folder of its data, and in the body of
-    a function the attributes it was called with."""
+    """State shared by a model's nodes: operator set versions, own functions, data folder, and in a function its attributes."""
 
     versions: dict
     functions: dict
@@ -28,7 +27,7 @@ class Context:
     depth: int = 0
 
     def version(self, node) -> int:
-        """Return the operator set version that a node is meant in."""
+        """Return the operator set version of a node."""
         domain = "" if node.domain == "ai.onnx" else node.domain
         if domain not in self.versions:
             raise FileError(f"operator {node.op_type} belongs to domain {node.domain!r}, whose version the model does not say")
@@ -37,7 +36,7 @@ class Context:
 
 @dataclass
 class Step:
-    """One node: what computes it, the names it reads and makes, and the names that nobody reads after it."""
+    """One node: its function, the names that it reads and makes, and the names that are not read after it."""
 
     run: Any
     call: Call
@@ -48,7 +47,7 @@ class Step:
 
 
 class Program:
-    """A graph as steps."""
+    """A graph as a list of steps."""
 
     def __init__(self, name, inputs, outputs, nodes, constants, context, around=frozenset()):
         self.name, self.inputs, self.outputs, self.constants = name, tuple(inputs), tuple(outputs), constants
@@ -73,7 +72,7 @@ class Program:
         self._free()
 
     def _free(self):
-        """Tell after which step each value is read no more."""
+        """Compute after which step each value is dead."""
         wanted = set(self.outputs)
         for step in reversed(self.steps):
             read = (set(step.inputs) | step.outer | set(step.outputs)) - {""}
@@ -81,7 +80,7 @@ class Program:
             wanted |= read
 
     def run(self, values, scope=None) -> list:
-        """Return the outputs for the inputs' values; `scope` holds the values around."""
+        """Return the outputs for the inputs' values; `scope` holds the enclosing values."""
         env = dict(scope) if scope else {}
         env.update(self.constants)
         env.update(zip(self.inputs, values))
@@ -99,7 +98,7 @@ _FAILURES = (TypeError, ValueError, KeyError, IndexError, AttributeError, Arithm
 
 
 def _found(step, inputs, env):
-    """Return the results of a step; whatever goes wrong inside is one error that names the operator."""
+    """Return the results of a step; any failure becomes one error that names the operator."""
     try:
         found = step.run(step.call, inputs, env)
         if len(found) < len(step.outputs) and any(step.outputs[len(found):]):
@@ -113,7 +112,7 @@ def _found(step, inputs, env):
 
 
 def program_of(graph, context: Context, around=frozenset()) -> Program:
-    """Return the program of a graph inside of another one."""
+    """Return the program of an inner graph."""
     constants = {t.name: proto.array_of(t, context.folder) for t in graph.initializer}
     refuse_sparse(graph)
     inputs = [i.name for i in graph.input if i.name not in constants]
@@ -121,7 +120,7 @@ def program_of(graph, context: Context, around=frozenset()) -> Program:
 
 
 def refuse_sparse(graph):
-    """Raise for weights that are kept as sparse tensors."""
+    """Raise if weights are stored as sparse tensors."""
     if graph.sparse_initializer:
         raise FileError(f"graph {graph.name!r} has sparse initializers, which are not supported; store them dense")
 
@@ -130,7 +129,7 @@ def refuse_sparse(graph):
 
 
 def make_step(node, context: Context, around) -> Step:
-    """What computes a node; an operator that nothing is known of is an error here, before anything runs."""
+    """Return the step of a node; raise for an unknown operator, before anything runs."""
     version = None if (node.domain, node.op_type) in context.functions else context.version(node)
     attributes = proto.attributes_of(node, context.folder, context.given)
     graphs = {k: program_of(g, context, around) for k, g in attributes.items() if hasattr(g, "node")}
@@ -156,14 +155,14 @@ def _runner(node, version, context, call):
 
 
 def _check_types(call):
-    """Element types that an attribute names are looked up once at import."""
+    """Check element types named by attributes at import."""
     for name in ("to", "dtype"):
         if call.get(name):
             call.dtype(name)
 
 
 def _local_function(function, context, call):
-    """Return a function that the model itself defines."""
+    """Return the function of an operator that the model defines."""
     if context.depth > 32:
         raise FileError(f"the function {function.name} of this model calls itself")
     program = function_program(function, context, call.attributes, call.wanted)
@@ -171,7 +170,7 @@ def _local_function(function, context, call):
 
 
 def function_program(function, context, attributes, wanted) -> Program:
-    """Return the program of a function's body for the attributes it is called with and the results that are wanted of it."""
+    """Return the program of a function's body for its attributes and wanted results."""
     defaults = {a.name: proto.attributes_of(function_defaults(a))[a.name] for a in getattr(function, "attribute_proto", ())}
     versions = {**context.versions, **{"" if i.domain == "ai.onnx" else i.domain: i.version for i in function.opset_import}}
     inner = replace(context, versions=versions, given={**defaults, **attributes}, depth=context.depth + 1)
@@ -181,7 +180,7 @@ def function_program(function, context, attributes, wanted) -> Program:
 
 @dataclass(frozen=True)
 class function_defaults:
-    """An attribute of a function as if it belonged to a node."""
+    """An attribute of a function in the form of a node's attributes."""
 
     only: Any
     op_type: str = "function"
@@ -198,8 +197,10 @@ def _call_function(program, inputs):
 
 
 def _standard_function(node, version, context, call):
-    """Return an operator that the standard defines by others: the definition depends on the inputs' types, so it is made when
-    they are first seen."""
+    """Return an operator that the standard defines by others.
+
+    The definition depends on the inputs' types, so it is made when they are first seen.
+    """
     made: dict = {}
     attributes = proto.defaults_of(node.domain, node.op_type, version, call.attributes)
 
@@ -214,7 +215,7 @@ def _standard_function(node, version, context, call):
     return run
 
 
-# Running one.
+# Running a step.
 
 
 def run_importer(importer: Importer, call: Call, inputs, env) -> tuple:
@@ -241,7 +242,7 @@ def _prepared(importer, inputs):
 
 
 def _plain(inputs) -> list:
-    """Inputs of which those that were computed from sizes are tensors like others."""
+    """Return inputs with values computed from sizes as plain tensors."""
     return [x.tensor if type(x) is OfSizes else x for x in inputs]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.ops.core.shape import bitcast
 from ....runtime.nn import functional as F
-from .registry import ing, ints, onnx_op, to_host, to_tensor
+from .registry import ing, ints, onnx_op, onnx_ops, to_host, to_tensor
 from .symbolic_values import is_symbolic
 
 
@@ -29,27 +29,9 @@ for _onnx, _name in {
     _plain(_onnx, _name)
 
 
-@onnx_op("Identity", raw=True)
-def identity(call, x):
-    """Return the input itself."""
-    return x
-
-
-@onnx_op("Div")
-def divide(call, a, b):
-    """Integers are divided towards zero."""
-    return ing.div(a, b) if a.dtype.is_inexact else ing.div(a, b, rounding_mode="trunc")
-
-
-@onnx_op("Mod")
-def modulo(call, a, b):
-    """With the sign of the divisor, or of the dividend where fmod is set."""
-    return ing.fmod(a, b) if call.get("fmod", 0) else ing.remainder(a, b)
-
-
 @onnx_op("Pow")
 def power(call, a, b):
-    """In the first argument's dtype."""
+    """Return a power in the first argument's dtype."""
     if a.dtype is b.dtype:
         return ing.pow(a, b)
     wide = dt.promote_types(a.dtype, b.dtype)
@@ -58,7 +40,7 @@ def power(call, a, b):
 
 @onnx_op("BitShift")
 def bit_shift(call, a, b):
-    """To the left or to the right; beyond the width everything is shifted out but the sign."""
+    """Shift bits; beyond the width all bits but the sign are lost."""
     width = 8 * a.dtype.itemsize
     inside = b < width
     if call.need("direction") == "LEFT":
@@ -68,28 +50,10 @@ def bit_shift(call, a, b):
     return ing.where(inside, ing.bitwise_right_shift(a, b), ing.zeros_like(a))
 
 
-@onnx_op("Sum")
-def total(call, *xs):
-    """Return all inputs added."""
-    return reduce(ing.add, xs)
-
-
 @onnx_op("Max")
 def largest(call, *xs):
     """Return the largest of all inputs."""
     return reduce(ing.maximum, xs)
-
-
-@onnx_op("Min")
-def smallest(call, *xs):
-    """Return the smallest of all inputs."""
-    return reduce(ing.minimum, xs)
-
-
-@onnx_op("Mean")
-def average(call, *xs):
-    """Return the mean of all inputs."""
-    return reduce(ing.add, xs) / len(xs)
 
 
 def _limited(x, low, high):
@@ -100,21 +64,9 @@ def _limited(x, low, high):
     return x
 
 
-@onnx_op("Clip")
-def clip_by_attributes(call, x):
-    """Limit that are attributes."""
-    return _limited(x, call.get("min"), call.get("max"))
-
-
-@onnx_op("Clip", since=11)
-def clip(call, x, low=None, high=None):
-    """Limit that are inputs."""
-    return _limited(x, low, high)
-
-
 @onnx_op("IsInf")
 def is_infinite(call, x):
-    """Of the signs that are asked for."""
+    """Return whether elements are infinite with one of the requested signs."""
     up, down = call.get("detect_positive", 1), call.get("detect_negative", 1)
     if up and down:
         return ing.isinf(x)
@@ -123,62 +75,11 @@ def is_infinite(call, x):
     return ing.zeros(tuple(x.shape), dtype=dt.bool_)
 
 
-# Activations.
-
-
-@onnx_op("Celu")
-def celu(call, x):
-    """x above 0, alpha * (exp(x / alpha) - 1) below."""
-    return F.celu(x, call.get("alpha", 1.0))
-
-
-@onnx_op("Elu")
-def elu(call, x):
-    """x above 0, alpha * (exp(x) - 1) below."""
-    return F.elu(x, call.get("alpha", 1.0))
-
-
 @onnx_op("Selu")
 def selu(call, x):
     """Return a scaled Elu."""
     alpha, gamma = call.get("alpha", 1.6732632423543772), call.get("gamma", 1.0507009873554805)
     return ing.where(x > 0, x, ing.expm1(x) * alpha) * gamma
-
-
-@onnx_op("Gelu")
-def gelu(call, x):
-    """Exact, or by tanh."""
-    return F.gelu(x, approximate=call.get("approximate", "none"))
-
-
-@onnx_op("HardSigmoid")
-def hard_sigmoid(call, x):
-    """alpha * x + beta within 0 and 1."""
-    return ing.clamp(x * call.get("alpha", 0.2) + call.get("beta", 0.5), 0.0, 1.0)
-
-
-@onnx_op("HardSwish")
-def hard_swish(call, x):
-    """x * hard_sigmoid(x) with alpha 1/6."""
-    return F.hardswish(x)
-
-
-@onnx_op("LeakyRelu")
-def leaky_relu(call, x):
-    """x above 0, alpha * x below."""
-    return F.leaky_relu(x, call.get("alpha", 0.01))
-
-
-@onnx_op("PRelu")
-def prelu(call, x, slope):
-    """x above 0, slope * x below."""
-    return ing.where(x < 0, x * slope, x)
-
-
-@onnx_op("Mish")
-def mish(call, x):
-    """x * tanh(softplus(x))"""
-    return F.mish(x)
 
 
 @onnx_op("Swish")
@@ -197,30 +98,12 @@ def shrink(call, x):
     return shrink(call, x.to(dt.float64)).to(x.dtype)
 
 
-@onnx_op("Softplus")
-def softplus(call, x):
-    """log(1 + exp(x))"""
-    return ing.maximum(x, ing.zeros_like(x)) + ing.log1p(ing.exp(-ing.abs(x)))
-
-
-@onnx_op("Softsign")
-def softsign(call, x):
-    """x / (1 + |x|)"""
-    return F.softsign(x)
-
-
-@onnx_op("ThresholdedRelu")
-def thresholded_relu(call, x):
-    """x above alpha, 0 elsewhere."""
-    return ing.where(x > call.get("alpha", 1.0), x, ing.zeros_like(x))
-
-
-# Types.
-
-
 def convert(x, dtype, saturate=True):
-    """x in another dtype, as ONNX casts: floats towards zero, anything but 0 is True. What is too large for a float8 becomes
-    its largest number, or (without `saturate`) nan in float8_e4m3fn and infinity in float8_e5m2."""
+    """Return x in another dtype, as ONNX casts: floats towards zero, anything but 0 is True.
+
+    A number too large for a float8 becomes its largest number or, without `saturate`, nan in float8_e4m3fn and infinity in
+    float8_e5m2.
+    """
     if x.dtype is dtype:
         return x
     if dtype in dt.FLOAT8 and x.dtype.is_inexact:
@@ -238,25 +121,13 @@ _NEAREST_E4M3FN = 464.0      # the last number that is nearest to a finite one
 
 @onnx_op("Cast")
 def cast(call, x):
-    """To the dtype of the attribute."""
+    """Cast to the dtype of the attribute."""
     return convert(x, call.dtype("to"), call.get("saturate", 1) != 0)
-
-
-@onnx_op("CastLike")
-def cast_like(call, x, like):
-    """To the dtype of the other input."""
-    return convert(x, like.dtype, call.get("saturate", 1) != 0)
-
-
-@onnx_op("BitCast")
-def bit_cast(call, x):
-    """Return the same bits as another dtype."""
-    return bitcast(x, dtype=call.dtype("to"))
 
 
 @onnx_op("Constant")
 def constant(call):
-    """Return the value that its attribute holds, as a known number."""
+    """Return the attribute's value, as a known number."""
     for name, kind in (("value", None), ("value_float", np.float32), ("value_floats", np.float32), ("value_int", np.int64),
                        ("value_ints", np.int64)):
         if name in call.attributes:
@@ -267,7 +138,7 @@ def constant(call):
 
 @onnx_op("ConstantOfShape", raw=True)
 def constant_of_shape(call, shape):
-    """Return one value everywhere; floats are data, anything else stays a known number."""
+    """Return a constant array; floats are data, other values stay known numbers."""
     sizes = tuple(ints(to_host(shape)))
     value = call.get("value", np.zeros(1, np.float32)).reshape(-1)[0]
     if value.dtype.kind in "iub" and not is_symbolic(shape) and math.prod(sizes) <= 1 << 16:
@@ -277,7 +148,7 @@ def constant_of_shape(call, shape):
 
 @onnx_op("Range", raw=True)
 def numbers(call, *bounds):
-    """From start by step up to limit, which is not reached; a tensor, so that a trace holds for other sizes."""
+    """Return numbers from start to limit (excluded) by step: a tensor, so that a trace holds for other sizes."""
     host = [to_host(x) for x in bounds]
     kind = dt.int64 if any(is_symbolic(x) for x in host) else dt.from_numpy(host[0].dtype)
     if not kind.is_inexact:
@@ -297,5 +168,34 @@ def eye_like(call, x):
 
 @onnx_op("Det")
 def determinant(call, x):
-    """Of each matrix."""
+    """Return the determinant of each matrix."""
     return ing.det(x)
+
+
+onnx_op("Identity", raw=True)(lambda call, x: x)
+
+
+onnx_ops({
+    "Div": lambda call, a, b: ing.div(a, b) if a.dtype.is_inexact else ing.div(a, b, rounding_mode="trunc"),
+    "Mod": lambda call, a, b: ing.fmod(a, b) if call.get("fmod", 0) else ing.remainder(a, b),
+    "Sum": lambda call, *xs: reduce(ing.add, xs),
+    "Min": lambda call, *xs: reduce(ing.minimum, xs),
+    "Mean": lambda call, *xs: reduce(ing.add, xs) / len(xs),
+    "Clip": lambda call, x: _limited(x, call.get("min"), call.get("max")),
+    "Celu": lambda call, x: F.celu(x, call.get("alpha", 1.0)),
+    "Elu": lambda call, x: F.elu(x, call.get("alpha", 1.0)),
+    "Gelu": lambda call, x: F.gelu(x, approximate=call.get("approximate", "none")),
+    "HardSigmoid": lambda call, x: ing.clamp(x * call.get("alpha", 0.2) + call.get("beta", 0.5), 0.0, 1.0),
+    "HardSwish": lambda call, x: F.hardswish(x),
+    "LeakyRelu": lambda call, x: F.leaky_relu(x, call.get("alpha", 0.01)),
+    "PRelu": lambda call, x, slope: ing.where(x < 0, x * slope, x),
+    "Mish": lambda call, x: F.mish(x),
+    "Softplus": lambda call, x: ing.maximum(x, ing.zeros_like(x)) + ing.log1p(ing.exp(-ing.abs(x))),
+    "Softsign": lambda call, x: F.softsign(x),
+    "ThresholdedRelu": lambda call, x: ing.where(x > call.get("alpha", 1.0), x, ing.zeros_like(x)),
+    "CastLike": lambda call, x, like: convert(x, like.dtype, call.get("saturate", 1) != 0),
+    "BitCast": lambda call, x: bitcast(x, dtype=call.dtype("to")),
+})
+
+
+onnx_op("Clip", since=11)(lambda call, x, low=None, high=None: _limited(x, low, high))

@@ -8,7 +8,7 @@ from ....ir import dtype as dt
 from ....ir.ops.nn.norm import batch_norm, layer_norm, rms_norm
 from ....ir.ops.nn.resample import grid_sample
 from ....runtime.nn import functional as F
-from .registry import ing, ints, onnx_op, to_tensor, whole_axis
+from .registry import ing, ints, onnx_op, onnx_ops, to_tensor, whole_axis
 
 
 @onnx_op("MatMul")
@@ -29,12 +29,6 @@ def gemm(call, a, b, c=None):
     out = matmul(call, a, b.T if call.get("transB", 0) else b)
     out = out if alpha == 1 else out * alpha
     return out if c is None or beta == 0 else out + (c if beta == 1 else c * beta)
-
-
-@onnx_op("Einsum")
-def einsum(call, *xs):
-    """Return a sum of products, by subscripts."""
-    return ing.einsum(call.need("equation").replace(" ", ""), *xs)
 
 
 @onnx_op("MatMulInteger")
@@ -58,7 +52,7 @@ def _beside(v, x):
 
 @onnx_op("BatchNormalization")
 def batch_normalisation(call, x, scale, bias, mean, var):
-    """By given statistics, or by the batch's own together with new running ones."""
+    """Normalise by given statistics, or by the batch's own, with new running ones."""
     eps = call.get("epsilon", 1e-5)
     if not call.get("training_mode", 0):
         if scale.dtype is x.dtype and mean.dtype is x.dtype:
@@ -72,15 +66,9 @@ def batch_normalisation(call, x, scale, bias, mean, var):
     return y, mean * keep + own_mean.to(mean.dtype) * (1 - keep), var * keep + own_var.to(var.dtype) * (1 - keep)
 
 
-@onnx_op("InstanceNormalization")
-def instance_normalisation(call, x, scale, bias):
-    """Return each channel of each image by its own statistics."""
-    return F.instance_norm(x, None, None, scale, bias, True, 0.0, call.get("epsilon", 1e-5))
-
-
 @onnx_op("GroupNormalization")
 def group_normalisation_by_group(call, x, scale, bias):
-    """Groups of channels; weight and bias for each group."""
+    """Normalise groups of channels, with a weight and bias for each group."""
     groups = call.need("num_groups")
     each = x.shape[1] // groups
     return group_normalisation(call, x, ing.repeat_interleave(scale, each), ing.repeat_interleave(bias, each))
@@ -88,13 +76,13 @@ def group_normalisation_by_group(call, x, scale, bias):
 
 @onnx_op("GroupNormalization", since=21)
 def group_normalisation(call, x, scale, bias):
-    """Groups of channels; weight and bias for each channel."""
+    """Normalise groups of channels, with a weight and bias for each channel."""
     return F.group_norm(x, call.need("num_groups"), scale, bias, call.get("epsilon", 1e-5))
 
 
 @onnx_op("LayerNormalization")
 def layer_normalisation(call, x, scale, bias=None):
-    """Over the dimensions from an axis on; perhaps with the mean and the inverse deviation."""
+    """Normalise over the dimensions from an axis on; return mean and inverse deviation if requested."""
     axis, eps = whole_axis(call.get("axis", -1), x.ndim), call.get("epsilon", 1e-5)
     dims, shape = x.ndim - axis, tuple(x.shape[axis:])
     if tuple(scale.shape) == shape and (bias is None or tuple(bias.shape) == shape):
@@ -111,14 +99,14 @@ def layer_normalisation(call, x, scale, bias=None):
 
 @onnx_op("RMSNormalization")
 def rms_normalisation(call, x, scale):
-    """Divided by the root of the mean square over the dimensions from an axis on."""
+    """Divide by the root of the mean square over the dimensions from an axis on."""
     axis = whole_axis(call.get("axis", -1), x.ndim)
     return rms_norm(x, None, dims=x.ndim - axis, eps=call.get("epsilon", 1e-5)) * scale
 
 
 @onnx_op("LRN")
 def local_response(call, x):
-    """By the squares of neighbouring channels."""
+    """Normalise by the squares of neighbouring channels."""
     size = call.need("size")
     before = (size - 1) // 2
     squares = F.pad((x * x).unsqueeze(1).flatten(3), (0, 0, before, size - 1 - before))
@@ -128,13 +116,13 @@ def local_response(call, x):
 
 @onnx_op("Dropout")
 def dropout_at_inference(call, x):
-    """Return the input itself."""
+    """Return the input."""
     return (x, ing.ones(tuple(x.shape), dtype=dt.bool_)) if call.results > 1 else x
 
 
 @onnx_op("Dropout", since=12, host=(1, 2))
 def dropout(call, x, ratio=None, training=None):
-    """Return the input itself, but in training mode."""
+    """Drop elements in training mode."""
     p = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
     if training is None or not bool(training.reshape(-1)[0]) or p == 0:
         return dropout_at_inference(call, x)
@@ -168,7 +156,7 @@ def nll_loss(call, x, target, weight=None):
 
 @onnx_op("SoftmaxCrossEntropyLoss")
 def cross_entropy(call, scores, target, weight=None):
-    """Return the loss of scores, and perhaps their log probabilities."""
+    """Return the loss of scores, and their log probabilities if requested."""
     log_probabilities = F.log_softmax(scores, 1)
     return nll_loss(call, log_probabilities, target, weight), log_probabilities
 
@@ -186,15 +174,9 @@ def sample(call, x, grid):
                        align_corners=bool(call.get("align_corners", 0)))
 
 
-@onnx_op("AffineGrid", host=(1,))
-def affine_grid(call, theta, size):
-    """Return a grid of points moved by a matrix."""
-    return F.affine_grid(theta, ints(size), bool(call.get("align_corners", 0)))
-
-
 @onnx_op("RotaryEmbedding")
 def rotate(call, x, cosines, sines, positions=None):
-    """Pairs of elements turned by angles that depend on their position."""
+    """Rotate pairs of elements by angles that depend on their position."""
     shape, heads = x.shape, call.get("num_heads", 0)
     if x.ndim == 3:
         x = x.reshape(shape[0], shape[1], heads, -1).transpose(1, 2)
@@ -234,7 +216,7 @@ for _name, _coefficients in {"HannWindow": (0.5, -0.5), "HammingWindow": (25 / 4
 
 
 def _fourier(x, axis, length, inverse, onesided):
-    """Return the transform of (..., parts) along an axis, as a product with its matrix."""
+    """Transform (..., parts) along an axis, as a product with the DFT matrix."""
     own = x.shape[axis]
     n = length if length is not None else 2 * (own - 1) if onesided and inverse else own
     x = x.transpose(axis, x.ndim - 2)
@@ -302,3 +284,13 @@ def mel_weights(call, bins, size, rate, low, high):
         if upper > centre:
             out[centre:upper, i] = (upper - np.arange(centre, upper)) / (upper - centre)
     return to_tensor(out).to(call.dtype("output_datatype", 1))
+
+
+onnx_ops({
+    "Einsum": lambda call, *xs: ing.einsum(call.need("equation").replace(" ", ""), *xs),
+    "InstanceNormalization":
+        lambda call, x, scale, bias: F.instance_norm(x, None, None, scale, bias, True, 0.0, call.get("epsilon", 1e-5)),
+})
+
+
+onnx_op("AffineGrid", host=(1,))(lambda call, theta, size: F.affine_grid(theta, ints(size), bool(call.get("align_corners", 0))))

@@ -1,4 +1,4 @@
-"""Importers of quantised ONNX operators: what they stand for, computed exactly in integers or in floats."""
+"""Importers of quantised ONNX operators, computed exactly in integers or in floats."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from .registry import ing, onnx_op, whole_axis
 
 
 def _beside(v, x, call):
-    """Return a scale or zero point laid out beside x: one number, one for each index of an axis, or one for each block."""
+    """Reshape a scale or zero point to broadcast with x: one number, one for each index of an axis, or one for each block."""
     if v is None or v.ndim == 0 or (v.numel() == 1 and v.ndim == 1):
         return v if v is None else v.reshape(())
     axis, block = whole_axis(call.get("axis", 1), x.ndim), call.get("block_size", 0)
@@ -20,14 +20,14 @@ def _beside(v, x, call):
 
 
 def _rounded(x, dtype):
-    """To the nearest of an integer dtype, within its limits."""
+    """Round to an integer dtype, within its limits."""
     info = np.iinfo(dtype.np)
     return ing.clamp(ing.round(x.to(dt.float64)), float(info.min), float(info.max)).to(dtype)
 
 
 @onnx_op("QuantizeLinear")
 def quantise(call, x, scale, zero=None):
-    """x / scale + zero, rounded to whole numbers, or to those of a float8."""
+    """Return x / scale + zero, rounded to integers or to a float8."""
     number = call.get("output_dtype", 0)
     kind = zero.dtype if zero is not None else call.dtype("output_dtype") if number else dt.uint8
     scale = _beside(scale, x, call).to(dt.float32)
@@ -52,7 +52,7 @@ def dequantise(call, x, scale, zero=None):
 
 @onnx_op("DynamicQuantizeLinear")
 def quantise_by_range(call, x):
-    """To uint8 over the range of the values, with the scale and the zero point that this takes."""
+    """Quantise to uint8 over the range of the values; return the scale and the zero point too."""
     low, high = ing.clamp(ing.amin(x), max=0.0), ing.clamp(ing.amax(x), min=0.0)
     scale = (high - low) / 255.0
     zero = ing.clamp(ing.round(-low / scale), 0.0, 255.0)
@@ -60,7 +60,7 @@ def quantise_by_range(call, x):
 
 
 def _requantised(total, scale, zero):
-    """Exact integers scaled back to the dtype of the zero point."""
+    """Scale exact integers back to the dtype of the zero point."""
     return _rounded(ing.round(total.to(dt.float64) * scale.to(dt.float64)) + zero.to(dt.float64), zero.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Importers of ONNX random operators: ingot's generators, seeded where the node says so."""
+"""Importers of ONNX random operators, on ingot's generators; a node with a seed gets its own."""
 
 from ....ir import dtype as dt
 from ....runtime.core.random import Generator
@@ -6,7 +6,7 @@ from .registry import ing, ints, onnx_op
 
 
 def _generator(call):
-    """Return a generator of its own for a node with a seed, else None: the default one."""
+    """Return a generator for a node with a seed, else None: the default one."""
     seed = call.get("seed")
     return None if seed is None else Generator().manual_seed(int(seed))
 
@@ -21,26 +21,26 @@ def _drawn(call, shape, dtype):
 
 @onnx_op("RandomNormal", "RandomUniform", raw=True)
 def random(call):
-    """Of a shape."""
+    """Draw a tensor of a given shape."""
     return _drawn(call, tuple(ints(call.need("shape"))), call.dtype("dtype", 1))
 
 
 @onnx_op("RandomNormalLike", "RandomUniformLike", raw=True)
 def random_like(call, x):
-    """Of the shape of another tensor."""
+    """Draw a tensor of the shape of another one."""
     kind = call.dtype("dtype") if "dtype" in call.attributes else dt.from_numpy(x.dtype) if not hasattr(x, "aval") else x.dtype
     return _drawn(call, tuple(x.shape), kind)
 
 
 @onnx_op("Bernoulli")
 def bernoulli(call, p):
-    """1 with the probability that each element gives."""
+    """Return 1 with the probability given by each element."""
     kind = call.dtype("dtype") if "dtype" in call.attributes else p.dtype
     return (ing.rand(tuple(p.shape), generator=_generator(call)) < p.to(dt.float32)).to(kind)
 
 
 @onnx_op("Multinomial")
 def multinomial(call, logs):
-    """Classes drawn by their unnormalised log probabilities."""
+    """Draw classes by their unnormalised log probabilities."""
     drawn = ing.multinomial(ing.softmax(logs, -1), call.get("sample_size", 1), True, generator=_generator(call))
     return drawn.to(call.dtype("dtype", 6))

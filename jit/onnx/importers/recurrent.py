@@ -1,10 +1,10 @@
-"""Importers of ONNX recurrent layers: by ingot's own operators where they do the same, step by step otherwise."""
+"""Importers of ONNX recurrent layers: ingot's operators where they do the same, else step by step."""
 
 from ....ir import dtype as dt
 from ....ir.ops.nn.recurrent import rnn_sequence
 from ....runtime.nn import functional as F
 from ....runtime.nn.layers.rnn import gru_over_time, lstm_over_time
-from .registry import ing, onnx_op
+from .registry import ing, onnx_op, onnx_ops
 
 _ACTIVATIONS = {
     "relu": lambda x, a, b: ing.relu(x), "tanh": lambda x, a, b: ing.tanh(x), "sigmoid": lambda x, a, b: ing.sigmoid(x),
@@ -19,7 +19,7 @@ _ACTIVATIONS = {
 
 
 class Layer:
-    """One direction of a recurrent node: its weights, its activations, and the sequence in its order."""
+    """One direction of a recurrent node, with its weights and activations."""
 
     def __init__(self, call, w, r, b, gates, direction, defaults):
         self.w, self.r, self.size = w, r, r.shape[-1]
@@ -36,13 +36,13 @@ class Layer:
         self.plain = self.names == [n.lower() for n in defaults] and not self.clip and not alphas and not betas
 
     def act(self, i, x):
-        """Return an activation, on a limited input."""
+        """Apply an activation to a clipped input."""
         if self.clip:
             x = ing.clamp(x, -self.clip, self.clip)
         return _ACTIVATIONS[self.names[i]](x, self.alphas[i], self.betas[i])
 
     def rows(self, order):
-        """Weights and biases with their gates in another order."""
+        """Return weights and biases with their gates in another order."""
         def pick(v):
             if v is None:
                 return None
@@ -52,7 +52,10 @@ class Layer:
 
 
 def _walk(x, mask, states, reverse, step):
-    """States along time by a function of one step; masked steps carry states on. Gives all first states and the last ones."""
+    """Run a step function along time; return the first states of all steps, and the last states.
+
+    Masked steps pass their states on.
+    """
     outs: list = [None] * x.shape[0]
     for t in range(x.shape[0] - 1, -1, -1) if reverse else range(x.shape[0]):
         new = step(x[t], *states)
@@ -129,7 +132,7 @@ def _run_rnn(call, layer, x, mask, states, reverse, peep):
 
 
 def _recurrent(call, run, gates, defaults, x, w, r, b, lengths, starts, peep=None):
-    """Return all directions of a recurrent node: (all states, last states ...)."""
+    """Run all directions of a recurrent node; return (all states, last states ...)."""
     batch_first = call.get("layout", 0)
     if batch_first:
         x, starts = x.transpose(0, 1), [None if s is None else s.transpose(0, 1) for s in starts]
@@ -161,7 +164,7 @@ def gru(call, x, w, r, b=None, lengths=None, h=None):
     return _recurrent(call, _run_gru, 3, ["Sigmoid", "Tanh"], x, w, r, b, lengths, [h])
 
 
-@onnx_op("RNN")
-def rnn(call, x, w, r, b=None, lengths=None, h=None):
-    """Return the plain recurrent layer."""
-    return _recurrent(call, _run_rnn, 1, ["Tanh"], x, w, r, b, lengths, [h])
+onnx_ops({
+    "RNN":
+        lambda call, x, w, r, b=None, lengths=None, h=None: _recurrent(call, _run_rnn, 1, ["Tanh"], x, w, r, b, lengths, [h]),
+})

@@ -1,4 +1,4 @@
-"""Importers of ONNX reductions and of what goes along an axis."""
+"""Importers of ONNX reductions and of functions along an axis."""
 
 import math
 
@@ -45,7 +45,7 @@ def _limit(dtype, lowest):
 
 
 def _through_floats(fn):
-    """Integers by way of float64."""
+    """Return a reduction that computes integers in float64."""
 
     def run(x, dims, keep):
         return fn(x, dims, keep) if x.dtype.is_inexact else fn(x.to(dt.float64), dims, keep).to(x.dtype)
@@ -76,7 +76,7 @@ def _reduced(call, x, axes):
 
 
 def _over(call, x, dims):
-    """Return the reduction over exactly these dims, element by element if there are none."""
+    """Reduce over exactly these dims, or each element by itself if there are none."""
     keep = bool(call.get("keepdims", 1))
     if dims:
         return _REDUCTIONS[call.kind](x, dims, keep)
@@ -85,20 +85,20 @@ def _over(call, x, dims):
 
 @onnx_op(*_REDUCTIONS)
 def reduce_by_attribute(call, x):
-    """Over axes that an attribute names."""
+    """Reduce over axes given by an attribute."""
     return _reduced(call, x, call.get("axes"))
 
 
 @onnx_op(*[n for n in _REDUCTIONS if n != "ReduceSum"], since=18, host=(1,))
 @onnx_op("ReduceSum", since=13, host=(1,))
 def reduce_by_input(call, x, axes=None):
-    """Over axes that an input names."""
+    """Reduce over axes given by an input."""
     return _reduced(call, x, ints(axes))
 
 
 @onnx_op("ArgMax", "ArgMin")
 def position(call, x):
-    """Where the largest or smallest is: the first of equals, or the last."""
+    """Return positions of the largest or smallest elements: the first of equals, or the last."""
     axis = whole_axis(call.get("axis", 0), x.ndim)
     find = ing.argmax if call.kind == "ArgMax" else ing.argmin
     if not call.get("select_last_index", 0):
@@ -127,7 +127,7 @@ for _name, _fn in {"Softmax": F.softmax, "LogSoftmax": F.log_softmax, "Hardmax":
 
 @onnx_op("LpNormalization")
 def unit_norm(call, x):
-    """Divided by the norm along an axis; zeros stay."""
+    """Divide by the norm along an axis; zeros stay."""
     axis = whole_axis(call.get("axis", -1), x.ndim)
     size = ing.sum(ing.abs(x), axis, True) if call.get("p", 2) == 1 else ing.sqrt(ing.sum(x * x, axis, True))
     return ing.where(ing.eq(size, 0), ing.zeros_like(x), x / ing.where(ing.eq(size, 0), ing.ones_like(size), size))
@@ -135,7 +135,7 @@ def unit_norm(call, x):
 
 @onnx_op("MeanVarianceNormalization")
 def standardise(call, x):
-    """To mean 0 and variance 1 over axes."""
+    """Scale to mean 0 and variance 1 over axes."""
     axes = tuple(whole_axis(a, x.ndim) for a in call.get("axes", [0, 2, 3]))
     centred = x - ing.mean(x, axes, True)
     return centred / (ing.sqrt(ing.mean(centred * centred, axes, True)) + 1e-9)

@@ -1,4 +1,4 @@
-"""Registry of ONNX importers: their table, one node as they see it, and ingot's functions."""
+"""Registry of ONNX importers: their table, the call that they see, and ingot's functions."""
 
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -29,12 +29,12 @@ ing = _Functions()
 
 @dataclass(frozen=True)
 class Importer:
-    """How an ONNX operator is computed: `run(call, *inputs)` gives one result or a tuple of them.
+    """Implementation of an ONNX operator: `run(call, *inputs)` returns one result or a tuple of them.
 
-    since    the operator version from which on this holds
-    host     positions of inputs that are taken as numpy arrays (shapes, axes): known numbers, not data
-    either   positions of inputs that are arrays where their numbers are known, and tensors otherwise
-    raw      inputs are taken as they are (tensors, arrays of known numbers, lists), for operators that only look at shapes
+    since    first operator version that it implements
+    host     positions of inputs taken as NumPy arrays (shapes, axes): known numbers, not data
+    either   positions of inputs that are arrays if their numbers are known, else tensors
+    raw      inputs are passed unchanged (tensors, arrays of known numbers, lists), for operators that only look at shapes
     """
 
     name: str
@@ -50,7 +50,7 @@ IMPORTERS: dict[tuple, list] = {}
 
 
 def onnx_op(*names, since=1, host=(), either=(), raw=False, domain=""):
-    """Mark the importer of one or several ONNX operators."""
+    """Register the decorated importer of one or several ONNX operators."""
 
     def mark(fn):
         for name in names:
@@ -60,6 +60,12 @@ def onnx_op(*names, since=1, host=(), either=(), raw=False, domain=""):
         return fn
 
     return mark
+
+
+def onnx_ops(table: dict, **how):
+    """Register importers by the name, or names, of their operators; `how` as for `onnx_op`."""
+    for names, fn in table.items():
+        onnx_op(*(names if isinstance(names, tuple) else (names,)), **how)(fn)
 
 
 def importer_of(domain: str, name: str, version: int) -> Importer | None:
@@ -75,17 +81,17 @@ class Call:
     kind: str
     attributes: dict
     version: int                 # of the operator set
-    results: int                 # how many results it names
-    wanted: tuple = ()           # which of them are asked for
+    results: int                 # number of results that it names
+    wanted: tuple = ()           # results that are requested
     graphs: dict = field(default_factory=dict)   # attribute -> program
-    scope: dict = field(default_factory=dict)    # the values around, for the programs
+    scope: dict = field(default_factory=dict)    # enclosing values, for the programs
 
     def get(self, name: str, default=None) -> Any:
         """Return an attribute, or the default."""
         return self.attributes.get(name, default)
 
     def need(self, name: str) -> Any:
-        """Return an attribute that must be there."""
+        """Return a required attribute."""
         try:
             return self.attributes[name]
         except KeyError:
@@ -97,16 +103,16 @@ class Call:
         return dtype_of(number, f"the result of operator {self.kind}")
 
     def wants(self, position: int) -> bool:
-        """Return whether a result is asked for."""
+        """Return whether a result is requested."""
         return position < len(self.wanted) and self.wanted[position]
 
 
-# Values: tensors, numpy arrays of known numbers (sizes, axes and what is computed from them), or None where left out.
+# Values: tensors, NumPy arrays of known numbers (sizes, axes and values computed from them), or None if omitted.
 
 
 @dataclass(frozen=True)
 class OfSizes:
-    """A tensor that was computed from the symbolic `sizes` alone."""
+    """A tensor computed from the symbolic `sizes` alone."""
 
     tensor: Tensor
     sizes: tuple
@@ -124,7 +130,7 @@ class OfSizes:
 
 
 def to_tensor(x) -> Any:
-    """Return a value as a tensor, which follows symbolic sizes; lists and None stay as they are."""
+    """Return a value as a tensor, which follows symbolic sizes; lists and None stay."""
     if type(x) is OfSizes:
         return x.tensor
     if not isinstance(x, np.ndarray):
@@ -138,8 +144,10 @@ def to_tensor(x) -> Any:
 
 
 def to_host(x) -> Any:
-    """Return a value as a numpy array of known numbers: reading a tensor makes the program depend on what was read, on the
-    sizes alone if it follows from these."""
+    """Return a value as a NumPy array of known numbers.
+
+    Reading a tensor makes the program depend on its values, or on the sizes alone if it was computed from these.
+    """
     if type(x) is OfSizes:
         for n in x.sizes:
             pinned(n)
@@ -151,7 +159,7 @@ def to_host(x) -> Any:
 
 @contextmanager
 def unrecorded():
-    """Inside, tensors are computed without a recorder and without gradients: for known numbers."""
+    """Compute tensors without recorder and gradients inside, for known numbers."""
     m = tls.m
     before = m.recorder, m.grad
     m.recorder, m.grad = None, False
@@ -164,7 +172,7 @@ def unrecorded():
 
 
 def ints(a, default=None) -> Any:
-    """Return a host array (or list) as a list of Python ints (or symbolic ones); the default for None."""
+    """Return a host array or list as a list of Python ints (or symbolic ones); the default for None."""
     if a is None:
         return default
     return [v if type(v) is SymInt else int(v) for v in np.asarray(a).reshape(-1)]

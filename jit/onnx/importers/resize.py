@@ -1,4 +1,4 @@
-"""Importers of Resize and of what samples regions of pictures."""
+"""Importers of Resize and of operators that sample regions of images."""
 
 import math
 
@@ -38,7 +38,7 @@ def _cubic(a):
 
 
 def _matrix(call, n, m, scale, roi):
-    """Return the (m, n) matrix that maps elements along one dimension to results, and which results lie outside."""
+    """Return the (m, n) matrix that maps elements along one dimension to results, and the mask of results outside."""
     how = call.get("coordinate_transformation_mode", "half_pixel")
     if how not in _PLACES:
         raise FileError(f"operator Resize has the unknown coordinate_transformation_mode {how!r}")
@@ -106,13 +106,13 @@ def _along(x, axis, rows, mode):
 
 
 def _factor(scale) -> float:
-    """Return a scale as it was before it became a float32: 13 elements are 1.3 times 10."""
+    """Return a scale as it was before its rounding to float32: 13 elements are 1.3 times 10."""
     return float(str(np.float32(scale)))
 
 
 @onnx_op("Upsample", host=(1,))
 def upsample(call, x, scales):
-    """Resize as it was before version 10: places are multiples of the scale, from the start."""
+    """Resize as before version 10: positions are multiples of the scale, from the start."""
     call.attributes["coordinate_transformation_mode"] = "asymmetric"
     call.attributes["nearest_mode"] = "floor"
     factors = [_factor(s) for s in scales]
@@ -121,7 +121,7 @@ def upsample(call, x, scales):
 
 @onnx_op("Resize", since=11, host=(1, 2, 3))
 def resize(call, x, roi=None, scales=None, sizes=None):
-    """Return the dimensions that axes name, at other sizes."""
+    """Resize the dimensions of some axes."""
     axes = [whole_axis(a, x.ndim) for a in call.get("axes", range(x.ndim))]
     factors, goals = [1.0] * x.ndim, list(x.shape)
     if sizes is not None and len(sizes):
@@ -147,26 +147,20 @@ def resize(call, x, roi=None, scales=None, sizes=None):
 # Regions.
 
 
-@onnx_op("RoiAlign", since=10)
-def roi_align_v10(call, x, regions, batch):
-    """Regions without the shift by half a pixel."""
-    return _roi_align(call, x, regions, batch, "output_half_pixel")
-
-
 @onnx_op("RoiAlign", since=16)
 def roi_align(call, x, regions, batch):
-    """Regions as grids of bins, each the mean or maximum of points between elements."""
+    """Return regions as grids of bins, each the mean or maximum of sampled points."""
     return _roi_align(call, x, regions, batch, call.get("coordinate_transformation_mode", "half_pixel"))
 
 
 def _points(start, size, count, samples, n):
-    """Where the samples of each region's bins lie along one dimension: (regions, count * samples)."""
+    """Return the sample positions of each region's bins along one dimension: (regions, count * samples)."""
     steps = (np.arange(count * samples) + 0.5) / samples / count
     return start.reshape(-1, 1) + size.reshape(-1, 1) * to_tensor(steps.astype(start.dtype.np))
 
 
 def _sides(places, n):
-    """Neighbours and weights of places along one dimension; places more than 1 outside weigh nothing."""
+    """Return neighbours and weights of positions along one dimension; positions more than 1 outside have weight 0."""
     inside = ((places >= -1) & (places <= n)).to(places.dtype)
     at = ing.clamp(places, 0.0, n - 1.0)
     low = ing.floor(at)
@@ -209,7 +203,7 @@ def _bins(plane, ys, xs, shape, mode):
 
 @onnx_op("NonMaxSuppression", host=(0, 1, 2, 3, 4))
 def suppress(call, boxes, scores, most=None, overlap=None, least=None):
-    """Return (batch, class, box) of the boxes that no better one covers."""
+    """Return (batch, class, box) of the boxes that no better one overlaps."""
     most = 0 if most is None else int(most.reshape(-1)[0])
     overlap = 0.0 if overlap is None else float(overlap.reshape(-1)[0])
     kept = []
@@ -241,8 +235,11 @@ def _best(corners, order, most, overlap):
 
 
 def _shared(a, b):
-    """Return the common area of two boxes over what both cover."""
+    """Return the common area of two boxes over their union."""
     sides = np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2])
     common = float(np.prod(np.maximum(sides, 0)))
     whole = float(np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2])) - common
     return common / whole if whole > 0 else 0.0
+
+
+onnx_op("RoiAlign", since=10)(lambda call, x, regions, batch: _roi_align(call, x, regions, batch, "output_half_pixel"))

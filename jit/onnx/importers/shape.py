@@ -1,4 +1,4 @@
-"""Importers of ONNX operators that look at shapes or move data as a whole."""
+"""Importers of ONNX operators on shapes, and of whole-tensor data movement."""
 
 import math
 
@@ -9,25 +9,13 @@ from ....ir.opdef.aval import broadcast_shapes
 from ....ir.ops.core.shape import pad as pad_op
 from ....ir.ops.nn.conv import col2im
 from ....ir.ops.nn.resample import border_pad
-from .registry import ing, ints, onnx_op, whole_axis
+from .registry import ing, ints, onnx_op, onnx_ops, whole_axis
 from .symbolic_values import known, settled
-
-
-@onnx_op("Shape", raw=True)
-def shape_of(call, x):
-    """Return the sizes (or some of them) as known numbers."""
-    return known(tuple(x.shape)[call.get("start", 0):call.get("end")])
-
-
-@onnx_op("Size", raw=True)
-def size_of(call, x):
-    """Return how many elements there are, as a known number."""
-    return settled(np.asarray(math.prod(x.shape), object)) if x.ndim else np.array(1, np.int64)
 
 
 @onnx_op("Reshape", host=(1,))
 def reshape(call, x, shape):
-    """To a shape in which 0 keeps a size and -1 is what is left."""
+    """Reshape; 0 keeps a size, and -1 takes the rest."""
     sizes = ints(shape)
     if not call.get("allowzero", 0):
         if len(sizes) > x.ndim and 0 in sizes[x.ndim:]:
@@ -38,7 +26,7 @@ def reshape(call, x, shape):
 
 @onnx_op("Flatten")
 def flatten(call, x):
-    """To a matrix: what is before the axis are rows."""
+    """Flatten to a matrix, with the dimensions before the axis as rows."""
     axis = call.get("axis", 1)
     axis = axis + x.ndim if axis < 0 else axis
     return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
@@ -53,47 +41,11 @@ def _squeezed(x, axes):
     return x.reshape([n for i, n in enumerate(x.shape) if i not in axes])
 
 
-@onnx_op("Squeeze")
-def squeeze_by_attribute(call, x):
-    """Without the dimensions of size 1 that an attribute names."""
-    return _squeezed(x, call.get("axes"))
-
-
-@onnx_op("Squeeze", since=13, host=(1,))
-def squeeze(call, x, axes=None):
-    """Without the dimensions of size 1 that an input names, or all of them."""
-    return _squeezed(x, ints(axes))
-
-
 def _unsqueezed(x, axes):
     ndim = x.ndim + len(axes)
     axes = {whole_axis(a, ndim) for a in axes}
     rest = iter(x.shape)
     return x.reshape([1 if i in axes else next(rest) for i in range(ndim)])
-
-
-@onnx_op("Unsqueeze")
-def unsqueeze_by_attribute(call, x):
-    """With new dimensions of size 1 that an attribute names."""
-    return _unsqueezed(x, call.need("axes"))
-
-
-@onnx_op("Unsqueeze", since=13, host=(1,))
-def unsqueeze(call, x, axes):
-    """With new dimensions of size 1 that an input names."""
-    return _unsqueezed(x, ints(axes))
-
-
-@onnx_op("Transpose")
-def transpose(call, x):
-    """Return the dimensions in another order, or in the opposite one."""
-    return x.permute(call.get("perm", list(range(x.ndim))[::-1]))
-
-
-@onnx_op("Concat")
-def concat(call, *xs):
-    """Joined along an axis."""
-    return ing.cat(list(xs), call.need("axis")) if len(xs) > 1 else xs[0]
 
 
 def _parts(call, x, sizes):
@@ -108,20 +60,8 @@ def _parts(call, x, sizes):
     return tuple([x.narrow(axis, int(s), n) for s, n in zip(starts, sizes)])
 
 
-@onnx_op("Split")
-def split_by_attribute(call, x):
-    """Parts along an axis, of sizes that an attribute gives."""
-    return _parts(call, x, call.get("split"))
-
-
-@onnx_op("Split", since=13, host=(1,))
-def split(call, x, sizes=None):
-    """Parts along an axis, of sizes that an input gives or of equal ones."""
-    return _parts(call, x, ints(sizes))
-
-
 def stepped(x, axis, start, stop, step):
-    """x[start:stop:step] along an axis with any step, by Python's rules for what lies outside."""
+    """Return x[start:stop:step] along an axis with any step, by Python's rules."""
     n = x.shape[axis]
     if step == 0:
         raise ShapeError(f"Slice of {x.aval} along {axis}: the step must not be 0")
@@ -135,15 +75,9 @@ def stepped(x, axis, start, stop, step):
 
 @onnx_op("Slice")
 def slice_by_attributes(call, x):
-    """Along axes that attributes name."""
+    """Slice along axes given by attributes."""
     starts, ends = call.need("starts"), call.need("ends")
     return _sliced(x, starts, ends, call.get("axes"), None)
-
-
-@onnx_op("Slice", since=10, host=(1, 2, 3, 4))
-def slice_by_inputs(call, x, starts, ends, axes=None, steps=None):
-    """Along axes that inputs name."""
-    return _sliced(x, ints(starts), ints(ends), ints(axes), ints(steps))
 
 
 def _sliced(x, starts, ends, axes, steps):
@@ -151,18 +85,6 @@ def _sliced(x, starts, ends, axes, steps):
     for start, end, axis, step in zip(starts, ends, axes, steps or [1] * len(starts)):
         x = stepped(x, whole_axis(axis, x.ndim), start, end, step)
     return x
-
-
-@onnx_op("Expand", host=(1,))
-def expand(call, x, shape):
-    """Repeated by broadcasting."""
-    return x.expand(broadcast_shapes(tuple(x.shape), tuple(ints(shape))))
-
-
-@onnx_op("Tile", host=(1,))
-def tile(call, x, repeats):
-    """Repeated along each dimension."""
-    return x.tile(ints(repeats))
 
 
 _BORDERS = {"reflect": "reflect", "edge": "replicate", "wrap": "circular"}
@@ -181,22 +103,16 @@ def _padded(call, x, pads, value, axes=None):
     return border_pad(x, low=tuple(low), high=tuple(high), mode=_BORDERS[mode])
 
 
-@onnx_op("Pad")
-def pad_by_attributes(call, x):
-    """Elements around, as attributes say."""
-    return _padded(call, x, call.need("pads"), call.get("value", 0.0))
-
-
 @onnx_op("Pad", since=11, host=(1, 2, 3))
 def pad(call, x, pads, value=None, axes=None):
-    """Elements around, as inputs say."""
+    """Pad by inputs."""
     fill = 0 if value is None else np.asarray(value).reshape(-1)[0].item()
     return _padded(call, x, ints(pads), fill, ints(axes))
 
 
 @onnx_op("DepthToSpace")
 def depth_to_space(call, x):
-    """Blocks of channels become blocks of elements."""
+    """Move blocks of channels into blocks of elements."""
     n, c, h, w = x.shape
     b = call.need("blocksize")
     if call.get("mode", "DCR") == "DCR":
@@ -208,7 +124,7 @@ def depth_to_space(call, x):
 
 @onnx_op("SpaceToDepth")
 def space_to_depth(call, x):
-    """Blocks of elements become channels."""
+    """Move blocks of elements into channels."""
     n, c, h, w = x.shape
     b = call.need("blocksize")
     if call.get("mode", "DCR") == "DCR":
@@ -220,7 +136,7 @@ def space_to_depth(call, x):
 
 @onnx_op("CenterCropPad", host=(1,))
 def center_crop_pad(call, x, shape):
-    """Cut or padded with zeros around the middle."""
+    """Cut, or pad with zeros, around the middle."""
     axes = call.get("axes", list(range(x.ndim)))
     for axis, size in zip(axes, ints(shape)):
         axis = whole_axis(axis, x.ndim)
@@ -238,7 +154,7 @@ def center_crop_pad(call, x, shape):
 
 @onnx_op("Col2Im", host=(1, 2))
 def columns_to_image(call, x, size, kernel):
-    """Columns added up to images."""
+    """Add columns up to images."""
     size, kernel = tuple(ints(size)), tuple(ints(kernel))
     rank = len(size)
     pads = call.get("pads", [0] * 2 * rank)
@@ -251,3 +167,37 @@ def triangle(call, x, k=None):
     """Return the upper or lower triangle, zeros elsewhere."""
     offset = 0 if k is None else int(k.reshape(-1)[0])
     return ing.triu(x, offset) if call.get("upper", 1) else ing.tril(x, offset)
+
+
+onnx_ops({
+    "Shape": lambda call, x: known(tuple(x.shape)[call.get("start", 0):call.get("end")]),
+    "Size": lambda call, x: settled(np.asarray(math.prod(x.shape), object)) if x.ndim else np.array(1, np.int64),
+}, raw=True)
+
+
+onnx_ops({
+    "Squeeze": lambda call, x: _squeezed(x, call.get("axes")),
+    "Unsqueeze": lambda call, x: _unsqueezed(x, call.need("axes")),
+    "Transpose": lambda call, x: x.permute(call.get("perm", list(range(x.ndim))[::-1])),
+    "Concat": lambda call, *xs: ing.cat(list(xs), call.need("axis")) if len(xs) > 1 else xs[0],
+    "Split": lambda call, x: _parts(call, x, call.get("split")),
+    "Pad": lambda call, x: _padded(call, x, call.need("pads"), call.get("value", 0.0)),
+})
+
+
+onnx_ops({
+    "Squeeze": lambda call, x, axes=None: _squeezed(x, ints(axes)),
+    "Unsqueeze": lambda call, x, axes: _unsqueezed(x, ints(axes)),
+    "Split": lambda call, x, sizes=None: _parts(call, x, ints(sizes)),
+}, since=13, host=(1,))
+
+
+onnx_ops({
+    "Slice": lambda call, x, starts, ends, axes=None, steps=None: _sliced(x, ints(starts), ints(ends), ints(axes), ints(steps)),
+}, since=10, host=(1, 2, 3, 4))
+
+
+onnx_ops({
+    "Expand": lambda call, x, shape: x.expand(broadcast_shapes(tuple(x.shape), tuple(ints(shape)))),
+    "Tile": lambda call, x, repeats: x.tile(ints(repeats)),
+}, host=(1,))

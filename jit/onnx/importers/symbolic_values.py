@@ -1,6 +1,8 @@
-"""Known numbers among which are sizes that may change: shapes that a model computes from shapes, while it is traced or exported
-with symbolic sizes. They are numpy arrays of objects; what is not said here turns the sizes into the numbers that they are now
-(and the trace holds for those only)."""
+"""Arithmetic on known numbers with symbolic sizes: shapes that a model computes from shapes.
+
+They are NumPy arrays of objects. Operators that are missing here fix the sizes to their current values, and the trace with
+them.
+"""
 
 import operator
 
@@ -11,7 +13,7 @@ from .registry import ints
 
 
 def known(values) -> np.ndarray:
-    """Return a vector of whole numbers, of which some may be symbolic."""
+    """Return a vector of integers, some of which may be symbolic."""
     values = list(values)
     if not any(type(v) is SymInt for v in values):
         return np.array(values, np.int64)
@@ -32,14 +34,14 @@ def is_symbolic(x) -> bool:
 
 
 def settled(x):
-    """Plain numbers where no size is symbolic any more."""
+    """Return plain numbers if no size is symbolic any more."""
     if is_symbolic(x) and not any(type(v) is SymInt for v in x.reshape(-1)):
         return np.array([int(v) for v in x.reshape(-1)], np.int64).reshape(x.shape)
     return x
 
 
 def fixed(x):
-    """Return the numbers that sizes are now."""
+    """Return the current values of sizes."""
     return np.array([int(v) for v in x.reshape(-1)], np.int64).reshape(x.shape) if is_symbolic(x) else x
 
 
@@ -106,7 +108,7 @@ _OPERATORS = {
 
 
 def computed(call, inputs):
-    """Return the result of an operator on known numbers with symbolic sizes among them; None if this file does not say it."""
+    """Return the result of an operator on known numbers with symbolic sizes; None if it is missing here."""
     fn = _OPERATORS.get(call.kind)
     found = None if fn is None else fn(call, *inputs)
     return settled(found)

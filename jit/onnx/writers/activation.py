@@ -5,21 +5,11 @@ import math
 from ....ir import dtype as dt
 from ....ir.ops.nn import activations
 from ....ir.ops.nn import softmax as softmax_ops
-from .graph_writer import emits
-from .math import straight
+from .graph_writer import emits, emits_each
+from .math import same_operands
 
-emits(activations.relu)(straight("Relu"))
-emits(activations.softplus)(straight("Softplus"))
-
-
-@emits(activations.log_sigmoid)
-def _log_sigmoid(w, item, x):
-    return w.node("Neg", w.node("Softplus", w.node("Neg", w.name(x))))
-
-
-@emits(activations.silu)
-def _silu(w, item, x):
-    return w.node("Mul", w.name(x), w.node("Sigmoid", w.name(x)))
+emits(activations.relu)(same_operands("Relu"))
+emits(activations.softplus)(same_operands("Softplus"))
 
 
 @emits(activations.mish)
@@ -58,34 +48,13 @@ def _gelu_tanh(w, item, x):
 
 
 def _single(node, opset):
-    """Return whether a node works in a type in which runtimes have all activations."""
+    """Return whether a node's dtype is one for which runtimes have all activations."""
     return node.outputs[0].dtype in (dt.float32, dt.float16)
-
-
-@emits(activations.leaky_relu)
-def _leaky_relu(w, item, x, *, negative_slope):
-    return w.node("LeakyRelu", w.name(x), alpha=float(negative_slope))
-
-
-@emits(activations.elu, when=lambda node,
-       opset: _single(node, opset) and node.params["scale"] == node.params["input_scale"] == 1)
-def _elu(w, item, x, *, alpha, scale, input_scale):
-    return w.node("Elu", w.name(x), alpha=float(alpha))
 
 
 @emits(activations.hardtanh, when=_single)
 def _hardtanh(w, item, x, *, min_val, max_val):
     return w.node("Clip", w.name(x), w.scalar(min_val, x.dtype), w.scalar(max_val, x.dtype))
-
-
-@emits(activations.hardsigmoid, when=_single)
-def _hardsigmoid(w, item, x):
-    return w.node("HardSigmoid", w.name(x), alpha=1 / 6, beta=0.5)
-
-
-@emits(activations.hardswish, when=_single)
-def _hardswish(w, item, x):
-    return w.node("HardSwish", w.name(x))
 
 
 def _softmax(kind):
@@ -97,3 +66,21 @@ def _softmax(kind):
 
 emits(softmax_ops.softmax)(_softmax("Softmax"))
 emits(softmax_ops.log_softmax)(_softmax("LogSoftmax"))
+
+
+emits_each({
+    activations.log_sigmoid: lambda w, item, x: w.node("Neg", w.node("Softplus", w.node("Neg", w.name(x)))),
+    activations.silu: lambda w, item, x: w.node("Mul", w.name(x), w.node("Sigmoid", w.name(x))),
+    activations.leaky_relu: lambda w, item, x, *, negative_slope: w.node("LeakyRelu", w.name(x), alpha=float(negative_slope)),
+})
+
+
+emits_each({
+    activations.elu: lambda w, item, x, *, alpha, scale, input_scale: w.node("Elu", w.name(x), alpha=float(alpha)),
+}, when=lambda node, opset: _single(node, opset) and node.params["scale"] == node.params["input_scale"] == 1)
+
+
+emits_each({
+    activations.hardsigmoid: lambda w, item, x: w.node("HardSigmoid", w.name(x), alpha=1 / 6, beta=0.5),
+    activations.hardswish: lambda w, item, x: w.node("HardSwish", w.name(x)),
+}, when=_single)

@@ -1,4 +1,4 @@
-"""The writer of `cond`: an `If` whose two graphs hold what only one branch needs, so that only one is computed."""
+"""Writer of `cond`: an `If` whose two graphs hold what only one branch needs, so that only one is computed."""
 
 from itertools import takewhile
 
@@ -10,23 +10,23 @@ from .recorded_ops import Item, Recorded, Ref
 
 
 class Branches:
-    """Where the items of a program belong: outside, or in a branch of an `If`, which may be in another one.
+    """Assignment of a program's items to branches of (nested) `If`s, or to the outside.
 
-    groups   {a choice: all those that its cond gave}: they follow each other, and are one `If`
-    inside   {(the first choice of a group, which branch): the items that it alone needs, in order}
+    groups   {a choice: all choices of its cond}: they follow each other, and become one `If`
+    inside   {(the first choice of a group, which branch): the items that only it needs, in order}
     """
 
     def __init__(self, program: Recorded):
         self.groups: dict = {}
         self.inside: dict = {}
-        self.homes: dict = {}        # item -> the branches that it is in, the outermost first
+        self.homes: dict = {}        # item -> its branches, the outermost first
         group: list = []
         for item in program.items:
             group = group if _joins(item, group) else []
             if item.op is choose:
                 self.groups[item] = group
                 group.append(item)
-        wanted: dict = dict.fromkeys(program.outputs, ())       # ref -> the branches that all who read it are in
+        wanted: dict = dict.fromkeys(program.outputs, ())       # ref -> the common branches of its readers
         for item in reversed(program.items):
             self._find(item, wanted)
         for item in program.items:
@@ -34,7 +34,7 @@ class Branches:
                 self.inside.setdefault(self.homes[item][-1], []).append(item)
 
     def _find(self, item: Item, wanted):
-        """Where an item belongs; what it reads is wanted there, or in its branches."""
+        """Assign an item to branches; its operands are then needed there, or in its own branches."""
         group = self.groups.get(item, [item])
         homes = [wanted[ref] for one in group for ref in one.outputs if ref in wanted]
         home = self.homes[item] = _common(homes)
@@ -47,13 +47,13 @@ class Branches:
 
 
 def _joins(item: Item, group) -> bool:
-    """Return whether an item is one more choice of the group before it: by the same answer, between values from before it."""
+    """Return whether an item is a further choice of the group: by the same answer, between earlier values."""
     made = {one.outputs[0] for one in group}
     return bool(group) and item.op is choose and item.inputs[0] is group[0].inputs[0] and made.isdisjoint(item.inputs[1:])
 
 
 def _common(homes) -> tuple:
-    """Return the branches that all of these are in."""
+    """Return the common branches."""
     return tuple([steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*homes))])
 
 
@@ -69,7 +69,7 @@ def _choose(w: Writer, item, pred, x, y):
 
 
 def _graph(w: Writer, group, holds: bool):
-    """Return one branch: what only it needs, and its results."""
+    """Return one branch: its own items, and its results."""
     with w.inner() as inside:
         for item in w.root.branches.inside.get((group[0], holds), ()):
             if EMITTERS[item.op].lazy is None:

@@ -21,7 +21,7 @@ def _pads(padding):
 
 
 def _around(w, name, padding, dtype, value=0):
-    """Return the spatial dimensions with padding that a node itself cannot do: negative numbers."""
+    """Apply padding that a node itself cannot: negative numbers."""
     return padded(w, name, [0, 0, *[lo for lo, _ in padding]], [0, 0, *[hi for _, hi in padding]], value, dtype)
 
 
@@ -43,7 +43,7 @@ def _conv(w, item, x, weight, b, *, stride, padding, dilation, groups):
 
 @emits(cv.conv_input_grad, when=_floats)
 def _conv_transposed(w, item, g, weight, *, size, stride, padding, dilation, groups):
-    """Return the transposed convolution: whole, then cut to the size asked for."""
+    """Compute a transposed convolution whole, then cut it to the requested size."""
     kernel = weight.shape[2:]
     extra = [n - (s * (m - 1) + d * (k - 1) + 1 - lo - hi)
              for n, s, m, d, k, (lo, hi) in zip(size, stride, g.shape[2:], dilation, kernel, padding)]
@@ -57,7 +57,7 @@ def _conv_transposed(w, item, g, weight, *, size, stride, padding, dilation, gro
 
 @emits(cv.conv_weight_grad, when=_floats)
 def _conv_weight_grad(w, item, x, g, *, size, stride, padding, dilation, groups):
-    """Return a convolution of the input with the gradient, batch and channels having changed places."""
+    """Convolve the input with the gradient, with batch and channels swapped."""
     rank, parts = len(size), []
     swap = [1, 0, *range(2, x.ndim)]
     inputs, outputs = x.shape[1] // groups, g.shape[1] // groups
@@ -73,7 +73,7 @@ def _conv_weight_grad(w, item, x, g, *, size, stride, padding, dilation, groups)
 
 @emits(cv.im2col)
 def _im2col(w, item, x, *, kernel, stride, padding, dilation):
-    """Return one gather for each dimension, which puts places in windows beside windows."""
+    """Gather along each dimension, so that positions in windows stand beside windows."""
     name, shape = _around(w, w.name(x), padding, x.dtype), list(x.shape[:2])
     counts = []
     for i, (k, s, (lo, hi), d) in enumerate(zip(kernel, stride, padding, dilation)):
@@ -122,7 +122,7 @@ def _max_pool(w, item, x, *, kernel, stride, padding, dilation):
 
 
 def _at_places(w, x, places, shape):
-    """Return the largest at tables of flat places (windows, places in each), and where it is."""
+    """Return the largest elements at tables of flat positions (windows, positions in each), and their positions."""
     flat = w.reshape(w.name(x), [*x.shape[:2], math.prod(x.shape[2:])])
     table = w.const(places, "places")
     values = w.node("Gather", flat, table, axis=2)
@@ -141,7 +141,7 @@ def _adaptive_max_pool(w, item, x, *, size):
 
 
 def _bin_places(sizes, counts):
-    """Return the flat places (bins, places in each) of even bins; short bins repeat their last place along a dimension."""
+    """Return the flat positions (bins, positions in each) of even bins; short bins repeat their last position."""
     rank, total = len(sizes), np.zeros((1,) * 2 * len(sizes), np.int64)
     for i, (n, count) in enumerate(zip(sizes, counts)):
         starts, ends = pool.bins(n, count)
@@ -167,7 +167,8 @@ def _avg_pool(w, item, x, *, kernel, stride, padding, counted, divisor):
 
 
 def _fixed_ends(sizes, kernel, stride, padding, dilation):
-    """Padding whose high end is one number at all sizes, and not negative, where it differs in what no window reaches."""
+    """Return padding with a fixed, non-negative high end for all sizes, if it differs only in elements that no window
+    reaches."""
     pads = []
     for n, k, s, (lo, hi), d in zip(sizes, kernel, stride, padding, dilation):
         count = window_count(n, k, s, (lo, hi), d)
@@ -193,7 +194,7 @@ def _averages(sizes, kernel, stride, padding, counted, divisor):
 
 
 def _mapped(w, name, x, matrices, transposed):
-    """Return every spatial dimension multiplied by its matrix (results, elements), or None where it stays."""
+    """Multiply each spatial dimension by its matrix (results, elements); None keeps it."""
     kind = x.dtype if x.dtype in (dt.float32, dt.float64) else dt.float32
     name = name if kind is x.dtype else w.cast(name, kind)
     for i, m in enumerate(matrices):
@@ -219,7 +220,7 @@ def _matrix(mode, n, count, align_corners, scale):
 
 
 def _coordinates(mode, align_corners):
-    """Return how ONNX names the places of results, or None where it has no such mode."""
+    """Return ONNX's name of the coordinate transformation, or None if it has no such mode."""
     if mode == "nearest":
         return {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     if mode == "nearest-exact":
@@ -232,7 +233,7 @@ def _coordinates(mode, align_corners):
 
 
 def _by_ratio(sizes, goals, scales) -> bool:
-    """Return whether places follow from the ratio of the sizes alone."""
+    """Return whether positions depend on the ratio of the sizes alone."""
     fixed = is_fixed((*sizes, *goals))
     return (fixed and all(s is None or abs(s * n - m) < 1e-9 for n, m, s in zip(sizes, goals, scales))) or all(
         s is None for s in scales)

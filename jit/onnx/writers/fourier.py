@@ -10,7 +10,7 @@ from .size_formulas import FixedSize
 
 
 def _is_made(node, opset) -> bool:
-    """Return whether a complex operand is one that is written as pairs."""
+    """Return whether a complex operand is written as pairs."""
     return node.inputs[0].node is not None and node.inputs[0].node.op in (complex_, fft, rfft)
 
 
@@ -26,14 +26,14 @@ def _part(w, item, z):
 
 
 def _transformed(w, name, dim, **options):
-    """Return a transform of pairs, or of single numbers, along a dimension."""
+    """Transform pairs, or single numbers, along a dimension."""
     if w.opset >= 20:
         return w.node("DFT", name, None, w.const(np.array(dim, np.int64), "axis"), **options)
     return w.node("DFT", name, axis=dim, **options)
 
 
 def _scaled(w, name, norm, n, divided: bool, dtype):
-    """Return a transform with the factor that a norm asks for; `divided` says whether it is by n already."""
+    """Scale a transform as its norm requires; `divided` tells whether it is divided by n already."""
     power = {"backward": 0.0, "ortho": 0.5, "forward": 1.0}[norm]
     if not power:
         return name
@@ -69,4 +69,3 @@ def _irfft(w, item, z, *, dim, n, norm):
     found = _transformed(w, whole, dim, inverse=1)
     found = w.node("Gather", found, w.const(np.array(0, np.int64), "part"), axis=z.ndim)
     return _scaled(w, found, norm, n, True, item.outputs[0].dtype)
-

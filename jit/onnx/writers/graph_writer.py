@@ -1,4 +1,4 @@
-"""What writes an ONNX graph: nodes, constants, shapes computed at run time; and the table of who writes which operator."""
+"""Writer of ONNX graphs (nodes, constants, shapes computed at run time) and the table of operator writers."""
 
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -24,9 +24,12 @@ FLOAT8_SINCE = 19   # the operator set that has its dtypes
 
 @dataclass(frozen=True)
 class Emitter:
-    """How an operator is written: `write(w, item, *operands, **params)` gives the name of each result. `when(node, opset)` says
-    which nodes it takes (all, if it is None); a composite that is not taken is written as its body. What is `lazy` is written
-    only when its result is asked for by name; `lazy(w, item)` names what elementwise operators may take instead, or None."""
+    """Writer of an operator: `write(w, item, *operands, **params)` returns the name of each result.
+
+    `when(node, opset)` selects the nodes that it takes (None: all); other composites are written as their bodies. A `lazy`
+    operator is written only when its result is used by name; `lazy(w, item)` names a smaller operand for elementwise operators,
+    or None.
+    """
 
     write: Callable
     when: Callable | None
@@ -37,7 +40,7 @@ EMITTERS: dict[Op, Emitter] = {}
 
 
 def emits(*ops: Op, when=None, lazy=None):
-    """Mark the writer of one or several operators, as `Emitter` describes it."""
+    """Register the decorated writer of one or several operators."""
 
     def mark(fn):
         for op in ops:
@@ -48,8 +51,14 @@ def emits(*ops: Op, when=None, lazy=None):
     return mark
 
 
+def emits_each(table: dict, **how):
+    """Register writers by their operator, or operators; `how` as for `emits`."""
+    for ops, fn in table.items():
+        emits(*(ops if isinstance(ops, tuple) else (ops,)), **how)(fn)
+
+
 class Claims:
-    """Which nodes can be written as they are, in an operator set version."""
+    """Predicate of nodes that have a writer, in an operator set version."""
 
     def __init__(self, opset: int):
         self.opset = opset
@@ -61,7 +70,7 @@ class Claims:
 
 
 def _names(text: str, name: str) -> bool:
-    """Return whether a size that is said so says how large the one of a name is."""
+    """Return whether a size's text determines the size of a name."""
     extent = parsed(text)
     return extent is not None and extent.name == name
 
@@ -99,7 +108,7 @@ class Writer:
         return name
 
     def reserve(self, names):
-        """Names that are taken from now on."""
+        """Reserve names."""
         self.root._taken.update(names)
 
     def name(self, x, dtype=None) -> str:
@@ -111,7 +120,7 @@ class Writer:
         return self.scalar(x, dtype)
 
     def bind(self, ref: Ref, name: str):
-        """Tell what a ref is called, and that its sizes are there to be computed with (those of graphs inside, only there)."""
+        """Set the name of a ref, and register its sizes for formulas (sizes of inner graphs serve these only)."""
         self.names[ref] = name
         for dim, n in enumerate(ref.shape):
             if type(n) is SymInt and self.root is self:
@@ -120,14 +129,14 @@ class Writer:
     # Nodes.
 
     def node(self, kind: str, *inputs, outputs: int = 1, hint: str = "", **attributes) -> Any:
-        """Return a node; the name of its result, or a list of them."""
+        """Add a node; return the name of its result, or a list of names."""
         hint = hint or (self.item.op.name if self.item is not None else kind.lower())
         made = [self.fresh(hint if outputs == 1 else f"{hint}_{i}") for i in range(outputs)]
         self.put(kind, inputs, made, attributes)
         return made[0] if outputs == 1 else made
 
     def put(self, kind, inputs, outputs, attributes):
-        """Return a node with names for its results."""
+        """Add a node with names for its results."""
         given = [("" if x is None else x) for x in inputs]
         while given and not given[-1]:
             given.pop()
@@ -143,8 +152,7 @@ class Writer:
                                           doc=format_place(where) if where else ""))
 
     def modules_of(self, where, name: str) -> tuple:
-        """Return (the path of a node's module, as its name begins; the calls of modules around it as PyTorch's models note
-        them)"""
+        """Return (the module path in front of a node's name, metadata of enclosing modules as in PyTorch's models)."""
         around: list = []
         call = module_of(where)
         while call in self.root.calls:
@@ -159,7 +167,7 @@ class Writer:
                                               "pkg.torch.onnx.name_scopes": repr(paths)}
 
     def write(self, item: Item):
-        """Return an operation."""
+        """Write an operation."""
         emitter = EMITTERS.get(item.op)
         if emitter is None or (emitter.when is not None and not emitter.when(item.node, self.opset)):
             raise ExportError(f"operator {item.op.name}{at(item.line)} has no counterpart in ONNX (version {self.opset})")
@@ -178,7 +186,7 @@ class Writer:
                 self.bind(ref, name)
 
     def require(self, dtype, who: str):
-        """That the operator set has a dtype."""
+        """Raise if the operator set lacks a dtype."""
         if dtype in dt.FLOAT8 and self.opset < FLOAT8_SINCE:
             raise ExportError(f"{who} has {dtype}, which ONNX has from version {FLOAT8_SINCE} on; pass opset={FLOAT8_SINCE} or "
                               f"higher, not {self.opset}")
@@ -186,7 +194,7 @@ class Writer:
     # Constants.
 
     def const(self, array, hint: str = "constant") -> str:
-        """Return a constant array; equal ones are kept once. Small ones are nodes, large ones initializers like the weights."""
+        """Return a constant array. Equal ones are stored once: small ones as nodes, large ones as initializers."""
         a = np.ascontiguousarray(array).reshape(np.shape(array))
         key = (a.dtype.str, a.dtype.name, a.shape, a.tobytes())
         root = self.root
@@ -200,27 +208,26 @@ class Writer:
         return root._same[key]
 
     def scalar(self, value, dtype) -> str:
-        """Return a number as a 0-d constant, or computed where it follows from sizes."""
+        """Return a number as a 0-d constant, or computed if it depends on sizes."""
         if is_symbol(value):
             return self.node("Squeeze", self.number(value, dtype))
         return self.const(np.asarray(value).astype(dtype.np), "number")
 
     def small(self, x) -> str | None:
-        """Return the name of what a ref was broadcast from (a constant, or a tensor before it was expanded); None for
-        others."""
+        """Return the name of the operand that a ref was broadcast from, or None."""
         item = self.root.made_by.get(x) if type(x) is Ref else None
         if item is None or not EMITTERS[item.op].lazy or x in self.names:
             return None
         return EMITTERS[item.op].lazy(self, item)
 
     def is_used(self, ref) -> bool:
-        """Return whether anything needs a ref."""
+        """Return whether anything reads a ref."""
         return bool(self.root.used_by.get(ref))
 
     # Sizes.
 
     def ints(self, values) -> str:
-        """Return a vector of whole numbers, of which some may be symbolic."""
+        """Return a vector of integers, some of which may be symbolic."""
         values = list(values)
         if is_fixed(values):
             return self.const(np.array(values, np.int64), "sizes")
@@ -244,7 +251,7 @@ class Writer:
         return self._sizes[key]
 
     def _size(self, name):
-        """Return a free size."""
+        """Return the node of a dynamic size."""
         if name not in self._sizes:
             said = next(text for text in (name, *self.root.places) if text in self.root.places and _names(text, name))
             ref, dim = self.root.places[said]
@@ -260,12 +267,12 @@ class Writer:
     # Shorthands of several writers.
 
     def cast(self, name: str, dtype) -> str:
-        """In another dtype."""
+        """Cast to another dtype."""
         more: dict = {"saturate": 0} if dtype is dt.float8_e5m2 else {}      # which has infinities for what is too large
         return self.node("Cast", name, to=proto.type_number(dtype), **more)
 
     def reshape(self, name: str, shape) -> str:
-        """Under another shape; a single symbolic size needs no computing."""
+        """Reshape; a single symbolic size needs no computation."""
         shape = tuple(shape)
         loose = [i for i, n in enumerate(shape) if is_symbol(n)]
         if len(loose) == 1 and 0 not in shape:
@@ -273,28 +280,28 @@ class Writer:
         return self.node("Reshape", name, self.ints(shape), allowzero=1 if 0 in shape else None)
 
     def transpose(self, name: str, dims) -> str:
-        """With its dimensions in another order."""
+        """Permute the dimensions."""
         return name if tuple(dims) == tuple(range(len(dims))) else self.node("Transpose", name, perm=list(dims))
 
     def expand(self, name: str, shape) -> str:
-        """Repeated to a shape."""
+        """Broadcast to a shape."""
         return self.node("Expand", name, self.ints(shape))
 
     def slice(self, name: str, starts, stops, axes, steps=None) -> str:
-        """Parts along axes."""
+        """Cut parts along axes."""
         steps = None if steps is None or all(s == 1 for s in steps) else self.ints(steps)
         return self.node("Slice", name, self.ints(starts), self.ints(stops), self.ints(axes), steps)
 
     def squeeze(self, name: str, axes) -> str:
-        """Without dimensions of size 1."""
+        """Drop dimensions of size 1."""
         return self.node("Squeeze", name, self.ints(axes))
 
     def unsqueeze(self, name: str, axes) -> str:
-        """With new dimensions of size 1."""
+        """Insert dimensions of size 1."""
         return self.node("Unsqueeze", name, self.ints(axes))
 
     def range(self, count, dtype=dt.int64) -> str:
-        """0, 1, 2 ... below a number that may be symbolic."""
+        """Return 0, 1, 2 ... below a number that may be symbolic."""
         if not is_symbol(count):
             return self.const(np.arange(count).astype(dtype.np), "range")
         end = self.node("Squeeze", self.number(count, dt.int64))
@@ -309,21 +316,24 @@ class Writer:
         return self.node("ConstantOfShape", self.ints(shape), value=proto.make_tensor(value, "value"))
 
     def reduce(self, kind: str, name: str, axes, keep) -> str:
-        """Return a reduction; from version 18 on axes are an input."""
+        """Reduce over axes, which are an input from version 18 on."""
         if self.opset >= 18 or kind == "ReduceSum":
             return self.node(kind, name, self.ints(axes), keepdims=int(keep))
         return self.node(kind, name, axes=list(axes), keepdims=int(keep))
 
     @contextmanager
     def inner(self):
-        """A writer for a graph inside of this one, such as the body of a Scan."""
+        """Yield a writer for an inner graph, such as the body of a Scan."""
         inside = Writer(self.opset, self)
         inside.item = self.item
         yield inside
 
     def scan(self, states, sequences, types, body, *, axis: int, reverse: bool = False) -> list:
-        """Return a loop along an axis. `states` and `sequences` are names; `types` are (dtype, shape) of the states, of a slice
-        of each sequence, and of what each step gives beside the states; `body(writer, states, slices)` gives names of both."""
+        """Write a loop along an axis.
+
+        `states` and `sequences` are names. `types` are (dtype, shape) of the states, of a slice of each sequence, and of each
+        step's results. `body(writer, states, slices)` returns the names of new states and results.
+        """
         with self.inner() as inside:
             names = [inside.fresh("step_in") for _ in (*states, *sequences)]
             inputs = [proto.make_value(n, *t) for n, t in zip(names, [*types[0], *types[1]])]

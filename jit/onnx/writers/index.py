@@ -1,4 +1,4 @@
-"""Writers of operators that take and put by index."""
+"""Writers of operators that gather and scatter."""
 
 import math
 
@@ -8,7 +8,7 @@ from ....ir import dtype as dt
 from ....ir.ops.index import indexing as ix
 from ....ir.ops.nn import embedding as em
 from ....ir.ops.nn import loss, pool
-from .graph_writer import emits
+from .graph_writer import emits, emits_each
 
 # Index tensors over leading dimensions.
 
@@ -18,7 +18,7 @@ def _given(indices):
 
 
 def _tuples(w, indices, given):
-    """Index tensors side by side in a new last dimension, and their common shape."""
+    """Return index tensors stacked in a new last dimension, and their common shape."""
     shapes = [indices[d].shape for d in given]
     ndim = max(map(len, shapes))
     common = tuple(next((s[i - ndim + len(s)] for s in shapes if i >= ndim - len(s) and s[i - ndim + len(s)] != 1), 1)
@@ -32,13 +32,13 @@ def _tuples(w, indices, given):
 
 
 def _in_front(w, x, given):
-    """x with its indexed dimensions first."""
+    """Return x with its indexed dimensions first, and their order."""
     order = [*given, *[d for d in range(x.ndim) if d not in given]]
     return w.transpose(w.name(x), order), order
 
 
 def _place(given, common, ndim):
-    """Where the common index dimensions stand in a result, as a permutation of (common, rest)."""
+    """Return the position of the common index dimensions in a result, as a permutation of (common, rest)."""
     adjacent = given[-1] - given[0] + 1 == len(given)
     at, n, rest = (given[0] if adjacent else 0), len(common), ndim - len(given)
     return [*range(n, n + at), *range(n), *range(n + at, n + rest)]
@@ -96,11 +96,6 @@ def _scatter(w, item, x, index, src, *, dim, mode):
 # Tables.
 
 
-@emits(em.embedding)
-def _embedding(w, item, weight, index, *, padding_idx, by_frequency):
-    return w.node("Gather", w.name(weight), w.name(index), axis=0)
-
-
 @emits(em.row_sums)
 def _row_sums(w, item, values, index, *, rows):
     width = values.shape[-1]
@@ -110,7 +105,7 @@ def _row_sums(w, item, values, index, *, rows):
 
 @emits(em.bag_of)
 def _bag_of(w, item, offsets, *, size):
-    """Return how many bags start at or before each entry, less one."""
+    """Count the bags that start at or before each entry, minus one."""
     name = w.name(offsets) if offsets.dtype is dt.int64 else w.cast(w.name(offsets), dt.int64)
     begun = w.node("LessOrEqual", name, w.unsqueeze(w.range(size), [1]))
     count = w.reduce("ReduceSum", w.cast(begun, dt.int64), [1], False)
@@ -140,7 +135,7 @@ def _plane_put(w, item, x, places, *, size, accumulate):
 
 
 def _valid(w, target, classes):
-    """Return (whether a class is in range, the class or 0)"""
+    """Return (whether a class is in range, the class or 0)."""
     name = w.name(target) if target.dtype is dt.int64 else w.cast(w.name(target), dt.int64)
     zero = w.scalar(0, dt.int64)
     ok = w.node("And", w.node("GreaterOrEqual", name, zero), w.node("Less", name, w.scalar(classes, dt.int64)))
@@ -178,3 +173,9 @@ def _class_index(w, item, target, *, classes, ignore_index):
     if not target.ndim:
         return name, w.cast(kept, dt.int64)
     return name, w.reduce("ReduceSum", w.cast(kept, dt.int64), range(target.ndim), False)
+
+
+emits_each({
+    em.embedding:
+        lambda w, item, weight, index, *, padding_idx, by_frequency: w.node("Gather", w.name(weight), w.name(index), axis=0),
+})

@@ -1,16 +1,19 @@
-"""Writers of elementwise operators."""
+"""Writers of elementwise operators, on numbers, truth values and bits."""
 
 import math
 
 from ....ir import dtype as dt
 from ....ir.ops.core import elementwise as ew
-from .graph_writer import emits
+from ....ir.ops.core.shape import contiguous
+from .graph_writer import emits, emits_each
 from .recorded_ops import Ref
 
 
 def operands(w, item, inputs=None) -> list:
-    """Names of an elementwise operator's operands. What was only expanded or filled for it stays small: ONNX broadcasts by
-    itself, as long as one operand has the whole shape."""
+    """Return names of an elementwise operator's operands.
+
+    Operands that were only expanded or filled stay small: ONNX broadcasts, as long as one operand has the whole shape.
+    """
     inputs = item.inputs if inputs is None else inputs
     dtype = next((x.dtype for x in inputs[::-1] if type(x) is Ref), item.outputs[0].dtype)
     small = [w.small(x) for x in inputs]
@@ -23,7 +26,7 @@ def kind_of(item):
     return next(x.dtype for x in item.inputs if type(x) is Ref)
 
 
-def straight(kind, **attributes):
+def same_operands(kind, **attributes):
     """Return the writer of an operator that is one node of the same operands."""
     def write(w, item, *inputs, **params):
         return w.node(kind, *operands(w, item), **attributes)
@@ -37,9 +40,9 @@ for _op, _name in {
     ew.asinh: "Asinh", ew.acosh: "Acosh", ew.atanh: "Atanh", ew.erf: "Erf", ew.sigmoid: "Sigmoid", ew.eq: "Equal",
     ew.isnan: "IsNaN", ew.isinf: "IsInf",
 }.items():
-    emits(_op)(straight(_name))
-emits(ew.isposinf)(straight("IsInf", detect_negative=0))
-emits(ew.isneginf)(straight("IsInf", detect_positive=0))
+    emits(_op)(same_operands(_name))
+emits(ew.isposinf)(same_operands("IsInf", detect_negative=0))
+emits(ew.isneginf)(same_operands("IsInf", detect_positive=0))
 
 
 def _or_for_bools(kind, for_bools):
@@ -52,9 +55,9 @@ def _or_for_bools(kind, for_bools):
 for _op, _name, _bools in ((ew.add, "Add", "Or"), (ew.mul, "Mul", "And"), (ew.maximum, "Max", "Or"),
                            (ew.minimum, "Min", "And")):
     emits(_op)(_or_for_bools(_name, _bools))
-emits(ew.sub)(straight("Sub"))
-emits(ew.div)(straight("Div"))
-emits(ew.pow_)(straight("Pow"))
+emits(ew.sub)(same_operands("Sub"))
+emits(ew.div)(same_operands("Div"))
+emits(ew.pow_)(same_operands("Pow"))
 
 
 @emits(ew.add_scaled)
@@ -70,7 +73,7 @@ def _blend(w, item, *inputs):
 
 
 def _added(kind):
-    """x plus a multiple of a product or quotient."""
+    """Return the writer of x plus a multiple of a product or quotient."""
     def write(w, item, *inputs):
         x, y, z, n = operands(w, item)
         return w.node("Add", x, w.node("Mul", w.node(kind, y, z), n))
@@ -83,7 +86,7 @@ emits(ew.add_quotient)(_added("Div"))
 
 
 def _compared(kind):
-    """Comparisons, of bools as numbers."""
+    """Return the writer of a comparison; bools are compared as numbers."""
     def write(w, item, x, y):
         names = operands(w, item)
         if kind_of(item) is dt.bool_:
@@ -95,11 +98,6 @@ def _compared(kind):
 
 for _op, _name in {ew.lt: "Less", ew.le: "LessOrEqual", ew.gt: "Greater", ew.ge: "GreaterOrEqual"}.items():
     emits(_op)(_compared(_name))
-
-
-@emits(ew.ne)
-def _not_equal(w, item, x, y):
-    return w.node("Not", w.node("Equal", *operands(w, item)))
 
 
 def _unless_bool(kind):
@@ -123,7 +121,7 @@ def _sign(w, item, x):
 
 
 def _rounding(kind):
-    """Integers are whole already."""
+    """Return the writer of a rounding; integers stay."""
     def write(w, item, x):
         return w.node(kind, w.name(x)) if x.dtype.is_inexact else w.name(x)
 
@@ -136,21 +134,11 @@ emits(ew.round_)(_rounding("Round"))
 
 
 def truncated(w, name, dtype):
-    """Towards zero."""
+    """Round towards zero."""
     if not dtype.is_inexact:
         return name
     below = w.node("Less", name, w.scalar(0, dtype))
     return w.node("Where", below, w.node("Ceil", name), w.node("Floor", name))
-
-
-@emits(ew.trunc)
-def _trunc(w, item, x):
-    return truncated(w, w.name(x), x.dtype)
-
-
-@emits(ew.frac)
-def _frac(w, item, x):
-    return w.node("Sub", w.name(x), truncated(w, w.name(x), x.dtype))
 
 
 # Division with a whole result.
@@ -161,18 +149,13 @@ def _fmod(w, a, b):
 
 
 def _remainder(w, a, b, dtype):
-    """With the sign of the divisor."""
+    """Return the remainder with the sign of the divisor."""
     if not dtype.is_inexact:
         return w.node("Mod", a, b)
     r, zero = _fmod(w, a, b), w.scalar(0, dtype)
     differs = w.node("Xor", w.node("Less", r, zero), w.node("Less", b, zero))
     turn = w.node("And", w.node("Not", w.node("Equal", r, zero)), differs)
     return w.node("Where", turn, w.node("Add", r, b), r)
-
-
-@emits(ew.fmod)
-def _write_fmod(w, item, x, y):
-    return _fmod(w, *operands(w, item))
 
 
 @emits(ew.remainder)
@@ -203,16 +186,6 @@ def _square(w, item, x):
     return name if x.dtype is dt.bool_ else w.node("Mul", name, name)
 
 
-@emits(ew.rsqrt)
-def _rsqrt(w, item, x):
-    return w.node("Reciprocal", w.node("Sqrt", w.name(x)))
-
-
-@emits(ew.exp2)
-def _exp2(w, item, x):
-    return w.node("Pow", w.scalar(2, x.dtype), w.name(x))
-
-
 @emits(ew.expm1)
 def _expm1(w, item, x):
     """tanh(x / 2) * (exp(x) + 1), which keeps its digits near 0."""
@@ -231,11 +204,6 @@ def log1p(w, name, dtype):
     return w.node("Where", w.node("Equal", gap, w.scalar(0, dtype)), name, logs)
 
 
-@emits(ew.log1p)
-def _log1p(w, item, x):
-    return log1p(w, w.name(x), x.dtype)
-
-
 def _log_base(base):
     def write(w, item, x):
         return w.node("Mul", w.node("Log", w.name(x)), w.scalar(1 / math.log(base), x.dtype))
@@ -245,11 +213,6 @@ def _log_base(base):
 
 emits(ew.log2)(_log_base(2))
 emits(ew.log10)(_log_base(10))
-
-
-@emits(ew.erfc)
-def _erfc(w, item, x):
-    return w.node("Sub", w.scalar(1, x.dtype), w.node("Erf", w.name(x)))
 
 
 _FRACTIONS = 60         # steps of erfcx's continued fraction, enough from 2 on
@@ -284,7 +247,7 @@ def _sinc(w, item, x):
 
 @emits(ew.hypot)
 def _hypot(w, item, x, y):
-    """Scaled by the larger side."""
+    """Scale by the larger side."""
     kind = kind_of(item)
     a, b = [w.node("Abs", n) for n in operands(w, item)]
     large, small = w.node("Max", a, b), w.node("Min", a, b)
@@ -314,7 +277,7 @@ def _atan2(w, item, y, x):
 
 
 def _log_add(exponential, logarithm):
-    """max + log(1 + base ** -distance)"""
+    """Return the writer of max + log(1 + base ** -distance)."""
     def write(w, item, x, y):
         (a, b), kind = operands(w, item), kind_of(item)
         top = w.node("Max", a, b)
@@ -376,6 +339,80 @@ emits(ew.fmax)(_skipping_nan(("Max", "Or")))
 emits(ew.fmin)(_skipping_nan(("Min", "And")))
 
 
-@emits(ew.isfinite)
-def _isfinite(w, item, x):
-    return w.node("Not", w.node("Or", w.node("IsInf", w.name(x)), w.node("IsNaN", w.name(x))))
+def truth(w, name, dtype):
+    """Return whether elements are not 0."""
+    return name if dtype is dt.bool_ else w.cast(name, dt.bool_)
+
+
+def _logical(kind):
+    def write(w, item, *inputs):
+        dtype = kind_of(item)
+        return w.node(kind, *[truth(w, n, dtype) for n in operands(w, item)])
+
+    return write
+
+
+for _op, _name in {ew.logical_not: "Not", ew.logical_and: "And", ew.logical_or: "Or", ew.logical_xor: "Xor"}.items():
+    emits(_op)(_logical(_name))
+
+
+def _bitwise(kind, for_bools):
+    def write(w, item, *inputs):
+        return w.node(for_bools if kind_of(item) is dt.bool_ else kind, *operands(w, item))
+
+    return write
+
+
+def _bits(node, opset):
+    return opset >= 18 or node.outputs[0].dtype is dt.bool_
+
+
+for _op, _name, _bools in ((ew.bitwise_not, "BitwiseNot", "Not"), (ew.bitwise_and, "BitwiseAnd", "And"),
+                           (ew.bitwise_or, "BitwiseOr", "Or"), (ew.bitwise_xor, "BitwiseXor", "Xor")):
+    emits(_op, when=_bits)(_bitwise(_name, _bools))
+
+
+@emits(ew.bitwise_left_shift)
+def _left_shift(w, item, x, y):
+    (a, b), kind = operands(w, item), kind_of(item)
+    if not kind.is_signed:
+        return w.node("BitShift", a, b, direction="LEFT")
+    return w.node("Mul", a, w.node("Pow", w.scalar(2, kind), b))
+
+
+@emits(ew.bitwise_right_shift)
+def _right_shift(w, item, x, y):
+    (a, b), kind = operands(w, item), kind_of(item)
+    if not kind.is_signed:
+        return w.node("BitShift", a, b, direction="RIGHT")
+    by = w.node("Pow", w.scalar(2, kind), b)
+    return w.node("Div", w.node("Sub", a, w.node("Mod", a, by)), by)
+
+
+# Choosing, converting.
+
+
+@emits(ew.where)
+def _where(w, item, cond, x, y):
+    kind = item.outputs[0].dtype
+    small = [w.small(v) if type(v) is Ref else w.scalar(v, kind) for v in (cond, x, y)]
+    whole = any(type(v) is Ref and s is None and v.shape == item.outputs[0].shape for v, s in zip((cond, x, y), small))
+    names = [s if s is not None and (whole or type(v) is not Ref) else w.name(v, kind) for v, s in zip((cond, x, y), small)]
+    return w.node("Where", truth(w, names[0], cond.dtype), *names[1:])
+
+
+emits(ew.copy, contiguous)(lambda w, item, x: w.name(x))
+
+
+emits_each({
+    ew.ne: lambda w, item, x, y: w.node("Not", w.node("Equal", *operands(w, item))),
+    ew.trunc: lambda w, item, x: truncated(w, w.name(x), x.dtype),
+    ew.frac: lambda w, item, x: w.node("Sub", w.name(x), truncated(w, w.name(x), x.dtype)),
+    ew.fmod: lambda w, item, x, y: _fmod(w, *operands(w, item)),
+    ew.rsqrt: lambda w, item, x: w.node("Reciprocal", w.node("Sqrt", w.name(x))),
+    ew.exp2: lambda w, item, x: w.node("Pow", w.scalar(2, x.dtype), w.name(x)),
+    ew.log1p: lambda w, item, x: log1p(w, w.name(x), x.dtype),
+    ew.erfc: lambda w, item, x: w.node("Sub", w.scalar(1, x.dtype), w.node("Erf", w.name(x))),
+    ew.isfinite: lambda w, item, x: w.node("Not", w.node("Or", w.node("IsInf", w.name(x)), w.node("IsNaN", w.name(x)))),
+    ew.cast: lambda w, item, x, *, dtype: w.name(x) if x.dtype is dtype else w.cast(w.name(x), dtype),
+})

@@ -12,7 +12,7 @@ from ....ir.ops.nn import norm
 from ....ir.ops.nn import resample as rs
 from ....ir.ops.nn.norm import batch_norm
 from ....ir.symbols.symbolic import is_symbol
-from .graph_writer import emits
+from .graph_writer import emits, emits_each
 from .recorded_ops import Ref
 from .shape import FAR
 from .size_formulas import FixedSize, is_fixed
@@ -26,11 +26,6 @@ def _matmul(w, item, x, y):
         return w.node("MatMul", w.name(x), w.name(y))
     found = w.node("MatMul", *[w.cast(w.name(v), dt.int32) for v in (x, y)])
     return w.cast(w.cast(found, dt.bool_) if x.dtype is dt.bool_ else found, x.dtype)
-
-
-@emits(determinant.det, when=lambda node, opset: node.inputs[0].dtype in FLOATS and 0 not in node.inputs[0].shape)
-def _det(w, item, x):
-    return w.node("Det", w.name(x))
 
 
 def _never(w, item):
@@ -48,7 +43,7 @@ def _linear(w, item, x, weight, b):
 
 @emits(products.grouped_matmul)
 def _grouped_matmul(w, item, x, y, ends):
-    """Return the groups' products one behind the other, and zeros for what lies behind the last group."""
+    """Concatenate the groups' products; rows after the last group are zeros."""
     groups = ends.shape[0]
     if is_symbol(groups):
         raise FixedSize("the number of groups")
@@ -73,11 +68,6 @@ def _grouped_matmul(w, item, x, y, ends):
     rest = w.node("Sub", w.ints([shape[axis]]), w.slice(stops, [-1], [FAR], [0]))
     behind = [w.ints([0]), w.ints([0]), rest, w.ints([0])] if axis == 0 else [w.ints([0]), w.ints([0]), w.ints([0]), rest]
     return w.node("Pad", w.node("Concat", *made, axis=axis), w.node("Concat", *behind, axis=0))
-
-
-@emits(shape_ops.group)
-def _group(w, item, *xs):
-    return [w.name(x) for x in xs]
 
 
 # Normalisations. Missing weights are ones, missing biases zeros.
@@ -120,7 +110,7 @@ def _group_norm(w, item, x, weight, b, *, groups, eps):
 
 
 def _by_key_head(w, v, key_heads, groups):
-    """(..., heads, L, E) as (..., key heads, groups, L, E)."""
+    """Reshape (..., heads, L, E) to (..., key heads, groups, L, E)."""
     return w.reshape(w.name(v), [*v.shape[:-3], key_heads, groups, *v.shape[-2:]])
 
 
@@ -129,7 +119,7 @@ def _transposed(n):
 
 
 def _scores(w, q, k, scale, groups):
-    """Return (scores with all heads in one dimension, how keys and values stand beside the queries)"""
+    """Return scores with all heads in one dimension."""
     scaled = Ref(-1, q.shape, q.dtype)
     w.names[scaled] = w.node("Mul", w.name(q), w.scalar(scale, q.dtype))
     if groups == 1:
@@ -140,8 +130,8 @@ def _scores(w, q, k, scale, groups):
     return w.reshape(w.node("MatMul", left, right), [*q.shape[:-1], k.shape[-2]])
 
 
-def _looked_at(w, rows, columns):
-    """Which columns each row of a causal attention sees."""
+def _causal_mask(w, rows, columns):
+    """Return the causal mask: columns that each row attends to."""
     if is_fixed((rows, columns)):
         return w.const(np.tri(rows, columns, dtype=bool), "causal")
     return w.node("LessOrEqual", w.range(columns), w.unsqueeze(w.range(rows), [1]))
@@ -155,7 +145,7 @@ def _attention(w, item, q, k, v, mask, *, causal, scale):
     if mask is not None:
         s = w.node("Where", w.name(mask), s, low) if mask.dtype is dt.bool_ else w.node("Add", s, w.name(mask))
     if causal:
-        s = w.node("Where", _looked_at(w, q.shape[-2], k.shape[-2]), s, low)
+        s = w.node("Where", _causal_mask(w, q.shape[-2], k.shape[-2]), s, low)
     empty = None
     if mask is not None:
         empty = w.node("Equal", w.reduce("ReduceMax", s, [q.ndim - 1], True), low)
@@ -175,7 +165,7 @@ def _weighted(w, item, p, v, k, groups):
 
 
 def _log_sums(w, item, s, empty, kind, ndim):
-    """Return the logarithm of each row's sum, if anybody needs it."""
+    """Return the logarithm of each row's sum, or None if nobody reads it."""
     if not w.is_used(item.outputs[1]):
         return None
     top = w.reduce("ReduceMax", s, [ndim - 1], True)
@@ -194,3 +184,13 @@ def _grid_sample(w, item, x, grid, *, mode, padding_mode, align_corners):
     old = {"linear": "bilinear", "cubic": "bicubic"}
     return w.node("GridSample", w.name(x), w.name(grid), mode=mode if w.opset >= 20 else old.get(mode, mode),
                   padding_mode=padding_mode, align_corners=int(align_corners))
+
+
+emits_each({
+    determinant.det: lambda w, item, x: w.node("Det", w.name(x)),
+}, when=lambda node, opset: node.inputs[0].dtype in FLOATS and 0 not in node.inputs[0].shape)
+
+
+emits_each({
+    shape_ops.group: lambda w, item, *xs: [w.name(x) for x in xs],
+})

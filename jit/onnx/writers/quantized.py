@@ -1,5 +1,4 @@
-"""Writers of products and convolutions with weights of int8: what `ir/ops/quantized/int8_linear.py` and
-`ir/ops/quantized/int8_conv.py` say, with MatMulInteger and ConvInteger for the sums."""
+"""Writers of int8 products and convolutions (`ir/ops/quantized`), with MatMulInteger and ConvInteger for the sums."""
 
 from ....ir import dtype as dt
 from ....ir.ops.quantized import int8_conv, int8_linear
@@ -52,7 +51,7 @@ def _linear_int8(w, item, x, weight, scale, bias):
 
 @emits(int8_conv.conv_int8, when=_is_not_empty)
 def _conv_int8(w, item, x, weight, start, factor, beside, *, outs, stride, dilation, groups, **finish):
-    """With weights and numbers of channels laid out as ONNX has them, which is done once, when the model is loaded."""
+    """Write a convolution; weights and channel numbers are laid out as in ONNX once, when the model is loaded."""
     blocks, high, wide, depth, block, group = weight.shape
     each, full = outs // groups, blocks // groups * block
 
@@ -74,7 +73,7 @@ def _depthwise_int8(w, item, x, weight, start, factor, beside, *, stride, dilati
 
 
 def _summed(w, x, taps, start, factor, beside, stride, dilation, groups, *, dtype, zero, low, high, beside_zero, beside_scale):
-    """Convolutions of bytes, and what is done with the sums."""
+    """Convolve bytes, and scale, shift and clip the sums."""
     images = w.transpose(w.name(x), (0, 3, 1, 2))
     sums = w.node("ConvInteger", images, *_without_signs(w, taps), strides=list(stride), dilations=list(dilation), group=groups)
     sums = w.node("Add", w.transpose(sums, (0, 2, 3, 1)), start)

@@ -1,4 +1,4 @@
-"""A recorded function as operations to be written; numbers that follow from free dimensions are symbolic."""
+"""A recorded function as a list of operations to write; numbers that depend on dynamic dims are symbolic."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _NEARER, _GOLDEN = 0.25, 0.6180339887498949
 
 @dataclass(frozen=True, eq=False)
 class Ref:
-    """A value: where it comes from in order, and its type; sizes may be symbolic."""
+    """A value with its number, and a type whose sizes may be symbolic."""
 
     number: int
     shape: tuple
@@ -41,12 +41,12 @@ class Item:
     params: dict
     outputs: tuple
     line: tuple | None
-    node: Node           # as it was recorded
+    node: Node           # as recorded
 
 
 @dataclass
 class Recorded:
-    """A function as operations: its arguments, the captured arrays by name, and which refs are its results."""
+    """A function as operations: its arguments, the captured arrays by name, and its results."""
 
     arguments: list      # refs
     captured: list       # (ref, name, array)
@@ -55,7 +55,7 @@ class Recorded:
 
 
 def expanded(graph: Graph, claims: Callable) -> Graph:
-    """Return a graph without what nobody needs, in which every composite that is left is claimed."""
+    """Return a graph without dead nodes, in which every remaining composite is claimed."""
     def visit(b, node, operands):
         if type(node.op.lower) is not Composite or claims(node):
             return None
@@ -70,8 +70,10 @@ def expanded(graph: Graph, claims: Callable) -> Graph:
 
 
 def recorded(graph: Graph, weights: dict, count: int, sizes: Sizes | None) -> Recorded:
-    """Return the program of a graph whose inputs are `count` arguments and then the weights; its symbolic numbers become those
-    of `sizes`."""
+    """Return the program of a graph whose inputs are `count` arguments and then the weights.
+
+    Its symbolic numbers become those of `sizes`.
+    """
     def own(x):
         return x if sizes is None else replaced(x, lambda n: owned_by(sizes, n))
 
@@ -87,8 +89,10 @@ def recorded(graph: Graph, weights: dict, count: int, sizes: Sizes | None) -> Re
 
 
 def resized(t: Tensor, sizes: dict) -> Tensor:
-    """Return a tensor with its elements repeated or left out, so that its dims have other sizes. Floats that are repeated come
-    a bit nearer to the next ones: among equal ones an order would be by chance."""
+    """Return a tensor whose elements are repeated or cut to other sizes.
+
+    Repeated floats move a bit towards the next ones, because the order among equal ones would be arbitrary.
+    """
     if not sizes:
         return t
     a = t._a

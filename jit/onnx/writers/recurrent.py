@@ -1,4 +1,4 @@
-"""Writers of recurrent layers: ONNX's own where they do the same, a scan of steps otherwise."""
+"""Writers of recurrent layers: ONNX's own layers where they do the same, else a scan of steps."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from .graph_writer import emits
 
 
 def _projection(w, z):
-    """Return (input, weight, bias) if the gates come from a linear layer over whole sequences that nobody else reads, else
+    """Return (input, weight, bias) if a linear layer, read by nothing else, computes the gates of whole sequences; else
     None."""
     item = w.root.made_by.get(z)
     if item is None or item.op is not linear or item.inputs[0].ndim != 3 or z in w.names:
@@ -19,7 +19,7 @@ def _projection(w, z):
 
 
 def _only_end(w, states, reverse):
-    """Return whether all that is read of a layer's states is the last one."""
+    """Return whether only a layer's last state is read."""
     def is_end(item):
         end = 0 if reverse else states.shape[0] - 1
         return item is not None and item.op is select and item.params["dim"] == 0 and item.params["index"] == end
@@ -28,7 +28,7 @@ def _only_end(w, states, reverse):
 
 
 def _gates(w, name, order, size):
-    """Rows of gates in another order, with a dimension for the direction in front."""
+    """Return gates in another order, with a leading dimension for the direction."""
     if order != sorted(order):
         parts = [w.slice(name, [g * size], [(g + 1) * size], [0]) for g in order]
         name = w.node("Concat", *parts, axis=0)
@@ -46,7 +46,7 @@ def _biases(w, b, rb, order, size, dtype):
 
 
 def _whole(w, kind, projection, w_hh, rb, order, states, reverse, outputs, **attributes):
-    """ONNX's own layer: all states (T, B, H), then the last ones (B, size)."""
+    """Write ONNX's own layer; return all states (T, B, H), then the last ones (B, size)."""
     x, weight, b = projection
     size = w_hh.shape[0] // len(order)
     given = [w.name(x), _gates(w, w.name(weight), order, size), _gates(w, w.name(w_hh), order, size),
@@ -56,8 +56,10 @@ def _whole(w, kind, projection, w_hh, rb, order, states, reverse, outputs, **att
 
 
 def _stepwise(w, z, mask, starts, step, gives, reverse):
-    """Return a scan of `step(writer, gates, states) -> (states, others)` over (T, B, gates); masked steps carry their states
-    on. Gives all states, then the others, over all steps."""
+    """Return a scan of `step(writer, gates, states) -> (states, others)` over (T, B, gates): all states, then the others.
+
+    Masked steps pass their states on.
+    """
     names = [w.name(s) for s in starts]
     sequences = [w.name(z)] + ([] if mask is None else [w.name(mask)])
     if z.shape[0] == 1:
@@ -101,7 +103,7 @@ def _rnn(w, item, z, mask, h, w_hh, *, activation, reverse):
 
 
 def _lstm_layer(w, h, c, w_hh, reverse, projection):
-    """ONNX's own LSTM: all states, and the last cells."""
+    """Write ONNX's own LSTM; return all states and the last cells."""
     all_states, (_, last) = _whole(w, "LSTM", projection, w_hh, None, [0, 3, 1, 2], [h, c], reverse, 3)
     return all_states, last
 
@@ -145,7 +147,7 @@ def _lstm_states(w, item, z, mask, h, c, w_hh, w_hr, *, reverse):
 
 
 def _gru_layer(w, h, w_hh, b_hh, reverse, projection):
-    """ONNX's own GRU: all states."""
+    """Write ONNX's own GRU; return all states."""
     return _whole(w, "GRU", projection, w_hh, b_hh, [1, 0, 2], [h], reverse, 2, linear_before_reset=1)[0]
 
 

@@ -10,8 +10,7 @@ from ....ir.ops.core import reduce as rd
 from ....ir.ops.core import scan as sc
 from ....ir.ops.index import sort as st
 from .graph_writer import emits
-from .logic import truth
-from .math import log1p
+from .math import log1p, truth
 
 
 def _kept(x, dim, keepdim):
@@ -100,7 +99,7 @@ def _arg_topk(w, item, x, *, k, dim, largest):
 
 @emits(st.searchsorted)
 def _searchsorted(w, item, rows, values, *, right):
-    """Return how many elements come before each value; nan comes after every number."""
+    """Count the elements before each value; nan comes after every number."""
     table = w.unsqueeze(w.name(rows), [rows.ndim - 1]) if rows.ndim > 1 else w.name(rows)
     value = w.unsqueeze(w.name(values), [values.ndim])
     hit = w.node("LessOrEqual" if right else "Less", table, value)
@@ -125,14 +124,13 @@ def _cumsum(w, item, x, *, dim):
 
 
 def _state(w, x, dim, value, dtype):
-    """What a scan along a dimension starts from, and the type of a step."""
+    """Return the initial state of a scan along a dimension, and the type of a step."""
     shape = [n for i, n in enumerate(x.shape) if i != dim]
     return w.filled(shape, value, dtype), (dtype, [None] * len(shape))
 
 
 def _along(w, x, dim, starts, body, gives):
-    """Return a scan whose steps take the state, if there is one before, and the element; `gives` is the dtype of each
-    result."""
+    """Return a scan whose steps take the state, if there is one, and the element; `gives` is the dtype of each result."""
     states = [_state(w, x, dim, v, d) for v, d in starts]
     step = (x.dtype, [None] * (x.ndim - 1))
     types = ([t for _, t in states], [step], [(d, step[1]) for d in gives])

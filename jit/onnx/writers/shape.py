@@ -11,7 +11,7 @@ from ....ir.ops.index.assign import assign_view, run_chain
 from ....ir.ops.nn.linear_maps import border_table
 from ....ir.ops.nn.resample import border_pad, border_pad_grad
 from ....ir.symbols.symbolic import is_symbol
-from .graph_writer import emits
+from .graph_writer import emits, emits_each
 from .recorded_ops import Ref
 from .size_formulas import is_fixed
 
@@ -31,11 +31,6 @@ def _reshape(w, item, x, *, shape):
         given = [0 if i in kept else -1 if i in rest else n for i, n in enumerate(shape)]
         return w.node("Reshape", w.name(x), w.const(np.array(given, np.int64), "sizes"))
     return w.node("Reshape", w.name(x), w.ints([-1 if i == rest[-1] else n for i, n in enumerate(shape)]))
-
-
-@emits(sh.permute)
-def _permute(w, item, x, *, dims):
-    return w.transpose(w.name(x), dims)
 
 
 def _before_expanding(w, item):
@@ -81,16 +76,6 @@ def _select(w, item, x, *, dim, index):
     return w.node("Gather", w.name(x), w.scalar(index, dt.int64), axis=dim)
 
 
-@emits(sh.slice_)
-def _slice(w, item, x, *, dim, start, stop, step):
-    return w.slice(w.name(x), [start], [stop], [dim], [step])
-
-
-@emits(sh.cat)
-def _cat(w, item, *xs, dim):
-    return w.name(xs[0]) if len(xs) == 1 else w.node("Concat", *[w.name(x) for x in xs], axis=dim)
-
-
 @emits(sh.flip)
 def _flip(w, item, x, *, dims):
     if not dims:
@@ -111,7 +96,7 @@ def _roll(w, item, x, *, shifts, dims):
 
 
 def padded(w, name, low, high, value, dtype, mode=None):
-    """Elements around (or cut off, where numbers are negative) each dimension."""
+    """Pad each dimension, or cut it where numbers are negative."""
     if all(not is_symbol(n) and n == 0 for n in (*low, *high)):
         return name
     fill = None if mode else w.scalar(value, dtype)
@@ -134,7 +119,7 @@ def _pad(w, item, x, *, low, high, interior, value=0):
 
 
 def _spread(w, name, shape, dim, gap, value, dtype):
-    """`gap` elements of a value between neighbours along a dimension."""
+    """Insert `gap` elements of a value between neighbours along a dimension."""
     n = len(shape)
     name = w.unsqueeze(name, [dim + 1])
     low, high = [0] * (n + 1), [gap if i == dim + 1 else 0 for i in range(n + 1)]
@@ -165,7 +150,7 @@ def _fixed(item):
 
 
 def gathered(w, item, x):
-    """Return an operator that takes each result's element from one place, as a gather from the flat input."""
+    """Write an operator that only moves elements, as a gather from the flat input."""
     product_of = int(math.prod(x.shape))
     numbers = np.arange(product_of).reshape([int(n) for n in x.shape])
     places = np.asarray(item.op.ref(numbers, **item.params))
@@ -173,7 +158,7 @@ def gathered(w, item, x):
 
 
 def scattered(w, item, x, places, shape):
-    """Return the elements of x added up at flat places of zeros of a shape."""
+    """Add elements of x at flat positions of a zero array."""
     total = int(math.prod(shape))
     zeros = w.filled([total], 0, x.dtype)
     flat = w.node("ScatterElements", zeros, w.const(places.reshape(-1).astype(np.int64), "places"), w.reshape(w.name(x), [-1]),
@@ -182,7 +167,7 @@ def scattered(w, item, x, places, shape):
 
 
 def _places(op, shape, /, **params):
-    """Where a moving operator takes each of its results from."""
+    """Return the source position of each result of an operator that moves elements."""
     numbers = np.arange(int(np.prod(shape))).reshape([int(n) for n in shape])
     return np.asarray(op.ref(numbers, **params))
 
@@ -223,13 +208,8 @@ def _border_pad_grad(w, item, x, *, low, high, mode):
 # Writes into a part.
 
 
-@emits(assign_view)
-def _assign_view(w, item, base, value, *, chain):
-    return _assigned(w, w.name(base), base.shape, base.dtype, chain, w.name(value))
-
-
 def _assigned(w, base, shape, dtype, chain, value):
-    """Return a base with the part that a chain of views selects replaced."""
+    """Replace the part of a base that a chain of views selects."""
     if not chain:
         return value
     (name, params), rest = chain[0], chain[1:]
@@ -266,7 +246,7 @@ def _between(w, base, shape, dtype, dim, start, stop, rest, value):
 
 
 def _joined(w, base, shape, dim, start, stop, inner):
-    """Return the base with everything from start to stop along a dimension replaced."""
+    """Replace everything from start to stop along a dimension of a base."""
     parts = [inner]
     if is_symbol(start) or start > 0:
         parts.insert(0, w.slice(base, [0], [start], [dim]))
@@ -276,12 +256,19 @@ def _joined(w, base, shape, dim, start, stop, inner):
 
 
 def _ends_before(stop, size) -> bool:
-    """Return whether something may be left between a stop and a size."""
+    """Return whether a stop may be less than a size."""
     if is_symbol(stop) or is_symbol(size):
         return stop != size
     return stop < size
 
 
-@emits(sh.bitcast, when=lambda node, opset: node.inputs[0].dtype is node.params["dtype"])
-def _bitcast(w, item, x, *, dtype):
-    return w.name(x)
+emits_each({
+    sh.permute: lambda w, item, x, *, dims: w.transpose(w.name(x), dims),
+    sh.slice_: lambda w, item, x, *, dim, start, stop, step: w.slice(w.name(x), [start], [stop], [dim], [step]),
+    sh.cat: lambda w, item, *xs, dim: w.name(xs[0]) if len(xs) == 1 else w.node("Concat", *[w.name(x) for x in xs], axis=dim),
+    assign_view:
+        lambda w, item, base, value, *, chain: _assigned(w, w.name(base), base.shape, base.dtype, chain, w.name(value)),
+})
+
+
+emits(sh.bitcast, when=lambda node, opset: node.inputs[0].dtype is node.params["dtype"])(lambda w, item, x, *, dtype: w.name(x))

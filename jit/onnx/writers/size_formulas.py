@@ -1,7 +1,7 @@
-"""Sizes that are free in a model that is being written, and the nodes that compute what follows from them at run time.
+"""Dynamic sizes of a model, and the nodes that compute derived sizes at run time.
 
-The numbers of a recorded graph are symbolic (`ir/symbols/symbolic.py`). While it is written, what a writer asks about them must
-have one answer: what is so for some sizes at which the function was tried, and not so for others, has to be fixed.
+The numbers of a recorded graph are symbolic (`ir/symbols/symbolic.py`). A writer's question about them must have the same
+answer at all sizes at which the function was tried; otherwise the sizes would have to be fixed.
 """
 
 import ast
@@ -19,15 +19,14 @@ from ..format import proto
 
 
 class FixedSize(ExportError):
-    """Something needs a size that is fixed."""
+    """Error: an operation needs fixed sizes."""
 
     def __init__(self, said: str):
         super().__init__(f"{said} would have to be fixed")
 
 
 class Sizes(Scope):
-    """The free sizes, as they are in the recording, and the `points` (values of all of them, in order) at which the function
-    was tried."""
+    """Dynamic sizes of the recording, and the `points` (values of all of them, in order) at which the function was tried."""
 
     def __init__(self, recorded: Scope, points: list):
         super().__init__()
@@ -39,7 +38,7 @@ class Sizes(Scope):
         return {bool(check(*point)) for point in self.points}
 
     def decide(self, relation, p) -> bool:
-        """Sizes are equal if they always are."""
+        """Answer a comparison: sizes are equal if they are at all points."""
         if relation == "==":
             return self._answers(f"{self._said(p)} == 0") == {True}
         return super().decide(relation, p)
@@ -48,7 +47,7 @@ class Sizes(Scope):
         return source_of(self.wrap(p))
 
     def pin(self, p, value):
-        """Return a value that is asked for would be fixed."""
+        """Refuse to fix a value."""
         raise FixedSize(f"the size {self._said(p)}")
 
     def note(self, condition):
@@ -73,7 +72,7 @@ _FUNCTIONS["abs"] = "Abs"
 
 
 class Formulas:
-    """Writes formulas over named sizes with a `Writer`; `size(name)` gives the name of the vector that holds one."""
+    """Writer of formulas over named sizes; `size(name)` returns the name of the vector that holds one."""
 
     def __init__(self, writer, size: Callable[[str], str]):
         self.node, self.const, self.size = writer.node, writer.const, size
@@ -125,7 +124,7 @@ class Formulas:
         return self.node(_FUNCTIONS[name], *floats), True
 
     def _of_floats(self, name, a, b):
-        """What is left whole of a quotient of floats, or the rest, as Python computes them: from the rest that C gives."""
+        """Return the floor quotient of floats, or the remainder, as Python computes them, from C's remainder."""
         cut = self.node("Mod", a, b, fmod=1)
         zero = self.const(np.zeros(1), "zero")
         rest = self.node("Where", self.node("Less", self.node("Mul", cut, b), zero), self.node("Add", cut, b), cut)
