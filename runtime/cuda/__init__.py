@@ -1,4 +1,4 @@
-"""The CUDA backend as the runtime sees it: `backend.py` joins the rooms and enters their operators.
+"""The CUDA backend as the runtime sees it: `backend.py` joins the rooms and registers their operators.
 
 Rooms, from the bottom to the top: driver, memory, compiler, replay, ops/products, ops/conv, graph, ops/index, ops/nn,
 ops/linalg, ops/math, the files here, offline.

@@ -109,7 +109,7 @@ def foreign(index: int, pointer: int, shape, dtype, strides, owner) -> DeviceArr
 def before_export(a: DeviceArray, stream):
     """Make work that a consumer puts into its stream (DLPack's number: -1 wants no waiting) follow ours on an array. What of
     ours waits for kernels to be compiled, no consumer sees."""
-    launch_queue.stop()
+    launch_queue.disable()
     serve_triton()
     here = streams.current(a.device)
     if stream in (None, -1) or _handle(stream) == here.handle:
@@ -138,7 +138,7 @@ def _handle(stream):
 
 def import_stream(index: int) -> int:
     """Return the stream, as DLPack numbers it, that a producer's work is to be followed in."""
-    launch_queue.stop()
+    launch_queue.disable()
     return streams.current(index).handle or 1
 
 

@@ -114,7 +114,7 @@ def installed(devices=1, memory=1 << 30, seed=0, arch=0, alone=False):
         yield mock
     finally:
         with contextlib.suppress(DeviceError):      # which whoever waited has met
-            launch_queue.run_all()
+            launch_queue.drain()
         forget()
         compiler.build, compiler._load, compiler.cache, eager.on_host = made, load, store, compute
         Allocator.allocate = allocate
@@ -135,7 +135,7 @@ def _spoiling(mock, allocate):
 
     def hand_out(pointer, count, stream, size):
         """Once all that came before has been asked of the driver: it may be for what lay here."""
-        if not (launch_queue.waiting and launch_queue.instead(driver.get(), hand_out, (pointer, count, stream, size))):
+        if not (launch_queue.waiting and launch_queue.defer(driver.get(), hand_out, (pointer, count, stream, size))):
             mock.hand_out(pointer, count)
             mock.spoil(stream, pointer, size)
 

@@ -74,18 +74,18 @@ class MockDriver(Queues):
 
     @property
     def calls(self) -> dict[str, int]:
-        launch_queue.run_all()
+        launch_queue.drain()
         return self.asked
 
     @property
     def launches(self) -> list[dict]:
-        launch_queue.run_all()
+        launch_queue.drain()
         return self.launched
 
     @property
     def sent(self) -> int:
         """Bytes that were copied to devices."""
-        launch_queue.run_all()
+        launch_queue.drain()
         return self.uploaded
 
     def handle(self):

@@ -1,9 +1,8 @@
-"""Triton source to machine code for a GPU, without a GPU; kept on disk, so that a second process needs no Triton.
+"""Triton source to machine code, without a GPU, with a disk cache: a second process needs no Triton.
 
-Triton is a compiler here and nothing else: it never launches, and torch is never asked for. This is the one file that
-imports it. A `Binary` is what a launch needs to know: the code, its entry, and how its parameters lie in memory.
-
-Threads may compile beside the program (`asked`): most of the work is Triton's own, which lets other threads run.
+Triton only compiles here; it never launches, and torch is never imported. No other file imports Triton. A `Binary` has all that
+a launch needs: the code, its entry, and the layout of its parameters. Threads may compile in the background (`compile_async`),
+because Triton's own work lets other threads run.
 """
 
 import functools
@@ -30,10 +29,10 @@ from ...cpu.compiler import cache
 from ..driver.workers import Threads
 
 FORMAT = 3
-LANES_GO_LAST = 3, 7    # the release of Triton from which lanes go along the last dim of tiles whose strides it does not know
-ALIGNED = 16           # bytes (or units) of which a parameter is a multiple, where it is marked
-EVEN = 8, 4            # and what sizes are multiples of that are none of these, from
-LONG = 64              # on: of less, nobody loads many vectors, and batches of any size had better share their code
+LANES_GO_LAST = 3, 7    # since this release of Triton, lanes go along the last dim of tiles with unknown strides
+ALIGNED = 16           # bytes (or units) of which marked parameters are multiples
+EVEN = 8, 4            # weaker multiples of sizes, used
+LONG = 64              # from this size on: shorter rows load few vectors, and batches of any size should share code
 _TYPES = {dt.bool_: "u8", dt.float16: "fp16", dt.bfloat16: "bf16", dt.float32: "fp32", dt.float64: "fp64", dt.int8: "i8",
           dt.int16: "i16", dt.int32: "i32", dt.int64: "i64", dt.uint8: "u8", dt.uint16: "u16", dt.uint32: "u32",
           dt.uint64: "u64", dt.float8_e4m3fn: "fp8e4nv", dt.float8_e5m2: "fp8e5"}
@@ -45,11 +44,11 @@ _PTX_SIZES = {"u64": 8, "s64": 8, "b64": 8, "f64": 8, "u32": 4, "s32": 4, "b32":
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to compile a source: what of its parameters is known in advance.
+    """One way to compile a source: its constants, and facts about its parameters.
 
     wide       addresses and sizes are 64-bit integers
     aligned    numbers of the parameters (pointers, sizes) that are multiples of 16
-    even       (number, 4 or 8) of the sizes that are multiples of that and no more, which halves and quarters vectors
+    even       (number, 4 or 8) of sizes that are multiples of that only, which halves or quarters vectors
     """
 
     source: Source
@@ -62,7 +61,7 @@ class Variant:
     even: tuple = ()
 
     def signature(self) -> dict:
-        """Triton's type of every parameter."""
+        """Return Triton's type of each parameter."""
         size = "i64" if self.wide else "i32"
         found = {}
         for p in self.source.parameters:
@@ -73,7 +72,7 @@ class Variant:
         return found | dict.fromkeys(self.source.constants, "constexpr")
 
     def key(self) -> str:
-        """What identifies the machine code."""
+        """Return the identity of the machine code."""
         said = (FORMAT, self.source.text, self.source.name, sorted(self.signature().items()), sorted(self.constants),
                 self.warps, self.stages, self.arch, self.wide, sorted(self.aligned), self.even, self.source.flush)
         return hashlib.sha256(repr(said).encode()).hexdigest()
@@ -83,8 +82,8 @@ class Variant:
 class Binary:
     """Machine code for one GPU architecture.
 
-    layout     struct format of the parameter block, the two trailing scratch pointers included
-    offsets    where each parameter starts in it
+    layout     struct format of the parameter block, with the two trailing scratch pointers
+    offsets    byte of each parameter in it
     spills     bytes per thread that did not fit into registers
     """
 
@@ -101,14 +100,14 @@ class Binary:
     maker: str = ""
 
     def pack(self) -> bytes:
-        """As it is kept on disk."""
+        """Return the form on disk."""
         said = {k: v for k, v in asdict(self).items() if k != "code"}
         head = json.dumps(said).encode()
         return struct.pack("<I", len(head)) + head + self.code
 
     @classmethod
     def unpack(cls, data: bytes) -> "Binary":
-        """What `pack` wrote."""
+        """Parse the form on disk."""
         length = struct.unpack_from("<I", data)[0]
         said = json.loads(data[4:4 + length])
         return cls(code=data[4 + length:], **(said | {"offsets": tuple(said["offsets"])}))
@@ -118,30 +117,30 @@ _MOST_THREADS = 16
 _TRIES = 4
 _lock = threading.Lock()
 _coming: dict[Variant, Future] = {}    # what is being compiled
-_threads = Threads(lambda variant, future: _ended(variant, future, DeviceError("the program has ended")))     # that compile
+_threads = Threads(lambda variant, future: _ended(variant, future, DeviceError("the program has ended")))  # compiling threads
 _stand_in: Any = None                  # what gives a binary in Triton's place where nothing is to run
 _made: dict[Variant, Binary] = {}
 _ready: dict[str, Binary] = {}         # by key: what files brought along
 
 
 def compiled(variant: Variant) -> Binary:
-    """Return the machine code of a variant: from memory, from disk, or made now."""
-    found = _made.get(variant) or _asked(variant, _now)
+    """Return the machine code of a variant: from memory, from disk, or compiled now."""
+    found = _made.get(variant) or _lookup(variant, _now)
     return found if isinstance(found, Binary) else found.result()
 
 
-def asked(variant: Variant) -> Binary | Future:
-    """Return the same, or what will be it: a thread compiles what is not there."""
-    return _made.get(variant) or _asked(variant, _later if _version() and compilers() else _now)
+def compile_async(variant: Variant) -> Binary | Future:
+    """Return the machine code of a variant, or a future of it that a thread compiles."""
+    return _made.get(variant) or _lookup(variant, _later if _version() and compilers() else _now)
 
 
 def compilers() -> int:
-    """Return how many threads compile beside the program."""
+    """Return the number of background compiler threads."""
     wanted = config.current().cuda_compilers
     return min(_MOST_THREADS, os.cpu_count() or 1) if wanted < 0 else wanted
 
 
-def _asked(variant, work):
+def _lookup(variant, work):
     with _lock:
         found = _made.get(variant) or _coming.get(variant)
         if found is not None:
@@ -160,12 +159,12 @@ def _asked(variant, work):
 
 
 def _later(variant, future):
-    """Has a thread compile a variant."""
+    """Compile a variant in a thread."""
     _threads.submit(compilers(), _now, variant, future)
 
 
 def _now(variant, future):
-    """Compile a variant for whoever waits for it."""
+    """Compile a variant in this thread."""
     try:
         made = _make(variant)
     except BaseException as error:
@@ -175,7 +174,7 @@ def _now(variant, future):
 
 
 def _ended(variant, future, found):
-    """Tell what came of a variant; what could not be is tried again when it is asked for again."""
+    """Store a result or an error; a failed variant is tried again at the next request."""
     with _lock:
         if isinstance(found, Binary):
             _made[variant] = found
@@ -187,7 +186,7 @@ def _ended(variant, future, found):
 
 
 def _in_child():
-    """In a forked process nobody compiles."""
+    """Reset compilation in a forked process."""
     global _lock
     _lock = threading.Lock()
     _coming.clear()
@@ -198,7 +197,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def stand_in(maker):
-    """Has `maker(variant)` give binaries from now on, which go to no disk; for a process that only looks at launches."""
+    """Replace compilation by `maker(variant)`, without the disk, for processes that only inspect launches."""
     global _stand_in
     _stand_in = maker
 
@@ -209,7 +208,7 @@ def made() -> dict:
 
 
 def use_binaries(binaries: dict):
-    """Take ready machine code, by the keys of variants, that the caller trusts: it is not compiled."""
+    """Use ready machine code, by the keys of variants; the caller trusts it."""
     with _lock:
         _ready.update(binaries)
 
@@ -220,7 +219,7 @@ def is_there(variant: Variant) -> bool:
 
 
 def build_all(stream) -> int:
-    """Compile the variants that another process of ours has pickled into a stream, into the cache."""
+    """Compile pickled variants from a stream of a parent process, into the cache."""
     for variant in pickle.load(stream):
         try:
             compiled(variant)
@@ -244,7 +243,7 @@ def _make(variant):
 
 @functools.lru_cache(None)
 def _version() -> str:
-    """Triton's version without importing it; empty if there is none."""
+    """Return Triton's version without importing it; "" if there is none."""
     if importlib.util.find_spec("triton") is None:
         return ""
     try:
@@ -306,7 +305,7 @@ def _run_triton(variant) -> Any:
 
 
 class TritonParts(NamedTuple):
-    """What Triton's drivers are made of."""
+    """Classes and functions of Triton that a driver needs."""
 
     Driver: Any
     Target: Any
@@ -315,7 +314,7 @@ class TritonParts(NamedTuple):
 
 
 def parts_of_drivers() -> TritonParts:
-    """What a driver of one's own is made of, and put in the place of (`triton_driver.py`)."""
+    """Return the parts of Triton that a driver replaces or needs (`triton_driver.py`)."""
     from triton.backends.compiler import GPUTarget
     from triton.backends.driver import DriverBase
     from triton.runtime import driver
@@ -326,7 +325,7 @@ def parts_of_drivers() -> TritonParts:
 
 @functools.lru_cache(None)
 def _read_in_turn():
-    """Triton's source of a kernel, which one thread at a time reads (`PARSING`); Python's own lock is held meanwhile anyway."""
+    """Return Triton's source class, parsing in one thread at a time (`PARSING`)."""
     from triton.compiler import ASTSource
 
     class Source(ASTSource):
@@ -348,7 +347,7 @@ def _release(version: str) -> tuple:
 
 @functools.lru_cache(None)
 def _function(source: Source):
-    """Return the kernel's function: its text is where Python looks for the lines of a file."""
+    """Return the kernel's function, with its text registered for Python's line lookup."""
     file = f"<ingot {source.name} {hashlib.sha256(source.text.encode()).hexdigest()[:12]}>"
     linecache.cache[file] = (len(source.text), None, source.text.splitlines(True), file)
     space: dict = {"__name__": f"{__name__.partition('.')[0]}.kernels.{source.name}"}       # part of this package for who looks
@@ -368,8 +367,7 @@ def _binary(variant, made) -> Binary:
 
 
 def parameter_layout(ptx: str, kinds) -> tuple[str, tuple]:
-    """Return (struct format, offsets) of a kernel's parameters as its PTX lists them, checked against the types that we
-    give."""
+    """Return (struct format, offsets) of a kernel's parameters in its PTX; raise if they differ from the given types."""
     declared = re.search(r"\.visible \.entry \w+\((.*?)\)", ptx, re.S)
     found = re.findall(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr[^,\n]*?)?\s+\w+_param_\d+(?:\[(\d+)\])?",
                        declared.group(1) if declared else "")
@@ -403,7 +401,7 @@ def resources(code: bytes) -> tuple[int, int]:
 
 
 def _sections(code):
-    """Return (name, info, content) of each section of a 64-bit ELF file."""
+    """Yield (name, info, content) of each section of a 64-bit ELF file."""
     if code[:4] != b"\x7fELF" or len(code) < 64:
         return
     start, = struct.unpack_from("<Q", code, 40)
@@ -421,7 +419,7 @@ _FRAME_SIZE, _REGISTERS, _FORM_WORDS, _NO_BITS = 0x11, 0x2F, 4, 8
 
 
 def _attributes(content):
-    """Return (attribute, value) of each pair in a section of attributes."""
+    """Yield (attribute, value) of each pair in a section of attributes."""
     at = 0
     while at + 4 <= len(content):
         form, attribute, size = struct.unpack_from("<BBH", content, at)

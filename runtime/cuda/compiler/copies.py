@@ -1,4 +1,4 @@
-"""Strided copies on a device: one kernel writes an array or a number into memory that is there, cast and broadcast."""
+"""Strided copies on a device: one kernel writes an array or a number into existing memory, cast and broadcast."""
 
 import functools
 
@@ -16,7 +16,7 @@ from .kernels import Prepared, as_number
 
 
 def write(dst, src):
-    """Write `src` (an array anywhere, or a number) into `dst`, cast and broadcast to it, in place."""
+    """Write `src` (an array anywhere, or a number) into `dst` in place, cast and broadcast."""
     if not isinstance(dst, DeviceArray):
         np.copyto(dst, transfer.to_host(src), casting="unsafe")
         return
@@ -38,14 +38,14 @@ def write(dst, src):
 
 
 def _apart(src, dst):
-    """Return the source, copied where it overlaps what is written in another order."""
+    """Return the source, copied if it overlaps the destination in another order."""
     if src.memory is dst.memory and (src.pointer, src.strides, src.shape) != (dst.pointer, dst.strides, dst.shape):
         return src.backend.copied(src)
     return src
 
 
 def _assign(dst, src):
-    """Return one kernel that reads by the source's strides and writes by the destination's."""
+    """Launch the kernel that reads by the source's strides and writes by the destination's."""
     number = not isinstance(src, DeviceArray)
     kind = dt.from_numpy(dst.dtype) if number else dt.from_numpy(src.dtype)
     steps = (0,) * dst.ndim if number else _broadcast_strides(src, dst.shape)
@@ -56,12 +56,12 @@ def _assign(dst, src):
 
 
 def _parts(kind, number) -> list:
-    """Return a complex number as a launch gives it."""
+    """Return the parts of a complex number as launch parameters."""
     return [as_number(dt.PARTS[kind], x) for x in (number.real, number.imag)]
 
 
 def _broadcast_strides(src, shape):
-    """Strides in bytes that show an array in a larger shape."""
+    """Return strides in bytes of an array broadcast to a shape."""
     lead = len(shape) - src.ndim
     if lead < 0 or any(n not in (1, m) for n, m in zip(src.shape, shape[lead:])):
         raise ShapeError(f"a value of shape {src.shape} does not fit into a tensor of shape {tuple(shape)}")
@@ -69,7 +69,7 @@ def _broadcast_strides(src, shape):
 
 
 def _copier(dst, kind, steps, number) -> Prepared:
-    """Return the kernel for one layout: dims that both sides step through evenly are one."""
+    """Return the kernel for one layout; dims that both sides step through evenly are merged."""
     size, out = kind.itemsize, dst.dtype.itemsize
     dims: list = []
     for n, a, b in zip(dst.shape, steps, dst.strides):
@@ -93,13 +93,13 @@ def _copier(dst, kind, steps, number) -> Prepared:
 
 
 def _sources(kind, number) -> tuple:
-    """Return the names of the buffers that a copy reads: a complex number is two."""
+    """Return the names of the buffers that a copy reads: two for a complex number."""
     return ("re", "im") if number and kind.is_complex else ("x",)
 
 
 @functools.lru_cache(1024)
 def _copying(kind, target, named, number):
-    """Return the kernel of a copy whose strides have these names, or are these numbers."""
+    """Return the kernel of a copy with named or constant strides."""
     count, pair = len(named[0]), number and kind.is_complex
     k = KernelBuilder(f"assign_{kind.short}_{target.short}_{count}{'_number' if number else ''}")
     for d in range(count):

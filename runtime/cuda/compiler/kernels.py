@@ -1,7 +1,4 @@
-"""Fused kernels on a device: compiled for it, and launched on arrays with little Python between.
-
-A `Prepared` is one kernel with its sizes: its launches, each with what stays the same from call to call worked out.
-"""
+"""Kernels prepared for launches with little Python work: fused kernels (`Prepared`) and hand-written ones (`launch`)."""
 
 import functools
 from typing import Any
@@ -15,24 +12,24 @@ from ....passes.codegen.triton.loops import configs
 from ....passes.codegen.triton.loops.configs import Launch
 from ..driver import context as contexts
 from ..driver import launch_queue, streams
-from ..driver.driver_state import thread as noting
+from ..driver.driver_state import thread
 from ..memory.arrays import used
 from ..memory.pools import Memory
 from . import compile as compiler
-from .launch import Function, coming, function
+from .launch import Function, function, pending_function
 
 _NARROW, _ROOM, _MOST_FORMS = 1 << 31, configs.WHOLE * configs.TILE, 4096
 _FAR = _NARROW - (1 << 24)  # elements: the addresses of masked lanes may lie 1 << 24 beyond an array
 _forms: dict = {}           # by the identity of their sources
-LISTENERS: list = []        # told of each `Prepared` that runs, the last one
-OBSERVERS: list = []        # told (step, its run) instead of the run, the last one
+LISTENERS: list = []        # by the identity of the source
+OBSERVERS: list = []        # called with each `Prepared` that runs; the last one only
 
 
 class Prepared:
-    """A kernel, the values of its symbols, and which of its buffers come as numbers.
+    """A kernel with the values of its symbols, and its buffers that come as numbers.
 
     offsets   bytes that are added to the address of each buffer, in order
-    apart     whether results lie where operands do that other threads may read
+    apart     whether results overlap operands that other threads may read
     among     whether it runs in one launch with others
     """
 
@@ -48,7 +45,7 @@ class Prepared:
         self.run(device, stream, operands, self.launches)
 
     def run(self, device, stream, operands, launches) -> dict:
-        """Run some of the launches, the first of all among them; the memory that their parts share, by name."""
+        """Run the first launches; return the scratch memory that they share, by name."""
         if LISTENERS:
             LISTENERS[-1](self)
         held = {name: Memory(device, size, stream) for name, size in self.scratch.items()}
@@ -58,18 +55,18 @@ class Prepared:
 
     @property
     def end(self):
-        """The launch that makes what there is one of for each row, where others come before it; else None."""
+        """The final launch for one value per row, after others; None if there is none."""
         return self.launches[-1] if len(self.launches) > 1 and configs.is_end(self.launches[-1].launch) else None
 
 
 class Form:
-    """What all launches of a source have in common, whatever their sizes: where each parameter comes from.
+    """Parameter layout of a source, common to all its launches whatever their sizes.
 
-    moving      (parameter, buffer) of addresses, and `numbers` the same of numbers, which nothing is added to: -0.0 + 0 is 0.0
+    moving      (parameter, buffer) of addresses; `numbers` likewise for numbers, to which nothing is added: -0.0 + 0 is 0.0
     scratch     (parameter, name)
     given       names of the parameters that come with the sizes, None for the others
-    sizes       the parameters that may be marked as multiples
-    functions   what was loaded, by device, which addresses are no multiples of 16 (as bits), and how it was compiled
+    sizes       parameters that may be marked as multiples
+    functions   loaded kernels, by device, unaligned addresses (as bits), and compilation parameters
     """
 
     def __init__(self, source, buffers):
@@ -87,7 +84,7 @@ class Form:
         self.functions: dict = {}
 
     def units(self, args) -> tuple:
-        """What the sizes among the arguments are known to be multiples of."""
+        """Return the known divisors of the sizes among the arguments."""
         return tuple([_unit(args[n]) for n in self.sizes])
 
     def even(self, units) -> tuple:
@@ -100,30 +97,30 @@ class Form:
         return frozenset([*marked, *[n for n, _ in self.scratch]])
 
     def variant(self, arch, mask, how, units) -> compiler.Variant:
-        """What is compiled; `how` are constants, warps, stages, and whether addresses are of 64 bits."""
+        """Return the variant to compile; `how` are constants, warps, stages, and whether addresses have 64 bits."""
         constants, warps, stages, wide = how
         aligned = self.aligned(units) | {n for n in self.pointers if not mask >> n & 1}
         return compiler.Variant(self.source, constants, warps, arch, wide, aligned, stages, self.even(units))
 
     def function(self, device, mask, how, units):
-        """Return the same, loaded, or to be when it is compiled."""
+        """Return the loaded kernel, or one that is still being compiled."""
         key = device, mask, how, units
         found = self.functions.get(key)
         if found is None:
-            may_wait = launch_queue.may()
-            notes, noting.notes = noting.notes, None        # what is asked to load it is asked once
+            may_wait = launch_queue.may_defer()
+            notes, thread.recorder = thread.recorder, None        # what is asked to load it is asked once
             try:
                 variant = self.variant(contexts.context(device).arch, mask, how, units)
-                found = coming(device, variant) if may_wait else function(device, compiler.compiled(variant))
+                found = pending_function(device, variant) if may_wait else function(device, compiler.compiled(variant))
                 if found.__class__ is Function:
                     self.functions[key] = found
             finally:
-                noting.notes = notes
+                thread.recorder = notes
         return found
 
 
 def form_of(source, kind, *more):
-    """Return the form of a source, `kind(source, *more)`: which these are, a source says by itself."""
+    """Return the form of a source, `kind(source, *more)`; the source alone determines it."""
     found = _forms.get(id(source))
     if found is None:
         if len(_forms) >= _MOST_FORMS:
@@ -133,8 +130,10 @@ def form_of(source, kind, *more):
 
 
 class PreparedLaunch:
-    """One launch of a kernel: where each parameter comes from. `buffers` are the names of the operands, in order, to whose
-    addresses `offsets` are added."""
+    """One launch of a kernel, with the source of each parameter.
+
+    `buffers` are the names of the operands, in order, to whose addresses `offsets` are added.
+    """
 
     def __init__(self, one: configs.Launch, sizes, buffers, offsets=None, wide=False):
         form = self.form = form_of(one.source, Form, buffers)
@@ -146,7 +145,7 @@ class PreparedLaunch:
 
     def __call__(self, device, stream, operands, held):
         form, args, together = self.form, self.arguments(operands, held), 0
-        notes, grid, given = noting.notes, self.launch.grid, args
+        notes, grid, given = thread.recorder, self.launch.grid, args
         if notes is not None:
             notes.launched(form, self.how, grid, args)
             grid, given = tuple(map(hint, grid)), list(map(hint, args))
@@ -176,7 +175,7 @@ class PreparedLaunch:
         return found
 
     def variant(self, device, operands):
-        """What is compiled for a launch on such operands."""
+        """Return the variant that a launch on such operands compiles."""
         args = self.template.copy()
         for n, buffer in self.form.moving:
             args[n] = operands[buffer] + self.offsets[buffer]
@@ -185,12 +184,12 @@ class PreparedLaunch:
 
 
 def unaligned(pointers, args) -> int:
-    """Which of the pointers do not start on whole vectors, as bits."""
+    """Return the pointers that do not start on whole vectors, as bits."""
     return sum([1 << n for n in pointers if args[n] % compiler.ALIGNED])
 
 
 def _unit(n: int) -> int:
-    """What a size is known to be a multiple of, 0 if nothing is said of it."""
+    """Return the known divisor of a size, or 0."""
     most, least = compiler.EVEN
     if n % least:
         return 0
@@ -200,7 +199,7 @@ def _unit(n: int) -> int:
 
 
 def as_number(dtype: dt.DType, value):
-    """Return a Python number as a launch gives it for a buffer of a dtype."""
+    """Return a Python number as a launch parameter for a buffer of a dtype."""
     if dtype.is_floating_point:
         return value if is_symbol(value) else float(value)
     bits = 8 * dtype.itemsize
@@ -212,7 +211,7 @@ def as_number(dtype: dt.DType, value):
 
 @functools.lru_cache(4096)
 def _is_far(kernel):
-    """What says, by the kernel's symbols in order, whether an index or an offset that it works out needs 64 bits."""
+    """Return a function of the kernel's symbols: whether an index or offset needs 64 bits."""
     def text(n):
         return n if isinstance(n, str) else repr(n)
 
@@ -229,19 +228,22 @@ def forget():
 
 
 def launch(device, source, arrays, sizes, how, stages=3):
-    """Return one launch. `arrays` are those of the pointer parameters in order, `sizes` the other parameters by name (sizes,
-    strides and numbers), `how` is (constants, warps, grid)."""
+    """Launch a hand-written kernel.
+
+    `arrays` are the pointer parameters in order, `sizes` the other parameters by name (sizes, strides and numbers), `how` is
+    (constants, warps, grid).
+    """
     stream = streams.current(device).handle
     prepared(source, arrays, sizes, how, stages)(device, stream, [used(a, stream) for a in arrays], {})
 
 
 def variant(device, source, arrays, sizes, how, stages=3):
-    """What is compiled for such a launch."""
+    """Return the variant that such a launch compiles."""
     return prepared(source, arrays, sizes, how, stages).variant(device, [a.pointer for a in arrays])
 
 
 def prepared(source, arrays, sizes, how, stages=3) -> PreparedLaunch:
-    """Such a launch, to be done many times. Numbers that `sizes` has not are given each time, in order, after the addresses."""
+    """Return such a launch for repeated use. Numbers that `sizes` lacks are passed at each launch, after the addresses."""
     wide = any([a.size >= _FAR for a in arrays]) or any([abs(sizes[name]) >= _FAR for name in source.sizes])  # noqa: C419  (quicker)
     constants, warps, grid = how
     buffers = (*source.pointers, *[name for name in source.numbers if name not in sizes])

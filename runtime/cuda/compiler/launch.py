@@ -1,4 +1,4 @@
-"""Machine code on a device: loading it, and launching it with parameters packed into one block of memory."""
+"""Machine code on a device: load it, and launch it with parameters packed into one block of memory."""
 
 import ctypes
 import struct
@@ -8,7 +8,7 @@ from ctypes import addressof, byref, c_int, c_uint, c_void_p
 from ....ir.errors import DeviceError
 from ..driver import context as contexts
 from ..driver import launch_queue
-from ..driver.driver_state import thread as noting
+from ..driver.driver_state import thread
 from ..driver.launch_queue import waiting
 from ..memory.pools import Memory, beside_captures, with_room
 from . import compile as compiler
@@ -17,7 +17,7 @@ from .compile import Binary
 FREE_SHARED = 49152                  # bytes of shared memory that every kernel may have without asking
 MOST_SHARED_ATTRIBUTE = 8
 _CLUSTER, _CLUSTER_POLICY, _SPREAD = 4, 5, 1
-_REGISTERS = 4                        # of CUfunction_attribute
+_REGISTERS = 4                        # bytes of shared memory that every kernel may use without an attribute
 
 
 class Attribute(ctypes.Structure):
@@ -34,16 +34,16 @@ class Config(ctypes.Structure):
 
 
 def grid_of(config: int) -> tuple:
-    """Return the grid that a launch at an address asks for."""
+    """Return the grid of the launch configuration at an address."""
     return tuple(Config.from_address(config).grid)
 
 
-class Request:
-    """What the driver reads when a kernel is launched, in memory of its own.
+class LaunchRequest:
+    """Launch parameters in the form that the driver reads.
 
     block, words    the parameters, as bytes and as words of 8
-    addresses       what cuLaunchKernelEx is called with
-    stream          where it runs
+    addresses       arguments of cuLaunchKernelEx
+    stream          stream of the launch
     """
 
     __slots__ = ("_attributes", "_clusters", "_memory", "_pointers", "addresses", "block", "config", "stream", "words")
@@ -70,22 +70,23 @@ class Request:
         self.addresses = addressof(config), function.handle, addressof(self._pointers), None
 
     def run_in(self, grid, stream):
-        """Tell how many programs run, and where."""
+        """Set the grid and the stream."""
         x, y, z = grid
         config = self.config
         config.grid[0], config.grid[1], config.grid[2] = x * self._clusters, y, z
         self.move_to(stream)
 
     def move_to(self, stream):
-        """Tell where it runs."""
+        """Set the stream."""
         self.config.stream = self.stream = stream
 
 
-class Repeated:
-    """A launch that is asked for again and again, on other addresses. The first time it is as any other: most that are made for
-    sizes which are new each time come once.
+class RepeatedLaunch:
+    """A launch that is repeated on other addresses.
 
-    moving   (parameter, number of a place, bytes from there) of each address that differs from call to call
+    The first call launches as usual, because most launches made for new sizes run once.
+
+    moving   (parameter, number of a place, bytes from there) of each address that differs between calls
     """
 
     __slots__ = ("_args", "_free", "_grid", "_launch", "_moving", "_words", "function")
@@ -99,7 +100,7 @@ class Repeated:
     def __call__(self, stream, at):
         """Launch on the places `at`."""
         if waiting or self._words is None:
-            self._as_any_other(stream, at)
+            self._launch_directly(stream, at)
             return
         try:
             request = self._free.pop()
@@ -116,20 +117,20 @@ class Repeated:
             raise self.function.error(code)
 
     def _new(self, stream):
-        request = Request(self.function)
+        request = LaunchRequest(self.function)
         self.function.fill(request, self._args)
         request.run_in(self._grid, stream)
         return request
 
-    def _as_any_other(self, stream, at):
-        """Return the same, behind what waits for kernels, or for the first time."""
+    def _launch_directly(self, stream, at):
+        """Launch as usual: behind calls that wait for kernels, or for the first time."""
         offsets = self.function.binary.offsets
         self._words = [(offsets[n] // 8, number, more) for n, number, more in self._moving]
         self.function(self._grid, stream, *moved(self._args, self._moving, at))
 
 
 def moved(args, moving, at) -> list:
-    """Return the arguments of a launch on other places; see `Repeated`."""
+    """Return the arguments of a launch on other places; see `RepeatedLaunch`."""
     found = list(args)
     for n, number, more in moving:
         found[n] = at[number] + more
@@ -137,7 +138,7 @@ def moved(args, moving, at) -> list:
 
 
 class Function:
-    """A kernel, loaded on one device. Called with a grid, a stream and its parameters, it is launched there."""
+    """A kernel loaded on one device, called with a grid, a stream and its parameters."""
 
     def __init__(self, device: int, binary: Binary):
         self.binary, self.context = binary, contexts.context(device)
@@ -152,14 +153,14 @@ class Function:
             driver.cuFuncSetAttribute(self.handle, MOST_SHARED_ATTRIBUTE, binary.shared)
         self._pack = struct.Struct(binary.layout)
         self._lock = threading.Lock()
-        self._request = Request(self)
+        self._request = LaunchRequest(self)
         self._launch = driver.raw["cuLaunchKernelEx"]
 
     def __call__(self, grid, stream: int, *args):
         """Put the kernel into a stream of its device; `args` are addresses and numbers, in order."""
-        if noting.notes is not None:
-            noting.notes.asked += 1
-        if waiting and launch_queue.instead(self.driver, self, (grid, stream, *args)):
+        if thread.recorder is not None:
+            thread.recorder.asked += 1
+        if waiting and launch_queue.defer(self.driver, self, (grid, stream, *args)):
             return
         scratch = self._scratch(grid, stream) if self.binary.scratch else None
         request = self._request
@@ -170,46 +171,46 @@ class Function:
         if code:
             raise self.error(code)
 
-    def fill(self, request: "Request", args, scratch=0):
+    def fill(self, request: "LaunchRequest", args, scratch=0):
         """Write the parameters."""
         self._pack.pack_into(request.block, 0, *args, scratch, 0)
 
     def error(self, code):
-        """What a launch raises for which the driver gave a number."""
+        """Return the exception for an error code of a launch."""
         return self.driver.error(f"the launch of {self.binary.name}", code)
 
     def _scratch(self, grid, stream):
-        """Memory that the kernel asked for itself; it may be reused as soon as the kernel is in its stream, and no sooner."""
+        """Return memory that the kernel requires itself; it may be reused as soon as the kernel is in its stream."""
         x, y, z = grid
         return Memory(self.context.index, x * y * z * self.binary.clusters * self.binary.scratch, stream)
 
     def registers(self) -> int:
-        """Registers per thread, as the driver says."""
+        """Return the registers per thread that the driver reports."""
         value = c_int()
         self.driver.cuFuncGetAttribute(byref(value), _REGISTERS, self.handle)
         return value.value
 
 
-class Coming:
-    """A kernel that is being compiled; called as a `Function` is. Its launches wait in line for it (`launch_queue.py`)."""
+class PendingFunction:
+    """A kernel that is being compiled, called like a `Function`; its launches wait in the queue (`launch_queue.py`)."""
 
     def __init__(self, device: int, future):
         self.device, self.future = device, future
         self.loaded: Function | None = None
 
     def __call__(self, grid, stream, *args):
-        if self.loaded is None and (self.future.done() or not launch_queue.may()):
-            notes, noting.notes = noting.notes, None        # what is asked to load it is asked once
+        if self.loaded is None and (self.future.done() or not launch_queue.may_defer()):
+            notes, thread.recorder = thread.recorder, None        # what is asked to load it is asked once
             try:
                 self.loaded = function(self.device, self.future.result())
             finally:
-                noting.notes = notes
+                thread.recorder = notes
         if self.loaded is not None:
             self.loaded(grid, stream, *args)
             return
-        if noting.notes is not None:
-            noting.notes.asked += 1
-        launch_queue.put(contexts.context(self.device).driver, self._launch, (grid, stream, args))
+        if thread.recorder is not None:
+            thread.recorder.asked += 1
+        launch_queue.enqueue(contexts.context(self.device).driver, self._launch, (grid, stream, args))
 
     def _launch(self, grid, stream, args):
         binary = self.future.result()
@@ -219,18 +220,17 @@ class Coming:
         function(self.device, binary)(grid, stream, *args)
 
 
-def coming(device: int, variant) -> Function | Coming:
-    """Return the loaded form of a variant if it was compiled, else one that comes later. Kernels that ask for memory of their
-    own, for bulk copies, are compiled now."""
-    binary = compiler.compiled(variant) if variant.source.copies_in_bulk else compiler.asked(variant)
-    return function(device, binary) if isinstance(binary, compiler.Binary) else Coming(device, binary)
+def pending_function(device: int, variant) -> Function | PendingFunction:
+    """Return the loaded kernel of a variant, or a pending one. Kernels with own memory, for bulk copies, are compiled now."""
+    binary = compiler.compiled(variant) if variant.source.copies_in_bulk else compiler.compile_async(variant)
+    return function(device, binary) if isinstance(binary, compiler.Binary) else PendingFunction(device, binary)
 
 
 _functions: dict[tuple, Function] = {}
 
 
 def function(device: int, binary: Binary) -> Function:
-    """Return the loaded form of a binary on a device."""
+    """Return the loaded kernel of a binary on a device."""
     key = device, id(binary)
     found = _functions.get(key)
     if found is None:

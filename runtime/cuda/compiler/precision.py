@@ -1,22 +1,23 @@
-"""How float32 is multiplied on a device, by PyTorch's switches: "ieee" rounds as float32 does, "tf32" takes the tensor cores,
-which read 11 bits of each factor and add up in float32.
+"""Precision of float32 products by PyTorch's switches: "ieee" rounds as float32, "tf32" uses tensor cores.
+
+Tensor cores read 11 bits of each factor and add in float32.
 """
 
 from ...core import float32_precision
 
 
 def of_products() -> str:
-    """In products and attention: as float32, unless TF32 was allowed."""
+    """Return the precision of products and attention: "ieee" unless TF32 was allowed."""
     return _of("matmul")
 
 
 def of_convolutions() -> str:
-    """In convolutions: TF32, unless it was forbidden."""
+    """Return the precision of convolutions: "tf32" unless it was forbidden."""
     return _of("conv")
 
 
 def of_recurrent() -> str:
-    """In the steps of recurrent layers: TF32, unless it was forbidden."""
+    """Return the precision of recurrent layers: "tf32" unless it was forbidden."""
     return _of("rnn")
 
 
@@ -25,7 +26,7 @@ def _of(op) -> str:
 
 
 def of_all() -> tuple:
-    """All, for what was compiled by them."""
+    """Return all three, as a key of compiled code."""
     table = float32_precision.answers
     found = table.get("cuda")
     if found is None:

@@ -1,8 +1,8 @@
-"""Kernels that users write in Triton, on ingot's devices, streams and memory.
+"""Triton's driver on ingot: users' Triton kernels run on ingot's devices, streams and memory.
 
-Triton asks a *driver* which device and stream are current, and to load and launch what it compiled. Its own takes both from
-PyTorch (where that is not there, newer ones take the default stream) and builds a launcher with a C compiler. The driver here
-does without either, and `serve` puts it in place. What it is asked has been the same since Triton 3.6.
+Triton asks a *driver* for the current device and stream, and to load and launch code. Its own driver takes both from PyTorch
+(newer ones use the default stream without it) and compiles a launcher in C. This driver needs neither; `serve` installs it. The
+interface has been the same since Triton 3.6.
 """
 
 import ctypes
@@ -34,7 +34,7 @@ _CACHE_BYTES = 256 << 20        # what is written before each measurement, so th
 
 
 class Code:
-    """What Triton calls a driver's utils: loading machine code, and what devices are."""
+    """Triton's driver utils: load machine code, and query devices."""
 
     def load_binary(self, name, code, shared, device):
         """Return (module, function, registers, spilled words, most threads of a block); the module stays loaded."""
@@ -50,10 +50,10 @@ class Code:
         return module, function, registers, local // 4, threads
 
     def unload_module(self, module):
-        """Nothing: a kernel may be waiting in a stream when Python forgets it."""
+        """Do nothing: a kernel may still wait in a stream."""
 
     def get_device_properties(self, device) -> dict:
-        """Return a device's figures by Triton's names."""
+        """Return a device's properties under Triton's names."""
         context = contexts.context(device)
         said = context.properties()
         return {"max_shared_mem": context.shared_memory, "max_num_regs": said["regs_per_multiprocessor"],
@@ -67,8 +67,7 @@ class Code:
 
 
 def _leaves(kinds, values) -> list:
-    """Return (kind, value) of all parameters that machine code has, from those of the function: tuples are many, constants
-    none."""
+    """Return (kind, value) of all machine-code parameters of the function's: tuples are flattened, constants dropped."""
     found = []
     for kind, value in zip(kinds, values):
         if isinstance(kind, tuple):
@@ -79,12 +78,12 @@ def _leaves(kinds, values) -> list:
 
 
 def flat(kinds) -> list:
-    """Return the kinds of all parameters that machine code has."""
+    """Return the kinds of all machine-code parameters."""
     return [leaf for kind in kinds for leaf in (flat(kind) if isinstance(kind, tuple) else [kind]) if leaf != "constexpr"]
 
 
 class Launcher:
-    """Launches one compiled kernel, as often as Triton asks."""
+    """Launcher of one compiled kernel."""
 
     def __init__(self, src, metadata):
         self.name, self.kinds = metadata.name, tuple(src.signature.values())
@@ -102,7 +101,7 @@ class Launcher:
         self._prepare()
 
     def _prepare(self):
-        """Lay out what the driver reads: a slot of eight bytes for each parameter, and how the kernel is launched."""
+        """Prepare the driver's structures: an 8-byte slot for each parameter, and the launch attributes."""
         count = self._pack.size // 8
         self._slots = (c_uint64 * count)()
         self._pointers = (c_void_p * count)(*[addressof(self._slots) + 8 * i for i in range(count)])
@@ -137,7 +136,7 @@ class Launcher:
 
 
 def _slot(kind: str) -> str:
-    """Return how a parameter of a kind is packed into its slot."""
+    """Return the struct format of a parameter in its slot."""
     code = "Q" if kind[0] == "*" else "H" if kind == "bf16" else _CODES.get(kind)
     if code is None:
         raise DTypeError(f"a kernel has a parameter of the kind {kind}, which ingot does not pass")
@@ -145,7 +144,7 @@ def _slot(kind: str) -> str:
 
 
 def _value(name, context, kind, value) -> Any:
-    """Return a parameter as it is packed."""
+    """Return a parameter as a packed value."""
     if kind[0] == "*":
         return _address(name, context, value)
     if kind == "bf16":
@@ -178,7 +177,6 @@ class IngotDriver(TRITON.Driver):
 
     @staticmethod
     def is_active() -> bool:
-        """Return whether there is a device."""
         return contexts.count() > 0
 
     def get_current_stream(self, device) -> int:
@@ -186,15 +184,14 @@ class IngotDriver(TRITON.Driver):
         return streams.current(contexts.current() if device is None else device).handle
 
     def get_current_target(self):
-        """What code is compiled for."""
+        """Return the target to compile for."""
         return TRITON.Target("cuda", contexts.context().arch, 32)
 
     def map_python_to_cpp_type(self, ty: str) -> str:
-        """Refused: nothing is compiled by C compilers."""
+        """Refuse: ingot uses no C compiler."""
         raise DeviceError(f"ingot launches kernels without C++, so {ty} has no type there")
 
     def get_active_torch_device(self):
-        """Return the current device."""
         return as_device(f"cuda:{contexts.current()}")
 
     def get_device_interface(self):
@@ -202,24 +199,23 @@ class IngotDriver(TRITON.Driver):
         return importlib.import_module("..api", __package__)
 
     def get_benchmarker(self):
-        """What autotuning measures with."""
+        """Return Triton's timing function for autotuning."""
         return TRITON.measure
 
     def get_empty_cache_for_benchmark(self) -> Memory:
-        """Memory larger than what a device keeps near."""
+        """Return memory larger than a device's caches."""
         return Memory(contexts.current(), _CACHE_BYTES)
 
     def clear_cache(self, cache):
-        """Fill a device's caches with something else."""
+        """Overwrite a device's caches."""
         cuda = contexts.context(cache.device).driver
         cuda.cuMemsetD8Async(cache.pointer, 0, cache.nbytes, streams.current(cache.device).handle)
 
     def assemble_tensormap_to_arg(self, tensormaps_info, args):
-        """Return the arguments as they are."""
         return args
 
 
 def serve():
-    """Put ingot's driver in the place of Triton's own."""
+    """Install this driver in Triton."""
     if not isinstance(TRITON.in_use._active, IngotDriver):
         TRITON.in_use.set_active(IngotDriver())

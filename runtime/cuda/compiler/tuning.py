@@ -1,8 +1,8 @@
-"""Which of several configurations a kernel takes.
+"""Choice among several configurations of a kernel.
 
-Without trying it is the first one, the same in every process. With INGOT_CUDA_TUNE=1 the others are compiled beside each other
-by child processes, those that ask for too much shared memory or spill registers (the first may) are left out, and the rest run
-on the device between events. What was found is kept on disk by kernel, sizes and chip, and taken by later processes that tune.
+By default it is the first one, the same in every process. With INGOT_CUDA_TUNE=1 child processes compile all of them. Those
+that need too much shared memory or spill registers (the first may) are dropped, and the rest are timed on the device with
+events. The result is cached on disk by kernel, sizes and chip, for later processes that tune.
 """
 
 import hashlib
@@ -31,8 +31,10 @@ _lock = threading.RLock()
 
 
 def best(key: tuple, candidates: list, prepare: Callable, device: int):
-    """Return the candidate to take. `prepare(candidate)` gives (variant, run): what is compiled for it, and what launches it on
-    data that may be overwritten."""
+    """Return the best candidate.
+
+    `prepare(candidate)` returns (variant, run): the variant that it compiles, and a launch on data that may be overwritten.
+    """
     if len(candidates) == 1 or not config.current().cuda_tune:
         return candidates[0]
     said = hashlib.sha256(repr((key, candidates, contexts.context(device).name)).encode()).hexdigest()
@@ -46,21 +48,21 @@ def best(key: tuple, candidates: list, prepare: Callable, device: int):
 
 
 def _kept(key, said, candidates):
-    """What an earlier process found."""
+    """Return the result of an earlier process, or None."""
     entry = cache.load(said, "tuned")
     times = json.loads(entry[0]) if entry is not None and entry[0][:1] == b"[" else []
     return _quickest(key, candidates, times) if len(times) == len(candidates) else None
 
 
 def _quickest(key, candidates, times):
-    """Return the candidate of the least time, which is None for those that are not fit; the first if none is."""
+    """Return the candidate with the least time (None: unfit), or the first one."""
     fit = sorted((seconds, number) for number, seconds in enumerate(times) if seconds is not None)
     measured[key, candidates[0]] = [(seconds, candidates[number]) for seconds, number in fit]
     return candidates[fit[0][1]] if fit else candidates[0]
 
 
 def _tried(key, said, candidates, prepare, device):
-    """Return the quickest candidate; the times go to disk."""
+    """Time the candidates, store the times on disk, and return the quickest."""
     made = [(c, *prepare(c)) for c in candidates]
     compile_together([variant for _, variant, _ in made])
     times = [_seconds(run, device) if _is_fit(variant, device, n == 0) else None for n, (_, variant, run) in enumerate(made)]
@@ -73,7 +75,7 @@ def _tried(key, said, candidates, prepare, device):
 
 
 def _is_fit(variant, device, may_spill) -> bool:
-    """Return whether the chip has the shared memory and the registers that a variant asks for."""
+    """Return whether the chip has the shared memory and registers that a variant needs."""
     try:
         binary = compiler.compiled(variant)
         return (binary.shared <= contexts.context(device).shared_memory and (may_spill or not binary.spills)
@@ -100,7 +102,7 @@ def _seconds(run, device) -> float:
 
 
 def compile_together(variants):
-    """Compile what is not in the cache, in several child processes; what they cannot do is left to this one."""
+    """Compile missing variants in several child processes; their failures are left to this process."""
     wanted = [v for v in dict.fromkeys(variants) if not compiler.is_there(v)]
     count = min(_MOST_CHILDREN, len(wanted), max(1, (os.cpu_count() or 2) // 2))
     if count < 2:

@@ -1,6 +1,7 @@
-"""The CUDA driver through ctypes: functions and errors, contexts, streams, worker threads, and per-thread state of what is
-asked.
+"""The CUDA driver through ctypes: functions and errors, contexts, streams, worker threads, and per-thread state.
 
-Way in: `driver.get()`, `context.context(index)`, `streams.current(index)`. Work that waits for a kernel still being compiled
-keeps its order (`launch_queue`). Knows neither arrays nor kernels.
+Way in: `driver.get()`, `context.context(index)`, `streams.current(index)`. Calls behind a kernel that is still being compiled
+keep their order (`launch_queue`): each function runs at any time (`driver.ANYTIME`), may be deferred (`driver.LATE`), or drains
+the queue. The queue is disabled once another library sees memory or streams. Streams are never destroyed, because their handles
+would serve new streams while memory names them. This room knows neither arrays nor kernels.
 """

@@ -1,4 +1,4 @@
-"""CUDA devices of this process: their primary contexts, what they are, and which one the current thread works on."""
+"""CUDA devices of this process: their primary contexts and properties, and the current device of each thread."""
 
 import os
 import threading
@@ -10,7 +10,7 @@ from ....ir.errors import DeviceError
 from ...core.backend import DRIVERS
 from . import driver as library
 
-# Bytes of shared memory that a block may have, and multiprocessors (of the largest of its kind).
+# Bytes of shared memory of a block, and multiprocessors (of the largest chip of each kind).
 CHIPS = {75: (65536, 72), 80: (166912, 108), 86: (101376, 84), 87: (166912, 16), 89: (101376, 142), 90: (232448, 132),
          100: (232448, 148), 103: (232448, 160), 120: (101376, 188), 121: (101376, 48)}
 
@@ -21,7 +21,7 @@ _THREADS_PER_SM, _REGISTERS_PER_SM, _INTEGRATED, _CLOCK, _BUS_WIDTH, _MEMORY_CLO
 
 
 class Context:
-    """One device and its primary context (which other CUDA libraries of the process share)."""
+    """A device with its primary context, which other CUDA libraries of the process share."""
 
     def __init__(self, driver, index: int):
         self.driver, self.index = driver, index
@@ -44,12 +44,12 @@ class Context:
 
     @cached_property
     def processors(self) -> int:
-        """How many multiprocessors there are."""
+        """Number of multiprocessors."""
         return self.attribute(_PROCESSORS)
 
     @cached_property
     def shared_memory(self) -> int:
-        """Bytes of shared memory that one block may have."""
+        """Bytes of shared memory of a block."""
         return self.attribute(_SHARED_OPTIN)
 
     @cached_property
@@ -66,13 +66,13 @@ class Context:
 
     @cached_property
     def uuid(self) -> str:
-        """The device's own number, as hexadecimal digits."""
+        """UUID of the device, as hexadecimal digits."""
         raw = create_string_buffer(16)
         self.driver.cuDeviceGetUuid_v2(raw, self.device)
         return raw.raw.hex()
 
     def properties(self) -> dict:
-        """What is worth knowing of the device, by the names that users know."""
+        """Return the properties of the device, under PyTorch's names."""
         major, minor = self.capability
         return {"name": self.name, "major": major, "minor": minor, "total_memory": self.total_memory,
                 "multi_processor_count": self.processors, "warp_size": self.attribute(_WARP),
@@ -96,13 +96,13 @@ _lock = threading.Lock()
 
 
 def count() -> int:
-    """Return how many devices there are; 0 without a driver."""
+    """Return the number of devices; 0 without a driver."""
     driver = library.find()
     return 0 if driver is None else driver.devices
 
 
 def context(index: int | None = None) -> Context:
-    """Return a device's context (that of the device in use, for None), current in this thread from now on."""
+    """Return a device's context (None: the current device's) and make it current in this thread."""
     index = _thread.index if index is None else index
     found = _contexts.get(index) or _make(index)
     if _thread.bound is not found:
@@ -143,12 +143,12 @@ def set_current(index: int):
 
 
 def rebind():
-    """Return the next question makes a context current anew: something else may have become it."""
+    """Make the next use set the driver's context again, because other code may have changed it."""
     _thread.bound = None
 
 
 def index_of(device) -> int:
-    """Return the index that an int, a name such as "cuda:1", a device or None (the one in use) means."""
+    """Return the device index of an int, a name such as "cuda:1", a device or None (the current one)."""
     if device is None:
         return _thread.index
     if isinstance(device, int):
@@ -171,7 +171,7 @@ def is_in_bad_fork() -> bool:
 
 
 def _in_child():
-    """Return a process that was forked has none of the contexts that it sees."""
+    """Drop all contexts in a forked process: it has none of them."""
     global _forked
     _forked = library.is_loaded()
     if _forked:

@@ -1,6 +1,6 @@
-"""The CUDA driver (libcuda) through ctypes: functions by name, errors as ingot errors, and why there is none.
+"""The CUDA driver (libcuda) through ctypes: functions by name, and errors as ingot errors.
 
-`get()` gives the loaded driver and `find()` gives it or None; neither is asked before somebody wants a CUDA device.
+`get()` returns the loaded driver, `find()` returns it or None. Neither is called before a CUDA device is requested.
 """
 
 import ctypes
@@ -12,11 +12,11 @@ from typing import Any
 
 from ....ir.errors import DeviceError, OutOfMemoryError
 from . import launch_queue
-from .driver_state import thread as noting
+from .driver_state import thread
 from .launch_queue import waiting
 
 OUT_OF_MEMORY, NOT_READY = 2, 600
-# After these every call of a process fails: they are what a kernel did, and are met by whoever asks next.
+# Errors after which every call of a process fails: a kernel failed, and the next caller sees it.
 _FATAL = frozenset((226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721))
 _LIBRARIES = {"linux": ("libcuda.so.1", "libcuda.so"), "win32": ("nvcuda.dll",)}
 
@@ -45,8 +45,8 @@ FUNCTIONS: dict[str, tuple] = {
 }
 
 
-# What asks nothing of a stream, and is answered at any time; what may wait in line (`launch_queue.py`); all else waits for the
-# line.
+# ANYTIME: functions independent of streams. LATE: functions that may be deferred (`launch_queue.py`). All others drain the
+# queue.
 ANYTIME = frozenset((
     "cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName",
     "cuDeviceTotalMem_v2", "cuDeviceGetAttribute", "cuDeviceCanAccessPeer", "cuDeviceGetUuid_v2", "cuDevicePrimaryCtxRetain",
@@ -67,9 +67,9 @@ class CudaError(DeviceError):
 
 
 class Driver:
-    """libcuda: every function of FUNCTIONS as a method that raises where the driver reports an error.
+    """libcuda: every function of FUNCTIONS as a method that raises if the driver reports an error.
 
-    The plain functions, which give the driver's number, are in `raw`.
+    The plain functions, which return the driver's number, are in `raw`.
     """
 
     def __init__(self, library):
@@ -86,12 +86,12 @@ class Driver:
         may_come_late, in_order = name in LATE, name not in ANYTIME
 
         def checked(*args):
-            if noting.notes is not None:
-                noting.notes.asked += 1
+            if thread.recorder is not None:
+                thread.recorder.asked += 1
             if waiting and in_order:
-                if may_come_late and launch_queue.instead(self, checked, args):
+                if may_come_late and launch_queue.defer(self, checked, args):
                     return
-                launch_queue.run_all()
+                launch_queue.drain()
             code = function(*args)
             if code:
                 raise self.error(name, code)
@@ -100,7 +100,7 @@ class Driver:
         return checked
 
     def error(self, name: str, code: int) -> DeviceError:
-        """Return the error for a call that gave a number other than 0."""
+        """Return the exception for an error code of the driver."""
         said = f"{name} failed: {self.words(code)}"
         if code == OUT_OF_MEMORY:
             return OutOfMemoryError(said)
@@ -110,7 +110,7 @@ class Driver:
         return CudaError(said, code)
 
     def words(self, code: int) -> str:
-        """Return a number of the driver with its name and explanation."""
+        """Return an error code with its name and explanation."""
         found = []
         for function in (self.raw["cuGetErrorName"], self.raw["cuGetErrorString"]):
             text = c_char_p()
@@ -119,13 +119,13 @@ class Driver:
         return f"{': '.join(found) or 'unknown error'} (CUDA error {code})"
 
     def number(self, name: str, *args) -> int:
-        """What a function writes as an int through its first parameter."""
+        """Return the int that a function writes through its first parameter."""
         value = c_int()
         getattr(self, name)(byref(value), *args)
         return value.value
 
     def size(self, name: str, *args) -> int:
-        """What a function writes as a size through its first parameter."""
+        """Return the size that a function writes through its first parameter."""
         value = c_size_t()
         getattr(self, name)(byref(value), *args)
         return value.value
@@ -144,10 +144,10 @@ class Driver:
 
     def is_done(self, name: str, handle: int) -> bool:
         """Return whether a stream (cuStreamQuery) or an event (cuEventQuery) has nothing left to do."""
-        if noting.notes is not None:
-            noting.notes.asked += 1
+        if thread.recorder is not None:
+            thread.recorder.asked += 1
         if launch_queue.is_ahead():
-            launch_queue.hasten()
+            launch_queue.kick()
             return False                # what it waits for may not be in its stream yet
         code = self.raw[name](handle)
         if code not in (0, NOT_READY):
@@ -156,7 +156,7 @@ class Driver:
 
     @cached_property
     def devices(self) -> int:
-        """How many devices there are; what is known before a fork is known after it."""
+        """Number of devices; a forked process inherits it."""
         return self.number("cuDeviceGetCount")
 
     @property
@@ -173,7 +173,7 @@ def _bound(library, name, types):
 
 
 class _State:
-    """The driver of this process, once it was asked for."""
+    """Driver of this process, after its first use."""
 
     lock = threading.Lock()
     driver: Any = None
@@ -182,7 +182,7 @@ class _State:
 
 
 def find() -> Driver | None:
-    """Return the driver, or None; loaded at the first question."""
+    """Return the driver, loaded at the first call, or None."""
     if not _State.asked:
         with _State.lock:
             if not _State.asked:
@@ -192,7 +192,7 @@ def find() -> Driver | None:
 
 
 def get() -> Driver:
-    """Return the driver, or an error that says what is missing."""
+    """Return the driver; raise with the reason if there is none."""
     driver = find()
     if driver is None:
         raise DeviceError(f"there is no cuda device here: {_State.why}")
@@ -200,12 +200,12 @@ def get() -> Driver:
 
 
 def is_loaded() -> bool:
-    """Return whether the driver was asked for, and is there."""
+    """Return whether the driver was loaded successfully."""
     return _State.driver is not None
 
 
 def why_not() -> str:
-    """Why there is no driver; empty if there is one."""
+    """Return why there is no driver, or ""."""
     return "" if find() is not None else _State.why
 
 
@@ -232,8 +232,8 @@ def _load():
 
 
 def replace(library) -> tuple:
-    """Put another library in the driver's place (None: none) and gives the state before, for `restore`."""
-    launch_queue.run_all()
+    """Replace the driver by another library (None: no driver); return the state before, for `restore`."""
+    launch_queue.drain()
     before = (_State.driver, _State.why, _State.asked, launch_queue.keep_order(getattr(library, "in_order", False)))
     _State.driver = None if library is None else Driver(library)
     _State.why, _State.asked = "no driver" if library is None else "", True
@@ -241,6 +241,6 @@ def replace(library) -> tuple:
 
 
 def restore(before: tuple):
-    """Bring back what `replace` gave."""
+    """Restore the state that `replace` returned."""
     _State.driver, _State.why, _State.asked, in_order = before
     launch_queue.keep_order(in_order)

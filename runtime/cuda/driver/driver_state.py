@@ -1,12 +1,11 @@
-"""What is special about what this thread asks of the driver: that it is noted (`launch_cache.py`; whoever asks for something
-tells the notes), that it becomes part of a graph that is captured (`pools.py`), or that it comes late (`launch_queue.py`)."""
+"""State of a thread's driver calls: recording (`launch_cache.py`), graph capture (`pools.py`), deferral (`launch_queue.py`)."""
 
 import threading
 from typing import Any
 
 
 class _Thread(threading.local):
-    notes: Any = None
+    recorder: Any = None
     runs = False                # whether it runs what waited
     plans = False               # whether the driver takes down what it is asked, and does nothing (`planning.py`)
     pool = 0                    # the pool that new blocks come from: another one while a graph is captured

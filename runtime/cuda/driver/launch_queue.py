@@ -1,16 +1,15 @@
-"""Queue behind a kernel that is still being compiled: launches, copies, fills and marks, kept in their order.
+"""Queue of driver calls behind a kernel that is still being compiled, in their order.
 
-A kernel that is in no cache is compiled by a thread (`compile.py`) while the program goes on. Its launch, and all that the
-driver is asked to put into a stream after it, waits here for another thread, which asks the driver as soon as it can (`_work`).
-Whoever waits for a device, reads from it, or captures a graph waits for that (`run_all`). So the kernels of a first step are
-compiled side by side, whoever asks for them: an eager program, the recording of a traced one, or its plan.
+A thread compiles a kernel that is in no cache (`compile.py`) while the program goes on. Its launch, and all later calls that
+enter streams, are queued here for another thread, which runs them as soon as possible (`_work`). Waiting for a device, reading
+from it and capturing a graph drain the queue (`drain`). So the kernels of a first step compile side by side, in eager programs,
+recordings and plans.
 
-Memory may be given back and taken again meanwhile: what it is taken for comes later in this order, too. Only who shares memory
-or streams with other libraries cannot be served so: these do not see what waits. From then on kernels are compiled where they
-are launched (`stop`).
+Memory may be freed and reused meanwhile, because its new use is queued later. Libraries that share memory or streams do not see
+queued calls: for them the queue is disabled, and kernels are compiled at their launch (`disable`).
 
-A kernel that cannot be compiled stays first in line. Nothing behind it has run, so everybody who waits for something behind it
-gets its error. One that cannot be loaded for want of memory is tried again when somebody waits again.
+A kernel that cannot be compiled stays first in the queue, and everybody who waits for a call behind it gets its error. A kernel
+that could not be loaded for lack of memory is tried again at the next wait.
 """
 
 import os
@@ -23,17 +22,17 @@ from typing import Any
 from ....ir.errors import DeviceError, OutOfMemoryError
 from .driver_state import thread
 
-waiting: deque = deque()        # (context, driver, function, arguments), in order; empty nearly always
+waiting: deque = deque()        # (context, driver, function, arguments), in order; nearly always empty
 _changed = threading.Condition(threading.RLock())
 
 
 class _State:
-    """Of the line.
+    """State of the queue.
 
-    stopped   whether nothing new may wait
-    worker    the thread that asks, if one does
-    done      how much of what waited was asked
-    error     why what is first cannot be
+    stopped   whether new calls are not deferred
+    worker    the thread that runs calls, if there is one
+    done      number of calls that were run
+    error     error of the first call
     """
 
     stopped = False
@@ -42,25 +41,24 @@ class _State:
     error: Any = None
 
 
-def may() -> bool:
-    """Return whether this thread may leave a launch for later: not while it captures."""
+def may_defer() -> bool:
+    """Return whether this thread may defer a launch: not while it captures."""
     return not _State.stopped and thread.held is None
 
 
-def instead(driver, function: Callable, args: tuple) -> bool:
-    """Return whether a call was left for later, since something waits that comes before it. What waits runs first where this
-    thread captures: a capture takes what comes now."""
+def defer(driver, function: Callable, args: tuple) -> bool:
+    """Queue a call behind deferred ones, and return whether that was done. A capturing thread drains the queue instead."""
     if not waiting or thread.runs:
         return False
     if thread.held is not None:
-        run_all()
+        drain()
         return False
-    put(driver, function, args)
+    enqueue(driver, function, args)
     return True
 
 
-def put(driver, function: Callable, args: tuple):
-    """Leave a call for later, in the context that is current."""
+def enqueue(driver, function: Callable, args: tuple):
+    """Queue a call for the current context."""
     _raise()
     _append(driver, function, args)
     with _changed:
@@ -68,15 +66,15 @@ def put(driver, function: Callable, args: tuple):
 
 
 def after(driver, function: Callable, args: tuple):
-    """Call a function that gives back what calls before it may use; for finalisers, which wait for nothing."""
+    """Call a release function after all queued calls; for finalisers, which wait for nothing."""
     if waiting:
         _append(driver, function, args)
     else:
         function(*args)
 
 
-def run_all():
-    """Wait until all that is here now has run."""
+def drain():
+    """Wait until all queued calls have run."""
     if not waiting or thread.runs:
         return
     with _changed:
@@ -87,31 +85,31 @@ def run_all():
 
 
 def is_ahead() -> bool:
-    """Return whether something waits that comes before what this thread might ask."""
+    """Return whether calls are queued that come before this thread's next one."""
     return bool(waiting) and not thread.runs
 
 
-def hasten():
-    """Has what waits run, without waiting for it: nobody else may ever come who does (`after`). Raises why it cannot."""
+def kick():
+    """Start the queue's thread without waiting, because nobody may ever wait. Raise the error of the queue."""
     _raise()
     with _changed:
         _start()
 
 
-def stop():
-    """Has all that waits run, and nothing wait from now on: another library sees memory or streams of ours."""
+def disable():
+    """Drain the queue and defer nothing from now on: another library sees memory or streams."""
     _State.stopped = True
-    run_all()
+    drain()
 
 
 def keep_order(wanted: bool) -> bool:
-    """Return whether nothing waits from now on; gives what held before."""
+    """Set whether calls are not deferred; return the setting before."""
     before, _State.stopped = _State.stopped, wanted
     return before
 
 
 def forget():
-    """Forget what waits, for a driver that was replaced."""
+    """Clear the queue, for a driver that was replaced."""
     with _changed:
         waiting.clear()
         _changed.wait_for(lambda: _State.worker is None)
@@ -119,7 +117,7 @@ def forget():
 
 
 def _in_child():
-    """In a forked process nothing waits: it has no thread that could ask, and no device."""
+    """Clear the queue in a forked process: it has neither thread nor device."""
     global _changed
     _changed = threading.Condition(threading.RLock())
     waiting.clear()
@@ -137,7 +135,7 @@ def _append(driver, function, args):
 
 
 def _raise():
-    """Raise why what is first cannot be. Where it was memory, there may be some when it is asked for again."""
+    """Raise the error of the first call. After an out-of-memory error it may succeed when tried again."""
     error = _State.error
     if isinstance(error, OutOfMemoryError):
         _State.error = None
@@ -148,15 +146,14 @@ def _raise():
 
 
 def _start():
-    """Has a thread ask the driver for what waits."""
+    """Start the thread that runs queued calls."""
     if _State.worker is None and _State.error is None and waiting:
         _State.worker = threading.Thread(target=_work, name="ingot: late launches")
         _State.worker.start()
 
 
 def _work():
-    """Call what comes first until nothing is left. It leaves the line when it was called: until then others line up behind
-    it."""
+    """Run queued calls until none is left. A call leaves the queue after it ran, so later calls stay behind it."""
     thread.runs = True
     while True:
         with _changed:

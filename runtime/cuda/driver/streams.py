@@ -1,4 +1,4 @@
-"""Streams and events: queues of work on a device, marks in them, and the stream that each thread works on."""
+"""Streams and events, and the current stream of each thread."""
 
 import threading
 import warnings
@@ -19,10 +19,10 @@ _ACTIVE = 1
 
 
 class Stream:
-    """A queue of work on a device; what is in it runs in order, and beside what other streams hold.
+    """A queue of work on a device: ordered itself, concurrent with other streams.
 
-    `handle` is the driver's own (0: the default stream of the device). Those of streams that are gone serve new ones: memory
-    that they used may still name them.
+    `handle` is the driver's (0: the default stream). Handles of dropped streams serve new ones, because memory may still name
+    them.
     """
 
     def __init__(self, device=None, priority: int = 0, *, handle: int | None = None):
@@ -42,17 +42,17 @@ class Stream:
     @property
     def cuda_stream(self) -> int:
         """The driver's handle."""
-        launch_queue.stop()
+        launch_queue.disable()
         return self.handle
 
     @property
     def device(self) -> Device:
-        """Its device."""
+        """Device of the stream."""
         return Device("cuda", self.device_index)
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
-        """Return (the least priority, the greatest), which is the smaller number."""
+        """Return (the least priority, the greatest one); the greatest is the smaller number."""
         low, high = c_int(), c_int()
         contexts.context().driver.cuCtxGetStreamPriorityRange(byref(low), byref(high))
         return low.value, high.value
@@ -64,7 +64,7 @@ class Stream:
         return status.value == _ACTIVE
 
     def synchronize(self):
-        """Wait until everything in the stream has run."""
+        """Wait until all work in the stream has run."""
         contexts.context(self.device_index).driver.cuStreamSynchronize(self.handle)
 
     def query(self) -> bool:
@@ -72,16 +72,16 @@ class Stream:
         return contexts.context(self.device_index).driver.is_done("cuStreamQuery", self.handle)
 
     def wait_event(self, event: "Event"):
-        """What follows in this stream waits until `event` is reached."""
+        """Make later work in this stream wait for an event."""
         if event.handle:
             contexts.context(self.device_index).driver.cuStreamWaitEvent(self.handle, event.handle, 0)
 
     def wait_stream(self, stream: "Stream"):
-        """What follows in this stream waits for all that is in another one now."""
+        """Make later work in this stream wait for all current work of another one."""
         self.wait_event(stream.record_event())
 
     def record_event(self, event: "Event | None" = None) -> "Event":
-        """Put a mark at the end of the stream."""
+        """Record an event at the end of the stream."""
         event = Event() if event is None else event
         event.record(self)
         return event
@@ -111,15 +111,15 @@ class Stream:
 
 
 class ExternalStream(Stream):
-    """A stream of another library, by the driver's handle; whoever made it keeps it."""
+    """A stream of another library, which owns it, by the driver's handle."""
 
     def __init__(self, stream_ptr: int, device=None):
         super().__init__(device, handle=int(stream_ptr))
-        launch_queue.stop()
+        launch_queue.disable()
 
 
 class Event:
-    """A mark in a stream, to wait for or to measure the time between two."""
+    """A mark in a stream, to wait for or to measure times between two."""
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False):
         if interprocess:
@@ -131,7 +131,7 @@ class Event:
         self.context: Any = None
 
     def record(self, stream: Stream | None = None):
-        """Put the mark at the end of a stream (the current one, for None)."""
+        """Record the event at the end of a stream (None: the current one)."""
         stream = current() if stream is None else stream
         here = contexts.context(stream.device_index)
         if not self.handle:
@@ -143,20 +143,20 @@ class Event:
         here.driver.cuEventRecord(self.handle, stream.handle)
 
     def wait(self, stream: Stream | None = None):
-        """What follows in a stream waits for the mark."""
+        """Make later work in a stream wait for the event."""
         (current() if stream is None else stream).wait_event(self)
 
     def query(self) -> bool:
-        """Return whether the mark was reached (or never set)."""
+        """Return whether the event was reached (or never recorded)."""
         return not self.handle or contexts.context(self.device_index).driver.is_done("cuEventQuery", self.handle)
 
     def synchronize(self):
-        """Wait for the mark."""
+        """Wait for the event."""
         if self.handle:
             contexts.context(self.device_index).driver.cuEventSynchronize(self.handle)
 
     def elapsed_time(self, end_event: "Event") -> float:
-        """Milliseconds from this mark to a later one."""
+        """Return the milliseconds from this event to a later one."""
         if not (self.timing and end_event.timing):
             raise ArgumentError("elapsed_time needs two events made with enable_timing=True")
         if not (self.handle and end_event.handle):
@@ -168,12 +168,12 @@ class Event:
     @property
     def cuda_event(self) -> int:
         """The driver's handle."""
-        launch_queue.stop()
+        launch_queue.disable()
         return self.handle
 
     @property
     def device(self) -> Device | None:
-        """The device that it was recorded on, if it was."""
+        """Device on which the event was recorded, or None."""
         return None if self.device_index is None else Device("cuda", self.device_index)
 
     def __repr__(self):
@@ -207,21 +207,20 @@ def default(device: int | None = None) -> Stream:
 
 
 def current(device: int | None = None) -> Stream:
-    """Return the stream that this thread's work on a device goes to. Whoever asks is about to give it some, so the device's
-    context is current in this thread from now on."""
+    """Return the stream of this thread's work on a device, and make the device's context current."""
     device = contexts.current() if device is None else device
     contexts.context(device)
     return _thread.streams.get(device) or default(device)
 
 
 def set_current(stream: Stream):
-    """Make a stream the one that this thread's work goes to, and its device the one in use."""
+    """Make a stream this thread's current one, and its device the current device."""
     contexts.set_current(stream.device_index)
     _thread.streams[stream.device_index] = stream
 
 
 class StreamContext:
-    """Sends work to a stream inside; None changes nothing."""
+    """Context manager that sets the current stream; None changes nothing."""
 
     def __init__(self, stream: Stream | None):
         self.stream = stream
@@ -238,13 +237,13 @@ _SYNC_MODES = ("default", "warn", "error")
 
 
 class _Waiting:
-    """What happens where a copy waits for a device: a number of `_SYNC_MODES`."""
+    """Reaction to copies that wait for a device: a number of `_SYNC_MODES`."""
 
     mode = 0
 
 
 def set_sync_debug_mode(debug_mode: int | str):
-    """Has copies that wait for a device warn (1 or "warn") or raise (2 or "error"), or neither (0 or "default")."""
+    """Make copies that wait for a device warn (1 or "warn"), raise (2 or "error"), or neither (0 or "default")."""
     mode = _SYNC_MODES.index(debug_mode) if debug_mode in _SYNC_MODES else debug_mode
     if mode not in range(len(_SYNC_MODES)):
         raise ArgumentError(f"set_sync_debug_mode takes 0, 1, 2 or one of {', '.join(_SYNC_MODES)}, got {debug_mode!r}")
@@ -252,12 +251,12 @@ def set_sync_debug_mode(debug_mode: int | str):
 
 
 def get_sync_debug_mode() -> int:
-    """Return the number of the mode that `set_sync_debug_mode` has set."""
+    """Return the number of the mode of `set_sync_debug_mode`."""
     return _Waiting.mode
 
 
-def say_that_a_copy_waits(device: int):
-    """To be called before a copy that is waited for: if it raises, none may be under way."""
+def report_waiting_copy(device: int):
+    """Warn or raise before a copy that waits for the device."""
     if _Waiting.mode:
         said = f"a copy between the host and cuda:{device} waits for the device (set_sync_debug_mode)"
         if _Waiting.mode == 2:

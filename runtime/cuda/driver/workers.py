@@ -1,5 +1,4 @@
-"""Threads that work beside the program, and end when nothing is left to do or the program has ended: nobody waits for work
-whose result nobody will see."""
+"""Background threads that end when no work is left or the program ends."""
 
 import os
 import threading
@@ -8,7 +7,7 @@ from collections.abc import Callable
 
 
 class Threads:
-    """Up to so many threads as are wanted when work comes; `abandoned(*args)` is called instead of work that is not begun."""
+    """Pool of threads, started on demand. After the end of the program `abandoned(*args)` is called instead of pending work."""
 
     def __init__(self, abandoned: Callable):
         self.abandoned = abandoned
@@ -17,11 +16,11 @@ class Threads:
             os.register_at_fork(after_in_child=self.forget)
 
     def forget(self):
-        """Nothing is to be done, and no thread is there: a forked process has none of them."""
+        """Reset the pool: a forked process has none of its threads."""
         self.lock, self.jobs, self.count = threading.Lock(), deque(), 0
 
     def submit(self, most: int, work: Callable, *args):
-        """Has a thread call `work(*args)`, where there may be `most` of them."""
+        """Run `work(*args)` in one of at most `most` threads."""
         with self.lock:
             self.jobs.append((work, args))
             if self.count >= most:

@@ -1,5 +1,7 @@
-"""Run graphs on a device: eager operators as graphs of one node, traced graphs of many.
+"""Graphs on a GPU: operators as graphs of one node, gradient rules, writes in place, traced graphs.
 
-Way in: `program.DeviceGraph`, `eager.run(op, inputs, params)`, `traced.Traced`. Operators without device code run on the
-host; results never differ. Operators enter themselves in `eager.OWN`; this room imports none of them.
+Way in: `eager.run(op, inputs, params)` and `traced.Traced`. Tables `eager.OWN` and `eager.INTO` have the operators with own
+launches. Python numbers are launch parameters, so no number compiles code; only divisibility by 16 (8 or 4 from 64 on) and
+powers of two are compiled in. A trace runs launch by launch first. It gets no CUDA graph if copying inputs and results costs
+more than launching. Gradients up to 1 MB leave a CUDA graph in one copy (`Captured`); holding one holds the memory of all.
 """

@@ -1,8 +1,6 @@
-"""Operators on device arrays: each is a graph of one node, through the passes and the code generator, which is kept for all
-sizes that give the same steps (`shape_families.py`).
+"""Operators on device arrays: each is a graph of one node, compiled and cached for all sizes with the same steps.
 
-What no kernel computes (yet) runs on the host, with the kernel that the CPU uses, and its results come back: slower, never
-different. `INGOT_DEBUG=1` says when that happens.
+Operators without a kernel run on the host, with the CPU's kernel and equal results, only slower. `INGOT_DEBUG=1` reports that.
 """
 
 import sys
@@ -41,18 +39,18 @@ from .program import DeviceGraph
 
 
 def decompose_bodies(graph: Graph) -> Graph:
-    """Composites become their bodies, but for those that have device code of their own."""
+    """Decompose composites, except those with device code of their own."""
     return decompose(graph, frozenset([n.op for n in graph.nodes if n.op in OWN]))
 
 
 PASSES = pipelines.cuda_eager(decompose_bodies)
-_ON_HOST, _IN_ORDER = object(), object()     # plans: computed by the CPU; computed of contiguous copies
-INTO: dict = {}         # those that write into arrays: (inputs, params, device, into) -> the same
-OWN: dict = {}          # operators with device code of their own: (inputs, params, device) -> result, or NotImplemented
+_ON_HOST, _IN_ORDER = object(), object()     # plans: run on the host; run on contiguous copies
+INTO: dict = {}         # operators that can write into arrays: (inputs, params, device, into) -> the same
+OWN: dict = {}          # operators with launches of their own: (inputs, params, device) -> result, or NotImplemented
 
 
 def run(op: Op, inputs, params, device=None):
-    """Return the result of an operator on inputs of which at least one is a device array (or `device` is said)."""
+    """Run an operator on inputs with at least one device array (or on a given device)."""
     if op.is_view:
         return viewed(inputs[0], op, params)
     if device is None:
@@ -68,30 +66,29 @@ def run(op: Op, inputs, params, device=None):
         for x in inputs:
             if x.__class__ is DeviceArray and not x.is_contiguous:
                 return _in_order(op, inputs, params, device)
-    return launch_cache.run(op, inputs, params, device, _worked_out)
+    return launch_cache.run(op, inputs, params, device, _run_uncached)
 
 
 def _in_order(op, inputs, params, device):
-    """Return the result of a function of elements, in the order of dims in memory on which its inputs agree
-    (`ir/dim_order.py`)."""
+    """Run an elementwise operator in the memory order on which its inputs agree (`ir/dim_order.py`)."""
     arrays = [x for x in inputs if x.__class__ is DeviceArray]
     shape = broadcast_shapes(*[x.shape for x in arrays])
     spread = [_spread(x, len(shape)) for x in arrays]
     order = agreed(shape, [[s if n > 1 else 0 for n, s in zip(x.shape, x.strides)] for x in spread])
     if order is not None:
         inputs = [_spread(x, len(shape)).transpose(order) if x.__class__ is DeviceArray else x for x in inputs]
-    found = launch_cache.run(op, inputs, params, device, _worked_out)
+    found = launch_cache.run(op, inputs, params, device, _run_uncached)
     return found if order is None else found.transpose(inverse(order))
 
 
 def _spread(x, rank):
-    """Return an array with as many dims, those before its own of size 1."""
+    """Return an array with leading dims of size 1."""
     more = rank - x.ndim
     return x.look((1,) * more + x.shape, (0,) * more + x.strides) if more else x
 
 
-def _worked_out(op: Op, inputs, params, device):
-    """What `run` gives, by the kernels that suit these inputs."""
+def _run_uncached(op: Op, inputs, params, device):
+    """Run an operator with the kernels for these inputs."""
     common_device(op, inputs)
     own = OWN.get(op)
     if own is not None:
@@ -119,7 +116,7 @@ def _worked_out(op: Op, inputs, params, device):
 
 
 def run_into(op: Op, inputs, params, device, into=None):
-    """Return the same; results with an array in `into` are written there, by the operator's own kernels if they can."""
+    """Run an operator; results with an array in `into` are written there, by the operator's own kernels if they can."""
     if into is None:
         return run(op, inputs, params, device)
     own = INTO.get(op)
@@ -135,7 +132,7 @@ def run_into(op: Op, inputs, params, device, into=None):
 
 
 def common_device(op, inputs) -> int:
-    """Return the device that all arrays are on; host arrays without dims count as numbers, and keys are asked for anywhere."""
+    """Return the device of all arrays. Host arrays without dims count as numbers, and random keys may be on the host."""
     found: Any = None
     for x in inputs:
         if x.__class__ is DeviceArray:
@@ -152,14 +149,16 @@ def common_device(op, inputs) -> int:
 
 
 def planned(op, inputs, params, sizes, over=None):
-    """What runs an operator: (graph, which inputs it takes, whether it gives several results), _ON_HOST or _IN_ORDER; for
-    results without elements (None, what gives (shape, dtype) of each, whether they are several). The result may replace the
-    input number `over`."""
+    """Return the plan of an operator: (graph, inputs that it takes, whether it has several results), _ON_HOST or _IN_ORDER.
+
+    For empty results it is (None, function to [(shape, dtype)], whether they are several). The result may replace the input
+    `over`.
+    """
     b = Builder(f"eager_{op.name}")
     like = _like(inputs)
     wide = like in LOW and "exact" in op.traits and any(isinstance(x, NUMBERS) for x in inputs)
     operands: list[Any] = []
-    taken: list[Any] = []           # inputs by number, parts of complex ones as (number, which)
+    taken: list[Any] = []           # inputs by number, parts of complex ones as (number, name)
     numbers: list[int] = []
     for i, x in enumerate(inputs):
         if x is None or type(x) is bool:
@@ -202,7 +201,7 @@ def planned(op, inputs, params, sizes, over=None):
 
 
 def composed(body, inputs, params, device) -> tuple:
-    """Return the results of a function of operators, as a graph of its own; some may be None."""
+    """Run a function of operators as a graph of its own; some results may be None."""
     kind = shape_families.kind_of(body, inputs, params)
     graph, there = shape_families.kept(kind, lambda sizes: _composed(body, inputs, params, sizes))
     results = iter(graph.at(kind.numbers).run([as_stored(x) for x in inputs if x is not None]))
@@ -210,7 +209,7 @@ def composed(body, inputs, params, device) -> tuple:
 
 
 def _composed(body, inputs, params, sizes):
-    """Return (the graph of a function of operators, which of its results are there)"""
+    """Return (the graph of a function of operators, whether each result is there)."""
     b = Builder(body.__name__)
     operands = [None if x is None else stored(b, f"x{i}", x, sizes) for i, x in enumerate(inputs)]
     outs = body(*operands, **sizes.of_params(params))
@@ -220,14 +219,14 @@ def _composed(body, inputs, params, sizes):
 
 
 def _like(inputs):
-    """Return the dtype that numbers beside these inputs take: the last array's that is not bool, else the last one's."""
+    """Return the dtype of numbers beside these inputs: the last array's that is not bool, else the last one's."""
     kinds = [dt.from_numpy(x.dtype) for x in inputs if isinstance(x, (DeviceArray, np.ndarray))]
     floats = [k for k in kinds if k is not dt.bool_]
     return (floats or kinds or [dt.float32])[-1]
 
 
 def stored(b: Builder, name: str, x: DeviceArray, sizes: shape_families.Sizes):
-    """Return an array as an input of a graph: as it lies in memory, seen through its strides."""
+    """Return an array as an input of a graph, read through its strides."""
     kind, shape = dt.from_numpy(x.dtype), sizes.of(x.shape)
     if shape_families.lies_plain(x):
         return b.input(name, Aval(shape, kind))
@@ -238,7 +237,7 @@ def stored(b: Builder, name: str, x: DeviceArray, sizes: shape_families.Sizes):
 
 
 def as_stored(x):
-    """Return the array that `stored` speaks of; numbers as they are."""
+    """Return the array in the form that `stored` describes; numbers unchanged."""
     if isinstance(x, np.ndarray):
         return x.item()
     if not isinstance(x, DeviceArray) or x.is_contiguous or 0 in x.shape:
@@ -250,17 +249,17 @@ def as_stored(x):
 
 
 def given(inputs, taken) -> list:
-    """What a plan takes of the inputs: some whole, of complex numbers each part."""
+    """Return the inputs of a plan: whole ones, and parts of complex numbers."""
     return [as_stored(inputs[i]) if type(i) is int else _part(inputs[i[0]], i[1]) for i in taken]
 
 
 def _part(x, name) -> float:
-    """Return a part of a number: an array of the host without dims, or Python's."""
+    """Return a part of a number, from a host array without dims or from Python."""
     return getattr(x.item() if isinstance(x, np.ndarray) else x, name)
 
 
 def _of_nothing(op, inputs, params, device):
-    """Return the results of an operator on empty arrays alone (and numbers), if they hold nothing or one number everywhere."""
+    """Return the results of an operator on empty arrays and numbers, if they are empty or constant."""
     if any(isinstance(x, DeviceArray) and x.size for x in inputs):
         return NotImplemented
     arrays = [np.empty(x.shape, x.dtype) if isinstance(x, DeviceArray) else x for x in inputs]
@@ -275,14 +274,14 @@ def _of_nothing(op, inputs, params, device):
 
 
 class Host:
-    """How often an operator ran on the host, and which was the last."""
+    """Counter of operators that ran on the host, and the last of them."""
 
     calls = 0
     last: Op | None = None
 
 
 def on_host(op: Op, inputs, params, device):
-    """Computed by the CPU's kernel on copies, and brought back."""
+    """Run an operator with the CPU's kernel on copies, and copy the results back."""
     if pools.is_capturing():
         raise DeviceError(f"{op.name} is computed on the host, for which a graph that is captured cannot wait (docs/gpu.md)")
     Host.calls, Host.last = Host.calls + 1, op
@@ -297,14 +296,14 @@ def on_host(op: Op, inputs, params, device):
 
 
 def _called(inputs, params, device):
-    """Return a function of the user's, which gets arrays where they are and works in the current stream."""
+    """Call a user's function on arrays in place, in the current stream."""
     if pools.is_capturing():
         raise DeviceError(f"{params['function']} is Python that is called each time, which a captured graph cannot do")
     return host_call.ref(*inputs, **params)
 
 
 def _place(inputs, params, device):
-    """Moved, as its name says."""
+    """Move an array to the named device."""
     kind, _, index = params["device"].partition(":")
     x = inputs[0]
     if kind == "cpu":
@@ -314,7 +313,7 @@ def _place(inputs, params, device):
 
 
 def _where(inputs, params, device):
-    """With a number as condition, one of the two."""
+    """Select one of two values by a number as condition."""
     condition, a, b = inputs
     if isinstance(condition, (DeviceArray, np.ndarray)):
         return NotImplemented
@@ -325,19 +324,19 @@ def _where(inputs, params, device):
 
 
 def _over_nothing(inputs, params, device):
-    """Return a reduction over no dims: each element by itself."""
+    """Reduce over no dims: return each element itself."""
     x, = inputs
     return NotImplemented if params["dim"] or x.dtype.kind == "b" else x.copy()
 
 
 def _judged_alone(inputs, params, device):
-    """all or any over no dims: whether each element is not zero."""
+    """Compute all or any over no dims: whether each element is not zero."""
     x, = inputs
     return NotImplemented if params["dim"] or x.dtype.kind == "c" else run(ne, (x, 0), {}, device)
 
 
 def _alone(inputs, params, device):
-    """Return the place of the extreme of one element."""
+    """Return the position of the extreme of one element."""
     return NotImplemented if params["dim"] else filled(device, inputs[0].shape, np.int64, 0)
 
 
@@ -346,12 +345,12 @@ OWN.update({host_call: _called, place: _place, where: _where, all_: _judged_alon
 
 
 def contiguous(x: DeviceArray) -> DeviceArray:
-    """Return the array itself if its elements follow each other, else a copy in which they do."""
+    """Return a contiguous array unchanged, else a contiguous copy."""
     return x if x.is_contiguous else copied(x)
 
 
 def copied(x: DeviceArray) -> DeviceArray:
-    """Return the elements in new memory, in row-major order."""
+    """Copy an array to new memory, in row-major order."""
     return launch_cache.run(copied, (x,), {}, x.device, _copied)
 
 
@@ -365,5 +364,5 @@ def _copied(call, inputs, params, device):
 
 
 def converted(x: DeviceArray, dtype) -> DeviceArray:
-    """Return the elements in another dtype."""
+    """Cast an array."""
     return run(cast, (x,), {"dtype": dt.from_numpy(np.dtype(dtype))})

@@ -1,7 +1,7 @@
-"""Running graphs on a device: plans (`passes/schedule/device_plan.py`) prepared once, then run step by step.
+"""Execution of graphs on a device: plans (`passes/schedule/device_plan.py`) prepared once, then run step by step.
 
-Eager operators come here as graphs of one node, traced code as graphs of many. A graph whose sizes are symbols is bound to
-numbers first (`DeviceGraph.at`): each step says which of its numbers are symbols (`said`), and is copied with others.
+Eager operators are graphs of one node, traced code graphs of many. A graph with symbolic sizes is first bound to numbers
+(`DeviceGraph.at`): each step lists its numbers that may be symbols (`said`), and is copied with others.
 """
 
 from typing import Any
@@ -30,12 +30,12 @@ from ..ops.conv.implicit_gemm import convolve, transpose
 from ..ops.products.batched_launch import Grouped, are_alike
 from ..ops.products.factors import Beside, Computed
 from ..ops.products.products import multiply
-from ..replay.static_steps import Stretch, Unchanged
+from ..replay.static_steps import Segment, StaticSteps
 
 __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
 
 
-_SEEN = {pairs: as_pairs}   # where an array that nobody reads as it is any more is only looked at in another way
+_SEEN = {pairs: as_pairs}   # operators that only reinterpret an array that nothing else reads
 _CONVOLUTIONS = {conv: convolve, conv_input_grad: transpose, conv_last: conv_nhwc.convolve,
                  conv_last_input_grad: conv_nhwc.transpose}
 
@@ -43,19 +43,19 @@ _CONVOLUTIONS = {conv: convolve, conv_input_grad: transpose, conv_last: conv_nhw
 class DeviceGraph:
     """A graph, ready to run on arrays of one device.
 
-    graph    what is computed, after all graph passes; or its steps
-    call     runs one operator on arrays: call(op, inputs, params, device, into=arrays for its results, where they have a place)
+    graph    the graph after all passes, or its steps
+    call     runs one operator: call(op, inputs, params, device, into=arrays for its results, if they have a place)
     owned    positions of results that get memory of their own
     numbers  inputs that are no device arrays, but one number each
-    names    of the sizes that it is to be bound to (`at`); those that are operands become inputs behind its own, `more`
-    targets  {position of a result: number of the input that it replaces}; `in_place` are those that the run writes there
-    unchanged  what it has in common with graphs for other sizes
+    names    names of sizes to bind (`at`); sizes that are operands become inputs behind its own, `more`
+    targets  {position of a result: number of the input that it replaces}; the run itself writes those in `in_place`
+    unchanged  static steps, shared with graphs for other sizes
     """
 
     is_native = False
 
     def __init__(self, graph: Graph | Steps, call, owned=frozenset(), numbers=frozenset(), targets=None, names=(),
-                 unchanged: Unchanged | None = None):
+                 unchanged: StaticSteps | None = None):
         lifted: tuple = ()
         if names and not isinstance(graph, Steps):
             made = lift_numbers(graph)
@@ -64,15 +64,15 @@ class DeviceGraph:
         graph = self.graph = self.plan.graph
         self.in_place = frozenset([i for i, v in enumerate(graph.outputs) if v in self.plan.in_place])
         self.call = call
-        self.more: tuple = ()                           # numbers that come behind the inputs of a run
+        self.more: tuple = ()                           # numbers behind the inputs of a run
         self.kinds = [kind for _, kind in lifted]
         own = len(graph.inputs) - len(self.kinds)
         self.numbers = frozenset([*[graph.inputs[i] for i in numbers], *graph.inputs[own:]])
         steps = [s for step in self.plan.steps for s in self._apart(step)]
-        self.launched: dict = {}                        # by steps whose end is apart
+        self.launched: dict = {}                        # launched steps whose end is a separate step
         self.parts = {v: (p.join, p.join.shape, tuple(p.cuts), tuple(p.operators)) for v, p in self.plan.parts.items()}
-        self.seen: dict = {}                            # of views and fills with symbols: (parameters, shape) in numbers
-        self.names, self.last = names, (None, self)     # the numbers that it was bound to last, and what that gave
+        self.seen: dict = {}                            # views and fills with symbols: (parameters, shape) in numbers
+        self.names, self.last = names, (None, self)     # the numbers of the last binding, and its result
         if names:
             self.steps = [self._step(s) for s in steps]
             self._bind_to(names, lifted)
@@ -81,14 +81,14 @@ class DeviceGraph:
             self.steps = unchanged.joined(self, steps, self.steps) if unchanged else self.steps
 
     def _bind_to(self, names, numbers):
-        """Record where sizes stand."""
+        """Prepare the evaluation of symbolic numbers."""
         self.evaluate = data_evaluator((tuple([s.said for s in self.steps]), tuple([x for x, _ in numbers])), names)
         self.symbolic = [n for n in self.graph.nodes if is_free(n.output) and has_symbols((*n.params.values(), n.output.shape))]
         self.evaluate_seen = data_evaluator(tuple([(tuple(n.params.values()), n.output.shape) for n in self.symbolic]), names)
         self.evaluate_parts = data_evaluator(tuple([_plain(p) for p in self.parts.values()]), names)
 
     def at(self, values) -> "DeviceGraph":
-        """Return the graph for sizes of these values."""
+        """Return the graph bound to these values of its names."""
         if not self.names:
             return self
         last, plain = self.last, not any(map(is_symbol, values))
@@ -109,11 +109,11 @@ class DeviceGraph:
         return made
 
     def _apart(self, step) -> tuple:
-        """Return the steps of one; kernels that take numbers are launched by themselves."""
+        """Return a step, or its members if they take numbers and are launched alone."""
         return step.steps if type(step) is ManyStep and not self.numbers.isdisjoint(step.reads) else (step,)
 
     def _run_of(self, step, runs):
-        """What runs a step of known sizes."""
+        """Return the runner of a step of known sizes."""
         found = runs.get(step)
         if found is None:
             made = self._step(step)
@@ -135,8 +135,7 @@ class DeviceGraph:
         return Launched(step, self)
 
     def run(self, inputs, places=None) -> list:
-        """Return the results, as arrays, in order. `places` are arrays that some results of kernels are written into, by
-        value."""
+        """Run the graph; return its results in order. `places` are arrays, by value, for some results of kernels."""
         device = next(a.memory.device for a in inputs if a.__class__ is DeviceArray)
         env = {}
         for v, a in zip(self.graph.inputs, (*inputs, *self.more)):
@@ -145,13 +144,12 @@ class DeviceGraph:
             if not kernels.OBSERVERS:
                 step.run(env, device, places)
                 continue
-            for one in step.runs if type(step) is Stretch else (step,):
+            for one in step.runs if type(step) is Segment else (step,):
                 kernels.OBSERVERS[-1](one, lambda one=one: one.run(env, device, places))
         return [self.value(v, env, device) for v in self.graph.outputs]
 
     def place(self, v: Value, env: dict, device: int):
-        """Return the array that a value is written into, if it is a part of a join, which gets its memory with the first of
-        them."""
+        """Return the array to write a value into, if it is a part of a join; the first part allocates the join."""
         part = self.parts.get(v)
         if part is None:
             return None
@@ -164,7 +162,7 @@ class DeviceGraph:
         return found
 
     def value(self, v: Value, env: dict, device: int):
-        """Return the array of a value; views and fills are made when they are asked for."""
+        """Return the array of a value; views and fills are made on demand."""
         found = env.get(v)
         if found is not None:
             return found
@@ -178,7 +176,7 @@ class DeviceGraph:
 
 
 def _as_kind(n, kind):
-    """Return a number as values of a dtype meet it; symbols where a launch rounds as that does."""
+    """Return a number as a dtype has it; symbols stay if the launch rounds them equally."""
     return n if is_symbol(n) and kind in (dt.float32, dt.float64) else number_array(n, kind).item()
 
 
@@ -189,20 +187,19 @@ def _copy(step):
 
 
 def _plain(part) -> tuple:
-    """What sizes of a part of a join may be symbols, as plain data."""
+    """Return the sizes of a part of a join that may be symbols, as plain data."""
     _, shape, cuts, operators = part
     return shape, cuts, tuple([tuple(params.values()) for _, params in operators])
 
 
 def _as_part(part, found) -> tuple:
-    """Return a part of a join with what was found of it."""
+    """Return a part of a join with evaluated sizes."""
     shape, cuts, given = found
     return part[0], shape, cuts, tuple([(op, dict(zip(params, values))) for (op, params), values in zip(part[3], given)])
 
 
 class Launched:
-    """A fused kernel with its arrays, `among` others in one launch. `said` are numbers of it that may be symbols; `at` enters
-    those of a run."""
+    """Step of a fused kernel, `among` others in one launch. `said` are its numbers that may be symbols; `at` sets them."""
 
     graph: DeviceGraph
     writes: list
@@ -224,7 +221,7 @@ class Launched:
         self.said = tuple([v.shape for v, _ in self.made]), tuple(lowered.symbols.values()), offsets
 
     def at(self, said, graph: DeviceGraph) -> "Launched":
-        """Return the step with these numbers, in a graph that has them."""
+        """Return the step with these numbers, in a bound graph."""
         made = _copy(self)
         shapes, sizes, offsets = said
         made.graph = graph
@@ -235,7 +232,7 @@ class Launched:
         return made
 
     def run(self, env, device, places=None):
-        """Compute; results go into `env`."""
+        """Compute the results into `env`."""
         stream = streams.current(device).handle
         given, kernel = self.given(env, device, stream, places), self.kernel
         if self.step.ends_apart and kernel.end is not None:
@@ -257,7 +254,7 @@ class Launched:
 
 
 class LaunchedTogether:
-    """Fused kernels alike with their arrays in one launch, or the ends of such; or one end. `said` and `at` as above."""
+    """Step of similar fused kernels in one launch, or of their final parts. `said` and `at` as in `Launched`."""
 
     graph: DeviceGraph
     members: list
@@ -271,7 +268,7 @@ class LaunchedTogether:
         self.said = tuple([one.said for one in self.each])
 
     def at(self, said, graph: DeviceGraph) -> "LaunchedTogether":
-        """Return the step with these numbers, in a graph that has them."""
+        """Return the step with these numbers, in a bound graph."""
         made, step = _copy(self), self.step
         made.graph, made.kernel = graph, None
         made.members = [graph.launched[s.step] for s in self.steps] if self.are_ends else [
@@ -283,7 +280,7 @@ class LaunchedTogether:
         return made
 
     def run(self, env, device, places=None):
-        """Compute; results go into `env`."""
+        """Compute the results into `env`."""
         stream = streams.current(device).handle
         if self.are_ends:
             rows = [None if m.kernel.end is None else env.pop(s.step) for s, m in zip(self.steps, self.members)]
@@ -297,7 +294,7 @@ class LaunchedTogether:
             env.pop(v, None)
 
     def _one_by_one(self, device, stream, rows):
-        """What sizes have made different, or have done before the end."""
+        """Launch one by one the kernels that sizes made different."""
         for m, row in zip(self.members, rows):
             if not self.are_ends:
                 m.kernel(device, stream, row[0])
@@ -306,7 +303,7 @@ class LaunchedTogether:
 
 
 class Multiplied:
-    """A product or a convolution, and what follows it, in one launch. `said` and `at` as above."""
+    """Step of a product or convolution with its epilogue, in one launch. `said` and `at` as in `Launched`."""
 
     graph: "DeviceGraph"
     params: dict
@@ -327,7 +324,7 @@ class Multiplied:
                      tuple([x.shape for x in step.node.inputs if type(x) is Value]))
 
     def at(self, said, graph: "DeviceGraph") -> "Multiplied":
-        """Return the step with these numbers, in a graph that has them."""
+        """Return the step with these numbers, in a bound graph."""
         made = _copy(self)
         (strides, *more_strides), (offsets, *more_offsets), shapes, params, made.shape, factors = said
         made.graph, made.params = graph, dict(zip(self.node.params, params))
@@ -340,7 +337,7 @@ class Multiplied:
         return made
 
     def run(self, env, device, places=None):
-        """Compute; results go into `env`."""
+        """Compute the results into `env`."""
         stream = streams.current(device).handle
         inputs = [self.factor(i, x, env, device) for i, x in enumerate(self.node.inputs)]
         for v, shape, dtype, target in self.writes:
@@ -363,7 +360,7 @@ class Multiplied:
             env.pop(v, None)
 
     def factor(self, position, x, env, device):
-        """Return an operand: its array, or (how it is computed, from which arrays, shape)."""
+        """Return an operand: its array, or (how to compute it, its arrays, shape)."""
         computed = self.computed[position] if position < len(self.computed) else None
         if computed is None:
             return self.graph.value(x, env, device) if type(x) is Value else x
@@ -373,7 +370,7 @@ class Multiplied:
         return how, [_from(env[v], more) for v, more in places], self.factors[x]
 
     def in_memory(self, v, env, device):
-        """See to it that a value has memory, which numbers have not."""
+        """Store a number that is read from memory as an array."""
         if v in self.graph.numbers and env[v].__class__ is not DeviceArray:
             env[v] = filled(device, (), v.dtype.np, env[v])
 
@@ -383,22 +380,22 @@ def _beside(made) -> Beside:
 
 
 def _places(made) -> list:
-    """Return (value, bytes from its beginning on) of each operand."""
+    """Return (value, first byte) of each operand."""
     return [(v, offset * v.dtype.itemsize) for v, offset, _, _ in made.operands]
 
 
 def _moved(places, offsets) -> list:
-    """Places with other bytes to begin from."""
+    """Return places with other first bytes."""
     return [(v, more) for (v, _), more in zip(places, offsets)]
 
 
 def _from(array: DeviceArray, more: int) -> DeviceArray:
-    """Return the elements of an array from a byte on."""
+    """Return an array from a byte on."""
     return array if not more else array.look(((array.nbytes - more) // array.itemsize,), (array.itemsize,), more)
 
 
 class Called:
-    """One operator, called as eager mode calls it. `said` and `at` as above."""
+    """Step that calls one operator as eager mode does. `said` and `at` as in `Launched`."""
 
     graph: DeviceGraph
     params: dict
@@ -411,14 +408,14 @@ class Called:
         self.seen: Any = _SEEN.get(step.node.op) if set(step.reads) <= set(step.dead) else None
 
     def at(self, said, graph: DeviceGraph) -> "Called":
-        """Return the step with these numbers, in a graph that has them."""
+        """Return the step with these numbers, in a bound graph."""
         made = _copy(self)
         params, made.numbers = said
         made.graph, made.params = graph, dict(zip(self.node.params, params))
         return made
 
     def run(self, env, device, places=None):
-        """Compute; results go into `env`."""
+        """Compute the results into `env`."""
         node, graph = self.node, self.graph
         inputs = [graph.value(x, env, device) if type(x) is Value else n for x, n in zip(node.inputs, self.numbers)]
         for v, target in self.over:

@@ -1,5 +1,8 @@
-"""Traced graphs on a device: what depends on the host alone is computed there by one native call, the rest on the device, first
-launch by launch, then as a CUDA graph.
+"""Traced graphs on a device: a host part in one native call, and a device part, launch by launch first, then as a CUDA graph.
+
+Plans know no inputs and, if sizes are symbolic, no sizes. Later sizes are bound as numbers
+(`passes/schedule/specialize_shapes.py`) without running passes. Kernels take sizes as parameters; they are compiled again only
+for another tile or another divisor of a size.
 """
 
 import threading
@@ -23,21 +26,21 @@ from ..driver import streams
 from ..memory import pools
 from ..memory.upload import uploaded
 from ..replay.captured import WORTH, Captured, copied
-from ..replay.static_steps import Unchanged
+from ..replay.static_steps import StaticSteps
 from . import eager
 from .program import DeviceGraph
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """A graph in two, each with its steps.
+    """A graph split into a device part and a host part, each with its steps.
 
-    device   the steps of what runs on the device
-    inputs   numbers of the whole graph's inputs that these take, before what the host gives them
-    places   positions of their results in the whole graph's
-    over     {number of one of their results: number of their input that it replaces}
-    cut      what depends on the host's inputs alone, or None; `host` is its arrangement
-    unchanged  what all have in common that it is bound to, if it was bound
+    device   steps of the device part
+    inputs   numbers of the graph's inputs that it takes, before the host's results
+    places   positions of its results in the whole graph's
+    over     {number of one of its results: number of its input that it replaces}
+    cut      the part that depends on host inputs alone, or None; `host` is its arrangement
+    unchanged  static steps that all bindings share, if it is bound
     """
 
     device: Steps
@@ -46,10 +49,10 @@ class Arrangement:
     over: dict
     cut: HostCut | None = None
     host: Any = None
-    unchanged: Unchanged | None = None
+    unchanged: StaticSteps | None = None
 
     def bind(self, values: dict) -> "Arrangement":
-        """Return the same with `values` for the names of sizes."""
+        """Return the arrangement with `values` for the names of sizes."""
         made = [binder.bind(values) if binder.keys else None for binder in self._binders]
         device, *host = made
         return replace(self, device=device or self.device, host=(host[0] if host else None) or self.host,
@@ -61,12 +64,12 @@ class Arrangement:
         return [Binder(device, shares=True), *([] if self.host is None else [Binder(self.host)])]
 
     @cached_property
-    def _unchanged(self) -> Unchanged:
-        return Unchanged(self._binders[0].steps)
+    def _unchanged(self) -> StaticSteps:
+        return StaticSteps(self._binders[0].steps)
 
 
 def arrange(graph, owned, targets, host: frozenset) -> Arrangement:
-    """Return the arrangement of a graph whose inputs `host` lie on the host; the rest as `Traced` describes it."""
+    """Return the arrangement of a graph with the inputs `host` on the host; other arguments as for `Traced`."""
     cut = split_host(graph, host, frozenset([n for n in targets.values() if n not in host]))
     inputs: Sequence
     places: Sequence
@@ -83,7 +86,8 @@ def arrange(graph, owned, targets, host: frozenset) -> Arrangement:
 
 
 def _on_host(cut: HostCut, owned, targets, on_device: frozenset):
-    """Arrange the part of the host, which runs first: it writes in place only what the device does not read as well."""
+    """Return the arrangement of the host part, which runs first; it writes in place only inputs that the device does not
+    read."""
     number = {n: i for i, n in enumerate(cut.sources) if n not in on_device}
     first = cut.given
     over = {first + i: number[targets[p]] for i, p in enumerate(cut.results) if targets.get(p) in number}
@@ -91,17 +95,17 @@ def _on_host(cut: HostCut, owned, targets, on_device: frozenset):
 
 
 WARM_RUNS = 2         # runs before a capture
-LEAST = 2             # launches from which it is worth it
+LEAST = 2             # least number of launches worth a capture
 
 
 class Traced:
     """A traced graph on a device.
 
-    graph     what is computed, after all graph passes
+    graph     the graph after all passes
     owned     positions of results that get memory of their own
     targets   {position of a result: number of the input that it replaces}
-    brief     positions of results that live as long as each other: gradients
-    arranged  gives its arrangement by the numbers of the inputs that lie on the host, if that was made before
+    brief     positions of results with equal lifetimes: gradients
+    arranged  function from the numbers of host inputs to an arrangement made before
     """
 
     is_native = False
@@ -120,22 +124,22 @@ class Traced:
 
     @property
     def captured(self):
-        """The CUDA graph that the last run used or could have used, if there is one."""
+        """The CUDA graph of the last run, if there is one."""
         return self.last[1] and self.last[1].device.captured
 
     @property
     def replayed(self) -> "Parts | None":
-        """What replays calls like the last one, if nothing else is to be done for them."""
+        """The parts that replay calls like the last one, if they need nothing else."""
         parts = self.last[1]
         return parts if parts is not None and parts.is_whole and parts.device.is_settled else None
 
     @property
     def refused(self) -> str:
-        """Why it does not run as a CUDA graph, as far as is known."""
+        """Why there is no CUDA graph, or ""."""
         return self.last[1].device.refused if self.last[1] else ""
 
     def parts(self, classes) -> "Parts":
-        """Return the graph in two, where the inputs of the class of host arrays lie on the host."""
+        """Return the split graph for classes of inputs: host arrays are inputs of the host part."""
         found = self.made.get(classes)
         if found is None:
             host = frozenset([i for i, c in enumerate(classes) if c is not DeviceArray])
@@ -143,7 +147,7 @@ class Traced:
         return found
 
     def run(self, arrays) -> list:
-        """Return the results, as arrays, in order; those with targets are written there."""
+        """Run the graph; return its results in order. Results with targets are written there."""
         classes, last = tuple([a.__class__ for a in arrays]), self.last
         if classes != last[0]:
             last = self.last = classes, self.parts(classes)
@@ -151,15 +155,15 @@ class Traced:
 
 
 class Sized:
-    """A traced graph of symbolic sizes, for a device. Arguments are those of `Traced`."""
+    """A traced graph of symbolic sizes. Arguments as for `Traced`."""
 
     def __init__(self, graph, owned=frozenset(), targets=None, brief=frozenset()):
         self.graph, self.owned, self.targets, self.brief = graph, owned, targets or {}, brief
-        self.arrangements: dict = {}       # by the numbers of the inputs that lie on the host
+        self.arrangements: dict = {}       # by the numbers of host inputs
         self._lock = threading.Lock()
 
     def bind(self, values: dict) -> Traced:
-        """Return the graph with `values` for its names."""
+        """Return the graph bound to `values`."""
         return Traced(self.graph, self.owned, self.targets, self.brief, lambda host: self._arranged(host).bind(values))
 
     def _arranged(self, host) -> Arrangement:
@@ -170,7 +174,7 @@ class Sized:
 
 
 class Parts:
-    """What runs on the host and what on the device; `count` is how many results the whole graph has."""
+    """Host part and device part of a graph with `count` results."""
 
     def __init__(self, arrangement: Arrangement, targets, brief, count):
         cut = self.cut = arrangement.cut
@@ -183,10 +187,10 @@ class Parts:
             self.counted = [targets[p] for i, p in enumerate(cut.results)
                             if p in targets and cut.given + i in self.host.in_place]
         own = frozenset([i for i, p in enumerate(arrangement.places) if p in brief])
-        self.device = Repeated(arrangement.device, arrangement.over, own, arrangement.unchanged)
+        self.device = ReplayedGraph(arrangement.device, arrangement.over, own, arrangement.unchanged)
         self.back = [(p, targets[p]) for i, p in enumerate(arrangement.places)
                      if p in targets and i not in self.device.targets]
-        self.is_whole = cut is None and not self.back        # whether all is done on the device
+        self.is_whole = cut is None and not self.back        # whether everything is done on the device
 
     def run(self, arrays) -> list:
         """Return the results of the whole graph."""
@@ -214,7 +218,7 @@ class Parts:
         return self.finished(results, arrays)
 
     def replay(self, arrays) -> list | None:
-        """Return the results of a call for which all is done on the device, as it was done before; None if it cannot be."""
+        """Repeat a call that needs the device part alone; return None if that is impossible now."""
         device = self.device
         captured = device.usable()
         if captured is None or not self.is_whole:
@@ -222,33 +226,33 @@ class Parts:
         return captured.run(arrays, captured.room_for_results(), captured.stage()) if captured.fits(arrays) else None
 
     def finished(self, results, arrays):
-        """Write results that replace an input which the device's part does not know."""
+        """Write results that replace inputs unknown to the device part."""
         for p, number in self.back:
             copies.write(arrays[number], results[p])
         return results
 
 
-class Repeated:
-    """A graph on the device, run again and again. What it takes from the host travels in one upload."""
+class ReplayedGraph:
+    """The device part, run repeatedly. Its host data travels in one upload."""
 
     def __init__(self, steps, targets, brief, unchanged):
         self.targets, self.brief = targets, brief
         self.graph = DeviceGraph(steps, eager.run_into, unchanged=unchanged)
         self.runs = 0
-        self.places: tuple = ()            # where inputs were in the run before
+        self.places: tuple = ()            # addresses of the inputs of the run before
         self.captured: Captured | None = None
-        self.unsteady: set = set()         # numbers of inputs that were seen to move
+        self.moving_inputs: set = set()         # numbers of inputs whose address changed
         self.refused = ""                  # why it is not captured
-        self.by_launches = False           # whether that is quicker than a capture would be
+        self.by_launches = False           # whether launches are quicker than a capture
         self._lock = threading.Lock()
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is known how it runs: captured, or launch by launch."""
+        """Whether the way to run is decided: captured, or launch by launch."""
         return self.captured is not None or self.by_launches
 
     def usable(self) -> Captured | None:
-        """What was captured, if it may be run: it multiplies as the switches said then, and is no part of another capture."""
+        """Return the capture, if its precision is current and this thread does not capture."""
         captured = self.captured
         if pools.is_capturing():
             return None
@@ -257,8 +261,10 @@ class Repeated:
         return captured
 
     def run(self, arrays, captured, room, stage) -> list:
-        """Return the results, as arrays, in order; those with targets are written there. What was captured is run, with its
-        room for results and its memory for what comes from the host, if it reads the inputs where they are."""
+        """Run the part; return its results in order. Results with targets are written there.
+
+        A fitting capture is replayed, with its memory for results and its staging buffer.
+        """
         if captured is not None and captured.fits(arrays):
             return captured.run(arrays, room, stage)
         before = eager.Host.calls
@@ -268,7 +274,7 @@ class Repeated:
         return results
 
     def launch(self, given, arrays, places=None) -> list:
-        """Kernel by kernel. What a run does not write into the inputs itself is copied there."""
+        """Launch kernel by kernel, and copy results to inputs that they replace."""
         results = self.graph.run(given, places)
         for position, number in self.targets.items():
             if position not in self.graph.in_place or results[position] is not arrays[number]:
@@ -276,7 +282,7 @@ class Repeated:
         return results
 
     def _consider(self, arrays, on_host):
-        """After a run: whether to capture."""
+        """Decide after a run whether to capture."""
         if on_host:
             self.refused = "some operators run on the host"
         elif len(self.graph.plan.steps) < LEAST:
@@ -288,11 +294,11 @@ class Repeated:
             return
         moved = {i for i, (a, b) in enumerate(zip(places, self.places)) if a is None or a != b}
         if self.captured is not None:
-            moved |= self.captured.steady.moved(places)
-            if moved <= self.unsteady:
+            moved |= self.captured.resident.moved(places)
+            if moved <= self.moving_inputs:
                 return
-        self.unsteady |= moved
-        stable = [i not in self.unsteady for i in range(len(places))]
+        self.moving_inputs |= moved
+        stable = [i not in self.moving_inputs for i in range(len(places))]
         if self.captured is None and copied(self, arrays, stable) > WORTH * len(self.graph.plan.steps):
             self.refused, self.by_launches = "launches are quicker than copies of inputs and results", True
             return

@@ -1,14 +1,13 @@
-"""The caching allocator of device memory: segments from the driver, cut into blocks, reused in stream order.
+"""The caching allocator of device memory: segments of the driver, cut into blocks, reused in stream order.
 
-A freed block goes back to the stream it was asked for on: work that stream was given before the free runs before work it is
-given after, so reuse there needs no waiting. A block that other streams used (`Block.used_on`) waits for an event on each.
-Small requests share segments of 2 MiB, middle ones segments of 20 MiB, large ones have their own; neighbours that are free
-merge. When the driver has no more memory, streams that still use freed blocks are waited for, what is cached goes back to it,
-and the request is made once more.
+A freed block goes back to the stream that it was allocated for: earlier work of that stream runs before later work, so reuse
+needs no waiting. A block that other streams used (`Block.used_on`) waits for an event of each. Small requests share segments of
+2 MiB, middle ones segments of 20 MiB, large ones have their own. Free neighbours merge. When the driver has no memory left,
+streams that still use freed blocks are waited for, cached segments are returned, and the request is repeated.
 
-Freed blocks, and pools of graphs, arrive from finalisers, at any time and in any thread: they wait in queues until the
-allocator is next asked. Most requests are for a size that was just freed: blocks lie on shelves by size first, and become free
-memory, which merges, when a request finds no room otherwise.
+Finalisers free blocks and pools of graphs at any time and in any thread, so these wait in queues for the next allocation. Most
+requests have the size of a recently freed block. Such blocks lie on shelves by size; they merge into free memory only when a
+request finds no room otherwise.
 """
 
 import bisect
@@ -18,13 +17,13 @@ from collections.abc import Callable
 
 from ....ir.errors import OutOfMemoryError
 
-ROUND = 512                      # bytes of which every block is a multiple
+ROUND = 512                      # every block is a multiple of so many bytes
 SMALL, MIDDLE = 1 << 20, 10 << 20
 SMALL_SEGMENT, MIDDLE_SEGMENT, LARGE_ROUND = 2 << 20, 20 << 20, 2 << 20
 
 
 class Block:
-    """A piece of a segment: in use, or free."""
+    """A part of a segment, in use or free."""
 
     __slots__ = ("__weakref__", "after", "before", "free", "key", "others", "pointer", "requested", "segment", "shelf", "size")
 
@@ -38,13 +37,13 @@ class Block:
         self.others: set | tuple = ()       # streams besides its own that use it
 
     def used_on(self, stream: int):
-        """Tell that another stream works on this block, so that it is not reused before that is done."""
+        """Record that another stream uses the block, so that it is not reused before that work is done."""
         if stream != self.key[0]:
             self.others = {*self.others, stream}
 
 
 class Segment:
-    """Memory as the driver gave it; the blocks that it is cut into follow the first one."""
+    """Memory from the driver; its blocks follow the first one."""
 
     __slots__ = ("first", "pointer", "size")
 
@@ -53,7 +52,6 @@ class Segment:
         self.first: Block | None = Block(pointer, size, self, key)
 
     def blocks(self):
-        """Its blocks, in order."""
         block = self.first
         while block is not None:
             yield block
@@ -61,7 +59,7 @@ class Segment:
 
 
 class Counter:
-    """A count with its peak and its totals; what is less, is taken from `current`."""
+    """A count with peak and totals; decreases are subtracted from `current` directly."""
 
     __slots__ = ("added", "before", "current", "peak")
 
@@ -77,15 +75,13 @@ class Counter:
 
     @property
     def removed(self) -> int:
-        """How much less it became, in all."""
+        """Total of all decreases."""
         return self.before + self.added - self.current
 
     def reset_peak(self):
-        """Return the peak is now."""
         self.peak = self.current
 
     def reset_totals(self):
-        """Totals start anew."""
         self.added, self.before = 0, self.current
 
 
@@ -93,11 +89,10 @@ COUNTS = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes"
 
 
 class Allocator:
-    """The blocks of one device.
+    """Blocks of one device.
 
-    take(bytes) -> pointer, and give(pointer)    memory from and to the driver
-    mark(stream) -> event, done(event) -> bool   says when a stream has done what it holds now; drop(event) forgets it, and
-                                                 wait(event) waits for it
+    take(bytes) -> pointer, and give(pointer)    allocate and free memory of the driver
+    mark(stream) -> event, done(event) -> bool   record an event, and query it; drop(event) and wait(event)
     """
 
     def __init__(self, device: int, take: Callable, give: Callable, mark: Callable, done: Callable, drop: Callable,
@@ -136,7 +131,7 @@ class Allocator:
             return block
 
     def allocate_each(self, sizes, stream: int, pool: int = 0) -> list:
-        """Return a block for each of several sizes, or none."""
+        """Allocate a block for each of several sizes, or none."""
         blocks: list = []
         with self.lock:
             try:
@@ -148,7 +143,7 @@ class Allocator:
             return blocks
 
     def _found(self, name) -> Block:
-        """Return a block for a shelf that is empty: of free memory, or of new."""
+        """Return a block for an empty shelf, from free or new memory."""
         stream, pool, size = name
         key = stream, size <= SMALL, pool
         self._take_in()
@@ -161,11 +156,11 @@ class Allocator:
         return block
 
     def release(self, block: Block):
-        """Return a block back; safe from finalisers."""
+        """Free a block; safe in finalisers."""
         self.freed.append(block)
 
     def settle(self):
-        """Take in what was given back, and what other streams are done with."""
+        """Process freed blocks, and those that other streams are done with."""
         with self.lock:
             self._shelve()
             self._clear_shelves()
@@ -178,7 +173,7 @@ class Allocator:
         self.shelves.clear()
 
     def _take_in(self):
-        """Take in pools of graphs that are gone, and what other streams are done with."""
+        """Process pools of dropped graphs, and blocks that other streams are done with."""
         if self.ended:
             self._clear_shelves()
         while self.ended:
@@ -194,8 +189,7 @@ class Allocator:
                 self._make_free(block)
 
     def settle_all(self):
-        """Take in what was given back, waiting for the streams that still use it (unless a graph is captured: then nothing can
-        be waited for)."""
+        """Process freed blocks and wait for the streams that use them, unless a graph is captured."""
         self.settle()
         if not self.capturing:
             for _, events in self.waiting:
@@ -210,7 +204,7 @@ class Allocator:
         return True
 
     def _shelve(self):
-        """Put what was given back on shelves, or where it waits for streams."""
+        """Move freed blocks to shelves, or to the queue of those that other streams use."""
         allocated, active, asked, number = self._in_use
         freed, shelves = self.freed, self.shelves
         while freed:
@@ -231,7 +225,7 @@ class Allocator:
         self.waiting.append((block, None if self.capturing else [self.mark(s) for s in sorted(block.others)]))
 
     def _make_free(self, block):
-        """Return a block nobody uses any more: merged with free neighbours, then ready for reuse."""
+        """Merge a block with free neighbours, and list it for reuse."""
         block.free, block.others = True, ()
         before, after = block.before, block.after
         if after is not None and after.free:
@@ -258,7 +252,7 @@ class Allocator:
         del found[bisect.bisect_left(found, (block.size, block.pointer))]
 
     def _reuse(self, key, size):
-        """Return the smallest free block that is large enough, unless it would waste a large one."""
+        """Return the smallest free block that is large enough, unless that would waste a large one."""
         found = self.lists.get(key)
         if not found:
             return None
@@ -312,7 +306,7 @@ class Allocator:
             return None
 
     def empty(self):
-        """Return every segment that is wholly free back to the driver; pools of graphs keep theirs."""
+        """Return wholly free segments to the driver, except those of graph pools."""
         with self.lock:
             self.settle()
             for key, found in self.lists.items():
@@ -331,13 +325,14 @@ class Allocator:
         self.counts["segment"].current -= 1
 
     def end_pool(self, pool: int, streams=()):
-        """Tell that the graphs of a pool are gone, which ran in `streams`: its memory is as any other once these are done with
-        it. Safe from finalisers."""
+        """Release the pool of dropped graphs, which ran in `streams`; safe in finalisers."""
         self.ended.append((pool, frozenset(streams)))
 
     def _open_pool(self, pool, streams):
-        """Nothing ever ran in the stream of the capture, whose handle may by now be that of another one: blocks become those of
-        the default stream, which other ones have used."""
+        """Move a pool's blocks to the default stream, marked as used by the streams of its graphs.
+
+        Nothing ran in the stream of the capture, and its handle may belong to another stream by now.
+        """
         free = [block for key in [k for k in self.lists if k[2] == pool] for _, _, block in self.lists.pop(key)]
         waiting = [(b, e) for b, e in self.waiting if b.key[2] == pool]
         self.waiting = deque([(b, e) for b, e in self.waiting if b.key[2] != pool])
@@ -375,7 +370,7 @@ class Allocator:
             "needed, or trade time for memory with checkpoint()")
 
     def stats(self) -> dict:
-        """Counts by the names that users know: "allocated_bytes.all.current" and so on."""
+        """Return counts under PyTorch's names: "allocated_bytes.all.current" and so on."""
         with self.lock:
             self.settle()
             found = {}
@@ -385,7 +380,7 @@ class Allocator:
             return found | {"num_alloc_retries": self.retries, "num_ooms": self.failures, "cached_bytes": self.cached()}
 
     def snapshot(self) -> list:
-        """Return each segment by the names that users know, with its blocks in order."""
+        """Return each segment under PyTorch's names, with its blocks in order."""
         with self.lock:
             self.settle()
             waiting = {b.pointer for b, _ in self.waiting}
@@ -406,14 +401,12 @@ class Allocator:
             return found
 
     def reset_peaks(self):
-        """Peaks start from what is now."""
         with self.lock:
             self.settle()
             for c in self.counts.values():
                 c.reset_peak()
 
     def reset_totals(self):
-        """Totals start anew."""
         with self.lock:
             self.settle()
             for c in self.counts.values():
@@ -422,7 +415,7 @@ class Allocator:
 
 
 def words(n: int) -> str:
-    """Return a number of bytes as people say it."""
+    """Return a number of bytes in readable units."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if n >= size:
             return f"{n / size:.2f} {unit}"

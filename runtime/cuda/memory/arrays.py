@@ -1,4 +1,4 @@
-"""Arrays in device memory: made, filled with a number, and their addresses for work in a stream."""
+"""Arrays in device memory: allocation, fills, and addresses for work in a stream."""
 
 import functools
 
@@ -9,20 +9,20 @@ from ....ir.reference.scalar_functions import as_kind
 from ....ir.symbols.symbolic import hint
 from ...core.device_array import DeviceArray
 from ..driver import streams
-from ..driver.driver_state import thread as noting
+from ..driver.driver_state import thread
 from .pools import Memory
 
 KIND = "cuda"
 
 
 def used(array: DeviceArray, stream: int) -> int:
-    """Return the address of an array that work in a stream is about to use."""
+    """Return the address of an array for work in a stream, and record that use."""
     array.memory.used_on(stream)
     return array.pointer
 
 
 def empty(device: int, shape, dtype, stream=None) -> DeviceArray:
-    """Return a new array with whatever is in memory."""
+    """Return an uninitialised array."""
     dtype = np.dtype(dtype)
     size = dtype.itemsize
     for n in shape:
@@ -38,7 +38,7 @@ def filled(device: int, shape, dtype, value) -> DeviceArray:
 
 
 def fill(array: DeviceArray, value):
-    """Write one number everywhere into a contiguous array."""
+    """Write one number to all elements of a contiguous array."""
     if not array.size:
         return
     stream = streams.current(array.device)
@@ -53,8 +53,7 @@ def fill(array: DeviceArray, value):
 
 
 def _pattern(dtype, *value) -> tuple:
-    """Return (the byte that a number consists of, the word of 4 bytes, the number itself in a dtype); None where there is no
-    such."""
+    """Return (the byte that a number consists of, its 4-byte word, the number in a dtype); None if there is none."""
     try:
         return _kept_pattern(dtype, *value)
     except TypeError:           # a number that cannot be a key
@@ -72,8 +71,8 @@ def _kept_pattern(dtype, kind, said, value):
 
 def _set(ask, pointer, value, count, stream):
     ask(hint(pointer), value, hint(count), stream)
-    if noting.notes is not None:
-        noting.notes.filled(ask, pointer, value, count)
+    if thread.recorder is not None:
+        thread.recorder.filled(ask, pointer, value, count)
 
 
 def window(a: DeviceArray, cuts) -> DeviceArray:
@@ -83,11 +82,11 @@ def window(a: DeviceArray, cuts) -> DeviceArray:
 
 
 def as_reals(x: DeviceArray) -> DeviceArray:
-    """Return the parts of contiguous complex numbers, beside each other in one dim."""
+    """Return contiguous complex numbers as one dim of alternating real and imaginary parts."""
     half = dt.PARTS[dt.from_numpy(x.dtype)].np
     return x.look((2 * x.size,), (half.itemsize,), 0, half)
 
 
 def as_pairs(x: DeviceArray) -> DeviceArray:
-    """Return the parts of contiguous complex numbers, in a last dim of 2."""
+    """Return contiguous complex numbers with their parts in a last dim of 2."""
     return as_reals(x).reshape(*x.shape, 2)

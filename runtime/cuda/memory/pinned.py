@@ -1,4 +1,4 @@
-"""Page-locked host memory: copies between it and the device need not wait."""
+"""Page-locked host memory, for copies that need not wait."""
 
 import functools
 import threading
@@ -16,7 +16,7 @@ _PORTABLE = 1
 
 
 class PinnedMemory:
-    """Pieces of page-locked memory, kept for reuse when the copies that use them are done."""
+    """Pieces of page-locked memory, cached for reuse after their copies."""
 
     def __init__(self):
         self.free: dict[int, list] = {}
@@ -26,7 +26,7 @@ class PinnedMemory:
         self.locked = self.pieces = 0               # bytes that were locked, and in how many pieces
 
     def forget(self):
-        """Forget all of it, for a driver that was replaced."""
+        """Forget all memory, for a driver that was replaced."""
         self.locked = self.pieces = 0
         self.free, self.freed, self.ended = {}, deque(), deque()
 
@@ -37,7 +37,7 @@ class PinnedMemory:
         return np.frombuffer(self._take(max(1, size)), np.uint8)[:size].view(dtype).reshape(shape)
 
     def _take(self, size):
-        """At least so many bytes, as a ctypes array that carries its piece."""
+        """Return at least so many bytes, as a ctypes array that carries its piece."""
         room = max(4096, 1 << (size - 1).bit_length())
         with self.lock:
             self.settle()
@@ -57,7 +57,7 @@ class PinnedMemory:
         return pointer
 
     def settle(self):
-        """Take in pieces whose copies are done; while this thread captures, nothing can be asked about them."""
+        """Free pieces whose copies are done; nothing can be queried while this thread captures."""
         with self.lock:
             while self.ended and not is_capturing():
                 held, device, handles = self.ended.popleft()
@@ -72,7 +72,7 @@ class PinnedMemory:
                     self.freed.append((pointer, room, events))
 
     def stats(self) -> dict:
-        """Byte counts by name: of what was locked, and of what is free of it."""
+        """Return byte counts by name, of locked and of free memory."""
         with self.lock:
             self.settle()
             free = sum(room * len(pointers) for room, pointers in self.free.items())
@@ -88,7 +88,7 @@ class PinnedMemory:
         return getattr(owner, "piece", None)
 
     def empty(self):
-        """Return pieces kept for reuse back to the system."""
+        """Return cached pieces to the system."""
         with self.lock:
             self.settle()
             driver = contexts.context().driver
@@ -102,21 +102,21 @@ class PinnedMemory:
 
 
 class _Piece:
-    """A page-locked piece in use, known by its bytes, which are what numpy sees: it goes back when numpy lets go of them.
+    """A page-locked piece in use, freed when NumPy drops its bytes.
 
-    events   the last mark of a copy in each stream, to wait for
+    events   the last event of a copy in each stream, to wait for
     """
 
     def __init__(self, owner):
         self.owner, self.events = weakref.ref(owner), {}
 
     def used_by_graphs(self, owner, device, handles):
-        """Record that graphs are gone which ran in streams, and used the piece of `owner`. Safe from finalisers."""
+        """Record that dropped graphs, which ran in streams, used the piece of `owner`; safe in finalisers."""
         PINNED.ended.append((owner, device, frozenset(handles)))
 
     def used_in(self, stream):
-        """Record that a copy of the piece was put into a stream; a graph that is captured keeps the piece, since each replay
-        copies anew."""
+        """Record that a copy of the piece entered a stream. A captured graph holds the piece, because each replay copies
+        again."""
         if is_capturing():
             keep(self.owner())
         else:

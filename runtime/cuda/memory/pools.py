@@ -1,4 +1,4 @@
-"""Memory by device: the allocators of this process, and memory as an object that frees itself."""
+"""Memory of devices: their allocators, memory objects that free themselves, and pools of captured graphs."""
 
 import itertools
 import threading
@@ -22,9 +22,9 @@ _counting = threading.Lock()        # held while captures are counted
 
 
 class Memory:
-    """Device memory that is given back with the last reference to it.
+    """Device memory, freed with the last reference to it.
 
-    stream   where it may be used without being told (`used_on`); None where that may change
+    stream   stream that may use it without `used_on`; None if that may change
     """
 
     __slots__ = ("__weakref__", "allocator", "block", "device", "nbytes", "pointer", "stream")
@@ -33,7 +33,7 @@ class Memory:
         stream = streams.current(device).handle if stream is None else stream
         self.device, self.stream = device, None if thread.pool else stream
         found = self.allocator = _allocators.get(device) or _make(device)
-        if thread.notes is None:
+        if thread.recorder is None:
             self.nbytes = nbytes if nbytes.__class__ is int else hint(nbytes)
             self.block: Block = found.allocate(self.nbytes, stream, thread.pool)
             self.pointer = self.block.pointer
@@ -41,32 +41,31 @@ class Memory:
             self._noted(nbytes, stream)
 
     def _noted(self, nbytes, stream):
-        """Taken while what the driver is asked is noted: what the allocator asks of it is its own affair."""
-        notes, thread.notes = thread.notes, None
+        """Allocate while driver calls are recorded; the allocator's own calls are not."""
+        notes, thread.recorder = thread.recorder, None
         try:
             self.nbytes = hint(nbytes)
             self.block = self.allocator.allocate(self.nbytes, stream, thread.pool)
             self.pointer = self.block.pointer
         finally:
-            thread.notes = notes
+            thread.recorder = notes
         notes.took(self, nbytes)
 
     def used_on(self, stream: int):
-        """Tell that another stream works on this memory. Where this thread captures, the stream runs nothing: whoever replays
-        the graph says where."""
+        """Record that another stream uses this memory. A captured stream runs nothing: replays record their streams."""
         if not thread.pool:
             self.block.used_on(stream)
 
     def __del__(self, thread=thread):           # (at the end of a process, names of the module are gone before all memory is)
         block = getattr(self, "block", None)
         if block is not None:
-            if thread.notes is not None:
-                thread.notes.dropped(self)
+            if thread.recorder is not None:
+                thread.recorder.dropped(self)
             self.allocator.release(block)
 
 
 def taken(device: int, sizes, stream: int) -> list:
-    """Return new memory of several sizes, where nothing is noted."""
+    """Return new memory of several sizes, without recording."""
     allocator, pool = _allocators.get(device) or _make(device), thread.pool
     home, found = None if pool else stream, []
     for block, nbytes in zip(allocator.allocate_each(sizes, stream, pool), sizes):
@@ -78,7 +77,7 @@ def taken(device: int, sizes, stream: int) -> list:
 
 
 class NoMemory:
-    """The memory of an array that only says on which device it is."""
+    """Memory of an array that only names its device."""
 
     __slots__ = ("__weakref__", "device")
     pointer = nbytes = 0
@@ -88,14 +87,14 @@ class NoMemory:
         self.device = device
 
     def used_on(self, stream: int):
-        """Nothing is used."""
+        """Do nothing."""
 
 
 class ForeignMemory:
-    """Device memory that somebody else owns; `owner` is held as long as this is.
+    """Device memory of another owner, which is held as long as this object.
 
-    The owner knows nothing of our streams, so the work in those that used the memory is waited for before it goes back. A
-    stream that is being captured cannot be waited for: then the owner is held until somebody asks `give_foreign_back`.
+    The owner does not know our streams, so their work is waited for before the memory goes back. A stream that is being
+    captured cannot be waited for: then the owner is held until `give_foreign_back`.
     """
 
     __slots__ = ("__weakref__", "context", "device", "nbytes", "owner", "pointer", "streams")
@@ -104,7 +103,7 @@ class ForeignMemory:
     def __init__(self, device: int, pointer: int, nbytes: int, owner):
         self.device, self.pointer, self.nbytes, self.owner = device, pointer, nbytes, owner
         self.context, self.streams = contexts.context(device), set()
-        launch_queue.stop()
+        launch_queue.disable()
         give_foreign_back()
 
     def used_on(self, stream: int):
@@ -121,8 +120,7 @@ _foreign: deque = deque()       # (context, streams, owner) of foreign memory th
 
 
 def _waited_for(context, handles) -> bool:
-    """Wait for streams; False where one of them is being captured. Whatever this interrupts goes on with the context that it
-    had, and with its capture."""
+    """Wait for streams; return False if one is being captured. The current context and capture are restored."""
     raw, before, status = context.driver.raw, c_void_p(), c_int()
     raw["cuCtxGetCurrent"](byref(before))
     raw["cuCtxSetCurrent"](context.handle)
@@ -138,7 +136,7 @@ def _waited_for(context, handles) -> bool:
 
 
 def give_foreign_back():
-    """Return foreign memory back that waited for the end of a capture."""
+    """Release foreign memory that waited for the end of a capture."""
     for _ in range(len(_foreign)):
         context, handles, owner = _foreign.popleft()
         if not _waited_for(context, handles):
@@ -146,9 +144,10 @@ def give_foreign_back():
 
 
 def with_room(device: int, ask: Callable):
-    """What a call of the driver gives that takes memory of a device: made again if there was none, without what is cached.
-    Whoever runs what waited in line (`launch_queue.py`) takes nothing away: what is free may be what something behind it works
-    on."""
+    """Call a driver function that allocates device memory; if there is none, free cached memory and call again.
+
+    The thread of the launch queue frees nothing, because calls behind it may use that memory.
+    """
     try:
         return ask()
     except OutOfMemoryError:
@@ -161,12 +160,11 @@ def with_room(device: int, ask: Callable):
 
 
 def keep(memory):
-    """Keep memory that is not of its inputs alive as long as a graph that is being captured; called before it is used. It may
-    be the host's. Whoever notes an operator's launches keeps it with them."""
+    """Hold memory, also the host's, as long as the graph being captured or the recorded launches; call it before its use."""
     if thread.held is not None:
         thread.held.append(memory)
-    if thread.notes is not None:
-        thread.notes.kept(memory)
+    if thread.recorder is not None:
+        thread.recorder.kept(memory)
 
 
 def is_capturing() -> bool:
@@ -176,8 +174,8 @@ def is_capturing() -> bool:
 
 @contextmanager
 def aside(device: int):
-    """What is done inside is no part of a graph that this thread may be capturing: it runs now, in a stream of its own, is
-    waited for, and its memory comes from where all does."""
+    """Run work inside outside of any capture: now, in a stream of its own that is waited for, with memory of the common
+    pool."""
     if not is_capturing():
         yield
         return
@@ -225,24 +223,24 @@ def _make(device):
         contexts.context(device)
         driver.cuEventSynchronize(event)
 
-    # (No lock is held while it is made: the garbage collector may run a finaliser that asks for the allocator.)
+    # Without a lock: the garbage collector may run a finaliser that needs the allocator.
     return _allocators.setdefault(device, Allocator(device, take, give, mark, done, driver.cuEventDestroy_v2, wait))
 
 
 def adopt(device: int, allocator):
-    """Make another allocator that of a device, and gives it back."""
+    """Replace the allocator of a device, and return the new one."""
     _allocators[device] = allocator
     return allocator
 
 
 def started() -> dict:
-    """Return the allocators that were used, by device."""
+    """Return the allocators in use, by device."""
     return dict(_allocators)
 
 
 @contextmanager
 def beside_captures(driver):
-    """Calls inside are no part of a capture that this thread may have under way."""
+    """Exclude calls inside from a capture of this thread."""
     mode, exchange = c_int(_RELAXED), driver.raw["cuThreadExchangeStreamCaptureMode"]
     exchange(byref(mode))
     try:
@@ -255,15 +253,15 @@ _numbers = itertools.count(1)
 
 
 def new_number() -> int:
-    """Return the number of a pool that nobody has yet."""
+    """Return the number of a new pool."""
     return next(_numbers)
 
 
 class Pool:
-    """A pool of its own for what is captured; several graphs of a device may share one."""
+    """A memory pool for captured graphs; several graphs of a device may share one."""
 
     _uses: dict[tuple, int] = {}
-    _streams: dict[tuple, set] = {}       # where its graphs ran
+    _streams: dict[tuple, set] = {}       # streams that its graphs ran in
 
     def __init__(self, device: int, number: int | None = None):
         self.device, self.number = device, new_number() if number is None else number
@@ -273,7 +271,7 @@ class Pool:
         self.held: list = []
 
     def enter(self, draws=None):
-        """Return new blocks of this thread come from here; called before the capture begins, since events are asked about."""
+        """Allocate this thread's blocks from the pool; called before the capture, since events are queried."""
         self.allocator.settle()
         with _counting:
             self.allocator.capturing += 1
@@ -281,17 +279,17 @@ class Pool:
 
     @property
     def is_entered(self) -> bool:
-        """Whether this thread's new blocks come from here."""
+        """Whether this thread allocates from the pool."""
         return thread.held is self.held
 
     def leave(self):
-        """Return new blocks come from where all do."""
+        """Allocate this thread's blocks from common memory again."""
         with _counting:
             self.allocator.capturing -= 1
         thread.pool, thread.held, thread.draws = 0, None, None
 
     def release(self, streams):
-        """Return one user less, which ran in `streams`; after the last, its memory is as any other."""
+        """Drop a user of the pool, which ran in `streams`; after the last one its memory becomes common."""
         self._uses[self._key] -= 1
         self._streams.setdefault(self._key, set()).update(streams)
         for memory in self.held:

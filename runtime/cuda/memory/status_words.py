@@ -1,8 +1,7 @@
-"""Wrong data that kernels find (an index out of range, a divisor of zero): noted in words of device memory, raised when values
-are next read.
+"""Errors in data that kernels find (an index out of range, a divisor of zero), kept in words of device memory.
 
-A kernel that finds such data sets its operator's word and works on with something harmless. Whoever waits for a stream in
-order to read values asks `verify`, which raises the error of any operator that was launched there since.
+A kernel that finds such data sets its operator's word and goes on with harmless values. Reads that wait for a stream call
+`verify`, which raises the error of any operator launched there since.
 """
 
 import ctypes
@@ -18,12 +17,12 @@ from ....ir.ops.nn import ctc
 from ...core.device_array import DeviceArray
 from ..driver import context as contexts
 from ..driver import streams
-from ..driver.driver_state import thread as noting
+from ..driver.driver_state import thread
 from . import pools
 from .arrays import empty, fill
 
 _WORDS = 64
-_DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")      # whose words say that a divisor was zero
+_DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")      # their words mean a zero divisor
 _REFUSALS = {"repeat_interleave": "repeat_interleave: counts must not be negative",
              "grouped_mm": "grouped_mm: offs must rise to at most the length of what they cut",
              ctc.ctc_loss.name: "ctc_loss: a length or a target is out of range", rn.poisson.name: rn.RATES,
@@ -34,8 +33,8 @@ _FACTORED = frozenset([op.name for op in (factorizations.cholesky, checked_facto
                                           checked_factorizations.solve_ex, factorizations.inv, checked_factorizations.inv_ex)])
 _names: list[str] = []
 _words: dict = {}          # device -> array
-_apart: list = []          # (weak reference to words, names) of programs with numbers of their own
-_pending: dict = {}        # device -> {stream: ids of the words that its launches may have written since somebody asked}
+_apart: list = []          # (weak reference to words, names) of programs with own numbers
+_pending: dict = {}        # device -> {stream: ids of words that its launches may have written since the last check}
 
 
 def slot(name: str) -> int:
@@ -46,17 +45,17 @@ def slot(name: str) -> int:
 
 
 def words(device: int):
-    """Return the words of a device; a launch that writes them is about to come."""
+    """Return the words of a device for a launch that is about to write them."""
     if device not in _words:
         _words[device] = _zeros(device)
     launched(_words[device])
-    if noting.notes is not None:
-        noting.notes.checked(_words[device])
+    if thread.recorder is not None:
+        thread.recorder.checked(_words[device])
     return _words[device]
 
 
 def _zeros(device):
-    """Words that say nothing yet, for launches in any stream."""
+    """Return new words, cleared, for launches in any stream."""
     with pools.aside(device):
         made = empty(device, (_WORDS,), np.int32)
         fill(made, 0)
@@ -70,16 +69,14 @@ def names() -> tuple:
 
 
 def words_for(device: int, names: tuple):
-    """Words of their own for launches in which the numbers of operators are fixed; `launched` says that they run. They are
-    looked at as long as the caller has them."""
+    """Return separate words for programs with fixed operator numbers; they are checked as long as the caller holds them."""
     made = _zeros(device)
     _apart.append((weakref.ref(made), names))
     return made
 
 
 def launched(words):
-    """Launch that may write words are about to come. Those of a graph that is captured come whenever it is replayed: it keeps
-    the words."""
+    """Record a launch that may write words. A captured graph holds the words, because every replay may write them."""
     if pools.is_capturing():
         pools.keep(words.memory)
         pools.keep(words)
@@ -89,12 +86,12 @@ def launched(words):
 
 
 def kept(held) -> list:
-    """Return the words among what a graph keeps."""
+    """Return the words among the objects that a graph holds."""
     return list({id(h): h for h in held if isinstance(h, DeviceArray)}.values())
 
 
 def _known(device) -> list:
-    """Return the words of a device that somebody has, each with its names."""
+    """Return the words of a device that are in use, each with its names."""
     _apart[:] = [(ref, names) for ref, names in _apart if ref() is not None]
     found = [(ref(), names) for ref, names in _apart]
     common = [(_words[device], _names)] if device in _words else []
@@ -102,7 +99,7 @@ def _known(device) -> list:
 
 
 def verify(device: int, stream: int | None = None):
-    """Raise what kernels of a stream (None: of any) have found; the stream was waited for."""
+    """Raise the errors that kernels of a stream (None: all) have found; the stream was waited for."""
     pending = _pending.get(device)
     if not pending or (stream is not None and stream not in pending):
         return
@@ -127,7 +124,7 @@ def verify(device: int, stream: int | None = None):
 
 
 def _set_in(array, names, device) -> list:
-    """Return the names whose words are set; they are cleared."""
+    """Return the names whose words are set, and clear these."""
     found = (ctypes.c_int32 * _WORDS)()
     stream = streams.current(device)
     contexts.context(device).driver.cuMemcpyDtoHAsync_v2(ctypes.addressof(found), array.pointer, ctypes.sizeof(found),

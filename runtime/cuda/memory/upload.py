@@ -1,4 +1,4 @@
-"""Uploads of a run: host arrays side by side in one piece of memory, which travels in one upload."""
+"""Uploads of a run: its host arrays, side by side in one buffer, in one copy."""
 
 from collections import deque
 from itertools import accumulate
@@ -11,12 +11,12 @@ from . import pools, transfer
 from .arrays import empty
 from .pinned import PINNED
 
-SLOT = 16             # bytes between them
-MOST = 64             # pieces of page-locked memory that are kept to serve again
+SLOT = 16             # bytes between arrays
+MOST = 64             # staging buffers that are cached
 
 
-class Room:
-    """How arrays of the host lie side by side in one piece of memory."""
+class UploadLayout:
+    """Layout of host arrays in one buffer."""
 
     def __init__(self, arrays):
         self.host = [i for i, a in enumerate(arrays) if a.__class__ is not DeviceArray]
@@ -27,23 +27,23 @@ class Room:
         self.count = len(arrays)
         self._stages: deque = deque(maxlen=MOST)       # those that were sent, the first one first
 
-    def stage(self) -> "Stage":
-        """Page-locked memory for the arrays of one run: some that was sent and has arrived, or new."""
+    def stage(self) -> "StagingBuffer":
+        """Return a staging buffer: a cached one whose copy is done, or a new one."""
         try:
             found = self._stages.popleft()
         except IndexError:
-            return Stage(self)
+            return StagingBuffer(self)
         if found.has_arrived():
             return found
         self._stages.appendleft(found)
-        return Stage(self)
+        return StagingBuffer(self)
 
-    def sent(self, stage: "Stage"):
-        """Take back memory that is on its way."""
+    def sent(self, stage: "StagingBuffer"):
+        """Cache a staging buffer whose copy is under way."""
         self._stages.append(stage)
 
-    def seen(self, memory: DeviceArray, arrays) -> list:
-        """Return the arrays, with those of the host where they lie in device memory."""
+    def on_device(self, memory: DeviceArray, arrays) -> list:
+        """Return the arrays, with host arrays replaced by their device copies."""
         found = list(arrays)
         for i, at in zip(self.host, self.offsets):
             a = arrays[i]
@@ -51,10 +51,10 @@ class Room:
         return found
 
 
-class Stage:
-    """Page-locked memory for the host's arrays of one run; `views` are these by their numbers, None for those of the device."""
+class StagingBuffer:
+    """Page-locked staging buffer of one run; `views` are its host arrays by number, None for device arrays."""
 
-    def __init__(self, room: Room):
+    def __init__(self, room: UploadLayout):
         self.room = room
         self.bytes = PINNED.array((room.bytes,), np.uint8)
         self.piece: Any = PINNED.piece_of(self.bytes)
@@ -64,31 +64,31 @@ class Stage:
             self.views[i] = self.bytes[at:at + size].view(dtype).reshape(shape)
 
     def has_arrived(self) -> bool:
-        """Return whether nothing reads it any more."""
+        """Return whether its copies are done."""
         return all([e.query() for e in self.piece.events.values()])  # noqa: C419  (a list is quicker here)
 
     def fill(self, arrays):
-        """Take in the arrays that were not computed here."""
+        """Copy in the arrays that were not computed in place."""
         views = self.views
         for i in self.room.host:
             if arrays[i] is not views[i]:
                 np.copyto(views[i], arrays[i])
 
     def send(self, pointer: int, stream):
-        """Copies all of it to an address on the device, in a stream."""
+        """Copy the buffer to a device address, in a stream."""
         stream.context.driver.cuMemcpyHtoDAsync_v2(pointer, self.pointer, self.room.bytes, stream.handle)
         self.piece.used_in(stream)
 
 
 def uploaded(arrays) -> list:
-    """Return the arrays, those of the host in device memory."""
+    """Return the arrays with host arrays copied to the device."""
     if all([a.__class__ is DeviceArray for a in arrays]):  # noqa: C419  (a list is quicker here)
         return arrays
-    room = Room(arrays)
+    room = UploadLayout(arrays)
     device = next(a.device for a in arrays if a.__class__ is DeviceArray)
     if pools.is_capturing():
         return [a if a.__class__ is DeviceArray else transfer.frozen(a, device) for a in arrays]
-    memory, stage = empty(device, (room.bytes,), np.uint8), Stage(room)
+    memory, stage = empty(device, (room.bytes,), np.uint8), StagingBuffer(room)
     stage.fill(arrays)
     transfer.upload(memory, stage.bytes, wait=False)
-    return room.seen(memory, arrays)
+    return room.on_device(memory, arrays)

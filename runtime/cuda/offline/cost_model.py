@@ -98,7 +98,7 @@ class _Running:
     parts: int = 0
 
 
-class Notes:
+class DriverLog:
     """What a driver is asked, noted by steps; who gives it the driver's calls says `_noted` for each."""
 
     def __init__(self):
@@ -191,24 +191,24 @@ class Notes:
         return "\n".join(lines)
 
 
-class Ledger(Notes, Planner):
+class Ledger(DriverLog, Planner):
     """A driver that notes what it is asked. Compiling is left out, unless `compiled`."""
 
     def __init__(self, arch: int = 90, compiled: bool = False):
         Planner.__init__(self, arch)
-        Notes.__init__(self)
+        DriverLog.__init__(self)
         self.compiled = compiled
         self._named: dict = {}
         self._top = 1 << 40
 
     def __enter__(self):
-        Notes.__enter__(self)
+        DriverLog.__enter__(self)
         if not self.compiled:
             compiler.stand_in(_stand_in)
         return Planner.__enter__(self)
 
     def __exit__(self, *exc):
-        Notes.__exit__(self, *exc)
+        DriverLog.__exit__(self, *exc)
         compiler.stand_in(None)
         Planner.__exit__(self, *exc)
 

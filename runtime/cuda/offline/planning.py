@@ -22,7 +22,7 @@ from ..compiler import compile as compiler
 from ..compiler import launch
 from ..driver import driver as library
 from ..driver.context import CHIPS
-from ..driver.driver_state import thread as noting
+from ..driver.driver_state import thread
 from ..graph import eager
 from ..memory import pools
 from ..memory import status_words as checks
@@ -245,11 +245,11 @@ class Planner:
         self.noted.clear()
         inputs = [backend.foreign(0, _address(self.first + i), a.shape, a.dtype.np, _strides(a), self)
                   for i, a in enumerate(avals)]
-        noting.plans = True
+        thread.plans = True
         try:
             results = run(inputs)
         finally:
-            noting.plans = False
+            thread.plans = False
         if not all(a.is_contiguous for a in results):
             raise DeviceError("a result does not lie in row-major order")
         return results

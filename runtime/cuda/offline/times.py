@@ -12,10 +12,10 @@ between.
 from ..compiler import launch
 from ..driver import driver as library
 from ..driver import streams
-from .cost_model import Notes
+from .cost_model import DriverLog
 
 
-class Times(Notes):
+class Times(DriverLog):
     """The launches of this machine's driver, as they are noted, with events between. To be entered before anything is on a
     device.
 

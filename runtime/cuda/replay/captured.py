@@ -1,9 +1,11 @@
 """Captured graphs: a whole run of launches as one.
 
-Inputs that stay where they are (parameters) are read there, others are copied into memory of the graph, and everything that
-comes from the host (numbers, keys of random draws) travels in one upload. Results never share memory with the next run: those
-that replace inputs are written there, others are copied out, small ones all at once, and so those that live as long as each
-other: gradients. Where copies take longer than a host's launches, there had better be no graph (`copied`).
+Inputs with fixed addresses (parameters) are read in place, others are copied into memory of the graph. All host data (numbers,
+keys of random draws) travels in one upload. Results never share memory with the next run. Those that replace inputs are written
+there; others are copied out, small ones all at once, and so are gradients. No graph is made if its copies take longer than
+launches (`copied`).
+
+Most calls bring the arrays of the call before, and an array never moves. So arrays are recognised by their ids while they live.
 """
 
 import threading
@@ -16,15 +18,15 @@ import numpy as np
 from ...core.device_array import DeviceArray
 from ..compiler import copies, precision
 from ..driver import streams
-from ..driver.driver_state import thread as noting
+from ..driver.driver_state import thread
 from ..memory.arrays import empty, used
 from ..memory.pools import Memory
-from ..memory.upload import Room, Stage
+from ..memory.upload import StagingBuffer, UploadLayout
 from . import graphs
 
 
-class Steady:
-    """Some inputs of a graph, by their numbers, and the addresses at which work in a stream reads them."""
+class ResidentInputs:
+    """Inputs of a graph, by number, at fixed addresses that work in a stream reads."""
 
     def __init__(self, arrays, numbers, stream: int):
         self.numbers, self.stream = tuple(numbers), stream
@@ -35,7 +37,7 @@ class Steady:
         self._lock = threading.Lock()
 
     def are_there(self, arrays) -> bool:
-        """Return whether the inputs among these arrays lie where they are read."""
+        """Return whether the inputs among these arrays lie at the captured addresses."""
         found = [arrays[i] for i in self.numbers]
         return [*map(id, found)] == self._known or self._take_in(found)
 
@@ -56,11 +58,11 @@ class Steady:
         return True
 
     def moved(self, pointers) -> set:
-        """Return the numbers of those that lie elsewhere, by the addresses of all inputs."""
+        """Return the numbers of inputs at other addresses."""
         return {i for i, p in zip(self.numbers, self.pointers) if pointers[i] != p}
 
     def tell(self, arrays):
-        """Tell that the stream uses them, to whoever does not know."""
+        """Record the stream's use of inputs whose memory does not know it."""
         for k in self._told:
             used(arrays[self.numbers[k]], self.stream)
 
@@ -69,24 +71,24 @@ def _forget(known, k, dead):
     known[k] = 0
 
 
-SMALL = 4096          # bytes up to which results travel together (whoever keeps one keeps the memory of all), and
-SMALL_GRADIENT = 1 << 20      # bytes for gradients, which travel apart from what a loop may keep
-_APART = 16           # bytes that they are apart
+SMALL = 4096          # bytes of results that are copied out together (holding one of them holds the memory of all)
+SMALL_GRADIENT = 1 << 20      # bytes of gradients, which are copied out apart from other results
+_APART = 16           # alignment in bytes
 WORTH = 8 << 20       # bytes that large chips copy while a host launches a kernel
 
 
 class Captured:
-    """One capture of a graph: what it reads and writes, and how its inputs get there."""
+    """One capture of a graph: its inputs, its outputs, and the copies between them and the caller."""
 
     def __init__(self, repeated, arrays, stable):
         device = next(a.device for a in arrays if a.__class__ is DeviceArray)
         self.device, self.stream = device, streams.current(device)
-        self.room, self.precision = Room(arrays), precision.of_all()
+        self.room, self.precision = UploadLayout(arrays), precision.of_all()
         self.lock = threading.Lock()
-        self.steady = Steady(arrays, [i for i, is_stable in enumerate(stable) if is_stable], self.stream.handle)
+        self.resident = ResidentInputs(arrays, [i for i, is_stable in enumerate(stable) if is_stable], self.stream.handle)
         moving = [i for i, a in enumerate(arrays) if a.__class__ is DeviceArray and not stable[i]]
         self.memory = empty(device, (self.room.bytes,), np.uint8)
-        inputs = self.room.seen(self.memory, arrays)
+        inputs = self.room.on_device(self.memory, arrays)
         for i in moving:
             inputs[i] = arrays[i].copy()
         self.moving = [(i, inputs[i], inputs[i].nbytes) for i in moving]
@@ -97,7 +99,7 @@ class Captured:
         self._capture(repeated, inputs)
 
     def _capture(self, repeated, inputs):
-        """Everything was loaded by the runs before; nothing runs now."""
+        """Capture a run. Earlier runs have loaded everything, and nothing runs now."""
         values = repeated.graph.graph.outputs
         small, gradients, self.apart = _parted(repeated, values)
         self.blocks = [CopiedOut(self.device, numbers, values) for numbers in (small, gradients) if numbers]
@@ -112,24 +114,22 @@ class Captured:
                     copies.write(part, self.outputs[i])
 
     def fits(self, arrays) -> bool:
-        """Return whether it may be run now: in its stream, whose device is current from now on, on inputs where the capture
-        reads them."""
+        """Return whether it may run now: in its stream, which becomes current, with inputs at the captured addresses."""
         return (streams.current(self.device) == self.stream and not self.stream.is_capturing()
-                and self.steady.are_there(arrays))
+                and self.resident.are_there(arrays))
 
-    def stage(self) -> Stage | None:
-        """Page-locked memory for what a run takes from the host, if it takes anything."""
+    def stage(self) -> StagingBuffer | None:
+        """Return a staging buffer for host data of a run, or None."""
         return self.room.stage() if self.room.host else None
 
     def room_for_results(self) -> list:
-        """Return new memory for what is copied out of the graph's; asked for before a run has written anything, for there may
-        be none."""
+        """Return new memory for results; allocated before a run writes anything, because it may fail."""
         outputs, stream = self.outputs, self.stream.handle
         return [*[empty(self.device, outputs[i].shape, outputs[i].dtype, stream) for i in self.apart],
                 *[Memory(self.device, block.bytes, stream) for block in self.blocks]]
 
     def run(self, arrays, room, stage) -> list:
-        """Replay on new inputs; results go to `room`, if they must not lie where the next run's will."""
+        """Replay on new inputs; results that must not be overwritten by the next run go to `room`."""
         with self.lock:
             if stage is not None:
                 stage.fill(arrays)
@@ -137,7 +137,7 @@ class Captured:
                 self.room.sent(stage)
             for i, place, size in self.moving:
                 self._bring(arrays[i], place, size)
-            self.steady.tell(arrays)
+            self.resident.tell(arrays)
             self.graph.replay_in(self.stream)
             results = list(self.outputs)
             for position, number in self.back:
@@ -152,16 +152,16 @@ class Captured:
         return results
 
     def _bring(self, array, place, size):
-        """Copies an input into the graph's memory."""
+        """Copy an input into the graph's memory."""
         memory, stream = array.memory, self.stream
-        if not array.is_contiguous or memory.stream != stream.handle or noting.notes is not None:
+        if not array.is_contiguous or memory.stream != stream.handle or thread.recorder is not None:
             copies.write(place, array)
         elif size:
             stream.context.driver.cuMemcpyDtoDAsync_v2(place.pointer, memory.pointer + array.offset, size, stream.handle)
 
 
 class CopiedOut:
-    """Results of a graph, by their numbers, that lie side by side and are copied out of its memory all at once."""
+    """Results of a graph, by number, that lie side by side and are copied out at once."""
 
     def __init__(self, device, numbers, values):
         offsets = [0, *accumulate([-(-_bytes(values[i]) // _APART) * _APART for i in numbers])]
@@ -171,27 +171,25 @@ class CopiedOut:
                       for i, at in zip(numbers, offsets)]
 
     def places(self, values) -> dict:
-        """Where a run has to write each of the values."""
+        """Return the destination of each of the values."""
         return {values[i]: part for i, part, _ in self.parts}
 
     def copy_out(self, memory, stream, results):
-        """Copies them into other memory, and puts them there into a list of results."""
+        """Copy the results into other memory, and replace them in a list of results."""
         stream.context.driver.cuMemcpyDtoDAsync_v2(memory.pointer, self.memory.pointer, self.bytes, stream.handle)
         for i, part, at in self.parts:
             results[i] = part.elsewhere(memory, at)
 
 
 def copied(repeated, arrays, stable) -> int:
-    """Return bytes that each run of a capture would copy: of inputs that do not stay where they are, and of results that are
-    not small."""
+    """Return the bytes that each run of a capture would copy: moving inputs, and results that are not small."""
     values = repeated.graph.graph.outputs
     moving = sum(a.nbytes for a, stays in zip(arrays, stable) if a.__class__ is DeviceArray and not stays)
     return moving + sum(_bytes(values[i]) for i in _parted(repeated, values)[2])
 
 
 def _parted(repeated, values) -> tuple:
-    """Return the numbers of results that are copied out of a graph: small ones, small gradients, and those that travel
-    alone."""
+    """Return the numbers of small results, of small gradients, and of those copied out alone."""
     left = [i for i in range(len(values)) if i not in repeated.targets]
     most = [SMALL_GRADIENT if i in repeated.brief else SMALL for i in range(len(values))]
     fit = [i for i in left if 0 < _bytes(values[i]) <= most[i]]

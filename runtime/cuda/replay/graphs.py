@@ -1,7 +1,8 @@
-"""CUDA graphs: what a stream is given while it is captured, kept as one thing that is launched again as a whole.
+"""CUDA graphs: captured work of a stream, launched as a whole.
 
-Memory that is asked for during a capture comes from a pool of the graph's own, which nothing else uses as long as the graph
-lives: its kernels have the addresses built in.
+Memory allocated during a capture comes from a pool of the graph, which nothing else uses while the graph lives, because its
+kernels have the addresses built in. Keys of random draws lie in memory of the graph too: before each replay the next keys of
+the generators are written there, so replays draw the same numbers as calls without a graph.
 """
 
 import threading
@@ -23,15 +24,15 @@ from ..memory.arrays import empty
 from ..memory.pinned import PINNED
 
 _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
-_PATIENCE = 10.0                            # seconds that a thread waits for the captures of others
-_under_way: dict[int, int] = {}             # captures by device
-_changed = threading.Condition()            # held while these are counted, and while a device is waited for
+_PATIENCE = 10.0                            # seconds to wait for captures of other threads
+_under_way: dict[int, int] = {}             # captures in progress, by device
+_changed = threading.Condition()            # lock of their count, and of waits for a device
 
 
 class CUDAGraph:
-    """A captured sequence of work, replayed by one call. `keep_graph` keeps what was captured beside what is launched.
+    """A captured sequence of work, replayed by one call. `keep_graph` keeps the captured graph beside the executable one.
 
-    Random numbers of the default generator, and of those that are registered, are drawn anew by each replay.
+    Each replay draws new random numbers from the default generator and from registered ones.
     """
 
     def __init__(self, keep_graph: bool = False):
@@ -42,14 +43,16 @@ class CUDAGraph:
         self.driver: Any = None
         self.stream: Any = None
         self.draws: Any = None
-        self.words: list = []               # what its launches may note errors in
+        self.words: list = []               # status words of its launches
         self.generators: list = [default_generator]
-        self.ran_in: set = set()            # streams that it was put into
+        self.ran_in: set = set()            # streams of its replays
         self.last: Any = None               # the last of them
 
     def capture_begin(self, pool=None, capture_error_mode: str = "thread_local"):
-        """Start capturing the current stream, which must not be the default one. `pool` is that of another graph, or
-        `graph_pool_handle()`, whose memory this one may share."""
+        """Start capturing the current stream, which must not be the default one.
+
+        `pool` is that of another graph, or `graph_pool_handle()`, whose memory this one may share.
+        """
         stream = streams.current()
         if capture_error_mode not in _MODES:
             raise ArgumentError(f"capture_error_mode is one of {', '.join(_MODES)}, got {capture_error_mode!r}")
@@ -75,7 +78,7 @@ class CUDAGraph:
             raise
 
     def capture_end(self):
-        """End the capture and makes the graph ready to run."""
+        """End the capture and make the graph executable."""
         self.memory.leave()
         contexts.context(self.device)
         try:
@@ -96,7 +99,7 @@ class CUDAGraph:
                               "were made to wait for it must be waited for before it ends") from e
 
     def abandon(self):
-        """End a capture that failed; nothing of it is kept."""
+        """End a failed capture and drop it."""
         self.memory.leave()
         contexts.context(self.device)
         graph = c_void_p()
@@ -106,7 +109,7 @@ class CUDAGraph:
         self.reset()
 
     def instantiate(self):
-        """Make what was captured ready to run, which the first replay does too."""
+        """Make the captured graph executable, as the first replay does too."""
         if not self.captured:
             raise DeviceError("this graph holds nothing yet; capture it first")
         contexts.context(self.device)
@@ -117,13 +120,13 @@ class CUDAGraph:
             self._destroy("cuGraphDestroy", "captured")
 
     def replay(self):
-        """Put all of it into the current stream."""
+        """Launch the graph in the current stream."""
         if not self.executable:
             self.instantiate()
         self.replay_in(streams.current(self.device))
 
     def replay_in(self, stream):
-        """Put all of it, which is instantiated, into a stream of the device that is current."""
+        """Launch the instantiated graph in a stream of the current device."""
         if self.draws.keys and self.last not in (None, stream):
             stream.wait_stream(self.last)       # where the last replay may still read its keys
         self.draws.renew()
@@ -140,33 +143,33 @@ class CUDAGraph:
         return self.memory.number
 
     def register_generator_state(self, generator):
-        """Has each replay draw the next numbers of a generator of one's own; called before the capture."""
+        """Draw from a further generator at each replay; call it before the capture."""
         if self.memory is not None:
             raise DeviceError("generators are registered before the capture")
         self.generators.append(generator)
 
     def raw_cuda_graph(self) -> int:
-        """Return the driver's handle of what was captured."""
+        """Return the driver's handle of the captured graph."""
         if not self.captured:
             raise DeviceError("what was captured is kept with CUDAGraph(keep_graph=True) only")
         return self.captured
 
     def raw_cuda_graph_exec(self) -> int:
-        """Return the driver's handle of what is launched."""
+        """Return the driver's handle of the executable graph."""
         if not self.executable:
             raise DeviceError("this graph is not instantiated; capture it first")
         return self.executable
 
     def enable_debug_mode(self):
-        """Keep what is captured from now on, for `debug_dump`."""
+        """Keep captured graphs from now on, for `debug_dump`."""
         self.keeps = True
 
     def debug_dump(self, debug_path):
-        """Write what was captured into a file, in the language of Graphviz."""
+        """Write the captured graph into a file, in Graphviz's language."""
         self.driver.cuGraphDebugDotPrint(self.raw_cuda_graph(), fsencode(debug_path), 1)
 
     def reset(self):
-        """Forget what was captured; its memory may be used for other things."""
+        """Drop the graph and release its memory."""
         if self.driver is None:
             return
         if self.memory is not None and self.memory.is_entered:      # nobody will end the capture
@@ -202,8 +205,7 @@ def _count(device, more):
 
 @contextmanager
 def between_captures(device: int):
-    """What is done inside waits for the whole device, which no capture of any thread survives: those of other threads end
-    first, and none begins meanwhile."""
+    """Wait for captures of other threads, and let none begin inside: waiting for a whole device breaks captures."""
     with _changed:
         if not pools.is_capturing():
             _changed.wait_for(lambda: not _under_way.get(device), _PATIENCE)
@@ -212,7 +214,7 @@ def between_captures(device: int):
 
 @contextmanager
 def graph(cuda_graph: CUDAGraph, pool=None, stream=None, capture_error_mode: str = "thread_local"):
-    """Captures what is done inside, on a stream of its own."""
+    """Capture the work inside, on a stream of its own."""
     stream = streams.Stream(contexts.current()) if stream is None else stream
     before = streams.current(stream.device_index)
     stream.wait_stream(before)
@@ -232,26 +234,26 @@ def graph_pool_handle() -> int:
     return pools.new_number()
 
 
-_TOGETHER = 64        # keys that travel in one copy
+_TOGETHER = 64        # keys per copy
 
 
 class Draws:
-    """The keys of one graph.
+    """Keys of one graph.
 
-    started   {generator: (its seed, the call that came next when the capture began)}
+    started   {generator: (its seed, its next call when the capture began)}
     """
 
     def __init__(self, device: int, generators):
         self.device, self.started = device, {g: g.place for g in generators}
-        self.keys: list = []             # (generator, how many of its keys come before)
-        self.arrays: list = []           # device memory, of so many keys each
+        self.keys: list = []             # (generator, number of its keys before this one)
+        self.arrays: list = []           # device memory of so many keys each
 
     def takes(self, a: np.ndarray) -> bool:
-        """Return whether a host array is like a key, where there are any."""
+        """Return whether a host array looks like a key, if there are generators."""
         return bool(self.started) and a.dtype == np.uint64 and a.shape == (2,)
 
     def placed(self, key: np.ndarray) -> DeviceArray:
-        """Where the key, which was just drawn, will be at every replay."""
+        """Return the memory of a key that was just drawn, for every replay."""
         seed, call = key.tolist()
         generator = next((g for g, (s, first) in self.started.items() if s == seed and call >= first), None)
         if generator is None:
@@ -265,7 +267,7 @@ class Draws:
         return self.arrays[-1][number % _TOGETHER]
 
     def finish(self):
-        """Return the capture is over, in which nothing was drawn yet: the generators go back to where they were."""
+        """Rewind the generators after the capture, in which nothing was drawn yet."""
         self.counts = {g: 1 + max(n for other, n in self.keys if other is g) for g in dict(self.keys)}
         for g, count in self.counts.items():
             seed, first = self.started[g]
@@ -273,7 +275,7 @@ class Draws:
                 g.put((seed, first))
 
     def renew(self):
-        """Put the next keys where the graph reads them, in the current stream."""
+        """Write the next keys for the graph, in the current stream."""
         if not self.keys:
             return
         places = {g: g.reserve(count) for g, count in self.counts.items()}

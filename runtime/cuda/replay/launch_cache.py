@@ -1,16 +1,14 @@
 """Cache of the driver calls of eager operators, recorded once and repeated.
 
-Which kernels an operator launches, on which places in memory, follows from the layouts of its operands, its parameters and
-the switches that are set. Working that out (plans, tiles, copies of operands that lie unfit) takes longer than the launches: a
-run of each kind of call is noted (`launch_list.py`). Calls that differ in sizes and strides alone are a family: once there
-are such, its runs are noted with symbols for these (`shape_families.py`), and whatever is decided by them on the way is a
-condition. A list is bound to the numbers of any call that meets its conditions; what comes later with the same numbers repeats
-the bound list.
+The layouts of operands, the parameters and the switches determine an operator's kernels and their memory. Computing plans,
+tiles and copies takes longer than the launches, so one run of each kind of call is recorded (`launch_list.py`). Calls that
+differ only in sizes and strides form a family: their runs are recorded with symbols (`shape_families.py`), and every decision
+about symbols becomes a condition. A list is bound to the numbers of any call that meets its conditions; later calls with the
+same numbers repeat the bound list.
 
-A run counts only if the list holds all that the driver was asked: one that waits, reads values or uploads something is
-never repeated, nor is one on memory that is neither an operand's nor its own (but for the words of `status_words.py`, and
-tables that are there for good). What cannot be noted with symbols (a table is kept by sizes, too many conditions) is noted as
-it comes.
+A run is cached only if the list has all its driver calls. A run that waits, reads values or uploads is never repeated, nor is
+one on memory that belongs neither to an operand nor to the run (except status words, and permanent tables). A run that cannot
+be recorded with symbols (a table depends on sizes, too many conditions) is recorded with its numbers.
 """
 
 import ctypes
@@ -24,29 +22,29 @@ from ....ir.opdef.params import param_key
 from ....ir.symbols.symbolic import hint
 from ...core.device_array import DeviceArray
 from ..compiler import kernels, precision
-from ..driver.driver_state import thread as noting
+from ..driver.driver_state import thread
 from ..memory.pools import is_capturing
 from . import shape_families
-from .launch_list import OURS, Notes, Recipe, SizedList
+from .launch_list import OURS, LaunchList, LaunchRecorder, SizedList
 from .layout_keys import BETWEEN, layout_of
 
-_FIRST, _LAST = 2, 6       # runs of a kind that may be noted: by then everything is loaded
+_FIRST, _LAST = 2, 6       # number of a kind's runs that may be recorded; by then everything is loaded
 _MOST = 8192
-_MOST_LISTS = 48           # of a family: then calls are noted as they come
+_MOST_LISTS = 48           # lists of a family with symbols; later calls are recorded with numbers
 _PLAIN = frozenset((int, bool, str, type(None), DType))
 _UNFIT = TypeError, GraphError, struct.error, ctypes.ArgumentError
-_lists = 0                 # that families have in all
-_known: dict = {}          # a kind of call -> its Recipe, or how often it ran without one
-_families: dict = {}       # what calls have in common that differ in sizes -> _Family
+_lists = 0                 # number of all lists of families
+_known: dict = {}          # kind of a call -> its LaunchList, or its number of runs without one
+_families: dict = {}       # common part of calls that differ in sizes -> _Family
 
 
 class _Family:
-    """What is known of calls that differ in sizes and strides alone.
+    """State of calls that differ only in sizes and strides.
 
-    lists   those that were noted with symbols
-    runs    how many runs there were without a list
-    first   the numbers of the first one, and `varies` whether others came
-    open    whether more may be noted so
+    lists   lists recorded with symbols
+    runs    number of runs without a list
+    first   numbers of the first run; `varies` tells whether others came
+    open    whether more may be recorded with symbols
     """
 
     __slots__ = ("first", "lists", "open", "runs", "varies")
@@ -57,10 +55,9 @@ class _Family:
 
 
 def run(op, inputs, params, device, work, pure=True):
-    """Return the result of `work(op, inputs, params, device)`, repeated where that is known to give the same; `pure` if it
-    writes over nothing."""
-    if noting.notes is not None or kernels.OBSERVERS or kernels.LISTENERS:
-        return work(op, inputs, params, device)     # (notes are of a call that this is a part of, whose list has every launch)
+    """Return the result of `work(op, inputs, params, device)`, or of its repeated list; `pure` if it overwrites nothing."""
+    if thread.recorder is not None or kernels.OBSERVERS or kernels.LISTENERS:
+        return work(op, inputs, params, device)     # (a recorder belongs to an enclosing call, whose list has every launch)
     arrays: list = []
     kind: list = [op, device, *params]
     shared: tuple = ()
@@ -86,7 +83,7 @@ def run(op, inputs, params, device, work, pure=True):
         known = _known.get(key, 0)
     except TypeError:           # a parameter that cannot be a key
         return work(op, inputs, params, device)
-    if known.__class__ is Recipe:
+    if known.__class__ is LaunchList:
         if known.switches == switches():
             return known(arrays, device)
         known = 0
@@ -96,7 +93,7 @@ def run(op, inputs, params, device, work, pure=True):
 
 
 def _new(key, known, arrays, shared, call):
-    """Return a run of a kind that has no recipe yet."""
+    """Run a call of a kind that has no bound list yet."""
     op, inputs, params, device, work, _ = call
     kind = shape_families.kind_of(op, inputs, params)
     numbers = [x if x else repr(x) for x in inputs if x.__class__ is not DeviceArray and x.__class__ is not Aval]
@@ -121,12 +118,12 @@ def _new(key, known, arrays, shared, call):
     if family.runs <= _FIRST or not all([type(a.memory) in OURS for a in arrays]):  # noqa: C419  (quicker)
         return work(op, inputs, params, device)
     if family.open and family.varies:
-        return _noted_for_all(family, kind.numbers, shared, arrays, call)
-    return _noted(key, arrays, call) if 0 < known <= _LAST else work(op, inputs, params, device)
+        return _recorded_with_symbols(family, kind.numbers, shared, arrays, call)
+    return _recorded(key, arrays, call) if 0 < known <= _LAST else work(op, inputs, params, device)
 
 
 def _starts(arrays) -> tuple:
-    """Where between whole vectors arrays begin."""
+    """Return the offsets of arrays from whole vectors."""
     return tuple([(a.memory.pointer + a.offset) & BETWEEN for a in arrays])
 
 
@@ -137,18 +134,18 @@ def _remember(key, what):
 
 
 def _told(param):
-    """What tells a parameter from others: -0.0 from 0.0, and 1.0 from 1, also where they stand in tuples."""
+    """Return a key of a parameter that distinguishes -0.0 from 0.0, and 1.0 from 1, in tuples too."""
     whole = param.__class__ is tuple and all([n.__class__ is int for n in param])  # noqa: C419  (a list is quicker here)
     return param if whole else param_key(param)
 
 
 def switches() -> tuple:
-    """What else kernels depend on."""
+    """Return the settings that kernels depend on."""
     return config.current(), precision.of_all()
 
 
 def _sharing(arrays) -> tuple:
-    """Return (one operand, a later one in the same memory, how far that lies from the first) of each that has one before it."""
+    """Return (operand, later operand in the same memory, distance) for each later operand."""
     seen: dict = {}
     found: tuple = ()
     for n, a in enumerate(arrays):
@@ -158,27 +155,27 @@ def _sharing(arrays) -> tuple:
     return found
 
 
-def _noted(key, arrays, call):
-    """Return a run that leaves a recipe, if it can be repeated."""
+def _recorded(key, arrays, call):
+    """Record a run, and cache its list if it can be repeated."""
     op, inputs, params, device, work, _ = call
-    now, notes = switches(), Notes(arrays)
-    found = _run_noted(notes, work, op, inputs, params, device)
-    noted = notes.list(found)
-    if noted is not None:
-        _remember(key, Recipe(noted, device, _starts(arrays), now))
+    now, recorder = switches(), LaunchRecorder(arrays)
+    found = _run_recording(recorder, work, op, inputs, params, device)
+    recorded = recorder.list(found)
+    if recorded is not None:
+        _remember(key, LaunchList(recorded, device, _starts(arrays), now))
     return found
 
 
-def _run_noted(notes, work, *call):
-    noting.notes = notes
+def _run_recording(recorder, work, *call):
+    thread.recorder = recorder
     try:
         return work(*call)
     finally:
-        noting.notes = None
+        thread.recorder = None
 
 
-def _noted_for_all(family, numbers, shared, arrays, call):
-    """Return a run with symbols for sizes, strides and distances, which leaves a list for all that meet its conditions."""
+def _recorded_with_symbols(family, numbers, shared, arrays, call):
+    """Record a run with symbols for sizes, strides and distances; cache its list for all that meet its conditions."""
     op, inputs, params, device, work, pure = call
     now, sizes = switches(), shape_families.Sizes(numbers, [s[2] for s in shared if s[2]])
     sizes.scope.is_inner, sizes.scope.is_key, sizes.scope.exact = False, False, None
@@ -188,14 +185,14 @@ def _noted_for_all(family, numbers, shared, arrays, call):
     stand_ins = [sizes.of_array(a, offset) for a, offset in zip(arrays, offsets)]
     places = iter(stand_ins)
     given = [next(places) if x.__class__ is DeviceArray else sizes.of_aval(x) for x in inputs]
-    notes = Notes(stand_ins, symbolic=True)
+    recorder = LaunchRecorder(stand_ins, symbolic=True)
     try:
-        found = _run_noted(notes, work, op, tuple(given), sizes.of_params(params), device)
-        noted = notes.list(found)
-        made = noted and SizedList(noted, sizes.scope, sizes.names, now)
+        found = _run_recording(recorder, work, op, tuple(given), sizes.of_params(params), device)
+        recorded = recorder.list(found)
+        made = recorded and SizedList(recorded, sizes.scope, sizes.names, now)
         results = _as_numbers(found, stand_ins, arrays)
     except _UNFIT:          # something does not take symbols, or the call is wrong, which the next lines say
-        if notes.asked and not pure:
+        if recorder.asked and not pure:
             raise
         results = work(op, inputs, params, device)
         family.open = False
@@ -210,7 +207,7 @@ def _noted_for_all(family, numbers, shared, arrays, call):
 
 
 def _keep(family, made):
-    """Keep a list, all of which take some room."""
+    """Cache a list of a family, within the limit."""
     global _lists
     if _lists >= _MOST:
         _families.clear()
@@ -221,7 +218,7 @@ def _keep(family, made):
 
 
 def _as_numbers(found, stand_ins, arrays):
-    """What a run with symbols gave, with numbers; the operands themselves where it gave their stand-ins."""
+    """Return the result of a run with symbols, with numbers; operands replace their stand-ins."""
     if type(found) is tuple:
         return tuple([_as_numbers(a, stand_ins, arrays) for a in found])
     if found.__class__ is not DeviceArray:
@@ -238,7 +235,7 @@ def _as_numbers(found, stand_ins, arrays):
 
 
 def forget():
-    """Forget all recipes, for a driver that was replaced."""
+    """Forget all lists, for a driver that was replaced."""
     global _lists
     _known.clear()
     _families.clear()

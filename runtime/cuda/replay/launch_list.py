@@ -1,8 +1,10 @@
-"""A list of what the driver is asked, ready to be repeated on other operands; `launch_list.py` takes such lists down.
+"""Lists of driver calls of eager operators: recorded while one runs (`LaunchRecorder`), repeated on other operands
+(`LaunchList`).
 
-Its places are numbered: the operands, then memory in the order in which it is taken. What is small and goes back before the
-list ends lies in one piece, parts that are not needed at once in the same places. That piece is taken before all else, and so
-are results, unless something large goes back before them, whose memory may be what they get.
+Allocations, frees, launches, fills and copies stand in a list. Each address is a place: a number of an operand or of an
+allocation, in order, and bytes from its start. Numbers may be symbols (`SizedList`). Small allocations that are freed before
+the end share one block, at the same bytes if not needed at once. That block is allocated first, and so are results, unless a
+large allocation is freed before them, whose memory they may get.
 """
 
 from ....ir.symbols.substitute import condition_check, data_evaluator
@@ -24,15 +26,14 @@ TAKE, DROP, LAUNCH, FILL, COPY, CHECK, KEEP = range(7)      # what a step does
 _REPEATED, _CALL = 7, 8
 
 
-class Recipe:
-    """A list that can be repeated on operands of one kind, which begin at `starts` between whole vectors. What is `lasting` is
-    worth arranging."""
+class LaunchList:
+    """A list for operands of one kind, which begin at `starts` after whole vectors. A `lasting` list is optimised."""
 
     def __init__(self, noted, device, starts, switches, lasting=True):
         sizes, steps, results, self.many = noted
         if lasting and not sizes:
             sizes, steps, results = _arranged(steps, results, len(starts))
-        self.sizes = sizes          # of memory that is taken first
+        self.sizes = sizes          # sizes of the first allocations
         self.steps = [_ready(s, device, starts) if s[0] == LAUNCH else s for s in steps]
         self.results = [r if r.__class__ is int else _laid_out(r, device, starts) for r in results]
         self.switches = switches
@@ -71,23 +72,22 @@ class Recipe:
         return tuple(found) if self.many else found[0]
 
     def _call(self, step, at, stream):
-        """Return a launch of a kernel that was being compiled when the list was made, or that asks for memory of its own."""
+        """Launch a kernel that was being compiled when the list was made, or that needs memory of its own."""
         _, function, grid, args, moving = step
         function(grid, stream, *launch.moved(args, moving, at))
-        if function.__class__ is launch.Coming and function.loaded is not None:
+        if function.__class__ is launch.PendingFunction and function.loaded is not None:
             self.steps = [_launching(function.loaded, grid, args, moving) if s is step else s for s in self.steps]
 
 
 def taken_first(steps) -> tuple:
-    """Return (the bytes of what is taken first, the steps that are left) of a list in which nothing goes back, so that all
-    numbers stay as they are; of another one nothing, and all."""
+    """Return (sizes of all allocations, the other steps) of a list without frees; of others ((), all steps)."""
     if any([s[0] == DROP for s in steps]):      # noqa: C419  (quicker)
         return (), steps
     return tuple([s[1] for s in steps if s[0] == TAKE]), tuple([s for s in steps if s[0] != TAKE])
 
 
 def _arranged(steps, results, operands: int) -> tuple:
-    """Return the same, and the results, of a list with so many operands in which something goes back."""
+    """Return (sizes of the first allocations, steps, results) of a list with frees, for so many operands."""
     dropped = {s[1]: n for n, s in enumerate(steps) if s[0] == DROP}
     if not dropped:
         return (), steps, results
@@ -126,15 +126,14 @@ def _placed_anew(step, places) -> tuple:
 
 
 def _laid_out(result, device, starts) -> tuple:
-    """What a result is like, as `Notes` has it, with the number of its layout."""
+    """Return a result as `LaunchRecorder` has it, with the number of its layout."""
     place, shape, strides, dtype, offset, *_ = result
     start = (starts[place] if place < len(starts) else 0) + offset
     return *result, number_of(device, shape, strides, dtype, start & BETWEEN)
 
 
 def _ready(step, device, starts) -> tuple:
-    """Return a launch with its loaded kernel: which addresses are whole vectors' follows from where operands begin (new memory
-    begins on one)."""
+    """Return a launch with its loaded kernel; the operands' starts determine which addresses are aligned."""
     _, form, how, grid, args, moving, mask = step
     count = len(starts)
     for n, number, more in moving:
@@ -144,9 +143,9 @@ def _ready(step, device, starts) -> tuple:
 
 
 def _launching(function, grid, args, moving) -> tuple:
-    if function.__class__ is launch.Coming or function.binary.scratch:
+    if function.__class__ is launch.PendingFunction or function.binary.scratch:
         return _CALL, function, grid, args, moving
-    return _REPEATED, launch.Repeated(function, grid, args, moving)
+    return _REPEATED, launch.RepeatedLaunch(function, grid, args, moving)
 
 
 def _fill(step, at, stream):
@@ -173,7 +172,7 @@ def _use(memory, stream):
 
 
 def _array(result, held):
-    """Return an array that a call gives."""
+    """Return a result array of a call."""
     made = _new(DeviceArray)
     place, made.shape, made.strides, made.dtype, made.offset, made.is_contiguous, whole, made.layout = result
     memory = made.memory = held[place]
@@ -181,15 +180,14 @@ def _array(result, held):
     return made
 
 
-OURS = frozenset((Memory, NoMemory))        # (others' memory may overlap)
+OURS = frozenset((Memory, NoMemory))        # memory of others may overlap
 
 
-class Notes:
-    """The list of one run on memory of ours, as it grows. Places are numbered: the operands, then memory in the order in which
-    it was taken.
+class LaunchRecorder:
+    """Recorder of one run, on memory of ours.
 
     symbolic  whether sizes are symbols
-    asked     what the driver was asked, and `listed` what of it the list has
+    asked     number of driver calls; `listed` is the number of those in the list
     odd       whether something happened that no list can repeat
     """
 
@@ -200,10 +198,10 @@ class Notes:
         self.odd = False
         self.arrays, self.count = arrays, len(arrays)
         self.regions: list = [(a.memory.pointer, a.memory.nbytes, a.pointer, n) for n, a in enumerate(arrays)]
-        self.numbers: dict = {}             # of memory that was taken, by id
+        self.numbers: dict = {}             # numbers of allocations, by id
 
     def place(self, address):
-        """Return (number, bytes from its start) of an address; (None, the address) where that stays as it is."""
+        """Return (number, bytes from its start) of an address, or (None, the address) if it is constant."""
         now = hint(address)
         for start, size, first, number in self.regions:
             if start <= now < start + size:
@@ -212,21 +210,21 @@ class Notes:
         return 0, 0
 
     def took(self, memory, nbytes):
-        """Return new memory."""
+        """Record an allocation."""
         self.numbers[id(memory)] = self.count
         self.regions.append((memory.pointer, memory.nbytes, memory.pointer, self.count))
         self.steps.append((TAKE, nbytes))
         self.count += 1
 
     def dropped(self, memory):
-        """Memory that went back."""
+        """Record a free."""
         number = self.numbers.pop(id(memory), None)
         if number is not None:
             self.regions = [r for r in self.regions if r[3] != number]
             self.steps.append((DROP, number))
 
     def launched(self, form, how, grid, args):
-        """Return a kernel in the stream: its form, and how it was compiled but for what is known of sizes."""
+        """Record a launch: its form, and its compilation parameters without facts about sizes."""
         self.listed += 1
         moving = self._moving(args, form.addresses)
         still = set(form.pointers).difference([n for n, _, _ in moving])
@@ -237,29 +235,29 @@ class Notes:
         return tuple([m for m in moving if m[1] is not None])
 
     def filled(self, ask, address, value, count):
-        """Return bytes or words of one value."""
+        """Record a fill with bytes or words."""
         self.listed += 1
         self.steps.append((FILL, ask, *self.place(address), value, count))
 
     def copied(self, ask, to, source, size):
-        """Return bytes from one place to another."""
+        """Record a copy."""
         self.listed += 1
         self.steps.append((COPY, ask, *self.place(to), *self.place(source), size))
 
     def kept(self, memory):
-        """Memory of neither operands nor the call, which stays as it is: its address is in the list as a number."""
+        """Record permanent memory of neither operands nor the call; its address stays in the list."""
         if isinstance(memory, Memory):
             self.steps.append((KEEP, memory))
             self.regions.append((memory.pointer, memory.nbytes, 0, None))
 
     def checked(self, words):
-        """Return a launch that may write words is about to come."""
+        """Record a launch that may write status words."""
         self.regions.append((words.pointer, words.nbytes, 0, None))
         self.steps.append((CHECK, words))
 
     def list(self, found) -> tuple | None:
-        """Return (the bytes of what is taken first, steps, results, whether these are several), if the list is whole, for a run
-        that gave `found`."""
+        """Return (sizes of the first allocations, steps, results, whether they are several), or None if the list is
+        incomplete."""
         many = type(found) is tuple
         results = [self._result(a) for a in (found if many else (found,))]
         if self.odd or self.asked != self.listed or None in results:
@@ -267,7 +265,7 @@ class Notes:
         return *taken_first(tuple(self.steps)), tuple(results), many
 
     def _result(self, a):
-        """Return (the number of its memory, what it is like there, whether it is no view into it); of an operand its number."""
+        """Return a result as (number of its memory, layout, whether it is the whole memory); an operand as its number."""
         number = self.numbers.get(id(a.memory)) if a.__class__ is DeviceArray else None
         if number is None:
             return next((n for n, given in enumerate(self.arrays) if given is a), None)
@@ -275,7 +273,7 @@ class Notes:
 
 
 class SizedList:
-    """A list with symbols, for all numbers that meet the conditions under which it was taken down."""
+    """A list with symbols, for all numbers that meet the conditions of its recording."""
 
     def __init__(self, noted, scope, names, switches):
         *of_sizes, self.many = noted
@@ -283,6 +281,6 @@ class SizedList:
         self.evaluate = data_evaluator(tuple(of_sizes), names)
         self.switches = switches
 
-    def bind(self, numbers, device, starts, lasting) -> Recipe:
-        """Return the list for these numbers; see `Recipe`."""
-        return Recipe((*self.evaluate(*numbers), self.many), device, starts, self.switches, lasting)
+    def bind(self, numbers, device, starts, lasting) -> LaunchList:
+        """Return the list for these numbers; see `LaunchList`."""
+        return LaunchList((*self.evaluate(*numbers), self.many), device, starts, self.switches, lasting)

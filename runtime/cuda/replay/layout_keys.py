@@ -1,13 +1,13 @@
-"""Numbers for how arrays lie on a device: shape, strides, dtype, and where between whole vectors the first element is.
+"""Numbers of array layouts on a device: shape, strides, dtype, and the start after a whole vector.
 
-What an operator does with arrays follows from these (and from which of them share memory), so calls are told apart by them
-(`launch_cache.py`), and views are found by them. An array keeps its number.
+These (and shared memory) determine an operator's work on arrays, so they are the keys of calls (`launch_cache.py`) and of
+views. An array keeps its number.
 """
 
 import itertools
 
 from ...core.device_array import DeviceArray
-from ..driver.driver_state import thread as noting
+from ..driver.driver_state import thread
 
 BETWEEN = 15              # bits of an address that say where between whole vectors it lies
 _MOST = 8192
@@ -24,8 +24,7 @@ def layout_of(a: DeviceArray) -> int:
 
 
 def number_of(*layout) -> int:
-    """Return the number of (device, shape, strides, dtype, bytes after a whole vector). Whoever comes after too many others
-    gets one that nobody has had."""
+    """Return the number of (device, shape, strides, dtype, bytes after a whole vector). Numbers are never reused."""
     found = _numbers.get(layout)
     if found is None:
         if len(_numbers) >= _MOST:
@@ -35,8 +34,8 @@ def number_of(*layout) -> int:
 
 
 def viewed(a: DeviceArray, op, params) -> DeviceArray:
-    """What a view operator makes of an array; a copy where strides cannot say it."""
-    if noting.notes is not None:        # whose sizes may be symbols
+    """Return a view of an array; a copy if strides cannot express it."""
+    if thread.recorder is not None:        # whose sizes may be symbols
         return a.viewed(op, params)
     key = op, a.layout or layout_of(a), *params.items()
     try:

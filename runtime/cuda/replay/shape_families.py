@@ -1,10 +1,10 @@
-"""Plans for calls of one structure and any sizes.
+"""Families of plans: one structure of a call, any sizes.
 
-What is made for the first call of a structure is for its sizes alone, as most programs have no others: that takes half as long.
-When others come, sizes and strides of a call's arrays are symbols (`ir/symbols/symbolic.py`) while something is made for it,
-but for the small ones, on which broadcasting and the choice of lanes depend; equal numbers are one symbol. Whatever is decided
-on the way, also by what only judges, is noted by their scope. So what was made is good for all calls of the structure that meet
-these conditions, and does what would be done for any of them: no result depends on which shape came first.
+The first plan of a structure is for its sizes alone, because most programs have no others and this takes half as long. For
+other sizes, a plan is made with symbols (`ir/symbols/symbolic.py`) for sizes and strides, except small ones, which decide
+broadcasting and lanes. Equal numbers share one symbol. Every decision about symbols, also of heuristics, becomes a condition.
+So a plan serves all calls that meet its conditions and does for each what its own plan would do: no result depends on which
+shape came first.
 """
 
 import threading
@@ -20,26 +20,26 @@ from ....ir.symbols.substitute import condition_check, has_symbols
 from ....ir.symbols.symbolic import hint
 from ...core.device_array import DeviceArray, contiguous_strides
 from ..compiler import kernels
-from ..driver.driver_state import thread as noting
+from ..driver.driver_state import thread
 
-LEAST = 4                  # from which a size is a symbol
+LEAST = 4                  # least size that is a symbol
 _NEVER = 1 << 62
 _NUMBERS = frozenset((int, float, bool))
-_SIZES = "shape"           # the parameter that holds sizes, of operators that have one
-_MOST = 4096               # things that are kept in all, and
+_SIZES = "shape"           # parameter with sizes, of operators that have one
+_MOST = 4096               # plans that are cached in all, and
 _MOST_ALIKE = 64           # for one structure
 _lock = threading.RLock()
 
 
 class Kind(NamedTuple):
-    """What tells calls apart that are computed in different ways, and the numbers that differ among those that are not."""
+    """Structure of a call, and its numbers, which may differ between calls of one structure."""
 
     structure: tuple
     numbers: tuple
 
     @property
     def is_key(self) -> bool:
-        """Whether all parameters may be parts of keys."""
+        """Whether all parameters are hashable."""
         try:
             hash(self.structure)
         except TypeError:
@@ -48,7 +48,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(call, inputs, params) -> Kind:
-    """Return the kind of a call. Who looks on reads sizes off values: for that, each is as it is."""
+    """Return the kind of a call. Under an observer, which reads sizes of values, all sizes are part of the structure."""
     symbolic = _has_symbols()
     numbers: Any = {} if not symbolic else _Symbols()
     least = LEAST if not kernels.OBSERVERS else _NEVER
@@ -76,21 +76,21 @@ def kind_of(call, inputs, params) -> Kind:
 
 
 def _has_symbols() -> bool:
-    """Return whether this thread notes what it asks for with symbols for sizes."""
-    notes = noting.notes
+    """Return whether this thread records with symbols for sizes."""
+    notes = thread.recorder
     return notes is not None and notes.symbolic
 
 
 def _pattern(sizes, numbers, least) -> tuple:
-    """What small sizes are, and which of the numbers so far the others are: the first is -1 (strides below zero are marked)."""
+    """Return small sizes as they are, and others as ~index of their number; negative strides are marked."""
     return tuple([~numbers.setdefault(n, len(numbers)) if n >= least else int(n) if n >= 0 else (int(n),) for n in sizes])
 
 
 class _Symbols(dict):
-    """Numbers that may be symbols, by what they are now. What this says of them becomes conditions."""
+    """Numbers that may be symbols, by their current values; comparisons become conditions."""
 
     def setdefault(self, n, place):
-        """Return the place of a number."""
+        """Return the index of a number."""
         for i, known in enumerate(self.values()):
             if known == n:
                 return i
@@ -99,7 +99,7 @@ class _Symbols(dict):
 
 
 def lies_plain(x: DeviceArray) -> bool:
-    """Return whether an array's elements follow each other, or will, since strides in elements cannot say where they are."""
+    """Return whether an array is contiguous, or will be, because strides in elements cannot express its layout."""
     if x.is_contiguous or 0 in x.shape:
         return True
     size = x.dtype.itemsize
@@ -107,7 +107,7 @@ def lies_plain(x: DeviceArray) -> bool:
 
 
 class Sizes:
-    """Symbols for the numbers of a call, and for how far arrays of one memory lie from each other; or no symbols (`fixed`)."""
+    """Symbols for the numbers of a call, and for distances between arrays of one memory; none if `fixed`."""
 
     def __init__(self, numbers, apart=(), fixed=False):
         self.scope = Scope(least=LEAST, judges=True)
@@ -120,7 +120,7 @@ class Sizes:
             self._symbols, self.symbols = {}, ()
 
     def of(self, sizes) -> tuple:
-        """Sizes or strides with symbols for numbers."""
+        """Return sizes or strides with symbols for numbers."""
         return tuple([self._symbols.get(n, n) for n in map(hint, sizes)])
 
     def of_array(self, a: DeviceArray, offset) -> DeviceArray:
@@ -134,20 +134,20 @@ class Sizes:
         return made
 
     def of_aval(self, like):
-        """What is known of an array of which no values are read; anything else as it is."""
+        """Return an aval with symbolic sizes; other values unchanged."""
         return like.with_shape(self.of(like.shape)) if like.__class__ is Aval else like
 
     def end(self):
-        """From now on nobody may ask for the numbers: what was made is for others as well."""
+        """Forbid further use of the numbers, because the plan serves others as well."""
         self.scope.hints = _Ended()
 
     def of_params(self, params) -> dict:
-        """Parameters, the sizes among them as symbols."""
+        """Return parameters with symbolic sizes."""
         return params if _SIZES not in params else params | {_SIZES: self.of(params[_SIZES])}
 
 
 class _Kept(NamedTuple):
-    """What was made, the condition under which it is good, and whether it is for certain sizes alone."""
+    """A plan, its condition, and whether it is for certain sizes alone."""
 
     holds: Any
     made: Any
@@ -159,7 +159,7 @@ _count = 0
 
 
 def kept(kind: Kind, make):
-    """What `make(sizes)` gave for a call of this kind, or gives now."""
+    """Return the plan for a call of this kind: a cached one, or that of `make(sizes)`."""
     numbers, symbolic = kind.numbers, _has_symbols()
     alike = _made.get(kind.structure, ())
     for holds, made, fixed in alike:
@@ -186,19 +186,19 @@ def _make(kind, make, fixed):
 
 
 class _Ended(dict):
-    """The numbers of a scope that nobody may ask any more: what was made is for other numbers as well."""
+    """Values of a closed scope: reading one raises, because the plan serves other numbers as well."""
 
     def __missing__(self, name):
         raise GraphError(f"size {name} has no value: something was not bound to the sizes of a call")
 
 
 def count() -> int:
-    """Return how many things are kept."""
+    """Return the number of cached plans."""
     return _count
 
 
 def forget():
-    """Forget all that was made."""
+    """Forget all plans."""
     global _count
     with _lock:
         _made.clear()

@@ -1,6 +1,7 @@
-"""Steps that no size changes, of a graph that is bound to new sizes at each call. A decoder whose cache grows is such a graph:
-no CUDA graph of it would run twice. What runs these steps is made once, and what those in a row ask of the driver is noted and
-repeated as if they were one operator (`launch_cache.py`).
+"""Static steps of a graph that is bound to new sizes at each call: steps without such sizes.
+
+A decoder whose cache grows is such a graph, so a CUDA graph of it would run only once. Runners of static steps are made once,
+and consecutive ones are recorded and repeated like one operator (`launch_cache.py`).
 """
 
 import itertools
@@ -10,41 +11,40 @@ from . import launch_cache
 _number = itertools.count()
 
 
-class Unchanged:
-    """What all graphs have in common that an arrangement is bound to.
+class StaticSteps:
+    """State shared by all bindings of a graph.
 
-    runs       {step: what runs it; None as long as nobody has made it}
-    stretches  {steps in a row: what repeats them}
+    runs       {step: its runner, or None}
+    segments   {consecutive steps: their `Segment`}
     """
 
     def __init__(self, steps):
         self.runs = dict.fromkeys(steps)
-        self.stretches: dict = {}
+        self.segments: dict = {}
 
     def joined(self, graph, steps, runs) -> list:
-        """What runs steps, those in a row that can be noted as one."""
+        """Return the runners of steps, with consecutive recordable ones joined."""
         found: list = []
         kept = {*graph.plan.in_place, *graph.plan.parts, *[part.join for part in graph.plan.parts.values()]}
         for fits, row in itertools.groupby(zip(steps, runs), lambda pair: self._fits(graph, pair[0], kept)):
             of_row, runs_of_row = zip(*row)
-            found += [self._stretch(of_row, runs_of_row)] if fits else runs_of_row
+            found += [self._segment(of_row, runs_of_row)] if fits else runs_of_row
         return found
 
     def _fits(self, graph, step, kept) -> bool:
-        """Return whether all that a step writes is new (`kept` is what lies elsewhere), and nothing that it reads is a
-        number."""
+        """Return whether a step writes only new memory (`kept` is elsewhere) and reads no numbers."""
         return (self.runs.get(step) is not None and graph.numbers.isdisjoint(step.reads)
                 and kept.isdisjoint(step.writes))
 
-    def _stretch(self, steps, runs):
-        found = self.stretches.get(steps)
+    def _segment(self, steps, runs):
+        found = self.segments.get(steps)
         if found is None:
-            found = self.stretches[steps] = Stretch(steps, runs)
+            found = self.segments[steps] = Segment(steps, runs)
         return found
 
 
-class Stretch:
-    """Steps in a row as one; it takes what they read of others, and gives what is not dead behind them."""
+class Segment:
+    """Consecutive steps as one: reads values of others, returns values that live longer."""
 
     def __init__(self, steps, runs):
         self.runs = runs
@@ -53,10 +53,10 @@ class Stretch:
         self.reads = [v for v in dict.fromkeys([v for s in steps for v in s.reads]) if v not in made]
         self.gives = [v for v in made if v not in dead]
         self.dead = [v for v in dead if v not in made]
-        self.name = f"stretch {next(_number)}"          # (recipes must not keep the steps)
+        self.name = f"segment {next(_number)}"          # without the steps, which lists must not hold
 
     def run(self, env, device, places=None):
-        """Compute; results go into `env`."""
+        """Compute the results into `env`."""
         if places:
             for one in self.runs:
                 one.run(env, device, places)

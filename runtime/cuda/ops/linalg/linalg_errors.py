@@ -8,7 +8,7 @@ from .....ir.ops.linalg import triangular as systems
 from .....passes.codegen.triton.index.value_checks import check_values
 from ....core.device_array import DeviceArray
 from ...compiler.kernels import launch
-from ...driver.driver_state import thread as noting
+from ...driver.driver_state import thread
 from ...memory import pools, status_words, transfer
 from ..index.sorting import flat_blocks
 
@@ -29,7 +29,7 @@ def require_info(name: str, info: DeviceArray, what: str):
 
 def _read(info, name):
     """Return the numbers, or None where they will be judged later."""
-    if not (pools.is_capturing() or noting.plans):
+    if not (pools.is_capturing() or thread.plans):
         return transfer.to_host(info)
     note(info, name)
     return None

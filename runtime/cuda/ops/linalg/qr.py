@@ -13,7 +13,7 @@ from .....passes.codegen.triton.linalg import householder as text
 from ....core.device_array import DeviceArray
 from ...compiler import copies
 from ...compiler.kernels import launch
-from ...driver.driver_state import thread as noting
+from ...driver.driver_state import thread
 from ...graph.eager import composed, contiguous, copied
 from ...memory import pools, transfer
 from ...memory.arrays import empty, filled
@@ -118,7 +118,7 @@ def lstsq(inputs, params, device):
     """Return the shortest x with the least |a @ x - b|, where all singular values surely count: by QR, of the transposed matrix
     where it is wide. The host waits to know that."""
     a, b = inputs
-    if not takes(a, b) or pools.is_capturing() or noting.plans:
+    if not takes(a, b) or pools.is_capturing() or thread.plans:
         return NotImplemented
     *lead, m, n = a.shape
     k, wide = min(m, n), m < n

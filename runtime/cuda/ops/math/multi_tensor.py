@@ -22,7 +22,7 @@ from ...graph.eager import composed, contiguous, run
 from ...memory import transfer
 from ...memory.arrays import empty, used
 from ...memory.pools import Memory
-from ..products.batched_launch import Together
+from ..products.batched_launch import BatchedLaunch
 
 ARRAYS = SLOTS        # sets of arrays that a launch serves: its parameters take about 1024 bytes of the 4096 there are
 ALONE = 1 << 20       # elements from which a launch takes the device longer than the host
@@ -168,7 +168,7 @@ def _prepared_together(kernel, outs, read, lie_there):
     over = tuple([(f"b{first + n}", f"b{n}") for n in range(outs)])
     shared = frozenset([f"b{n}" for n in range(pointers, first)])
     one = configs.any_size(nest, names)
-    made = Together(configs.many(nest, names, one, ARRAYS, shared, over), len(lie_there), ARRAYS, ((EVEN,),))
+    made = BatchedLaunch(configs.many(nest, names, one, ARRAYS, shared, over), len(lie_there), ARRAYS, ((EVEN,),))
     return made, ((0,), (EVEN,)), dict(one.constants)["COLS"]
 
 
@@ -246,9 +246,9 @@ def _run_parts(kernel, device, made, rows, multiple):
 
 
 @functools.lru_cache(64)
-def _parts(what, kind) -> Together:
+def _parts(what, kind) -> BatchedLaunch:
     one = Launch(texts.parts(what, kind), (("COLS", texts.COLS), ("PART", texts.PART)), 4, (0, 1, 1))
-    return Together(one, 1, texts.SLOTS, ((_vector(kind),), ()))
+    return BatchedLaunch(one, 1, texts.SLOTS, ((_vector(kind),), ()))
 
 
 def forget():

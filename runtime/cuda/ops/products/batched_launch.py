@@ -6,7 +6,7 @@ from .....passes.codegen.triton.loops import configs
 from ...compiler import compile as compiler
 from ...compiler import launch
 from ...compiler.kernels import Form, PreparedLaunch, form_of
-from ...driver.driver_state import thread as noting
+from ...driver.driver_state import thread
 
 UNITS = compiler.ALIGNED, compiler.EVEN[-1]       # multiples that sizes of any kernel are told apart by, the largest first
 
@@ -47,7 +47,7 @@ def _unit(n: int, told) -> int:
     return next((unit for unit in told if n % unit == 0), 0)
 
 
-class Together:
+class BatchedLaunch:
     """A launch for up to `slots` sets of operands. `shared` says how many parameters all sets share, which come first; `told`
     is that of `FormOfSets`."""
 
@@ -62,8 +62,8 @@ class Together:
         form, grid, together = self.form, (programs, 1, 1), 0
         missing = form.set * form.slots - len(addresses)
         args = [*shared, *addresses, *addresses[:1] * missing, *sizes, *(0,) * (len(form.sizes) - len(sizes))]
-        if noting.notes is not None:
-            noting.notes.launched(form, self.how, grid, args)
+        if thread.recorder is not None:
+            thread.recorder.launched(form, self.how, grid, args)
             grid, args, addresses = tuple(map(hint, grid)), list(map(hint, args)), list(map(hint, addresses))
         for address in addresses:
             together |= address
@@ -102,7 +102,7 @@ class Grouped:
         self.sizes = [n for e, count in zip(launches, counts) for n in (*[e.template[i] for i in sizes], count)]
         self.programs = sum(counts)
         together = configs.many(kernel, frozenset(), one, slots, shared, over)
-        self.kernel = Together(together, len(self.shared), slots, (UNITS,) * len(sizes), any(e.how[-1] for e in launches))
+        self.kernel = BatchedLaunch(together, len(self.shared), slots, (UNITS,) * len(sizes), any(e.how[-1] for e in launches))
         self.known = self.kernel.form.known(list(map(hint, self.sizes)))
 
     def __call__(self, device, stream, rows):

@@ -25,7 +25,7 @@ from ingot.runtime.cuda.compiler import compile as compiler
 from ingot.runtime.cuda.compiler import kernels
 from ingot.runtime.cuda.ops.index import draws
 from ingot.runtime.cuda.ops.math import multi_tensor
-from ingot.runtime.cuda.ops.products.batched_launch import UNITS, Together
+from ingot.runtime.cuda.ops.products.batched_launch import UNITS, BatchedLaunch
 from ingot.runtime.optim import Adam
 from ingot.runtime.optim.update_rules import kernel_of
 from tests.passes.codegen.triton.loops.test_loop_kernels import ARITY, FLOATING, crossing, function_kernel, reduction
@@ -335,7 +335,7 @@ def together(kernel, sizes, slots, arch, is_whole, **how):
         shared = frozenset([p.name for p in one.source.parameters if p.kind == POINTER and p.name not in ("b0", "x", "y")])
         count = len([p for p in one.source.parameters if p.name in shared])
         own = [p for p in one.source.parameters if p.kind == SIZE]
-        made = Together(configs.many(kernel, frozenset(), one, slots, shared), count, slots, (UNITS,) * len(own))
+        made = BatchedLaunch(configs.many(kernel, frozenset(), one, slots, shared), count, slots, (UNITS,) * len(own))
         variant = made.variant(arch, is_whole, (UNITS[0] * is_whole,) * len(own))
         compiled = compiler._run_triton(variant)
         yield compiler._binary(variant, compiled), compiled.asm["ptx"]

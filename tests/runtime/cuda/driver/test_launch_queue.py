@@ -286,8 +286,8 @@ def late_launches(request, monkeypatch):
     plain = launch.Function.__call__
 
     def call(self, grid, stream, *args):
-        if launch_queue.may() and not launch_queue.thread.runs and not launch_queue.waiting and chance.random() < 0.3:
-            launch_queue.put(driver.get(), wait, (chance.random() * 2e-3, self, grid, stream, args))
+        if launch_queue.may_defer() and not launch_queue.thread.runs and not launch_queue.waiting and chance.random() < 0.3:
+            launch_queue.enqueue(driver.get(), wait, (chance.random() * 2e-3, self, grid, stream, args))
         else:
             plain(self, grid, stream, *args)
 

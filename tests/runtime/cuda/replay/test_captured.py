@@ -17,7 +17,7 @@ from ingot.runtime.cpu.graph.eager import kernel_for
 from ingot.runtime.cpu.graph.program import CompiledGraph
 from ingot.runtime.cuda.graph import traced
 from ingot.runtime.cuda.replay import captured as captures
-from ingot.runtime.cuda.replay.captured import Steady
+from ingot.runtime.cuda.replay.captured import ResidentInputs
 
 W = np.arange(12.0, dtype=np.float32).reshape(3, 4) / 8
 
@@ -170,14 +170,14 @@ def test_in_another_stream_and_in_a_capture():
 
 def test_inputs_that_stay_are_known_as_long_as_they_live():
     a, b = (ingot.ones(4, device="cuda")._a for _ in range(2))
-    steady = Steady([a, b], [0, 1], a.memory.stream)
+    steady = ResidentInputs([a, b], [0, 1], a.memory.stream)
     assert steady.are_there([a, b]) and steady._known == [id(a), id(b)] and not steady._told
     again = DeviceArray(b.kind, b.memory, b.shape, b.dtype)
     assert steady.are_there([a, again]) and not steady.are_there([again, a])
     assert steady.moved([a.pointer, a.pointer]) == {1}
     del again
     assert steady._known == [id(a), 0] and steady.are_there([a, b])
-    elsewhere = Steady([a, b], [1], a.memory.stream + 1)
+    elsewhere = ResidentInputs([a, b], [1], a.memory.stream + 1)
     assert elsewhere.are_there([a, b])
     elsewhere.tell([a, b])
     assert elsewhere.stream in b.memory.block.others and not a.memory.block.others

@@ -32,13 +32,13 @@ def cuda():
 @pytest.fixture
 def worked_out(monkeypatch):
     """The names of operators that were not repeated."""
-    names, before = [], eager._worked_out
+    names, before = [], eager._run_uncached
 
     def noted(op, *rest):
         names.append(op.name)
         return before(op, *rest)
 
-    monkeypatch.setattr(eager, "_worked_out", noted)
+    monkeypatch.setattr(eager, "_run_uncached", noted)
     return names
 
 
@@ -395,7 +395,7 @@ def test_a_failure_while_noting_leaves_nothing(cuda, monkeypatch):
     for _ in range(launch_cache._FIRST):
         x.exp()
     with pytest.raises(ZeroDivisionError):
-        launch_cache.run(ingot.ir.opdef.op.OPS["exp"], (x._a,), {}, 0, eager._worked_out)
+        launch_cache.run(ingot.ir.opdef.op.OPS["exp"], (x._a,), {}, 0, eager._run_uncached)
     monkeypatch.setattr(launch_cache.Notes, "took", before)
     for _ in range(RUNS):
         ingot.testing.assert_close(x.exp().cpu(), x.cpu().exp())

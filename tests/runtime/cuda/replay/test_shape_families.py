@@ -39,7 +39,7 @@ class Work:
 
     def __init__(self, monkeypatch):
         self.calls: list = []
-        for module, name in ((eager, "_worked_out"), (inplace_ops, "_worked_into"), (inplace_ops, "_written"),
+        for module, name in ((eager, "_run_uncached"), (inplace_ops, "_worked_into"), (inplace_ops, "_written"),
                              (launch_cache, "_noted_for_all"), (shape_families, "_make")):
             self.watch(monkeypatch, module, name)
 
