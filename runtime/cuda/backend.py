@@ -1,4 +1,4 @@
-"""The CUDA backend as the runtime sees it: devices and their memory by index, and operators on arrays that lie there."""
+"""The CUDA backend as the runtime sees it: devices and memory by index, and operators on device arrays."""
 
 import sys
 from ctypes import byref, c_size_t
@@ -30,7 +30,7 @@ triton_driver = lazy(__package__, ".compiler.triton_driver")
 
 
 def ordered_images(graph: Graph) -> Graph:
-    """Images with their channels last where that pays, as convolutions multiply now."""
+    """Propagate channels-last layout for the current precision of convolutions."""
     return channels_last(graph, precision.of_convolutions() != "ieee")
 
 
@@ -63,24 +63,24 @@ write = inplace_ops.write
 
 
 def to_device(a, index: int | None = None, wait: bool = True) -> DeviceArray:
-    """Return an array (of the host or of a device) on a device."""
+    """Return an array, of the host or of a device, on a device."""
     index = contexts.current() if index is None else index
     contexts.context(index)
     return transfer.moved(a, index) if isinstance(a, DeviceArray) else transfer.to_device(np.asarray(a), index, wait)
 
 
 def filled(shape, dtype, value, index: int | None = None) -> DeviceArray:
-    """Return an array of one number, made on a device."""
+    """Return a new device array of one number."""
     return program.filled(contexts.current() if index is None else index, shape, dtype, value)
 
 
 def mark(index: int | None = None) -> DeviceArray:
-    """Return an array without elements or memory: it only says where it is."""
+    """Return an array without elements or memory, which only names its device."""
     return DeviceArray(program.KIND, pools.NoMemory(contexts.current() if index is None else index), (0,), np.bool_)
 
 
 def pinned(a: np.ndarray) -> np.ndarray:
-    """Return a host array's elements in page-locked memory."""
+    """Copy a host array to page-locked memory."""
     out = PINNED.array(a.shape, a.dtype)
     np.copyto(out, a)
     return out
@@ -92,23 +92,24 @@ def is_pinned(a) -> bool:
 
 
 def serve_triton():
-    """Make Triton, where the program has imported it, launch the program's own kernels through ingot; beside PyTorch it stays
-    PyTorch's."""
+    """Let Triton, if the program has imported it, launch the program's kernels through ingot, unless PyTorch is imported."""
     own = sys.modules[__name__.partition(".")[0]]
     if "triton.runtime" in sys.modules and sys.modules.get("torch", own) is own:
         triton_driver.serve()
 
 
 def foreign(index: int, pointer: int, shape, dtype, strides, owner) -> DeviceArray:
-    """Return an array over memory that somebody else owns (and whose code may have made another context current)."""
+    """Return an array over memory of another owner, whose code may have changed the current context."""
     contexts.rebind()
     reach = sum((n - 1) * s for n, s in zip(shape, strides)) + np.dtype(dtype).itemsize
     return DeviceArray(program.KIND, pools.ForeignMemory(index, pointer, reach, owner), shape, dtype, strides)
 
 
 def before_export(a: DeviceArray, stream):
-    """Make work that a consumer puts into its stream (DLPack's number: -1 wants no waiting) follow ours on an array. What of
-    ours waits for kernels to be compiled, no consumer sees."""
+    """Make a consumer's stream (DLPack's number: -1 needs no waiting) wait for our work on an array.
+
+    The launch queue is disabled, because consumers do not see deferred calls.
+    """
     launch_queue.disable()
     serve_triton()
     here = streams.current(a.device)
@@ -118,26 +119,26 @@ def before_export(a: DeviceArray, stream):
 
 
 def after_import(index: int, stream):
-    """Make our work follow what a producer has put into its stream (DLPack's number)."""
+    """Make our work wait for a producer's stream (DLPack's number)."""
     here = streams.current(index)
     if _handle(stream) != here.handle:
         here.wait_stream(streams.Stream(index, handle=_handle(stream)))
 
 
 def device_of(pointer: int) -> int:
-    """Return the device that memory lies on."""
+    """Return the device of an address."""
     if not pointer:
         return contexts.current()
     return contexts.context().driver.number("cuPointerGetAttribute", _DEVICE_ORDINAL, pointer)
 
 
 def _handle(stream):
-    """Return a stream as DLPack numbers it: 1 is the default stream."""
+    """Return the handle of a stream number of DLPack, where 1 is the default stream."""
     return 0 if stream in (None, 0, 1) else int(stream)
 
 
 def import_stream(index: int) -> int:
-    """Return the stream, as DLPack numbers it, that a producer's work is to be followed in."""
+    """Return the number, for DLPack, of the stream that a producer's work must precede."""
     launch_queue.disable()
     return streams.current(index).handle or 1
 
@@ -146,29 +147,29 @@ def import_stream(index: int) -> int:
 
 
 def synchronize(index: int):
-    """Wait for everything launched on a device."""
+    """Wait for all work on a device."""
     with graphs.between_captures(index):
         contexts.context(index).driver.cuCtxSynchronize()
     status_words.verify(index)
 
 
 def name(index: int) -> str:
-    """Return the device's name."""
+    """Return the name of a device."""
     return contexts.context(index).name
 
 
 def capability(index: int) -> tuple[int, int]:
-    """Its compute capability."""
+    """Return the compute capability of a device."""
     return contexts.context(index).capability
 
 
 def total_memory(index: int) -> int:
-    """Its memory in bytes."""
+    """Return a device's memory in bytes."""
     return contexts.context(index).total_memory
 
 
 def properties(index: int) -> dict:
-    """What is worth knowing of it."""
+    """Return a device's properties."""
     return contexts.context(index).properties()
 
 
@@ -182,14 +183,14 @@ def can_access_peer(index: int, other: int) -> bool:
 
 
 def free_memory(index: int) -> int:
-    """Return bytes that the driver could still give."""
+    """Return the bytes that the driver could still allocate."""
     free, total = c_size_t(), c_size_t()
     contexts.context(index).driver.cuMemGetInfo_v2(byref(free), byref(total))
     return free.value
 
 
 def memory(index: int) -> dict:
-    """Byte counts by name: the short ones of every backend, and the long ones of this one."""
+    """Return byte counts by name: the short names of every backend, and CUDA's own."""
     if not contexts.is_started():
         return {}
     stats = pools.allocator(index).stats()
@@ -199,7 +200,7 @@ def memory(index: int) -> dict:
 
 
 def empty_cache():
-    """Return memory kept for reuse back to the driver."""
+    """Return cached memory to the driver."""
     for allocator in pools.started().values():
         allocator.empty()
     PINNED.empty()
@@ -218,7 +219,7 @@ def reset_totals(index: int):
 
 
 def limit_memory(index: int, fraction: float):
-    """Let ingot reserve no more than a part of the device's memory."""
+    """Limit the memory that ingot may reserve to a part of the device's."""
     if not 0 < fraction <= 1:
         raise DeviceError(f"a fraction of the memory lies between 0 and 1, got {fraction}")
     pools.allocator(index).limit = int(total_memory(index) * fraction)
@@ -234,13 +235,13 @@ def memory_limit(index: int) -> float:
 
 
 def stream(index: int):
-    """Return the stream that work on a device goes to."""
+    """Return the current stream of a device."""
     contexts.context(index)
     return streams.current(index)
 
 
 def default_stream(index: int):
-    """Return the stream that work goes to unless another is set."""
+    """Return the default stream of a device."""
     contexts.context(index)
     return streams.default(index)
 
@@ -250,5 +251,5 @@ is_capturing = pools.is_capturing
 
 
 def event(timing: bool):
-    """Return a new mark."""
+    """Return a new event."""
     return streams.Event(timing)

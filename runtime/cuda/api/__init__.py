@@ -1,4 +1,4 @@
-"""`ingot.cuda`: NVIDIA devices under the names that scripts use, with plain answers on machines without one."""
+"""`ingot.cuda`: NVIDIA devices under PyTorch's names, with plain answers on machines without one."""
 
 from types import SimpleNamespace
 
@@ -95,7 +95,7 @@ _ABSENT = {
 
 
 def __getattr__(name):
-    """Return the generators of all devices; and why there is none of what else scripts may ask for."""
+    """Return the generators of all devices, or raise with the reason why another name is missing."""
     if name == "default_generators":
         return (default_generator,) * device_count()
     if name == "_initialized":          # as older libraries ask
@@ -115,7 +115,7 @@ def is_initialized() -> bool:
 
 
 def why_not_available() -> str:
-    """What is missing for CUDA here; empty if nothing is."""
+    """Return what is missing for CUDA here, or ""."""
     return library.why_not()
 
 
@@ -125,13 +125,13 @@ def driver_version() -> int:
 
 
 def init():
-    """Make CUDA ready, or says that there is none."""
+    """Start CUDA, or raise with what is missing."""
     library.get()
     contexts.context()
 
 
 def device_count() -> int:
-    """Return how many CUDA devices there are."""
+    """Return the number of CUDA devices."""
     return DRIVERS["cuda"].count() if is_available() else 0
 
 
@@ -140,17 +140,17 @@ def _index(device) -> int:
 
 
 def current_device() -> int:
-    """Return the index of the device in use."""
+    """Return the index of the current device."""
     return accelerator.driver("cuda").current()
 
 
 def set_device(device):
-    """Make a device the one in use."""
+    """Make a device the current one."""
     accelerator.driver("cuda").set_current(_index(device))
 
 
 class device:
-    """Uses another device inside; None or a negative index changes nothing."""
+    """Context manager that sets the current device; None or a negative index changes nothing."""
 
     def __init__(self, device):
         if isinstance(device, int) or device is None:
@@ -183,18 +183,18 @@ def get_device_capability(device=None) -> tuple:
 
 
 def get_device_properties(device=None):
-    """Name, memory, capability and limits of a device."""
+    """Return name, memory, capability and limits of a device."""
     return SimpleNamespace(**accelerator.driver("cuda").properties(_index(device)))
 
 
 def device_of(obj):
-    """Use the device of a tensor (or of whatever has a device) inside; anything else changes nothing."""
+    """Set the current device to that of a tensor (or of another object with a device) inside."""
     there = getattr(obj, "device", None)
     return device(there.index if isinstance(there, Device) and there.type == "cuda" else None)
 
 
 def get_arch_list() -> list:
-    """Return the architectures that kernels can be made for here."""
+    """Return the architectures that kernels can be compiled for here."""
     return sorted({"sm_%d%d" % get_device_capability(i) for i in range(device_count())})
 
 
@@ -204,17 +204,17 @@ def can_device_access_peer(device, peer_device) -> bool:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Return whether bfloat16 runs on the device in use."""
+    """Return whether bfloat16 runs on the current device."""
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
 def is_tf32_supported() -> bool:
-    """Return whether the device in use multiplies float32 by tensor cores."""
+    """Return whether the current device multiplies float32 with tensor cores."""
     return is_available() and get_device_capability()[0] >= 8
 
 
 def ipc_collect():
-    """Free memory that other processes have given back; ingot frees it at once."""
+    """Do nothing: memory that other processes have returned is freed at once."""
 
 
 def synchronize(device=None):
@@ -226,23 +226,23 @@ def synchronize(device=None):
 
 
 def current_stream(device=None):
-    """Return the stream that work goes to."""
+    """Return the current stream of a device."""
     return accelerator.driver("cuda").stream(_index(device))
 
 
 def default_stream(device=None):
-    """Return the stream that work goes to unless another is set."""
+    """Return the default stream of a device."""
     return accelerator.driver("cuda").default_stream(_index(device))
 
 
 def set_stream(stream):
-    """Make a stream the one that work goes to."""
+    """Make a stream the current one."""
     if stream is not None:
         accelerator.driver("cuda").set_stream(stream)
 
 
 def stream(stream):
-    """Send work to a stream inside; None changes nothing."""
+    """Return a context manager that sets the current stream; None changes nothing."""
     return StreamContext(stream)
 
 

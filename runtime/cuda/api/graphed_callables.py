@@ -1,5 +1,4 @@
-"""Functions and modules as CUDA graphs: one for their results, one for their gradients, captured once for arguments of one
-shape."""
+"""Functions and modules as CUDA graphs: one graph of results and one of gradients, captured for arguments of one shape."""
 
 from ....ir.errors import ArgumentError
 from ...autograd.backward import grad
@@ -37,13 +36,12 @@ class _Graphed:
                 grad(outs, self.wanted, [t.detach().clone() for t in outs], allow_unused=allow_unused)
 
     def capture_forward(self, pool, stream):
-        """Return the graph of results."""
         with graph(self.forward_graph, pool, stream):
             results, self.result_arrangement = tree_flatten(self.function(*self.args))
         self.results = results
 
     def capture_backward(self, pool, stream, allow_unused):
-        """Return the graph of gradients, which reads what that of results has left."""
+        """Capture the graph of gradients, which reads values left by that of results."""
         taped = [t for t in self.results if t.requires_grad]
         self.seeds = [t.detach().clone().zero_() if t.requires_grad else None for t in self.results]
         self.gradients: list = [None] * len(self.inputs)
@@ -66,7 +64,7 @@ class _Graphed:
 
 
 class _Replayed(Function):
-    """What autograd sees of a graphed function."""
+    """Autograd function of a graphed function."""
 
     @staticmethod
     def forward(ctx, made, *inputs):
@@ -82,7 +80,7 @@ class _Replayed(Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        """Replay the graph of gradients, for the call that came last."""
+        """Replay the graph of gradients, for the last call."""
         made = ctx.made
         for seed, g in zip(made.seeds, gradients):
             if seed is not None:
@@ -125,7 +123,7 @@ def make_graphed_callables(callables, sample_args, num_warmup_iters: int = 3, al
 
 
 def _with_graph(function, made):
-    """What takes the place of a function, or the module itself."""
+    """Return a replacement of a function, or the module itself with a new forward."""
     if not isinstance(function, Module):
         return made
     plain, training = function.forward, function.training

@@ -1,4 +1,4 @@
-"""`ingot.cuda.memory`: how much memory of a device is in use, and giving it back. All of it is in `ingot.cuda`, too."""
+"""`ingot.cuda.memory`: statistics and release of device memory. All names are in `ingot.cuda`, too."""
 
 
 from ....ir.errors import ArgumentError
@@ -17,18 +17,18 @@ __all__ = ["caching_allocator_alloc", "caching_allocator_delete", "device_memory
 
 
 def _cuda(device) -> tuple:
-    """Return the backend, and the index that a device means."""
+    """Return the backend, and the index of a device."""
     return accelerator.driver("cuda"), accelerator.index_of(device, "cuda")
 
 
 def empty_cache():
-    """Return memory kept for reuse back to the device."""
+    """Return cached memory to the device."""
     if available("cuda"):
         accelerator.driver("cuda").empty_cache()
 
 
 def memory_stats(device=None) -> dict:
-    """Byte counts by name; empty without a device."""
+    """Return byte counts by name; empty without a device."""
     if not available("cuda"):
         return {}
     backend, index = _cuda(device)
@@ -36,7 +36,7 @@ def memory_stats(device=None) -> dict:
 
 
 def memory_stats_as_nested_dict(device=None) -> dict:
-    """Return the same, with a dict for each part of a name."""
+    """Return the same, nested at the dots of names."""
     found: dict = {}
     for name, value in memory_stats(device).items():
         *path, last = name.split(".")
@@ -58,12 +58,12 @@ def max_memory_allocated(device=None) -> int:
 
 
 def memory_reserved(device=None) -> int:
-    """Return bytes held from the device, in use or kept for reuse."""
+    """Return bytes reserved on the device, in use or cached."""
     return memory_stats(device).get("reserved", 0)
 
 
 def max_memory_reserved(device=None) -> int:
-    """Return the most bytes held from the device so far."""
+    """Return the most bytes reserved on the device so far."""
     return memory_stats(device).get("reserved_peak", 0)
 
 
@@ -71,12 +71,12 @@ memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 
 def host_memory_stats() -> dict:
-    """Byte counts of page-locked memory by name."""
+    """Return byte counts of page-locked memory by name."""
     return PINNED.stats()
 
 
 def memory_snapshot() -> list:
-    """What is held from all devices: a dict for each segment with its address, sizes, stream, and blocks in order."""
+    """Return a dict for each segment of all devices: address, sizes, stream, and blocks in order."""
     return [segment for _, allocator in sorted(pools.started().items()) for segment in allocator.snapshot()]
 
 
@@ -105,20 +105,20 @@ def mem_get_info(device=None) -> tuple:
 
 
 def device_memory_used(device=None) -> int:
-    """Return bytes of a device that are in use, by whatever process."""
+    """Return bytes of a device that are in use, by any process."""
     free, total = mem_get_info(device)
     return total - free
 
 
 def list_gpu_processes(device=None) -> str:
-    """What is known of the processes that use a device: this one alone, for the driver tells of no others."""
+    """Return the processes known to use a device: this one alone, since the driver reports no others."""
     _, index = _cuda(device)
     return (f"GPU:{index}\nthis process holds {words(memory_reserved(index))}; "
             f"{words(device_memory_used(index))} are in use by all of them, which nvidia-smi lists")
 
 
 def set_per_process_memory_fraction(fraction: float, device=None):
-    """Let ingot reserve no more than a part of a device's memory."""
+    """Limit the memory that ingot may reserve to a part of a device's."""
     backend, index = _cuda(device)
     backend.limit_memory(index, fraction)
 
@@ -130,7 +130,7 @@ def get_per_process_memory_fraction(device=None) -> float:
 
 
 def get_allocator_backend() -> str:
-    """Return the kind of allocator there is."""
+    """Return the kind of allocator."""
     return "native"
 
 
@@ -158,8 +158,10 @@ _lent: dict[int, pools.Memory] = {}        # by address
 
 
 def caching_allocator_alloc(size: int, device=None, stream=None) -> int:
-    """Return the address of so many bytes for work on a stream (an object or a handle; the current one unless said), in use
-    until `caching_allocator_delete`."""
+    """Return the address of new memory for work on a stream, in use until `caching_allocator_delete`.
+
+    The stream is an object or a handle; by default the current one.
+    """
     _, index = _cuda(device)
     handle = getattr(stream, "cuda_stream", stream)
     made = pools.Memory(index, size, handle)
@@ -168,7 +170,7 @@ def caching_allocator_alloc(size: int, device=None, stream=None) -> int:
 
 
 def caching_allocator_delete(mem_ptr: int):
-    """Return memory of `caching_allocator_alloc` back."""
+    """Free memory of `caching_allocator_alloc`."""
     if _lent.pop(mem_ptr, None) is None:
         raise ArgumentError(f"caching_allocator_delete: {mem_ptr:#x} is no address that caching_allocator_alloc gave")
 

@@ -1,4 +1,4 @@
-"""`ingot.cuda.nvtx`: marks for NVIDIA's profilers, which ingot does not reach; scripts that make them run as they are."""
+"""`ingot.cuda.nvtx`: marks for NVIDIA's profilers, which have no effect; scripts that set them run unchanged."""
 
 from contextlib import contextmanager
 
@@ -8,24 +8,24 @@ _depth = [0]
 
 
 def range_push(msg: str) -> int:
-    """Begin a range inside of those that are open; how many there were."""
+    """Begin a nested range; return the number of open ones before."""
     _depth[0] += 1
     return _depth[0] - 1
 
 
 def range_pop() -> int:
-    """End the range that was begun last; how many are left."""
+    """End the innermost range; return the number of open ones left."""
     _depth[0] = max(0, _depth[0] - 1)
     return _depth[0]
 
 
 def range_start(msg: str) -> int:
-    """Begin a range that may end anywhere; its number."""
+    """Begin a range that may end anywhere; return its number."""
     return 0
 
 
 def range_end(range_id: int):
-    """End such a range."""
+    """End a range of `range_start`."""
 
 
 def mark(msg: str):
@@ -34,7 +34,7 @@ def mark(msg: str):
 
 @contextmanager
 def range(msg: str, *args, **kwargs):
-    """A range around what is inside, or around a function that this decorates."""
+    """Return a context manager and decorator for a range."""
     range_push(msg)
     try:
         yield

@@ -1,4 +1,4 @@
-"""`ingot.cuda.profiler`: says to a profiler of NVIDIA's that follows this process from where to where it is to look."""
+"""`ingot.cuda.profiler`: start and stop the recording of an NVIDIA profiler that follows this process."""
 
 from contextlib import contextmanager
 
@@ -8,18 +8,18 @@ __all__ = ["profile", "start", "stop"]
 
 
 def start():
-    """Return a profiler looks from here on."""
+    """Start the recording."""
     contexts.context().driver.cuProfilerStart()
 
 
 def stop():
-    """Return a profiler stops looking."""
+    """Stop the recording."""
     contexts.context().driver.cuProfilerStop()
 
 
 @contextmanager
 def profile():
-    """A profiler looks at what is inside."""
+    """Record the work inside."""
     start()
     try:
         yield

@@ -1,5 +1,4 @@
-"""`ingot.cuda.random`: random numbers come from the seed alone, on every device; these are there because scripts call them. All
-of it is in `ingot.cuda`, too."""
+"""`ingot.cuda.random`: seeds and states of the one generator that all devices share. All names are in `ingot.cuda`, too."""
 
 from ...core.device import DRIVERS, available
 from ...core.random import default_generator
@@ -38,16 +37,16 @@ def get_rng_state(device="cuda") -> Tensor:
 
 
 def get_rng_state_all() -> list:
-    """That state, once for each device."""
+    """Return the generator's state, once for each device."""
     return [default_generator.get_state() for _ in range(DRIVERS["cuda"].count() if available("cuda") else 0)]
 
 
 def set_rng_state(new_state: Tensor, device="cuda") -> None:
-    """Put the generator that every device draws from into a state."""
+    """Set the state of the generator that every device draws from."""
     default_generator.set_state(new_state)
 
 
 def set_rng_state_all(new_states) -> None:
-    """Put it into the state that `get_rng_state_all` has found; changes nothing where there was no device."""
+    """Set a state from `get_rng_state_all`; without devices it changes nothing."""
     for state in new_states:
         default_generator.set_state(state)

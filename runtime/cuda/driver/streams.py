@@ -179,11 +179,11 @@ class Event:
     def __repr__(self):
         return f"<ingot.cuda.Event {self.handle:#x}>" if self.handle else "<ingot.cuda.Event, not recorded>"
 
-    def __del__(self):
+    def __del__(self, after=launch_queue.after):        # (a default, since module globals may be gone at the end of a process)
         if getattr(self, "handle", 0) and self.context is not None:
             driver = self.context.driver
             if driver.raw["cuEventDestroy_v2"] is not None:
-                launch_queue.after(driver, driver.raw["cuEventDestroy_v2"], (self.handle,))
+                after(driver, driver.raw["cuEventDestroy_v2"], (self.handle,))
 
 
 class _Thread(threading.local):

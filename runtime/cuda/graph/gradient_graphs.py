@@ -1,4 +1,4 @@
-"""The gradient rules of an operator as one graph, where eager mode runs them: one kernel for functions of elements."""
+"""Gradient rules of an operator as one graph, for eager mode: one kernel for elementwise functions."""
 
 from typing import NamedTuple
 
@@ -16,19 +16,21 @@ from . import eager
 from .program import DeviceGraph
 
 _NUMBERS = (float, int)
-_plain: set = set()         # (operator, goals) whose rules are no more than single operators
+_plain: set = set()         # (operator, goals) whose rules are only single operators
 
 
 class RulesCall(NamedTuple):
-    """Which rules of an operator run."""
+    """Rules of an operator that run together."""
 
     op: Op
     goals: tuple
 
 
 def gradients(op: Op, goals: tuple, args, params) -> tuple | None:
-    """Return the wanted gradients, from the gradient, the result and the arguments, as far as rules read them; None where rules
-    are to run operator by operator. `goals` are those of `write_rules`, or for a joint rule which gradients are needed."""
+    """Return the wanted gradients from the gradient, the result and the arguments; None if rules run one by one.
+
+    `goals` are those of `write_rules`, or for a joint rule flags of needed gradients.
+    """
     if (op, goals) in _plain:
         return None
     low = dt.from_numpy(args[0].dtype) in LOW
@@ -55,13 +57,12 @@ def _worked_out(call: RulesCall, args, params, device):
 
 
 def _is_read(x) -> bool:
-    """Return whether a rule reads values of an argument, or the number itself: no array stands for what is only known by its
-    type."""
+    """Return whether a rule reads the values of an argument; otherwise its aval is enough."""
     return x.__class__ is DeviceArray or x.__class__ in _NUMBERS
 
 
 def _graph(call, args, params, sizes) -> DeviceGraph | None:
-    """Return the graph of the rules; None if they cannot be one, or are not worth it."""
+    """Return the graph of the rules; None if there can be none, or it is not worth it."""
     b, kind = Builder(f"eager_{call.op.name}_rules"), dt.from_numpy(args[0].dtype)
     operands = [_operand(b, f"x{i}", x, kind, sizes) if _is_read(x) else sizes.of_aval(x) for i, x in enumerate(args)]
     write = write_rules if type(call.op.vjp) is tuple else write_joint_rule

@@ -22,7 +22,7 @@ class InPlace(NamedTuple):
 
 
 class InPlaceEach(NamedTuple):
-    """Operators that each write over the first of their inputs, which follow each other: (operator, how many it takes)."""
+    """Operators that each overwrite their first input, in a row: (operator, its number of inputs)."""
 
     each: tuple
 
@@ -31,8 +31,7 @@ _in_place = functools.lru_cache(None)(InPlace)
 
 
 def overwrite(op: Op, out: DeviceArray, inputs, params) -> bool:
-    """Write a function of elements into `out`, which is one of its inputs, or an update of it; False, and nothing is done, if
-    it cannot be so."""
+    """Write an elementwise function, or an update, into its input `out`; return False, with nothing done, if impossible."""
     work = _updated if "updates" in op.traits else _worked_into if op.is_pointwise else None
     if work is None or not out.is_contiguous:
         return False
@@ -49,8 +48,7 @@ def overwrite(op: Op, out: DeviceArray, inputs, params) -> bool:
 
 
 def overwrite_each(rows) -> bool:
-    """Return the same for functions of elements (op, inputs) that each write over their first input, one after the other;
-    False, and nothing is done, if one of them cannot be so."""
+    """Run elementwise functions (op, inputs) that each overwrite their first input, in order; False if any is impossible."""
     inputs, each = [], []
     for op, operands in rows:
         out = operands[0]
@@ -72,7 +70,7 @@ def _worked_into(over: InPlace, inputs, params, device):
 
 
 def _worked_into_each(over: InPlaceEach, inputs, params, device):
-    """What was written over, or NotImplemented before any is."""
+    """Return the overwritten inputs, or NotImplemented before any is."""
     plans, at = [], 0
     for op, count in over.each:
         operands = inputs[at:at + count]
@@ -85,7 +83,7 @@ def _worked_into_each(over: InPlaceEach, inputs, params, device):
 
 
 def _plan_over(over: InPlace, inputs, params):
-    """Return (a graph that writes over an input, its numbers, which inputs it takes), if there is one."""
+    """Return (a graph that overwrites an input, its numbers, the inputs that it takes), or None."""
     kind = shape_families.kind_of(over, inputs, params)
     plan = shape_families.kept(kind, lambda sizes: planned(over.op, inputs, params, sizes, over.where))
     if type(plan) is not tuple or plan[0] is None or not plan[0].in_place:
@@ -95,19 +93,18 @@ def _plan_over(over: InPlace, inputs, params):
 
 
 def _run_over(plan, inputs):
-    """Return the input that was written over."""
     graph, numbers, taken = plan
     return graph.at(numbers).run(given(inputs, taken))[0]
 
 
 def _updated(over: InPlace, inputs, params, device):
-    """Return the input that was updated, or NotImplemented."""
+    """Update the input, or return NotImplemented."""
     own, out = INTO.get(over.op), inputs[over.where]
     return NotImplemented if own is None or over.where else own(inputs, params, device, (out,))
 
 
 def write(dst, src):
-    """Write `src` (an array anywhere, or a number) into `dst`, cast and broadcast to it, in place."""
+    """Write `src` (an array anywhere, or a number) into `dst` in place, cast and broadcast."""
     if isinstance(dst, DeviceArray):
         launch_cache.run(write, (dst, src), {}, dst.device, _written, pure=False)
     else:

@@ -1,16 +1,14 @@
-"""What a GPU is asked to do, launch by launch: the bytes that each must move, its operations, and the least time that takes.
-It is found on a driver that does nothing, so no GPU is needed, nothing is computed, and sizes may be any.
+"""Cost model of GPU work: bytes, operations and least time of each launch, from a driver that computes nothing.
 
-    with Ledger() as ledger:        # for a process of its own, since plans of it stay in memory
+    with Ledger() as ledger:        # in a process of its own, since its plans stay in memory
         step(x, y)
         ledger.rows.clear()
         step(x, y)
     print(ledger.table())
 
-Each input counts once, and so does each result. What a kernel goes over in several sweeps counts again where too much lies
-between for it to be still in the second-level cache (less for a sweep that begins where the one before has ended); what an
-operator copies or fills beside its own kernel, or to lie in another order before that reads it, is read and written; and sums
-of parts are written before they are added up.
+Each input and result counts once. Data that a kernel reads in several sweeps counts again if too much is read in between to
+stay in the second-level cache (less for a sweep that begins at the end of the one before). Copies and fills beside an
+operator's kernel are read and written. Partial sums are written before they are added.
 """
 
 import ctypes
@@ -43,16 +41,15 @@ _FILTERS = frozenset((cv.conv_weight_grad, last.conv_last_weight_grad))
 _CONVOLUTIONS = _FORWARD | _BACK | _FILTERS
 _STEPS = frozenset((rc.rnn_sequence, rc.lstm_sequence, rc.lstm_states, rc.gru_sequence, rc.gru_states))
 _STEPS_BACK = frozenset((rc.rnn_sequence_grad, rc.lstm_sequence_grad, rc.gru_sequence_grad))
-_SOURCE = {ix.scatter: 2, ix.scatter_reduce: 2}         # number of the operand that an update writes, of others 1
-_NEAR = 24 << 20        # bytes that are still in the second-level cache when they are read again: half of it
-_RESIDENT = 132 * 8     # programs that run at once
+_SOURCE = {ix.scatter: 2, ix.scatter_reduce: 2}         # number of the source operand of an update; 1 for others
+_NEAR = 24 << 20        # bytes that stay in the second-level cache: half of it
+_RESIDENT = 132 * 8     # concurrent programs
 _PTX = {"fp32": "f32", "fp64": "f64"}
 
 
 @dataclass(frozen=True)
 class Chip:
-    """What a GPU reaches: bytes a second of copies, operations a second by the dtype of factors; seconds of a launch in a
-    graph."""
+    """Rates of a GPU: bytes a second of copies, operations a second by dtype of factors, seconds of a launch in a graph."""
 
     copies: float
     rates: dict
@@ -81,14 +78,13 @@ class Row:
 
     @property
     def programs(self) -> int:
-        """The most programs that one of its kernels has."""
+        """Largest number of programs of its kernels."""
         return max([prod(grid) for _, grid in self.kernels], default=0)
 
 
 @dataclass
 class _Running:
-    """A step that runs: its kernels, how many of them are copies, fills and other loops, the bytes that these move, and those
-    of the parts that its own kernel leaves to be summed."""
+    """A running step: its kernels, the number of copies, fills and loops among them, their bytes, and bytes of partial sums."""
 
     step: Any
     kernels: list = field(default_factory=list)
@@ -99,7 +95,7 @@ class _Running:
 
 
 class DriverLog:
-    """What a driver is asked, noted by steps; who gives it the driver's calls says `_noted` for each."""
+    """Log of driver calls by step; owners of driver calls report each to `_noted`."""
 
     def __init__(self):
         self.rows: list[Row] = []
@@ -116,7 +112,7 @@ class DriverLog:
         loops.LISTENERS.remove(self._heard)
 
     def _observe(self, step, run):
-        """Run a step, and notes it if it launches anything itself."""
+        """Run a step, and log it if it launches anything itself."""
         outside, self._running = self._running, _Running(step)
         try:
             run()
@@ -128,13 +124,12 @@ class DriverLog:
             self._running = outside
 
     def _finished(self, running) -> Row:
-        """Record a step that has launched all it does."""
+        """Log a step that has launched everything."""
         self.rows.append(_row(running))
         return self.rows[-1]
 
     def _heard(self, prepared):
-        """Return a kernel of loops runs. Steps that are nothing else are counted by their values, others have it copy
-        operands."""
+        """Count the operands of loop kernels in mixed steps; steps of loops alone are counted by their values."""
         if self._running is not None and type(self._running.step) is not program.Launched:
             self._running.loops += len(prepared.launches)
             for buffer, times, size in _moved(prepared):
@@ -142,7 +137,7 @@ class DriverLog:
                 self._running.written += size * buffer.written
 
     def clear(self):
-        """Forget what was noted."""
+        """Clear the log."""
         self.rows.clear()
         self.uploads.clear()
 
@@ -155,7 +150,7 @@ class DriverLog:
         return self._noted(name, (1, 1, 1), read, written)
 
     def _noted(self, name, grid, read, written):
-        """Return a launch; what runs outside of steps is a step of its own."""
+        """Log a launch; outside of steps it is a step of its own."""
         if self._running is None:
             self.rows.append(Row(name, ((name, grid),), read, written))
         else:
@@ -175,7 +170,7 @@ class DriverLog:
                 "launches": sum(len(r.kernels) for r in self.rows), "uploaded": sum(self.uploads)}
 
     def table(self, chip: Chip = H100, most: int = 40) -> str:
-        """Sums by kind of step, then the steps that take longest, alike ones together."""
+        """Return sums by kind of step, then the slowest steps, with equal ones joined."""
         facts = self.facts(chip)
         lines = [f"{1e3 * facts['floor']:.3f} ms at least: {facts['bytes'] / 1e9:.2f} GB, {facts['flops'] / 1e12:.3f} TFLOP, "
                  f"{facts['launches']} launches, {facts['uploaded']} bytes uploaded", ""]
@@ -192,7 +187,7 @@ class DriverLog:
 
 
 class Ledger(DriverLog, Planner):
-    """A driver that notes what it is asked. Compiling is left out, unless `compiled`."""
+    """A driver that only logs. Kernels are compiled only if `compiled`."""
 
     def __init__(self, arch: int = 90, compiled: bool = False):
         Planner.__init__(self, arch)
@@ -212,48 +207,48 @@ class Ledger(DriverLog, Planner):
         compiler.stand_in(None)
         Planner.__exit__(self, *exc)
 
-    # What the driver is asked.
+    # Driver calls.
 
     def cuMemGetInfo_v2(self, free, total):
-        """Plenty."""
+        """Report plenty of memory."""
         free._obj.value = total._obj.value = 1 << 40
         return 0
 
     def cuMemAlloc_v2(self, out, size):
-        """Addresses that nothing lies at."""
+        """Return addresses without memory."""
         out._obj.value = self._top
         self._top += -(-size // _PAGE) * _PAGE
         return 0
 
     def cuMemcpyHtoDAsync_v2(self, to, source, size, stream):
-        """Return an upload."""
+        """Log an upload."""
         self.uploads.append(size)
         return 0
 
     def cuMemcpyDtoHAsync_v2(self, to, source, size, stream):
-        """Zeros: there is nothing to read."""
+        """Write zeros, since nothing was computed."""
         ctypes.memset(to, 0, size)
         return 0
 
     def cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
-        """Return a copy; one outside of steps is a step of its own."""
+        """Log a copy; outside of steps it is a step of its own."""
         return self._moved("copy", size, size)
 
     def cuMemsetD8Async(self, to, value, count, stream):
-        """Return a fill of bytes."""
+        """Log a fill of bytes."""
         return self._moved("fill", 0, count)
 
     def cuMemsetD32Async(self, to, value, count, stream):
-        """Return a fill of words."""
+        """Log a fill of words."""
         return self._moved("fill", 0, 4 * count)
 
     def cuStreamIsCapturing(self, stream, out):
-        """Nothing is captured."""
+        """Report that nothing is captured."""
         out._obj.value = 0
         return 0
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
-        """Return a launch."""
+        """Log a launch."""
         if function not in self._named:
             self._named[function] = next(b for b in compiler.made().values() if b.code == self.modules[function])
         return self._noted(self._named[function].name, tuple(launch.grid_of(config)), 0, 0)
@@ -271,7 +266,7 @@ def _seconds(rows, chip) -> float:
 
 
 def _stand_in(variant) -> compiler.Binary:
-    """What stands for machine code: the layout of its parameters is Triton's."""
+    """Return a placeholder of machine code with Triton's parameter layout."""
     kinds = [t for t in variant.signature().values() if t != "constexpr"]
     types = ["u64" if k[0] == "*" else _PTX.get(k, k.replace("i", "s")) for k in [*kinds, "*i8", "*i8"]]
     ptx = ",".join(f".param .{t} k_param_{i}" for i, t in enumerate(types))
@@ -279,7 +274,7 @@ def _stand_in(variant) -> compiler.Binary:
     return compiler.Binary(variant.key().encode(), variant.source.name, 0, 32 * variant.warps, 1, 0, layout, offsets)
 
 
-# What steps move.
+# Bytes of steps.
 
 
 def _row(running) -> Row:
@@ -317,13 +312,12 @@ def _row(running) -> Row:
 
 
 def _of_end(step) -> tuple:
-    """Return (bytes that the end of a kernel reads, that it writes)."""
+    """Return (bytes read, bytes written) of a kernel's final part."""
     return sum(map(_bytes, set(step.reads))), sum(map(_bytes, set(step.writes)))
 
 
 def _of_kernel(step) -> tuple:
-    """Return (bytes that a fused kernel reads, that it writes); what several buffers see of one value is no more than all of
-    it."""
+    """Return (bytes read, bytes written) of a fused kernel; buffers that share a value count it once."""
     read: dict = {}
     written: dict = {}
     late = names_at_end(step.kernel.kernel) if step.step.ends_apart else ()
@@ -339,7 +333,7 @@ def _of_kernel(step) -> tuple:
 
 
 def _moved(prepared) -> list:
-    """Return (buffer, how often a kernel reads it from memory, its bytes) of each buffer."""
+    """Return (buffer, number of reads from memory, its bytes) of each buffer."""
     kernel, sizes = prepared.kernel, prepared.sizes
 
     def number(n):
@@ -355,8 +349,10 @@ def _moved(prepared) -> list:
 
 
 def _fetched(prepared, stage, swept: int) -> float:
-    """Return the share that a sweep, which reads so many bytes, fetches from memory. One that goes backwards finds the end
-    near: the further from there, the more was read since, twice."""
+    """Return the share of data that a sweep over so many bytes fetches from memory.
+
+    A backward sweep finds its first data in the cache; the distance to earlier reads grows twice as fast.
+    """
     between = _between(prepared, swept)
     if between <= _NEAR:
         return 0
@@ -365,7 +361,7 @@ def _fetched(prepared, stage, swept: int) -> float:
 
 
 def _between(prepared, swept: int) -> int:
-    """Return the bytes that are read before a kernel reads the same again, of a sweep that reads so many in all."""
+    """Return the bytes read between two reads of the same data, in a sweep of so many bytes."""
     first = prepared.launches[0]
     if len(prepared.launches) > 1:
         return swept                    # each sweep is a launch
@@ -375,7 +371,6 @@ def _between(prepared, swept: int) -> int:
 
 
 def _extents(prepared) -> list:
-    """Return the extents of the reduced dims."""
     return [prepared.sizes[d.extent] if isinstance(d.extent, str) else d.extent for d in prepared.kernel.reduce]
 
 
@@ -384,7 +379,7 @@ def _bytes(value) -> int:
 
 
 def _flops(node) -> int:
-    """Multiplications and additions of what tensor cores can do."""
+    """Return the multiplications and additions of tensor-core work."""
     shapes = [x.shape for x in node.inputs if type(x) is Value]
     if node.op in (matmul, matmul8):
         return 2 * prod(node.output.shape) * shapes[0][-1]
@@ -394,7 +389,7 @@ def _flops(node) -> int:
         return 2 * prod(shapes[1]) * prod(node.output.shape[1:])
     if node.op in _STEPS:
         return node.op.flops(node.inputs, node.outputs, node.params)
-    if node.op in _STEPS_BACK:          # (the gradient of weights is a product, which has a row of its own)
+    if node.op in _STEPS_BACK:          # the gradient of weights is a product, with a row of its own
         return node.op.flops(node.inputs, node.outputs, node.params) // 2
     if node.op in _ATTENTION:
         first = node.op in (at.attention_grad, at.dropped_attention_grad)

@@ -1,7 +1,7 @@
-"""Planning for a GPU that this machine need not have: a driver that does nothing but note what it is asked.
+"""Planning for a GPU that this machine need not have, with a driver that only records.
 
-A graph that runs on it leaves a `Program`: the launches, fills and copies, with every address as a place in a region (an input,
-the arena of inner values, the words of checks, a result). Memory is laid out as it is asked for, so a program needs one block.
+A graph that runs on it leaves a `Program`: launches, fills and copies, with every address as a place in a region (an input, the
+arena of inner values, the status words, a result). Memory is laid out in the order of requests, so a program needs one block.
 
     with Planner(90) as planner:
         program = planner.program(device_graph.run, avals)
@@ -28,7 +28,7 @@ from ..memory import pools
 from ..memory import status_words as checks
 from ..ops.nn import class_targets, resample
 
-_REGION = 44                 # an address is a region's number plus one, shifted by so many bits, plus a byte in it
+_REGION = 44                 # an address is (region number + 1) << 44, plus a byte in it
 _ROUND = 512
 _WORDS_ALLOCATION = 0
 _ATTRIBUTES = {8: 49152, 10: 32, 39: 2048, 82: 65536, 18: 0, 38: 50 << 20}
@@ -36,7 +36,7 @@ _ATTRIBUTES = {8: 49152, 10: 32, 39: 2048, 82: 65536, 18: 0, 38: 50 << 20}
 
 @dataclass(frozen=True)
 class Program:
-    """What a graph asks of a driver.
+    """Driver calls of a graph.
 
     commands  ("launch", number of the binary, grid, parameter block, ((parameter, region, byte), ...)),
               ("fill", 1 or 4, region, byte, value, count), ("copy", region, byte, region, byte, bytes),
@@ -66,7 +66,7 @@ class _Block:
     key: tuple = (0,)
 
     def used_on(self, stream):
-        """Return all work is in one stream."""
+        """Do nothing: all work is in one stream."""
 
 
 @dataclass
@@ -84,7 +84,6 @@ class _Arena:
     capturing: int = 0
 
     def allocate(self, size, stream, pool=0) -> _Block:
-        """Return a block of at least so many bytes."""
         number, self.count = self.count, self.count + 1
         size = max(_ROUND, -(-size // _ROUND) * _ROUND)
         if number in self.kept:
@@ -96,7 +95,6 @@ class _Arena:
         return _Block(_address(self.region) + start, size, number)
 
     def release(self, block):
-        """Return a block back."""
         if block.pointer >> _REGION != self.region + 1 or block.number in self.kept:
             return
         at = block.pointer - _address(self.region)
@@ -109,13 +107,13 @@ class _Arena:
         self.free = merged
 
     def settle(self):
-        """Nothing waits."""
+        """Do nothing."""
 
 
 class Planner:
-    """Stands for libcuda with one device of a chip; for a process of its own, since plans and code of it stay in memory."""
+    """Replacement of libcuda with one device of a chip; for a process of its own, since its plans and code stay in memory."""
 
-    in_order = True         # what it is asked is noted where it is asked
+    in_order = True         # calls are recorded at once
 
     def __init__(self, arch: int):
         if arch not in CHIPS:
@@ -132,7 +130,7 @@ class Planner:
     def __exit__(self, *exc):
         library.restore(self._before)
 
-    # What the driver is asked.
+    # Driver calls.
 
     def __getattr__(self, name):
         if not name.startswith("cu"):
@@ -146,62 +144,62 @@ class Planner:
     cuDevicePrimaryCtxRetain = cuStreamCreateWithPriority = cuEventCreate = _handle
 
     def cuDeviceGetCount(self, out):
-        """Return one device."""
+        """Report one device."""
         return _set(out, 1)
 
     def cuDeviceGetAttribute(self, out, number, device):
-        """What the chip has."""
+        """Return an attribute of the chip."""
         shared, processors = CHIPS[self.arch]
         known = {**_ATTRIBUTES, 75: self.arch // 10, 76: self.arch % 10, 97: shared, 16: processors}
         return _set(out, known.get(number, 1))
 
     def cuDriverGetVersion(self, out):
-        """Any."""
+        """Report any version."""
         return _set(out, 13000)
 
     def cuMemHostAlloc(self, out, size, flags):
-        """Page-locked memory is ordinary memory."""
+        """Return ordinary memory."""
         self.pinned.append(np.zeros(size, np.uint8))
         return _set(out, self.pinned[-1].ctypes.data)
 
     def cuMemcpyHtoDAsync_v2(self, to, source, size, stream):
-        """Return a constant."""
+        """Record a constant."""
         self.noted.append(("write", *self._place(to), ctypes.string_at(source, size)))
         return 0
 
     def cuMemcpyDtoHAsync_v2(self, to, source, size, stream):
-        """Zeros: there is nothing to read."""
+        """Write zeros, since nothing was computed."""
         self.host_reads += 1
         ctypes.memset(to, 0, size)
         return 0
 
     def cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
-        """Return a copy."""
+        """Record a copy."""
         self.noted.append(("copy", *self._place(to), *self._place(source), size))
         return 0
 
     def cuMemsetD8Async(self, to, value, count, stream):
-        """Return a fill of bytes."""
+        """Record a fill of bytes."""
         self.noted.append(("fill", 1, *self._place(to), value, count))
         return 0
 
     def cuMemsetD32Async(self, to, value, count, stream):
-        """Return a fill of words."""
+        """Record a fill of words."""
         self.noted.append(("fill", 4, *self._place(to), value, count))
         return 0
 
     def cuModuleLoadData(self, out, code):
-        """Code is told apart by what it is."""
+        """Return a handle that identifies the code."""
         handle = next(self._numbers)
         self.modules[handle] = bytes(code)
         return _set(out, handle)
 
     def cuModuleGetFunction(self, out, module, name):
-        """Return a module has one function."""
+        """Return the function of a module, its only one."""
         return _set(out, module)
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
-        """Return a launch."""
+        """Record a launch."""
         code = self.modules[function]
         variant, binary = next((v, b) for v, b in compiler.made().items() if b.code == code)
         first = ctypes.c_void_p.from_address(parameters).value or 0
@@ -217,7 +215,7 @@ class Planner:
     # Programs.
 
     def program(self, run, avals) -> Program:
-        """What a function of device arrays asks for when it runs on inputs of the given avals."""
+        """Return the program of a function of device arrays, for inputs of the given avals."""
         self.attempt(run, avals)             # loads what is loaded once
         numbers = [_number(a.memory) for a in self.attempt(run, avals)]
         owned = dict.fromkeys(n for n in numbers if n is not None)
@@ -230,8 +228,8 @@ class Planner:
         return Program(commands, self.arena.size, tuple([self._place(a.pointer) for a in results]), checks.names(), binaries)
 
     def attempt(self, run, avals, kept=None) -> list:
-        """Return one run in regions that no other run has, so that an address of another one is found out; `kept` are the
-        regions of allocations by their number."""
+        """Run once in regions of its own, so that addresses of other runs are detected; `kept` are allocations' regions by
+        number."""
         kept = kept or {}
         self.first += self.regions
         self.regions = len(avals) + 2 + len(kept)
@@ -276,6 +274,6 @@ def _set(out, value) -> int:
 
 
 def _number(memory) -> int | None:
-    """Return the number of the allocation that memory came from; None where it is an input's."""
+    """Return the number of the allocation that memory came from, or None for an input."""
     block: Any = memory.block if isinstance(memory, pools.Memory) else None
     return None if block is None else block.number

@@ -1,6 +1,6 @@
-"""Programs that were planned elsewhere (`planning.py`), run on a device: launches, fills and copies, and nothing else.
+"""Programs planned elsewhere (`planning.py`), run on a device: launches, fills and copies alone.
 
-Neither a compiler nor a code generator takes part.
+They need neither a compiler nor a code generator.
 """
 
 import struct
@@ -26,8 +26,7 @@ _ALIGNED = 16
 
 
 def as_json(program, avals) -> tuple:
-    """Return (a planned program as data for a file, the bytes that it writes, its binaries); `avals` are those of the
-    results."""
+    """Return (a planned program as data for a file, the bytes that it writes, its binaries), for results of these avals."""
     written, at, commands = [], 0, []
     for name, *rest in program.commands:
         if name == "launch":
@@ -118,7 +117,7 @@ class ReadyProgram:
         return step
 
     def run(self, inputs) -> list:
-        """Return the results, as arrays, in order."""
+        """Return the results, in order."""
         stream = streams.current(self.device).handle
         inputs = [_plain(a) for a in inputs]
         arena = Memory(self.device, self.arena, stream)
@@ -133,7 +132,7 @@ class ReadyProgram:
         return [self._result(d, shape, region, byte, fresh, inputs, arena) for d, shape, region, byte in self.outputs]
 
     def _result(self, dtype, shape, region, byte, fresh, inputs, arena):
-        """Return a result: memory of its own, or a part of an input or of the arena."""
+        """Return a result: its own memory, or a part of an input or of the arena."""
         if region in fresh:
             return fresh[region]
         if region == self.inputs:
@@ -154,7 +153,7 @@ def _is_grid(grid) -> bool:
 
 
 def _plain(a: DeviceArray) -> DeviceArray:
-    """Return the elements in row-major order, and where whole vectors begin."""
+    """Return the elements in row-major order, aligned."""
     a = a if a.is_contiguous else a.backend.contiguous(a)
     return a if not a.pointer % _ALIGNED else a.backend.copied(a)
 
@@ -170,7 +169,7 @@ def packed(binaries) -> tuple:
 
 
 def unpacked(blob: np.ndarray, places) -> list:
-    """What `packed` was given, every number checked."""
+    """Parse data of `packed`, and check every number."""
     found = []
     for start, size in places:
         if not (type(start) is type(size) is int and 0 <= start <= start + size <= blob.nbytes):
@@ -182,7 +181,7 @@ def unpacked(blob: np.ndarray, places) -> list:
 
 
 def _check_binary(b: Binary):
-    """Raise unless the numbers of a binary can be those of one."""
+    """Raise unless the numbers of a binary are possible."""
     numbers = (b.shared, b.threads, b.clusters, b.scratch, *b.offsets)
     if not all(type(n) is int and 0 <= n < 1 << 20 for n in numbers) or not b.threads or not b.clusters:
         raise FileError("GPU code is damaged")

@@ -1,5 +1,4 @@
-"""How long a GPU takes for each launch: what the ledger notes of a driver that does nothing, on one that works, with events
-between.
+"""Measured times of launches: the rows of a `DriverLog` on a real driver, with events between.
 
     with Times() as times:      # before anything is on a device
         step(x, y)
@@ -83,19 +82,19 @@ class Times(DriverLog):
         return super()._finished(running)
 
     def mark(self):
-        """Return an event, here."""
+        """Record an event."""
         event = self._idle.pop() if self._idle else streams.Event(True)
         event.record()
         self.marks.append(event)
 
     def clear(self):
-        """Forget what was noted."""
+        """Clear the log."""
         super().clear()
         self._idle += self.marks
         self.marks, self.owners = [], []
 
     def seconds(self) -> list[float]:
-        """What each launch took, in the order of rows."""
+        """Return the time of each launch, in the order of rows."""
         self.marks[-1].synchronize()
         each = [0.0, *[1e-3 * a.elapsed_time(b) for a, b in zip(self.marks, self.marks[1:])]]
         return [each[i] for own in self.owners for i in own]

@@ -24,19 +24,18 @@ BESIDE = 4           # programs of a multiprocessor, which wait in turn
 
 
 def takes(kind, w, groups, pixels) -> bool:
-    """Return whether a convolution by filters w, or one of its gradients, that makes so many pixels is done this way."""
+    """Return whether a convolution by filters w with so many output pixels, or one of its gradients, runs here."""
     return is_fast(kind) and text.pays(w, groups, pixels)
 
 
 def takes_few(kind, w, groups, pixels, back=False) -> bool:
-    """Return the same of a convolution that makes few channels, or a number that is no whole tiles, of many; with `back` of the
-    gradient of a convolution's input."""
+    """Return whether a convolution with few or odd output channels runs here; `back` is for the input's gradient."""
     outputs, channels, *kernel = w
     return is_fast(kind) and text.pays_for_few((channels, outputs, *kernel) if back else w, groups, pixels)
 
 
 def multiplies(kind, w, groups, pixels, back=False) -> bool:
-    """Return whether `multiply` is for that."""
+    """Return whether `multiply` supports the convolution."""
     return takes(kind, w, groups, pixels) or takes_few(kind, w, groups, pixels, back)
 
 
@@ -46,14 +45,16 @@ def turned(a):
 
 
 def filters(w, back: bool):
-    """Filters (O, C, *taps) as (O, *taps, C), or as (C, *taps, O)."""
+    """Transpose filters (O, C, *taps) to (O, *taps, C), or with `back` to (C, *taps, O)."""
     taps = range(2, w.ndim)
     return w.backend.contiguous(w.transpose(1, *taps, 0) if back else w.transpose(0, *taps, 1))
 
 
 def multiply(device, images, w, more, out, sizes, window, back, fused):
-    """Write the convolution of images by filters, or with `back` the gradient of a convolution's input, to `out`. `more` are
-    the bias, if there is one, and the operands of what follows (`fused`, along)."""
+    """Write the convolution of images by filters, or with `back` the gradient of its input, to `out`.
+
+    `more` are the bias, if there is one, and the operands of the epilogue `fused`.
+    """
     bias, operands = more
     kind = dt.from_numpy(w.dtype)
     source = text.product(kind, precision.of_convolutions(), back, bias is not None, *(fused or (None, ())))
@@ -69,12 +70,12 @@ def multiply(device, images, w, more, out, sizes, window, back, fused):
 
 
 def weight_grad(device, x, g, shape, sizes, window) -> tuple:
-    """Return (sums over parts of the pixels as (parts, *shape) in float32, how many parts)"""
+    """Return (sums over parts of the pixels as (parts, *shape) in float32, the number of parts)."""
     return weight_sums(device, (turned(g), turned(x)), shape, sizes, window, False)
 
 
 def weight_sums(device, images, shape, sizes, window, last) -> tuple:
-    """Return the same from a gradient and an image whose channels lie last; `last` if those of the filters do so as well."""
+    """Return the same from a gradient and a channels-last image; `last` if the filters are channels-last too."""
     kind, (outputs, channels) = dt.from_numpy(images[1].dtype), (sizes["O"], sizes["C"])
     taps = prod(shape) // (outputs * channels)
     crossed = are_crossed(device, kind)
@@ -93,13 +94,13 @@ def weight_sums(device, images, shape, sizes, window, last) -> tuple:
 
 
 def takes_points(kind, w, groups) -> bool:
-    """Return whether the gradient of filters w of one pixel is a product of images as they lie."""
+    """Return whether the gradient of filters w of one pixel is a product of images in place."""
     outputs, channels, *kernel = w
     return (is_fast(kind) and groups == 1 and prod(kernel) == 1 and outputs % text.WIDE == 0 and channels % text.WIDE == 0)
 
 
 def point_weight_grad(device, x, g, shape) -> tuple:
-    """Return the same for windows of one pixel, which neither strides nor padding move."""
+    """Return the same for windows of one pixel without strides and padding."""
     kind, pixels = dt.from_numpy(x.dtype), prod(g.shape[2:])
     (bm, bn, bk), _, _ = _tiles(device, kind, shape[0], shape[1], over_pixels=True)[0]
     tiles, steps = -(-shape[0] // bm) * (shape[1] // bn), -(-pixels // bk)
@@ -119,18 +120,18 @@ def point_weight_grad(device, x, g, shape) -> tuple:
 
 
 def parts_of(device, tiles, pixels) -> int:
-    """In how many parts sums over pixels are cut, so that each multiprocessor has work for several programs."""
+    """Return the number of parts of sums over pixels that gives each multiprocessor several programs."""
     wanted = round(log2(BESIDE * contexts.context(device).processors / tiles))
     return 1 << max(0, min(wanted, (pixels // DEPTH).bit_length() - 1, PARTS.bit_length() - 1))
 
 
 def is_fast(kind) -> bool:
-    """Return whether tensor cores multiply numbers of a dtype in convolutions."""
+    """Return whether convolutions in a dtype use tensor cores."""
     return kind.itemsize == 2 or (kind is dt.float32 and precision.of_convolutions() != "ieee")
 
 
 def are_crossed(device, kind) -> bool:
-    """Return whether factors had better lie along the depth: numbers of 32 bits, on Hopper."""
+    """Return whether factors should lie along the depth: 32-bit numbers on Hopper."""
     return kind.itemsize == 4 and has_warp_groups(contexts.context(device).arch)
 
 
@@ -139,8 +140,11 @@ def _tiles(device, kind, rows, columns, crossed=False, over_pixels=False) -> lis
 
 
 def launched(device, source, arrays, sizes, how, mark, face, crossed=False, over_pixels=False):
-    """Launch a product of `face` (rows, columns) by the tile to take; `how(tile)` gives ((constants, warps, grid), stages),
-    `mark` tells from other windows; `crossed` and `over_pixels` are as `candidates` has them."""
+    """Launch a product of `face` (rows, columns) with the best tile.
+
+    `how(tile)` returns ((constants, warps, grid), stages), `mark` is part of the tuning key; `crossed` and `over_pixels` as for
+    `candidates`.
+    """
     def prepare(chosen):
         return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
 

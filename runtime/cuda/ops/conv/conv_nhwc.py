@@ -1,4 +1,4 @@
-"""Convolutions whose images and filters have their channels last (`ir/ops/packed/conv_channels_last.py`): nothing is turned."""
+"""Convolutions of channels-last images and filters (`ir/ops/packed/conv_channels_last.py`), without transposes."""
 
 from math import prod
 
@@ -17,7 +17,7 @@ from .implicit_gemm import RANK, geometry, is_point, spaces, three
 
 
 def takes(images, filters: tuple, params) -> bool:
-    """Return whether these kernels do a convolution by filters (outputs, *kernel, channels), or one of its gradients."""
+    """Return whether a convolution by filters (outputs, *kernel, channels), or one of its gradients, runs here."""
     window = zip(params["stride"], params["padding"], params["dilation"])
     return (isinstance(images, DeviceArray) and images.size > 0 and images.ndim <= RANK + 2
             and conv_channels_last.is_fast(dt.from_numpy(images.dtype))
@@ -25,14 +25,14 @@ def takes(images, filters: tuple, params) -> bool:
 
 
 def takes_packed(images, filters: tuple, params) -> bool:
-    """Return whether those of few channels do a convolution, or the gradient of its filters."""
+    """Return whether the kernels for few channels run a convolution, or the gradient of its filters."""
     kind = dt.from_numpy(images.dtype)
     return (isinstance(images, DeviceArray) and images.size > 0 and images.ndim <= RANK + 2 and conv_channels_last.is_fast(kind)
             and packed.fits(kind, filters[0], filters[-1], params["padding"]))
 
 
 def convolve(inputs, params, out, device, beside: Beside | None = None, operands=()):
-    """Write a convolution, or what the epilogue makes of it, to `out`; `operands` are the epilogue's arrays."""
+    """Write a convolution with its epilogue to `out`; `operands` are the epilogue's arrays."""
     x, w, b = inputs
     kernel, sides = w.shape[1:-1], (x.shape[1:-1], out.shape[1:-1])
     if b is None and is_point(kernel, params, *sides):
@@ -49,7 +49,7 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
 
 
 def transpose(inputs, params, out, device, beside: Beside | None = None, operands=()):
-    """Return the same for the gradient of a convolution's input, phase by phase; what no tap reaches is 0."""
+    """Write the gradient of a convolution's input, phase by phase; elements without a tap are 0."""
     g, w = inputs
     if is_point(w.shape[1:-1], params, params["size"], g.shape[1:-1]):
         _multiplied(g, w.reshape(w.shape[0], w.shape[-1]), out, device, beside, operands)
@@ -70,7 +70,7 @@ def transpose(inputs, params, out, device, beside: Beside | None = None, operand
 
 
 def weight_grad(x, g, params, device) -> tuple:
-    """Return (sums over parts of the pixels as (parts, outputs, *kernel, channels) in float32, how many parts)"""
+    """Return (sums over parts of the pixels as (parts, outputs, *kernel, channels) in float32, number of parts)."""
     shape = (g.shape[-1], *params["size"], x.shape[-1])
     sizes = {"N": x.shape[0], "C": shape[-1], "O": shape[0]} | spaces(x.shape[1:-1], g.shape[1:-1])
     if takes_packed(x, shape, params):
@@ -80,7 +80,7 @@ def weight_grad(x, g, params, device) -> tuple:
 
 
 def _multiplied(x, w, out, device, beside, operands):
-    """Windows of one pixel: the product of a matrix (pixels, channels) and a weight (channels, outputs)."""
+    """Write a convolution by windows of one pixel: a matrix (pixels, channels) times a weight (channels, outputs)."""
     x = x.backend.contiguous(x).reshape(x.size // x.shape[-1], x.shape[-1])
     stream = streams.current(device).handle
     multiply(x, w, out.reshape(x.shape[0], w.shape[1]), device, beside, [used(a, stream) for a in operands],

@@ -1,5 +1,4 @@
-"""Convolutions over few channels: images are padded and packed (`triton/conv/conv_packed.py`), then they are products of
-vectors of channels, as those over many channels are (`conv_channels_last.py`)."""
+"""Convolutions over few channels: padded, packed images (`triton/conv/conv_packed.py`) as products of channel vectors."""
 
 from math import prod
 
@@ -18,12 +17,12 @@ from . import conv_channels_last
 
 
 def takes(kind, w, groups, pixels, padding) -> bool:
-    """Return whether a convolution by filters w, or their gradient, that makes so many pixels is done this way."""
+    """Return whether a convolution by filters w with so many output pixels, or their gradient, runs here."""
     return conv_channels_last.is_fast(kind) and text.pays(w, groups, pixels, padding)
 
 
 def packed(x, padding, channels):
-    """Return an image (N, C, *space), or filters, as (N, *space with padding around it, channels)."""
+    """Return an image (N, C, *space), or filters, as (N, *padded space, channels)."""
     x, space = x.backend.contiguous(x), x.shape[2:]
     out = empty(x.device, (x.shape[0], *padded_sizes(space, padding), channels), x.dtype)
     sizes = {"N": x.shape[0], "C": x.shape[1]} | _spatial("I", space, 1) | _spatial("Q", out.shape[1:-1], 1)
@@ -36,14 +35,16 @@ def packed(x, padding, channels):
 
 
 def plain(x, w, padding):
-    """Return an image and filters as products of them want them."""
+    """Return an image and filters as the operands of a product."""
     channels = text.pack_of(w.shape[1])
     return packed(x, padding, channels), packed(w, ((0, 0),) * (w.ndim - 2), channels)
 
 
 def multiply(device, factors, more, out, sizes, window, last, fused):
-    """Write the convolution of a packed image by packed filters to `out`, whose channels lie last or second. `more` are the
-    bias, if there is one, and the operands of what follows (`fused`, along)."""
+    """Write the convolution of a packed image by packed filters to `out`, whose channels are last or second.
+
+    `more` are the bias, if there is one, and the operands of the epilogue `fused`.
+    """
     bias, operands = more
     image, filters = factors
     channels, rows = image.shape[-1], sizes["N"] * prod(sizes[f"Q{d}"] for d in gathers.DIMS)
@@ -60,8 +61,10 @@ def multiply(device, factors, more, out, sizes, window, last, fused):
 
 
 def weight_sums(device, g, image, shape, sizes, window, last) -> tuple:
-    """Return (sums over parts of the pixels as (parts, *shape) in float32, how many parts), of a gradient and a packed image;
-    `last` if channels of the gradient and of the filters lie so as well."""
+    """Return (sums over parts of the pixels as (parts, *shape) in float32, number of parts).
+
+    Operands are a gradient and a packed image; `last` if gradient and filters are channels-last.
+    """
     channels, outputs, pixels = image.shape[-1], sizes["O"], prod(g.shape) // sizes["O"]
     width = prod(dict(window)[f"K{d}"] for d in gathers.DIMS) * channels
     tiles = _tiles(device, image, (width, outputs, pixels), True)
@@ -89,7 +92,7 @@ def _tiles(device, image, product, back) -> list:
 
 
 def _launched(device, source, arrays, sizes, constants, grid, tiles):
-    """Launch a product by the tile to take."""
+    """Launch a product with the best tile."""
     def how(chosen):
         tile, warps, stages = chosen
         return ((*constants, *zip(gathers.TILE, tile)), warps, grid(tile)), stages

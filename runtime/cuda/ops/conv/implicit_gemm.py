@@ -1,4 +1,4 @@
-"""Convolutions as launches: their geometry, which pools have as well, and products whose operands are gathered."""
+"""Convolutions as products with gathered operands, and their geometry, which pools share."""
 
 from math import prod
 
@@ -21,12 +21,12 @@ _BLOCK = 256
 
 
 def three(values, fill) -> list:
-    """Values of three dims, missing ones in front."""
+    """Return values of three dims, with missing ones in front."""
     return [fill] * (RANK - len(values)) + list(values)
 
 
 def window(kernel, stride, padding, dilation) -> tuple:
-    """Return the constants that decide a window's addresses."""
+    """Return the constants that determine a window's addresses."""
     found = [*three(kernel, 1), *three(stride, 1), *three([low for low, _ in padding], 0), *three(dilation, 1)]
     return tuple(zip(text.WINDOW, found))
 
@@ -50,12 +50,12 @@ def geometry(params, kernel) -> tuple:
 
 
 def without_padding(params) -> dict:
-    """Return the same convolution of an image that has its padding around it."""
+    """Return the parameters of the convolution of a padded image."""
     return params | {"padding": ((0, 0),) * len(params["padding"])}
 
 
 def gathered(device, source, arrays, sizes, window, groups, product, parts=1, kind=None):
-    """Launch one product of sizes (m, n, k) for each group (and part), of factors of a dtype (the first parameter's)."""
+    """Launch a product of sizes (m, n, k) for each group (and part), of factors of a dtype (the first parameter's)."""
     kind, (m, n, k) = kind or source.parameters[0].dtype, product
     cut = [("PARTS", parts)] if "PARTS" in source.constants else []
 
@@ -78,13 +78,15 @@ def blocks(n) -> tuple:
 
 
 def is_depthwise(w, groups) -> bool:
-    """Return whether each channel is convolved by itself."""
+    """Return whether each channel is convolved alone."""
     return w.shape[1] == 1 and groups > 1
 
 
 def convolve(inputs, params, out, device, beside: Beside | None = None, operands=()):
-    """Write a convolution (or what the epilogue makes of it) to `out`; `operands` are the epilogue's arrays. Images are an
-    array, or (Computed, the arrays that they are made of, shape)."""
+    """Write a convolution with its epilogue to `out`; `operands` are the epilogue's arrays.
+
+    Images are an array, or (Computed, its source arrays, shape).
+    """
     x, w, b = inputs
     computed, images, shape = (None, [x.backend.contiguous(x)], x.shape) if isinstance(x, DeviceArray) else x
     kernel, groups, counts = w.shape[2:], params["groups"], out.shape[2:]
@@ -122,13 +124,13 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
 
 
 def is_point(kernel, params, sizes, counts) -> bool:
-    """Return whether a window is the pixel itself, everywhere."""
+    """Return whether a window is its own pixel everywhere."""
     return prod(kernel) == 1 and all(s == 1 for s in params["stride"]) and tuple(sizes) == tuple(counts) \
         and not any(low for low, _ in params["padding"])
 
 
 def _multiplied(w, planes, out, device, beside, operands):
-    """Return the convolution by a window of one pixel: each image's product of (outputs, channels) and (channels, pixels)."""
+    """Write a convolution by a window of one pixel: each image's product (outputs, channels) @ (channels, pixels)."""
     stream = streams.current(device).handle
     batch, _, pixels = planes.shape if isinstance(planes, DeviceArray) else planes[2]
     multiply(w, planes, out.reshape(batch, w.shape[0], pixels), device, beside,
@@ -136,7 +138,7 @@ def _multiplied(w, planes, out, device, beside, operands):
 
 
 def transpose(inputs, params, out, device, beside: Beside | None = None, operands=()):
-    """Write the transposed convolution (the gradient of a convolution's input), or what the epilogue makes of it, to `out`."""
+    """Write a transposed convolution (the gradient of a convolution's input) with its epilogue to `out`."""
     g, w = inputs
     kernel, groups, size = w.shape[2:], params["groups"], params["size"]
     kind, more = dt.from_numpy(g.dtype), () if beside is None else (beside.fused, beside.along)
@@ -163,7 +165,8 @@ def transpose(inputs, params, out, device, beside: Beside | None = None, operand
 
 
 def _by_phases(device, arrays, sizes, params, kernel, groups, more) -> bool:
-    """Return the transposed convolution of a stride, phase by phase; what no tap reaches is 0. Whether that can be."""
+    """Write a strided transposed convolution, phase by phase, and return whether that is possible. Elements without a tap are
+    0."""
     stride, size, kind = params["stride"], params["size"], dt.from_numpy(arrays[0].dtype)
     low = three([first for first, _ in params["padding"]], 0)
     if all(s == 1 for s in stride) or min(low) < 0:

@@ -26,7 +26,7 @@ def _whole(shape) -> list:
 
 
 def cat(inputs, params, device, into=(None,)):
-    """Return one after the other along a dim, several arrays in one launch; into a given array, where some may lie already."""
+    """Concatenate along a dim, several arrays in one launch, perhaps into a given array that holds some of them already."""
     if not all(isinstance(x, DeviceArray) for x in inputs):
         return NotImplemented
     first, dim = inputs[0], params["dim"]
@@ -43,7 +43,6 @@ def cat(inputs, params, device, into=(None,)):
 
 
 def _join(out, pieces, dim, device):
-    """Write (array, position) pairs into an array."""
     if len(pieces) == 1 or out.itemsize not in BITS:
         for x, at in pieces:
             cuts = _whole(x.shape)
@@ -62,7 +61,7 @@ def _join(out, pieces, dim, device):
 
 
 def pad(inputs, params, device):
-    """Room around and between elements."""
+    """Pad around and between elements."""
     x, low, gaps = inputs[0], params["low"], params["interior"]
     shape = sh.pad.infer(_Shaped(x.shape), **params).shape
     out = empty(device, shape, x.dtype)
@@ -80,18 +79,17 @@ def pad(inputs, params, device):
 
 
 class _Shaped:
-    """What the shape rule of pad asks of its argument."""
+    """Shape of an array, for the shape rule of pad."""
 
     def __init__(self, shape):
         self.shape = tuple(shape)
 
     def with_shape(self, shape):
-        """Return another shape."""
         return _Shaped(shape)
 
 
 def flip(inputs, params, device):
-    """Backwards along some dims."""
+    """Reverse some dims."""
     x = inputs[0]
     if not x.size:
         return x.copy()
@@ -102,7 +100,7 @@ def flip(inputs, params, device):
 
 
 def roll(inputs, params, device):
-    """Shifted along dims, what falls out coming in again."""
+    """Shift along dims, cyclically."""
     x = inputs[0]
     for shift, dim in zip(params["shifts"], params["dims"]):
         n = x.shape[dim]
@@ -120,7 +118,7 @@ def roll(inputs, params, device):
 
 
 def assign_view(inputs, params, device, into=(None,)):
-    """Return the base with a view of it written: a copy, or in the array that is given."""
+    """Return the base with a view of it overwritten: in a copy, or in the given array."""
     base, value = inputs
     if not isinstance(base, DeviceArray):
         return NotImplemented

@@ -1,6 +1,6 @@
-"""Random numbers on a device: the stream that ir/reference/philox.py defines, with the same bits as on the CPU.
+"""Random numbers on a device: the stream of ir/reference/philox.py, with the same bits as on the CPU.
 
-The key (seed, call) is read from device memory, so a captured graph draws anew when its key is written anew.
+Keys (seed, call) are read from device memory, so a captured graph draws new numbers when its key is overwritten.
 """
 
 import functools
@@ -26,8 +26,7 @@ _WORD = 8
 
 
 def key(generator, device: int) -> DeviceArray | None:
-    """Return the next key of a generator, of many that are uploaded together; None while a graph is captured, which has its
-    own."""
+    """Return the next key of a generator, from a table uploaded at once; None while a graph is captured, which has its own."""
     if pools.is_capturing():
         return None
     seed, call = generator.reserve(1)
@@ -47,8 +46,10 @@ _TOGETHER, _MOST_TABLES = 256, 64
 
 
 def draw(key, shape, dtype, device, write, *how, words=2, given=()) -> DeviceArray:
-    """Return an array of `shape` whose element i is `write(k, i, seed, call, *given, *how)`, a value of a KernelBuilder; where
-    more words of the key are asked for, they come behind the call; `given` are values of arrays of that shape."""
+    """Return an array of `shape` with elements `write(k, i, seed, call, *given, *how)`, values of a KernelBuilder.
+
+    Further words of the key follow the call. `given` are values of arrays of that shape.
+    """
     out = empty(device, shape, dtype.np)
     if out.size:
         key = key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
@@ -102,19 +103,19 @@ def _integers(k, i, seed, call, low, span):
 
 
 def uniform(inputs, params, device):
-    """Floats in [0, 1)."""
+    """Draw floats in [0, 1)."""
     dtype = params["dtype"]
     return draw(inputs[0], params["shape"], dtype, device, _uniform, dtype)
 
 
 def normal(inputs, params, device):
-    """Floats of mean 0 and deviation 1."""
+    """Draw floats of mean 0 and deviation 1."""
     dtype = params["dtype"]
     return draw(inputs[0], params["shape"], dtype, device, _normal, dtype)
 
 
 def bernoulli_mask(inputs, params, device):
-    """Bools, true with a probability."""
+    """Draw bools, true with a probability."""
     threshold = round(params["p"] * 2 ** 32)
     if threshold == 2 ** 32:
         out = empty(device, params["shape"], np.bool_)
@@ -124,18 +125,18 @@ def bernoulli_mask(inputs, params, device):
 
 
 def mask_below(inputs, params, device):
-    """Words below a number that stands behind the key."""
+    """Return whether words are below a number that follows the key."""
     return draw(inputs[0], params["shape"], dt.bool_, device, _below, words=3)
 
 
 def randint(inputs, params, device):
-    """Integers in a range."""
+    """Draw integers in a range."""
     low, span = int(params["low"]), (int(params["high"]) - int(params["low"])) % 2 ** 64
     return draw(inputs[0], params["shape"], params["dtype"], device, _integers, low, span)
 
 
 def _rejecting(write, rules):
-    """Numbers by rejection; parameters that break a rule are noted, and raised when values are next read."""
+    """Return an operator that draws by rejection; invalid parameters are raised at the next read."""
 
     def run(inputs, params, device):
         key, *given = inputs

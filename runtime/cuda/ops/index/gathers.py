@@ -1,8 +1,7 @@
-"""Reading and writing at positions given by integer tensors, on a device.
+"""Reads and writes at positions given by integer tensors, on a device.
 
-Index tensors become row numbers, then rows are taken or put. Where positions may repeat, they are sorted (stably) and the
-values of each position join it in their order, so sums are the same in every run. What an update leaves as it is is copied,
-unless it is to be written where it lies (`into`).
+Index tensors become row numbers; then rows are taken or put. Rows that may repeat are sorted (stably), and the values of each
+one are added in their order, so results do not depend on timing.
 """
 
 from math import prod
@@ -26,14 +25,13 @@ from ...memory import status_words
 from ...memory.arrays import as_reals, empty, fill
 from .sorting import flat_blocks, merges, sorted_keys, sorted_pairs
 
-_MERGED = 1 << 16       # row numbers up to which merging runs takes no longer than sorting by digits
+_MERGED = 1 << 16       # most row numbers for which merging is as fast as sorting by digits
 
 
 def row_numbers(name, device, indices, coordinates=(), wrap=False, missing=0) -> DeviceArray:
-    """Flat row numbers (int64), checked; `missing` stands for those of wrong indices.
+    """Return checked flat row numbers (int64); `missing` replaces those of wrong indices.
 
-    indices       (contiguous integer array, size of its dim, rows between neighbours) for each index tensor
-    coordinates   (extent, stride) of each dim of the index tensors' shape, where the place itself counts
+    `coordinates` are further index tensors, `wrap` allows negative indices.
     """
     count = indices[0][0].size if indices else prod([extent for extent, _ in coordinates])
     out = empty(device, (count,), np.int64)
@@ -50,19 +48,18 @@ def row_numbers(name, device, indices, coordinates=(), wrap=False, missing=0) ->
 
 
 def _bits(a: DeviceArray, columns: int) -> tuple:
-    """Return (the array as bits, columns of them)."""
     if a.itemsize == 16:
         return a.look((*a.shape, 2), (*a.strides, 8), 0, np.dtype(np.uint64)), columns * 2
     return a.look(a.shape, a.strides, 0, BITS[a.itemsize].np), columns
 
 
 def take_rows(x, rows, out, groups, height, columns):
-    """out[o, p, c] = x[o, rows[p], c]; both are contiguous."""
+    """Write out[o, p, c] = x[o, rows[p], c]; both are contiguous."""
     _move(x, rows, out, groups, height, columns, False)
 
 
 def put_rows(x, rows, out, groups, height, columns):
-    """out[o, rows[p], c] = x[o, p, c] for rows that differ."""
+    """Write out[o, rows[p], c] = x[o, p, c] for distinct rows."""
     _move(x, rows, out, groups, height, columns, True)
 
 
@@ -73,8 +70,7 @@ def _move(x, rows, out, groups, height, columns, put):
 
 
 def merge_rows(x, rows, out, groups, height, columns, mode):
-    """Join x[o, p, c] to out[o, rows[p], c], for one p after the other; parts of complex numbers are joined by
-    themselves where they are added or set."""
+    """Merge x[o, p, c] into out[o, rows[p], c] in the order of p; added or set complex numbers are treated by parts."""
     if mode == "set" and rows.size == 1:
         put_rows(x, rows, out, groups, height, columns)
         return
@@ -92,13 +88,13 @@ def merge_rows(x, rows, out, groups, height, columns, mode):
 
 
 def add_strided(x, strides, out):
-    """Add each element of x, in order, to the one of `out` that lies its coordinates times the strides behind the first."""
+    """Add each element of x, in order, to the element of `out` at the sum of its coordinates times strides."""
     rows = row_numbers("strided_scatter", out.device, [], tuple(zip(x.shape, strides)))
     merge_rows(x, rows, out, 1, out.size, 1, "add")
 
 
 def embedding(inputs, params, device):
-    """Rows of a table."""
+    """Return rows of a table."""
     weight, index = inputs
     if not (isinstance(weight, DeviceArray) and isinstance(index, DeviceArray)):
         return NotImplemented
@@ -110,7 +106,7 @@ def embedding(inputs, params, device):
 
 
 def row_sums(inputs, params, device):
-    """Return the gradient of embedding: values of each row, added in their order."""
+    """Return the gradient of embedding: the values of each row, added in order."""
     values, index = inputs
     out = empty(device, (params["rows"], values.shape[-1]), values.dtype)
     fill(out, 0)
@@ -121,7 +117,7 @@ def row_sums(inputs, params, device):
 
 
 class Indexed:
-    """x[indices] as groups of rows: x with the indexed dims side by side, and the number of each row that is meant."""
+    """x[indices] as groups of rows: x with the indexed dims adjacent, and the number of each selected row."""
 
     def __init__(self, name, x: DeviceArray, indices, device, puts=False):
         given = [d for d, i in enumerate(indices) if i is not None]
@@ -144,11 +140,10 @@ class Indexed:
             self.rows = row_numbers(name, device, list(zip(arrays, sizes, steps)), wrap=True, missing=missing)
 
     def arranged(self, x):
-        """x with the indexed dims side by side, contiguous."""
+        """Return x with the indexed dims adjacent, contiguous."""
         return contiguous(x.transpose(*self.order)) if x.ndim else x
 
     def back(self, x):
-        """Return the opposite."""
         x = x.look(self.shape, DeviceArray(x.kind, x.memory, self.shape, x.dtype).strides)
         return contiguous(x.transpose(*sorted(range(len(self.order)), key=self.order.__getitem__)))
 
@@ -165,7 +160,7 @@ def _all_there(inputs):
 
 
 def index(inputs, params, device):
-    """x[i, j, ...]."""
+    """Return x[i, j, ...]."""
     x, *indices = inputs
     if not _all_there(inputs) or all(i is None for i in indices):
         return NotImplemented
@@ -177,8 +172,8 @@ def index(inputs, params, device):
 
 
 def updated(x: DeviceArray, into) -> DeviceArray:
-    """Return the elements of an array in the contiguous memory that an update writes: the given array's, if there is one that
-    lies so (which may be the array itself), else new."""
+    """Return the elements of an array in contiguous memory to update: in the given array, if it is fit (and perhaps x itself),
+    or new."""
     if into is None or not into.is_contiguous:
         return copied(x)
     copies.write(into, x)
@@ -186,7 +181,7 @@ def updated(x: DeviceArray, into) -> DeviceArray:
 
 
 def index_put(inputs, params, device, into=(None,)):
-    """x with values written or added at x[i, j, ...]."""
+    """Write or add values at x[i, j, ...]."""
     x, value, *indices = inputs
     if not _all_there(inputs) or all(i is None for i in indices):
         return NotImplemented
@@ -199,14 +194,14 @@ def index_put(inputs, params, device, into=(None,)):
 
 
 def _along(name, device, shape, at: DeviceArray, dim, missing=0) -> DeviceArray:
-    """Positions in a contiguous array of a shape, of one index for each element along a dim."""
+    """Return flat positions in a contiguous array of a shape, from one index for each element along a dim."""
     strides = [prod(shape[d + 1:]) for d in range(len(shape))]
     coordinates = tuple([(n, 0 if d == dim else s) for d, (n, s) in enumerate(zip(at.shape, strides))])
     return row_numbers(name, device, [(contiguous(at), shape[dim], strides[dim])], coordinates, missing=missing)
 
 
 def gather(inputs, params, device):
-    """out[i][j] = x[index[i][j]][j]."""
+    """Return out[i][j] = x[index[i][j]][j]."""
     x, at = inputs
     if not _all_there(inputs) or not x.ndim:
         return NotImplemented
@@ -218,7 +213,7 @@ def gather(inputs, params, device):
 
 
 def scatter(inputs, params, device, into=(None,)):
-    """x with values written, added or otherwise joined at one index for each along a dim."""
+    """Write, add or otherwise merge values at one index for each along a dim."""
     x, at, src = inputs
     if not _all_there(inputs) or not x.ndim:
         return NotImplemented
@@ -230,7 +225,7 @@ def scatter(inputs, params, device, into=(None,)):
 
 
 def plane_take(inputs, params, device):
-    """Elements at flat indices into each plane."""
+    """Return elements at flat indices into each plane."""
     x, at = inputs
     out = empty(device, at.shape, x.dtype)
     if out.size:
@@ -240,7 +235,7 @@ def plane_take(inputs, params, device):
 
 
 def plane_put(inputs, params, device):
-    """Zeros with each value at its flat index in its plane."""
+    """Put each value at its flat index in a plane of zeros."""
     x, at = inputs
     plane = prod(params["size"])
     out = empty(device, (*x.shape[:2], *params["size"]), x.dtype)

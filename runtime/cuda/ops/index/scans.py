@@ -1,7 +1,8 @@
-"""Scans along a dim on a device, and positions that follow from running counts.
+"""Scans along a dim on a device, and positions computed from running counts.
 
-Along the last dim lanes share a row (`row_scans.py`), where the order in which elements are joined does not matter; elsewhere,
-and in the linear recurrence, each lane goes along a sequence of its own, beside those of its neighbours.
+Along the last dim lanes share a row (`row_scans.py`), if the order of joins does not matter. Elsewhere, and in the linear
+recurrence, each lane scans a sequence of its own. Running sums and products of long, few rows are cut in parts for all
+multiprocessors: each part is scanned alone, then the total before it is added, in a dtype wide enough to round like one walk.
 """
 
 import functools
@@ -31,17 +32,17 @@ from .sorting import flat_blocks
 
 PART = 1 << 12          # elements of the smallest part of a row
 LONG = 1 << 16          # elements of a row from which it is cut
-FEW = 128               # rows that leave multiprocessors without work
+FEW = 128               # rows that leave multiprocessors idle
 _BLOCK = 128        # lanes of a program, each with a sequence of its own
 _TILE = 1024        # elements of a tile of rows
-_MOST_PARTS = 512   # of a row
-NEIGHBOURS = 32     # rows from which it pays to turn them, so that lanes beside each other read elements beside each other
+_MOST_PARTS = 512   # parts of a row
+NEIGHBOURS = 32     # rows from which transposing pays, so that neighbouring lanes read neighbouring elements
 _FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 _WIDE = dict.fromkeys(dt.FLOATS, dt.float64) | {dt.complex64: dt.complex128}
 
 
 def running(kind):
-    """Return an operator: sums or products of everything up to each element."""
+    """Return the operator of running sums or products."""
     in_parts = sums_in_parts if kind == "sum" else products_in_parts
 
     def run(inputs, params, device):
@@ -68,7 +69,7 @@ def running(kind):
 
 @functools.lru_cache(1024)
 def _kernel(kind, dtype, down):
-    """Along rows, or down columns."""
+    """Return the kernel along rows, or down columns."""
     k = KernelBuilder(f"running_{kind}_{dtype.short}")
     k.parallel("o", "outer")
     if down:
@@ -84,12 +85,12 @@ def _kernel(kind, dtype, down):
 
 
 def sums_in_parts(x) -> tuple:
-    """Running sums along long rows."""
+    """Return running sums along long rows."""
     return (_in_parts(x, sc.cumsum, ew.add, 0),)
 
 
 def products_in_parts(x) -> tuple:
-    """Running products along long rows."""
+    """Return running products along long rows."""
     return (_in_parts(x, sc.cumprod, ew.mul, 1),)
 
 
@@ -107,13 +108,12 @@ def _in_parts(x, scan, join, nothing):
 
 
 def _wider(v, low, high, value):
-    """Rows with more elements before and after them."""
+    """Pad rows before and after."""
     rest = (0,) * (len(v.shape) - 1)
     return pad(v, low=(*rest, low), high=(*rest, high), interior=(*rest, 0), value=value) if low or high else v
 
 
 def _first(v, count):
-    """Return the first elements of rows."""
     return slice_(v, dim=len(v.shape) - 1, start=0, stop=count, step=1)
 
 
@@ -127,7 +127,7 @@ def _scanned(source, arrays, outs, dim):
 
 
 def _along_rows(scan, x, outs, device):
-    """Launch a scan along the last dim: rows at once, or in parts where they are few and long."""
+    """Scan along the last dim: whole rows, or in parts if they are few and long."""
     length = x.shape[-1]
     count, columns = x.size // length, power_of_two(min(length, _TILE))
     rows = max(1, _TILE // columns)
@@ -151,7 +151,7 @@ def _turned(x):
 
 
 def linear_scan(inputs, params, device):
-    """h[t] = a[t] * h[t-1] + b[t]."""
+    """Return h[t] = a[t] * h[t-1] + b[t]."""
     a, b = inputs
     kind = dt.from_numpy(b.dtype)
     if kind not in _FLOATS or not (isinstance(a, DeviceArray) and isinstance(b, DeviceArray)):
@@ -166,7 +166,7 @@ def linear_scan(inputs, params, device):
 
 
 def products_of_others(inputs, params, device):
-    """Running products from both ends."""
+    """Return running products from both ends."""
     return composed(_from_both_ends, inputs, params, device)[0]
 
 
@@ -211,7 +211,7 @@ def _counted(n, beside):
 
 
 def nonzero(inputs, params, device):
-    """Return the positions of elements that are not zero, of which there are `count`."""
+    """Return the positions of the `count` elements that are not zero."""
     x, = inputs
     count = params["count"]
     if not x.ndim:
@@ -227,7 +227,7 @@ def nonzero(inputs, params, device):
 
 
 def repeat_index(inputs, params, device):
-    """Return each position as often as its count says: where the running counts pass each number."""
+    """Repeat each position by its count, searching in the running counts."""
     repeats, total = contiguous(inputs[0]), params["total"]
     kind = dt.from_numpy(repeats.dtype)
     if not total:
@@ -241,7 +241,7 @@ def repeat_index(inputs, params, device):
 
 
 def bag_of(inputs, params, device):
-    """Return the bag of each entry, from where bags start."""
+    """Return the bag of each entry, from the starts of bags."""
     offsets, size = inputs[0], params["size"]
     if not size or not offsets.size:
         return filled(device, (size,), offsets.dtype, -1)

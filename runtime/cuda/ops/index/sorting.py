@@ -1,4 +1,4 @@
-"""Sorting and searching on a device: stable, in the order that ir/ops/index/sort.py defines."""
+"""Sorting and searching on a device, stable and in the order of ir/ops/index/sort.py."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def flat_blocks(n: int, block: int = text.BLOCK) -> tuple:
 
 
 def keys_of(x: DeviceArray, descending=False) -> DeviceArray:
-    """Unsigned integers that sort as the elements do."""
+    """Return unsigned integers in the order of the elements."""
     kind = dt.from_numpy(x.dtype)
     x = contiguous(x)
     out = empty(x.device, x.shape, text.key_dtype(kind).np)
@@ -30,7 +30,7 @@ def keys_of(x: DeviceArray, descending=False) -> DeviceArray:
 
 
 def sorted_keys(keys: DeviceArray, bits: int) -> tuple:
-    """Return (keys in order, where each came from) of rows of keys (rows, n) whose `bits` low bits count."""
+    """Return (sorted keys, their original positions) of rows (rows, n) by the `bits` low bits."""
     device, (rows, n) = keys.device, keys.shape
     if n >= _NARROW:
         raise ArgumentError(f"rows of {n} elements are too long to be sorted on a device, which counts to {_NARROW - 1}")
@@ -51,24 +51,24 @@ def sorted_keys(keys: DeviceArray, bits: int) -> tuple:
 
 
 def merged_order(keys: DeviceArray) -> DeviceArray:
-    """Where each of the keys in order came from, of rows (rows, n): blocks are sorted, then runs are merged."""
+    """Return the original positions of sorted keys, of rows (rows, n): blocks are sorted, then merged."""
     if keys.dtype.itemsize == 4:
         return _half_sorted(keys, text.WHOLE, None)
     return _half_sorted(keys, text.HIGH, _half_sorted(keys, text.LOW, None))
 
 
 def sorted_pairs(keys: DeviceArray) -> DeviceArray:
-    """Rows of keys below 2**32 in order, each above the place that it came from."""
+    """Return sorted keys below 2**32 of rows, with their original positions in the low bits."""
     return _half_sorted(keys, text.LOW, None, pairs=True)
 
 
 def merges(n) -> int:
-    """Return how many launches sort so many keys by merging."""
+    """Return the number of launches that sort so many keys by merging."""
     return power_of_two(-(-n // text.RUN)).bit_length()
 
 
 def _half_sorted(keys, half, order, pairs=False):
-    """Places in the order of one half of the keys, or the pairs of both."""
+    """Return positions sorted by one half of the keys, or pairs by both."""
     device, (rows, n) = keys.device, keys.shape
     length = power_of_two(min(text.RUN, n))
     before = () if order is None else (order,)
@@ -131,13 +131,13 @@ def argsort(inputs, params, device):
 
 
 def arg_topk(inputs, params, device):
-    """Return the indices of the largest or smallest along a dim, in order."""
+    """Return the indices of the largest or smallest elements along a dim, in order."""
     x = inputs[0]
     return NotImplemented if x.dtype.kind == "c" else first_in_order(x, params["k"], params["dim"], params["largest"])
 
 
 def searchsorted(inputs, params, device):
-    """Where values stand in sorted rows."""
+    """Return the positions of values in sorted rows."""
     rows, wanted = inputs
     if not (isinstance(rows, DeviceArray) and isinstance(wanted, DeviceArray)) or rows.dtype.kind == "c":
         return NotImplemented

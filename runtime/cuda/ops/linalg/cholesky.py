@@ -1,5 +1,7 @@
-"""Cholesky factors on a device: small matrices by one program each; larger ones in blocks of rows, each in three launches: the
-block on the diagonal, the rows below it, the rest."""
+"""Cholesky factors on a device: small matrices in one program each, larger ones in blocks of rows.
+
+Each block takes three launches: its diagonal block, the rows below it, and the rest.
+"""
 
 import numpy as np
 
@@ -18,8 +20,10 @@ from .triangular import as_matrices, solve_block, take_off, takes
 
 
 def factored(x: DeviceArray) -> tuple:
-    """(L, the order of the first minor that is not positive, or 0) of matrices of which the lower triangle is read; beyond
-    the good part L is that triangle itself."""
+    """Return (L, the order of the first minor that is not positive definite, or 0), from the lower triangle.
+
+    Beyond that minor, L is the triangle itself.
+    """
     if small_matrices.takes(x):
         return small_matrices.positive(x)
     return launch_cache.run(factored, (x,), {}, x.device, _factored)
@@ -57,7 +61,7 @@ def _in_blocks(x, info):
 
 
 def cholesky(inputs, params, device):
-    """L, or an error."""
+    """Return L, or raise."""
     if not takes(*inputs):
         return NotImplemented
     found, info = factored(inputs[0])
@@ -66,7 +70,7 @@ def cholesky(inputs, params, device):
 
 
 def cholesky_ex(inputs, params, device):
-    """L, and how far it goes."""
+    """Return L, and the order of the first bad minor."""
     if not takes(*inputs):
         return NotImplemented
     found, info = factored(inputs[0])

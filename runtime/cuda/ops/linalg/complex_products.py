@@ -1,7 +1,7 @@
-"""Complex numbers on a device, where they are no matter of single elements: as pairs, in matrix products and convolutions.
+"""Complex matrix products and convolutions on a device, on pairs of real numbers.
 
-A matrix of complex numbers is, in memory, one of real numbers with twice the columns. Its product with another is a product
-of real matrices whose result is complex again, if each row of the other is there twice: as it is, and times i.
+A complex matrix is, in memory, a real one with twice the columns. Its product with a real matrix of twice the rows and columns
+is the complex product.
 """
 
 from .....ir import dtype as dt
@@ -20,17 +20,17 @@ from . import grouped_matmul as grouped
 
 
 def _columns_twice(x):
-    """Matrices of the parts of complex numbers."""
+    """Return complex matrices as real ones of twice the columns."""
     return as_reals(contiguous(x)).reshape(*x.shape[:-1], 2 * x.shape[-1])
 
 
 def pairs(inputs, params, device):
-    """Return one copy: that is how complex numbers lie in memory."""
+    """Return a copy, because complex numbers are pairs in memory."""
     return as_pairs(copied(inputs[0]))
 
 
 def product(inputs, params, device):
-    """x @ y over the last two dims; leading ones are a batch."""
+    """Return x @ y over the last two dims; leading ones are a batch."""
     x, y = inputs
     if not (isinstance(x, DeviceArray) and isinstance(y, DeviceArray)) or "c" not in (x.dtype.kind, y.dtype.kind):
         return products.product(inputs, params, device)
@@ -44,7 +44,7 @@ def product(inputs, params, device):
 
 
 def _rows_twice(y):
-    """Return each row, and behind it the row times i."""
+    """Return each row followed by the row times i."""
     *lead, rows, columns = y.shape
     apart, shape = (*lead, rows, 1, columns), (*lead, rows, 2, columns)
     turned = co.complex_(ew.neg(co.imag(y)), co.real(y))
@@ -54,7 +54,7 @@ def _rows_twice(y):
 
 
 def _by_parts(op, real_ones):
-    """Return a convolution, or a gradient of one, of complex numbers: four of their parts."""
+    """Return a convolution, or a gradient of one, of complex numbers, from four of their parts."""
 
     def parts(x, y, bias=None, **params):
         found = _of_parts(op, x, y, *((None,) if op is cv.conv else ()), **params)
@@ -72,7 +72,7 @@ def _by_parts(op, real_ones):
 
 
 def _of_parts(op, x, y, *more, **params):
-    """What multiplies two arrays of complex numbers, by what does that of real ones."""
+    """Multiply two complex arrays with the function for real ones."""
     (a, b), (c, d) = [(co.real(v), co.imag(v)) for v in (x, y)]
     return co.complex_(ew.sub(op(a, c, *more, **params), op(b, d, *more, **params)),
                        ew.add(op(a, d, *more, **params), op(b, c, *more, **params)))
@@ -83,7 +83,7 @@ def _grouped_parts(x, y, ends):
 
 
 def grouped_product(inputs, params, device):
-    """Return a product for each group."""
+    """Return the product of each group."""
     if all(isinstance(x, DeviceArray) for x in inputs) and inputs[0].dtype.kind == inputs[1].dtype.kind == "c":
         return composed(_grouped_parts, inputs, params, device)[0]
     return grouped.grouped(inputs, params, device)

@@ -1,9 +1,7 @@
-"""Fourier transforms on a device, of any length.
+"""Fourier transforms of any length on a device.
 
-Lengths without large prime factors are done by `passes/codegen/triton/linalg/fourier.py`: rows up to `LONGEST` in one launch,
-which reads and writes each number once; longer ones as a matrix, its columns in one launch and its rows in a second one. Other
-lengths are convolutions with a chirp (Bluestein), of lengths that are powers of two. Factors are computed in float64 and
-uploaded once.
+Lengths without large prime factors run `passes/codegen/triton/linalg/fourier.py`: rows up to `LONGEST` in one launch, which
+reads and writes each number once, longer ones as matrices in two. Other lengths are convolutions with a chirp.
 """
 
 import functools
@@ -26,11 +24,11 @@ from ...memory import pools, transfer
 from ...memory.arrays import as_reals, empty
 from ..index.sorting import flat_blocks
 
-RADIX = {dt.float32: 20, dt.float64: 16}            # the largest; larger ones would compile for many seconds
-LONGEST = {dt.float32: 8192, dt.float64: 4096}      # row of one program
-MANY = {dt.float32: 8192, dt.float64: 4096}         # complex numbers of a program, at most
-USUAL = 2048                                        # and usually
-ACROSS = 8                                          # neighbouring columns of a program, where there is room
+RADIX = {dt.float32: 20, dt.float64: 16}            # largest radix; compiling larger ones takes many seconds
+LONGEST = {dt.float32: 8192, dt.float64: 4096}      # longest row of one program
+MANY = {dt.float32: 8192, dt.float64: 4096}         # most complex numbers of a program
+USUAL = 2048                                        # usual complex numbers of a program
+ACROSS = 8                                          # neighbouring columns of a program, if they fit
 
 
 # Lengths.
@@ -38,7 +36,7 @@ ACROSS = 8                                          # neighbouring columns of a 
 
 @functools.lru_cache(None)
 def radices(n: int, most: int) -> tuple:
-    """Return the radices of the fewest passes that make n, large ones first; empty if there are none."""
+    """Return the radices of the fewest passes that make n, large ones first, or ()."""
     if n <= most:
         return (n,)
     best: tuple = ()
@@ -52,7 +50,7 @@ def radices(n: int, most: int) -> tuple:
 
 @functools.lru_cache(None)
 def matrix(n: int, kind) -> tuple:
-    """Return (columns, rows) of the matrix that a long row is; empty if there is none."""
+    """Return (columns, rows) of the matrix form of a long row, or ()."""
     fits = [d for d in range(2, LONGEST[kind] + 1) if n % d == 0 and n // d <= LONGEST[kind]]
     fits = [d for d in fits if radices(d, RADIX[kind]) and radices(n // d, RADIX[kind])]
     return min(((d, n // d) for d in fits), key=lambda pair: abs(math.log2(pair[0]) - math.log2(n) / 2 + 1), default=())
@@ -62,7 +60,7 @@ def matrix(n: int, kind) -> tuple:
 
 
 def _twiddles(n: int, passes: tuple) -> np.ndarray:
-    """Return the factors of the passes over rows of n numbers, behind each other."""
+    """Return the concatenated factors of the passes over rows of n numbers."""
     found, length = [np.zeros(0)], n
     for radix in passes[:-1]:
         near = length // radix
@@ -76,7 +74,7 @@ def _first_units(count: int, n: int) -> np.ndarray:
 
 
 def _between(n: int) -> np.ndarray:
-    """exp(-2 pi i k / n) for k below TURNS, then for its multiples."""
+    """Return exp(-2 pi i k / n) for k below TURNS, then for its multiples."""
     far = -(-n // text.TURNS) + 1
     return _units(np.concatenate([np.arange(text.TURNS), text.TURNS * np.arange(far)]), n)
 
@@ -91,7 +89,7 @@ _MOST_TABLES = 256
 
 
 def _table(make, args, kind, device) -> DeviceArray:
-    """Return a table on a device; one that a graph is captured with lives as long as the graph."""
+    """Return a table on a device; a captured graph holds it."""
     key = make, args, kind, device
     found = _uploaded.get(key)
     if found is None:
@@ -111,7 +109,7 @@ def forget():
 
 
 def _launched(how: text.Transform, arrays: dict, outer: dict, count: int, columns: int, step: dict, table=None) -> DeviceArray:
-    """Return one launch over `count` rows; `outer` and `step` are elements from group to group, and from place to place."""
+    """Launch over `count` rows; `outer` and `step` are elements between groups, and between places."""
     out = arrays["out"]
     names = [n for n in arrays if n != "t" or how.waits]
     given = [as_reals(arrays[n]) if arrays[n].dtype == np.complex128 else arrays[n] for n in names]
@@ -127,23 +125,23 @@ def _launched(how: text.Transform, arrays: dict, outer: dict, count: int, column
 
 
 def _items(n, count, part, across) -> int:
-    """Rows of a program."""
+    """Return the number of rows of a program."""
     usual, most = (max(1, 1 << (size // n).bit_length() - 1) if size >= n else 1 for size in (USUAL, MANY[part]))
     return min(power_of_two(count), max(usual, min(ACROSS, most)) if across else usual)
 
 
 def _fits(n, part) -> bool:
-    """Return whether rows of n complex numbers are done in one launch."""
+    """Return whether rows of n complex numbers take one launch."""
     return n <= LONGEST[part] and bool(radices(n, RADIX[part]))
 
 
 def _split(shape, dim) -> tuple:
-    """Return (groups of rows, elements of a row, rows beside each other)"""
+    """Return (groups of rows, elements of a row, adjacent rows)."""
     return math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])
 
 
 def _in_one(x, out, dim, n, inverse, scale, reads, writes, table=None) -> DeviceArray:
-    """Rows of n complex numbers along a dim, in one launch."""
+    """Transform rows of n complex numbers along a dim, in one launch."""
     part = _part(x)
     groups, have, columns = _split(x.shape, dim)
     gives, across = out.shape[dim], columns > 1
@@ -167,7 +165,7 @@ def _part(x) -> dt.DType:
 
 
 def transformed(x: DeviceArray, dim: int, inverse: bool, scale: float) -> DeviceArray:
-    """Contiguous complex numbers transformed along a dim."""
+    """Transform contiguous complex numbers along a dim."""
     part, n = _part(x), x.shape[dim]
     if _fits(n, part):
         return _in_one(x, empty(x.device, x.shape, x.dtype), dim, n, inverse, scale, "complex", "complex")
@@ -183,14 +181,15 @@ def _last(x, dim):
 
 
 def _turned_back(x, dim):
-    """Return the opposite."""
     order = list(range(x.ndim - 1))
     return contiguous(x.transpose(*order[:dim], x.ndim - 1, *order[dim:]))
 
 
 def _as_matrix(x, shape, inverse, scale):
-    """Long rows: place r + rows * c is in row c of a matrix. Its columns are transformed and turned, then its rows, whose
-    results go to the columns of what comes out."""
+    """Transform long rows as matrices: place r + rows * c is in row c.
+
+    The columns are transformed and transposed, then the rows, whose results are the columns of the output.
+    """
     columns, rows = shape
     part, n, count = _part(x), columns * rows, x.size // (columns * rows)
     between, out = (empty(x.device, x.shape, x.dtype) for _ in range(2))
@@ -206,7 +205,7 @@ def _as_matrix(x, shape, inverse, scale):
 
 
 def _chirped(x, inverse, scale):
-    """Rows of any length n: j * k is (j^2 + k^2 - (k - j)^2) / 2, so a transform is a convolution with a chirp."""
+    """Transform rows of any length n as a convolution with a chirp: j * k is (j^2 + k^2 - (k - j)^2) / 2."""
     part, n = _part(x), x.shape[-1]
     size = power_of_two(2 * n - 1)
     turn = _seen(_table(_chirp, (n, inverse), part, x.device), x.shape)
@@ -220,12 +219,11 @@ def _chirped(x, inverse, scale):
 
 
 def _seen(row, shape):
-    """Return a row in the place of every row."""
+    """Broadcast a row to every row."""
     return row.look(shape, (*[0] * (len(shape) - 1), row.itemsize))
 
 
 def _first(x, n):
-    """Return the first n of each row."""
     return x.look((*x.shape[:-1], n), x.strides)
 
 
@@ -236,7 +234,7 @@ def _chirp(n, inverse):
 
 
 def _chirp_frequencies(n, size, inverse):
-    """Of the chirp's conjugate, which is the same to both sides."""
+    """Return the frequencies of the chirp's conjugate, which is symmetric."""
     chirp, row = _chirp(n, inverse).conj(), np.zeros(size, complex)
     row[:n] = chirp
     row[size - n + 1:] = chirp[:0:-1]
@@ -247,7 +245,7 @@ def _chirp_frequencies(n, size, inverse):
 
 
 def frequencies(x: DeviceArray, dim: int, scale: float) -> DeviceArray:
-    """Return the frequencies from 0 to half of all of contiguous real numbers along a dim."""
+    """Return the frequencies from 0 to half of contiguous real numbers along a dim."""
     part, n = _part(x), x.shape[dim]
     half, whole = n // 2, dt.WHOLES[part].np
     shape = (*x.shape[:dim], half + 1, *x.shape[dim + 1:])
@@ -270,7 +268,7 @@ def frequencies(x: DeviceArray, dim: int, scale: float) -> DeviceArray:
 
 
 def numbers(x: DeviceArray, dim: int, n: int, scale: float) -> DeviceArray:
-    """Return the n real numbers along a dim that have these frequencies; contiguous."""
+    """Return the n real numbers along a dim with these frequencies; contiguous."""
     part, half = _part(x), n // 2
     out, last = empty(x.device, (*x.shape[:dim], n, *x.shape[dim + 1:]), part.np), dim == x.ndim - 1
     if n % 2 == 0 and _fits(half, part):
@@ -291,13 +289,13 @@ def numbers(x: DeviceArray, dim: int, n: int, scale: float) -> DeviceArray:
 
 
 def _as_pairs(x):
-    """Real numbers of even rows as half as many complex ones."""
+    """Return real numbers of even rows as half as many complex ones."""
     whole = np.dtype(dt.WHOLES[_part(x)].np)
     return x.look((*x.shape[:-1], x.shape[-1] // 2), (*x.strides[:-1], whole.itemsize), 0, whole)
 
 
 def _alone(source, x, out, count, half, each):
-    """What takes the frequencies of long rows apart, or together."""
+    """Launch the kernel that separates or joins the frequencies of long rows."""
     given = [as_reals(a) if a.dtype == np.complex128 else a
              for a in (x, _table(_first_units, (half + 1, 2 * half), _part(x), x.device), out)]
     launch(x.device, source, given, {"M": count, "N": half}, flat_blocks(count * each))
@@ -328,7 +326,7 @@ def rfft(inputs, params, device):
 
 
 def irfft(inputs, params, device):
-    """Return the real numbers that have these frequencies."""
+    """Return the real numbers with these frequencies."""
     x, dim, n = contiguous(inputs[0]), params["dim"], params["n"]
     if not x.size:
         return empty(device, (*x.shape[:dim], n, *x.shape[dim + 1:]), _part(x).np)

@@ -1,4 +1,4 @@
-"""Products of groups on a device, as layers of experts take them."""
+"""Grouped matrix products on a device, as in mixtures of experts."""
 
 from typing import NamedTuple
 
@@ -18,8 +18,10 @@ from ..products import products
 
 
 class Case(NamedTuple):
-    """A product z = x @ y: of groups of rows of x and z, each with its matrix of y, or, with `depth`, of groups of the depth,
-    each with its matrix of z."""
+    """A product z = x @ y of groups of rows of x and z, each with its matrix of y.
+
+    With `depth`, groups cut the depth, each with its matrix of z.
+    """
 
     x: DeviceArray
     y: DeviceArray
@@ -29,17 +31,16 @@ class Case(NamedTuple):
 
     @property
     def sizes(self) -> tuple:
-        """Rows and columns of z, and the depth of all groups."""
         return *self.z.shape[-2:], self.x.shape[-1]
 
     @property
     def units(self) -> tuple:
-        """Which of the last two strides of x, y and z are 1."""
+        """Flags of the last two strides of x, y and z that are 1."""
         return tuple([tuple([s == a.itemsize for s in a.strides[-2:]]) for a in (self.x, self.y, self.z)])
 
 
 def grouped(inputs, params, device):
-    """Return the products of floats."""
+    """Return the grouped products of floats."""
     x, y, ends = inputs
     if not all(isinstance(a, DeviceArray) for a in inputs):
         return NotImplemented
@@ -68,7 +69,7 @@ def _even(a):
 
 
 def _multiply(case: Case, device):
-    """Launch it by its tiles."""
+    """Launch a product with the best tile."""
     kind = dt.from_numpy(case.x.dtype)
     how = precision.of_products() if kind is dt.float32 else "ieee"
     fast, shared, groups = kind.itemsize <= 2 or how != "ieee", contexts.context(device).shared_memory, case.ends.size
@@ -88,7 +89,7 @@ def _multiply(case: Case, device):
 
 
 def _given(case: Case, kind, how, tile, device) -> tuple:
-    """What `kernels.launch` takes."""
+    """Return the arguments of `kernels.launch`."""
     source = text.source(kind, dt.from_numpy(case.ends.dtype), how, case.units, case.depth)
     m, n, k = case.sizes
     sizes = {"M": m, "N": n, "K": k, "COUNT": case.ends.size, "s_xb": 0, "s_yb": 0, "s_zb": m * n}

@@ -1,7 +1,7 @@
-"""LU factors with partial pivoting on a device, and what is made of them: solutions, inverses, determinants.
+"""LU factors with partial pivoting on a device; solutions, inverses and determinants from them.
 
-Small matrices are one launch. Larger ones go panel by panel, four launches each: the panel's columns, the rows that the others
-exchange, the panel's rows of U, and what its products take off the rest.
+Small matrices take one launch. Larger ones go panel by panel, four launches each: the panel's columns, the row exchanges of the
+other columns, the panel's rows, and the rest.
 """
 
 import numpy as np
@@ -25,14 +25,14 @@ from .linalg_errors import note, require, require_info
 from .triangular import Matrices, as_matrices, solve_block, solve_in_place, take_off, takes
 
 _SINGULAR = "Singular matrix"
-_COLUMNS = 64        # of a program that exchanges rows
+_COLUMNS = 64        # columns of a program that exchanges rows
 
 
 # Factors.
 
 
 def factored(x: DeviceArray) -> tuple:
-    """(L and U in one matrix, the row from 1 that each row was exchanged with, the first zero of U's diagonal from 1, or 0)"""
+    """Return (L and U in one matrix, exchanged rows from 1, the first zero of U's diagonal from 1, or 0)."""
     return launch_cache.run(factored, (x,), {}, x.device, _factored)
 
 
@@ -75,7 +75,7 @@ def _sizes(a: Matrices, pivots, start) -> dict:
 
 
 def _held(x: Matrices, out: Matrices, pivots, info, start):
-    """Return a matrix, or a panel (one that `start` says) in its place."""
+    """Factor a matrix, or a panel from `start` on, in place."""
     sizes = _sizes(x, pivots, start or 0) | x.sizes("x") | out.sizes("out")
     how = *text.tile(x.kind, x.rows, x.columns), (x.count, 1, 1)
     launch(info.device, text.held(x.kind, start is None), (x.start, out.start, pivots, info), sizes, how)
@@ -91,14 +91,14 @@ def exchange(x: Matrices, pivots, steps, but=(0, 0)):
 
 
 def exchange_all(x: Matrices, pivots):
-    """Return the same by all pivots."""
+    """Exchange rows by all pivots."""
     steps = pivots.shape[-1]
     for first in range(0, steps, text.EXCHANGED):
         exchange(x, pivots, (first, min(first + text.EXCHANGED, steps)))
 
 
 def lu_factor(inputs, params, device):
-    """Return the factors, or an error where U has a zero."""
+    """Return the factors; raise if U has a zero."""
     if not (params["pivot"] and takes(*inputs)):
         return NotImplemented
     found = factored(inputs[0])
@@ -108,7 +108,7 @@ def lu_factor(inputs, params, device):
 
 
 def permutation(inputs, params, device):
-    """Return the matrix P of exchanged rows."""
+    """Return the permutation matrix P."""
     pivots, like = inputs
     rows = params["rows"]
     if not isinstance(pivots, DeviceArray) or not pivots.size:
@@ -133,7 +133,7 @@ def _judged_pivots(pivots, *, rows):
 
 
 def identity(x: DeviceArray) -> DeviceArray:
-    """Matrices of x's shape and dtype that have ones on the diagonal, and zeros elsewhere."""
+    """Return identity matrices of x's shape and dtype."""
     return composed(_identity, (x,), {}, x.device)[0]
 
 
@@ -147,7 +147,7 @@ def _identity(x):
 
 
 def solved(a: DeviceArray, b: DeviceArray | None) -> tuple:
-    """(x with a @ x = b, or the inverse where there is no b; the first zero of U's diagonal, or 0)"""
+    """Return (x with a @ x = b, or the inverse without b; the first zero of U's diagonal, or 0)."""
     if small_matrices.takes(*[x for x in (a, b) if x is not None]):
         return small_matrices.solved(a, b)
     factors, pivots, info = factored(a)
@@ -155,7 +155,7 @@ def solved(a: DeviceArray, b: DeviceArray | None) -> tuple:
 
 
 def by_factors(factors, pivots, b: DeviceArray | None) -> DeviceArray:
-    """Return the same from the factors."""
+    """Return the solution, or the inverse, from the factors."""
     return launch_cache.run(by_factors, (factors, pivots, b), {}, factors.device, _by_factors)
 
 
@@ -170,7 +170,7 @@ def _by_factors(call, inputs, params, device):
 
 
 def solve(inputs, params, device):
-    """x with a @ x = b, or an error."""
+    """Return x with a @ x = b, or raise."""
     a, b = inputs
     if isinstance(b, DeviceArray) and not b.size:
         return empty(device, b.shape, b.dtype)
@@ -182,7 +182,7 @@ def solve(inputs, params, device):
 
 
 def solve_ex(inputs, params, device):
-    """Return the same, and which matrices are singular."""
+    """Return x with a @ x = b, and the status of each matrix."""
     if not takes(*inputs):
         return NotImplemented
     x, info = solved(*inputs)
@@ -192,7 +192,7 @@ def solve_ex(inputs, params, device):
 
 
 def inv(inputs, params, device):
-    """Return the inverse, or an error."""
+    """Return the inverse, or raise."""
     if not takes(*inputs):
         return NotImplemented
     found, info = solved(inputs[0], None)
@@ -201,7 +201,7 @@ def inv(inputs, params, device):
 
 
 def inv_ex(inputs, params, device):
-    """Return the inverse, and which matrices are singular."""
+    """Return the inverse, and the status of each matrix."""
     if not takes(*inputs):
         return NotImplemented
     found, info = solved(inputs[0], None)
@@ -214,7 +214,7 @@ def inv_ex(inputs, params, device):
 
 
 def _diagonal(factors, pivots):
-    """(U's diagonals, -1 for each row that was exchanged and 1 for the others)"""
+    """Return (U's diagonals, -1 for each exchanged row and 1 for the others)."""
     stays = ew.eq(pivots, ew.add(iota(pivots, shape=tuple(pivots.shape), dim=len(pivots.shape) - 1, dtype=dt.int32), 1))
     return factorizations.diagonal_of(factors), ew.sub(ew.mul(ew.cast(stays, dtype=dt.of(factors)), 2.0), 1.0)
 
@@ -252,7 +252,7 @@ def slogdet(inputs, params, device):
 
 
 def _without_zeros(factors, *, small):
-    """In float64, the factors with something very small for zeros on U's diagonal."""
+    """Return the factors in float64, with tiny numbers for zeros on U's diagonal."""
     shape = tuple(factors.shape)
     last = len(shape) - 2, len(shape) - 1
     rows, columns = (iota(factors, shape=shape, dim=d, dtype=dt.int32) for d in last)
@@ -271,8 +271,7 @@ _SMALL = 2.0 ** -52
 
 
 def cofactor(inputs, params, device):
-    """Return the inverse times the determinant, transposed; those of a matrix beside it that has an inverse, where it has
-    none."""
+    """Return the inverse times the determinant, transposed; singular matrices are perturbed."""
     if not takes(*inputs):
         return NotImplemented
     x, = inputs

@@ -1,5 +1,7 @@
-"""QR factors on a device by Householder's reflections: panels of columns by one program for each matrix, the columns to their
-right by products with what all reflections of a panel are together."""
+"""QR factors on a device by Householder reflections, in panels of columns.
+
+One program factors a panel of each matrix; products with the panel's joint reflection update the columns to its right.
+"""
 
 from math import prod
 
@@ -23,7 +25,7 @@ from .triangular import Matrices, as_matrices, solve_in_place, take_off, takes
 
 
 def reflections(x: DeviceArray) -> tuple:
-    """(R and below it the vectors, the factors tau, (first row, V, T) of each panel)"""
+    """Return (R with the vectors below, the factors tau, (first row, V, T) of each panel)."""
     *lead, m, n = x.shape
     k, count, kind = min(m, n), prod(lead), dt.from_numpy(x.dtype)
     packed, tau, panels = copied(x), empty(x.device, (*lead, k), x.dtype), []
@@ -52,7 +54,7 @@ def _turned(x):
 
 
 def reflect(v, t, x: Matrices):
-    """x becomes x - v @ t @ v^T @ x."""
+    """Update x to x - v @ t @ v^T @ x."""
     count, _, width = v.shape
     device, shape = v.device, (count, width, x.columns)
     inner, middle = empty(device, shape, v.dtype), empty(device, shape, v.dtype)
@@ -63,21 +65,21 @@ def reflect(v, t, x: Matrices):
 
 
 def turn_back(panels, x: DeviceArray, is_identity=False):
-    """x becomes Q @ x, of all reflections: what they do to the identity is nothing in the columns before their own."""
+    """Update x to Q @ x. For the identity, columns before a reflection's own stay unchanged."""
     there = as_matrices(x)
     for start, v, t in reversed(panels):
         reflect(v, t, there.part((start, there.rows), (start if is_identity else 0, there.columns)))
 
 
 def turn(panels, x: DeviceArray):
-    """x becomes Q^T @ x."""
+    """Update x to Q^T @ x."""
     there = as_matrices(x)
     for start, v, t in panels:
         reflect(v, _turned(t), there.part((start, there.rows), (0, there.columns)))
 
 
 def _upper(x, *, rows):
-    """R, of so many rows."""
+    """Return R with so many rows."""
     n = len(x.shape)
     x = slice_(x, dim=n - 2, start=0, stop=rows, step=1)
     row, column = (iota(x, shape=tuple(x.shape), dim=d, dtype=dt.int32) for d in (n - 2, n - 1))
@@ -85,7 +87,7 @@ def _upper(x, *, rows):
 
 
 def qr(inputs, params, device):
-    """Q and R."""
+    """Return Q and R."""
     x, = inputs
     *lead, m, n = x.shape
     columns = m if params["complete"] else min(m, n)
@@ -101,13 +103,15 @@ def qr(inputs, params, device):
 
 
 def geqrf(inputs, params, device):
-    """R and below it the vectors, and the factors tau."""
+    """Return R with the vectors below, and the factors tau."""
     return reflections(inputs[0])[:2] if takes(*inputs) else NotImplemented
 
 
 def _is_regular(packed, inverse, *, rcond):
-    """Return whether the condition of each R is surely below 1 / rcond: by its length and its inverse's, which are not less
-    than their largest singular values."""
+    """Return whether the condition of each R is surely below 1 / rcond.
+
+    The norms of R and its inverse bound their largest singular values.
+    """
     upper, = _upper(packed, rows=packed.shape[-1])
     last = len(upper.shape) - 2, len(upper.shape) - 1
     sizes = [sum_(ew.square(ew.cast(x, dtype=dt.float64)), dim=last, keepdim=False) for x in (upper, inverse)]
@@ -115,8 +119,10 @@ def _is_regular(packed, inverse, *, rcond):
 
 
 def lstsq(inputs, params, device):
-    """Return the shortest x with the least |a @ x - b|, where all singular values surely count: by QR, of the transposed matrix
-    where it is wide. The host waits to know that."""
+    """Return the shortest x with the least |a @ x - b| by QR, if all singular values surely count.
+
+    Wide matrices are transposed. The host waits for that decision.
+    """
     a, b = inputs
     if not takes(a, b) or pools.is_capturing() or thread.plans:
         return NotImplemented

@@ -1,5 +1,7 @@
-"""Matrices of a few rows on a device, a lane each: eigenvectors and singular vectors; solutions and factors, which `lu.py` and
-`cholesky.py` ask for. What has more rows has no rotations on a device, and is the host's."""
+"""Matrices of a few rows on a device, one per lane: eigenvectors, singular vectors, solutions and factors.
+
+`lu.py` and `cholesky.py` use the last two. Larger eigenproblems run on the host.
+"""
 
 import math
 
@@ -24,12 +26,12 @@ _NOT_FOUND = {factorizations.eigh: "Eigenvalues did not converge", factorization
 
 
 def takes(*arrays) -> bool:
-    """Return whether these are matrices that this is for."""
+    """Return whether these matrices are small enough."""
     return takes_reals(*arrays) and all(a.size and max(a.shape[-2:]) <= text.MOST for a in arrays)
 
 
 def run(routine: str, operands, results) -> list:
-    """Return the results of a routine for each matrix of a batch; `results` are (shape of one, dtype)."""
+    """Run a routine on each matrix of a batch; `results` are (shape of one, dtype)."""
     lead, kind, device = operands[0].shape[:-2], dt.from_numpy(operands[0].dtype), operands[0].device
     given = [contiguous(a) for a in operands]
     outs = [empty(device, (*lead, *shape), dtype) for shape, dtype in results]
@@ -41,13 +43,13 @@ def run(routine: str, operands, results) -> list:
 
 
 def solved(a, b=None) -> tuple:
-    """(x with a @ x = b, or the inverse; the first zero pivot of each matrix)"""
+    """Return (x with a @ x = b, or the inverse; the first zero pivot of each matrix)."""
     routine, given = ("inv", (a,)) if b is None else ("solve", (a, b))
     return tuple(run(routine, given, [(given[-1].shape[-2:], a.dtype), ((), _INFO)]))
 
 
 def positive(x) -> tuple:
-    """(L, the order of the first minor that is not positive, or 0)"""
+    """Return (L, the order of the first minor that is not positive definite, or 0)."""
     return tuple(run("cholesky", [x], [(x.shape[-2:], x.dtype), ((), _INFO)]))
 
 
@@ -57,12 +59,12 @@ def det(x) -> DeviceArray:
 
 
 def slogdet(x) -> tuple:
-    """Return (sign, logarithm of the size of the determinant)"""
+    """Return (sign, logarithm of the absolute value) of the determinant."""
     return tuple(run("slogdet", [x], [((), x.dtype)] * 2))
 
 
 def eigh(inputs, params, device):
-    """Eigenvalues and eigenvectors."""
+    """Return eigenvalues and eigenvectors."""
     x, = inputs
     if not takes(x):
         return NotImplemented
@@ -73,7 +75,7 @@ def eigh(inputs, params, device):
 
 
 def eigvalsh(inputs, params, device):
-    """Eigenvalues alone."""
+    """Return eigenvalues."""
     x, = inputs
     if not takes(x):
         return NotImplemented
@@ -83,13 +85,13 @@ def eigvalsh(inputs, params, device):
 
 
 def svd(inputs, params, device):
-    """Singular vectors and values."""
+    """Return singular vectors and values."""
     x, = inputs
     return _decomposed(x, params["full"]) if takes(x) else NotImplemented
 
 
 def svdvals(inputs, params, device):
-    """Singular values alone."""
+    """Return singular values."""
     x, = inputs
     if not takes(x):
         return NotImplemented
@@ -119,7 +121,7 @@ def _decomposed(x, full) -> tuple:
 
 
 def _inverse(u, values, vh, *, rcond):
-    """Return the product of V, what the singular values that count divide by, and U turned."""
+    """Return the product of V, the inverse singular values above the threshold, and U transposed."""
     last = len(values.shape) - 1
     top = expand(amax(values, dim=(last,), keepdim=True), shape=tuple(values.shape))
     counted = ew.gt(values, ew.mul(top, rcond))

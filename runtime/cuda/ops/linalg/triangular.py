@@ -1,5 +1,7 @@
-"""Triangular systems on a device, in blocks: each block on the diagonal is solved by substitution, its products are taken off
-the rest. Real numbers of 32 and 64 bits; others are solved on the host."""
+"""Triangular systems on a device, in blocks: diagonal blocks by substitution, the rest by products.
+
+They take real numbers of 32 and 64 bits; others are solved on the host.
+"""
 
 from typing import NamedTuple
 
@@ -19,8 +21,7 @@ _KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class Matrices(NamedTuple):
-    """A batch of matrices within an array: their first elements are `offset` bytes from the array's start, `strides` are those
-    of batches, rows and columns in elements."""
+    """A batch of matrices in an array, from byte `offset`, with `strides` of batches, rows and columns in elements."""
 
     array: DeviceArray
     rows: int
@@ -30,27 +31,24 @@ class Matrices(NamedTuple):
 
     @property
     def kind(self) -> dt.DType:
-        """The dtype."""
         return dt.from_numpy(self.array.dtype)
 
     @property
     def count(self) -> int:
-        """How many matrices there are."""
         return self.array.size // (self.array.shape[-1] * self.array.shape[-2])
 
     @property
     def turned(self) -> "Matrices":
-        """The same, transposed."""
         batch, row, column = self.strides
         return Matrices(self.array, self.columns, self.rows, (batch, column, row), self.offset)
 
     @property
     def start(self) -> DeviceArray:
-        """What begins at the first element."""
+        """The array from the first element on."""
         return self.array.look(self.array.shape, self.array.strides, self.offset) if self.offset else self.array
 
     def part(self, rows, columns) -> "Matrices":
-        """Rows and columns from some to others."""
+        """Return a range of rows and columns."""
         (top, bottom), (left, right) = rows, columns
         offset = (top * self.strides[1] + left * self.strides[2]) * self.array.itemsize
         return Matrices(self.array, bottom - top, right - left, self.strides, self.offset + offset)
@@ -66,13 +64,13 @@ def takes(*arrays) -> bool:
 
 
 def as_matrices(x: DeviceArray) -> Matrices:
-    """Return the matrices of an array, copied where batches do not follow each other evenly."""
+    """Return the matrices of an array, copied if batches are not evenly spaced."""
     x, step = as_batch(x)
     return Matrices(x, x.shape[-2], x.shape[-1], (step, *[s // x.itemsize for s in x.strides[-2:]]))
 
 
 def solve_in_place(a: Matrices, x: Matrices, upper: bool, unit: bool):
-    """x becomes the solution of a @ x = x."""
+    """Replace x by the solution of a @ x = x."""
     n, step = a.rows, text.BLOCK
     starts = range(0, n, step)
     for start in reversed(starts) if upper else starts:
@@ -85,7 +83,7 @@ def solve_in_place(a: Matrices, x: Matrices, upper: bool, unit: bool):
 
 
 def solve_block(a: Matrices, x: Matrices, upper: bool, unit: bool):
-    """Return the same of a block, by substitution."""
+    """Replace x by the solution for one block, by substitution."""
     n, columns = a.rows, x.columns
     constants = ("BN", power_of_two(n)), ("BC", power_of_two(min(text.COLUMNS[a.kind], columns)))
     sizes = {"N": n, "C": columns} | a.sizes("a") | x.sizes("x")
@@ -94,7 +92,7 @@ def solve_block(a: Matrices, x: Matrices, upper: bool, unit: bool):
 
 
 def take_off(x: Matrices, y: Matrices, z: Matrices, lower=False):
-    """z becomes z - x @ y, with `lower` on and below the diagonal (and perhaps above it)."""
+    """Replace z by z - x @ y; with `lower` on and below the diagonal (and perhaps above it)."""
     m, n, k = x.rows, y.columns, x.columns
     sizes = {"M": m, "N": n, "K": k} | x.sizes("x") | y.sizes("y") | z.sizes("z")
     how = text.tile(x.kind, m, n, z.count)
@@ -102,7 +100,7 @@ def take_off(x: Matrices, y: Matrices, z: Matrices, lower=False):
 
 
 def solve_triangular(inputs, params, device):
-    """x with a @ x = b, of one triangle of a."""
+    """Return x with a @ x = b, for one triangle of a."""
     a, b = inputs
     if isinstance(b, DeviceArray) and not b.size:
         return empty(device, b.shape, b.dtype)

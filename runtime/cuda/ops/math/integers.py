@@ -1,5 +1,4 @@
-"""Quotients, remainders, powers and matrix products of integers on a device. A divisor of zero is noted in a status word, and
-raised when values are next read."""
+"""Integer quotients, remainders, powers and products on a device. A zero divisor is raised when values are next read."""
 
 import functools
 
@@ -25,7 +24,7 @@ from ..products import products
 
 
 def _of_whole(op, divides=True):
-    """Return a function of two whole numbers; one that divides notes divisors of zero."""
+    """Return a function of two integers; a division records zero divisors."""
 
     def run(inputs, params, device):
         kinds = [x.dtype for x in inputs if isinstance(x, DeviceArray)]
@@ -50,7 +49,7 @@ def _of_whole(op, divides=True):
 
 
 def _note_zeros(op, b, kind, device):
-    """Record a divisor of zero; a number is refused at once."""
+    """Record zero divisors in an array; refuse a Python zero at once."""
     if isinstance(b, DeviceArray):
         constants, warps, grid = flat_blocks(b.size)
         how = (*constants, ("SLOT", status_words.slot(op.name))), warps, grid
@@ -64,7 +63,7 @@ def _is_whole(x) -> bool:
 
 
 def _laid_out(x, shape):
-    """Return an array's elements in row-major order over a larger shape."""
+    """Return an array broadcast to a shape, in row-major order."""
     lead = len(shape) - x.ndim
     strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
     return contiguous(x if x.shape == shape else x.look(shape, strides))
@@ -82,8 +81,7 @@ def _kernel(name, kind, numbers):
 
 
 def product(inputs, params, device):
-    """x @ y of integers (and bools, where a sum of 1 or more is true): a sum for each element of the result. Others are
-    multiplied elsewhere."""
+    """Return x @ y of integers (and bools, where a sum of 1 or more is true). Other dtypes are multiplied elsewhere."""
     x, y = inputs
     if not (isinstance(x, DeviceArray) and isinstance(y, DeviceArray) and x.dtype == y.dtype and x.dtype.kind in "iub"):
         return complex_products.product(inputs, params, device)

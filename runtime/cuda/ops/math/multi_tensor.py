@@ -1,4 +1,4 @@
-"""Kernels of elements that replace some of their operands: for many small arrays in one launch, for others in one each."""
+"""Elementwise kernels for many small arrays in one launch, and norms of lists of tensors in a few launches."""
 
 import functools
 from math import prod
@@ -24,17 +24,19 @@ from ...memory.arrays import empty, used
 from ...memory.pools import Memory
 from ..products.batched_launch import BatchedLaunch
 
-ARRAYS = SLOTS        # sets of arrays that a launch serves: its parameters take about 1024 bytes of the 4096 there are
-ALONE = 1 << 20       # elements from which a launch takes the device longer than the host
-EVEN = compiler.EVEN[-1]        # elements that sizes are multiples of where vectors are whole
+ARRAYS = SLOTS        # sets of arrays of one launch: their parameters take about 1024 of 4096 bytes
+ALONE = 1 << 20       # elements from which a launch takes longer on the device than on the host
+EVEN = compiler.EVEN[-1]        # divisor of sizes with whole vectors
 _NARROW = 1 << 31               # elements that 32-bit indices reach
 _WHAT = {1: "size", 2: "square"}        # by the order of a norm
 
 
 def sweep(rows, numbers):
-    """Run elementwise kernels (`runtime/cpu/loops/kernels.py` describes them) of (outs, arrays, numbers) that write outs anew:
-    one for each row (kernel, outs, arrays). A number may be an array of one element, on the device and of the dtype of all
-    rows."""
+    """Run elementwise kernels in place, for rows (kernel, outs, arrays) with common numbers.
+
+    `runtime/cpu/loops/kernels.py` describes the kernels. A number may be a device array of one element in the dtype of all
+    rows.
+    """
     alone, together = _sorted(rows) if len(rows) > 1 else (rows, {})
     rounded = {kind: _rounded(numbers, kind) for kind in {outs[0].dtype for _, outs, _ in rows}}
     for (kernel, device, even), found in together.items():
@@ -54,14 +56,12 @@ def fresh(arrays) -> list:
 
 
 def _rounded(numbers, kind) -> list:
-    """Numbers as the dtype has them."""
     with np.errstate(over="ignore"):
         return [n if n.__class__ is DeviceArray else kind.type(n).item() for n in numbers]
 
 
 def _sorted(rows) -> tuple[list, dict]:
-    """Return (rows that run alone, {(kernel, device, whether vectors are whole): [(row, addresses, size)]} of those that do
-    not)."""
+    """Return (rows that run alone, {(kernel, device, whether vectors are whole): [(row, addresses, size)]} of the others)."""
     alone: list = []
     together: dict = {}
     memories, count = set(), 0
@@ -87,7 +87,7 @@ def _sorted(rows) -> tuple[list, dict]:
 
 
 def _lie_apart(rows) -> bool:
-    """Return whether no array shares elements with another one, so that rows may run in any order or at once."""
+    """Return whether no arrays overlap, so that rows may run in any order."""
     end = 0
     for start, following in sorted([_span(a) for _, outs, read in rows for a in (*outs, *read) if a.size]):
         if start < end:
@@ -97,7 +97,7 @@ def _lie_apart(rows) -> bool:
 
 
 def _span(a) -> tuple:
-    """Return the addresses between which an array lies."""
+    """Return the first and last address of an array."""
     if a.is_contiguous:
         return a.pointer, a.pointer + a.nbytes
     return a.memory.pointer, a.memory.pointer + a.memory.nbytes
@@ -138,18 +138,19 @@ def _run(kernel, outs, arrays, numbers):
 
 
 def _given(numbers, stream) -> list:
-    """Numbers, or their addresses."""
     return [used(n, stream) if n.__class__ is DeviceArray else n for n in numbers]
 
 
 def _which_lie_there(numbers) -> tuple:
-    """Which numbers are in the device's memory."""
+    """Return which numbers are in device memory."""
     return tuple([n.__class__ is DeviceArray for n in numbers])
 
 
 def _kernel(kernel, outs, read, lie_there) -> tuple:
-    """Return (the kernel of one dim, the names of the numbers that launches give): its buffers are what it replaces, what it
-    reads, numbers, results."""
+    """Return (the kernel of one dim, the names of numbers passed at launch).
+
+    Its buffers are replaced arrays, read arrays, numbers, results.
+    """
     classes = (1,) * (outs + read) + (0,) * len(lie_there) + (1,) * outs
     return kernel.kernel(1, classes), frozenset([f"b{n}" for n, there in enumerate(lie_there, outs + read) if not there])
 
@@ -162,7 +163,7 @@ def _prepared(kernel, outs, read, lie_there, size):
 
 @functools.lru_cache(256)
 def _prepared_together(kernel, outs, read, lie_there):
-    """Return (the kernel for many arrays, what is known of sizes where vectors are not whole and where they are, its tile)."""
+    """Return (the batched kernel, known divisors without and with whole vectors, its tile)."""
     nest, names = _kernel(kernel, outs, read, lie_there)
     pointers, first = outs + read, outs + read + len(lie_there)
     over = tuple([(f"b{first + n}", f"b{n}") for n in range(outs)])
@@ -173,7 +174,7 @@ def _prepared_together(kernel, outs, read, lie_there):
 
 
 def norms(inputs, params, device):
-    """Return the norm of each."""
+    """Return the norm of each array."""
     arrays, what = _there(inputs, device), _WHAT.get(params["ord"])
     if what is None or not _are_narrow(arrays):
         return composed(_norms, arrays, params, device)[0]
@@ -185,7 +186,7 @@ def _norms(*arrays, ord):
 
 
 def all_finite(inputs, params, device):
-    """Return whether all are finite: no part counts a number that is not."""
+    """Return whether all elements are finite: no part counts a number that is not."""
     arrays = _there(inputs, device)
     if not _are_narrow(arrays):
         return composed(_all_finite, arrays, params, device)[0]
@@ -203,12 +204,12 @@ def _there(inputs, device) -> list:
 
 
 def _are_narrow(arrays) -> bool:
-    """Return whether no index is too large."""
+    """Return whether all indices fit into 32 bits."""
     return max([x.size for x in arrays]) < _NARROW - texts.PART
 
 
 def _folded(what, arrays, device, out_kind):
-    """Return one number for each array."""
+    """Return one number for each array, from partial results."""
     kind = dt.from_numpy(arrays[0].dtype)
     counts = [-(-a.size // texts.PART) for a in arrays]
     starts = [0]
@@ -233,12 +234,12 @@ def _folded(what, arrays, device, out_kind):
 
 
 def _vector(kind) -> int:
-    """Elements that sizes are multiples of where vectors are whole."""
+    """Return the divisor of sizes with whole vectors."""
     return max(compiler.EVEN[-1], compiler.ALIGNED // kind.itemsize)
 
 
 def _run_parts(kernel, device, made, rows, multiple):
-    """Launch for some rows, whose sizes are multiples of a number (0: of none)."""
+    """Launch the partial sums of some rows, whose sizes are multiples of a number (0: unknown)."""
     stream, known = streams.current(device).handle, (multiple, 0)
     addresses = [used(a, stream) for a, *_ in rows]
     kernel(device, stream, known, [used(made, stream)], addresses, [n for _, *sizes in rows for n in sizes],
@@ -252,7 +253,7 @@ def _parts(what, kind) -> BatchedLaunch:
 
 
 def forget():
-    """Forget what was prepared for a driver that was replaced."""
+    """Forget prepared kernels, for a driver that was replaced."""
     for cache in (_prepared, _prepared_together, _parts):
         cache.cache_clear()
 

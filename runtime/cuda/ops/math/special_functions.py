@@ -1,5 +1,4 @@
-"""Functions of elements that have several results, or a parameter that their kernels are made for, on a device: one kernel
-each, of the scalar functions that the CPU's are made of."""
+"""Elementwise functions with several results or a compiled-in parameter, from the scalar functions of the CPU."""
 
 import functools
 
@@ -15,7 +14,7 @@ from ...memory.arrays import empty, used
 
 
 def of_elements(write, how, arrays, gives, device) -> list:
-    """Arrays of the dtypes `gives`: what `write(k, *values, *how)`, of values of a KernelBuilder, makes of each element."""
+    """Return arrays of the dtypes `gives` with elements `write(k, *values, *how)`, on values of a KernelBuilder."""
     outs = [empty(device, arrays[0].shape, kind.np) for kind in gives]
     if outs[0].size:
         stream, arrays = streams.current(device).handle, [contiguous(a) for a in arrays]
@@ -43,7 +42,7 @@ def _frexp(k, x):
 
 
 def frexp(inputs, params, device):
-    """Mantissas and powers of two."""
+    """Return mantissas and powers of two."""
     x, = inputs
     if not isinstance(x, DeviceArray):
         return NotImplemented
@@ -65,7 +64,7 @@ def _polynomial(k, x, n, family):
 
 
 def polynomial(inputs, params, device):
-    """Return the polynomial of a family, of degrees that are data."""
+    """Return the polynomial of a family, with degrees given as data."""
     if not all(isinstance(x, DeviceArray) for x in inputs):
         return NotImplemented
     return of_elements(_polynomial, (params["family"],), inputs, _like(inputs[0]), device)[0]

@@ -1,4 +1,8 @@
-"""Attention and its gradients on a device: by kernels that hold no scores, and in steps that do where these do not fit."""
+"""Attention and its gradients on a device: kernels without a score matrix, else operators on scores (`unfused`).
+
+float64 and very long vectors fit in no tile and take the second way, as `ir/ops/nn/attention.py` defines them; lower precision
+is computed in float32 and rounded once.
+"""
 
 import math
 from dataclasses import replace
@@ -27,7 +31,7 @@ from ...memory.arrays import empty
 
 
 def unfused(q, k, v, mask, *, causal, scale) -> tuple:
-    """Return (out, logsumexp)"""
+    """Return (out, logsumexp), with a score matrix."""
     kind, heads = q.dtype, q.shape[-3]
     q, k, v, mask = (_wide(t) for t in (q, k, v, mask))
     s = _scores(q, _spread(k, heads), mask, causal, scale)
@@ -43,7 +47,7 @@ def unfused(q, k, v, mask, *, causal, scale) -> tuple:
 
 
 def unfused_grad(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad) -> tuple:
-    """Return the gradients of queries, keys, values and (or None) the mask."""
+    """Return the gradients of queries, keys, values and the mask (or None), with a score matrix."""
     kind, heads, key_heads = q.dtype, q.shape[-3], k.shape[-3]
     g, q, k, v, wide, lse, delta = (_wide(t) for t in (g, q, k, v, mask, lse, delta))
     k, v = _spread(k, heads), _spread(v, heads)
@@ -66,12 +70,12 @@ def _rounded(t, kind):
 
 
 def _along_rows(v, shape):
-    """Return a number for each row, laid out over its elements."""
+    """Broadcast a number of each row over its elements."""
     return expand(reshape(v, shape=(*v.shape, 1)), shape=shape)
 
 
 def _spread(k, heads):
-    """Keys or values for all query heads."""
+    """Repeat keys or values for all query heads."""
     *lead, own, length, size = k.shape
     if own == heads:
         return k
@@ -80,7 +84,7 @@ def _spread(k, heads):
 
 
 def _gathered(k, own):
-    """Return the transpose of `_spread`."""
+    """Add over query heads, the transpose of `_spread`."""
     *lead, heads, length, size = k.shape
     if own == heads:
         return k
@@ -98,15 +102,15 @@ def _scores(q, k, mask, causal, scale):
     return s
 
 
-_NARROW = 1 << 31      # bytes of arrays that bulk copies find their way in
-_NEAR = 1 << 31        # bytes from the first element of an operand with strides to its last one
-_VECTOR = 16           # bytes of a whole load
-_WORDS = 2 ** 32       # numbers that a word may be
-_WIDEST = 256          # longest vectors of a query or value that a block holds
+_NARROW = 1 << 31      # bytes that bulk copies can address
+_NEAR = 1 << 31        # most bytes from the first element of a strided operand to its last one
+_VECTOR = 16           # bytes of a full load
+_WORDS = 2 ** 32       # number of words
+_WIDEST = 256          # longest vectors of a query or value in a block
 
 
 class Shapes:
-    """The sizes of one call, its mask as the kernels see it, and `arrays`: operands and results by their names in the text."""
+    """Sizes of one call, its mask in kernel form, and `arrays`: operands and results by their names in the source."""
 
     def __init__(self, q, k, v, mask, params, backward=False):
         self.device = q.device
@@ -124,27 +128,27 @@ class Shapes:
         scores = self.batch * self.heads * self.length * self.keys
         self.kind = text.Kind(kind, how, params["causal"], products, even, full, late,
                               depths=tiles.depths(kind, products, self.e, self.width, scores))
-        self.draws: tuple = ()         # the key that is drawn from, and what a word must be below and its share by their names
+        self.draws: tuple = ()         # the random key, and the threshold and scale of kept words by name
         self.numbers: dict = {}
         self.arrays: dict = {}
         self.backward = backward
         self.read(q=q, k=k, v=v)
 
     def read(self, **arrays):
-        """Take operands, copied where kernels had better not read them as they lie."""
+        """Take operands, copied if kernels cannot read them well in place."""
         for name, a in arrays.items():
             given = self.kind, name, self.e, self.width, self.arch
             strided = _has_rows(a) and (not self.backward or tiles.takes_strides(*given))
             self.arrays[name] = a if strided else contiguous(a)
 
     def result(self, name, shape, into=None) -> DeviceArray:
-        """Return an array for a result: the given one if kernels can write there."""
+        """Return an array for a result: the given one if kernels can write it."""
         fits = into is not None and (into.is_contiguous or _has_rows(into))
         found = self.arrays[name] = into if fits else empty(self.device, shape, self.kind.dtype_of(name).np)
         return found
 
     def drop(self, key, p):
-        """Has probabilities dropped with what a key draws."""
+        """Set up dropout with a random key."""
         kept = round((1.0 - p) * _WORDS)
         if kept == _WORDS:
             return              # every word is below that
@@ -165,14 +169,14 @@ class Shapes:
         return seen, (steps[len(lead) - 1] if lead else 0, *steps[-3:])
 
     def _turned(self, name) -> DeviceArray:
-        """Keys or values as columns, which stay for the kernels that follow."""
+        """Return keys or values as columns, cached for later kernels."""
         if name not in self.arrays:
             a = self.arrays[name[0]]
             self.arrays[name] = contiguous(a.transpose(*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
         return self.arrays[name]
 
     def given(self, kind, reads, writes) -> tuple:
-        """Return (the kind as arrays lie, those that its kernel takes in order, sizes by name, strides that are compiled in)"""
+        """Return (the kernel kind for these layouts, its arrays in order, sizes by name, compiled-in strides)."""
         named = {n: self._turned(n) if n in ("kt", "vt") else self.arrays[n] for n in (*reads, *writes)}
         steps = {n: _steps(a) for n, a in named.items() if n in text.HEADS + text.KEY_HEADS and not a.is_contiguous}
         masks = () if kind.mask == text.NO_MASK else (self.mask,)
@@ -184,8 +188,7 @@ class Shapes:
         return replace(kind, strided=tuple(steps)), arrays, sizes, rows
 
     def run(self, write, part, writes, blocks, groups):
-        """Launch the kernel of a part, which `write(kind)` gives; `blocks` is the number of programs for each group by the
-        tile's constants."""
+        """Launch the kernel of a part, `write(kind)`; `blocks` maps the tile's constants to programs per group."""
         kind, arrays, sizes, rows = self.given(self.kind, self.kind.reads(part), writes)
 
         def how(tile):
@@ -207,13 +210,13 @@ class Shapes:
         kernels.launch(*how(tuning.best(key, found, prepare, self.device)))
 
     def keys_of_part(self) -> int:
-        """Return how many keys a part has if these are shared out, else 0."""
+        """Return the number of keys in a part if keys are split, else 0."""
         members, processors = self.heads // self.key_heads, contexts.context(self.device).processors
         most = shared.most_rows(self.kind)
         return shared.cut(self.batch * self.key_heads, members, self.length, self.keys, most, processors)
 
     def run_in_parts(self, keys_of_part):
-        """Return the forward pass with the keys shared out as well."""
+        """Run the forward pass with split keys."""
         kind, members = replace(self.kind, full=False, depths=()), self.heads // self.key_heads
         rows, count = self.batch * self.heads * self.length, -(-self.keys // keys_of_part)
         sums, stats = shared.scratch(rows, count, self.width)
@@ -231,16 +234,14 @@ class Shapes:
                          ((*shared.tile_of_join(self.width), *strides), 4, (rows, 1, 1)))
 
     def over_queries(self, tile):
-        """Blocks of queries."""
         return -(-self.length // tile["BM"])
 
     def over_keys(self, tile):
-        """Blocks of keys."""
         return -(-self.keys // tile["BN"])
 
 
 def _there(key, device) -> DeviceArray:
-    """Return a key of random numbers on the device."""
+    """Return a random key in device memory."""
     return key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
 
 
@@ -250,15 +251,17 @@ def _spread_strides(a, shape):
 
 
 def _has_rows(a) -> bool:
-    """Return whether kernels read or write an array where it lies: its vectors in one piece that begins on as whole a word as
-    it is, one dim of batches at most, nothing far away."""
+    """Return whether kernels can access an array in place.
+
+    Its vectors are contiguous and aligned, there is at most one batch dim, and offsets are small.
+    """
     strides, unit = a.strides[:-1], _VECTOR if a.shape[-1] * a.itemsize % _VECTOR == 0 else a.itemsize
     whole = a.strides[-1] == a.itemsize and a.pointer % unit == 0 and not any(s % unit or s < 0 for s in strides)
     return whole and a.ndim <= 4 and sum((n - 1) * s for n, s in zip(a.shape, a.strides)) < _NEAR
 
 
 def _steps(a) -> tuple:
-    """Elements between batches, heads and rows."""
+    """Return elements between batches, heads and rows."""
     *batch, head, row, _ = [s // a.itemsize for s in a.strides]
     return (batch[0] if batch else 0), head, row
 
@@ -269,14 +272,15 @@ def _fits(inputs) -> bool:
 
 
 def _in_tiles(q, v) -> bool:
-    """Return whether a block holds the vectors of queries and values. (Triton 3.6 compiles no chain of two products in
-    float64.)"""
+    """Return whether a block holds the vectors. Triton 3.6 compiles no chain of two float64 products."""
     return max(q.shape[-1], v.shape[-1]) <= _WIDEST and q.dtype != np.float64
 
 
 def attention(inputs, params, device, into=(None, None)):
-    """softmax(q k' * scale + mask) v, with dropout where a key is given, and the logsumexp of each row; written `into` arrays
-    that are given, if kernels can."""
+    """Return softmax(q k' * scale + mask) v, with dropout if a key is given, and the logsumexp of each row.
+
+    Results are written `into` given arrays, if kernels can.
+    """
     (q, k, v, mask), key = inputs[:4], inputs[4:]
     if not _fits((q, k, v, mask)):
         return NotImplemented
@@ -299,8 +303,7 @@ def attention(inputs, params, device, into=(None, None)):
 
 
 def attention_grad(inputs, params, device, into=(None, None, None, None)):
-    """Return the gradients of queries, keys, values and (if asked) the mask; written `into` arrays that are given, if kernels
-    can."""
+    """Return the gradients of queries, keys, values and (on request) the mask, written `into` given arrays if kernels can."""
     (g, q, k, v, mask, lse, delta), key = inputs[:7], inputs[7:]
     if not (_fits((q, k, v, mask)) and all(isinstance(x, DeviceArray) for x in (g, lse, delta))):
         return NotImplemented
@@ -328,7 +331,7 @@ def attention_grad(inputs, params, device, into=(None, None, None, None)):
 
 
 def _narrowed(x, shape, device):
-    """Sums over what a shape was broadcast along."""
+    """Sum over broadcast dims of a shape."""
     lead = x.ndim - len(shape)
     dims = (*range(lead), *[d + lead for d, n in enumerate(shape) if n == 1])
     if dims:
@@ -338,4 +341,4 @@ def _narrowed(x, shape, device):
 
 OPERATORS = {at.attention: attention, at.attention_grad: attention_grad, at.dropped_attention: attention,
              at.dropped_attention_grad: attention_grad}
-INTO = OPERATORS       # those that write into arrays that are given
+INTO = OPERATORS       # operators that write into given arrays

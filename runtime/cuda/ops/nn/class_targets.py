@@ -1,4 +1,4 @@
-"""Class targets of losses, small literals, and what scales gradients of looked-up rows, on a device."""
+"""Class targets of losses, literals, and scales of embedding gradients, on a device."""
 
 from math import prod
 from typing import Any
@@ -36,7 +36,7 @@ def _flat(n, name=None) -> tuple:
 
 
 def checked_classes(inputs, params, device):
-    """Return the targets as int64, checked, and how many are classes."""
+    """Return the targets as checked int64, and their number."""
     target, = inputs
     out = empty(device, target.shape, np.int64)
     if out.size:
@@ -86,7 +86,7 @@ def take_class(inputs, params, device):
 
 
 def put_class(inputs, params, device):
-    """Zeros with each row's value at its class."""
+    """Put each row's value at its class, in zeros."""
     v, target = inputs
     if not _there(v, target) or v.dtype.kind == "c":
         return NotImplemented
@@ -100,7 +100,7 @@ def put_class(inputs, params, device):
 
 
 def literal(inputs, params, device):
-    """Return a copy of a literal, which is uploaded once: what is captured must not read the host's memory again."""
+    """Return a copy of a literal, which is uploaded once: a capture must not read host memory again."""
     host = np.array(params["values"], params["dtype"].np).reshape(params["shape"])
     key = device, host.tobytes(), host.shape, host.dtype
     kept: Any = _literals.get(key)
@@ -113,7 +113,7 @@ def literal(inputs, params, device):
 
 
 def row_scale(inputs, params, device):
-    """1 / how often a row occurs: as often as indices in order have it."""
+    """Return 1 / (number of occurrences of each row), counted in sorted indices."""
     like, index = inputs
     if not index.size or not _there(like, index):
         return NotImplemented
@@ -122,7 +122,7 @@ def row_scale(inputs, params, device):
 
 
 def _shares(index, *, dtype):
-    """1 / how often each number occurs."""
+    """Return 1 / (number of occurrences of each number)."""
     ordered = gather(index, argsort(index, dim=0, descending=False), dim=0)
     first, last = [searchsorted(ordered, index, right=right) for right in (False, True)]
     wide = dt.accumulator(dtype) if dtype in dt.NARROW else dtype

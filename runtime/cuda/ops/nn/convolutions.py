@@ -36,7 +36,7 @@ from ..conv.implicit_gemm import (
 )
 
 _MOST_PARTS = 256
-_LEAST_DEPTH = 512     # elements of a part of a weight gradient's sum
+_LEAST_DEPTH = 512     # least elements of a part of a weight gradient's sum
 
 
 def conv(inputs, params, device):
@@ -63,8 +63,7 @@ def conv_input_grad(inputs, params, device):
 
 
 def _to_few_channels(inputs, params, out, device) -> bool:
-    """Write the transposed convolution of a stride that makes few of many channels, by images that are turned; whether it is
-    one."""
+    """Write a strided transposed convolution to few channels, with channels-last images; return whether it is one."""
     g, w = inputs
     stride, channels, kind = params["stride"], w.shape[1], dt.from_numpy(g.dtype)
     pixels = out.size // (out.shape[1] * prod(stride))
@@ -79,7 +78,7 @@ def _to_few_channels(inputs, params, out, device) -> bool:
 
 
 def conv_weight_grad(inputs, params, device):
-    """Return the gradient of the weight: long sums are cut in parts, which are added in order."""
+    """Return the gradient of the weight; long sums are cut in parts, which are added in order."""
     x, g = inputs
     if not fits(*inputs):
         return NotImplemented
@@ -116,7 +115,7 @@ def _rounded_sum(parts, *, dtype):
 
 
 def conv_of_last(inputs, params, device):
-    """Return the convolution of images whose channels lie last, with its bias."""
+    """Return the convolution of channels-last images, with its bias."""
     x, w, b = inputs
     if not (conv_nhwc.takes(x, w.shape, params) or conv_nhwc.takes_packed(x, w.shape, params)):
         return _by_turning(conv, (*map(_channels_first, (x, w)), b), params, device)
@@ -128,7 +127,7 @@ def conv_of_last(inputs, params, device):
 
 
 def packed_image(inputs, params, device):
-    """Return an image with its padding around it, its channels last and filled up with zeros."""
+    """Return an image padded, channels-last, with zero channels added."""
     x, = inputs
     if not isinstance(x, DeviceArray) or x.ndim > RANK + 2 or x.itemsize > 8:
         return NotImplemented
@@ -136,7 +135,7 @@ def packed_image(inputs, params, device):
 
 
 def input_grad_of_last(inputs, params, device):
-    """Return the transposed convolution of such images."""
+    """Return the transposed convolution of channels-last images."""
     g, w = inputs
     if not conv_nhwc.takes(g, w.shape, params):
         return _by_turning(conv_input_grad, map(_channels_first, inputs), params, device)
@@ -146,7 +145,7 @@ def input_grad_of_last(inputs, params, device):
 
 
 def weight_grad_of_last(inputs, params, device):
-    """Return the gradient of filters whose channels lie last."""
+    """Return the gradient of channels-last filters."""
     x, g = inputs
     shape = g.shape[-1], *params["size"], x.shape[-1]
     if not (conv_nhwc.takes(x, shape, params) or conv_nhwc.takes_packed(x, shape, params)):
@@ -156,18 +155,18 @@ def weight_grad_of_last(inputs, params, device):
 
 
 def _by_turning(operator, inputs, params, device):
-    """Return the operator of plain images, where the kernels of others do not fit."""
+    """Run the operator on channels-first images, if no other kernel fits."""
     out = operator(tuple(inputs), params | {"groups": 1}, device)
     return out if out is NotImplemented else conv_channels_last.turned(out)
 
 
 def _channels_first(a):
-    """Return the same elements, seen as a plain image."""
+    """Return a channels-first view."""
     return a.transpose(0, a.ndim - 1, *range(1, a.ndim - 1)) if isinstance(a, DeviceArray) else a
 
 
 def _gathered_weight_grad(x, g, params, shape, sizes, device):
-    """Return (sums over parts of the pixels, how many parts)"""
+    """Return (sums over parts of the pixels, number of parts)."""
     kernel, groups, kind = params["size"], params["groups"], dt.from_numpy(x.dtype)
     product = sizes["O"], shape[1] * prod(kernel), x.shape[0] * prod(g.shape[2:])
     by_channels = shape[1] == 1 and groups > 1 and prod(kernel) <= alone.MOST_TAPS
@@ -184,20 +183,20 @@ def _gathered_weight_grad(x, g, params, shape, sizes, device):
 
 
 def _tiles(kind, product) -> int:
-    """Return how many tiles a product has."""
+    """Return the number of tiles of a product."""
     m, n, _ = product
     (bm, bn, _), _, _ = text.tiles(kind, precision.of_convolutions(), *product)
     return -(-m // bm) * -(-n // bn)
 
 
 def _parts(device, programs, k) -> int:
-    """In how many parts sums of k elements are cut, so that all multiprocessors have work."""
+    """Return the number of parts of sums of k elements that occupies all multiprocessors."""
     wanted = 2 * contexts.context(device).processors // programs
     return 1 << max(1, min(_MOST_PARTS, wanted, k // _LEAST_DEPTH)).bit_length() - 1
 
 
 def _in_rows(out) -> tuple:
-    """Return (how many rows an image has, constants, warps, grid) of a kernel that makes it in tiles of rows."""
+    """Return (rows of an image, constants, warps, grid) of a kernel over tiles of rows."""
     width, sizes = out.shape[-1], pool_text.tile(out.shape[-1])
     rows = out.size // width
     return rows, tuple(zip(pool_text.TILE, sizes)), 4, (-(-rows // sizes[0]) * -(-width // sizes[1]), 1, 1)
@@ -221,7 +220,7 @@ def max_pool(inputs, params, device):
 
 
 def adaptive_max_pool(inputs, params, device):
-    """Return the largest element of each of a number of even bins, and its flat index in the plane."""
+    """Return the largest element of each of so many even bins, and its flat index in the plane."""
     x, = inputs
     if x.ndim > RANK + 2 or not x.size or x.dtype.kind == "c":
         return NotImplemented
@@ -239,7 +238,7 @@ def adaptive_max_pool(inputs, params, device):
 
 
 def fractional_max_pool(inputs, params, device):
-    """Return the largest element of each window whose place is drawn, and its flat index in the plane."""
+    """Return the largest element of each randomly placed window, and its flat index in the plane."""
     x, samples = inputs
     if x.ndim > RANK + 2 or not x.size or x.dtype.kind == "c" or not isinstance(samples, DeviceArray):
         return NotImplemented
@@ -255,7 +254,7 @@ def fractional_max_pool(inputs, params, device):
 
 
 def max_pool_grad(inputs, params, device):
-    """Return each element's share of the windows that took it."""
+    """Return each element's gradient, from the windows of which it is the maximum."""
     g, places = inputs
     if g.ndim > RANK + 2 or not g.size or g.dtype.kind in "cb" or not isinstance(places, DeviceArray):
         return NotImplemented
@@ -293,7 +292,7 @@ def avg_pool(inputs, params, device):
 
 
 def avg_pool_grad(inputs, params, device):
-    """Return the gradient of the means, spread over their windows."""
+    """Return the gradient of the means, distributed over their windows."""
     g, = inputs
     if g.ndim > RANK + 2 or not g.size or g.dtype.kind in "cb":
         return NotImplemented

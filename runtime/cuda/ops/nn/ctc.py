@@ -13,12 +13,12 @@ from ...graph.eager import contiguous, run
 from ...memory import status_words
 from ...memory.arrays import empty
 
-_BLOCK = 128                        # steps of a program that takes shares
+_BLOCK = 128                        # threads of a program of gradients
 _LANES, _MOST_WARPS = 128, 16       # states of a warp
 
 
 def losses(inputs, params, device):
-    """-log of the probability of each target."""
+    """Return -log of the probability of each target."""
     kind, arrays = _given(ctc_loss, inputs, params)
     if kind is None:
         return NotImplemented
@@ -32,7 +32,7 @@ def losses(inputs, params, device):
 
 
 def gradients(inputs, params, device):
-    """Their gradients with respect to the log probabilities."""
+    """Return the gradients of the losses with respect to log probabilities."""
     kind, arrays = _given(ctc_loss_grad, inputs, params)
     if kind is None:
         return NotImplemented
@@ -54,7 +54,7 @@ def gradients(inputs, params, device):
 
 
 def _given(op, inputs, params) -> tuple:
-    """Return (the dtype of log probabilities, the arrays as kernels read them); None where the host computes them."""
+    """Return (the dtype of log probabilities, arrays as kernels read them), or None for the host."""
     if not all(isinstance(x, DeviceArray) for x in inputs):
         return None, ()
     op.infer(*[Aval(x.shape, dt.from_numpy(x.dtype)) for x in inputs], **params)
@@ -62,7 +62,8 @@ def _given(op, inputs, params) -> tuple:
 
 
 def _sizes(log_probs, targets, params) -> tuple:
-    """Return (sizes, (constants, warps, grid)) of a launch over sequences. No more labels than steps have an alignment."""
+    """Return (sizes, (constants, warps, grid)) of a launch over sequences. Targets longer than their input have no
+    alignment."""
     steps, count, classes = log_probs.shape
     most = min(steps, targets.shape[-1])
     states = power_of_two(max(2, 2 * most + 1))

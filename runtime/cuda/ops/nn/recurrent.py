@@ -1,7 +1,6 @@
-"""Recurrent layers on a device: a launch for each step of time (`triton/sequence/recurrent.py`), one more for a projection.
+"""Recurrent layers on a device: one launch a time step (`triton/sequence/recurrent.py`), and one more for a projection.
 
-Every launch goes into the stream without waiting, so that in a traced step all of them are part of one CUDA graph. Gradients
-of weights are products over all steps at once.
+Launches enter the stream without waiting, so a traced step has them all in one CUDA graph.
 """
 
 import functools
@@ -38,14 +37,14 @@ def _aval(x):
 
 @functools.lru_cache(512)
 def _graph(make, avals, params) -> DeviceGraph:
-    """Return the graph of `make(*values, **params)`, ready to run; None among the avals stands for nothing."""
+    """Return the graph of `make(*values, **params)`, ready to run; avals may be None."""
     b = Builder(make.__name__.strip("_"))
     values = [a if a is None else b.input(f"x{i}", a) for i, a in enumerate(avals)]
     return DeviceGraph(pass_manager.run(b.finish(make(*values, **dict(params))), pipelines.PIPELINE), run_into)
 
 
 def _computed(make, arrays, params=(), places=()) -> list:
-    """Return the results of a graph on arrays; those for which `places` has an array are written there."""
+    """Return the results of a graph on arrays; results with an array in `places` are written there."""
     graph = _graph(make, tuple([_aval(a) for a in arrays]), tuple(params))
     there = {v: p for v, p in zip(graph.graph.outputs, places) if p is not None}
     results = graph.run([a for a in arrays if a is not None], there)
@@ -57,7 +56,7 @@ def _computed(make, arrays, params=(), places=()) -> list:
 
 
 def _at(x, t):
-    """Return a step of a sequence, without copying."""
+    """Return a step of a sequence as a view."""
     return None if x is None else x.look(x.shape[1:], x.strides[1:], t * x.strides[0])
 
 
@@ -70,12 +69,12 @@ def _plain(xs) -> list[Any]:
     return [None if x is None else contiguous(x) for x in xs]
 
 
-# A walk along time.
+# Forward steps.
 
 
 @dataclass(frozen=True)
 class Layer:
-    """What the arrays of a layer are to a kernel: by the names that this has for them, None where there is none."""
+    """Arrays of a layer by their names in kernels; None for missing ones."""
 
     name: str
     arrays: dict
@@ -83,22 +82,20 @@ class Layer:
 
     @property
     def kind(self) -> dt.DType:
-        """The dtype of all."""
         return dt.from_numpy(self.arrays["w"].dtype)
 
     @property
     def projected(self) -> bool:
-        """Whether there is a projection."""
         return self.arrays.get("w_hr") is not None
 
     @property
     def turns(self) -> list:
-        """(step, the one before it, the one after it) in the order of reading; -1 where there is none."""
+        """(step, step before, step after) in reading order; -1 for none."""
         order = range(len(self.arrays["y"]))[::-1 if self.reverse else 1]
         return list(zip(order, [-1, *order], [*order[1:], -1]))
 
     def how(self, batch, **more) -> text.Step:
-        """What its kernels are made for."""
+        """Parameters of its kernels."""
         kind, products = self.kind, precision.of_recurrent()
         products = products if kind is dt.float32 else "ieee"
         return text.Step(self.name, kind, products, self.arrays["mask"] is not None, self.projected,
@@ -106,8 +103,7 @@ class Layer:
 
 
 def _stepper(source, how, gates, arrays, sizes):
-    """Return a function that launches a step: (step, the one before it, the one after it); `sizes` are (batch, hidden,
-    depth)."""
+    """Return a function that launches a step (step, step before, step after); `sizes` are (batch, hidden, depth)."""
     given = [arrays[p.name] for p in source.parameters if p.kind == POINTER]
     device = given[0].device
     stream = streams.current(device).handle
@@ -120,7 +116,7 @@ def _stepper(source, how, gates, arrays, sizes):
 
 
 def _project(hidden, mask, before, w_hr):
-    """Return the state that a projection makes, or the one before where the step is not real."""
+    """Return the projected state, or the state before for masked steps."""
     made = matmul(hidden, permute(w_hr, dims=(1, 0)))
     return (made if mask is None else ew.where(_spread(mask, made), made, before),)
 
@@ -130,7 +126,7 @@ def _spread(mask, like):
 
 
 def _forward(layer: Layer, keeps=True):
-    """Run all steps; results are among the arrays."""
+    """Run all steps; results go to the arrays."""
     cell, arrays = CELLS[layer.name], dict(layer.arrays)
     z, h, y = arrays["z"], arrays["h"], arrays["y"]
     batch, hidden, depth = z.shape[1], z.shape[2] // cell.gates, h.shape[1]
@@ -157,7 +153,7 @@ def _results(op, inputs, params, device) -> list:
 
 
 def _layers(op, names, results, cell=None, keeps=True):
-    """Return how an operator is run whose operands and results have these names."""
+    """Return the runner of an operator with these names of operands and results."""
 
     def run_forward(inputs, params, device):
         if not _fits(inputs):
@@ -171,11 +167,11 @@ def _layers(op, names, results, cell=None, keeps=True):
     return run_forward
 
 
-# The backward walk.
+# Backward steps.
 
 
 def _backward(layer: Layer) -> tuple:
-    """Return (dz, da, dh, dc, the gradients of projected states) of all steps and of the first states."""
+    """Return (dz, da, dh, dc, gradients of projected states) of all steps and of the first states."""
     cell, arrays, projected = CELLS[layer.name], dict(layer.arrays), layer.projected
     h, w = arrays["h"], arrays["w"]
     batch, hidden = h.shape[0], w.shape[0] // cell.gates
@@ -207,7 +203,7 @@ def _backward(layer: Layer) -> tuple:
 
 
 def _arrived(gy, slopes, w, past, mask, *, batch):
-    """Return the gradient of a projected state that goes into its step, and what goes past it."""
+    """Return the gradient of a projected state into its step, and the one that bypasses it."""
     whole = plus(plus(gy, None if slopes is None else matmul(slopes, w)), past)
     whole = full(w, shape=(batch, w.shape[1]), value=0, dtype=w.dtype) if whole is None else whole
     if mask is None:
@@ -227,7 +223,7 @@ def _before_all(slopes, w, past):
 
 
 def _weights(slopes, before, *, biased=False):
-    """Return the gradient of weights from (T, B, out) and (T, B, in), and that of a bias."""
+    """Return the gradients of weights, from (T, B, out) and (T, B, in), and of a bias."""
     rows = slopes.shape[0] * slopes.shape[1]
     across = permute(reshape(slopes, shape=(rows, slopes.shape[2])), dims=(1, 0))
     found = matmul(across, reshape(before, shape=(rows, before.shape[2])))
@@ -235,14 +231,14 @@ def _weights(slopes, before, *, biased=False):
 
 
 def _projection_weights(dy, gates, cells):
-    """Return the same of a projection, whose operand is what the last gate lets out."""
+    """Return the gradient of a projection's weights."""
     hidden = cells.shape[2]
     out = slice_(gates, dim=2, start=3 * hidden, stop=4 * hidden, step=1)
     return _weights(dy, ew.mul(out, ew.tanh(cells)))
 
 
 def _before(states, start, reverse):
-    """Return the state that each step started from, in the order of time."""
+    """Return the state before each step, in the order of time."""
     made = empty(states.device, states.shape, states.dtype)
     steps, size = len(states), states.strides[0]
     rest = (steps - 1, *states.shape[1:])
@@ -253,7 +249,7 @@ def _before(states, start, reverse):
 
 
 def rnn_grad(inputs, params, device):
-    """Return the gradients for the input, the first state and the weights."""
+    """Return the gradients of the input, the first state and the weights."""
     if not _fits(inputs):
         return NotImplemented
     arrays = dict(zip(("gy", "y", "mask", "h", "w"), _plain(inputs)))
@@ -262,7 +258,7 @@ def rnn_grad(inputs, params, device):
 
 
 def lstm_grad(inputs, params, device):
-    """Return the gradients for the input, the first states, the weights and the projection."""
+    """Return the gradients of the input, the first states, the weights and the projection."""
     if not _fits(inputs):
         return NotImplemented
     names = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", "w_hr")
@@ -273,7 +269,7 @@ def lstm_grad(inputs, params, device):
 
 
 def gru_grad(inputs, params, device):
-    """Return the gradients for the input, the first state, the weights and the bias."""
+    """Return the gradients of the input, the first state, the weights and the bias."""
     if not _fits(inputs):
         return NotImplemented
     arrays = dict(zip(("gy", "gg", "y", "gates", "mask", "h", "w", "bias"), _plain(inputs)))

@@ -1,4 +1,4 @@
-"""Resampling, borders and even bins on a device: maps along one dim after another, by tables that are uploaded once."""
+"""Resampling, borders and even bins on a device: linear maps along one dim after another, with tables uploaded once."""
 
 from math import prod
 
@@ -14,13 +14,15 @@ from ...memory import pools, transfer
 from ...memory.arrays import as_reals, empty
 from ..index.sorting import flat_blocks
 
-_tables: dict = {}          # (device, ids of places and weights, dtype) -> (their device arrays, and both themselves)
+_tables: dict = {}          # (device, ids of places and weights, dtype) -> (their device arrays, the table)
 _MOST_TABLES = 512
 
 
 def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> DeviceArray:
-    """x mapped along an axis by a table (places, weights); see `ir.ops.nn.linear_maps.apply_table`. What has no weight is not
-    read if it `skips`. Parts of complex numbers are mapped by themselves."""
+    """Map x along an axis by a table (places, weights); see `ir.ops.nn.linear_maps.apply_table`.
+
+    With `skips`, elements of weight 0 are not read. Complex numbers are mapped by parts.
+    """
     kind, places = dt.from_numpy(x.dtype), table[0]
     if kind.is_complex:
         parts = mapped(as_reals(contiguous(x)).reshape(*x.shape, 2), axis, table, skips)
@@ -38,7 +40,7 @@ def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> Devi
 
 
 def _uploaded(table, kind, device) -> tuple:
-    """Return a table's places and weights on a device. What a graph is captured with lives as long as the graph."""
+    """Return a table on a device; a captured graph holds it."""
     places, weights = table
     key = device, id(places), id(weights), kind
     found = _tables.get(key)
@@ -48,7 +50,7 @@ def _uploaded(table, kind, device) -> tuple:
             made.append(transfer.constant(np.ascontiguousarray(weights.astype(kind.np)), device))
         if len(_tables) >= _MOST_TABLES:
             _tables.clear()
-        found = _tables[key] = tuple(made), table           # whose parts keep their identity while they are kept
+        found = _tables[key] = tuple(made), table           # the table is held, so that its id stays valid
     for a in found[0]:
         pools.keep(a.memory)
     return found[0]

@@ -1,4 +1,4 @@
-"""Sliding windows that are taken apart or added up on a device, and elements put on diagonals and at other strided places."""
+"""Sliding windows, extracted or added up on a device, and writes to diagonals and other strided positions."""
 
 from math import prod
 
@@ -16,8 +16,7 @@ from .resample import mapped
 
 
 def im2col(inputs, params, device):
-    """Return all windows as columns: along one dim after another, each place of a window beside its neighbours in other
-    windows."""
+    """Return all windows as columns: each position of a window beside its neighbours in other windows."""
     x, = inputs
     kernel, padding, rank = params["kernel"], params["padding"], len(params["kernel"])
     low, high = ((0, 0, *[p[side] for p in padding]) for side in (0, 1))
@@ -34,12 +33,12 @@ def im2col(inputs, params, device):
 
 
 def _turned(x, n, c, rank):
-    """(N, C, kernel, windows, kernel, windows ...) with all kernels before all windows, in that order in memory."""
+    """Return (N, C, kernel, windows, kernel, windows ...) with all kernel dims before all window dims."""
     return contiguous(x.transpose(0, 1, *range(2, 2 + 2 * rank, 2), *range(3, 3 + 2 * rank, 2)))
 
 
 def col2im(inputs, params, device):
-    """Return the transpose: windows added up where they lie."""
+    """Add windows up at their positions, the transpose of `im2col`."""
     columns, = inputs
     kind = dt.from_numpy(columns.dtype)
     if not columns.size or not kind.is_inexact:
@@ -62,7 +61,7 @@ def col2im(inputs, params, device):
 
 
 def fold_windows(inputs, params, device):
-    """Windows of a dim, which lie in the last one, added up where they were taken."""
+    """Add windows, in the last dim, up at their positions in a dim."""
     g, = inputs
     kind, dim, rank = dt.from_numpy(g.dtype), params["dim"], g.ndim
     if not g.size or not kind.is_inexact:
@@ -76,7 +75,7 @@ def fold_windows(inputs, params, device):
 
 
 def diagonal_embed(inputs, params, device):
-    """Zeros, with the elements on a diagonal."""
+    """Put elements on a diagonal of zeros."""
     x, = inputs
     out = filled(device, params["shape"], x.dtype, 0)
     if x.size:
@@ -86,8 +85,10 @@ def diagonal_embed(inputs, params, device):
 
 
 def strided_scatter(inputs, params, device):
-    """Zeros, to which the elements are added at strided places: what meets everywhere is summed first, what else may meet is
-    put in the order of places."""
+    """Add elements to zeros at strided positions.
+
+    Dims with stride 0 are summed first; other collisions are added in the order of positions.
+    """
     g, = inputs
     kind, strides, offset = dt.from_numpy(g.dtype), params["strides"], params["offset"]
     if not g.size:
@@ -107,7 +108,7 @@ def strided_scatter(inputs, params, device):
 
 
 def _lie_apart(shape, strides) -> bool:
-    """Return whether no two elements are at one place, as far as steps that grow show it."""
+    """Return whether growing strides prove that no two elements share a position."""
     reach = 1
     for s, n in sorted([(s, n) for n, s in zip(shape, strides) if n > 1]):
         if s < reach:
@@ -117,7 +118,7 @@ def _lie_apart(shape, strides) -> bool:
 
 
 def _summed(x, dims):
-    """Return the sum over some dims, in the dtype."""
+    """Return the sum over some dims, in the same dtype."""
     found = run(sum_, (x,), {"dim": dims, "keepdim": False})
     return found if found.dtype == x.dtype else converted(found, x.dtype)
 

@@ -1,4 +1,4 @@
-"""Kernels that serve many sets of operands in one launch (`passes/codegen/triton/loops/multi_tensor.py`)."""
+"""Batched launches: one kernel for many sets of operands (`passes/codegen/triton/loops/multi_tensor.py`)."""
 
 from .....ir.symbols.symbolic import hint
 from .....passes.codegen.triton.ir.source import POINTER, SIZE
@@ -8,7 +8,7 @@ from ...compiler import launch
 from ...compiler.kernels import Form, PreparedLaunch, form_of
 from ...driver.driver_state import thread
 
-UNITS = compiler.ALIGNED, compiler.EVEN[-1]       # multiples that sizes of any kernel are told apart by, the largest first
+UNITS = compiler.ALIGNED, compiler.EVEN[-1]       # divisors that distinguish variants, the largest first
 
 
 class FormOfSets(Form):
@@ -27,7 +27,7 @@ class FormOfSets(Form):
         self.set = sum([n >= shared for n in self.pointers]) // slots
 
     def known(self, sizes) -> tuple:
-        """What is known of each size of a set, given those of all sets in turn, the number of programs last."""
+        """Return the common divisor of each size of a set, given those of all sets in turn, the number of programs last."""
         columns = [sizes[n::len(self.told) + 1] for n in range(len(self.told))]
         return tuple([min([_unit(n, told) for n in column]) for column, told in zip(columns, self.told)])
 
@@ -48,8 +48,10 @@ def _unit(n: int, told) -> int:
 
 
 class BatchedLaunch:
-    """A launch for up to `slots` sets of operands. `shared` says how many parameters all sets share, which come first; `told`
-    is that of `FormOfSets`."""
+    """A launch for up to `slots` sets of operands.
+
+    `shared` is the number of leading parameters that all sets share; `told` as for `FormOfSets`.
+    """
 
     def __init__(self, one: configs.Launch, shared: int, slots: int, told: tuple, wide=False):
         self.form = form_of(one.source, FormOfSets, shared, slots, told)
@@ -57,8 +59,11 @@ class BatchedLaunch:
         self.functions: dict = {}
 
     def __call__(self, device, stream, known, shared, addresses, sizes, programs):
-        """Launches. `shared` are the parameters of all sets, `addresses` and `sizes` those of each set in turn, among these the
-        number of its programs; there are `programs` of them in all. `known` is what `FormOfSets` knows of the sizes."""
+        """Launch.
+
+        `shared` are the common parameters. `addresses` and `sizes` are those of each set in turn, with its number of programs
+        among the sizes; `programs` is the total. `known` are the common divisors (`FormOfSets`).
+        """
         form, grid, together = self.form, (programs, 1, 1), 0
         missing = form.set * form.slots - len(addresses)
         args = [*shared, *addresses, *addresses[:1] * missing, *sizes, *(0,) * (len(form.sizes) - len(sizes))]
@@ -78,18 +83,18 @@ class BatchedLaunch:
         return function
 
     def variant(self, arch, is_whole, known) -> compiler.Variant:
-        """What is compiled where all sets' addresses are those of whole vectors, or some are not."""
+        """Return the variant for addresses that are all aligned, or not."""
         mask = self.form.anywhere | (0 if is_whole else self.form.own)
         return self.form.variant(arch, mask, self.how, (*known, 0) * self.form.slots)
 
 
 def are_alike(launches) -> bool:
-    """Return whether one launch can do for several."""
+    """Return whether one launch can serve several."""
     return None not in launches and len({(one.launch.source, one.launch.constants, one.launch.warps) for one in launches}) == 1
 
 
 class Grouped:
-    """Prepared launches alike as one; other arguments are those of `ManyStep`."""
+    """Similar prepared launches as one; other arguments as for `ManyStep`."""
 
     def __init__(self, kernel, launches: list[PreparedLaunch], shared, over, slots):
         self.each, one = launches, launches[0].launch

@@ -1,5 +1,4 @@
-"""What a product on a device is of: factors that lie in memory or are computed where they are loaded, its sizes, and what is
-done with its sums."""
+"""Factors of a product: in memory, or computed at load; with sizes and epilogue."""
 
 from copy import copy
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from .....passes.codegen.triton.ir.source import Kinds
 
 
 class Beside:
-    """An epilogue, or what a factor is computed from: its text, and (row stride, batch stride) of each operand in elements."""
+    """An epilogue, or the prologue of a factor: its text, and (row stride, batch stride) of each operand in elements."""
 
     def __init__(self, fused, strides):
         self.fused, self.strides = fused, tuple(strides)
@@ -40,12 +39,12 @@ class Beside:
         return tuple([batch * size for (_, batch), size in zip(self.strides, self.items)])
 
     def reach(self, batch, rows, columns) -> int:
-        """Return how far the operands' elements lie from their beginnings."""
+        """Return the largest offset of the operands' elements."""
         return max([batch * t + rows * r + columns for r, t in self.strides], default=0)
 
 
 class Laid(NamedTuple):
-    """How a factor in memory lies there: its dtype, and the strides of batches, rows and columns in elements."""
+    """Layout of a factor in memory: its dtype, and strides of batches, rows and columns in elements."""
 
     kind: dt.DType
     batch: int
@@ -53,12 +52,12 @@ class Laid(NamedTuple):
 
     @property
     def how(self) -> tuple:
-        """What its text depends on."""
+        """Parameters of its text."""
         return tuple([s == 1 for s in self.last])
 
     @property
     def loaded(self) -> int:
-        """Bytes that are loaded for an element."""
+        """Bytes loaded for an element."""
         return self.kind.itemsize
 
     @property
@@ -72,31 +71,32 @@ class Laid(NamedTuple):
         return dict(zip([f"s_{letter}b", *[f"s_{letter}{n}" for n in names]], (self.batch, *self.last)))
 
     def reach(self, batch, rows, columns) -> int:
-        """Return how far its elements, and those of masked lanes, lie from its beginning."""
+        """Return the largest offset of its elements and those of masked lanes."""
         first, second = map(abs, self.last)
         return batch * abs(self.batch) + rows * first + columns * second
 
 
 class Computed(NamedTuple):
-    """A factor that is computed where it is loaded."""
+    """A factor that is computed at load."""
 
     beside: Beside
     turned: bool
 
     @property
     def kind(self) -> dt.DType:
-        """The dtype of what is computed."""
         return self.beside.fused.dtype
 
     @property
     def how(self) -> Before:
-        """What its text depends on."""
+        """Parameters of its text."""
         return Before(self.beside.fused, self.beside.along, self.turned)
 
     @property
     def loaded(self) -> int:
-        """Bytes that shared memory holds for an element: of the buffers that have one for each (Triton keeps one tile less of
-        them, and one of the result)."""
+        """Bytes of shared memory for an element.
+
+        They count buffers with an element each; Triton keeps one tile less of them, and one of the result.
+        """
         full = [o.dtype.itemsize for o in self.beside.fused.operands if o.along_columns and o.along_rows]
         return max(self.kind.itemsize, sum(full))
 
@@ -110,12 +110,12 @@ class Computed(NamedTuple):
         return self.beside.sizes
 
     def reach(self, batch, rows, columns) -> int:
-        """Return how far the buffers' elements lie from their beginnings."""
+        """Return the largest offset of the buffers' elements."""
         return self.beside.reach(batch, *((columns, rows) if self.turned else (rows, columns)))
 
 
 class Case(NamedTuple):
-    """One product: its factors, its sizes and what the sums are rounded to."""
+    """One product: its factors, its sizes and its result dtype."""
 
     x: Any
     y: Any
@@ -129,7 +129,6 @@ class Case(NamedTuple):
 
     @property
     def kinds(self) -> Kinds:
-        """The dtypes."""
         return Kinds(self.x.kind, self.y.kind, self.z)
 
     @property

@@ -32,7 +32,7 @@ from .factors import Beside, Case, Computed, Laid
 
 _NARROW, _MOST_BATCHES = 1 << 31, 65535
 FLOAT8_CHIPS = 89      # the first chips with products of float8
-VECTORS = 1 << 14      # multiplications from which a product with a vector is not made by tiles
+VECTORS = 1 << 14      # multiplications from which a product with a vector uses no tiles
 
 
 def product(inputs, params, device):
@@ -50,7 +50,7 @@ def product(inputs, params, device):
 
 
 def product8(inputs, params, device):
-    """x @ y of matrices of float8, in float32."""
+    """Return x @ y of float8 matrices, in float32."""
     x, y = inputs
     if not (isinstance(x, DeviceArray) and isinstance(y, DeviceArray)):
         return NotImplemented
@@ -58,7 +58,7 @@ def product8(inputs, params, device):
 
 
 def filled_or(x, y, out, device, fast=False):
-    """Return the product, or zeros of nothing."""
+    """Return the product, or zeros if the depth is empty."""
     if out.size and not x.shape[-1]:
         fill(out, 0)
     elif out.size:
@@ -67,9 +67,11 @@ def filled_or(x, y, out, device, fast=False):
 
 
 def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=False, wanted=None):
-    """Write x @ y (or what the epilogue makes of it) to `out`; `operands` are the addresses of the epilogue's. A factor is an
-    array, or (Computed, the arrays that it is made of, shape). `wanted` is how float32 is multiplied, if not as elsewhere."""
-    # (Copies must live until the launch, or the second would take the memory of the first.)
+    """Write x @ y with its epilogue to `out`; `operands` are the addresses of the epilogue's arrays.
+
+    A factor is an array, or (Computed, its source arrays, shape). `wanted` is the precision of float32, if not the global one.
+    """
+    # Copies must live until the launch, or the second would get the memory of the first.
     x, y = _factors_in_order(x, y, out, device, fast, wanted)
     x_laid, x_made, (*_, m, k) = _as_factor(x, "x", device)
     y_laid, y_made, (*_, n) = _as_factor(y, "y", device)
@@ -99,8 +101,7 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
 
 
 def _vectors(case: Case, addresses, stream):
-    """Return a product with a vector, without tensor cores: sums along rows (or down columns) of the other factor, read
-    once."""
+    """Return a product with a vector, without tensor cores: sums along rows or columns of the other factor, read once."""
     matrix, vector, rows = case.x, case.y, case.m
     (row, depth), (along, _) = matrix.last, vector.last
     x_at, y_at, z_at = addresses
@@ -119,7 +120,10 @@ def _vectors(case: Case, addresses, stream):
 
 @functools.lru_cache(64)
 def _vector_kernel(kind, ones, pairs):
-    """Sums of a matrix' rows by a vector; `ones` are the strides that are 1, with `pairs` each row has a vector of its own."""
+    """Return the kernel for sums of matrix rows times a vector.
+
+    `ones` are the strides of 1; with `pairs` each row has a vector of its own.
+    """
     k = KernelBuilder(f"vectors_{kind.short}")
     for dim, size in (("b", "batch"), ("r", "rows")):
         k.parallel(dim, size)
@@ -139,7 +143,7 @@ def _vector_kernel(kind, ones, pairs):
 
 
 def _parts(case: Case) -> int:
-    """In how many parts the depth of a product is cut."""
+    """Return the number of parts into which the depth of a product is cut."""
     if not case.in_memory or case.x.kind.itemsize == 1:
         return 1
     sizes, processors = (case.m, case.n, case.k), contexts.context(case.device).processors
@@ -147,7 +151,7 @@ def _parts(case: Case) -> int:
 
 
 def _multiply_in_parts(case: Case, parts, out, x_at, y_at):
-    """Return each part of the depth is one of a batch of products, which are then added up in order."""
+    """Multiply parts of the depth as a batch, and add them in order."""
     depth, wide = case.k // parts, dt.float64 if case.x.kind is dt.float64 else dt.float32
     x, y = case.x._replace(batch=depth * case.x.last[1]), case.y._replace(batch=depth * case.y.last[0])
     cut = case._replace(x=x, y=y, z=wide, k=depth, batch=parts)
@@ -169,14 +173,14 @@ def _added(parts, size, wide, kind) -> Prepared:
 
 
 def _precision(kind, fast, wanted) -> str:
-    """Return how products of a dtype are made; `wanted` says so for float32, where it is not as all products are."""
+    """Return the precision of products in a dtype; `wanted` overrides that of float32."""
     if kind in dt.FLOAT8:
         return FAST if fast else "ieee"
     return (wanted or precision.of_products()) if kind is dt.float32 else "ieee"
 
 
 def _factors_in_order(x, y, out, device, fast, wanted) -> tuple:
-    """Return the factors, those in memory in the order in which tiles are read best."""
+    """Return the factors, those in memory copied into the best order for tiles."""
     if x.__class__ is not DeviceArray or y.__class__ is not DeviceArray:
         return x, y
     how = _precision(dt.from_numpy(x.dtype), fast, wanted)
@@ -184,7 +188,7 @@ def _factors_in_order(x, y, out, device, fast, wanted) -> tuple:
 
 
 def in_best_order(x, y, batch, device, how) -> tuple:
-    """Return two factors in memory, copied into the order in which tiles are read best, where that is worth a launch."""
+    """Return two factors in memory, copied into the best order for tiles where that is worth a launch."""
     kind, arch = dt.from_numpy(x.dtype), contexts.context(device).arch
     m, n, k = x.shape[-2], y.shape[-1], x.shape[-1]
     found = []
@@ -198,12 +202,12 @@ def in_best_order(x, y, batch, device, how) -> tuple:
 
 
 def crossed(a):
-    """Return an array with its last two dims exchanged."""
+    """Return an array with its last two dims swapped."""
     return a.transpose(*range(a.ndim - 2), a.ndim - 1, a.ndim - 2)
 
 
 def _as_factor(factor, letter, device) -> tuple:
-    """Return (how it lies or is computed, the arrays that it is made of, its shape)"""
+    """Return (layout or computation, source arrays, shape) of a factor."""
     if factor.__class__ is not DeviceArray:
         return factor
     a, batch = as_batch(factor)
@@ -216,7 +220,7 @@ def _as_factor(factor, letter, device) -> tuple:
 
 @functools.lru_cache(64)
 def _widened(kind, last, letter) -> Computed:
-    """Factors of float8 as float16, which has all of their numbers, for chips that do not multiply them."""
+    """Return a prologue that widens float8 to float16, exactly, for chips without float8 products."""
     name, turned = f"{letter}0", last[1] != 1
     lines = Instr("v0", LOAD, kind, (), name), Instr("v1", CAST, dt.float16, ("v0",))
     fused = EpilogueProgram(dt.float16, (Operand(name, kind, True, True),), lines, "v1")
@@ -224,19 +228,19 @@ def _widened(kind, last, letter) -> Computed:
 
 
 def _is_fast(case: Case) -> bool:
-    """Return whether tensor cores make a product."""
+    """Return whether a product uses tensor cores."""
     return case.x.kind.itemsize <= 2 or (case.x.kind is dt.float32 and case.precision != "ieee")
 
 
 def _candidates(case: Case, copies=False) -> list:
-    """Return the tiles of a product that are worth trying, the one to take without trying first."""
+    """Return the tiles of a product that are worth trying, the default one first."""
     shared = contexts.context(case.device).shared_memory
     return template.candidates(case.x.kind, case.m, case.n, case.k, _is_fast(case), shared, copies, case.batch, _loaded(case),
                                _is_crossed(case))
 
 
 def _first(case: Case) -> template.Tiles:
-    """Return the first of them."""
+    """Return the default tile."""
     shared = contexts.context(case.device).shared_memory
     return template.tiles(case.x.kind, case.m, case.n, case.k, _is_fast(case), shared, case.batch, _loaded(case),
                           _is_crossed(case))
@@ -252,7 +256,7 @@ def _loaded(case) -> tuple:
 
 
 def _usual(case: Case, beside, x_at, y_at):
-    """Return a product by the tile to take without trying."""
+    """Return a product with the default tile."""
     tile = _first(case)
     if beside is None and case.kinds.x.itemsize == 2 and _is_crossed(case) and tile.m * tile.n == 128 * 128 \
             and hopper.pays(case.m, case.n, case.batch, contexts.context(case.device).processors) and _copies(case, x_at, y_at):
@@ -262,7 +266,7 @@ def _usual(case: Case, beside, x_at, y_at):
 
 
 def _copies(case: Case, x_at, y_at) -> bool:
-    """Return whether the copy engine can bring the factors' tiles."""
+    """Return whether the copy engine can load the factors' tiles."""
     if not case.in_memory:
         return False
     addresses = (*x_at, *y_at, *case.x.steps, *case.y.steps)
@@ -270,7 +274,7 @@ def _copies(case: Case, x_at, y_at) -> bool:
 
 
 def _tuned(case: Case, beside, x_at, y_at):
-    """Return a product by the quickest tile, which is found without what follows it, on a result of its own."""
+    """Return a product with the fastest tile, timed without the epilogue on a result of its own."""
     copies = _copies(case, x_at, y_at)
     found = _candidates(case, copies)
     held: list = []
@@ -286,7 +290,7 @@ def _tuned(case: Case, beside, x_at, y_at):
 
 
 def _said(factor) -> tuple:
-    """Return a factor as a part of a key that other processes have as well."""
+    """Return a factor as part of a key that other processes share."""
     return (factor.batch, factor.last) if type(factor) is Laid else (factor.how.name, factor.beside.strides)
 
 
@@ -296,7 +300,7 @@ def _last(a) -> tuple:
 
 
 def as_batch(a):
-    """Return (the array, elements between its matrices): copied where they do not follow each other evenly."""
+    """Return (the array, elements between its matrices), copied if these are not evenly spaced."""
     if any(s % a.itemsize for s in a.strides):
         a = a.backend.contiguous(a)
     step, size = 0, 1
