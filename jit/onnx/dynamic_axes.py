@@ -27,12 +27,10 @@ class Free:
 
     @property
     def names(self) -> dict:
-        """Name of each symbol in formulas."""
         plain = [s for s in self.sizes if s.isidentifier() and s not in RESERVED]
         return {s: s if s in plain else f"size_{i}" for i, s in enumerate(self.sizes)}
 
     def symbols(self, tensors) -> Symbols | None:
-        """Return the dynamic sizes of tensors as symbols."""
         names = self.names
         places = {(SIZE, i, axis): Extent(names[x.name], x.times, x.plus)
                   for i, dims in enumerate(self.by_input) for axis, x in dims.items()}
@@ -64,7 +62,6 @@ class Free:
 
 
 def _two_more(runs, base, s, n) -> list:
-    """Return two other sizes of a symbol that the function takes."""
     found: list = []
     first = None
     for m in dict.fromkeys((n + 1, *_far(n), n + 3, n + 2, n - 1, n - 2, n // 2, 3 * n, 4 * n)):

@@ -136,7 +136,6 @@ class Subject:
                 for t, dims in zip(self.tensors, free.by_input)]
 
     def record(self, free: Free, claims) -> "Recording":
-        """Return a recording with the dynamic sizes as symbols."""
         tensors = self.at(free.base, free)
         args, kwargs = treespec.rebuild(self.structure, tensors)
         symbols = free.symbols(tensors)
@@ -183,7 +182,6 @@ class Recording:
 
     @property
     def conditions(self) -> dict:
-        """Conditions of the recording on sizes."""
         return {} if self.scope is None else self.scope.conditions
 
     def program(self, tried) -> Recorded:

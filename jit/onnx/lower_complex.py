@@ -65,7 +65,6 @@ def _is_complex(x) -> bool:
 
 
 def _parts(x) -> tuple:
-    """Return the real and imaginary part of an operand."""
     if type(x) is not Value:
         return complex(x).real, complex(x).imag
     if x.node is not None and x.node.op is complex_:
@@ -74,7 +73,6 @@ def _parts(x) -> tuple:
 
 
 def _moved(b: Builder, op: Op, operands, params):
-    """Apply an operator that only moves elements to both parts."""
     whole = [_parts(x) if _is_complex(x) else (x, x) for x in operands]
     return complex_(*[b.append(op, [pair[i] for pair in whole], params) for i in range(2)])
 

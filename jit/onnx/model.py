@@ -70,7 +70,6 @@ class OnnxModel(Weights):
         return self._traced(*self._arguments(inputs, named))
 
     def compute(self, *inputs):
-        """Compute the outputs without tracing."""
         weights: dict = {}
         Weights.forward(self, weights)
         found = [to_tensor(v) for v in self._program.run(inputs, weights)]

@@ -59,7 +59,6 @@ class ONNXProgram(bytes):
         return proto.package().load_from_string(bytes(self))
 
     def save(self, destination):
-        """Write the model to a file."""
         with open(destination, "wb") as file:
             file.write(self)
 

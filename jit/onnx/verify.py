@@ -41,7 +41,6 @@ class Trials:
         self.found: dict = {}           # sizes -> (tensors, results of the function)
 
     def run(self, sizes: dict) -> tuple:
-        """Return (tensors, results of the function) at sizes."""
         key = tuple(sizes.values())
         if key not in self.found:
             self.found[key] = self._ran(self.subject.at(sizes, self.free))
@@ -63,7 +62,6 @@ class Trials:
             raise
 
     def runs(self, sizes: dict) -> bool:
-        """Return whether the function takes the sizes."""
         try:
             self.run(sizes)
         except Exception:

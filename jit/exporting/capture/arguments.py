@@ -59,7 +59,6 @@ def _said(module) -> list:
 
 
 def _parameters(fn, args, kwargs) -> list:
-    """Return a name for each positional argument."""
     try:
         signature = inspect.signature(fn)
     except ValueError:

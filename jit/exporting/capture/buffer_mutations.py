@@ -51,7 +51,6 @@ class State:
         self._known = frozenset(names)
 
     def takes(self, t: Tensor) -> bool:
-        """Return whether a tensor may be written."""
         return id(t) in self.names
 
     def changes(self, t) -> bool:
@@ -86,7 +85,6 @@ class State:
         return [self._before[name][1] for name in names]
 
     def buffers(self, names) -> dict:
-        """Return the buffers themselves, by name."""
         return {name: self._before[name][0] for name in names}
 
     def now(self, names) -> list:

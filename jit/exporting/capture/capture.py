@@ -172,7 +172,6 @@ class _Limits:
         self.branches = CondBranches(recorder)
 
     def called(self, t) -> str:
-        """Return a tensor's name for messages."""
         return self.known.get(id(t)) or f"a tensor of {t.aval}"
 
     def refuse(self, said: str):
@@ -209,7 +208,6 @@ class _ExportRecorder(Recorder):
         self.limits = _Limits(self, known, state, calls, failures)
 
     def module_around(self) -> str:
-        """Return the innermost call of a module."""
         return self.limits.calls.current
 
     def read(self, t, how, seen):
@@ -240,7 +238,6 @@ class _ExportRecorder(Recorder):
         return self.limits.follows_arguments(self.value_of(pred))
 
     def both(self, pred: Tensor, true_fn, false_fn, operands):
-        """Record both branches; return the result of `cond`."""
         return self.limits.branches.record(pred, true_fn, false_fn, operands)
 
     def fresh(self, t, value):

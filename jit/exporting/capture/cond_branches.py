@@ -141,7 +141,6 @@ class CondBranches:
             self._open.pop()
 
     def _chosen(self, pred, x, y, own):
-        """Return the result selected from the corresponding results of both branches."""
         if not isinstance(x, Tensor) or not isinstance(y, Tensor):
             if type(x) is type(y) and not isinstance(x, Tensor) and x == y:
                 return x

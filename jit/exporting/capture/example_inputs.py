@@ -31,7 +31,6 @@ class Dims:
 
     @property
     def order(self) -> tuple:
-        """The names, each once."""
         return tuple(dict.fromkeys([x.name for x in self.extents.values()]))
 
     def sizes(self, tensors) -> dict:

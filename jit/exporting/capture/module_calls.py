@@ -80,7 +80,6 @@ class ModuleCalls:
 
     @property
     def current(self) -> str:
-        """Name of the innermost call."""
         return self._around[-1][1] if self._around else ""
 
     @contextmanager

@@ -62,7 +62,6 @@ def without_unused(graph: Graph, weights: dict, arguments: int) -> tuple:
 
 
 def _is_fixed(n) -> bool:
-    """Return whether a node has no symbolic size."""
     return not (n.output.aval.is_symbolic or any(map(has_symbols, n.params.values())) or any(map(has_symbols, n.inputs)))
 
 

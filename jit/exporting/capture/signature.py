@@ -104,7 +104,6 @@ class Signature:
         return len(self.inputs) if found == list(range(len(self.inputs))) and not self.state else None
 
     def users(self, specs) -> tuple:
-        """Return inputs or outputs without the state."""
         return specs[:len(specs) - len(self.state)]
 
     def __str__(self):
@@ -119,7 +118,6 @@ class Signature:
     # In and out of the manifest.
 
     def as_json(self) -> dict:
-        """Return the signature as data for the manifest."""
         specs = {name: [{"name": s.name, "dtype": s.dtype.name, "shape": list(s.shape)} for s in getattr(self, name)]
                  for name in ("inputs", "outputs")}
         return {**specs, "arguments": self.arguments, "results": self.results, "dims": list(self.dims),
@@ -156,7 +154,6 @@ class Signature:
         return all(_agree(n, said, self.dims, fixed) for n, said in pairs)
 
     def arrays_of(self, args, kwargs) -> list:
-        """Return the tensors of a call, in order."""
         tensors: list = []
         given = treespec.describe(self._arranged(args, kwargs), tensors, [])
         if given != self.arguments:
@@ -238,7 +235,6 @@ def _spec(data):
 
 
 def _shown(s):
-    """Return a structure as readable text."""
     kind = next(iter(s))
     if kind == "tensor":
         return "tensor"

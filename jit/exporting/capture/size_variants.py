@@ -134,7 +134,6 @@ def _variant(fn, example, dims, sizes, fixed, state, signatures_of=()) -> tuple:
 
 
 def _copies(found) -> list:
-    """Return the values of results, as arrays of their own."""
     return [treespec.as_tensor(r).detach()._a.copy() for r in found]
 
 
@@ -226,7 +225,6 @@ def _ran_again(made, fn, example, first) -> Example:
 
 
 def _are_equal(first, second) -> bool:
-    """Return whether two runs gave the same bits."""
     return second is not None and all(a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, a.dtype.kind in "fc")
                                       for a, b in zip(first.results, second.results))
 

@@ -143,7 +143,6 @@ class _Variant:
         return bool(said)
 
     def look(self, arrays, sizes, method):
-        """Run calibration inputs."""
         graph = bind_graph(self.graph, {name: sizes[name] for name in self.graph.names}) if self.graph.symbols else self.graph
         if self.seen is None:
             self.seen = [RANGES[method]() for _ in self.values]
@@ -152,7 +151,6 @@ class _Variant:
         tls.m.run(run, graph, [*arrays, *self.arrays.values()], lambda v, a: observers[v].add(a) if v in observers else None)
 
     def finish(self) -> tuple:
-        """Return (graph, weights, number of layers)."""
         ranges = {v: seen.range() for v, seen in zip(self.values, self.seen)}
         graph, new, layers = quantize(self.graph, self.known, ranges, self._keeps)
         return *frozen(graph, {**self.arrays, **new}, self.count), layers

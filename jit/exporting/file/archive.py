@@ -87,11 +87,9 @@ class Reader:
             self._blocks = {name: archive.block(name, listed[name]["size"]).memory for name in listed}
 
     def names(self):
-        """Return the names of all members but the manifest."""
         return list(self._blocks)
 
     def size(self, name: str) -> int:
-        """Return the bytes of a member."""
         return self._blocks[name].nbytes
 
     def member(self, name: str) -> np.ndarray:
@@ -104,11 +102,9 @@ class Reader:
         return block
 
     def json(self, name: str):
-        """Return a member of JSON text."""
         return json.loads(self.member(name).tobytes())
 
     def text(self, name: str) -> str:
-        """Return a member of text."""
         return self.member(name).tobytes().decode()
 
 

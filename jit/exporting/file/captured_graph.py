@@ -35,7 +35,6 @@ class RecordedGraph:
 
     @classmethod
     def of(cls, model) -> "RecordedGraph":
-        """Read the recorded graph from a model's file."""
         reader = model._reader
         said = reader.manifest.get("recorded")
         if said is None:
@@ -55,7 +54,6 @@ class RecordedGraph:
         return _at_sizes(*own, count, sizes) == _at_sizes(*other, count, sizes)
 
     def home_of(self, node: Node) -> str:
-        """Return the name of the call that a node belongs to, or ""."""
         name = module_of(node.line)
         return name if name in self.calls else ""
 

@@ -109,7 +109,6 @@ class Ready:
         return words
 
     def run(self, arrays) -> list:
-        """Return the results, in order."""
         image = self.image
         if pool.get_num_threads() > image.threads:
             return self._instead(arrays)

@@ -128,7 +128,6 @@ class Model:
         return {name: found[name] for name in names}
 
     def _code(self, objects):
-        """Return the file's precompiled code for this machine."""
         return Code.of(self._reader, self.targets) if objects else None
 
     def graph_of(self, variant: "Variant") -> Graph:
@@ -168,7 +167,6 @@ class Model:
 
     @property
     def sizes(self) -> dict:
-        """Bytes of the file's members, by name."""
         return {name: self._reader.size(name) for name in self._reader.names()}
 
     @cached_property
@@ -181,12 +179,10 @@ class Model:
 
     @property
     def inputs(self) -> tuple:
-        """Inputs of the model."""
         return self.signature.users(self.signature.inputs)
 
     @property
     def outputs(self) -> tuple:
-        """Outputs of the model."""
         return self.signature.users(self.signature.outputs)
 
     def __call__(self, *args, **kwargs):
@@ -238,7 +234,6 @@ class Model:
         return np.asarray(x)
 
     def run(self, arrays) -> list:
-        """Return the results as arrays, for arrays in order."""
         key = tuple([a.shape for a in arrays])
         bound = self._bound.get(key)
         if bound is None or tuple([a.dtype for a in arrays]) != self._dtypes:
@@ -418,7 +413,6 @@ class Variant:
 
     @classmethod
     def of(cls, row: dict, weights: list, dims: set) -> "Variant":
-        """Return a row of the manifest, checked."""
         conditions = {text: str(line) for text, line in row["conditions"]}
         small = all(type(n) is int and n in (0, 1) for n in row["fixed"].values())
         if not set(row["fixed"]) <= dims or not small or type(row["member"]) is not str:
@@ -443,7 +437,6 @@ class Bound:
 
     @property
     def run(self):
-        """Function of all arrays."""
         return self.compiled.run
 
 

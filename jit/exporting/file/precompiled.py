@@ -32,13 +32,11 @@ class Entry:
     objects: dict
 
     def derive(self, arrays) -> list:
-        """Return the values derived from the weights."""
         if self.derived is None:
             return []
         return Ready(self.derived, self.objects, [a.dtype for a in arrays], None).run(arrays)
 
     def callable(self, dtypes, instead) -> Ready:
-        """Return the main part, ready to be called."""
         return Ready(self.main, self.objects, dtypes, instead)
 
 
@@ -88,7 +86,6 @@ class Code:
         return image
 
     def _entry(self, data) -> Entry:
-        """Return a checked entry."""
         main, derived = self._image(data["main"]), data["derived"] and self._image(data["derived"])
         kept, sources, names = (tuple(data[key]) for key in ("kept", "sources", "names"))
         if not all(type(n) is int and 0 <= n < self._weights for n in (*kept, *sources)):

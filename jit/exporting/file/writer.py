@@ -201,7 +201,6 @@ class Content:
 
     @cached_property
     def stored(self) -> tuple:
-        """The weights as the bytes of a file."""
         return weight_bytes(self.weights)
 
     def write(self, path: str, ready: dict):

@@ -127,7 +127,6 @@ def _sizes(model: Model, example_inputs) -> dict:
 
 
 def _runs(model: Model, sizes: dict, target: Target, threads: int) -> Runs:
-    """Return the native calls for a target."""
     if target == targets.host():
         return _runs_here(model, sizes, threads)
     entry, objects = entry_for(model, sizes, target, threads)
@@ -272,7 +271,6 @@ def _tensor_rows(specs) -> bytes:
 
 
 def _link(entry, runs, target, signature, weights, initial, stamp) -> Link:
-    """Return the link of the whole library, with its addresses."""
     lists = {"steps": runs.image, **({"once": runs.once[0]} if runs.once else {})}
     link = Link(target.arch)
     pool_text = fork_join.serial_text(target) if entry.threads == 1 else fork_join.pool_text(target)

@@ -24,7 +24,6 @@ class Strings:
         self.data, self._places = bytearray(1), {"": 0}
 
     def add(self, text: str) -> int:
-        """Return the offset of a string."""
         if text not in self._places:
             self._places[text] = len(self.data)
             self.data += text.encode() + b"\0"
@@ -142,7 +141,6 @@ class _Library:
         self._lay_out()
 
     def _lay_out(self):
-        """Assign addresses to all sections."""
         at, sizes, address = HEADER_BYTES + _PROGRAMS * PROGRAM_BYTES, self._sizes(), {}
         for name, (size, align) in sizes.items():
             if name in (".text", ".dynamic"):
@@ -168,11 +166,9 @@ class _Library:
                 ".data": data, ".bss": bss}
 
     def _at(self, place, default=None):
-        """Return the address of a place in the library."""
         return self.start[place.section] + place.offset if not place.outside else default
 
     def write(self) -> bytes:
-        """Return the whole file."""
         body = bytearray(self.address[".bss"])
         for kind, name in ((RODATA, ".rodata"), (TEXT, ".text"), (DATA, ".data")):
             data = self.link.merged[kind].bytes()

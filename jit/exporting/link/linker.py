@@ -58,7 +58,6 @@ class Merged:
         return start
 
     def bytes(self) -> bytearray:
-        """Return the content."""
         return bytearray(b"".join(self.parts))
 
 
@@ -109,7 +108,6 @@ class Link:
     # Places.
 
     def symbol(self, source: str, name: str) -> Place:
-        """Return the place of a global symbol of an object."""
         for number, s in enumerate(self._objects[source][0].symbols):
             if s.name == name and s.section:
                 return self._place(source, number)

@@ -24,14 +24,12 @@ class CustomDecompTable(dict):
         super().__delitem__(_operator(key))
 
     def pop(self, key, *default):
-        """Take an operator out."""
         return super().pop(_operator(key), *default)
 
     def __contains__(self, key):
         return super().__contains__(_operator(key))
 
     def copy(self) -> "CustomDecompTable":
-        """Return another table with the same entries."""
         made = CustomDecompTable()
         for key in set(made) - set(self):
             del made[key]

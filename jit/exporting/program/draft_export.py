@@ -39,7 +39,6 @@ class DraftExportReport:
     failures: list
 
     def successful(self) -> bool:
-        """Return whether there are no obstacles."""
         return not self.failures
 
     def __str__(self):
@@ -65,7 +64,6 @@ def drafted(export, fn, example, sizes) -> tuple:
 
 
 def _all_of(fn, example) -> list:
-    """Return the refused actions of one run of the function."""
     given = arguments_of(fn, example)
     args, kwargs = treespec.rebuild(given.structure, given.tensors)
     found: list = []

@@ -131,7 +131,6 @@ class ShapesCollection:
         return self.of(_bound(_signature(m), args, kwargs or {}))
 
     def of(self, bound: dict) -> dict:
-        """Return the declarations for named arguments."""
         seen: set = set()
 
         def find(t, path, spec):
@@ -151,7 +150,6 @@ class AdditionalInputs:
         self.examples: list = []
 
     def add(self, args: tuple, kwargs: dict | None = None):
-        """Add the arguments of a further call."""
         if type(args) is not tuple or not isinstance(kwargs, dict | None):
             raise ArgumentError("further inputs are a tuple of arguments, and a dict of those by name")
         self.examples.append((args, dict(kwargs or {})))
@@ -167,7 +165,6 @@ class AdditionalInputs:
             ep.module()(*args, **kwargs)
 
     def of(self, bound: dict, others: list) -> dict:
-        """Return the inferred declarations for named arguments; `others` are the further ones by name."""
         found = {}
         for name, value in bound.items():
             shapes: list = []
@@ -216,7 +213,6 @@ def _mapped(found, value, path: str, spec) -> Any:
 
 
 def _entries(spec, kind, path, value):
-    """Return the declarations for the parts of a container."""
     if spec is None:
         return dict.fromkeys(value) if kind is dict else [None] * len(value)
     if not isinstance(spec, kind):
@@ -245,7 +241,6 @@ class Named:
         self._count = 0
 
     def take(self, t, path, spec):
-        """Add the declarations for the next tensor."""
         i, self._count = self._count, self._count + 1
         entries = spec if isinstance(spec, dict) else _each(spec, t, path)
         for d, size in entries.items():
@@ -318,12 +313,10 @@ def named(shapes, fn, args: tuple, kwargs: dict, words: bool = False) -> tuple:
 
 
 def _signature(fn):
-    """Return the signature of a module's forward, or of a function."""
     return inspect.signature(fn.forward if isinstance(fn, Module) else fn)
 
 
 def _bound(signature, args, kwargs) -> dict:
-    """Return the arguments by name, in the order of the parameters."""
     try:
         return signature.bind(*args, **kwargs).arguments
     except TypeError as e:

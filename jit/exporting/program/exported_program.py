@@ -45,7 +45,6 @@ class ExportedProgram:
 
     @property
     def graph(self):
-        """The graph, as IR."""
         graph = self._model.graph
         return graph if self._decomposed is None else decompose(graph, keep=decompositions.kept_by(self._decomposed))
 
@@ -98,19 +97,15 @@ class ExportedProgram:
         return self._named("passing buffer", None)
 
     def named_parameters(self):
-        """Yield (name, parameter) of each."""
         yield from self._named("parameter").items()
 
     def parameters(self):
-        """Yield the parameters."""
         yield from self._named("parameter").values()
 
     def named_buffers(self):
-        """Yield (name, buffer) of each."""
         yield from self._named("buffer", "passing buffer").items()
 
     def buffers(self):
-        """Yield the buffers."""
         yield from self._named("buffer", "passing buffer").values()
 
     def __call__(self, *args, **kwargs):
@@ -152,7 +147,6 @@ def draft_export(mod, args, kwargs=None, *, dynamic_shapes=None, preserve_module
 
 
 def _writing(mod, example, kept):
-    """Return a function from dynamic sizes to the model."""
     return lambda dynamic: writer.in_own_folder(lambda path: writer.written(
         mod, example, path, dynamic, freeze=False, stateful=True, signatures_of=tuple(kept)))
 

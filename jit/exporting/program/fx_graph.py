@@ -140,7 +140,6 @@ class AsFx:
         self._places = [(n, dim, text) for n, spec in said for dim, text in enumerate(spec.shape) if type(text) is str]
 
     def _size(self, name):
-        """Return the node of a named size."""
         if name not in self._sizes:
             place = next(p for p in self._places if extent_of(p[2]).name == name)
             with self.graph.inserting_after(self.arguments[-1].next):

@@ -82,7 +82,6 @@ class ExportGraphSignature:
 
     @classmethod
     def of(cls, model) -> "ExportGraphSignature":
-        """Return the signature of a loaded model."""
         known = model.signature
         weights = [_weight(name, model.kinds.get(name)) for name in _taken(model)]
         kept = zip(known.state, known.inputs[len(model.inputs):], known.outputs[len(model.outputs):])
@@ -101,12 +100,10 @@ class ExportGraphSignature:
 
     @property
     def parameters(self) -> tuple:
-        """Names of the parameters that the graph reads."""
         return self._targets(InputKind.PARAMETER)
 
     @property
     def buffers(self) -> tuple:
-        """Names of the buffers."""
         return self._targets(InputKind.BUFFER)
 
     @property
@@ -131,17 +128,14 @@ class ExportGraphSignature:
 
     @property
     def inputs_to_parameters(self) -> dict:
-        """{name of an input of the graph: name of the parameter}"""
         return self._by_input(InputKind.PARAMETER)
 
     @property
     def inputs_to_buffers(self) -> dict:
-        """{name of an input of the graph: name of the buffer}"""
         return self._by_input(InputKind.BUFFER)
 
     @property
     def inputs_to_lifted_tensor_constants(self) -> dict:
-        """{name of an input of the graph: name of the constant}"""
         return self._by_input(InputKind.CONSTANT_TENSOR)
 
     @property

@@ -46,7 +46,6 @@ class InterpreterModule(GraphModule):
 
     @property
     def graph_module(self) -> GraphModule:
-        """The module itself."""
         return self
 
 
@@ -72,13 +71,11 @@ class StructuredModule(InterpreterModule):
         return made
 
     def run_structured(self, *args, **kwargs):
-        """Call the graph with structured arguments."""
         tensors = self.tensors_of(args, kwargs)
         found = self.run_flat(*[treespec.as_tensor(tensors[i]) for i in self.places])     # type: ignore[attr-defined]
         return treespec.rebuild(self.results, found)
 
     def tensors_of(self, args, kwargs) -> list:
-        """Return the tensors of a call, in order."""
         tensors: list = []
         if treespec.describe((args, kwargs), tensors, []) != self.arguments:
             raise DTypeError(f"the module {self.path} takes arguments of the structure that it was exported with")
@@ -120,7 +117,6 @@ class Part:
         return not self.path or path.startswith(self.path + ".")
 
     def within(self, path: str) -> str:
-        """Return a path relative to the module."""
         return path[len(self.path) + 1:] if self.path else path
 
 
@@ -135,7 +131,6 @@ class Unflattening:
         whole.graph.output(tuple(whole.results))
 
     def root(self, tensors_of) -> UnflattenedModule:
-        """Return the whole program."""
         signature, count = self.whole.signature, len(self.whole.results) - len(self.whole.signature.state)
         graph, env, targets = self._filled(self.top, self.whole.arguments)
         for name, value in zip(signature.state, self.whole.results[count:]):
@@ -221,7 +216,6 @@ class Unflattening:
         return graph, env, targets
 
     def _call(self, graph, part, inner, env, nodes, targets):
-        """Add the call of a part's module to the enclosing graph."""
         kept = self.recorded.signatures.get(inner.name)
         module = self._module(inner) if kept is None else self._structured(inner, kept)
         target = self._target(part, inner, module, targets)
@@ -247,7 +241,6 @@ class Unflattening:
         return self._once(part, graph, targets, lambda: InterpreterModule(targets, graph, "InterpreterModule"))
 
     def _structured(self, part: Part, kept) -> InterpreterModule:
-        """Return a module with the preserved signature."""
         takes, gives = ([self.whole.nodes[v] for v in values] for values in (kept.takes, kept.gives))
         read = self._inputs(part)
         sizes = {n: place for n in read if n not in takes and (place := self._size_in(n, kept.takes)) is not None}
@@ -313,7 +306,6 @@ class Unflattening:
     # Names that the graph does not have.
 
     def _mark_passing(self, module):
-        """Mark buffers that are in no state_dict."""
         names = {id(self.tensors[name]) for name in self.passing}
         for m in module.modules():
             m._non_persistent_buffers_set.update([key for key, t in m._buffers.items() if id(t) in names])
@@ -358,7 +350,6 @@ def _put(root, path, thing):
 
 
 def _key(graph, targets) -> tuple:
-    """Return a key that is equal for graphs that do the same."""
     number = {n: i for i, n in enumerate(graph.nodes)}
     refer = lambda n: ("node", number[n])
     rows = []

@@ -27,7 +27,6 @@ class Context:
     depth: int = 0
 
     def version(self, node) -> int:
-        """Return the operator set version of a node."""
         domain = "" if node.domain == "ai.onnx" else node.domain
         if domain not in self.versions:
             raise FileError(f"operator {node.op_type} belongs to domain {node.domain!r}, whose version the model does not say")
@@ -155,7 +154,6 @@ def _runner(node, version, context, call):
 
 
 def _check_types(call):
-    """Check element types named by attributes at import."""
     for name in ("to", "dtype"):
         if call.get(name):
             call.dtype(name)
@@ -187,7 +185,6 @@ class function_defaults:
 
     @property
     def attribute(self):
-        """The one attribute."""
         return (self.only,)
 
 
@@ -236,7 +233,6 @@ def run_importer(importer: Importer, call: Call, inputs, env) -> tuple:
 
 
 def _prepared(importer, inputs):
-    """Inputs as an importer takes them."""
     return [to_host(x) if i in importer.host else x if i in importer.either and type(x) is not OfSizes else to_tensor(x)
             for i, x in enumerate(inputs)]
 

@@ -20,7 +20,6 @@ def _beside(v, x, call):
 
 
 def _rounded(x, dtype):
-    """Round to an integer dtype, within its limits."""
     info = np.iinfo(dtype.np)
     return ing.clamp(ing.round(x.to(dt.float64)), float(info.min), float(info.max)).to(dtype)
 

@@ -87,23 +87,19 @@ class Call:
     scope: dict = field(default_factory=dict)    # enclosing values, for the programs
 
     def get(self, name: str, default=None) -> Any:
-        """Return an attribute, or the default."""
         return self.attributes.get(name, default)
 
     def need(self, name: str) -> Any:
-        """Return a required attribute."""
         try:
             return self.attributes[name]
         except KeyError:
             raise FileError(f"operator {self.kind} lacks its attribute {name!r}") from None
 
     def dtype(self, name: str, default=None) -> dt.DType:
-        """Return an attribute that names an element type."""
         number = self.attributes.get(name, default)
         return dtype_of(number, f"the result of operator {self.kind}")
 
     def wants(self, position: int) -> bool:
-        """Return whether a result is requested."""
         return position < len(self.wanted) and self.wanted[position]
 
 

@@ -186,7 +186,6 @@ def _roi_align(call, x, regions, batch, how):
 
 
 def _bins(plane, ys, xs, shape, mode):
-    """Return the bins of one region."""
     terms = []
     for y, wy in _sides(ys, plane.shape[1]):
         for at, wx in _sides(xs, plane.shape[2]):

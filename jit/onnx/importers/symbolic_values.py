@@ -21,7 +21,6 @@ def known(values) -> np.ndarray:
 
 
 def _objects(values, shape):
-    """Python objects as an array."""
     made = np.empty(len(values), object)
     for i, v in enumerate(values):
         made[i] = v

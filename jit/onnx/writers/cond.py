@@ -53,7 +53,6 @@ def _joins(item: Item, group) -> bool:
 
 
 def _common(homes) -> tuple:
-    """Return the common branches."""
     return tuple([steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*homes))])
 
 
@@ -69,7 +68,6 @@ def _choose(w: Writer, item, pred, x, y):
 
 
 def _graph(w: Writer, group, holds: bool):
-    """Return one branch: its own items, and its results."""
     with w.inner() as inside:
         for item in w.root.branches.inside.get((group[0], holds), ()):
             if EMITTERS[item.op].lazy is None:

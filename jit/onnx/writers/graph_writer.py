@@ -99,7 +99,6 @@ class Writer:
     # Names.
 
     def fresh(self, hint: str) -> str:
-        """Return a name that is not taken."""
         taken, name, n = self.root._taken, hint, 0
         while name in taken:
             n += 1
@@ -108,11 +107,9 @@ class Writer:
         return name
 
     def reserve(self, names):
-        """Reserve names."""
         self.root._taken.update(names)
 
     def name(self, x, dtype=None) -> str:
-        """Return the name of an operand: a ref, or a number in a dtype."""
         if type(x) is Ref:
             if x not in self.names:
                 self.write(self.root.waiting[x])
@@ -136,7 +133,6 @@ class Writer:
         return made[0] if outputs == 1 else made
 
     def put(self, kind, inputs, outputs, attributes):
-        """Add a node with names for its results."""
         given = [("" if x is None else x) for x in inputs]
         while given and not given[-1]:
             given.pop()
@@ -167,7 +163,6 @@ class Writer:
                                               "pkg.torch.onnx.name_scopes": repr(paths)}
 
     def write(self, item: Item):
-        """Write an operation."""
         emitter = EMITTERS.get(item.op)
         if emitter is None or (emitter.when is not None and not emitter.when(item.node, self.opset)):
             raise ExportError(f"operator {item.op.name}{at(item.line)} has no counterpart in ONNX (version {self.opset})")
@@ -186,7 +181,6 @@ class Writer:
                 self.bind(ref, name)
 
     def require(self, dtype, who: str):
-        """Raise if the operator set lacks a dtype."""
         if dtype in dt.FLOAT8 and self.opset < FLOAT8_SINCE:
             raise ExportError(f"{who} has {dtype}, which ONNX has from version {FLOAT8_SINCE} on; pass opset={FLOAT8_SINCE} or "
                               f"higher, not {self.opset}")
@@ -221,13 +215,11 @@ class Writer:
         return EMITTERS[item.op].lazy(self, item)
 
     def is_used(self, ref) -> bool:
-        """Return whether anything reads a ref."""
         return bool(self.root.used_by.get(ref))
 
     # Sizes.
 
     def ints(self, values) -> str:
-        """Return a vector of integers, some of which may be symbolic."""
         values = list(values)
         if is_fixed(values):
             return self.const(np.array(values, np.int64), "sizes")
@@ -244,14 +236,12 @@ class Writer:
         return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=0, hint="sizes")
 
     def number(self, size, dtype) -> str:
-        """Return a symbolic number as a vector of one element."""
         key = source_of(size), dtype
         if key not in self._sizes:
             self._sizes[key] = Formulas(self, self._size).written(size, dtype)
         return self._sizes[key]
 
     def _size(self, name):
-        """Return the node of a dynamic size."""
         if name not in self._sizes:
             said = next(text for text in (name, *self.root.places) if text in self.root.places and _names(text, name))
             ref, dim = self.root.places[said]
@@ -267,7 +257,6 @@ class Writer:
     # Shorthands of several writers.
 
     def cast(self, name: str, dtype) -> str:
-        """Cast to another dtype."""
         more: dict = {"saturate": 0} if dtype is dt.float8_e5m2 else {}      # which has infinities for what is too large
         return self.node("Cast", name, to=proto.type_number(dtype), **more)
 
@@ -280,24 +269,19 @@ class Writer:
         return self.node("Reshape", name, self.ints(shape), allowzero=1 if 0 in shape else None)
 
     def transpose(self, name: str, dims) -> str:
-        """Permute the dimensions."""
         return name if tuple(dims) == tuple(range(len(dims))) else self.node("Transpose", name, perm=list(dims))
 
     def expand(self, name: str, shape) -> str:
-        """Broadcast to a shape."""
         return self.node("Expand", name, self.ints(shape))
 
     def slice(self, name: str, starts, stops, axes, steps=None) -> str:
-        """Cut parts along axes."""
         steps = None if steps is None or all(s == 1 for s in steps) else self.ints(steps)
         return self.node("Slice", name, self.ints(starts), self.ints(stops), self.ints(axes), steps)
 
     def squeeze(self, name: str, axes) -> str:
-        """Drop dimensions of size 1."""
         return self.node("Squeeze", name, self.ints(axes))
 
     def unsqueeze(self, name: str, axes) -> str:
-        """Insert dimensions of size 1."""
         return self.node("Unsqueeze", name, self.ints(axes))
 
     def range(self, count, dtype=dt.int64) -> str:
@@ -309,7 +293,6 @@ class Writer:
         return found if dtype is dt.int64 else self.cast(found, dtype)
 
     def filled(self, shape, value, dtype) -> str:
-        """Return a tensor of one value."""
         value = np.full(1, value).astype(dtype.np)
         if is_fixed(shape) and np.prod(shape) == 1:
             return self.const(value.reshape(shape), "number")

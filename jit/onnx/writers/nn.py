@@ -119,7 +119,6 @@ def _transposed(n):
 
 
 def _scores(w, q, k, scale, groups):
-    """Return scores with all heads in one dimension."""
     scaled = Ref(-1, q.shape, q.dtype)
     w.names[scaled] = w.node("Mul", w.name(q), w.scalar(scale, q.dtype))
     if groups == 1:
@@ -131,7 +130,6 @@ def _scores(w, q, k, scale, groups):
 
 
 def _causal_mask(w, rows, columns):
-    """Return the causal mask: columns that each row attends to."""
     if is_fixed((rows, columns)):
         return w.const(np.tri(rows, columns, dtype=bool), "causal")
     return w.node("LessOrEqual", w.range(columns), w.unsqueeze(w.range(rows), [1]))

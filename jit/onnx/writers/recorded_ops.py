@@ -28,7 +28,6 @@ class Ref:
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has."""
         return len(self.shape)
 
 

@@ -19,7 +19,6 @@ def _projection(w, z):
 
 
 def _only_end(w, states, reverse):
-    """Return whether only a layer's last state is read."""
     def is_end(item):
         end = 0 if reverse else states.shape[0] - 1
         return item is not None and item.op is select and item.params["dim"] == 0 and item.params["index"] == end

@@ -47,7 +47,6 @@ class Sizes(Scope):
         return source_of(self.wrap(p))
 
     def pin(self, p, value):
-        """Refuse to fix a value."""
         raise FixedSize(f"the size {self._said(p)}")
 
     def note(self, condition):
@@ -78,7 +77,6 @@ class Formulas:
         self.node, self.const, self.size = writer.node, writer.const, size
 
     def written(self, number, dtype) -> str:
-        """Return a symbolic number in a dtype."""
         name, is_float = self._value(ast.parse(source_of(number), mode="eval").body)
         have = dt.float64 if is_float else dt.int64
         return name if have is dtype else self.node("Cast", name, to=proto.type_number(dtype))

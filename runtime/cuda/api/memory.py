@@ -17,7 +17,6 @@ __all__ = ["caching_allocator_alloc", "caching_allocator_delete", "device_memory
 
 
 def _cuda(device) -> tuple:
-    """Return the backend, and the index of a device."""
     return accelerator.driver("cuda"), accelerator.index_of(device, "cuda")
 
 

@@ -61,7 +61,6 @@ class Variant:
     even: tuple = ()
 
     def signature(self) -> dict:
-        """Return Triton's type of each parameter."""
         size = "i64" if self.wide else "i32"
         found = {}
         for p in self.source.parameters:
@@ -72,7 +71,6 @@ class Variant:
         return found | dict.fromkeys(self.source.constants, "constexpr")
 
     def key(self) -> str:
-        """Return the identity of the machine code."""
         said = (FORMAT, self.source.text, self.source.name, sorted(self.signature().items()), sorted(self.constants),
                 self.warps, self.stages, self.arch, self.wide, sorted(self.aligned), self.even, self.source.flush)
         return hashlib.sha256(repr(said).encode()).hexdigest()
@@ -100,14 +98,12 @@ class Binary:
     maker: str = ""
 
     def pack(self) -> bytes:
-        """Return the form on disk."""
         said = {k: v for k, v in asdict(self).items() if k != "code"}
         head = json.dumps(said).encode()
         return struct.pack("<I", len(head)) + head + self.code
 
     @classmethod
     def unpack(cls, data: bytes) -> "Binary":
-        """Parse the form on disk."""
         length = struct.unpack_from("<I", data)[0]
         said = json.loads(data[4:4 + length])
         return cls(code=data[4 + length:], **(said | {"offsets": tuple(said["offsets"])}))
@@ -159,12 +155,10 @@ def _lookup(variant, work):
 
 
 def _later(variant, future):
-    """Compile a variant in a thread."""
     _threads.submit(compilers(), _now, variant, future)
 
 
 def _now(variant, future):
-    """Compile a variant in this thread."""
     try:
         made = _make(variant)
     except BaseException as error:
@@ -186,7 +180,6 @@ def _ended(variant, future, found):
 
 
 def _in_child():
-    """Reset compilation in a forked process."""
     global _lock
     _lock = threading.Lock()
     _coming.clear()
@@ -341,7 +334,6 @@ def _read_in_turn():
 
 
 def _release(version: str) -> tuple:
-    """Return (major, minor) of a version."""
     return tuple([int(n) for n in re.findall(r"\d+", version)[:2]])
 
 

@@ -56,12 +56,10 @@ def _assign(dst, src):
 
 
 def _parts(kind, number) -> list:
-    """Return the parts of a complex number as launch parameters."""
     return [as_number(dt.PARTS[kind], x) for x in (number.real, number.imag)]
 
 
 def _broadcast_strides(src, shape):
-    """Return strides in bytes of an array broadcast to a shape."""
     lead = len(shape) - src.ndim
     if lead < 0 or any(n not in (1, m) for n, m in zip(src.shape, shape[lead:])):
         raise ShapeError(f"a value of shape {src.shape} does not fit into a tensor of shape {tuple(shape)}")
@@ -99,7 +97,6 @@ def _sources(kind, number) -> tuple:
 
 @functools.lru_cache(1024)
 def _copying(kind, target, named, number):
-    """Return the kernel of a copy with named or constant strides."""
     count, pair = len(named[0]), number and kind.is_complex
     k = KernelBuilder(f"assign_{kind.short}_{target.short}_{count}{'_number' if number else ''}")
     for d in range(count):

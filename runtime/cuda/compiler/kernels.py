@@ -84,7 +84,6 @@ class Form:
         self.functions: dict = {}
 
     def units(self, args) -> tuple:
-        """Return the known divisors of the sizes among the arguments."""
         return tuple([_unit(args[n]) for n in self.sizes])
 
     def even(self, units) -> tuple:
@@ -97,7 +96,6 @@ class Form:
         return frozenset([*marked, *[n for n, _ in self.scratch]])
 
     def variant(self, arch, mask, how, units) -> compiler.Variant:
-        """Return the variant to compile; `how` are constants, warps, stages, and whether addresses have 64 bits."""
         constants, warps, stages, wide = how
         aligned = self.aligned(units) | {n for n in self.pointers if not mask >> n & 1}
         return compiler.Variant(self.source, constants, warps, arch, wide, aligned, stages, self.even(units))
@@ -175,7 +173,6 @@ class PreparedLaunch:
         return found
 
     def variant(self, device, operands):
-        """Return the variant that a launch on such operands compiles."""
         args = self.template.copy()
         for n, buffer in self.form.moving:
             args[n] = operands[buffer] + self.offsets[buffer]

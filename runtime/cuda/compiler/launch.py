@@ -70,14 +70,12 @@ class LaunchRequest:
         self.addresses = addressof(config), function.handle, addressof(self._pointers), None
 
     def run_in(self, grid, stream):
-        """Set the grid and the stream."""
         x, y, z = grid
         config = self.config
         config.grid[0], config.grid[1], config.grid[2] = x * self._clusters, y, z
         self.move_to(stream)
 
     def move_to(self, stream):
-        """Set the stream."""
         self.config.stream = self.stream = stream
 
 
@@ -172,11 +170,9 @@ class Function:
             raise self.error(code)
 
     def fill(self, request: "LaunchRequest", args, scratch=0):
-        """Write the parameters."""
         self._pack.pack_into(request.block, 0, *args, scratch, 0)
 
     def error(self, code):
-        """Return the exception for an error code of a launch."""
         return self.driver.error(f"the launch of {self.binary.name}", code)
 
     def _scratch(self, grid, stream):

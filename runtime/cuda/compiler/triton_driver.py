@@ -53,7 +53,6 @@ class Code:
         """Do nothing: a kernel may still wait in a stream."""
 
     def get_device_properties(self, device) -> dict:
-        """Return a device's properties under Triton's names."""
         context = contexts.context(device)
         said = context.properties()
         return {"max_shared_mem": context.shared_memory, "max_num_regs": said["regs_per_multiprocessor"],
@@ -62,7 +61,6 @@ class Code:
                 "mem_bus_width": said["memory_bus_width"]}
 
     def get_device_capability(self, device) -> tuple[int, int]:
-        """Return (major, minor)"""
         return contexts.context(device).capability
 
 
@@ -136,7 +134,6 @@ class Launcher:
 
 
 def _slot(kind: str) -> str:
-    """Return the struct format of a parameter in its slot."""
     code = "Q" if kind[0] == "*" else "H" if kind == "bf16" else _CODES.get(kind)
     if code is None:
         raise DTypeError(f"a kernel has a parameter of the kind {kind}, which ingot does not pass")
@@ -144,7 +141,6 @@ def _slot(kind: str) -> str:
 
 
 def _value(name, context, kind, value) -> Any:
-    """Return a parameter as a packed value."""
     if kind[0] == "*":
         return _address(name, context, value)
     if kind == "bf16":
@@ -180,11 +176,9 @@ class IngotDriver(TRITON.Driver):
         return contexts.count() > 0
 
     def get_current_stream(self, device) -> int:
-        """Return the handle of the stream that this thread works in."""
         return streams.current(contexts.current() if device is None else device).handle
 
     def get_current_target(self):
-        """Return the target to compile for."""
         return TRITON.Target("cuda", contexts.context().arch, 32)
 
     def map_python_to_cpp_type(self, ty: str) -> str:
@@ -207,7 +201,6 @@ class IngotDriver(TRITON.Driver):
         return Memory(contexts.current(), _CACHE_BYTES)
 
     def clear_cache(self, cache):
-        """Overwrite a device's caches."""
         cuda = contexts.context(cache.device).driver
         cuda.cuMemsetD8Async(cache.pointer, 0, cache.nbytes, streams.current(cache.device).handle)
 

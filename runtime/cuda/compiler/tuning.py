@@ -85,7 +85,6 @@ def _is_fit(variant, device, may_spill) -> bool:
 
 
 def _seconds(run, device) -> float:
-    """Return the least time of a launch, by events."""
     stream = streams.current(device)
     for _ in range(_WARM):
         run()

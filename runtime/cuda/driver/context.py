@@ -29,12 +29,10 @@ class Context:
         self.handle = driver.handle("cuDevicePrimaryCtxRetain", self.device)
 
     def attribute(self, number: int) -> int:
-        """Return a property of the device, by the driver's number."""
         return self.driver.number("cuDeviceGetAttribute", number, self.device)
 
     @cached_property
     def capability(self) -> tuple[int, int]:
-        """(major, minor)"""
         return self.attribute(_MAJOR), self.attribute(_MINOR)
 
     @cached_property
@@ -44,7 +42,6 @@ class Context:
 
     @cached_property
     def processors(self) -> int:
-        """Number of multiprocessors."""
         return self.attribute(_PROCESSORS)
 
     @cached_property
@@ -54,19 +51,16 @@ class Context:
 
     @cached_property
     def name(self) -> str:
-        """The device's name."""
         text = create_string_buffer(256)
         self.driver.cuDeviceGetName(text, len(text), self.device)
         return text.value.decode(errors="replace")
 
     @cached_property
     def total_memory(self) -> int:
-        """Bytes of device memory."""
         return self.driver.size("cuDeviceTotalMem_v2", self.device)
 
     @cached_property
     def uuid(self) -> str:
-        """UUID of the device, as hexadecimal digits."""
         raw = create_string_buffer(16)
         self.driver.cuDeviceGetUuid_v2(raw, self.device)
         return raw.raw.hex()

@@ -146,7 +146,6 @@ def _raise():
 
 
 def _start():
-    """Start the thread that runs queued calls."""
     if _State.worker is None and _State.error is None and waiting:
         _State.worker = threading.Thread(target=_work, name="ingot: late launches")
         _State.worker.start()

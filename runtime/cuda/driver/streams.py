@@ -41,13 +41,11 @@ class Stream:
 
     @property
     def cuda_stream(self) -> int:
-        """The driver's handle."""
         launch_queue.disable()
         return self.handle
 
     @property
     def device(self) -> Device:
-        """Device of the stream."""
         return Device("cuda", self.device_index)
 
     @staticmethod
@@ -64,7 +62,6 @@ class Stream:
         return status.value == _ACTIVE
 
     def synchronize(self):
-        """Wait until all work in the stream has run."""
         contexts.context(self.device_index).driver.cuStreamSynchronize(self.handle)
 
     def query(self) -> bool:
@@ -151,7 +148,6 @@ class Event:
         return not self.handle or contexts.context(self.device_index).driver.is_done("cuEventQuery", self.handle)
 
     def synchronize(self):
-        """Wait for the event."""
         if self.handle:
             contexts.context(self.device_index).driver.cuEventSynchronize(self.handle)
 
@@ -167,13 +163,11 @@ class Event:
 
     @property
     def cuda_event(self) -> int:
-        """The driver's handle."""
         launch_queue.disable()
         return self.handle
 
     @property
     def device(self) -> Device | None:
-        """Device on which the event was recorded, or None."""
         return None if self.device_index is None else Device("cuda", self.device_index)
 
     def __repr__(self):

@@ -82,13 +82,11 @@ def _in_order(op, inputs, params, device):
 
 
 def _spread(x, rank):
-    """Return an array with leading dims of size 1."""
     more = rank - x.ndim
     return x.look((1,) * more + x.shape, (0,) * more + x.strides) if more else x
 
 
 def _run_uncached(op: Op, inputs, params, device):
-    """Run an operator with the kernels for these inputs."""
     common_device(op, inputs)
     own = OWN.get(op)
     if own is not None:
@@ -303,7 +301,6 @@ def _called(inputs, params, device):
 
 
 def _place(inputs, params, device):
-    """Move an array to the named device."""
     kind, _, index = params["device"].partition(":")
     x = inputs[0]
     if kind == "cpu":

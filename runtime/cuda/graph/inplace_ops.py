@@ -64,7 +64,6 @@ def overwrite_each(rows) -> bool:
 
 
 def _worked_into(over: InPlace, inputs, params, device):
-    """Return the input that was written over, or NotImplemented."""
     plan = _plan_over(over, inputs, params)
     return NotImplemented if plan is None else _run_over(plan, inputs)
 
@@ -98,7 +97,6 @@ def _run_over(plan, inputs):
 
 
 def _updated(over: InPlace, inputs, params, device):
-    """Update the input, or return NotImplemented."""
     own, out = INTO.get(over.op), inputs[over.where]
     return NotImplemented if own is None or over.where else own(inputs, params, device, (out,))
 

@@ -81,14 +81,12 @@ class DeviceGraph:
             self.steps = unchanged.joined(self, steps, self.steps) if unchanged else self.steps
 
     def _bind_to(self, names, numbers):
-        """Prepare the evaluation of symbolic numbers."""
         self.evaluate = data_evaluator((tuple([s.said for s in self.steps]), tuple([x for x, _ in numbers])), names)
         self.symbolic = [n for n in self.graph.nodes if is_free(n.output) and has_symbols((*n.params.values(), n.output.shape))]
         self.evaluate_seen = data_evaluator(tuple([(tuple(n.params.values()), n.output.shape) for n in self.symbolic]), names)
         self.evaluate_parts = data_evaluator(tuple([_plain(p) for p in self.parts.values()]), names)
 
     def at(self, values) -> "DeviceGraph":
-        """Return the graph bound to these values of its names."""
         if not self.names:
             return self
         last, plain = self.last, not any(map(is_symbol, values))
@@ -113,7 +111,6 @@ class DeviceGraph:
         return step.steps if type(step) is ManyStep and not self.numbers.isdisjoint(step.reads) else (step,)
 
     def _run_of(self, step, runs):
-        """Return the runner of a step of known sizes."""
         found = runs.get(step)
         if found is None:
             made = self._step(step)
@@ -135,7 +132,6 @@ class DeviceGraph:
         return Launched(step, self)
 
     def run(self, inputs, places=None) -> list:
-        """Run the graph; return its results in order. `places` are arrays, by value, for some results of kernels."""
         device = next(a.memory.device for a in inputs if a.__class__ is DeviceArray)
         env = {}
         for v, a in zip(self.graph.inputs, (*inputs, *self.more)):
@@ -193,7 +189,6 @@ def _plain(part) -> tuple:
 
 
 def _as_part(part, found) -> tuple:
-    """Return a part of a join with evaluated sizes."""
     shape, cuts, given = found
     return part[0], shape, cuts, tuple([(op, dict(zip(params, values))) for (op, params), values in zip(part[3], given)])
 
@@ -221,7 +216,6 @@ class Launched:
         self.said = tuple([v.shape for v, _ in self.made]), tuple(lowered.symbols.values()), offsets
 
     def at(self, said, graph: DeviceGraph) -> "Launched":
-        """Return the step with these numbers, in a bound graph."""
         made = _copy(self)
         shapes, sizes, offsets = said
         made.graph = graph
@@ -232,7 +226,6 @@ class Launched:
         return made
 
     def run(self, env, device, places=None):
-        """Compute the results into `env`."""
         stream = streams.current(device).handle
         given, kernel = self.given(env, device, stream, places), self.kernel
         if self.step.ends_apart and kernel.end is not None:
@@ -268,7 +261,6 @@ class LaunchedTogether:
         self.said = tuple([one.said for one in self.each])
 
     def at(self, said, graph: DeviceGraph) -> "LaunchedTogether":
-        """Return the step with these numbers, in a bound graph."""
         made, step = _copy(self), self.step
         made.graph, made.kernel = graph, None
         made.members = [graph.launched[s.step] for s in self.steps] if self.are_ends else [
@@ -280,7 +272,6 @@ class LaunchedTogether:
         return made
 
     def run(self, env, device, places=None):
-        """Compute the results into `env`."""
         stream = streams.current(device).handle
         if self.are_ends:
             rows = [None if m.kernel.end is None else env.pop(s.step) for s, m in zip(self.steps, self.members)]
@@ -324,7 +315,6 @@ class Multiplied:
                      tuple([x.shape for x in step.node.inputs if type(x) is Value]))
 
     def at(self, said, graph: "DeviceGraph") -> "Multiplied":
-        """Return the step with these numbers, in a bound graph."""
         made = _copy(self)
         (strides, *more_strides), (offsets, *more_offsets), shapes, params, made.shape, factors = said
         made.graph, made.params = graph, dict(zip(self.node.params, params))
@@ -337,7 +327,6 @@ class Multiplied:
         return made
 
     def run(self, env, device, places=None):
-        """Compute the results into `env`."""
         stream = streams.current(device).handle
         inputs = [self.factor(i, x, env, device) for i, x in enumerate(self.node.inputs)]
         for v, shape, dtype, target in self.writes:
@@ -370,7 +359,6 @@ class Multiplied:
         return how, [_from(env[v], more) for v, more in places], self.factors[x]
 
     def in_memory(self, v, env, device):
-        """Store a number that is read from memory as an array."""
         if v in self.graph.numbers and env[v].__class__ is not DeviceArray:
             env[v] = filled(device, (), v.dtype.np, env[v])
 
@@ -380,17 +368,14 @@ def _beside(made) -> Beside:
 
 
 def _places(made) -> list:
-    """Return (value, first byte) of each operand."""
     return [(v, offset * v.dtype.itemsize) for v, offset, _, _ in made.operands]
 
 
 def _moved(places, offsets) -> list:
-    """Return places with other first bytes."""
     return [(v, more) for (v, _), more in zip(places, offsets)]
 
 
 def _from(array: DeviceArray, more: int) -> DeviceArray:
-    """Return an array from a byte on."""
     return array if not more else array.look(((array.nbytes - more) // array.itemsize,), (array.itemsize,), more)
 
 
@@ -408,14 +393,12 @@ class Called:
         self.seen: Any = _SEEN.get(step.node.op) if set(step.reads) <= set(step.dead) else None
 
     def at(self, said, graph: DeviceGraph) -> "Called":
-        """Return the step with these numbers, in a bound graph."""
         made = _copy(self)
         params, made.numbers = said
         made.graph, made.params = graph, dict(zip(self.node.params, params))
         return made
 
     def run(self, env, device, places=None):
-        """Compute the results into `env`."""
         node, graph = self.node, self.graph
         inputs = [graph.value(x, env, device) if type(x) is Value else n for x, n in zip(node.inputs, self.numbers)]
         for v, target in self.over:

@@ -52,7 +52,6 @@ class Arrangement:
     unchanged: StaticSteps | None = None
 
     def bind(self, values: dict) -> "Arrangement":
-        """Return the arrangement with `values` for the names of sizes."""
         made = [binder.bind(values) if binder.keys else None for binder in self._binders]
         device, *host = made
         return replace(self, device=device or self.device, host=(host[0] if host else None) or self.host,
@@ -119,7 +118,6 @@ class Traced:
 
     @property
     def plan(self):
-        """The steps on the device."""
         return self.parts(()).device.graph.plan
 
     @property
@@ -163,7 +161,6 @@ class Sized:
         self._lock = threading.Lock()
 
     def bind(self, values: dict) -> Traced:
-        """Return the graph bound to `values`."""
         return Traced(self.graph, self.owned, self.targets, self.brief, lambda host: self._arranged(host).bind(values))
 
     def _arranged(self, host) -> Arrangement:

@@ -67,7 +67,6 @@ class Counter:
         self.current = self.peak = self.added = self.before = 0
 
     def add(self, n: int):
-        """Counts up."""
         self.added += n
         now = self.current = self.current + n
         if now > self.peak:
@@ -75,7 +74,6 @@ class Counter:
 
     @property
     def removed(self) -> int:
-        """Total of all decreases."""
         return self.before + self.added - self.current
 
     def reset_peak(self):
@@ -355,7 +353,6 @@ class Allocator:
     # What there is.
 
     def cached(self) -> int:
-        """Free bytes that are kept for reuse."""
         return sum(size for found in self.lists.values() for size, _, _ in found)
 
     def _no_memory(self, size):

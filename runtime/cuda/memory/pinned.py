@@ -31,7 +31,6 @@ class PinnedMemory:
         self.free, self.freed, self.ended = {}, deque(), deque()
 
     def array(self, shape, dtype) -> np.ndarray:
-        """Return a new array in page-locked memory."""
         dtype = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         return np.frombuffer(self._take(max(1, size)), np.uint8)[:size].view(dtype).reshape(shape)

@@ -279,7 +279,6 @@ class Pool:
 
     @property
     def is_entered(self) -> bool:
-        """Whether this thread allocates from the pool."""
         return thread.held is self.held
 
     def leave(self):

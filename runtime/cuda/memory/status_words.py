@@ -55,7 +55,6 @@ def words(device: int):
 
 
 def _zeros(device):
-    """Return new words, cleared, for launches in any stream."""
     with pools.aside(device):
         made = empty(device, (_WORDS,), np.int32)
         fill(made, 0)

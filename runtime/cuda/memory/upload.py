@@ -64,7 +64,6 @@ class StagingBuffer:
             self.views[i] = self.bytes[at:at + size].view(dtype).reshape(shape)
 
     def has_arrived(self) -> bool:
-        """Return whether its copies are done."""
         return all([e.query() for e in self.piece.events.values()])  # noqa: C419  (a list is quicker here)
 
     def fill(self, arrays):

@@ -72,13 +72,11 @@ class Row:
     shapes: str = ""
 
     def floor(self, chip: Chip) -> float:
-        """Return the least seconds that it takes."""
         math = self.flops / chip.rates.get(self.dtype, chip.rates["float32"])
         return max((self.read + self.written) / chip.copies, math, len(self.kernels) * chip.launch)
 
     @property
     def programs(self) -> int:
-        """Largest number of programs of its kernels."""
         return max([prod(grid) for _, grid in self.kernels], default=0)
 
 
@@ -112,7 +110,6 @@ class DriverLog:
         loops.LISTENERS.remove(self._heard)
 
     def _observe(self, step, run):
-        """Run a step, and log it if it launches anything itself."""
         outside, self._running = self._running, _Running(step)
         try:
             run()
@@ -124,7 +121,6 @@ class DriverLog:
             self._running = outside
 
     def _finished(self, running) -> Row:
-        """Log a step that has launched everything."""
         self.rows.append(_row(running))
         return self.rows[-1]
 
@@ -137,12 +133,10 @@ class DriverLog:
                 self._running.written += size * buffer.written
 
     def clear(self):
-        """Clear the log."""
         self.rows.clear()
         self.uploads.clear()
 
     def _moved(self, name, read, written):
-        """Return a copy or a fill beside kernels."""
         if self._running is not None:
             self._running.loops += 1
             self._running.read += read
@@ -160,11 +154,9 @@ class DriverLog:
     # Reports.
 
     def floor(self, chip: Chip = H100) -> float:
-        """Return the least seconds of all steps."""
         return sum(r.floor(chip) for r in self.rows)
 
     def facts(self, chip: Chip = H100) -> dict:
-        """Return the sums, as plain numbers."""
         moved, flops = sum(r.read + r.written for r in self.rows), sum(r.flops for r in self.rows)
         return {"floor": self.floor(chip), "bytes": moved, "flops": flops,
                 "launches": sum(len(r.kernels) for r in self.rows), "uploaded": sum(self.uploads)}
@@ -221,7 +213,6 @@ class Ledger(DriverLog, Planner):
         return 0
 
     def cuMemcpyHtoDAsync_v2(self, to, source, size, stream):
-        """Log an upload."""
         self.uploads.append(size)
         return 0
 
@@ -235,20 +226,16 @@ class Ledger(DriverLog, Planner):
         return self._moved("copy", size, size)
 
     def cuMemsetD8Async(self, to, value, count, stream):
-        """Log a fill of bytes."""
         return self._moved("fill", 0, count)
 
     def cuMemsetD32Async(self, to, value, count, stream):
-        """Log a fill of words."""
         return self._moved("fill", 0, 4 * count)
 
     def cuStreamIsCapturing(self, stream, out):
-        """Report that nothing is captured."""
         out._obj.value = 0
         return 0
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
-        """Log a launch."""
         if function not in self._named:
             self._named[function] = next(b for b in compiler.made().values() if b.code == self.modules[function])
         return self._noted(self._named[function].name, tuple(launch.grid_of(config)), 0, 0)
@@ -333,7 +320,6 @@ def _of_kernel(step) -> tuple:
 
 
 def _moved(prepared) -> list:
-    """Return (buffer, number of reads from memory, its bytes) of each buffer."""
     kernel, sizes = prepared.kernel, prepared.sizes
 
     def number(n):

@@ -144,17 +144,14 @@ class Planner:
     cuDevicePrimaryCtxRetain = cuStreamCreateWithPriority = cuEventCreate = _handle
 
     def cuDeviceGetCount(self, out):
-        """Report one device."""
         return _set(out, 1)
 
     def cuDeviceGetAttribute(self, out, number, device):
-        """Return an attribute of the chip."""
         shared, processors = CHIPS[self.arch]
         known = {**_ATTRIBUTES, 75: self.arch // 10, 76: self.arch % 10, 97: shared, 16: processors}
         return _set(out, known.get(number, 1))
 
     def cuDriverGetVersion(self, out):
-        """Report any version."""
         return _set(out, 13000)
 
     def cuMemHostAlloc(self, out, size, flags):
@@ -174,17 +171,14 @@ class Planner:
         return 0
 
     def cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
-        """Record a copy."""
         self.noted.append(("copy", *self._place(to), *self._place(source), size))
         return 0
 
     def cuMemsetD8Async(self, to, value, count, stream):
-        """Record a fill of bytes."""
         self.noted.append(("fill", 1, *self._place(to), value, count))
         return 0
 
     def cuMemsetD32Async(self, to, value, count, stream):
-        """Record a fill of words."""
         self.noted.append(("fill", 4, *self._place(to), value, count))
         return 0
 
@@ -195,11 +189,9 @@ class Planner:
         return _set(out, handle)
 
     def cuModuleGetFunction(self, out, module, name):
-        """Return the function of a module, its only one."""
         return _set(out, module)
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
-        """Record a launch."""
         code = self.modules[function]
         variant, binary = next((v, b) for v, b in compiler.made().items() if b.code == code)
         first = ctypes.c_void_p.from_address(parameters).value or 0

@@ -117,7 +117,6 @@ class ReadyProgram:
         return step
 
     def run(self, inputs) -> list:
-        """Return the results, in order."""
         stream = streams.current(self.device).handle
         inputs = [_plain(a) for a in inputs]
         arena = Memory(self.device, self.arena, stream)
@@ -153,7 +152,6 @@ def _is_grid(grid) -> bool:
 
 
 def _plain(a: DeviceArray) -> DeviceArray:
-    """Return the elements in row-major order, aligned."""
     a = a if a.is_contiguous else a.backend.contiguous(a)
     return a if not a.pointer % _ALIGNED else a.backend.copied(a)
 

@@ -82,13 +82,11 @@ class Times(DriverLog):
         return super()._finished(running)
 
     def mark(self):
-        """Record an event."""
         event = self._idle.pop() if self._idle else streams.Event(True)
         event.record()
         self.marks.append(event)
 
     def clear(self):
-        """Clear the log."""
         super().clear()
         self._idle += self.marks
         self.marks, self.owners = [], []

@@ -58,7 +58,6 @@ class ResidentInputs:
         return True
 
     def moved(self, pointers) -> set:
-        """Return the numbers of inputs at other addresses."""
         return {i for i, p in zip(self.numbers, self.pointers) if pointers[i] != p}
 
     def tell(self, arrays):
@@ -119,7 +118,6 @@ class Captured:
                 and self.resident.are_there(arrays))
 
     def stage(self) -> StagingBuffer | None:
-        """Return a staging buffer for host data of a run, or None."""
         return self.room.stage() if self.room.host else None
 
     def room_for_results(self) -> list:
@@ -152,7 +150,6 @@ class Captured:
         return results
 
     def _bring(self, array, place, size):
-        """Copy an input into the graph's memory."""
         memory, stream = array.memory, self.stream
         if not array.is_contiguous or memory.stream != stream.handle or thread.recorder is not None:
             copies.write(place, array)
@@ -171,7 +168,6 @@ class CopiedOut:
                       for i, at in zip(numbers, offsets)]
 
     def places(self, values) -> dict:
-        """Return the destination of each of the values."""
         return {values[i]: part for i, part, _ in self.parts}
 
     def copy_out(self, memory, stream, results):

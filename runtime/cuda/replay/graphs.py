@@ -99,7 +99,6 @@ class CUDAGraph:
                               "were made to wait for it must be waited for before it ends") from e
 
     def abandon(self):
-        """End a failed capture and drop it."""
         self.memory.leave()
         contexts.context(self.device)
         graph = c_void_p()
@@ -120,7 +119,6 @@ class CUDAGraph:
             self._destroy("cuGraphDestroy", "captured")
 
     def replay(self):
-        """Launch the graph in the current stream."""
         if not self.executable:
             self.instantiate()
         self.replay_in(streams.current(self.device))

@@ -39,7 +39,6 @@ class LaunchList:
         self.switches = switches
 
     def __call__(self, arrays, device):
-        """Return the results on other operands."""
         stream = streams.current(device).handle
         held: list = []
         at: list = []
@@ -172,7 +171,6 @@ def _use(memory, stream):
 
 
 def _array(result, held):
-    """Return a result array of a call."""
     made = _new(DeviceArray)
     place, made.shape, made.strides, made.dtype, made.offset, made.is_contiguous, whole, made.layout = result
     memory = made.memory = held[place]
@@ -210,14 +208,12 @@ class LaunchRecorder:
         return 0, 0
 
     def took(self, memory, nbytes):
-        """Record an allocation."""
         self.numbers[id(memory)] = self.count
         self.regions.append((memory.pointer, memory.nbytes, memory.pointer, self.count))
         self.steps.append((TAKE, nbytes))
         self.count += 1
 
     def dropped(self, memory):
-        """Record a free."""
         number = self.numbers.pop(id(memory), None)
         if number is not None:
             self.regions = [r for r in self.regions if r[3] != number]
@@ -235,12 +231,10 @@ class LaunchRecorder:
         return tuple([m for m in moving if m[1] is not None])
 
     def filled(self, ask, address, value, count):
-        """Record a fill with bytes or words."""
         self.listed += 1
         self.steps.append((FILL, ask, *self.place(address), value, count))
 
     def copied(self, ask, to, source, size):
-        """Record a copy."""
         self.listed += 1
         self.steps.append((COPY, ask, *self.place(to), *self.place(source), size))
 

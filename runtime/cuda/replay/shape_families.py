@@ -90,7 +90,6 @@ class _Symbols(dict):
     """Numbers that may be symbols, by their current values; comparisons become conditions."""
 
     def setdefault(self, n, place):
-        """Return the index of a number."""
         for i, known in enumerate(self.values()):
             if known == n:
                 return i
@@ -142,7 +141,6 @@ class Sizes:
         self.scope.hints = _Ended()
 
     def of_params(self, params) -> dict:
-        """Return parameters with symbolic sizes."""
         return params if _SIZES not in params else params | {_SIZES: self.of(params[_SIZES])}
 
 

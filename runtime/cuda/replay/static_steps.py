@@ -56,7 +56,6 @@ class Segment:
         self.name = f"segment {next(_number)}"          # without the steps, which lists must not hold
 
     def run(self, env, device, places=None):
-        """Compute the results into `env`."""
         if places:
             for one in self.runs:
                 one.run(env, device, places)

@@ -97,7 +97,6 @@ def _source(x, back, bias, beside, turned=False):
 
 
 def _launched(device, source, arrays, sizes, beside, window, rows):
-    """Launch a product of so many pixels."""
     sizes = sizes if beside is None else sizes | beside.sizes
 
     def how(chosen):

@@ -92,7 +92,6 @@ def _tiles(device, image, product, back) -> list:
 
 
 def _launched(device, source, arrays, sizes, constants, grid, tiles):
-    """Launch a product with the best tile."""
     def how(chosen):
         tile, warps, stages = chosen
         return ((*constants, *zip(gathers.TILE, tile)), warps, grid(tile)), stages

@@ -140,7 +140,6 @@ class Indexed:
             self.rows = row_numbers(name, device, list(zip(arrays, sizes, steps)), wrap=True, missing=missing)
 
     def arranged(self, x):
-        """Return x with the indexed dims adjacent, contiguous."""
         return contiguous(x.transpose(*self.order)) if x.ndim else x
 
     def back(self, x):
@@ -149,7 +148,6 @@ class Indexed:
 
 
 def _broadcast(a, shape):
-    """Return an array seen in a larger shape."""
     lead = len(shape) - a.ndim
     strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
     return a.look(shape, strides)

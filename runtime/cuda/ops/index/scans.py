@@ -69,7 +69,6 @@ def running(kind):
 
 @functools.lru_cache(1024)
 def _kernel(kind, dtype, down):
-    """Return the kernel along rows, or down columns."""
     k = KernelBuilder(f"running_{kind}_{dtype.short}")
     k.parallel("o", "outer")
     if down:
@@ -108,7 +107,6 @@ def _in_parts(x, scan, join, nothing):
 
 
 def _wider(v, low, high, value):
-    """Pad rows before and after."""
     rest = (0,) * (len(v.shape) - 1)
     return pad(v, low=(*rest, low), high=(*rest, high), interior=(*rest, 0), value=value) if low or high else v
 
@@ -118,7 +116,6 @@ def _first(v, count):
 
 
 def _scanned(source, arrays, outs, dim):
-    """Launch a scan along a dim of arrays of one shape."""
     x = arrays[0]
     if x.size:
         inner = prod(x.shape[dim + 1:])
@@ -146,7 +143,6 @@ def _along_rows(scan, x, outs, device):
 
 
 def _turned(x):
-    """Return the rows of an array along its last dim as columns."""
     return contiguous(x.reshape(x.size // x.shape[-1], x.shape[-1]).transpose(1, 0))
 
 

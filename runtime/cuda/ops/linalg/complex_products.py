@@ -20,7 +20,6 @@ from . import grouped_matmul as grouped
 
 
 def _columns_twice(x):
-    """Return complex matrices as real ones of twice the columns."""
     return as_reals(contiguous(x)).reshape(*x.shape[:-1], 2 * x.shape[-1])
 
 
@@ -44,7 +43,6 @@ def product(inputs, params, device):
 
 
 def _rows_twice(y):
-    """Return each row followed by the row times i."""
     *lead, rows, columns = y.shape
     apart, shape = (*lead, rows, 1, columns), (*lead, rows, 2, columns)
     turned = co.complex_(ew.neg(co.imag(y)), co.real(y))

@@ -125,18 +125,15 @@ def _launched(how: text.Transform, arrays: dict, outer: dict, count: int, column
 
 
 def _items(n, count, part, across) -> int:
-    """Return the number of rows of a program."""
     usual, most = (max(1, 1 << (size // n).bit_length() - 1) if size >= n else 1 for size in (USUAL, MANY[part]))
     return min(power_of_two(count), max(usual, min(ACROSS, most)) if across else usual)
 
 
 def _fits(n, part) -> bool:
-    """Return whether rows of n complex numbers take one launch."""
     return n <= LONGEST[part] and bool(radices(n, RADIX[part]))
 
 
 def _split(shape, dim) -> tuple:
-    """Return (groups of rows, elements of a row, adjacent rows)."""
     return math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])
 
 
@@ -176,7 +173,6 @@ def transformed(x: DeviceArray, dim: int, inverse: bool, scale: float) -> Device
 
 
 def _last(x, dim):
-    """Return the array with a dim last, contiguous."""
     return contiguous(x.transpose(*[d for d in range(x.ndim) if d != dim], dim))
 
 
@@ -219,7 +215,6 @@ def _chirped(x, inverse, scale):
 
 
 def _seen(row, shape):
-    """Broadcast a row to every row."""
     return row.look(shape, (*[0] * (len(shape) - 1), row.itemsize))
 
 

@@ -64,12 +64,10 @@ def grouped(inputs, params, device):
 
 
 def _even(a):
-    """Return an array whose strides are whole elements."""
     return contiguous(a) if any(s % a.itemsize for s in a.strides) else a
 
 
 def _multiply(case: Case, device):
-    """Launch a product with the best tile."""
     kind = dt.from_numpy(case.x.dtype)
     how = precision.of_products() if kind is dt.float32 else "ieee"
     fast, shared, groups = kind.itemsize <= 2 or how != "ieee", contexts.context(device).shared_memory, case.ends.size
@@ -89,7 +87,6 @@ def _multiply(case: Case, device):
 
 
 def _given(case: Case, kind, how, tile, device) -> tuple:
-    """Return the arguments of `kernels.launch`."""
     source = text.source(kind, dt.from_numpy(case.ends.dtype), how, case.units, case.depth)
     m, n, k = case.sizes
     sizes = {"M": m, "N": n, "K": k, "COUNT": case.ends.size, "s_xb": 0, "s_yb": 0, "s_zb": m * n}

@@ -79,7 +79,6 @@ def turn(panels, x: DeviceArray):
 
 
 def _upper(x, *, rows):
-    """Return R with so many rows."""
     n = len(x.shape)
     x = slice_(x, dim=n - 2, start=0, stop=rows, step=1)
     row, column = (iota(x, shape=tuple(x.shape), dim=d, dtype=dt.int32) for d in (n - 2, n - 1))

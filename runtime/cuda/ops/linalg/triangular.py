@@ -44,17 +44,14 @@ class Matrices(NamedTuple):
 
     @property
     def start(self) -> DeviceArray:
-        """The array from the first element on."""
         return self.array.look(self.array.shape, self.array.strides, self.offset) if self.offset else self.array
 
     def part(self, rows, columns) -> "Matrices":
-        """Return a range of rows and columns."""
         (top, bottom), (left, right) = rows, columns
         offset = (top * self.strides[1] + left * self.strides[2]) * self.array.itemsize
         return Matrices(self.array, bottom - top, right - left, self.strides, self.offset + offset)
 
     def sizes(self, name: str) -> dict:
-        """Return the strides as kernels have them."""
         return dict(zip([f"{name}_{letter}" for letter in "brc"], self.strides))
 
 

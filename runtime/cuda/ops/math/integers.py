@@ -63,7 +63,6 @@ def _is_whole(x) -> bool:
 
 
 def _laid_out(x, shape):
-    """Return an array broadcast to a shape, in row-major order."""
     lead = len(shape) - x.ndim
     strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
     return contiguous(x if x.shape == shape else x.look(shape, strides))

@@ -97,7 +97,6 @@ def _lie_apart(rows) -> bool:
 
 
 def _span(a) -> tuple:
-    """Return the first and last address of an array."""
     if a.is_contiguous:
         return a.pointer, a.pointer + a.nbytes
     return a.memory.pointer, a.memory.pointer + a.memory.nbytes
@@ -142,7 +141,6 @@ def _given(numbers, stream) -> list:
 
 
 def _which_lie_there(numbers) -> tuple:
-    """Return which numbers are in device memory."""
     return tuple([n.__class__ is DeviceArray for n in numbers])
 
 
@@ -199,17 +197,14 @@ def _all_finite(*arrays):
 
 
 def _there(inputs, device) -> list:
-    """Return the arrays on the device, in row-major order."""
     return [contiguous(x) if x.__class__ is DeviceArray else transfer.to_device(np.asarray(x), device) for x in inputs]
 
 
 def _are_narrow(arrays) -> bool:
-    """Return whether all indices fit into 32 bits."""
     return max([x.size for x in arrays]) < _NARROW - texts.PART
 
 
 def _folded(what, arrays, device, out_kind):
-    """Return one number for each array, from partial results."""
     kind = dt.from_numpy(arrays[0].dtype)
     counts = [-(-a.size // texts.PART) for a in arrays]
     starts = [0]

@@ -70,7 +70,6 @@ def _rounded(t, kind):
 
 
 def _along_rows(v, shape):
-    """Broadcast a number of each row over its elements."""
     return expand(reshape(v, shape=(*v.shape, 1)), shape=shape)
 
 
@@ -148,7 +147,6 @@ class Shapes:
         return found
 
     def drop(self, key, p):
-        """Set up dropout with a random key."""
         kept = round((1.0 - p) * _WORDS)
         if kept == _WORDS:
             return              # every word is below that
@@ -216,7 +214,6 @@ class Shapes:
         return shared.cut(self.batch * self.key_heads, members, self.length, self.keys, most, processors)
 
     def run_in_parts(self, keys_of_part):
-        """Run the forward pass with split keys."""
         kind, members = replace(self.kind, full=False, depths=()), self.heads // self.key_heads
         rows, count = self.batch * self.heads * self.length, -(-self.keys // keys_of_part)
         sums, stats = shared.scratch(rows, count, self.width)
@@ -241,7 +238,6 @@ class Shapes:
 
 
 def _there(key, device) -> DeviceArray:
-    """Return a random key in device memory."""
     return key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
 
 

@@ -101,7 +101,6 @@ def conv_weight_grad(inputs, params, device):
 
 
 def _added(out, parts, shape, x, device):
-    """Return the sum of parts, in the dtype of the image."""
     if parts > 1:
         out, = composed(_rounded_sum, (out.reshape(parts, prod(shape)),), {"dtype": dt.from_numpy(x.dtype)}, device)
     elif out.dtype != x.dtype:
@@ -161,12 +160,10 @@ def _by_turning(operator, inputs, params, device):
 
 
 def _channels_first(a):
-    """Return a channels-first view."""
     return a.transpose(0, a.ndim - 1, *range(1, a.ndim - 1)) if isinstance(a, DeviceArray) else a
 
 
 def _gathered_weight_grad(x, g, params, shape, sizes, device):
-    """Return (sums over parts of the pixels, number of parts)."""
     kernel, groups, kind = params["size"], params["groups"], dt.from_numpy(x.dtype)
     product = sizes["O"], shape[1] * prod(kernel), x.shape[0] * prod(g.shape[2:])
     by_channels = shape[1] == 1 and groups > 1 and prod(kernel) <= alone.MOST_TAPS
@@ -183,7 +180,6 @@ def _gathered_weight_grad(x, g, params, shape, sizes, device):
 
 
 def _tiles(kind, product) -> int:
-    """Return the number of tiles of a product."""
     m, n, _ = product
     (bm, bn, _), _, _ = text.tiles(kind, precision.of_convolutions(), *product)
     return -(-m // bm) * -(-n // bn)

@@ -56,7 +56,6 @@ def _computed(make, arrays, params=(), places=()) -> list:
 
 
 def _at(x, t):
-    """Return a step of a sequence as a view."""
     return None if x is None else x.look(x.shape[1:], x.strides[1:], t * x.strides[0])
 
 
@@ -95,7 +94,6 @@ class Layer:
         return list(zip(order, [-1, *order], [*order[1:], -1]))
 
     def how(self, batch, **more) -> text.Step:
-        """Parameters of its kernels."""
         kind, products = self.kind, precision.of_recurrent()
         products = products if kind is dt.float32 else "ieee"
         return text.Step(self.name, kind, products, self.arrays["mask"] is not None, self.projected,
@@ -126,7 +124,6 @@ def _spread(mask, like):
 
 
 def _forward(layer: Layer, keeps=True):
-    """Run all steps; results go to the arrays."""
     cell, arrays = CELLS[layer.name], dict(layer.arrays)
     z, h, y = arrays["z"], arrays["h"], arrays["y"]
     batch, hidden, depth = z.shape[1], z.shape[2] // cell.gates, h.shape[1]
@@ -213,7 +210,6 @@ def _arrived(gy, slopes, w, past, mask, *, batch):
 
 
 def _before_all(slopes, w, past):
-    """Return the gradient of the first state."""
     made = matmul(slopes, w)
     if past is None:
         return (made,)
@@ -231,14 +227,12 @@ def _weights(slopes, before, *, biased=False):
 
 
 def _projection_weights(dy, gates, cells):
-    """Return the gradient of a projection's weights."""
     hidden = cells.shape[2]
     out = slice_(gates, dim=2, start=3 * hidden, stop=4 * hidden, step=1)
     return _weights(dy, ew.mul(out, ew.tanh(cells)))
 
 
 def _before(states, start, reverse):
-    """Return the state before each step, in the order of time."""
     made = empty(states.device, states.shape, states.dtype)
     steps, size = len(states), states.strides[0]
     rest = (steps - 1, *states.shape[1:])

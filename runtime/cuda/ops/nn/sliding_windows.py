@@ -118,7 +118,6 @@ def _lie_apart(shape, strides) -> bool:
 
 
 def _summed(x, dims):
-    """Return the sum over some dims, in the same dtype."""
     found = run(sum_, (x,), {"dim": dims, "keepdim": False})
     return found if found.dtype == x.dtype else converted(found, x.dtype)
 

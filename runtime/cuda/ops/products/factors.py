@@ -17,7 +17,6 @@ class Beside:
         self.items = tuple([o.dtype.itemsize for o in fused.operands])
 
     def at(self, strides) -> "Beside":
-        """Return the same with other strides of the same kind."""
         made = copy(self)
         made.strides = tuple(strides)
         return made
@@ -30,16 +29,13 @@ class Beside:
 
     @property
     def sizes(self) -> dict:
-        """The strides as the kernel's parameters."""
         return {f"{letter}_{o.name}": v for o, pair in zip(self.fused.operands, self.strides) for letter, v in zip("rt", pair)}
 
     @property
     def steps(self) -> tuple:
-        """The batch stride of each operand, in bytes."""
         return tuple([batch * size for (_, batch), size in zip(self.strides, self.items)])
 
     def reach(self, batch, rows, columns) -> int:
-        """Return the largest offset of the operands' elements."""
         return max([batch * t + rows * r + columns for r, t in self.strides], default=0)
 
 
@@ -52,7 +48,6 @@ class Laid(NamedTuple):
 
     @property
     def how(self) -> tuple:
-        """Parameters of its text."""
         return tuple([s == 1 for s in self.last])
 
     @property
@@ -62,16 +57,13 @@ class Laid(NamedTuple):
 
     @property
     def steps(self) -> tuple:
-        """Bytes between its batches."""
         return (self.batch * self.kind.itemsize,)
 
     def sizes(self, letter) -> dict:
-        """Return the strides as the kernel's parameters."""
         names = "mk" if letter == "x" else "kn"
         return dict(zip([f"s_{letter}b", *[f"s_{letter}{n}" for n in names]], (self.batch, *self.last)))
 
     def reach(self, batch, rows, columns) -> int:
-        """Return the largest offset of its elements and those of masked lanes."""
         first, second = map(abs, self.last)
         return batch * abs(self.batch) + rows * first + columns * second
 
@@ -88,7 +80,6 @@ class Computed(NamedTuple):
 
     @property
     def how(self) -> Before:
-        """Parameters of its text."""
         return Before(self.beside.fused, self.beside.along, self.turned)
 
     @property
@@ -102,15 +93,12 @@ class Computed(NamedTuple):
 
     @property
     def steps(self) -> tuple:
-        """Bytes between the batches of each buffer."""
         return self.beside.steps
 
     def sizes(self, letter) -> dict:
-        """Return the strides as the kernel's parameters."""
         return self.beside.sizes
 
     def reach(self, batch, rows, columns) -> int:
-        """Return the largest offset of the buffers' elements."""
         return self.beside.reach(batch, *((columns, rows) if self.turned else (rows, columns)))
 
 

@@ -228,7 +228,6 @@ def _widened(kind, last, letter) -> Computed:
 
 
 def _is_fast(case: Case) -> bool:
-    """Return whether a product uses tensor cores."""
     return case.x.kind.itemsize <= 2 or (case.x.kind is dt.float32 and case.precision != "ieee")
 
 
@@ -240,7 +239,6 @@ def _candidates(case: Case, copies=False) -> list:
 
 
 def _first(case: Case) -> template.Tiles:
-    """Return the default tile."""
     shared = contexts.context(case.device).shared_memory
     return template.tiles(case.x.kind, case.m, case.n, case.k, _is_fast(case), shared, case.batch, _loaded(case),
                           _is_crossed(case))
@@ -256,7 +254,6 @@ def _loaded(case) -> tuple:
 
 
 def _usual(case: Case, beside, x_at, y_at):
-    """Return a product with the default tile."""
     tile = _first(case)
     if beside is None and case.kinds.x.itemsize == 2 and _is_crossed(case) and tile.m * tile.n == 128 * 128 \
             and hopper.pays(case.m, case.n, case.batch, contexts.context(case.device).processors) and _copies(case, x_at, y_at):
@@ -266,7 +263,6 @@ def _usual(case: Case, beside, x_at, y_at):
 
 
 def _copies(case: Case, x_at, y_at) -> bool:
-    """Return whether the copy engine can load the factors' tiles."""
     if not case.in_memory:
         return False
     addresses = (*x_at, *y_at, *case.x.steps, *case.y.steps)
@@ -295,7 +291,6 @@ def _said(factor) -> tuple:
 
 
 def _last(a) -> tuple:
-    """Return the last two strides, in elements."""
     return a.strides[-2] // a.itemsize, a.strides[-1] // a.itemsize
 
 
