@@ -62,8 +62,8 @@ def conv_input_grad_blocked(g, w, *beside, **params):
         class Like:
             shape, dtype = tuple(w.shape), type("Kind", (), {"itemsize": item})
 
-        convolution, algorithm = blocked.turned_plan(Like, window)
-        size = -(-conv_blocked_grad.turned_weight(convolution, 1, algorithm).size // item)
+        convolution, algorithm = blocked.flipped_plan(Like, window)
+        size = -(-conv_blocked_grad.flipped_weight(convolution, 1, algorithm).size // item)
     made = OPS["pack_turned"](w, **window, elements=size)
     plain = (w.flatten(),) if params.get("taps") else ()
     return OPS["conv_input_grad_blocked"](g, made, *plain, *beside, **params)

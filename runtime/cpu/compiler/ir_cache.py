@@ -55,11 +55,11 @@ def text_by(function, *arguments) -> "str | Text":
     return _unwritten(functools.partial(function, *arguments), f"{function.__qualname__}|{function.__module__}|{arguments!r}")
 
 
-def _unwritten(write, said):
+def _unwritten(write, description):
     sources = _sources()
-    if not sources or " at 0x" in said:          # a field that is known by its address alone
+    if not sources or " at 0x" in description:          # a field that is known by its address alone
         return write()
-    return Text(write, hashlib.sha256(f"{sources}|{said}".encode()).hexdigest())
+    return Text(write, hashlib.sha256(f"{sources}|{description}".encode()).hexdigest())
 
 
 def digest_of(text: "str | Text") -> str:

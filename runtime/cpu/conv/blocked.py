@@ -110,7 +110,7 @@ def _choose_gradient(asked):
     if not conv_blocked_grad.takes(convolution) or (not asked.in_blocks and not asked.wanted and conv.is_pointwise(g)):
         return None
     algorithm = conv_blocked_grad.algorithm(convolution, x.shape[0], asked.kept) if of_input else None
-    size = conv_blocked_grad.turned_weight(convolution, x.shape[0], algorithm).size if of_input else 0
+    size = conv_blocked_grad.flipped_weight(convolution, x.shape[0], algorithm).size if of_input else 0
     return Chosen((NAMES[algorithm], g.groups, True, g.lanes), -(-size // item), g.lanes, algorithm is not None)
 
 
@@ -168,7 +168,7 @@ def _planes(x_shape, filters, dtype, window, lines, threads):
     return conv_depthwise_planar.FusedPlanes(g, dtype, (x_shape[0], filters[0], *sizes), lines)
 
 
-def shapes_beside(operands, params) -> list:
+def epilogue_shapes(operands, params) -> list:
     """Return the shapes of the epilogue's arrays."""
     return [v.shape for v in operands_of(operands, params)[0]]
 
@@ -202,7 +202,7 @@ def planned_chain(x, operands, params) -> list:
     return found
 
 
-def turned_plan(w, params):
+def flipped_plan(w, params):
     """Return the (convolution, algorithm) that the gradient of a convolution's input reads a weight by. It is the same for all
     sizes of which no phase of the strides is empty."""
     window = zip(params["size"], w.shape[2:], params["stride"], params["dilation"])
@@ -235,7 +235,7 @@ def _pack(w, *factors, kernel, size):
 
 
 def _conv(*arrays, **params):
-    made = planned(arrays[0], shapes_beside(arrays, params), params)
+    made = planned(arrays[0], epilogue_shapes(arrays, params), params)
     return made.run(*arrays[:2], *operands_of(arrays, params))
 
 
@@ -247,12 +247,12 @@ def _conv_chain(x, *operands, **params):
 
 
 def _pack_turned(w, **params):
-    convolution, algorithm = turned_plan(w, params)
+    convolution, algorithm = flipped_plan(w, params)
     return conv_blocked_grad.pack(w, convolution, algorithm, params["elements"])
 
 
 def _input_grad(*arrays, **params):
-    made = planned_input_grad(arrays[0], shapes_beside(arrays, params), params)
+    made = planned_input_grad(arrays[0], epilogue_shapes(arrays, params), params)
     return made.run(*arrays[:2], *operands_of(arrays, params))
 
 
@@ -284,7 +284,7 @@ def _pixels(sizes) -> int:
 
 
 def _conv_blocked_step(node, operands, results):
-    made = planned(operands[0], shapes_beside(operands, node.params), node.params)
+    made = planned(operands[0], epilogue_shapes(operands, node.params), node.params)
     return _with_operands(made, len(operands), node.params)
 
 
@@ -322,12 +322,12 @@ def _from_blocked_step(node, operands, results):
 
 
 def _pack_turned_step(node, operands, results):
-    plan, _ = conv_blocked_grad.pack_plan(*turned_plan(operands[0], node.params), pool.get_num_threads())
+    plan, _ = conv_blocked_grad.pack_plan(*flipped_plan(operands[0], node.params), pool.get_num_threads())
     return plan.native({W: At(0), Y: At(1)})
 
 
 def _conv_input_grad_step(node, operands, results):
-    made = planned_input_grad(operands[0], shapes_beside(operands, node.params), node.params)
+    made = planned_input_grad(operands[0], epilogue_shapes(operands, node.params), node.params)
     return _with_operands(made, len(operands), node.params)
 
 

@@ -203,19 +203,19 @@ class DirectGrad:
 
     def __init__(self, forward: Geometry, dtype, shape):
         self.shape, self.dtype = shape, dtype
-        turned = Geometry(forward.images, forward.groups, forward.outputs, forward.inputs,
+        flipped = Geometry(forward.images, forward.groups, forward.outputs, forward.inputs,
                           tuple(Window(d.out, d.size) for d in forward.dims), forward.item)
-        self.bias, steps = Bias(turned.groups, turned.outputs, turned.lanes, dtype), SlotJobs()
-        x = _packed_input(steps, turned)
-        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(turned.images * turned.groups, turned.y_blocks, forward.pixels))
+        self.bias, steps = Bias(flipped.groups, flipped.outputs, flipped.lanes, dtype), SlotJobs()
+        x = _packed_input(steps, flipped)
+        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(flipped.images * flipped.groups, flipped.y_blocks, forward.pixels))
         for phase in itertools.product(*map(conv_plan.phases, forward.dims)):
-            self._add_phase(steps, forward, turned, phase, x, y)
-        conv_layout.unpack_activation(steps, y, (Y, 0), turned.images * turned.groups, turned.y_blocks, forward.pixels)
+            self._add_phase(steps, forward, flipped, phase, x, y)
+        conv_layout.unpack_activation(steps, y, (Y, 0), flipped.images * flipped.groups, flipped.y_blocks, forward.pixels)
         self.plan = steps.plan()
 
     @staticmethod
-    def _add_phase(steps, forward, turned, phase, x, y):
-        g = dataclasses.replace(turned, dims=tuple(window for _, window, _ in phase))
+    def _add_phase(steps, forward, flipped, phase, x, y):
+        g = dataclasses.replace(flipped, dims=tuple(window for _, window, _ in phase))
         one = all(d.stride == 1 for d in forward.dims)
         algorithm = conv_algorithm.choose(g) if one else None
         if algorithm:
@@ -225,7 +225,7 @@ class DirectGrad:
         w = WORKSPACE, steps.room(g.groups * filters.group)
         places = conv_plan.tap_places(forward, [taps for *_, taps in phase])
         if g.taps:
-            conv_layout.pack_turned_weight(steps, (W, 0), w, g.groups, filters, places)
+            conv_layout.pack_flipped_weight(steps, (W, 0), w, g.groups, filters, places)
         scatter = None if one else conv_plan.Scatter(tuple(d.size for d in forward.dims), tuple(d.stride for d in forward.dims),
                                     tuple(first for first, *_ in phase))
         conv_plan.add_direct(steps, g, filters, x, w, y, scatter=scatter)

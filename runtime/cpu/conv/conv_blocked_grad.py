@@ -1,7 +1,7 @@
 """Gradients of convolutions of blocked images: only the weight is brought into another layout.
 
 The gradient of the input is a convolution of the gradient with the flipped weight, for each phase of the strides; a transposed
-convolution is the same. `Turned` is the layout of its weight.
+convolution is the same. `FlippedWeight` is the layout of its weight.
 """
 
 import dataclasses
@@ -39,8 +39,8 @@ def takes(convolution, images: int = 1) -> bool:
 
 def algorithm(convolution, images: int, prepared: bool) -> winograd.Algorithm | None:
     """Return the algorithm for the gradient of the input (`winograd.choose`)."""
-    turned = turned_weight(convolution, images)
-    return None if turned.depthwise or not turned.whole else winograd.choose(turned.phases[0].geometry, prepared)
+    flipped = flipped_weight(convolution, images)
+    return None if flipped.depthwise or not flipped.whole else winograd.choose(flipped.phases[0].geometry, prepared)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Phase:
     start: int                      # of its weight among all, in bytes
 
 
-class Turned:
+class FlippedWeight:
     """The packed weight of an input gradient: that of one phase after the other, in an algorithm's order."""
 
     def __init__(self, forward: Geometry, algorithm: winograd.Algorithm | None = None):
@@ -87,7 +87,7 @@ class Turned:
             if self.algorithm:
                 self.algorithm.add_weight(steps, g, winograd.Taps(source, turned=True), at)
             else:
-                conv_layout.pack_turned_weight(steps, source, at, g.groups, conv_plan.filters_of(g), phase.places)
+                conv_layout.pack_flipped_weight(steps, source, at, g.groups, conv_plan.filters_of(g), phase.places)
 
     def add(self, steps, x, w, y, epilogue):
         """Add the steps that make the gradient from blocks at x and a packed weight at w; EXTRA has the plain one."""
@@ -105,17 +105,17 @@ class Turned:
 
 
 @functools.lru_cache(_KEPT)
-def turned_weight(convolution, images: int, algorithm=None) -> Turned:
-    """Return the cached `Turned` of a convolution."""
-    return Turned(forward_geometry(convolution, images), algorithm)
+def flipped_weight(convolution, images: int, algorithm=None) -> FlippedWeight:
+    """Return the cached `FlippedWeight` of a convolution."""
+    return FlippedWeight(forward_geometry(convolution, images), algorithm)
 
 
 @functools.lru_cache(_KEPT)
 def pack_plan(convolution, algorithm, threads: int):
     """Return (the plan that packs a weight for the gradient of the input, bytes of the result)."""
-    steps, turned = SlotJobs(threads), turned_weight(convolution, 1, algorithm)
-    turned.add_pack(steps, (W, 0), (Y, 0))
-    return steps.plan(), turned.size
+    steps, flipped = SlotJobs(threads), flipped_weight(convolution, 1, algorithm)
+    flipped.add_pack(steps, (W, 0), (Y, 0))
+    return steps.plan(), flipped.size
 
 
 def pack(w, convolution, algorithm, elements: int):
@@ -134,7 +134,7 @@ class InputGrad:
         blocks = -(-blocks // forward.lanes)
         self.shape = (images, blocks, *convolution[1], forward.lanes)
         self.after = following(lines, shares=not conv_depthwise.takes(forward))
-        turned_weight(convolution, images, algorithm).add(steps, (X, 0), (W, 0), (Y, 0), self.after.code)
+        flipped_weight(convolution, images, algorithm).add(steps, (X, 0), (W, 0), (Y, 0), self.after.code)
         self.plan: Any = steps.plan()
 
     def run(self, g, w, beside=(), taps=()):

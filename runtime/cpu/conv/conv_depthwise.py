@@ -129,8 +129,8 @@ def forward(g: Geometry, dtype, shape):
 
 def input_grad(g: Geometry, dtype, shape):
     """Return the gradient of the input of such a convolution."""
-    back = conv_depthwise_planar.turned(g)
-    return DepthwiseGrad(g, dtype, shape) if back is None else conv_depthwise_planar.Planes(back, dtype, shape, turned=True)
+    back = conv_depthwise_planar.flipped(g)
+    return DepthwiseGrad(g, dtype, shape) if back is None else conv_depthwise_planar.Planes(back, dtype, shape, flipped=True)
 
 
 def repeated(array, times: int):
@@ -179,21 +179,21 @@ class DepthwiseGrad:
     def __init__(self, forward: Geometry, dtype, shape):
         self.times, self.shape, self.dtype = forward.outputs, shape, dtype
         forward = dataclasses.replace(forward, groups=forward.groups * forward.outputs, outputs=1)
-        turned = dataclasses.replace(forward, dims=tuple(Window(d.out, d.size) for d in forward.dims))
-        self.bias, steps = Bias(1, turned.groups, turned.lanes, dtype), SlotJobs()
-        x = _blocked(steps, turned, X, turned.pixels)
-        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(turned.images, blocks_of(turned), forward.pixels))
+        flipped = dataclasses.replace(forward, dims=tuple(Window(d.out, d.size) for d in forward.dims))
+        self.bias, steps = Bias(1, flipped.groups, flipped.lanes, dtype), SlotJobs()
+        x = _blocked(steps, flipped, X, flipped.pixels)
+        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(flipped.images, blocks_of(flipped), forward.pixels))
         for phase in itertools.product(*map(conv_plan.phases, forward.dims)):
-            g = dataclasses.replace(turned, dims=tuple(window for _, window, _ in phase))
+            g = dataclasses.replace(flipped, dims=tuple(window for _, window, _ in phase))
             w = WORKSPACE, steps.room(blocks_of(g).count * g.taps * g.lanes * g.item)
             places = conv_plan.tap_places(forward, [taps for *_, taps in phase])
             if g.taps:
                 conv_layout.pack_depthwise_weight(steps, (W, 0), w, blocks_of(g), places)
             add_depthwise(steps, g, x, w, y, scatter=Scatter(
                 tuple(d.size for d in forward.dims), tuple(d.stride for d in forward.dims), tuple(at for at, *_ in phase)))
-        conv_layout.unpack_activation(steps, y, (Y, 0), turned.images, blocks_of(turned), forward.pixels)
+        conv_layout.unpack_activation(steps, y, (Y, 0), flipped.images, blocks_of(flipped), forward.pixels)
         self.plan = steps.plan()
-        self.full = (shape[0], turned.groups, *shape[2:])
+        self.full = (shape[0], flipped.groups, *shape[2:])
 
     def __call__(self, grad, w):
         out = alloc.empty(self.full, self.dtype)

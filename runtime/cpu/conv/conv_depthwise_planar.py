@@ -33,8 +33,8 @@ def _most_taps():
 
 
 @functools.lru_cache(None)
-def _task(item, window, rows, lanes, turned, epilogue):
-    made = codegen.PlanesKernel(host(), _ELEMENTS[item], window, rows, lanes, turned, epilogue)
+def _task(item, window, rows, lanes, flipped, epilogue):
+    made = codegen.PlanesKernel(host(), _ELEMENTS[item], window, rows, lanes, flipped, epilogue)
     return made, task_of(made)
 
 
@@ -44,12 +44,12 @@ def rows_of(height: int) -> int:
     return -(-height // -(-height // most))
 
 
-def add_planes(steps, g: Geometry, turned: bool = False, epilogue=None):
-    """Add the step of a depthwise convolution from X and W to Y; `turned` flips the taps."""
+def add_planes(steps, g: Geometry, flipped: bool = False, epilogue=None):
+    """Add the step of a depthwise convolution from X and W to Y; `flipped` flips the taps."""
     _, height, width = g.dims
     window = codegen.PlaneWindow(*((getattr(height, name), getattr(width, name)) for name in ("taps", "stride", "dilation")))
     lanes = g.lanes // 2 if g.lanes * g.item > _MASKED_BYTES and width.out <= g.lanes // 2 else g.lanes
-    made, task = _task(g.item, window, rows_of(height.out), lanes, turned, epilogue or ColumnBias(_ELEMENTS[g.item]))
+    made, task = _task(g.item, window, rows_of(height.out), lanes, flipped, epilogue or ColumnBias(_ELEMENTS[g.item]))
     channels, tiles, threads = g.groups * g.outputs, -(-height.out // made.rows), steps.threads
     planes = g.images * channels
     parts = 1 if threads == 1 else min(tiles, -(-_PLANES_A_THREAD * threads // planes))
@@ -63,7 +63,7 @@ def add_planes(steps, g: Geometry, turned: bool = False, epilogue=None):
     steps.add(task, chunks, codegen.WORDS, words, {"x": (X, 0), "w": (W, 0), "y": (Y, 0), "operands": (OPERANDS, 0)})
 
 
-def turned(forward: Geometry) -> Geometry | None:
+def flipped(forward: Geometry) -> Geometry | None:
     """Return the convolution of the gradient with flipped taps that gives the gradient of the input, or None."""
     if forward.outputs != 1 or any(d.stride != 1 for d in forward.dims):
         return None
@@ -75,10 +75,10 @@ def turned(forward: Geometry) -> Geometry | None:
 class Planes:
     """A depthwise convolution with a bias, or its gradient for the input."""
 
-    def __init__(self, g: Geometry, dtype, shape, turned: bool = False):
+    def __init__(self, g: Geometry, dtype, shape, flipped: bool = False):
         self.shape, self.dtype, self.bias = shape, dtype, Bias(1, g.groups * g.outputs, 1, dtype)
         steps = SlotJobs()
-        add_planes(steps, g, turned)
+        add_planes(steps, g, flipped)
         self.plan = steps.plan()
 
     def __call__(self, x, w, b=None):

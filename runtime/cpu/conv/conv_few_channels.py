@@ -85,7 +85,7 @@ def _turn(item):
     return task_of(codegen.TurnKernel(host(), _ELEMENTS[item]))
 
 
-def add_turned(steps, geometry, filters, w):
+def add_reordered(steps, geometry, filters, w):
     """Add the steps that reorder a packed weight at (slot, offset); return (filters, location)."""
     found = FewFilters(filters.blocks, geometry.outputs, filters.taps)
     target, rows = (WORKSPACE, steps.room(geometry.groups * found.group)), found.output // geometry.item

@@ -176,14 +176,14 @@ def unpack_weight(steps, source, target, groups: int, filters: Filters):
     }, {"source": source, "target": target})
 
 
-def pack_turned_weight(steps, source, target, groups: int, filters: Filters, places, outputs: int = 0):
+def pack_flipped_weight(steps, source, target, groups: int, filters: Filters, places, outputs: int = 0):
     """Copy [group][input][output][tap] (a forward weight seen from its gradient) into panels of the taps that `places` lists.
     `filters` describes the result: its inputs are the forward outputs; its outputs may be the first of so many `outputs`.
     `places[tap]` is the tap's place in it, or -1."""
     blocks, all_taps = filters.blocks, len(places)
     item = blocks.item
     if places == [0]:
-        _pack_turned_points(steps, source, target, groups, filters)
+        _pack_flipped_points(steps, source, target, groups, filters)
         return
     per_input = (outputs or filters.outputs) * all_taps * item
     table = steps.table([-1 if place < 0 else place * filters.tap for place in places])
@@ -203,7 +203,7 @@ def pack_turned_weight(steps, source, target, groups: int, filters: Filters, pla
                 "target": (target[0], target[1] + group * filters.group + first * filters.block)})
 
 
-def _pack_turned_points(steps, source, target, groups: int, filters: Filters):
+def _pack_flipped_points(steps, source, target, groups: int, filters: Filters):
     """Pack for windows of one pixel, whose outputs are adjacent already."""
     blocks = filters.blocks
     per_input = filters.outputs * blocks.item

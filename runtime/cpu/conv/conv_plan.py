@@ -154,7 +154,7 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(O
     few = conv_few_channels.pays(geometry)
     if few:
         kernel = conv_few_channels.kernel(geometry, epilogue)
-        filters, w = conv_few_channels.add_turned(steps, geometry, filters, w)
+        filters, w = conv_few_channels.add_reordered(steps, geometry, filters, w)
     most = kernel.rows if few else codegen.tile_rows(host(), filters.vectors)
     depth, height, _ = geometry.dims
     threads = steps.threads
@@ -178,14 +178,14 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(O
     words = _operand_words(geometry, filters) | y_words | {
         "items": items, "chunks": chunks, "groups": groups, "row_blocks": row_blocks, "panels": filters.panels,
         "panel_first": panel_first, "out_rows": rows,
-        "ask_shares": shares, "ask_lines": _lines_asked(filters, rows // row_blocks * visits * shares),
+        "ask_shares": shares, "ask_lines": _prefetched_lines(filters, rows // row_blocks * visits * shares),
         "out_height": height.out, "part_table": part_table, "parts": parts,
         "depths": len(depths), "blocks": -(-geometry.outputs // geometry.lanes)}
     steps.add(task, chunks, codegen.WORDS, words,
               {"x": x, "w": w, "y": (y[0], y[1] + y_start), "operands": operands})
 
 
-def _lines_asked(filters, visits):
+def _prefetched_lines(filters, visits):
     """Return the lines of the next panel to prefetch at each of so many visits of a tile to a channel block."""
     if filters.panels == 1 or filters.group < _FAR_BYTES:
         return 0

@@ -85,7 +85,7 @@ class Algorithm:
             part = dataclasses.replace(filters, outputs=min(g.outputs - first, panels * filters.columns))
             source = taps.place[0], taps.place[1] + first * output
             if taps.turned:
-                conv_layout.pack_turned_weight(steps, source, packed, 1, part, _TURNED, g.outputs)
+                conv_layout.pack_flipped_weight(steps, source, packed, 1, part, _TURNED, g.outputs)
             else:
                 conv_layout.pack_weight(steps, source, packed, 1, part)
             factors = taps.factors and (taps.factors[0], taps.factors[1] + first * g.item)
@@ -112,7 +112,7 @@ class Algorithm:
             "x_blocks": g.x_blocks.count, "x_image": g.x_blocks.count * x_plane, "x_block": x_plane,
             "x_row": width.size * pixel, "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane,
             "y_row": width.out * pixel, "panels": filters.panels, "v_plane": v_plane, "v_tile": pixel, "v_block": along,
-            "m_plane": m_plane, "m_vector": along, "m_start": m_start, "v_share": _share_asked(g, cut, filters),
+            "m_plane": m_plane, "m_vector": along, "m_start": m_start, "v_share": _prefetched_bytes(g, cut, filters),
             "whole_rows": height.out // self.rows, "whole_columns": width.out // self.columns,
             } | _filter_words(g, self) | taps.words(g)
         room = WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
@@ -199,7 +199,7 @@ def _cut(g, algorithm, threads, shares):
     return far if (weights + spilled) * far.blocks < weights * near.blocks else near
 
 
-def _share_asked(g, cut, filters):
+def _prefetched_bytes(g, cut, filters):
     """Return the bytes of the next plane of V to prefetch with each panel: none if all planes stay in cache."""
     near = cut.algorithm.places * cut.block * (g.inputs + cut.share_panels * filters.columns) * g.item
     if near <= cache_sizes.second_level():

@@ -34,7 +34,7 @@ class Layout(NamedTuple):
     strides: tuple
 
     @property
-    def turned(self) -> "Layout":
+    def transposed(self) -> "Layout":
         """The layout of the transposed matrices."""
         shape, strides = self.shape, self.strides
         return Layout((*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2]))
@@ -91,11 +91,11 @@ def make_plan(a: Layout, b: Layout, out: Layout, item: int, out_item: int, produ
     column = columns == 1 and rows > 1 and a.strides[-1] != item and out.strides[-2] == out_item
     swapped = may_turn and (column or (out.strides[-1] != out_item and columns > 1))
     if swapped:
-        a, b, out = b.turned, a.turned, out.turned
+        a, b, out = b.transposed, a.transposed, out.transposed
     road, pack, copies_a = _choose_road(a, b, item, product)
     turned, pack = _change_places(a, b, item, pack, road, product)
     if turned:
-        a, b, swapped, copies_a = b.turned, a.turned, not swapped, False
+        a, b, swapped, copies_a = b.transposed, a.transposed, not swapped, False
     if copies_a:
         a = even_depth(a, item)
     return _fill(shape, batch, road, pack, swapped, copies_a, (a, b, out), item, product, threads,

@@ -138,7 +138,7 @@ def _matmul_step(node, operands, results, epilogue=None):
                      pool.get_num_threads())
     if not plan.copies_a:
         return call_of(plan, words)
-    return _with_copy(plan, words, (1, right.turned) if plan.swapped else (0, left), dt.BY_NP[a.dtype])
+    return _with_copy(plan, words, (1, right.transposed) if plan.swapped else (0, left), dt.BY_NP[a.dtype])
 
 
 def _takes(a, b):

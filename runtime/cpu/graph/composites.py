@@ -66,7 +66,7 @@ class Compiled:
     def __init__(self):
         self._made: dict = {}
         self.refused = 0            # kinds of calls that did not become one kernel
-        self._often: int | None = None      # calls that take as long as compiling them, once somebody had to know
+        self._threshold: int | None = None      # calls that take as long as compiling them, once somebody had to know
 
     def find(self, args, params, calls=1):
         """Return the function that runs such a call, if it is one kernel and came `calls` times before. Calls of many operators
@@ -95,13 +95,13 @@ class Compiled:
             elif a is None or a.__class__ is Aval:
                 key.append(a)
             elif a.__class__ in self.also:
-                key.append(_told(a))
+                key.append(_param_key(a))
             else:
                 return None, None
         if params:
             key.extend(params)
             for v in params.values():           # floats by themselves: most are sound
-                key.append(v if v.__class__ is float and v and v == v else _told(v))
+                key.append(v if v.__class__ is float and v and v == v else _param_key(v))
         kind = tuple(key)
         try:
             return kind, self._made.get(kind)
@@ -111,7 +111,7 @@ class Compiled:
     def _count(self, key, seen, calls, args, params):
         if any([a.__class__ is np.ndarray and a.dtype not in _KINDS for a in args]):  # noqa: C419  (quicker)
             return None
-        if seen < calls and (seen < LEAST or seen < self._often_of(args, params)):
+        if seen < calls and (seen < LEAST or seen < self._threshold_of(args, params)):
             if len(self._made) >= _MOST:
                 self._made.clear()
             self._made[key] = seen + 1
@@ -144,14 +144,14 @@ class Compiled:
         many = type(out) is tuple
         return b.finish(out if many else (out,)), many
 
-    def _often_of(self, args, params) -> int:
+    def _threshold_of(self, args, params) -> int:
         """Return how many calls take as long as compiling them, from the first kind that came often enough."""
-        if self._often is None:
+        if self._threshold is None:
             try:
-                self._often = often(len(machine_passes.decompose_bodies(self._graph(args, params)[0]).nodes))
+                self._threshold = often(len(machine_passes.decompose_bodies(self._graph(args, params)[0]).nodes))
             except IngotError:      # there is no such graph, as compiling it will find
-                self._often = LEAST
-        return self._often
+                self._threshold = LEAST
+        return self._threshold
 
     def _written(self, b, operands, params) -> Any:
         """Return the results, as values of a graph."""
@@ -164,15 +164,15 @@ class Composites(Compiled):
     def __init__(self, op: Op):
         super().__init__()
         self.op, self.name = op, op.name
-        self._lying: dict = {}      # by the orders of dims of arguments: those of arrays read as they lie
+        self._strided: dict = {}      # by the orders of dims of arguments: those of arrays read as they lie
 
-    def find_lying(self, args, params):
+    def find_strided(self, args, params):
         """Find the call of arrays that are not in C order, to be read in place; None if all are, or they are better copied."""
         orders = tuple([dim_order.order_of(a) if a.__class__ is np.ndarray else None for a in args])
         if orders.count(None) == len(orders):
             return None
         seen = tuple([a if order is None else a.transpose(order) for a, order in zip(args, orders)])
-        made = self._lying.get(orders) or self._lying.setdefault(orders, Lying(self.op, orders))
+        made = self._strided.get(orders) or self._strided.setdefault(orders, StridedComposites(self.op, orders))
         run = made.find(seen, params)
         return None if run is None else lambda args: run(seen)
 
@@ -194,7 +194,7 @@ class Drawn(Compiled):
         return self.fn(*operands, **params)
 
 
-class Lying(Composites):
+class StridedComposites(Composites):
     """The compiled calls of an operator that reduces arrays with other memory orders: they are read once or twice."""
 
     def __init__(self, op: Op, orders: tuple):
@@ -226,7 +226,9 @@ class Rules(Composites):
         if g.flags.c_contiguous:
             return super().find(args, params, calls)
         if g.size > 1 and not any(g.strides):
-            rules = self.of_one.get(g.shape) or self.of_one.setdefault(g.shape, RulesOfOne(self.op, self.goals, g.shape))
+            rules = self.of_one.get(g.shape)
+            if rules is None:
+                rules = self.of_one.setdefault(g.shape, ConstantGradientRules(self.op, self.goals, g.shape))
             few = (one_of(g), *args[1:])
             run = rules.find(few, params, calls)
             return None if run is None else lambda args: run(few)
@@ -275,7 +277,7 @@ def joint_rule(op: Op, needs: tuple, args, params, often: int):
     return None if run is None else run(row)
 
 
-class RulesOfOne(Rules):
+class ConstantGradientRules(Rules):
     """The rules for a gradient of a shape that is the same number everywhere."""
 
     def __init__(self, op: Op, goals: tuple, shape: tuple):
@@ -326,7 +328,7 @@ def joint_rule_of(op: Op, needs: tuple, lengths: tuple) -> JointRule:
     return JointRule(op, needs, lengths)
 
 
-def _told(param):
+def _param_key(param):
     """Return a key of a parameter: floats by their bits, as -0.0 equals 0.0 and nan nothing; others with their type."""
     return param.hex() if type(param) is float else (type(param), param)
 
@@ -361,12 +363,12 @@ def _caller(compiled, many, plain):
 
     parts = getattr(compiled.run, "parts", None)
     if plain and not many and parts is not None:
-        run = _straight(run, *parts)
+        run = _fast_caller(run, *parts)
     run.into = _writer(compiled)         # type: ignore[attr-defined]
     return run
 
 
-def _straight(general, entry, address, arenas, make, shapes):
+def _fast_caller(general, entry, address, arenas, make, shapes):
     """Return a faster `general` for one result of arrays alone."""
     (shape, dtype), = shapes
     take, give = arenas.take, arenas.give

@@ -87,17 +87,17 @@ def composite(op: Op):
 
     def run(*args, **params):
         nonlocal made, small
-        size, order, lies = 0, None, True
+        size, order, is_dense = 0, None, True
         for a in args:
             if a.__class__ is np.ndarray:
-                lies = lies and a.flags.c_contiguous
+                is_dense = is_dense and a.flags.c_contiguous
                 if a.size > size:
                     size = a.size
         if size >= LARGE or small >= LEAST:
             made = made or composites.composites_of(op)
             graph = None
-            if not lies:
-                graph = None if of_elements or size < LARGE else made.find_lying(args, params)
+            if not is_dense:
+                graph = None if of_elements or size < LARGE else made.find_strided(args, params)
                 if graph is None:
                     order, args = composites.in_order(args, of_elements)
             if graph is None:

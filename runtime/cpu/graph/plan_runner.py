@@ -27,11 +27,11 @@ _CALL_WORK = 16           # elements of a fused kernel that take as long as one 
 _CALLS_KEPT = 1024
 
 
-class _AsTheyAre:
+class _Concrete:
     value = node = lowered = staticmethod(lambda x: x)
 
 
-AS_THEY_ARE = _AsTheyAre()
+AS_THEY_ARE = _Concrete()
 
 
 class NativeRun:
@@ -42,7 +42,7 @@ class NativeRun:
         self.threads, self.source, self.prepared, self.kernel_of, self.copies = threads, run, prepared, kernel_of, copies
         self.reads = tuple([number[v] for v in run.reads])
         writes = [copies.value(v) for v in run.writes]
-        self._note_writes([number[v] for v in run.writes], [v.shape for v in writes], [v.dtype.np for v in writes])
+        self._set_results([number[v] for v in run.writes], [v.shape for v in writes], [v.dtype.np for v in writes])
         self.updates = tuple([number[v] for v in run.updates])
         self.over_inputs = tuple([(number[v], number[home]) for v, home in run.over_inputs.items()])
         self.dead = tuple([number[v] for v in run.dead])
@@ -53,7 +53,7 @@ class NativeRun:
         self.list = self._step_list()
         self.take(self.list.finish(), self.work)
 
-    def _note_writes(self, numbers, shapes, dtypes):
+    def _set_results(self, numbers, shapes, dtypes):
         """Store the location and the size of each result."""
         self.writes = tuple(zip(numbers, shapes, dtypes))
         self.small = all([math.prod(shape) * dtype.itemsize < alloc.SMALL_BYTES for shape, dtype in zip(shapes, dtypes)])  # noqa: C419
@@ -62,7 +62,7 @@ class NativeRun:
         """Return the same run with results of other shapes, which has yet to `take` its words."""
         made = shallow(self)
         made.source, made.prepared, made.copies = run, prepared, copies
-        made._note_writes([number for number, *_ in self.writes], shapes, [dtype for *_, dtype in self.writes])
+        made._set_results([number for number, *_ in self.writes], shapes, [dtype for *_, dtype in self.writes])
         return made
 
     def forget(self):

@@ -35,7 +35,7 @@ __all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_of", 
 def arranged(graph: Graph, owned=frozenset(), targets=None) -> Plan:
     """Return the steps of a graph for this backend, without places in memory; arguments as for `CompiledGraph`."""
     graph = checked_indices(graph) if targets else graph
-    graph = turned_operands(plain_operands(graph, prepared_steps.reads), copies.is_worth_turning)
+    graph = turned_operands(plain_operands(graph, prepared_steps.reads), copies.is_worth_transposing)
     return arrange(remake(graph), owned, targets)
 
 
@@ -76,7 +76,7 @@ class CompiledGraph:
 
         self.plan = place(self._arranged, scratch_of, over_of)
         most = threads if pool.changes() == changes else 1
-        number = Numbers(zip(self.graph.inputs, range(len(self.graph.inputs))))
+        number = EnvironmentSlots(zip(self.graph.inputs, range(len(self.graph.inputs))))
         self.steps: tuple = tuple([self._step(s, prepared, number, most) for s in self.plan.steps])
         self.outputs = tuple([number[v] for v in self.graph.outputs])
         often, inputs = Counter(self.outputs), len(self.graph.inputs)
@@ -121,7 +121,7 @@ class CompiledGraph:
         return [env[i] for i in self.outputs]
 
 
-class Numbers(dict):
+class EnvironmentSlots(dict):
     """{value: its place in the environment}; inputs come first, others on demand."""
 
     def __missing__(self, value):
@@ -171,11 +171,11 @@ class CalledNode:
         else:
             result = self._call(self.kernel, arguments)
             for i, r in zip(self.outs, result if self.node.multi else (result,)):
-                env[i] = self._lying(r if type(r) is np.ndarray else np.asarray(r))
+                env[i] = self._in_eager_order(r if type(r) is np.ndarray else np.asarray(r))
         for i in self.dead:
             env[i] = None
 
-    def _lying(self, a):
+    def _in_eager_order(self, a):
         """Return a result in the memory order that eager mode gives it."""
         return a if not self.is_by_rows or a.flags.c_contiguous else dense(a)
 

@@ -64,12 +64,12 @@ class _Called:
 
     def __init__(self, step, likeness, sizes):
         self.step, self.sizes = step, sizes
-        self._likeness = None if likeness is None else _number_of(likeness)
+        self._step_key = None if likeness is None else _number_of(likeness)
 
     def sized(self, sizes, copies, state) -> Sized:
         """Return their prepared call; `copies` gives the step for its sizes, `state` is what else plans depend on."""
         key = tuple([n.hex() if type(n) is float else n for n in sizes])
-        kept = [] if self._likeness is None else _kept(self._likeness, key, state)
+        kept = [] if self._step_key is None else _kept(self._step_key, key, state)
         if kept:
             return kept[0]
         changes = pool.changes()
@@ -108,7 +108,7 @@ class Kinds:
         every: list = []
         for s in steps:
             sizes: list = []
-            likeness = _likeness(s, sizes)
+            likeness = _step_key(s, sizes)
             key = s if likeness is None else (likeness, tuple(map(param_key, sizes)))
             if key not in numbers:
                 numbers[key] = len(numbers)
@@ -146,7 +146,7 @@ def _number_of(likeness) -> int:
     return next(_counter)
 
 
-def _likeness(step: Any, sizes: list):
+def _step_key(step: Any, sizes: list):
     """Return a key, equal for steps with the same native call on operands of equal layouts, if their `sizes` are equal. None
     for a step that is like no other."""
     if type(step) is Fused:

@@ -20,7 +20,7 @@ from ..calls.plan import Jobs, JobsPlan, StepBuilder, chunks_for, rows_of
 from ..calls.step_list import At
 from ..compiler.compile import compile_module
 from ..loops import copies
-from ..loops.data_movement import turned
+from ..loops.data_movement import copy_steps
 from ..memory import alloc
 from . import ordering
 
@@ -99,8 +99,8 @@ def _order(node, x, out, keep, descending):
     rows, found = made.room(x.size, x.dtype), made.room(out.size, out.dtype)
     ordered = plan.native([rows, found], made.scratch_bytes)
     made.scratch_bytes = ordered.scratch_bytes
-    return made.call([*turned(sizes, items[0], At(0), lies, rows, rows_of(sizes, items[0])), *ordered.steps,
-                      *turned(kept, items[1], found, rows_of(kept, items[1]), At(1), goes)])
+    return made.call([*copy_steps(sizes, items[0], At(0), lies, rows, rows_of(sizes, items[0])), *ordered.steps,
+                      *copy_steps(kept, items[1], found, rows_of(kept, items[1]), At(1), goes)])
 
 
 def _argsort_step(node, operands, results):

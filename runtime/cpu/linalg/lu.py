@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from ....ir.ops.linalg import checked_factorizations, factorizations
-from ....ir.ops.linalg import triangular as systems
+from ....ir.ops.linalg import triangular as triangular_ops
 from ....ir.ops.linalg.triangular import require_info
 from ....ir.target import host
 from ....passes.codegen.llvm.linalg import lu as codegen
@@ -122,10 +122,10 @@ def _moves(dtype, shape, x_strides, count, pivots_batch, first, threads):
 def lu_factor(x, *, pivot, check):
     """Return LU factors with partial pivoting."""
     if not (pivot and triangular.takes(x)):
-        return systems.lu_factor.ref(x, pivot=pivot, check=check)
+        return triangular_ops.lu_factor.ref(x, pivot=pivot, check=check)
     found = factor(x)
     if check:
-        require_info("lu_factor", found[2], systems.ZERO_PIVOT)
+        require_info("lu_factor", found[2], triangular_ops.ZERO_PIVOT)
     return found
 
 
@@ -168,7 +168,7 @@ def _checked_solution(op):
 
 
 OPERATORS = {
-    systems.lu_factor: OperatorKernel(lu_factor),
+    triangular_ops.lu_factor: OperatorKernel(lu_factor),
     factorizations.solve: OperatorKernel(make=_solution),
     factorizations.inv: OperatorKernel(make=_solution),
     checked_factorizations.solve_ex: OperatorKernel(make=_checked_solution),

@@ -7,7 +7,7 @@ import functools
 
 import numpy as np
 
-from ....ir.ops.linalg import triangular as systems
+from ....ir.ops.linalg import triangular as triangular_ops
 from ....ir.target import host
 from ....passes.codegen.llvm.ir.types import F32, F64
 from ....passes.codegen.llvm.linalg import triangular as codegen
@@ -68,7 +68,7 @@ def takes(*arrays) -> bool:
 def solve_triangular(a, b, *, upper, unit):
     """Solve by substitution, and products."""
     if not takes(a, b):
-        return systems.solve_triangular.ref(a, b, upper=upper, unit=unit)
+        return triangular_ops.solve_triangular.ref(a, b, upper=upper, unit=unit)
     x = alloc.empty(b.shape, b.dtype)
     np.copyto(x, b)
     if not a.flags.aligned:
@@ -77,4 +77,4 @@ def solve_triangular(a, b, *, upper, unit):
     return x
 
 
-OPERATORS = {systems.solve_triangular: OperatorKernel(solve_triangular)}
+OPERATORS = {triangular_ops.solve_triangular: OperatorKernel(solve_triangular)}

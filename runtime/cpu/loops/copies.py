@@ -57,7 +57,7 @@ def _side(sizes, x, y, item) -> int | None:
     return side
 
 
-def is_worth_turning(shape, strides, dtype) -> bool:
+def is_worth_transposing(shape, strides, dtype) -> bool:
     """Whether a large array of such strides, in elements, is better copied before its elements are read in order."""
     shape, strides = at_hint(tuple(shape)), at_hint(tuple(strides))
     if math.prod(shape) < LEAST or dtype.itemsize not in WORDS or dtype.itemsize < 2 or 0 in strides:
@@ -66,12 +66,12 @@ def is_worth_turning(shape, strides, dtype) -> bool:
     return _side(sizes, x, y, dtype.itemsize) is not None
 
 
-def turning(shape, strides, item, onto, threads) -> JobsPlan | None:
+def transposing_plan(shape, strides, item, onto, threads) -> JobsPlan | None:
     """Return the plan of a copy between strides in bytes that transposes squares, if that pays."""
     return _plan(shape, strides, item, threads, onto) if math.prod(shape) >= LEAST else None
 
 
-def is_turned(array) -> bool:
+def is_transposed(array) -> bool:
     """Whether a large array is better copied before its elements are read in order."""
     item = array.itemsize
     return item in WORDS and _plan(array.shape, array.strides, item, pool.get_num_threads()) is not None

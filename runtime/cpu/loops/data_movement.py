@@ -131,7 +131,7 @@ def _joined_by_all(xs, out, dim):
         end = start + x.shape[dim]
         if x.size:
             there = out[(*place, slice(start, end))]
-            if not x.flags.c_contiguous and copies.is_turned(x):
+            if not x.flags.c_contiguous and copies.is_transposed(x):
                 copies.into(there, x)
             else:
                 copy(x, out=there)
@@ -168,18 +168,18 @@ _FORWARDS, _BACKWARDS = slice(None), slice(None, None, -1)
 _COPIED = {1: dt.uint8, 2: dt.int16, 4: dt.int32, 8: dt.int64}      # elements of their size
 
 
-def turned(shape, item: int, source, source_strides, target, target_strides) -> tuple:
+def copy_steps(shape, item: int, source, source_strides, target, target_strides) -> tuple:
     """Return the steps of a copy between strides in bytes; it transposes squares where that pays."""
-    turning = copies.turning(shape, source_strides, item, target_strides, pool.get_num_threads())
-    return ((move(shape, item, source, source_strides, target, target_strides),) if turning is None
-            else turning.native([source, target]).steps)
+    transposed = copies.transposing_plan(shape, source_strides, item, target_strides, pool.get_num_threads())
+    return ((move(shape, item, source, source_strides, target, target_strides),) if transposed is None
+            else transposed.native([source, target]).steps)
 
 
 def _cat_step(node, operands, results):
     (out,), dim, at, steps = results, node.params["dim"], 0, []
     for number, x in enumerate(operands):
         goal = At(len(operands), at * out.strides[dim])
-        steps += turned(x.shape, out.dtype.itemsize, At(number), x.strides, goal, out.strides)
+        steps += copy_steps(x.shape, out.dtype.itemsize, At(number), x.strides, goal, out.strides)
         at += x.shape[dim]
     return NativeCall(tuple(steps))
 

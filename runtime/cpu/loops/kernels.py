@@ -168,11 +168,11 @@ class Elementwise:
                 break
         outs = None if out is None else out if isinstance(out, tuple) else (out,)
         key = tuple([(a.shape, a.strides) for a in (*arrays, *(outs or ()))])
-        shape, order, turned, entry, plan = self._plans.get(key) or self._plan(key, arrays, outs)
+        shape, order, transposed, entry, plan = self._plans.get(key) or self._plan(key, arrays, outs)
         if outs is None:
             outs = tuple([empty_in_order(shape, d.np, order) for d in self.outputs])
-            if turned:
-                arrays = [copies.in_order(a, order) if turn else a for a, turn in zip(arrays, turned)]
+            if transposed:
+                arrays = [copies.in_order(a, order) if copied else a for a, copied in zip(arrays, transposed)]
         if entry is not None:
             entry(*arrays, *outs, plan)
         return outs if len(outs) > 1 else outs[0]
@@ -218,9 +218,9 @@ class Elementwise:
             if o.shape != shape:
                 raise ArgumentError(f"{self.name}: out has shape {o.shape}, the operands give {shape}")
         order, entry, plan = dim_order.agreed(shape, _steps(shape, (*arrays, *(outs or ())))), None, None
-        fresh, turned = outs is None, [outs is None and _is_turned(a, order) for a in arrays]
+        fresh, transposed = outs is None, [outs is None and _is_transposed(a, order) for a in arrays]
         if fresh:
-            arrays = [empty_in_order(a.shape, a.dtype, order, np.empty) if turn else a for a, turn in zip(arrays, turned)]
+            arrays = [empty_in_order(a.shape, a.dtype, order, np.empty) if t else a for a, t in zip(arrays, transposed)]
             outs = tuple([empty_in_order(shape, d.np, order, np.empty) for d in self.outputs])
         if 0 not in shape:
             operands = (*arrays, *outs)
@@ -234,7 +234,7 @@ class Elementwise:
             self._plans.clear()
             self._sweeps.clear()
             self._beside.clear()
-        found = self._plans[key] = (shape, order, turned if True in turned else None, entry, plan)
+        found = self._plans[key] = (shape, order, transposed if True in transposed else None, entry, plan)
         return found
 
     def _strided_kernel(self, merged, classes, fresh):
@@ -261,11 +261,11 @@ def _steps(shape, arrays) -> list:
     return [np.broadcast_to(a, shape).strides for a in arrays]
 
 
-def _is_turned(array, order) -> bool:
+def _is_transposed(array, order) -> bool:
     """Whether an operand is better copied into an order before its elements are read."""
     if array.size < copies.LEAST or array.flags.c_contiguous or (order is not None and array.ndim != len(order)):
         return False
-    return copies.is_turned(array if order is None else array.transpose(order))
+    return copies.is_transposed(array if order is None else array.transpose(order))
 
 
 def merge_dims(shape, arrays, order=None):

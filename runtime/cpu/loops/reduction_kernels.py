@@ -17,7 +17,7 @@ _LONG_ROW = 64      # elements from which numpy finds the place of a row's extre
 
 def of_any(op: Op):
     """Return the eager reduction over dims."""
-    kind, of_others, by_dtype = op.lower.kind, of_whole_numbers(op.lower.kind, op.ref), {}
+    kind, of_others, by_dtype = op.lower.kind, of_integers(op.lower.kind, op.ref), {}
     kinds = FLOAT_KINDS if kind.endswith(("max", "min")) else FLOAT_KINDS | COMPLEX_KINDS     # (which have no order)
 
     def run(x, *, dim, keepdim):
@@ -31,7 +31,7 @@ def of_any(op: Op):
     return run
 
 
-def of_whole_numbers(kind: str, ref):
+def of_integers(kind: str, ref):
     """Return the eager reduction of integers and bools; `ref` is for small arrays and any other dtype."""
     by_dtype: dict = {}
 
@@ -50,4 +50,4 @@ def _is_along_rows(x, dim) -> bool:
     return dim == (x.ndim - 1,) and x.shape[-1] >= _LONG_ROW and x.flags.c_contiguous
 
 
-OPERATORS = {reduce.int_sum: OperatorKernel(of_whole_numbers("sum", reduce.int_sum.ref))}
+OPERATORS = {reduce.int_sum: OperatorKernel(of_integers("sum", reduce.int_sum.ref))}

@@ -26,7 +26,7 @@ class Reduction:
         self._made: dict[tuple, Any] = {}
         self._plans: dict[tuple, tuple] = {}
         self._ready: dict[tuple, tuple] = {}
-        self._lying: dict[tuple, Any] = {}
+        self._strided_plans: dict[tuple, Any] = {}
 
     def __call__(self, x, dims=None, keepdim=False, out=None):
         """Reduce over `dims` (all of them if None)."""
@@ -92,11 +92,11 @@ class Reduction:
     def _strided(self, shape, strides, item, usual, over):
         """Return the plan for an array that is read in place; None if it is better copied."""
         key = shape, strides, over
-        if key not in self._lying:
-            if len(self._lying) >= MAX_PLANS:
-                self._lying.clear()
-            self._lying[key] = strided_plan(shape, strides, item, usual, over)
-        return self._lying[key]
+        if key not in self._strided_plans:
+            if len(self._strided_plans) >= MAX_PLANS:
+                self._strided_plans.clear()
+            self._strided_plans[key] = strided_plan(shape, strides, item, usual, over)
+        return self._strided_plans[key]
 
     def _kernel(self, pattern, unit, merged):
         """Return the kernel for a pattern, and the strategy that suits the sizes."""

@@ -133,7 +133,7 @@ class ScalarKernels:
                 break
             count += 1
         if 0 < count < len(args):
-            found = self._beside_numbers(args[:count], args[count:])
+            found = self._with_numbers(args[:count], args[count:])
             if found is not None:
                 return found
         arrays = self._arrays(args)
@@ -142,7 +142,7 @@ class ScalarKernels:
             return made.beside(arrays[:count], arrays[count:])
         return made(*arrays)
 
-    def _beside_numbers(self, arrays, numbers):
+    def _with_numbers(self, arrays, numbers):
         """Return the result for arrays of one dtype and plain numbers; None for others."""
         kind, words = arrays[0].dtype, []
         for a in arrays[1:]:

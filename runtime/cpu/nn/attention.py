@@ -34,7 +34,7 @@ _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _KEY_BLOCK_BYTES = 2048             # of a row of scores: rows of a register tile and a panel of keys fit the nearest cache
 _LINE = 64
 _BLOCKS_PER_THREAD = 4
-_SPLIT_ROWS = 96                    # rows that share the turned keys of an item, at least
+_SPLIT_ROWS = 96                    # rows that share the transposed keys of an item, at least
 _KEPT = 512
 
 
@@ -144,7 +144,7 @@ def _blocks(groups: int, rows: int, threads: int) -> int:
     return max(1, min(rows // _SPLIT_ROWS, -(-_BLOCKS_PER_THREAD * threads // groups)))
 
 
-class Looks(NamedTuple):
+class Visibility(NamedTuple):
     """Rules of visibility in a plan: the kind of mask, causal or not, bounds or not, the two numbers of a tanh or None."""
 
     mask: str
@@ -171,22 +171,22 @@ def forward(q, k, v, mask, *, causal, scale):
         return ops.attention.ref(q, k, v, mask, causal=causal, scale=scale)
     q, k, v, mask = copies.as_rows(q), copies.as_rows(k), copies.as_rows(v), _readable(mask)
     out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
-    plan = forward_plan(tuple([layout_of(a) for a in (q, k, v, mask, out, None)]), Looks(mask_kind(mask), causal), float(scale),
-                        q.dtype, pool.get_num_threads())
+    layouts = tuple([layout_of(a) for a in (q, k, v, mask, out, None)])
+    plan = forward_plan(layouts, Visibility(mask_kind(mask), causal), float(scale), q.dtype, pool.get_num_threads())
     plan(q, k, v, _NO_MASK if mask is None else mask, out, lse, _NO_BOUNDS)
     return out, lse
 
 
 @functools.lru_cache(_KEPT)
-def forward_plan(layouts, looks, scale, dtype, threads):
+def forward_plan(layouts, visibility, scale, dtype, threads):
     """Return the jobs of a forward call on (q, k, v, mask, out, lse, bounds); `layouts` are those of all but lse."""
     q, k, v, mask, out, bounds = map(_layout, layouts)
     mask, bounds, item = _mask_over(mask, q, k), _bounds_over(bounds, q), dtype.itemsize
     lse = _plain((*q.shape[:-1], 1), item)
-    g = Geometry(q, k, v, mask, looks.causal, (out, lse, bounds))
+    g = Geometry(q, k, v, mask, visibility.causal, (out, lse, bounds))
     out, lse, bounds = g.others
     is_few = g.heads * g.rows <= FEW_ROWS
-    kernel = codegen.AttentionKernel(host(), _ELEMENTS[dtype], **looks.kernel, few=is_few)
+    kernel = codegen.AttentionKernel(host(), _ELEMENTS[dtype], **visibility.kernel, few=is_few)
     key_block = min(_KEY_BLOCK_BYTES // item, -(-g.keys // kernel.shape.lanes) * kernel.shape.lanes)
     panels = 0 if is_few else -(-key_block // kernel.shape.columns) * kernel.shape.columns * g.size * item
     score_row = (-(-key_block * item // _LINE) | 1) * _LINE
@@ -196,10 +196,10 @@ def forward_plan(layouts, looks, scale, dtype, threads):
     blocks = _blocks(g.groups, g.heads * g.rows, threads)
     most = strips // blocks + 1
     ranges_at = -(-(stats_at + most * codegen.STATS * item) // _LINE) * _LINE
-    scratch_bytes = -(-(ranges_at + looks.bounds * most * RANGE) // _LINE) * _LINE + _LINE
+    scratch_bytes = -(-(ranges_at + visibility.bounds * most * RANGE) // _LINE) * _LINE + _LINE
     todo, items = Jobs(threads), g.groups * blocks
     chunks = chunks_for(g.work, items, threads)
-    words = g.words(q=g.q, k=g.k, v=g.v, o=out, mask=g.mask) | {"lse_head": lse.head} | looks.words(bounds, ranges_at)
+    words = g.words(q=g.q, k=g.k, v=g.v, o=out, mask=g.mask) | {"lse_head": lse.head} | visibility.words(bounds, ranges_at)
     words = {name: value for name, value in words.items() if name in codegen.WORDS}
     todo.add(task_of(kernel), codegen.WORDS[len(codegen.ARRAYS) + 2:],
              offsets=todo.table(g.starts(g.q, g.k, g.v, g.mask, out, lse, bounds)), items=items, chunks=chunks, blocks=blocks,
@@ -216,7 +216,7 @@ def bounded(q, k, v, bounds, table, *, scale, squash):
     table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
     out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
     layouts = bounded_layouts(q, k, v, out, table, bounds)
-    plan = forward_plan(layouts, looks_of(table, bounds, squash), float(scale), q.dtype, pool.get_num_threads())
+    plan = forward_plan(layouts, visibility_of(table, bounds, squash), float(scale), q.dtype, pool.get_num_threads())
     plan(q, k, v, _NO_MASK if table is None else table, out, lse, _NO_BOUNDS if bounds is None else bounds)
     return out, lse
 
@@ -235,9 +235,9 @@ def _layout(given):
     return given if given is None else Layout(*given)
 
 
-def looks_of(table, bounds, squash) -> Looks:
+def visibility_of(table, bounds, squash) -> Visibility:
     """Return the visibility of rows with bounds and a table of distances."""
-    return Looks(NO_MASK if table is None else ADDED_MASK, False, bounds is not None, squash)
+    return Visibility(NO_MASK if table is None else ADDED_MASK, False, bounds is not None, squash)
 
 
 def _bounds_over(bounds, q) -> Layout:
@@ -269,7 +269,7 @@ def gradients(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
     lse, delta, read = np.ascontiguousarray(lse), np.ascontiguousarray(delta), _readable(mask)
     results = [like(a, a.shape[-1]) for a in (q, k, v)]
     ds = (alloc.zeros if causal else alloc.empty)((*q.shape[:-1], k.shape[-2]) if mask_grad else (0,) * q.ndim, q.dtype)
-    plan = grad_plan(tuple([layout_of(a) for a in (g, q, k, v, read, *results, None)]), Looks(mask_kind(mask), causal),
+    plan = grad_plan(tuple([layout_of(a) for a in (g, q, k, v, read, *results, None)]), Visibility(mask_kind(mask), causal),
                      float(scale), q.dtype, mask_grad, pool.get_num_threads())
     plan(g, q, k, v, _NO_MASK if read is None else read, lse, delta, *results, ds, _NO_BOUNDS)
     return (*results, _summed(ds, mask.shape) if mask_grad else ds)
@@ -286,7 +286,7 @@ def bounded_gradients(g, q, k, v, bounds, table, lse, delta, *, scale, squash, t
     results = dq, dk, dv = [like(a, a.shape[-1]) for a in (q, k, v)]
     ds = alloc.zeros((*q.shape[:-1], k.shape[-2]) if table_grad else (0,) * q.ndim, q.dtype)
     layouts = bounded_grad_layouts(g, q, k, v, dq, dk, dv, table, bounds)
-    plan = grad_plan(layouts, looks_of(table, bounds, squash), float(scale), q.dtype, table_grad, pool.get_num_threads())
+    plan = grad_plan(layouts, visibility_of(table, bounds, squash), float(scale), q.dtype, table_grad, pool.get_num_threads())
     plan(g, q, k, v, _NO_MASK if table is None else table, lse, delta, *results, ds, _NO_BOUNDS if bounds is None else bounds)
     return (*results, distances_summed(ds, table.shape)) if table_grad else tuple(results)
 
@@ -306,20 +306,20 @@ def _summed(x, shape):
 
 
 @functools.lru_cache(_KEPT)
-def grad_plan(layouts, looks, scale, dtype, mask_grad, threads):
+def grad_plan(layouts, visibility, scale, dtype, mask_grad, threads):
     """Return the jobs of gradients on (g, q, k, v, mask, lse, delta, dq, dk, dv, ds, bounds). `layouts` are those of g, q, k,
     v, mask, dq, dk, dv and bounds."""
     upstream, q, k, v, mask, dq, dk, dv, bounds = map(_layout, layouts)
     mask, bounds = _mask_over(mask, q, k), _bounds_over(bounds, q)
-    item, kernel = dtype.itemsize, codegen_grad.AttentionGradKernel(host(), _ELEMENTS[dtype], **looks.kernel)
+    item, kernel = dtype.itemsize, codegen_grad.AttentionGradKernel(host(), _ELEMENTS[dtype], **visibility.kernel)
     each = _plain((*q.shape[:-1], 1), item)
-    g = Geometry(q, k, v, mask, looks.causal, (upstream, each, dq, _plain((*q.shape[:-1], k.shape[-2]), item), bounds))
+    g = Geometry(q, k, v, mask, visibility.causal, (upstream, each, dq, _plain((*q.shape[:-1], k.shape[-2]), item), bounds))
     upstream, each, dq, ds, bounds = g.others
     ranges_at = -(-kernel.scratch(g.size, g.v_size) // _LINE) * _LINE
     squares = g.heads * -(-g.rows // codegen_grad.SIDE)
-    todo, scratch = Jobs(threads), -(-(ranges_at + looks.bounds * squares * RANGE) // _LINE) * _LINE + _LINE
+    todo, scratch = Jobs(threads), -(-(ranges_at + visibility.bounds * squares * RANGE) // _LINE) * _LINE + _LINE
     words = g.words(q=g.q, k=g.k, v=g.v, mask=g.mask, g=upstream, lse=each, delta=each, dq=dq, dk=dk, dv=dv, ds=ds)
-    words |= looks.words(bounds, ranges_at)
+    words |= visibility.words(bounds, ranges_at)
     words = {name: value for name, value in words.items() if name in codegen_grad.WORDS}
     table = todo.table(g.starts(upstream, g.q, g.k, g.v, g.mask, each, each, dq, dk, dv, ds, bounds))
     most = 1
@@ -354,7 +354,7 @@ def _forward_step(node, operands, results):
     if not _has_step(q, k, v):
         return None
     plan = forward_plan(tuple(map(layout_of, (q, k, v, mask, out, None))),
-                                  Looks(mask_kind(mask), node.params["causal"]),
+                                  Visibility(mask_kind(mask), node.params["causal"]),
                                   float(node.params["scale"]), q.dtype, pool.get_num_threads())
     return plan.native([0, 1, 2, None if mask is None else 3, 4, 5, None])
 
@@ -365,7 +365,7 @@ def _gradients_step(node, operands, results):
     if not _has_step(g, q, k, v) or node.params["mask_grad"] or not (lse.is_plain and delta.is_plain):
         return None
     plan = grad_plan(tuple(map(layout_of, (g, q, k, v, mask, dq, dk, dv, None))),
-                               Looks(mask_kind(mask), node.params["causal"]), float(node.params["scale"]),
+                               Visibility(mask_kind(mask), node.params["causal"]), float(node.params["scale"]),
                                q.dtype, False, pool.get_num_threads())
     return plan.native([0, 1, 2, 3, None if mask is None else 4, 5, 6, 7, 8, 9, None, None])
 
@@ -375,8 +375,8 @@ def _bounded_step(node, operands, results):
     if not _has_step(q, k, v):
         return None
     layouts = bounded_layouts(q, k, v, out, table, edges)
-    looks = looks_of(table, edges, node.params["squash"])
-    plan = forward_plan(layouts, looks, float(node.params["scale"]), q.dtype, pool.get_num_threads())
+    visibility = visibility_of(table, edges, node.params["squash"])
+    plan = forward_plan(layouts, visibility, float(node.params["scale"]), q.dtype, pool.get_num_threads())
     return plan.native([0, 1, 2, None if table is None else 4, 5, 6, None if edges is None else 3])
 
 
@@ -386,8 +386,8 @@ def _bounded_grad_step(node, operands, results):
     if not _has_step(g, q, k, v) or node.params["table_grad"] or not (lse.is_plain and delta.is_plain):
         return None
     layouts = bounded_grad_layouts(g, q, k, v, dq, dk, dv, table, edges)
-    looks = looks_of(table, edges, node.params["squash"])
-    plan = grad_plan(layouts, looks, float(node.params["scale"]), q.dtype, False, pool.get_num_threads())
+    visibility = visibility_of(table, edges, node.params["squash"])
+    plan = grad_plan(layouts, visibility, float(node.params["scale"]), q.dtype, False, pool.get_num_threads())
     return plan.native([0, 1, 2, 3, None if table is None else 5, 6, 7, 8, 9, 10, None, None if edges is None else 4])
 
 

@@ -63,23 +63,23 @@ def _with_whole_pixels(a):
 @functools.lru_cache(_KEPT)
 def plan(x: Where, weight: tuple, beside: Where | None, y: Where, kind: str, params: tuple, threads: int) -> JobsPlan:
     """Return the job on (x, w, start, factor, beside, y); weights and numbers of channels are in C order."""
-    said = dict(params)
-    words = _distances(x, beside, y, said)
+    how = dict(params)
+    words = _distances(x, beside, y, how)
     if len(weight) == 3:
-        return _depthwise_plan(x, weight, beside, y, kind, said, words, threads)
-    return _dense_plan(x, weight, beside, y, kind, said, words, threads)
+        return _depthwise_plan(x, weight, beside, y, kind, how, words, threads)
+    return _dense_plan(x, weight, beside, y, kind, how, words, threads)
 
 
-def _distances(x, beside, y, said):
+def _distances(x, beside, y, how):
     """Return the words of strides between images, rows and pixels, and the numbers of the last steps."""
     _, row, pixel = x.strides[:3]
-    stride, dilation = said["stride"], said["dilation"]
+    stride, dilation = how["stride"], how["dilation"]
     words = {"x_image": x.strides[0], "x_row": stride[0] * row, "x_pixel": stride[1] * pixel, "tap_h": dilation[0] * row,
              "tap_w": dilation[1] * pixel}
     for name, array in (("y", y), ("beside", beside)):
         if array is not None:
             words |= dict(zip((f"{name}_image", f"{name}_row", f"{name}_pixel"), array.strides))
-    return words | {name: float(said[name]) for name in ("zero", "low", "high", "beside_zero", "beside_scale")}
+    return words | {name: float(how[name]) for name in ("zero", "low", "high", "beside_zero", "beside_scale")}
 
 
 def _follows(array, dims) -> bool:
@@ -88,14 +88,14 @@ def _follows(array, dims) -> bool:
                                 for d in dims)
 
 
-def _dense_plan(x, weight, beside, y, kind, said, words, threads):
-    groups, outs = said["groups"], said["outs"]
+def _dense_plan(x, weight, beside, y, kind, how, words, threads):
+    groups, outs = how["groups"], how["outs"]
     blocks, (taps_h, taps_w, steps) = weight[0] // groups, weight[1:4]
     images, rows, width = y.shape[:3]
     pixels = rows * width
     if words["tap_w"] == steps * GROUP and groups == 1:          # the bytes of taps side by side follow each other
         steps, taps_w = steps * taps_w, 1
-    if taps_h == taps_w == 1 and said["stride"] == (1, 1) and all(_follows(a, (1, 2)) for a in (x, beside, y)) \
+    if taps_h == taps_w == 1 and how["stride"] == (1, 1) and all(_follows(a, (1, 2)) for a in (x, beside, y)) \
             and weight[1:3] == (1, 1):
         images, pixels = 1, images * pixels
         panel, most = _best_panel(host(), blocks, pixels)
@@ -142,13 +142,13 @@ def _best_panel(target, blocks, width):
     return panel, dense_code.tile_pixels(target, panel)
 
 
-def _depthwise_plan(x, weight, beside, y, kind, said, words, threads):
+def _depthwise_plan(x, weight, beside, y, kind, how, words, threads):
     images, rows, width, channels = y.shape
     work = 2 * prod(y.shape) * prod(weight[:2]) // _FEWER
     row_blocks = min(rows, max(1, -(-_ITEMS * threads // images))) if threads > 1 else 1
     window, step = (), 0
     if depthwise_code.goes_wide(host(), weight[:2], channels):
-        window, step = weight[:2], said["stride"][1] if said["dilation"][1] == 1 else 0
+        window, step = weight[:2], how["stride"][1] if how["dilation"][1] == 1 else 0
     task = _depthwise_task(kind, beside is not None, window, step)
     return one_job(depthwise_code, task, work, images * row_blocks, threads, row_blocks=row_blocks, rows=rows, width=width,
                    channels=channels, taps_h=weight[0], taps_w=weight[1], **words)

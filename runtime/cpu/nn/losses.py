@@ -22,7 +22,7 @@ _INT64, _UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
 _COUNTED = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}       # numbers of rows that are exact
 
 
-def _kept_rows(target, ignore_index, classes):
+def _counted_rows(target, ignore_index, classes):
     """Return the number of rows that count; raise for a class that does not exist."""
     if not target.size:
         return 0
@@ -71,7 +71,7 @@ def cross_entropy(x, target, weight, *, ignore_index, label_smoothing, reduction
     if weight is not None:
         total, lse = op.lower.body(x, target, weight, **params)
         return np.asarray(total), lse
-    rest = _kept_rows(target, ignore_index, x.shape[1])
+    rest = _counted_rows(target, ignore_index, x.shape[1])
     sweep, total = _row_kernels(dt.BY_NP[x.dtype], ignore_index)
     rows, lse = sweep(x, _as_long(target), dim=1)
     if label_smoothing:
@@ -91,7 +91,7 @@ def _row_kernels(kind, ignore_index):
 def nll_loss(x, target, weight, *, ignore_index, reduction):
     """Take each row's number from memory; class weights, ignored rows and other layouts go by the reference."""
     kept = target.size if weight is None and x.flags.c_contiguous and 0 < target.size < _COUNTED.get(x.dtype, 0) else 0
-    if not kept or _kept_rows(target, ignore_index, x.shape[1]) != kept:
+    if not kept or _counted_rows(target, ignore_index, x.shape[1]) != kept:
         return loss.nll_loss.ref(x, target, weight, ignore_index=ignore_index, reduction=reduction)
     rows, classes, beside = len(x), x.shape[1], kept // len(x)
     first = np.arange(0, x.size, classes * beside)
@@ -109,7 +109,7 @@ def nll_loss(x, target, weight, *, ignore_index, reduction):
 def class_share(g, target, *, ignore_index, classes, reduction):
     """Return one number for all rows if none is ignored."""
     most = _COUNTED.get(g.dtype, 0)
-    kept = _kept_rows(target, ignore_index, classes) if reduction != "none" and target.size < most else 0
+    kept = _counted_rows(target, ignore_index, classes) if reduction != "none" and target.size < most else 0
     if not kept or kept != target.size:
         return loss.class_share.lower.body(g, target, ignore_index=ignore_index, classes=classes, reduction=reduction)
     out = alloc.empty(target.shape, g.dtype)

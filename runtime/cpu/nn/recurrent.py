@@ -169,12 +169,12 @@ def grad_plan(name, sizes, w_row, masked, given, reverse, dtype, threads, slopes
                       kernel.units, sizes[0] + (not slopes), w_row, reverse, threads)
 
 
-def given_of(upstream) -> tuple:
+def upstream_names(upstream) -> tuple:
     """Return the names of the present gradients of (states, cells, gates)."""
     return tuple([name for name, g in zip(codegen_grad.UPSTREAM, upstream) if g is not None])
 
 
-def run_walk(plan, upstream, results, mask, h, c, w, made):
+def run_backward(plan, upstream, results, mask, h, c, w, made):
     """Call a plan of `grad_plan`; `made` are dz, da, dh and dc."""
     plan(*_plain(*upstream, *results, _as_bytes(mask), h, c), w, *made)
 
@@ -192,9 +192,9 @@ def gradients(name, upstream, results, mask, h, c, w, *, reverse):
     da = alloc.empty(dz.shape, y.dtype) if cell.apart else dz
     dh = alloc.zeros(h.shape, y.dtype)
     dc = alloc.zeros(h.shape if c is not None else (0,), y.dtype)
-    plan = grad_plan(name, y.shape, w.strides[0], mask is not None, given_of(upstream), reverse, y.dtype,
+    plan = grad_plan(name, y.shape, w.strides[0], mask is not None, upstream_names(upstream), reverse, y.dtype,
                      pool.get_num_threads())
-    run_walk(plan, upstream, results, mask, h, c, w, (dz, da, dh, dc))
+    run_backward(plan, upstream, results, mask, h, c, w, (dz, da, dh, dc))
     before = states_before(y, h, reverse)
     rows = dz.shape[0] * dz.shape[1]
     dw = gemm.matmul(da.reshape(rows, -1).T, before.reshape(rows, -1))
@@ -263,9 +263,9 @@ class _ProjectedBackward:
         self.dh[t] = dh
         one, dc = slice(t, t + 1), np.array(dc, order="C")
         outside = gemm.matmul(np.ascontiguousarray(dh), self.projection)[None], None, None if self.gg is None else self.gg[one]
-        plan = grad_plan("lstm", self.cells[one].shape, self.w.strides[0], False, given_of(outside), False,
+        plan = grad_plan("lstm", self.cells[one].shape, self.w.strides[0], False, upstream_names(outside), False,
                                    self.w.dtype, pool.get_num_threads(), True)
-        run_walk(plan, outside, (None, self.cells[one], self.gates[one]), None, None, self.before[t], self.w,
+        run_backward(plan, outside, (None, self.cells[one], self.gates[one]), None, None, self.before[t], self.w,
                            (self.dz[one], self.dz[one], np.zeros(dc.shape, dc.dtype), dc))
         return gemm.matmul(self.dz[t], self.w), dc
 
@@ -369,7 +369,7 @@ def _rounded(size: int) -> int:
     return -(-size // LINE) * LINE
 
 
-def _numbers(names, operands):
+def _operand_numbers(names, operands):
     """Return {name: number of the operand} of the present operands."""
     return {name: n for n, (name, x) in enumerate(zip(names, operands)) if name is not None and x is not None}
 
@@ -395,7 +395,7 @@ def _has_step(z, w) -> bool:
 def _forward_step(name, node, operands, results, names, made, keeps=True):
     """Plan a layer whose inputs are called `names` and its results `made`; flat weights are packed. `keeps`: the results have
     what gradients need."""
-    at = _numbers((*names, *made), (*operands, *results))
+    at = _operand_numbers((*names, *made), (*operands, *results))
     z, w = operands[at["z"]], operands[at["w"]]
     in_bytes = w.dtype == dt.int8.np
     if not in_bytes and not _has_step(z, w):
@@ -440,7 +440,7 @@ class _Backward:
     """The steps of the gradients of one layer, and their scratch memory."""
 
     def __init__(self, name, node, operands, results, names, made):
-        self.at = _numbers((*names, *made), (*operands, *results))
+        self.at = _operand_numbers((*names, *made), (*operands, *results))
         self.cell, self.reverse = CELLS[name], node.params["reverse"]
         self.y, self.w, self.h = (operands[self.at[x]] for x in ("y", "w", "h"))
         self.kind, self.item = dt.BY_NP[self.y.dtype], self.y.dtype.itemsize
@@ -503,7 +503,7 @@ class _Backward:
 
 
 def _backward_step(name, node, operands, results, names, made):
-    at = _numbers((*names, *made), (*operands, *results))
+    at = _operand_numbers((*names, *made), (*operands, *results))
     y, w = operands[at["y"]], operands[at["w"]]
     return _Backward(name, node, operands, results, names, made).call() if _has_step(y, w) else None
 

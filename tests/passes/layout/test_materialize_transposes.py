@@ -102,7 +102,7 @@ def test_what_is_read_otherwise_stays(lines):
     ((2000, 3), (1, 2000), ingot.float32, False),
 ], ids=str)
 def test_what_is_worth_turning(shape, strides, dtype, worth):
-    assert copies.is_worth_turning(shape, strides, dtype) is worth
+    assert copies.is_worth_transposing(shape, strides, dtype) is worth
 
 
 PROGRAMS = {

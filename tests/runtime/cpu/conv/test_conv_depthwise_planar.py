@@ -75,7 +75,7 @@ def test_gradients_have_the_bits_of_blocks(window):
     x, w, _ = arrays(window)
     params = params_of(window)
     g, shape = geometry(x, w, params)
-    back, grad = conv_depthwise_planar.turned(g), np.random.default_rng(1).standard_normal(shape, np.float32)
+    back, grad = conv_depthwise_planar.flipped(g), np.random.default_rng(1).standard_normal(shape, np.float32)
     if back is None:
         return
     found = conv_depthwise_planar.Planes(back, x.dtype, x.shape, turned=True)(grad, w)

@@ -112,12 +112,13 @@ def test_digests_are_found_again_by_other_processes():
                                        ((20, 1, 3, 3), PLAIN | {"groups": 20}), ((6, 4, 2, 5), STRIDED)])
 def test_weights_of_input_gradients_are_packed_alike_for_images_of_any_size(w, window):
     asked = Aval(w, dt.float32)
-    plans = {blocked.turned_plan(asked, {**window, "size": size, "kernel": ("direct",)}) for size in ((5, 4), (9, 8), (64, 51))}
+    plans = {blocked.flipped_plan(asked, {**window, "size": size, "kernel": ("direct",)})
+             for size in ((5, 4), (9, 8), (64, 51))}
     assert len(plans) == 1
     (convolution, algorithm), made = plans.pop(), []
     weight = np.random.default_rng(0).standard_normal(w).astype(np.float32)
     for size in (convolution[1], (9, 8)):
-        turned = conv_blocked_grad.turned_weight((w, size, *convolution[2:]), 1)
+        turned = conv_blocked_grad.flipped_weight((w, size, *convolution[2:]), 1)
         made.append(conv_blocked_grad.pack(weight, (w, size, *convolution[2:]), algorithm, turned.size // 4))
     assert np.array_equal(*made)
 
@@ -125,7 +126,7 @@ def test_weights_of_input_gradients_are_packed_alike_for_images_of_any_size(w, w
 def test_a_phase_of_the_strides_that_is_empty_asks_for_another_weight():
     asked = Aval((6, 4, 2, 5), dt.float32)
     params = {**STRIDED, "kernel": ("direct",)}
-    assert blocked.turned_plan(asked, params | {"size": (1, 8)}) != blocked.turned_plan(asked, params | {"size": (9, 8)})
+    assert blocked.flipped_plan(asked, params | {"size": (1, 8)}) != blocked.flipped_plan(asked, params | {"size": (9, 8)})
 
 
 def test_plans_of_windows_of_one_pixel_share_their_products():

@@ -412,7 +412,7 @@ def test_transformed_pixels_are_asked_for_where_no_cache_holds_all(images, chann
     monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
     cut = winograd.tiling(g, winograd.F2, 1)
-    share = winograd._share_asked(g, cut, winograd.filters_of(g))
+    share = winograd._prefetched_bytes(g, cut, winograd.filters_of(g))
     assert (share > 0) == asks and share % 64 == 0
     assert not asks or share * cut.share_panels >= cut.block * channels * 4 > (share - 64) * cut.share_panels
 

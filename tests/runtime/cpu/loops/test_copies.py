@@ -71,9 +71,11 @@ def test_odd_sizes_take_no_longer_than_numpy(columns):
 
 def test_what_is_turned():
     x = counting((3, 9, 11, 37), np.float32)
-    assert copies.is_turned(x.transpose(0, 3, 1, 2)) and copies.is_turned(x.transpose(0, 1, 3, 2))
-    assert not copies.is_turned(x) and not copies.is_turned(x[:, 1:]) and not copies.is_turned(x.transpose(1, 0, 2, 3))
-    assert not copies.is_turned(np.broadcast_to(x[..., :1], x.shape)) and not copies.is_turned(x[..., :3].transpose(0, 3, 1, 2))
+    assert copies.is_transposed(x.transpose(0, 3, 1, 2)) and copies.is_transposed(x.transpose(0, 1, 3, 2))
+    assert not copies.is_transposed(x) and not copies.is_transposed(x[:, 1:])
+    assert not copies.is_transposed(x.transpose(1, 0, 2, 3))
+    assert not copies.is_transposed(np.broadcast_to(x[..., :1], x.shape))
+    assert not copies.is_transposed(x[..., :3].transpose(0, 3, 1, 2))
 
 
 def test_threads_share_a_copy(threads):
@@ -112,7 +114,7 @@ def test_lower_levels_copy_as_well(level, monkeypatch):
         from ingot.runtime.cpu.loops import copies
         for kind in (np.int16, np.float32, np.float64):
             x = np.arange(3 * 67 * 83).reshape(3, 67, 83).astype(kind).transpose(0, 2, 1)
-            assert copies.is_turned(x) and (copies.in_rows(x) == x).all()
+            assert copies.is_transposed(x) and (copies.in_rows(x) == x).all()
     """
     monkeypatch.setenv("INGOT_CPU_LEVEL", level)
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=100,

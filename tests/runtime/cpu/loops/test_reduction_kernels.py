@@ -49,7 +49,7 @@ def test_kernels_give_what_numpy_gives(kind, op, monkeypatch):
 def test_large_arrays_take_kernels(op, monkeypatch):
     asked, real = [], kernels.reduction
     monkeypatch.setattr(reduction_kernels.kernels, "reduction", lambda kind, *rest: asked.append(kind) or real(kind, *rest))
-    run = reduction_kernels.of_whole_numbers({"amax": "max"}.get(op, op), lambda x, *, dim, keepdim: "numpy")
+    run = reduction_kernels.of_integers({"amax": "max"}.get(op, op), lambda x, *, dim, keepdim: "numpy")
     few, many = np.zeros((5, 3), np.int32), np.zeros((20000, 3), np.int32)
     assert isinstance(run(few, dim=(1,), keepdim=False), str) and not asked
     assert run(many, dim=(1,), keepdim=False).shape == (20000,) and len(asked) == 1
