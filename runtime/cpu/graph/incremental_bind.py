@@ -19,7 +19,7 @@ from ....passes.schedule.specialize_shapes import Binder, Copies
 from ..calls import pool
 from ..calls.step_list import OPERANDS, Template
 from .plan_runner import NativeRun, work_of
-from .program import CalledNode, CompiledGraph, Numbers, SharedCalls
+from .program import CalledNode, CompiledGraph, EnvironmentSlots, SharedCalls
 from .step_cache import Kinds, form_of, places_of
 
 _MOST_PLANS = 8
@@ -105,7 +105,7 @@ class _SharedPlan:
                                  lambda s: {} if prepared[s] is None else prepared[s].over_values,
                                  lambda v: room_of(copies.value(v)))
         graph = plan.graph
-        self.number = number = Numbers(zip(graph.inputs, range(len(graph.inputs))))
+        self.number = number = EnvironmentSlots(zip(graph.inputs, range(len(graph.inputs))))
         for s in plan.steps:
             for v in (*s.reads, *s.writes, *s.over_inputs) if type(s) is Run else (*values_of(s.node), *s.node.outputs):
                 number[v]           # (asked for, it gets a number)

@@ -1,4 +1,4 @@
-"""Calling kernels on arrays (native entries and their portable twin), and the caching allocator."""
+"""Calls of kernels on arrays (native entries and their portable twin), and the caching allocator."""
 
 import gc
 import itertools
@@ -21,7 +21,7 @@ from ingot.runtime.cpu.memory import alloc, heap
 
 # --- entries ---
 def scale_kernel():
-    """void kernel(block of {f32 array rank 1, f32 array rank 1, i64, double}): out = in * i + d."""
+    """Write void kernel(block of {f32 array rank 1, f32 array rank 1, i64, double}): out = in * i + d."""
     module = Module(target.host())
     f = module.function("scale", [(PTR, "block")])
     block, = f.params
@@ -50,7 +50,7 @@ def scale(request):
 @pytest.mark.skipif(sys.implementation.name != "cpython" or sys.platform != "linux" or sys.maxsize < 2**32
                     or bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="another interpreter")
 def test_entries_are_native_on_every_usual_interpreter():
-    """A new release of Python or numpy that lays its objects out in another way would be several times slower in silence."""
+    """With another object layout, a new release of Python or NumPy would silently be several times slower."""
     assert call.fast_calls()
 
 

@@ -22,14 +22,14 @@ from native_modules import POINTER, TESTS, count_module, counted, needs_linux, r
 
 @pytest.fixture
 def cache_folder(tmp_path, monkeypatch):
-    """An empty cache folder for this test, in all threads of this process."""
+    """Set up an empty cache folder for this test, in all threads of this process."""
     monkeypatch.setattr(cache, "folder", lambda: tmp_path / "cache")
     return tmp_path / "cache"
 
 
 @pytest.fixture(scope="module")
 def count():
-    """Address of a task that counts its chunks."""
+    """Return the address of a task that counts its chunks."""
     return compiler.compile_module(count_module(100), ["count"])["count"]
 
 
@@ -56,7 +56,7 @@ def test_workers_start_late_and_end(count, threads):
 
 @pytest.fixture(scope="module")
 def sign():
-    """Address of a task that writes the number of its worker, plus one, to the chunk's place, after a while."""
+    """Return the address of a task that, after a while, writes its worker's number plus one to the chunk's place."""
     module = Module(target.host())
     f = module.task("sign")
     arg, chunk, worker = f.params
@@ -69,7 +69,7 @@ def sign():
 
 @pytest.mark.parametrize("number, most", [(8, 2), (8, 1), (3, 3), (2, 5), (5, 0)])
 def test_no_more_threads_take_part_than_a_job_is_for(sign, threads, number, most):
-    """Their scratch memory belongs to the job: a worker beyond them would write over what is not its own."""
+    """Scratch memory belongs to the job: another worker would write outside of it."""
     threads(number)
     for chunks in (1, 2, 64, 500):
         seen = np.zeros(chunks, np.int64)

@@ -25,7 +25,7 @@ maps_elf = pytest.mark.skipif(target.host().arch != "x86_64" or sys.platform == 
 
 @pytest.fixture
 def cache_folder(tmp_path, monkeypatch):
-    """An empty cache folder for this test, in all threads of this process."""
+    """Set up an empty cache folder for this test, in all threads of this process."""
     monkeypatch.setattr(cache, "folder", lambda: tmp_path / "cache")
     return tmp_path / "cache"
 
@@ -261,7 +261,7 @@ def test_entries_are_bounded_in_number(cache_folder, monkeypatch):
 
 @pytest.fixture
 def looks(cache_folder, monkeypatch):
-    """Stores so many entries of a size in a process of its own, and gives how often the folder was looked through."""
+    """Store so many entries of a size in a process of its own; return how often the folder was checked."""
     found, seen = cache._entries, []
     monkeypatch.setattr(cache, "_entries", lambda: seen.append(1) or found())
 
@@ -275,7 +275,8 @@ def looks(cache_folder, monkeypatch):
 
 
 def test_the_cache_is_looked_through_once_an_hour(cache_folder, looks, monkeypatch):
-    """By the first store of a process, if no other did; and by one that stores a sixteenth of what the cache may hold."""
+    """The first store of a process checks, if no other process did; so does one that stores a sixteenth of what the cache may
+    hold."""
     monkeypatch.setattr(cache, "MOST_ENTRIES", 160)
     assert [looks(1), looks(3), looks(11), looks(12)] == [1, 0, 0, 1]
     os.utime(cache_folder / "swept", (1000, 1000))
@@ -283,7 +284,7 @@ def test_the_cache_is_looked_through_once_an_hour(cache_folder, looks, monkeypat
 
 
 def test_looks_through_the_cache_are_few_however_much_is_stored(looks, monkeypatch):
-    """All entries are asked about in a look: with one after each so many stores, they took a time that grows by the square."""
+    """A check looks at all entries: one after each so many stores would take quadratic time."""
     monkeypatch.setattr(cache, "MOST_ENTRIES", 1000)
     assert looks(500) <= 5
     assert 8 <= looks(2000) <= 32

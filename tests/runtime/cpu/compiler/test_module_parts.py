@@ -17,7 +17,7 @@ BODY = "\n".join([f"  %x{i + 1} = mul i64 %x{i}, {2 * i + 3}\n  %y{i + 1} = xor 
 
 
 def step(i):
-    """A function that calls the next one, takes a number from a constant, and does enough to be large."""
+    """Write a large function that calls the next one and reads a number from a constant."""
     onward = f"  %r = call i64 @step_{i + 1}(i64 %y30)" if i + 1 < COUNT else "  %r = add i64 %y30, 1"
     return f"""define internal i64 @step_{i}(i64 %n) noinline #0 {{
 entry:
@@ -60,7 +60,7 @@ def small_parts(monkeypatch):
 
 
 def functions_of(data):
-    """The functions of an object, as Python calls them."""
+    """Return the functions of an object as Python callables."""
     found = elf.load(data, lambda name: pytest.fail(f"{name} is asked for outside"))
     return {name: ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * (1 + (name == "through_table")))(address)
             for name, address in found.items()}

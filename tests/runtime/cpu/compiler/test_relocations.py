@@ -102,7 +102,7 @@ def test_distances_of_four_and_eight_bytes():
 
 
 def made(text, passes=None):
-    """An object of AArch64 as it lies in memory, and its symbols."""
+    """Return an object of AArch64 as loaded in memory, and its symbols."""
     image = elf.Image(elf.Object(compiler.emit_object(text, ARM, passes), AARCH64))
     outside = {"outside_word": OUTSIDE, "outside_function": OUTSIDE + 64}
     data = image.build(BASE, lambda name: outside[name])
@@ -113,7 +113,7 @@ def made(text, passes=None):
 
 @pytest.fixture
 def emulator():
-    """A processor with code and data of `made` in it: run(image, data, address, x0, x1) gives x0."""
+    """Return a processor with code and data of `made` in it: run(image, data, address, x0, x1) gives x0."""
     unicorn = pytest.importorskip("unicorn")
     arm = pytest.importorskip("unicorn.arm64_const")
     machine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)

@@ -39,7 +39,7 @@ def draw(rng, shape, dtype):
 
 
 def geometry(rng, kind):
-    """(x shape, w shape, parameters) of a random convolution that has results."""
+    """Return (x shape, w shape, parameters) of a random convolution that has results."""
     while True:
         rank = int(rng.integers(1, 4))
         size = [int(n) for n in rng.integers(1, 34 if rank < 3 else 9, rank)]
@@ -56,7 +56,7 @@ def geometry(rng, kind):
 
 
 def check(found, op, arrays, params, dtype, message):
-    """`found` against the reference in float64, held to the sum of absolute products."""
+    """Compare `found` with the reference in float64, relative to the sum of absolute products."""
     wide = [None if a is None else a.astype(np.float64) for a in arrays]
     wanted = op.ref(*wide, **params)
     scale = op.ref(*[None if a is None else np.abs(a) for a in wide], **params)
@@ -154,7 +154,7 @@ def test_eager_operators_follow_the_switch_where_they_are_called():
 @needs_winograd
 @pytest.mark.parametrize("sizes", [(20,), (20, 22, 26)], ids=["one size", "several"])
 def test_traced_gradients_follow_the_switch(sizes):
-    """What was prepared of the same shapes under another switch is not used."""
+    """Plans of the same shapes under another switch are not reused."""
     def gradients(x, w):
         y = F.relu(F.conv2d(x, w, padding=1))
         return ingot.autograd.grad(F.conv2d(y, w, padding=1).square().sum(), (x, w))
@@ -267,7 +267,7 @@ def test_usual_epilogues_are_known(after):
 
 
 def after_blocked(x, w, lines, beside, x_blocked, params):
-    """What lines make of a convolution, by the kernels of blocks."""
+    """Return the epilogue `lines` of a convolution, by the kernels of blocks."""
     g = conv.geometry(x.shape, w.shape, *params.values(), x.dtype.itemsize)
     algorithm = None if conv_fused.runs_in_lanes(g) else conv_algorithm.choose(replace(g, x_full=x_blocked), prepared=True)
     made = conv_fused.FusedConv(x.shape, w.shape, x.dtype, **params, lines=lines, x_blocked=x_blocked, algorithm=algorithm)
@@ -332,7 +332,7 @@ def test_tensors_take_the_kernels_and_their_gradients():
 
 
 def modules(machine):
-    """The text of every kind of module for a target."""
+    """Yield the text of every kind of module for a target."""
     pattern = conv_depthwise.pattern_of(conv.Window(20, 20, 3, 1, 1, 1))
     for element in ("float", "double"):
         precision = Precision.of(element)

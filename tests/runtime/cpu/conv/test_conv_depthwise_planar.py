@@ -1,4 +1,4 @@
-"""Depthwise convolutions of plain arrays without blocks: the same bits as by way of blocks, and no memory beside the arrays."""
+"""Depthwise convolutions of plain arrays without blocks: the same bits as through blocks, and no memory beside the arrays."""
 
 import sys
 
@@ -113,7 +113,7 @@ def test_what_planes_do_not_take():
 
 
 class Layer(nn.Module):
-    """A depthwise convolution and what follows it."""
+    """A depthwise convolution with an epilogue."""
 
     def __init__(self, follow):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Direct convolutions with few output channels, whose vectors run along input channels: when, what of threads, idle lanes."""
+"""Direct convolutions with few output channels, with vectors along input channels: conditions, threads, idle lanes."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Convolutions, pools and batch norm in native calls give the bits of their eager kernels; digests of kernels kept on disk."""
+"""Convolutions, pools and batch norm in native calls give the bits of their eager kernels; kernel digests on disk."""
 
 import os
 import subprocess

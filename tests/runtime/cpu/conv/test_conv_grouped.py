@@ -1,4 +1,4 @@
-"""Convolutions of groups of a few channels, whose groups run side by side in the lanes of a block."""
+"""Convolutions of groups of a few channels, which run in parallel in the lanes of a block."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tests.runtime.cpu.conv.test_conv import check, draw
 
 
 def geometry(rng, inputs):
-    """(x shape, w shape, parameters) of a random convolution of such groups."""
+    """Return (x shape, w shape, parameters) of a random convolution of such groups."""
     while True:
         rank = int(rng.integers(1, 4))
         size = [int(n) for n in rng.integers(1, 34 if rank < 3 else 9, rank)]
@@ -56,7 +56,7 @@ def test_which_groups_are_taken():
 
 
 class Net(ingot.nn.Module):
-    """Groups between dense convolutions, with what follows them."""
+    """Groups between dense convolutions, with epilogues."""
 
     def __init__(self, c, groups):
         super().__init__()

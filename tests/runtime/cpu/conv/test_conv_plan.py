@@ -1,4 +1,4 @@
-"""How convolutions are cut: shares of Winograd's channels, half vectors, partial blocks, weights asked for, rows of threads."""
+"""Plans of convolutions: shares of Winograd's channels, half vectors, partial blocks, prefetched weights, rows of threads."""
 
 import dataclasses
 import re
@@ -38,7 +38,7 @@ def plan_of(x_shape, w_shape, **params):
 
 
 def close(found, x, w, b, params):
-    """Held to the sum of absolute products of each result."""
+    """Compare results, relative to the sum of absolute products of each."""
     wide = [None if a is None else a.astype(np.float64) for a in (x, w, b)]
     wanted, scale = ops.conv.ref(*wide, **params), ops.conv.ref(*[None if a is None else np.abs(a) for a in wide], **params)
     assert (np.abs(found - wanted) <= 2e-6 * scale).all(), f"{x.shape} {w.shape} {params}"
@@ -85,7 +85,7 @@ def test_blocks_outgrow_the_cache_where_that_saves_reading_weights(images, chann
     (1, 4, 1 << 20, winograd.F2), (1, 4, 2 << 20, None), (1, 7, 2 << 20, winograd.HALF2X4), (8, 7, 2 << 20, winograd.F2X4),
     (1, 14, 2 << 20, winograd.F2X4)], ids=str)
 def test_far_weights_that_few_tiles_read_are_not_transformed(images, size, cache, algorithm, monkeypatch):
-    """Unless by half, where a register tile has room for that."""
+    """They are half-transformed if a register tile has room for that."""
     monkeypatch.setattr(cache_sizes, "second_level", lambda: cache)
     wanted = None if algorithm and algorithm.half and target.host().vector_registers < 32 else algorithm
     assert winograd.choose(plan_of((images, 512, size, size), (512, 512, 3, 3), **window(3)), prepared=True) == wanted
@@ -140,7 +140,7 @@ def test_weights_that_are_transformed_by_half_change_nothing(inputs, outputs, sh
 @pytest.mark.parametrize("size", [(1, 1), (2, 5), (6, 6), (7, 9)])
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
 def test_planes_leave_out_tiles_that_are_cut(size, algorithm):
-    """Several images, so that tiles which planes of one kind lack are followed by others."""
+    """Several images are used, so that tiles missing in planes of one kind are followed by others."""
     rng, images = np.random.default_rng(size[0]), 3
     x, w, b = draw(rng, images, 40, *size), draw(rng, 24, 40, 3, 3) / 20, draw(rng, 24)
     x[1, 7, size[0] - 1, size[1] - 1] = np.inf
@@ -371,7 +371,7 @@ def test_a_first_layer_has_the_tiles_that_its_plan_asks_for(monkeypatch):
 
 
 def test_sums_are_carried_by_few_loops():
-    """Each phi of each sum takes LLVM as long as a multiply-add, at channel blocks and taps of three dims alike."""
+    """LLVM spends on each phi of each sum as much time as on a multiply-add, at channel blocks and taps of three dims alike."""
     for written, most in ((0, 6), (9, 5)):
         kernel = direct_code.ConvKernel(target.cpu("x86-64-v4"), Precision.of("float"), 4, written=written)
         body = kernel.text().split("@tile_6(")[1].split("\n}")[0]

@@ -18,7 +18,7 @@ TOLERANCE = {"float32": 2e-6, "float64": 4e-15}
 
 
 def windows(rng, dilated):
-    """(spatial sizes, parameters) of random windows that all meet the input."""
+    """Return (spatial sizes, parameters) of random windows that all meet the input."""
     while True:
         rank = int(rng.integers(1, 4))
         size = tuple(int(n) for n in rng.integers(2, 70 if rank < 3 else 9, rank))
@@ -147,7 +147,7 @@ SHAPES = [(4, 5, 7, 9), (64, 10), (3, 4, 2), (2, 3, 4100), (8, 32, 20, 20), (1, 
 
 
 def statistics(rng, shape, dtype, offset):
-    """Random (x, weight, bias, gradients of the three results)."""
+    """Return random (x, weight, bias, gradients of the three results)."""
     x = (rng.standard_normal(shape) * 2 + offset).astype(dtype)
     others = [rng.standard_normal(shape[1]).astype(dtype) for _ in range(4)]
     return x, *others[:2], rng.standard_normal(shape).astype(dtype), *others[2:]

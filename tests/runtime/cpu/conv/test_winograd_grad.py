@@ -1,4 +1,5 @@
-"""Weight gradients by Winograd: exact enough, the same for any number of threads, infinities and NaN where they belong."""
+"""Weight gradients by Winograd: exact enough, the same for any number of threads, with infinities and NaN in the right places.
+"""
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def window(pad):
 
 
 def gradient(x, g, pad, monkeypatch, pays=True):
-    """The gradient of blocked arrays by Winograd, or by the direct kernel."""
+    """Return the gradient of blocked arrays by Winograd, or by the direct kernel."""
     monkeypatch.setattr(winograd_grad, "pays", lambda g: pays)
     filters = (g.shape[1], x.shape[1], 3, 3)
     made = conv_blocked_grad.WeightGrad((filters, x.shape[2:], *window(pad).values(), 4), len(x), True)
@@ -107,13 +108,13 @@ def test_eager_gradients_take_it_too():
 
 
 class Number(float):
-    """A number that stands for a value being computed."""
+    """A number in place of a value being computed."""
 
     type = "double"
 
 
 class Numbers:
-    """Does with numbers what a function being written does with values."""
+    """A function builder that computes with numbers."""
 
     fadd = staticmethod(lambda a, b: Number(a + b))
     fsub = staticmethod(lambda a, b: Number(a - b))
@@ -122,7 +123,7 @@ class Numbers:
 
 
 def matrix(line, count, monkeypatch):
-    """The matrix of a transform of a line."""
+    """Return the matrix of a transform of a line."""
     monkeypatch.setattr(winograd_transforms, "constant", lambda type_, number: number)
     return np.array([line(Numbers, [Number(k == j) for k in range(count)], 2) for j in range(count)]).T
 

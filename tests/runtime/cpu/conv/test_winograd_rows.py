@@ -27,7 +27,7 @@ def run(x, w, b, params, algorithm):
 
 
 def random_case(rng):
-    """Any size, window, stride and padding that the kernel takes."""
+    """Return any size, window, stride and padding that the kernel takes."""
     def whole(low, high):
         return int(rng.integers(low, high))
 

@@ -1,5 +1,4 @@
-"""Compiled convolutions that transform their weights keep the transformed ones alone, and read the plain ones where a tile has
-infinities or NaN."""
+"""Compiled convolutions cache only transformed weights, and read the plain ones where a tile has infinities or NaN."""
 
 import copy
 
@@ -24,7 +23,7 @@ NETS = {
 
 
 def network(layers):
-    """(the network with statistics that are not those of a new one, an image for it)"""
+    """Return (the network with statistics that are not those of a new one, an image for it)."""
     ingot.manual_seed(3)
     net = nn.Sequential(*layers).eval()
     for module in net.modules():
@@ -39,7 +38,7 @@ def network(layers):
 
 
 def convolutions(traced):
-    """The blocked convolutions of what was compiled."""
+    """Return the blocked convolutions of the compiled graphs."""
     return [n for job in traced._jobs() for n in job.steps[-1].graph.nodes
             if n.op in (ops.conv_blocked, grads.conv_input_grad_blocked)]
 

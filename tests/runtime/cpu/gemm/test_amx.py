@@ -1,4 +1,4 @@
-"""Products on matrix tiles (AMX): against float64 at every edge of a tile, who may use them, and what files do without them."""
+"""Products on matrix tiles (AMX): against float64 at every edge of a tile, permission to use them, and files without them."""
 
 import os
 import subprocess

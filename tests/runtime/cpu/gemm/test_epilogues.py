@@ -1,4 +1,4 @@
-"""What is done to a matrix product before it is stored, and products with packed weights."""
+"""Epilogues of matrix products, and products with packed weights."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from products import BF16, DTYPES, LAYOUTS, error, make
 
 
 def words(*values):
-    """The operand block: addresses and integers as they are, floats as doubles."""
+    """Return the operand block: addresses and integers as they are, floats as doubles."""
     return np.array([np.float64(v).view(np.int64) if isinstance(v, float) else v for v in values], np.int64)
 
 
@@ -48,7 +48,7 @@ def test_epilogues_fuse(dtype, rows, columns, depth, right, threads):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("rows, columns, depth, right", [*ROADS, (300, 200, 100, "turned")])
 def test_an_array_stands_for_its_address(dtype, rows, columns, depth, right, threads):
-    """As the only word of an epilogue; where it lies so that kernels cannot read it, a copy does."""
+    """As the only word of an epilogue; a copy is passed if kernels cannot read the array."""
     threads(2)
     rng = np.random.default_rng(16)
     stored = codegen.Precision.of({"float32": "float", "float64": "double", "bfloat16": "bfloat"}[dtype]).a

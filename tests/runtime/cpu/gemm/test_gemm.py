@@ -1,4 +1,4 @@
-"""Matrix products: every layout, size, dtype and road against float64; threads; emitted variants."""
+"""Matrix products: every layout, size, dtype and algorithm against float64; threads; emitted variants."""
 
 import itertools
 import re

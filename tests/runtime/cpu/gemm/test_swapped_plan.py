@@ -1,4 +1,4 @@
-"""Products whose operands change places: a few rows times a weight that lies along the depth."""
+"""Products with swapped operands: a few rows times a weight that is contiguous along the depth."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_where_operands_change_places(rows, columns, depth, turned):
 @pytest.mark.parametrize("rows, depth, last", [
     (33, 256, 1), (35, 256, 3), (37, 256, 5), (38, 256, 0), (48, 256, 0), (52, 256, 4), (67, 256, 0), (35, 3000, 0)])
 def test_which_rows_are_left_to_dot_products(rows, depth, last):
-    """Few beyond whole vectors, where tiles take all of the depth at once; panels of narrower vectors are not so wide."""
+    """Few rows beyond whole vectors, if tiles take all of the depth at once; panels of narrower vectors are less wide."""
     named = words_of(rows, 10_000, depth)[1]
     last = last if gemm.Product("float32").kernel("tiles").panel == 64 else 0
     assert (named["last"], named["columns"]) == (last, rows - last)
@@ -68,7 +68,7 @@ def test_cuts_cover_all_and_depend_on_sizes_alone(threads, count):
     (256, 1, 1), (256, 2, 2), (256, 3, 1), (256, 4, 4), (256, 8, 4), (128, 2, 2), (250, 2, 2), (200, 2, 1), (64, 2, 1),
     (320, 2, 1), (192, 3, 3), (192, 2, 1)])
 def test_rows_are_shared_out_where_that_is_even(rows, threads, parts):
-    """Then each thread packs rows of its own; otherwise all threads have all rows, and a part of the columns."""
+    """Each thread then packs rows of its own; otherwise all threads have all rows, and a part of the columns."""
     kernel = gemm.Product("float32").kernel("tiles")
     if kernel.panel != 64:
         pytest.skip("sizes are those of panels of 64 columns")
@@ -116,7 +116,7 @@ def test_short_epilogues(rows, columns, depth, threads):
 
 @pytest.mark.parametrize("rows, width", [(33, 101), (128, 304), (40, 1025), (53, 402)])
 def test_traced_layers_are_eager_ones(rows, width, threads):
-    """A long epilogue (gelu, a residual) works on turned blocks; a bias is added as eager layers add it."""
+    """A long epilogue (gelu, a residual) works on transposed blocks; a bias is added as in eager layers."""
     threads(2)
     ingot.manual_seed(0)
     x, r = ingot.randn(rows, 900), ingot.randn(rows, width)

@@ -20,7 +20,7 @@ from ingot.runtime.memo.compile_threshold import often
 
 
 def gradients_of_group_norm(x):
-    """Of the input, the weight and the bias, in one tensor."""
+    """Return the gradients of the input, the weight and the bias, in one tensor."""
     given = [x.detach().requires_grad_(), x[0, :, 0].detach().requires_grad_(), x[0, :, 1].detach().requires_grad_()]
     found = ingot.autograd.grad(F.group_norm(given[0], 5, *given[1:]), given, x * 0.3)
     return ingot.cat([g.flatten() for g in found])

@@ -1,4 +1,4 @@
-"""Short roads of eager mode: what they skip must not be seen. They are compared with numpy and with tracing."""
+"""Fast paths of eager mode against NumPy and tracing: what they skip must not be visible."""
 
 import itertools
 
@@ -56,7 +56,7 @@ BOUNDS = [(0.0, 1.0), (0, None), (None, -0.0), (2.0, 1.0), (-np.inf, 1.0), (None
 @pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64, ingot.bfloat16], ids=str)
 @pytest.mark.parametrize("low, high", BOUNDS)
 def test_the_gradient_of_clamp_goes_to_what_lies_strictly_between(low, high, dtype, times):
-    """Whatever is overwritten afterwards; a limit that is missing excludes nothing but nan."""
+    """A missing limit excludes only nan, and later writes do not change the gradient."""
     values = np.concatenate([np.tile(X, (1, times)), np.ones((2, 1), np.float32)], axis=1)
     above, below = low is None or values > low, high is None or values < high
     inside = above & below & ~np.isnan(values)
@@ -212,7 +212,7 @@ def test_squeeze_along_one_dim(shape, dim):
 
 
 def with_some(x, mask, value):
-    """A copy of x in which what the mask says is a value."""
+    """Return a copy of x with a value where the mask says so."""
     y = x.clone()
     y[mask] = value
     return y
@@ -226,7 +226,7 @@ def with_some(x, mask, value):
     lambda x, y: x.clone().masked_fill_(y > x, 0.0), lambda x, y: x.clone().clamp_(max=1.0)], ids=range(14))
 @pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64, ingot.float16, ingot.int32], ids=str)
 def test_functions_that_choose_on_arrays_of_any_size(fn, dtype):
-    """Kernels take arrays of some thousand elements, numpy smaller ones."""
+    """Kernels take arrays of some thousand elements, NumPy smaller ones."""
     rng = np.random.default_rng(9)
     x, y = (ingot.tensor(rng.standard_normal((12, 600)) * 3).to(dtype) for _ in range(2))
     if dtype.is_floating_point:

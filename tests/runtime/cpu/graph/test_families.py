@@ -11,7 +11,7 @@ ROOMS = Path(ingot.__file__).parent / "runtime" / "cpu"
 
 
 def listed():
-    """(operator, kernel) pairs of all family files."""
+    """Return the (operator, kernel) pairs of all family files."""
     found = {name: family for name, family in vars(families).items() if type(family) is LazyModule}
     return [pair for family in found.values() for pair in family.OPERATORS.items()]
 

@@ -1,5 +1,4 @@
-"""Gradient rules on large arrays, and on small ones that come often: one graph from the second time on, with the bits of the
-rule's operations one after the other."""
+"""Gradient rules on large arrays, and on small ones that are frequent: one graph, with the bits of the rule's operators."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Copies of an arrangement by its outline: word for word what is made as a whole, and what eager code computes."""
+"""Copies of a plan for new sizes: word for word the plans made as a whole, with the results of eager code."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ LSTM, CONV = ingot.nn.LSTM(WIDTH, 8, batch_first=True), ingot.nn.Conv1d(WIDTH, 8
 
 
 def grown(n):
-    """A token's layers over caches that become longer."""
+    """Run a token's layers over caches that grow."""
     x, caches = draw(1, HEADS, 1, WIDTH), [draw(1, HEADS, n, WIDTH) for _ in range(4)]
 
     def step(x, *caches):
@@ -42,7 +42,7 @@ def grown(n):
 
 
 def written(n):
-    """The same over caches that are written at a place, which is a number."""
+    """Run them over caches that are written at a place, which is a number."""
     def step(x, p):
         cache = CACHE.clone()
         for _ in range(2):
@@ -97,7 +97,7 @@ def same(got, want, message):
 
 
 def outlined(traced):
-    """[(outline, values that it has made copies for)] of what is compiled."""
+    """Return [(outline, values of its copies)] of the compiled graphs."""
     return [(v.outline, [dict(zip(v.scope.hints, key)) for key in bound_for(job, v)])
             for job in traced._jobs() if type(job) is SymbolicJob for v in job.variants if v.outline is not None]
 
@@ -107,7 +107,8 @@ def bound_for(job, variant):
 
 
 def words_of(run):
-    """A run's words without the addresses of its tables, and these; places in its arena are as for values with numbers."""
+    """Return a run's words without the addresses of its tables, and these; places in its arena are as for values with numbers.
+    """
     words, made = run.words.copy(), run.list
     for place, first in made.tables:
         words[place] = first
@@ -119,7 +120,7 @@ def words_of(run):
 
 
 def assert_apart(run):
-    """What lives in an arena at the same time has places of its own there, each as large as it must be."""
+    """Check that values of an arena that live at the same time have places of their own, each large enough."""
     source, room = run.source, {}
     for x, first, last in source.lives:
         value = isinstance(x, Value)
@@ -199,14 +200,14 @@ def layered(x):
 
 
 def routed(x, w):
-    """Rows go to one of two layers, of which each is done for as many as there are."""
+    """Send rows to one of two layers, each of which runs for as many as there are."""
     one, two = x[:, 0] > 0, x[:, 0] <= 0
     loss = F.gelu(x[one] @ w[0]).square().sum() + F.gelu(x[two] @ w[1]).square().sum()
     return loss, *ingot.autograd.grad(loss, (x, w))
 
 
 def test_what_was_prepared_serves_other_graphs(monkeypatch):
-    """Kinds of steps are kept for each size, whatever graph they are in."""
+    """Prepared steps are cached by size, in whatever graph they are."""
     def meet(function, sizes):
         traced = ingot.jit.trace(lambda x: function(x))
         for n in sizes:
@@ -233,7 +234,7 @@ def test_rows_that_go_where_their_data_says():
 
 
 def test_numbers_that_are_like_each_other_are_told_apart():
-    """0.0 and -0.0 are one key of a dictionary."""
+    """0.0 and -0.0 are equal as keys of a dictionary."""
     def padded(x, value):
         return 1.0 / F.pad(x[1:], (0, 0, 1, 0), value=value)
 
@@ -312,7 +313,7 @@ FREE = {
 
 @pytest.mark.parametrize("name", FREE)
 def test_passes_ask_for_no_size(name):
-    """A size that a pass asks for is one that it is compiled for: another one would be compiled anew."""
+    """A pass that reads a size specialises the graph to it: another size would be compiled anew."""
     program, sizes = FREE[name]
     traced = ingot.jit.trace(program(sizes[0])[0])
     with ingot.no_grad() if name in ("pooled", "turned convolutions") else ingot.enable_grad():

@@ -1,4 +1,4 @@
-"""Whole graphs as one native call: every operator that is a step gives what eager mode gives, errors included."""
+"""Whole graphs as one native call: every operator with a step gives the result of eager mode, errors included."""
 
 import threading
 
@@ -35,7 +35,7 @@ def numbers(high, *shape, low=0):
 
 
 def of_each(*kinds, args, **params):
-    """Cases of one call with arrays of several dtypes."""
+    """Return cases of one call with arrays of several dtypes."""
     return [(tuple([a.astype(kind) if a.dtype == F else a for a in args]), params) for kind in kinds]
 
 
@@ -44,13 +44,13 @@ IMAGES, PLANES = normal(2, 3, 8, 6), ((1, 1), (0, 2))
 
 
 def resampled(args, **sizes):
-    """Resampling by all kinds of tables."""
+    """Return resampling by all kinds of tables."""
     return [case for mode in ("nearest", "linear", "cubic", "area", "linear-smooth") for case in
             of_each(*FLOATS, args=args, mode=mode, align_corners=False, scales=(None, None), **sizes)]
 
 
 def divided():
-    """Whole numbers of all dtypes, with the ends of their ranges, by arrays, by a number, and a number by arrays."""
+    """Return integers of all dtypes, with the ends of their ranges, by arrays, by a number, and a number by arrays."""
     found = []
     for kind in (np.int8, np.int16, np.int32, np.int64, np.uint8):
         least, most = np.iinfo(kind).min, np.iinfo(kind).max
@@ -150,7 +150,7 @@ ALL = [(name, i) for name, cases in CASES.items() for i in range(len(cases))]
 
 
 def graph_and_arrays(name, number, turned=False):
-    """One operator on inputs, which may be views of others."""
+    """Return one operator on inputs, which may be views of others."""
     args, params = CASES[name][number]
     b, arrays, given = Builder("g"), [], []
     for n, a in enumerate(args):
@@ -251,7 +251,7 @@ def test_literals_are_part_of_the_list(kind, values):
 
 
 def test_another_number_of_threads_makes_the_steps_again():
-    """Once, whoever keeps `run` of the time before."""
+    """They are made once, also for a caller with an old `run`."""
     made, arrays = chain()
     before, run = pool.get_num_threads(), made.run
     want, = run(arrays)

@@ -1,4 +1,4 @@
-"""Long draws of random numbers: the bits of the kernels that make one element after the other, and of the definition."""
+"""Long draws of random numbers: the bits of kernels that make one element after the other, and of the definition."""
 
 import os
 import subprocess
@@ -66,7 +66,7 @@ def test_normals_of_every_corner_of_radius_and_angle():
 
 @pytest.mark.parametrize("name, root, times", [("random_normal", "llvm.sqrt", 1), ("random_uniform", "xor <", 40)])
 def test_a_draw_is_written_once(name, root, times):
-    """The last numbers come out of the loop of all others; angles of less than a turn have no way for large ones."""
+    """The last numbers come out of the loop of all others; angles of less than a turn have no code for large ones."""
     text = codegen.DrawKernel(target.cpu("x86-64-v4"), name).text()
     body = text.partition(f"define void @draw_{name}(")[2].partition("\n}")[0]
     assert body.count(root) == times and "quadrant" not in text

@@ -1,4 +1,4 @@
-"""Rows of tables by index, and losses over classes, on compiled kernels: against references, threads, errors, traces."""
+"""Rows of tables by index, and losses over classes: references, threads, errors, traces."""
 
 import ml_dtypes
 import numpy as np
@@ -21,7 +21,7 @@ from ingot.runtime.cpu.loops import linear_maps as map_plans
 
 
 def on_all(threads, run):
-    """What `run` gives, the same bits with any number of threads."""
+    """Return the result of `run`, which has the same bits with any number of threads."""
     results = []
     for count in (1, 2, 3):
         threads(count)

@@ -1,4 +1,4 @@
-"""Orders, running sums and gathers on generated kernels against numpy: every dtype, ties, nan, signed zeros, any length."""
+"""Orders, running sums and gathers against NumPy: every dtype, ties, nan, signed zeros, any length."""
 
 import ml_dtypes
 import numpy as np
@@ -22,7 +22,7 @@ LENGTHS = [1, 5, 16, 33, 100, 144, 161, 700, 3000]       # few are counted, more
 
 
 def rows(kind, n, seed=0):
-    """Five rows: random, with special values, sorted, with many ties, all equal."""
+    """Return five rows: random, with special values, sorted, with many ties, all equal."""
     x = 100 * np.random.default_rng(seed).standard_normal((5, n))
     x[2].sort()
     x[3] = np.round(x[3], -2)

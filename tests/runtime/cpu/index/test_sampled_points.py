@@ -1,4 +1,4 @@
-"""Kernels that add up elements at given places, beside their references; and sampling at grids beside PyTorch."""
+"""Sums of elements at given points against their references; sampling at grids against PyTorch."""
 
 import itertools
 

@@ -1,5 +1,7 @@
-"""Kernels of dense linear algebra: residuals like LAPACK's for sizes around every border between blocks, the same bits for any
-number of threads and wherever a matrix stands, and an honest word where there is no factor."""
+"""Dense linear algebra: residuals like LAPACK's for sizes around every border between blocks, and errors without a factor.
+
+The bits are the same for any number of threads and any position of a matrix in a batch.
+"""
 
 import subprocess
 import sys
@@ -31,13 +33,13 @@ def positive(kind, *shape):
 
 
 def assert_small(gap, kind, n, *sizes):
-    """A residual is a small multiple of what rounding n times costs."""
+    """Check that a residual is a small multiple of n roundings."""
     bound = 4 * n * np.finfo(kind).eps * np.prod([max(abs(size).max(), 1e-300) for size in sizes], dtype=np.float64)
     assert abs(gap).max() <= bound, abs(gap).max() / bound
 
 
 def parts_of(factors):
-    """L and U of factors that lie in one matrix, in float64."""
+    """Return L and U, in float64, of factors in one matrix."""
     rows, columns = factors.shape[-2:]
     k, wide = min(rows, columns), factors.astype(np.float64)
     return np.tril(wide[..., :k], -1) + np.eye(rows, k), np.triu(wide[..., :k, :])
@@ -138,7 +140,7 @@ def test_least_squares_by_qr_are_those_by_singular_values(shape, kind, monkeypat
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("power", [-0.9, -0.6, 0.6, 0.9])
 def test_very_large_and_very_small_numbers(power, kind):
-    """No square overflows or vanishes on the way, and no reciprocal of a pivot is infinite."""
+    """No intermediate square overflows or vanishes, and no reciprocal of a pivot is infinite."""
     scale = kind(float(np.finfo(kind).max) ** power)
     for n in (9, 70):
         x = matrices(kind, n, n)

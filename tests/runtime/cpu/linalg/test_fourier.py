@@ -1,5 +1,7 @@
-"""Kernels of discrete Fourier transforms: as near as float64's for sizes around every border, the same bits for any number of
-threads and wherever a row stands, and numpy's for sizes that kernels do not take."""
+"""Discrete Fourier transforms: float64's accuracy for sizes around every border, and NumPy's for sizes without kernels.
+
+The bits are the same for any number of threads and any position of a row.
+"""
 
 import os
 import subprocess
@@ -33,7 +35,7 @@ def made(task, x, dim=-1, scale=1.0, inverse=False, threads=1):
 
 
 def assert_near(got, want, kind, n):
-    """The error of a transform is some roundings of its largest number."""
+    """Check that the error of a transform is some roundings of its largest number."""
     assert got.shape == want.shape
     assert abs(got - want).max() <= (2 + np.log2(n)) * np.finfo(kind).eps * abs(want).max()
 
@@ -137,7 +139,7 @@ TRACED = {
 @pytest.mark.parametrize("kind", [ingot.complex64, ingot.complex128], ids=str)
 @pytest.mark.parametrize("name", TRACED)
 def test_traced_transforms_are_native_and_those_of_eager_code(name, kind):
-    """Also of sizes that come later, and with gradients; what kernels do not take is called."""
+    """Also of sizes that come later, and with gradients; sizes without kernels are called."""
     def step(z):
         leaf = z.clone().requires_grad_()
         out = TRACED[name](leaf)

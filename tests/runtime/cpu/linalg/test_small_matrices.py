@@ -1,4 +1,4 @@
-"""Factorisations of many matrices of a few rows: what defines them holds within a few roundings, for every kind of matrix."""
+"""Factorisations of many matrices of a few rows: their defining equations hold within a few roundings."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def wide(x):
 
 
 def off(found, wanted, dtype, size=1.0):
-    """The largest difference in roundings of the size."""
+    """Return the largest difference in roundings of the size."""
     return float((np.abs(wide(found) - wide(wanted)) / size).max() / np.finfo(dtype).eps)
 
 

@@ -1,4 +1,4 @@
-"""Copies in row-major order of arrays that lie otherwise: squares turned in registers, elements moved as whole numbers."""
+"""Copies into C order: squares transposed in registers, elements copied as integers."""
 
 import subprocess
 import sys
@@ -57,7 +57,7 @@ def test_copies_to_places_that_lie_otherwise(what, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [4, 17, 20, 33, 100])
 def test_odd_sizes_take_no_longer_than_numpy(columns):
-    """A strip of a few columns beside whole ones took ten times as long: rows that there are not lay outside of memory."""
+    """A strip of a few columns beside whole ones took ten times as long: missing rows were outside of memory."""
     x = counting(((1 << 20) // columns, columns), np.float32).T
     seconds: dict = {copies.in_rows: [], np.ascontiguousarray: []}
     for _ in range(9):

@@ -1,5 +1,4 @@
-"""Fixed maps along a dim, sums by index arrays, rows of channels and shared gradients on generated kernels: the bits, or the
-values, of the references."""
+"""Linear maps along a dim, sums by index arrays, rows of channels and shared gradients against their references."""
 
 import numpy as np
 import pytest

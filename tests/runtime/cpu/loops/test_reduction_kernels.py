@@ -1,4 +1,4 @@
-"""Reductions of integers and bools: small arrays by numpy, large ones by the kernels that traced code has, with one result."""
+"""Reductions of integers and bools: small arrays by NumPy, large ones by the kernels of traced code, with one result."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ OPERATORS = ["sum", "prod", "amax", "amin", "any", "all", "argmax", "argmin"]
 
 
 def numbers(kind, shape, seed):
-    """Both ends of the dtype, and small numbers of which many are equal."""
+    """Return both ends of the dtype, and small numbers of which many are equal."""
     rng = np.random.default_rng(seed)
     if kind == "bool":
         return rng.random(shape) < 0.3
@@ -23,7 +23,7 @@ def numbers(kind, shape, seed):
 
 
 def reduced(op, x, dims, keepdim):
-    """The result, or the kind of error."""
+    """Return the result, or the kind of error."""
     try:
         return getattr(ingot.from_numpy(x), op)(dims if op in ("sum", "amax", "amin") else dims[0], keepdim=keepdim)
     except ingot.IngotError as error:

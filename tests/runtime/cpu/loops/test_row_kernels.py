@@ -1,4 +1,4 @@
-"""Row operators, scans and random draws as eager mode calls them, against float64 numpy."""
+"""Row operators and random draws of eager mode against NumPy in float64."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`where` on arrays so large that eager mode takes the compiled kernel: numpy's values for every dtype and broadcast."""
+"""`where` on arrays that are large enough for the compiled kernel: NumPy's values for every dtype and broadcast."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_numbers_nan_and_inf():
 
 
 def test_large_ones_leave_numpy(monkeypatch):
-    """Numpy's `where` takes ten times as long."""
+    """NumPy's `where` takes ten times as long."""
     run, x = eager.kernel_for(ew.where), np.ones((ROWS, COLUMNS), np.float32)
     monkeypatch.setattr(np, "where", None)
     assert run(x > 0, x, 0.0).sum() == x.size

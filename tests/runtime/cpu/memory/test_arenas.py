@@ -1,4 +1,4 @@
-"""Arenas of native calls: a large one waits in its thread for whichever call comes next."""
+"""Arenas of native calls: a thread caches a large one for the next call, whichever it is."""
 
 import threading
 

@@ -24,7 +24,7 @@ TOLERANCE = {"float32": 1e-5, "float64": 2e-13}      # of results of size 1, and
 
 
 def laid_out(rng, shape, dtype):
-    """Random values in one of the layouts that models have: plain, heads inside rows, with gaps, turned."""
+    """Return random values in a layout of models: plain, heads inside rows, with gaps, transposed."""
     values = rng.standard_normal(shape).astype(dtype)
     kind = rng.integers(4)
     if kind == 1:
@@ -37,7 +37,7 @@ def laid_out(rng, shape, dtype):
 
 
 def case(seed, most_keys=300):
-    """(q, k, v, mask, causal, gradient) of a random geometry."""
+    """Return (q, k, v, mask, causal, gradient) of a random geometry."""
     rng = np.random.default_rng(seed)
     dtype = rng.choice(list(TOLERANCE))
     batch, key_heads = tuple(rng.integers(1, 3, rng.integers(0, 3))), int(rng.integers(1, 4))
@@ -270,7 +270,7 @@ def test_functions_of_epilogues(name, low, high, units):
 
 
 def stretches(rng, lead, rows, keys, kind):
-    """Bounds as masks of models have them: sliding windows, documents, prefixes, any at all (of some queries none)."""
+    """Return bounds like those of models: sliding windows, documents, prefixes, arbitrary ones (empty for some queries)."""
     at = np.arange(rows)
     if kind == "window":
         low, high = at - int(rng.integers(1, 40)), at + 1

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification by kernels: the reference's values for any sequences, on the CPU and a device."""
+"""Connectionist temporal classification: the reference's values for any sequences, on the CPU and a device."""
 
 import itertools
 
@@ -17,7 +17,8 @@ SEED = 11
 
 
 def case(steps, sequences, classes, labels, kind=np.float32, blank=0, joined=False):
-    """Log probabilities, targets with repeated labels, and lengths, among them no steps, no labels and too many labels."""
+    """Return log probabilities, targets with repeated labels, and lengths, among them no steps, no labels and too many labels.
+    """
     rng = np.random.default_rng([SEED, steps, sequences, labels])
     x = np.log(rng.dirichlet(np.ones(classes), (steps, sequences))).astype(kind)
     targets = (rng.integers(1, min(classes, 4), (sequences, labels)) + blank) % classes
@@ -49,7 +50,7 @@ def test_equals_the_reference(sizes, joined, kind, blank):
 
 @pytest.mark.parametrize("value", [-np.inf, np.nan, np.inf], ids=str)
 def test_numbers_that_are_none(value):
-    """-infinity is a class that cannot be; what is no number is none in its own sequence alone."""
+    """-infinity is an impossible class; nan affects its own sequence alone."""
     given = case(12, 3, 5, 4)
     given[2][:], given[3][:] = 12, 4
     given[0][4, 1, :3] = value
@@ -62,7 +63,7 @@ def test_numbers_that_are_none(value):
 
 
 def unreachable(there="cpu", how=lambda f: f, weights=(1, 1), **options):
-    """Gradients of two sequences, of which the first has more labels than steps allow."""
+    """Return gradients of two sequences, of which the first has more labels than steps allow."""
     rng = np.random.default_rng(SEED)
     x = ingot.tensor(np.log(rng.dirichlet(np.ones(3), (4, 2)))).to(there).requires_grad_()
     targets, weights = ingot.tensor([[1, 1, 1], [1, 2, 0]]).to(there), ingot.tensor(weights).to(there)
@@ -118,7 +119,7 @@ def test_targets_that_lie_among_floats():
 
 @pytest.mark.parametrize("targets, blank", [([[1, 0, 2]], 0), ([[0, 0, 1]], 0), ([[2, 1, 2]], 2)])
 def test_a_target_that_is_the_blank_is_a_label(targets, blank):
-    """The sum over all ways to pass through the states one by one, or past a blank between two labels."""
+    """The sum is over all ways to pass through the states one by one, or past a blank between two labels."""
     x, labels = np.log(np.random.default_rng(SEED).dirichlet(np.ones(3), 4)), targets[0]
     states = [n for label in labels for n in (blank, label)] + [blank]
     total = 0.0
@@ -138,7 +139,7 @@ def device():
 
 
 def trained(there, given, reduction="sum", how=lambda f: f, kind=ingot.float32, times=1):
-    """(loss, gradient) of log probabilities."""
+    """Return (loss, gradient) of log probabilities."""
     x, *rest = [ingot.tensor(a).to(there) for a in given]
     x = x.to(kind).requires_grad_()
     run = how(lambda x, *rest: F.ctc_loss(x, *rest, reduction=reduction, zero_infinity=True))

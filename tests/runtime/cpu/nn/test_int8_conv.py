@@ -1,4 +1,4 @@
-"""Convolutions of bytes: kernels against the reference to the bit, for any level, threads, strides; sums and limits by hand."""
+"""Convolutions of bytes: the bits of the reference for any level, threads, strides; sums and limits by hand."""
 
 import itertools
 import os
@@ -39,7 +39,7 @@ SHAPES = [(1, (1, 1), 4, 1, 1, (1, 1), (1, 1), (1, 1)), (2, (9, 16), 8, 40, 1, (
 
 @pytest.fixture(params=["host", *LEVELS, *DOTS])
 def level(request, monkeypatch):
-    """Kernels of this machine, those of each level without its extras, and those of 256 bits that multiply bytes."""
+    """Select kernels of this machine, those of each level without its extras, and those of 256 bits that multiply bytes."""
     caches = int8_conv.plan, int8_conv._dense_task, int8_conv._depthwise_task
     if request.param != "host":
         machine = cpu_of(request.param)
@@ -70,7 +70,7 @@ def test_the_kernel_is_the_reference(level, threads, case):
 
 @pytest.mark.parametrize("case", [SHAPES[1], SHAPES[3], SHAPES[10]])
 def test_images_that_lie_apart(case):
-    """Rows and images of a larger array, and one beside the result that is cut out as well."""
+    """Rows and images are parts of a larger array, and one beside the result is, too."""
     operands, params = given(np.random.default_rng(1), case, FINISHES[1], True)
     want = record(case).ref(*operands, **params)
 
@@ -98,7 +98,7 @@ def test_the_largest_sums():
 
 
 def test_limits_and_rounding():
-    """A weight of one: what comes out is (start + x) * factor, ties to even, moved and kept within the limits."""
+    """With a weight of one, the result is (start + x) * factor, ties to even, shifted and clamped to the limits."""
     x = np.arange(256, dtype=np.uint8).reshape(1, 1, 64, 4)
     w = packed_weight(np.eye(4, dtype=np.int8).reshape(4, 4, 1, 1), 1)
     start, factor = packed_channels(np.full(4, -20, np.int32), 1), packed_channels(np.full(4, 0.5, np.float32), 1)
@@ -121,7 +121,7 @@ def test_it_is_a_convolution(groups):
 
 
 def test_bytes_come_back():
-    """What a byte stands for is that byte again, whatever the scale."""
+    """A byte converted to its number and back is the same byte, for any scale."""
     rng = np.random.default_rng(3)
     every = np.arange(256, dtype=np.uint8)
     for scale in (1e-30, 1e36, *rng.random(20)):
@@ -206,7 +206,7 @@ print("done")
 
 @pytest.mark.skipif(sys.platform != "linux", reason="walls of memory as Linux makes them")
 def test_nothing_is_read_beyond_the_end():
-    """Each operand lies right before memory that may not be touched."""
+    """Each operand ends right before memory that may not be touched."""
     tests = Path(__file__).parent
     paths = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
     program = AT_THE_END.format(tests=str(tests))

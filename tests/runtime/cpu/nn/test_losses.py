@@ -1,4 +1,4 @@
-"""Losses over classes that come often are one native call, with the results and errors of the calls before."""
+"""Frequent losses over classes are one native call, with the results and errors of the calls before."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def loss_and_gradient(x, y, **params):
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """The graphs that are compiled meanwhile, from the third call of a kind on."""
+    """Log the graphs that are compiled, from the third call of a kind on."""
     made = []
     monkeypatch.setattr(losses, "_CALLS", 3)
     whole = composites.Whole

@@ -1,4 +1,4 @@
-"""Kernels of recurrent layers against the operators' references: random sizes, masks, both directions, threads, gradients."""
+"""Recurrent layers against the operators' references: random sizes, masks, both directions, threads, gradients."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
 
 def test_hyperbolic_tangents_of_gates():
-    """Of every size, with the signs and ends that they have; without weights a layer is its activation alone."""
+    """Numbers of every size, with the signs and limits that they have; without weights a layer is its activation alone."""
     some = np.geomspace(1e-45, 60, 40000)
     x = np.concatenate([some, -some, np.linspace(-12, 12, 40000), [np.inf, -np.inf, np.nan, 3e38, -3e38]]).astype(np.float32)
     x = np.resize(x, (len(x) // 640 + 1, 10, 64))
@@ -68,7 +68,7 @@ class Case:
                                keeps=keeps)
 
     def reference(self):
-        """(states, cells, gates) in float64."""
+        """Return (states, cells, gates) in float64."""
         z, h, c, w, bias = (None if a is None else a.astype(np.float64) for a in (self.z, self.h, self.c, self.w, self.bias))
         if self.name == "lstm":
             return ops.lstm_sequence.ref(z, self.mask, h, c, w, None, reverse=self.reverse)
@@ -78,7 +78,7 @@ class Case:
         return ops.rnn_sequence.ref(z, self.mask, h, w, activation=self.name[4:], reverse=self.reverse), None, None
 
     def some(self, upstream):
-        """Some of the gradients, at least one."""
+        """Return some of the gradients, at least one."""
         found = [g if self.rng.random() < 0.6 else None for g in upstream]
         return found if any(g is not None for g in found) else upstream
 
@@ -86,7 +86,7 @@ class Case:
         return kernels.gradients(self.name, upstream, results, self.mask, self.h, self.c, self.w, reverse=self.reverse)
 
     def reference_back(self, upstream, results):
-        """(dz, da, dh, dc, dw) in float64; da as the gradient of the bias, its sum."""
+        """Return (dz, da, dh, dc, dw) in float64; da as the gradient of the bias, its sum."""
         (gy, gc, gg), (y, cells, gates), (h, c, w) = (
             [None if a is None else a.astype(np.float64) for a in group]
             for group in (upstream, results, (self.h, self.c, self.w)))
@@ -109,7 +109,7 @@ def close(got, want, dtype, label):
 
 
 def same_on_all(threads, run, label):
-    """What `run` gives, the same bits with any number of threads."""
+    """Return the result of `run`, which has the same bits with any number of threads."""
     results = []
     for count in (1, 2, 3):
         threads(count)
@@ -141,7 +141,7 @@ def test_layers_of_any_size(name, seed, threads):
 
 
 def inside(record, args, **params):
-    """(results, the plan) of an operator whose operands and results are inner values of a compiled graph."""
+    """Return (results, the plan) of an operator on inner values of a compiled graph."""
     b, arrays = Builder("g"), [a for a in args if a is not None]
     given = iter([b.input(f"x{n}", Aval(a.shape, dt.from_numpy(a.dtype))) for n, a in enumerate(arrays)])
     operands = [None if a is None else next(given) if a.dtype == bool else neg(next(given)) for a in args]
@@ -217,7 +217,7 @@ def test_a_training_step_eager_and_traced(kind):
 
 
 def outputs(kind, layer, x):
-    """(outputs, last states) of a layer as a flat list."""
+    """Return (outputs, last states) of a layer as a flat list."""
     y, last = layer(x)
     return [y, *last] if kind == "LSTM" else [y, last]
 
