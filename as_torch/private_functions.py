@@ -19,8 +19,8 @@ from ..runtime.api.register.process_settings import (
     is_deterministic_algorithms_warn_only_enabled,
 )
 from ..runtime.api.register.register import FUNCTIONS
+from ..runtime.autograd.grad_mode import around_steps
 from ..runtime.backends.accelerator import current_accelerator
-from ..runtime.core.generator_contexts import around_steps
 from ..runtime.core.printing import Options, array_text, closed
 from ..runtime.core.state import OPEN_PROFILES
 from ..runtime.core.tensor import Tensor, wrap

@@ -23,7 +23,6 @@ class DataSwaps:
         self.kinds: dict = {}       # position of such a tensor: its first (sizes, dtype, order in memory)
 
     def data_set(self, t, value):
-        """`t.data = value` is about to happen."""
         r = self._recorder
         r.permits("data", t)
         link, new = r.link(t), r.link(value)
@@ -49,7 +48,6 @@ class DataSwaps:
         self.kinds[position] = t._a.shape, t._a.dtype, memory_order(t._a)
 
     def reshaping(self, t, name: str):
-        """`t.squeeze_()`, `t.set_()` and the like are about to change sizes, strides or memory of a tensor."""
         r = self._recorder
         link = r.link(t)
         if not link.is_given or id(t) in self.swapped:
@@ -63,7 +61,6 @@ class DataSwaps:
         self._remember(t, link.cell.source)
 
     def rebound(self, t, value, name: str):
-        """`t` now has the memory, sizes and strides of `value`."""
         r = self._recorder
         new = value.__dict__.get("_traced")
         if new is None or new.recorder is not r:
@@ -123,6 +120,5 @@ class DataSwaps:
         return its.cell is link.cell and not its.chain and not link.chain and t._a.strides == other._a.strides
 
     def release(self):
-        """Untie the memory that tensors lost."""
         for _, _, before in self.swapped.values():
             before._storage.__dict__.pop("cell", None)

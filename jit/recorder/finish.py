@@ -19,7 +19,7 @@ def finish(recorder, result_tensors) -> Recording:
                   scope=recorder.scope, devices=inputs.devices, orders=inputs.orders, kinds=swaps.kinds,
                   joined=recorder.aliases.wholes)
     results = [*result_tensors]
-    r.lays = [(position, query, answer) for (position, query), answer in recorder.layouts.answers.items()]
+    r.layouts = [(position, query, answer) for (position, query), answer in recorder.layouts.answers.items()]
     r.outputs = [output_of(recorder, t, results) for t in results]        # gradients of leaves join the results meanwhile
     r.rebinds = swaps.outputs(results)
     r.updates = _updates(recorder)

@@ -146,7 +146,6 @@ class GradientLog:
     # Reads and writes of `.grad`.
 
     def accessed(self, t: Tensor, setting: bool):
-        """`t.grad` is about to be read, or set."""
         if type(t._node) is Leaf:
             self._recorder.link(t)
             self.note_leaf(t)
@@ -170,7 +169,6 @@ class GradientLog:
         return t._kept_leaf
 
     def leaf_read(self, leaf: Leaf):
-        """The gradient of a leaf is about to be read."""
         state = self.leaves.get(id(leaf))
         if state is None:
             raise TraceError("backward inside a traced function reached a tensor that the function never used; call backward() "
@@ -179,7 +177,6 @@ class GradientLog:
             state.was_read = True
 
     def leaf_set(self, leaf: Leaf):
-        """The gradient of a leaf was replaced."""
         self.leaves[id(leaf)].was_set = True
 
     def operator_runs(self):
@@ -195,7 +192,6 @@ class GradientLog:
     # Changes of `requires_grad` and `retain_grad()`.
 
     def retaining(self, t: Tensor):
-        """`t`, which is no leaf, keeps its gradients from now on."""
         position = self._recorder.inputs.position_of(t)
         if position is not None:
             self.retained.add(position)
@@ -226,5 +222,4 @@ class GradientLog:
         return [(position, not began) for position, (t, began) in self.changed.items() if (t._node is not None) != began]
 
     def turned_tensors(self) -> set:
-        """Return the ids of these inputs."""
         return {id(self.changed[position][0]) for position, _ in self.turns()}

@@ -1,16 +1,22 @@
-"""Inputs of a recording: arguments, captured tensors, gradients and random keys, each with its source."""
+"""Inputs of a recording with their sources (argument, captured tensor, gradient, random key), and reads of their layout."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...ir.dim_order import order_of
 from ...ir.opdef.aval import Aval
+from ...ir.opdef.op import OPS
+from ...ir.ops.core.shape import slice_
+from ...ir.symbols.substitute import collect
+from ...ir.symbols.symbolic import pinned
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ..errors.errors import TraceError, at
+from ..guards.memory_order import is_root, layout_of
 from ..guards.state_guards import MemoryGuard, PartsGuard
 from .recording import Cell, Link, Source, base_of
 
@@ -121,7 +127,6 @@ class InputTable:
         r.gradients.note_leaf(t)
 
     def position_of(self, t) -> int | None:
-        """Return the position of the input that a tensor is, or None."""
         cell = self._recorder.link(t).cell
         return cell.source if t is cell.root else self.own.get(id(t), self._recorder.aliases.joined.get(id(t)))
 
@@ -130,7 +135,6 @@ class InputTable:
         return cell.source is not None and self.sources[cell.source].kind in kinds
 
     def captured(self) -> list:
-        """Return the captured tensors."""
         return [s.what for s in self.sources if s.kind == "captured"]
 
     def array(self, x):
@@ -148,11 +152,9 @@ class SparseTensors:
         self._used: dict = {}       # by id
 
     def created(self, t):
-        """The run created a sparse tensor."""
         self._own[id(t)] = t
 
     def is_own(self, t) -> bool:
-        """Return whether the run created a sparse tensor."""
         return id(t) in self._own
 
     def parts_read(self, t):
@@ -169,6 +171,55 @@ class SparseTensors:
     def _is_argument(self, t):
         link = t.__dict__.get("_traced")
         return link is not None and link.recorder is self._recorder and self._recorder.inputs.is_from(link.cell, "argument")
+
+
+class LayoutLog:
+    """Log of layout queries: {(position of an input, query): answer}."""
+
+    def __init__(self, recorder):
+        self._recorder = recorder
+        self.answers: dict = {}
+
+    def strides_read(self, t: Tensor):
+        self._query_root(t, layout_of)
+
+    def offset_read(self, t: Tensor, is_whole: bool):
+        """The function reads where a tensor begins in its memory; `is_whole` if it is all of that memory.
+
+        The answer depends on the layout, and on the sizes and numbers that the tensor's views use.
+        """
+        if is_whole:
+            self._query_root(t, is_root)
+            return
+        link, found = self._recorder.link(t), {}
+        if link.cell.value is not None:
+            collect((link.cell.value.aval.shape, link.chain), found)
+        for n in found.values():
+            pinned(n)
+        self._query_root(t, layout_of)
+
+    def _query_root(self, t, query):
+        cell = self._recorder.link(t).cell
+        if self._recorder.inputs.is_from(cell, "argument", "captured"):
+            self.answers[cell.source, query] = query(cell.root)
+
+    def query(self, t: Tensor, query: Callable):
+        """Record the answer of a query on an input."""
+        position = self._recorder.inputs.position_of(t)
+        if position is not None:
+            self.answers[position, query] = query(t)
+
+    def extents_read(self, t: Tensor):
+        """The function asks whether a view is row-major: note which symbolic sizes of its slices are whole extents."""
+        link = self._recorder.link(t)
+        if self._recorder.scope is None or link.cell.value is None:
+            return
+        aval = link.cell.value.aval
+        for name, params in link.chain:
+            before, aval = aval, OPS[name].infer(aval, **dict(params))
+            if name == slice_.name:
+                for mine, all_of in zip(aval.shape, before.shape):
+                    bool(mine == all_of)
 
 
 def overlap_error() -> TraceError:

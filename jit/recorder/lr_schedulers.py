@@ -41,7 +41,6 @@ class ScheduleLog:
         self._placed: dict = {}         # the same: (owner, key, value during the recording, plain value)
 
     def step(self, optimizer, step, args, kwargs):
-        """A schedule steps, by `step(*args, **kwargs)`."""
         if not self._recorder.permits("schedule step") or self._optimizers.is_own(optimizer):
             step(*args, **kwargs)
             return
@@ -54,7 +53,6 @@ class ScheduleLog:
             trial.made()
 
     def read(self, scheduler):
-        """A value that a schedule has set is about to be read."""
         if self._recorder.permits("schedule read") and not (
                 self._optimizers.is_own(scheduler.optimizer) or any(scheduler in t.schedulers for t in self.trials)):
             self._try(scheduler, None, (), {}, {})

@@ -43,13 +43,11 @@ class OptimizerLog:
         self._recorder.meets_hooks(f"a hook of {type(optimizer).__name__}", [*before, *after])
 
     def updating(self, optimizer):
-        """An optimizer is about to update its parameters."""
         self.makes_state = self.is_own(optimizer)
         if not self.makes_state:
             self._recorder.guards += [GroupsGuard(optimizer), OptimizerGuard(optimizer, self._replaced)]
 
     def clearing(self, optimizer):
-        """The gradients of an optimizer's parameters are about to be dropped."""
         if not self.is_own(optimizer):
             self._recorder.guards.append(GroupsGuard(optimizer))
 
@@ -67,11 +65,9 @@ class OptimizerLog:
         self._replaced.add((id(state), name))
 
     def is_own(self, optimizer) -> bool:
-        """Return whether the function created an optimizer."""
         return any(own is optimizer for own in self._own)
 
     def is_written(self, group, key) -> bool:
-        """Return whether the function writes an option."""
         return self._recorder.contents is not None and self._recorder.contents.is_written(group, key)
 
     def options(self, group: dict) -> dict:

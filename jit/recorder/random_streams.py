@@ -45,7 +45,6 @@ class _Stream:
         self.was_put = False
 
     def put(self, place):
-        """The function moves the generator."""
         self.now, self.was_put = place, True
 
 
@@ -58,14 +57,12 @@ class RandomStreams:
         self._states: dict = {}         # id of a tensor: (state that the function took, of which generator, place)
 
     def generators(self) -> list:
-        """Return the generators that the run has used."""
         return [s.generator for s in self._streams.values()]
 
     def _stream(self, generator) -> _Stream:
         return self._streams.setdefault(id(generator), _Stream(generator))
 
     def drew(self, generator, t):
-        """A generator gave a key."""
         self._recorder.permits("random")
         stream = self._stream(generator)
         self._enter(t, Draw(generator, stream.now if stream.was_put else None))
@@ -76,7 +73,6 @@ class RandomStreams:
         self._recorder.inputs.enter(t, Source("key", draw))
 
     def took_state(self, generator, state):
-        """The function got the state of a generator as a tensor."""
         self._states[id(state)] = state, generator, self._stream(generator).now
 
     def is_state(self, t) -> bool:
@@ -84,7 +80,6 @@ class RandomStreams:
         return id(t) in self._states
 
     def puts_state(self, generator, state):
-        """The function puts a generator into a state."""
         _, owner, place = self._states.get(id(state), (None, None, None))
         if owner is not generator:
             self._recorder.refuse("it puts a random generator into a state that it did not take from it itself",
@@ -92,7 +87,6 @@ class RandomStreams:
         self._stream(generator).put(place)
 
     def seeds(self, generator, seed):
-        """The function seeds a generator."""
         self._stream(generator).put((seed, 0))
 
     def settle(self):
@@ -111,13 +105,11 @@ class DrawnKeys:
         self._before: dict = {}
 
     def key(self, draw):
-        """Return the key for a draw."""
         known = self._before.get(id(draw.generator))
         if known is None:
             known = self._before[id(draw.generator)] = draw.generator, draw.generator.place
         return draw.key(known[1])
 
     def give_back(self):
-        """Move the generators back."""
         for generator, place in self._before.values():
             generator.put(place)

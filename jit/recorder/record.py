@@ -6,6 +6,7 @@ of outside storages become updates. A read by Python cuts the graph: what follow
 """
 
 import sys
+from types import CodeType
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from ...ir import dtype as dt
 from ...ir.graph.graph import Builder, Value
 from ...ir.opdef.aval import Aval
 from ...ir.ops.core.elementwise import cast, mul
+from ...ir.ops.core.host_call import host_call
 from ...ir.ops.core.shape import expand, full, reshape
 from ...ir.ops.index.assign import assign_view, run_chain
 from ...ir.source_location import Where
@@ -23,6 +25,7 @@ from ...ir.symbols.symbolic import SymFloat, is_symbol, pinned
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.nn.base.hooks import objects_of
+from ...runtime.nn.base.module import Module
 from ..errors.conditions import Condition
 from ..errors.errors import TraceError, at
 from ..guards.frames import unprofiled
@@ -32,17 +35,14 @@ from .alias_table import AliasTable
 from .data_swap import DataSwaps
 from .finish import finish
 from .gradient_log import GradientLog
-from .host_log import HostLog
-from .inputs import InputTable, SparseTensors
-from .layouts import LayoutLog
-from .links import LinkTable
-from .module_stack import ModuleStack
+from .inputs import InputTable, LayoutLog, SparseTensors
 from .optimizer_steps import OptimizerLog
 from .random_streams import RandomStreams
-from .recording import Cell, Link, Recording
+from .recording import Cell, Link, LinkTable, Recording
 from .value_reads import ValueReads
 
 SMALL = 64      # elements up to which a constant is written into the graph
+_CALL = Module.__call__.__code__
 
 
 class Observer(Protocol):
@@ -53,6 +53,61 @@ class Observer(Protocol):
 
 
 OBSERVERS: list[Observer] = []
+
+
+class HostLog:
+    """Log of host steps, which run at the end of a call, and of host functions whose results are graph values."""
+
+    def __init__(self, recorder):
+        self._recorder = recorder
+        self.steps: list = []           # (host step, the values that it takes), in order
+        self.shown: set = set()         # positions of inputs that host steps may read
+        self.done: Any = None           # host steps that a failed replay has already run, and this run leaves out
+
+    def effect(self, step, tensors):
+        """Append a host function without results, which runs at the end of every call."""
+        if self._recorder.permits("host"):
+            self.steps.append((step, [self._recorder.value_of(t) for t in tensors]))
+
+    def results(self, tensors, made, **params):
+        """Append a host function whose results are the tensors `made`."""
+        r = self._recorder
+        r.permits("host")
+        r.builder.line = r.here()
+        values = r.builder.append(host_call, [r.value_of(t) for t in tensors] or [None], params)
+        for t, v in zip(made, values):
+            r.fresh(t, v)
+
+
+class ModuleStack:
+    """Names of modules for the nodes of a graph. Calls of modules do nothing for it."""
+
+    entered: CodeType | None = None       # code that calls the recorded function: modules around it do not count
+
+    def __init__(self):
+        self._paths: dict = {}            # id of a module: (the module, {id of a module below: its path})
+
+    def innermost(self) -> str:
+        """Return the innermost module under way: the class of the outermost one, and the path from there."""
+        frame: Any = sys._getframe(1)
+        calls = []
+        while frame is not None and frame.f_code is not self.entered:
+            if frame.f_code is _CALL:
+                calls.append(frame.f_locals["self"])
+            frame = frame.f_back
+        name, paths = "", {}
+        for module in reversed(calls):
+            path = paths.get(id(module))
+            if path is None:
+                root, paths, path = type(module).__name__, self._below(module), ""
+            name = f"{root}.{path}" if path else root
+        return name
+
+    def _below(self, module) -> dict:
+        known = self._paths.get(id(module))
+        if known is None:
+            known = self._paths[id(module)] = module, {id(m): path for path, m in module.named_modules()}
+        return known[1]
 
 
 class Recorder:
@@ -157,11 +212,9 @@ class Recorder:
         return operands(op, args), {name: x.number if type(x) is SymScalar else forced(x) for name, x in params.items()}
 
     def operand(self, x, dtype):
-        """Return a number as an operand beside tensors of a dtype: a tensor, where the graph computes with it."""
         return operand(x, dtype)
 
     def ran(self, op, args, params, out):
-        """An operator ran."""
         unprofiled(self._append, op, args, params, out)
 
     def _append(self, op, args, params, out):
@@ -210,11 +263,9 @@ class Recorder:
         cell.constant, cell.value = None, self.value_of(frozen)
 
     def argument_array(self, array):
-        """Return a tensor over an array that is an argument, and other values unchanged."""
         return self.inputs.array(array)
 
     def detached(self, source, t):
-        """`t` is `source` without its history."""
         link = self.link(source)
         self.links.tie(t, Link(self, link.cell, link.chain, link.value, link.version))
 
@@ -225,7 +276,6 @@ class Recorder:
             self._keep_constant(dst)
 
     def wrote(self, dst: Tensor, src):
-        """`dst` was overwritten with a tensor or a number."""
         if id(dst._storage) in self.aliases.read_only:
             self.aliases.join(dst._storage)
         self.builder.line = self.here()
@@ -246,11 +296,9 @@ class Recorder:
         return self.reads.read(t, how, seen, reader, reader.f_back)
 
     def formatted(self, t: Tensor, spec: str, frame):
-        """A tensor becomes part of a string: return a mark if the string is only printed, else None."""
         return self.reads.formatted(t, spec, frame)
 
     def cut(self, t: Tensor, how: str, seen, line=None):
-        """Cut the graph: what follows is recorded for this value alone."""
         self.reads.cut(t, how, seen, line)
 
     def attribute(self, t: Tensor, name: str, setting: bool):
@@ -262,7 +310,6 @@ class Recorder:
     # What a recording cannot repeat.
 
     def refuse(self, what: str, instead: str):
-        """Raise, since something ran that a trace would not repeat."""
         raise TraceError(f"this function cannot be traced: {what}{at(user_line())}; {instead}")
 
     def permits(self, action: str, t: Tensor | None = None) -> bool:
@@ -294,11 +341,9 @@ class Recorder:
         return Where(user_line(), self.module_around())
 
     def module_around(self) -> str:
-        """Return the innermost module whose call is under way."""
         return self.modules.innermost()
 
     def finish(self, result_tensors) -> Recording:
-        """Return the recording of a function that has returned."""
         return finish(self, result_tensors)
 
     def release(self):

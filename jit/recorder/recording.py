@@ -36,6 +36,50 @@ class Link:
         self.is_given = is_given
 
 
+class LinkTable:
+    """Weak references to the tensors that hold a `Link` of this recorder, so that they can be untied at the end."""
+
+    def __init__(self, recorder):
+        self._recorder = recorder
+        self._tensors: list = []
+        self.touched: set = set()       # ids of all tensors that were tied, once the run has ended
+
+    def tie(self, t, link: Link) -> Link:
+        t.__dict__["_traced"] = link
+        self.remember(t)
+        return link
+
+    def give(self, t, link: Link):
+        """Give a tensor from outside a link."""
+        link.is_given = True
+        self.tie(t, link)
+
+    def remember(self, t):
+        """Untie a tensor at the end of the run."""
+        self._tensors.append(weakref.ref(t))
+
+    def live(self):
+        """Return (tensor, link) of the live tensors that are tied to this recorder."""
+        tensors = [t for t in [ref() for ref in self._tensors] if t is not None]
+        return [(t, link) for t in tensors if (link := t.__dict__.get("_traced")) is not None
+                and link.recorder is self._recorder]
+
+    def release(self):
+        for t in [ref() for ref in self._tensors]:
+            if t is not None:
+                self._untie(t)
+        self._tensors = []
+
+    def _untie(self, t: Tensor):
+        self.touched.add(id(t))
+        link = t.__dict__.get("_traced")
+        if link is not None and link.recorder is self._recorder:
+            del t.__dict__["_traced"]
+        if type(t) not in PARTS and self._recorder.cell_of(t) is not None:
+            del t._storage.cell
+        t.__dict__.pop("_gradient_of", None)
+
+
 class Saved:
     """A tensor saved for gradients: its value at the time, its link and its storage."""
 
@@ -91,7 +135,7 @@ class Recording:
     rebinds: list = field(default_factory=list)      # (input position, Output): `t.data = new`
     clashes: list = field(default_factory=list)      # (input position, another): they must not overlap
     leaves: list = field(default_factory=list)       # (input position, `kind_of_gradient` of the gradient found there)
-    lays: list = field(default_factory=list)         # (input position, query, answer): its layout
+    layouts: list = field(default_factory=list)         # (input position, query, answer): its layout
     hosts: list = field(default_factory=list)        # (host step, the values it takes), run in order at the end
     shared: list = field(default_factory=list)       # (argument, captured tensor over the same memory)
     same: list = field(default_factory=list)         # (argument, the tensor that it is, reached otherwise too)

@@ -74,7 +74,6 @@ class ValueReads:
         return seen
 
     def formatted(self, t: Tensor, spec: str, frame):
-        """Return a mark for a tensor that becomes part of a string which is only printed; None if it must be the text."""
         return self.printed.mark(t, t._a.item() if t._a.size == 1 else None, spec, frame) if is_user(frame) else None
 
     def cut(self, t: Tensor, how: str, seen, line=None):
@@ -112,7 +111,7 @@ class ValueReads:
         return [self.size(part, n, line) for part, n in zip(t.detach().unbind(0), seen)]
 
     def check_lent(self):
-        """Raise if the function wrote to an array that numpy() gave it."""
+        """Raise if the function wrote to an array that numpy() returned."""
         for array, before, line in self._lent:
             if frozen_value(array) != before:
                 raise TraceError(f"this function cannot be traced: the array that numpy() gave{at(line)} was written "

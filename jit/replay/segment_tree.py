@@ -99,7 +99,7 @@ class Tree:
         finally:
             m.given_by_hosts = outer
 
-    def straight(self, symbols=()):
+    def single_segment(self, symbols=()):
         """Return (inputs, `Job.ready`, positions of its results) of a single segment without writes, gradients or draws, once
         it is native code or a captured graph; else None.
 

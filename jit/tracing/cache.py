@@ -33,7 +33,6 @@ class Cache:
         self.places: tuple = ()
 
     def clear(self):
-        """Drop everything."""
         with self.lock:
             self.entries, self._families, self.changing, self.places = {}, {}, set(), ()
 
@@ -43,7 +42,6 @@ class Cache:
             return list(dict.fromkeys([e for known in self.entries.values() for e, _ in known]))
 
     def families(self):
-        """Return all families."""
         return self._families.values()
 
     def try_first(self, key, known, bound):
@@ -72,7 +70,6 @@ class Cache:
             self.entries[fixed.key] = [known for known in self.entries.get(fixed.key, ()) if known[0] is not fixed]
 
     def family(self, call) -> Family:
-        """Return the family of a call."""
         *same, tensors, _ = call.key
         kind = (*same, tuple([(len(shape), *others) for shape, *others in tensors]))
         with self.lock:

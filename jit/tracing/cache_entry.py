@@ -47,7 +47,7 @@ class Entry:
         self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad, order in memory)
         self.leaves: dict = {}           # (kind, position or id) -> (source of a leaf, kind of its gradient)
         self.looked_up: dict = {}        # the same -> source of a leaf whose gradient is looked up at every call
-        self.lays: dict = {}             # (kind, id, query) -> (source of an input, answer)
+        self.layouts: dict = {}             # (kind, id, query) -> (source of an input, answer)
         self.same: dict = {}             # argument -> the tensor that it is, reached otherwise too
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
         self.reached: dict = {}          # id -> container that is reached, and may be no changed argument
@@ -117,8 +117,8 @@ class Entry:
                 (i, t, recording.kinds.get(i) or (t._a.shape, t._a.dtype, memory_order(t._a))) for i, t in captured]])
         leaves = [(_origin(recording.sources, position), kind) for position, kind in recording.leaves]
         self.leaves = joined(self.leaves, [(_name_of(s), (s, kind)) for s, kind in leaves])
-        self.lays = {**self.lays, **{(s.kind, id(s.what), ask): (s, lay) for s, ask, lay in
-                                     [(recording.sources[position], *asked) for position, *asked in recording.lays]}}
+        layouts = [(recording.sources[position], query, answer) for position, query, answer in recording.layouts]
+        self.layouts = {**self.layouts, **{(s.kind, id(s.what), query): (s, answer) for s, query, answer in layouts}}
         self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
         self.same = {**self.same, **dict(recording.same)}
         pairs = [tuple([_origin(recording.sources, i) for i in pair]) for pair in recording.clashes]
@@ -140,7 +140,7 @@ class Entry:
         self.nodes = self._leaves_now()
         self.together = self._together()
         self.places = [(t, place_of(a)) for t, a, _ in self.arrays]
-        self.is_simple = not (self.same or self.shared or self.must_not_share or self.leaves or self.lays or self.clashes)
+        self.is_simple = not (self.same or self.shared or self.must_not_share or self.leaves or self.layouts or self.clashes)
         self.check = quick_check(list(self.guards.values()))
         if self.symbols is not None:
             self._note_sizes(recording.scope)
@@ -241,9 +241,9 @@ class Entry:
         for pair in self.clashes.values():
             if may_overlap(*[_tensor_of(source, arguments) for source in pair]):
                 return "a tensor whose memory is replaced lies over one that is written"
-        for (_, _, ask), (source, lay) in self.lays.items():
-            if ask(arguments[source.what] if source.kind == "argument" else source.what) != lay:
-                return ("a tensor has other attributes, for which the function asks" if ask is attributes_seen else
+        for (_, _, query), (source, answer) in self.layouts.items():
+            if query(arguments[source.what] if source.kind == "argument" else source.what) != answer:
+                return ("a tensor has other attributes, for which the function asks" if query is attributes_seen else
                         "a tensor lies in its memory in another way, and the function asks in which")
         return None
 

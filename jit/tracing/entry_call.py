@@ -43,10 +43,10 @@ def quick_call(entry, symbols, call):
         return None
     if not all([t._a.flags.c_contiguous for t, *_ in entry.captured.values()]):  # noqa: C419
         return None
-    straight = entry.tree.straight(symbols)
-    if straight is None or not _is_bound_by_sizes(entry):
+    plain = entry.tree.single_segment(symbols)
+    if plain is None or not _is_bound_by_sizes(entry):
         return None
-    return _Writer(entry, call).function(*straight)
+    return _Writer(entry, call).function(*plain)
 
 
 def shares_nothing(found, leaves) -> bool:

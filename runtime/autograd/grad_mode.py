@@ -2,9 +2,33 @@
 
 import inspect
 from contextlib import ContextDecorator
+from functools import wraps
 
-from ..core.generator_contexts import around_steps
 from ..core.state import tls
+
+
+def around_steps(fn, context):
+    """Return a generator function that runs each step of `fn` inside of `context()`, but not the caller's code between."""
+    @wraps(fn)
+    def steps(*args, **kwargs):
+        generator = fn(*args, **kwargs)
+        step, given = generator.send, None
+        while True:
+            try:
+                with context():
+                    value = step(given)
+            except StopIteration as end:
+                return end.value
+            try:
+                step, given = generator.send, (yield value)
+            except GeneratorExit:
+                with context():
+                    generator.close()
+                raise
+            except BaseException as error:   # thrown in by the user: the generator decides
+                step, given = generator.throw, error
+
+    return steps
 
 
 class _Switch(ContextDecorator):

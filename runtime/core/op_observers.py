@@ -19,19 +19,16 @@ class OpObserver:
         self.before: Any = None
 
     def open(self):
-        """Observe this thread's operators from now on."""
         m = tls.m
         self.before, m.observer = m.observer, self
         self.observes_rules |= self.before is not None and self.before.observes_rules
         m.refresh()
 
     def close(self):
-        """Stop observing."""
         tls.m.observer = self.before
         tls.m.refresh()
 
     def call(self, op, args, params):
-        """Run an operator in place of `dispatch.call`."""
         return self.unobserved(self.observe, op, args, params)
 
     def observe(self, op, args, params):
@@ -53,18 +50,14 @@ class OpObserver:
         """Hear of something that depends on more than shapes and dtypes, or must not happen twice (`Mode.only_now`)."""
 
     def around_operator(self, op, run, args, kwargs):
-        """Run an operator of the user's by `run`."""
         return run(args, kwargs) if self.before is None else self.before.around_operator(op, run, args, kwargs)
 
     def around_backward(self, through):
-        """Return the function that runs a node of the history."""
         return through if self.before is None else self.before.around_backward(through)
 
     def begin(self, name, kind):
-        """Begin a named range of a profile, and return its event."""
         return None if self.before is None else self.before.begin(name, kind)
 
     def end(self, event):
-        """End a range."""
         if self.before is not None:
             self.before.end(event)

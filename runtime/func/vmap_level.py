@@ -237,23 +237,19 @@ class SampleRecorder:
         return getattr(self._recorder, name)
 
     def read(self, t, how, seen):
-        """Report that Python reads a value."""
         if not is_batched(t):
             self._recorder.cut(t, how, seen)
         return seen
 
     def detached(self, source, t):
-        """Report a tensor without history; samples keep no link."""
         if not is_batched(t):
             self._recorder.detached(source, t)
 
     def writing(self, dst):
-        """Report a coming write."""
         if not is_batched(dst):
             self._recorder.writing(dst)
 
     def wrote(self, dst, src):
-        """Report a write."""
         if not is_batched(dst):
             self._recorder.wrote(dst, src)
 
@@ -268,33 +264,27 @@ class SampleGradients:
         return getattr(self._log, name)
 
     def turning(self, t):
-        """Report a coming change of `t.requires_grad`."""
         if not is_batched(t):
             self._log.turning(t)
 
     def turned(self, t):
-        """Report a new leaf."""
         if not is_batched(t):
             self._log.turned(t)
 
     def accessed(self, t, setting):
-        """Report a read or write of a gradient."""
         if not is_batched(t):
             self._log.accessed(t, setting)
 
     def taped(self, node, args, out):
-        """Report a new node on the tape."""
         tensors = [out, *args]
         node.traced = tuple([self.saved(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
 
     def saved(self, t):
-        """Return the graph's view of a saved tensor."""
         if type(t) is tuple:
             return tuple(map(self.saved, t))
         return None if is_batched(t) else self._log.saved(t)
 
     def unpacked(self, t, saved, node, guards):
-        """Report a saved array that becomes a tensor."""
         if not is_batched(t):
             self._log.unpacked(t, saved, node, guards)
 
