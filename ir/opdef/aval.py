@@ -10,8 +10,8 @@ from ..symbols.symbolic import SymInt
 
 
 class Aval:
-    """An abstract value. Equal avals are interchangeable; `str` is the type in IR text, such as ``f32[8,64]``, or ``f32[b,64]``
-    where a size is symbolic."""
+    """Type of a value. Equal avals are interchangeable; `str` is the type in IR text: ``f32[8,64]``, or ``f32[b,64]`` with a
+    symbolic size."""
 
     __slots__ = ("_hash", "dtype", "shape")
 
@@ -54,22 +54,21 @@ class Aval:
 
     @property
     def key(self) -> tuple:
-        """A hashable description: equal sizes are the same number or the same expression."""
+        """Hashable description. Equal sizes are the same number or the same expression."""
         return tuple([d.key if type(d) is SymInt else d for d in self.shape]), self.dtype.name
 
     @property
     def is_symbolic(self) -> bool:
-        """Whether a size is not fixed."""
         return has_symbols(self.shape)
 
 
 def same_shape(a: tuple, b: tuple) -> bool:
-    """Whether two shapes are equal; sizes are compared only where the numbers of dimensions are."""
+    """Return whether two shapes are equal; sizes are compared only if the numbers of dims are equal."""
     return a is b or (len(a) == len(b) and a == b)
 
 
 def broadcast_shapes(*shapes) -> tuple:
-    """The shape that all `shapes` expand to, by numpy's rule."""
+    """Return the shape that all `shapes` broadcast to, by NumPy's rule."""
     ndim = max((len(s) for s in shapes), default=0)
     out = [1] * ndim
     for s in shapes:
@@ -88,7 +87,7 @@ def broadcast_shapes(*shapes) -> tuple:
 
 
 def _index(dim, what: str) -> int:
-    """A dimension from what counts as an integer (numpy's, for one); a bool was meant for another parameter."""
+    """Convert a dim to int; refuse bool, which was meant for another parameter."""
     if isinstance(dim, bool):
         raise DTypeError(f"{what} must be an integer, got {dim}; options like keepdim are given by name")
     try:
@@ -98,7 +97,7 @@ def _index(dim, what: str) -> int:
 
 
 def canonical_dim(dim: int, ndim: int, *, what: str = "dim") -> int:
-    """`dim` counted from the front; a 0-d value is treated as having one dimension."""
+    """Count `dim` from the front. A 0-d value is treated as having one dim."""
     n = ndim or 1
     if dim.__class__ is not int:
         dim = _index(dim, what)
@@ -109,7 +108,7 @@ def canonical_dim(dim: int, ndim: int, *, what: str = "dim") -> int:
 
 
 def integers(given, what: str) -> tuple:
-    """One integer or a sequence of them as a tuple, whoever's integers they are (numpy's, a tensor without dims)."""
+    """Return one integer, or a sequence of integers of any kind (NumPy scalars, 0-d tensors), as a tuple of ints."""
     if isinstance(given, int):
         return (given,)
     if not isinstance(given, (tuple, list)):
@@ -122,7 +121,7 @@ def integers(given, what: str) -> tuple:
 
 
 def canonical_dims(dims, ndim: int) -> tuple:
-    """`dims` (an int, a sequence or None for all) as a sorted tuple without repeats."""
+    """Return `dims` (an int, a sequence, or None for all) as a sorted tuple without repeats."""
     if dims is None:
         return tuple(range(ndim))
     if dims.__class__ is int:

@@ -1,10 +1,9 @@
-"""How an operator treats a whole batch of samples at once: what the field `batch` of its record may say. vmap asks it.
+"""Batch rules: the field `batch` of a record states how vmap runs the operator on a whole batch.
 
-A way is one of these, or a function (size, op, args, held, params) -> results with the batch in front, written in records as
-gradient rules are. `args` have the batch in front where `held` says so, the others are one for all samples. A function returns
-NotImplemented for what it cannot say. Nothing needs to be said of elementwise operators, of reductions, and of composites
-whose body is as good as they are; what else says nothing is done sample by sample. Whoever carries ways out is
-`ir/ops/core/batching.py`.
+A rule is one of the classes here, or a function (size, op, args, held, params) -> results with the batch in front, written in
+records like gradient rules. `held` tells which `args` have the batch in front; the others are shared by all samples. A function
+returns NotImplemented for cases it does not cover. Elementwise operators, reductions and composites with a good body need no
+rule; anything else without a rule runs sample by sample. `ir/ops/core/batching.py` applies the rules.
 """
 
 from collections.abc import Callable
@@ -14,23 +13,23 @@ from .op import Reduce, Scalar
 
 
 class Pointwise:
-    """Each element by itself, operands broadcast."""
+    """Elements are independent; operands broadcast."""
 
 
 class Same:
-    """No sample's values count: what it gives for one is what all get."""
+    """The values of samples do not matter: one result serves all."""
 
 
 @dataclass(frozen=True)
 class Leading:
-    """Dimensions may stand before those of a sample. `counted` names the parameters that are numbers of dimensions from the
-    front (an int or a tuple), `each` those with a number for each dimension. A parameter `shape` is the result's."""
+    """Extra leading dims are allowed. `counted` names parameters that are dims (an int or a tuple), `each` those with one
+    number per dim. A parameter `shape` is the shape of the result."""
 
     counted: tuple = ()
     each: tuple = ()
 
     def moved(self, size, params) -> dict:
-        """The parameters for the whole batch."""
+        """Return the parameters for the whole batch."""
         p = dict(params)
         for name in self.counted:
             p[name] = tuple([d + 1 for d in p[name]]) if isinstance(p[name], tuple) else p[name] + 1
@@ -43,8 +42,8 @@ class Leading:
 
 @dataclass(frozen=True)
 class Images:
-    """The first dimension of some operands (all of them unless said) counts images that are treated one by one, so those of all
-    samples may follow each other. The other operands must be one for all samples; if they are not, `otherwise` is asked."""
+    """The first dim of some operands (default: all) counts independent images, so samples are concatenated along it. The other
+    operands must be shared by all samples; otherwise the rule `otherwise` is used."""
 
     which: tuple | None = None
     otherwise: Callable | None = None
@@ -52,7 +51,7 @@ class Images:
 
 @dataclass(frozen=True)
 class Chain:
-    """A view: links(size, op, shape of a sample, params) are the views, with parameters, that do it to a whole batch."""
+    """A view. `links(size, op, shape of a sample, params)` returns the views, with parameters, that do it to a whole batch."""
 
     links: Callable
 
@@ -61,13 +60,13 @@ POINTWISE, SAME, LEADING, ALONG, IMAGES = Pointwise(), Same(), Leading(), Leadin
 
 
 def way_of(op):
-    """How an operator treats a batch: what its record says, or what follows from its way down; None for neither."""
+    """Return the batch rule of a record: declared, or implied by its lowering; None if there is none."""
     if op.batch is not None:
         return op.batch
     return POINTWISE if type(op.lower) is Scalar else ALONG if type(op.lower) is Reduce else None
 
 
 def view_links(size, op, shape, params):
-    """The views, with parameters, that do to a batch of samples of a shape what a view operator does to each."""
+    """Return the views, with parameters, that apply a view operator to each sample of a batch."""
     way = way_of(op)
     return way.links(size, op, shape, params) if type(way) is Chain else [(op, way.moved(size, params))]

@@ -1,7 +1,7 @@
-"""The gradient rule of a composite operator, derived from its body.
+"""Gradient rule of a composite, derived from its body.
 
-The body is run once more on values that note every operator they pass through; then the notes are walked backwards with
-those operators' own rules. The result is written in operators again, so it traces and differentiates again.
+The body runs once on values that log each operator; the log is then walked backwards with the rules of these operators. The
+result is written in operators, so it traces and differentiates again.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,6 @@ from .op import BINDERS, NO_GRAD, OPS
 
 
 class Noted:
-    """A value on its way through a body, and whether a gradient is wanted for it."""
-
     __slots__ = ("live", "notes", "value")
 
     def __init__(self, value, notes: list, live: bool):
@@ -38,7 +36,7 @@ def _value(a):
 
 
 def _note(op, args, params):
-    """How noted values are bound: runs the operator on what they hold and writes the step down."""
+    """Bind logged values: run the operator on what they hold and log the step."""
     result = op(*[_value(a) for a in args], **params)
     noted = [a for a in args if type(a) is Noted]
     live = op.vjp is not NO_GRAD and any(a.live for a in noted)
@@ -53,8 +51,6 @@ BINDERS[Noted] = _note
 
 
 class _Gradients:
-    """What has arrived at each noted value."""
-
     def __init__(self):
         self._of = {}
 
@@ -66,7 +62,7 @@ class _Gradients:
         return self._of.get(id(noted))
 
     def incoming(self, outs):
-        """The gradient of a step's results in the form that rules take it, or None if none arrived."""
+        """Return the gradient of a step's results in the form that rules take, or None if none arrived."""
         found = [(o, self.get(o)) for o in outs if dt.of(o.value).is_inexact]
         if all(g is None for _, g in found):
             return None
@@ -75,7 +71,6 @@ class _Gradients:
 
 
 def _pull(step, g):
-    """The gradients of one step's arguments."""
     op, args, params, _, result = step
     needs = tuple(type(a) is Noted and a.live for a in args)
     values = [_value(a) for a in args]
@@ -85,7 +80,7 @@ def _pull(step, g):
 
 
 def derived_vjp(body: Callable) -> Callable:
-    """The joint gradient rule of the composite that `body` defines; it reads every argument by value."""
+    """Return the joint gradient rule of the composite defined by `body`. It reads every argument by value."""
 
     def rule(g, out, *args, needs, **params):
         notes: list = []
@@ -109,5 +104,4 @@ def derived_vjp(body: Callable) -> Callable:
 
 
 def _or_zeros(g, noted):
-    """The gradient of an argument; zeros where the body lets none through."""
     return OPS["full"](noted.value, shape=tuple(noted.shape), value=0, dtype=noted.dtype) if g is None else g

@@ -1,8 +1,7 @@
-"""The operator record: everything ingot knows of one operator, in one place.
+"""Operator record: shape rule, reference, gradient, lowering and traits of one operator.
 
-An `Op` is inert data; its behaviour is the rules it carries. Calling a record asks the first argument that can answer: a
-tensor dispatches, a graph value appends a node, a numpy array runs the reference. So a gradient rule, written in records,
-runs eagerly, while tracing, and as the oracle of the tests.
+Calling a record binds by the first argument that can answer: a tensor dispatches, a graph value appends a node, an array runs
+the reference. So a gradient rule, written in records, runs eagerly, while tracing, and as the oracle of tests.
 """
 
 import inspect
@@ -23,7 +22,7 @@ OPS: dict[str, "Op"] = {}
 
 
 class NoGrad:
-    """Said by an operator that has no derivative (it is never implied)."""
+    """Marker of an operator without a derivative. It is never implied."""
 
     def __repr__(self):
         return "NO_GRAD"
@@ -38,21 +37,21 @@ AUTOCAST = frozenset(("autocast_wide", "autocast_low", "wide_on_gpu", "low_on_gp
 
 @dataclass(frozen=True)
 class Scalar:
-    """Elementwise: one scalar function of the codegen's instruction set, by name (the operator's own unless said)."""
+    """Elementwise lowering to one scalar function of the code generator, by name (default: the operator's name)."""
 
     fn: str = ""
 
 
 @dataclass(frozen=True)
 class Reduce:
-    """A reduction over dims with the named combiner."""
+    """Reduction over dims with the named combiner."""
 
     kind: str
 
 
 @dataclass(frozen=True)
 class View:
-    """A new index map over the same memory."""
+    """New index map over the same memory."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +63,14 @@ class Composite:
 
 @dataclass(frozen=True)
 class Template:
-    """A hand-shaped kernel family with fused prologue and epilogue (contractions, sorts, scans, gathers)."""
+    """Hand-written kernel family (contractions, sorts, scans, gathers)."""
 
     family: str
 
 
 @dataclass(frozen=True)
 class Host:
-    """Runs on the host through numpy, between compiled segments (data-dependent shapes, rare operators)."""
+    """Runs on the host between compiled segments (data-dependent shapes, rare operators)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,44 +78,37 @@ class Op:
     """One operator.
 
     infer(*avals, **params) -> Aval or tuple of Avals. The schema and the only shape and dtype rule.
-    ref(*arrays, **params)  -> numpy result(s). The meaning, and the oracle of every test.
-    vjp                     -> NO_GRAD, or one function per argument (g, out, *args, **params) -> gradient (None in the
-                               tuple for an argument without one), or a single function that returns all gradients and
-                               takes `needs`, a tuple of bools, as a keyword.
-    lower                   -> exactly one way down.
-    traits                  -> what passes and the operator layer ask for instead of listing names; "rescued": the result is
-                               copied for the gradient rule when it is about to be overwritten; "ref_first": a composite whose
-                               reference takes less memory than its body, or less time on few numbers; "float8": values of 8
-                               bits are taken and given, since nothing is computed in them (views always do; all others refuse
-                               them); "from_nothing": the first
-                               argument only says where the result goes, and may be None; "packs": the result is in the order
-                               of a machine's kernel, which the reference does not know; "pointwise": a composite of one element
-                               at a time, as its gradient rules are, so that they are worth one kernel; "whole_inside": a
-                               composite whose own kernel beats loops over its body, also inside of other bodies; "rule_as_one":
-                               one whose gradient rules are many operators, which eager mode compiles as one graph; "renamed":
-                               a composite that is one other operator where kernels need not know more; "by_rows": a function of
-                               elements whose result lies row by row, however its argument does; "keeps_order": another operator
-                               whose result lies as its arguments do; "one_by_one": its results are its arguments, each as that
-                               lies, in memory of their own; "one_triangle": of Hermitian matrices the lower triangle
-                               is read, and gradients are those on such matrices, not of single elements; "refuses": raises for
-                               some values of its arguments ("refuses_integers": for zeros among whole numbers at the end);
-                               "updates": the result is the first argument with some of its elements replaced, or combined
-                               with others, so that a kernel may write where that lies; "branches": the reference asks
-                               something of each element in turn, which a kernel does in vectors; "straight": made of straight
-                               pieces, so that derivatives of its gradient are zeros (`runtime/autograd/piecewise_linear.py`);
-                               "reads_operands", "reads_matrices" (if they are some), "reads_weight" (not the first),
-                               "reads_turned_weight": how PyTorch's gradient
-                               rule reads parameters (`renew` in `runtime/core/node.py`).
-    numbers                 -> the parameters that change no shape, no dtype and no kernel, only what comes out: in graphs
-                               they may be symbolic, a number of each call's own. All others are part of what the graph is.
-    given                   -> the same said in operators of which the numbers are operands, for one that stays whole:
-                               (*args, **params) -> result(s), or None where there is no other way (composites have bodies).
-    bounds                  -> (*args, **params) gives (position, least, one more than the largest) of each operand of integers
-                               for which it raises beyond these, and for nothing else.
-    batch                   -> how vmap runs it on whole batches, where that does not follow from the rest
-    (`ir/opdef/batch_rules.py`).
-    flops                   -> (args, outs, params) gives the floating point operations of a contraction (`operations` counts
-                               everything else).
+    ref(*arrays, **params)  -> NumPy result(s). The meaning, and the oracle of every test.
+    vjp                     -> NO_GRAD; or one function per argument, (g, out, *args, **params) -> gradient, with None for
+                               arguments without one; or one function that returns all gradients and takes `needs` (bools).
+    lower                   -> exactly one lowering.
+    traits                  -> properties that passes and dispatch query instead of operator names:
+        "rescued"           the result is copied for the gradient rule if it is about to be overwritten
+        "ref_first"         composite whose reference needs less memory than its body, or less time on few numbers
+        "float8"            accepts 8-bit floats, because nothing is computed in them (views always do, all others refuse)
+        "from_nothing"      the first argument only lends its device and may be None
+        "packs"             the result has the order of a machine's kernel, which the reference does not know
+        "pointwise"         composite of independent elements, gradient rules too, so that each is worth one kernel
+        "whole_inside"      composite whose own kernel beats loops over its body, inside other bodies too
+        "rule_as_one"       the gradient rule is many operators, which eager mode compiles as one graph
+        "renamed"           composite that equals one other operator
+        "by_rows"           elementwise, but the result is row-major whatever the layout of the argument
+        "keeps_order"       not elementwise, but the result has the layout of its arguments
+        "one_by_one"        results are the arguments, each in its own layout and in memory of its own
+        "one_triangle"      reads the lower triangle of Hermitian matrices; gradients are those of such matrices
+        "refuses"           raises for some values ("refuses_integers": for zeros among integers in the last argument)
+        "updates"           the result is the first argument with some elements replaced, so kernels may write there
+        "branches"          the reference branches on each element, which a kernel does in vectors
+        "straight"          piecewise linear: derivatives of its gradient are zero (`runtime/autograd/piecewise_linear.py`)
+        "reads_operands", "reads_matrices" (only matrices), "reads_weight" (not the first), "reads_turned_weight":
+                            how PyTorch's gradient rule reads parameters (`renew` in `runtime/core/node.py`)
+    numbers                 -> parameters that change neither shape, dtype nor kernel. In graphs they may be symbolic.
+    given                   -> the same operator with `numbers` as operands, for one that stays whole: (*args, **params) ->
+                               result(s). None if there is no such form (composites have bodies).
+    bounds                  -> (*args, **params) -> (position, least, one more than the largest) of each integer operand beyond
+                               which it raises; it raises for nothing else.
+    batch                   -> rule of vmap, if it is not implied (`ir/opdef/batch_rules.py`).
+    flops                   -> (args, outs, params) -> flops of a contraction (`operations` counts the rest).
     """
 
     name: str
@@ -164,22 +156,22 @@ class Op:
 
     @cached_property
     def is_pointwise(self) -> bool:
-        """Whether each element of the result, and of the gradients, comes of one element of each argument."""
+        """Whether each element of the result, and of gradients, depends on one element of each argument."""
         return self.is_elementwise or "pointwise" in self.traits
 
     @cached_property
     def keeps_order(self) -> bool:
-        """Whether the result lies in memory as the arguments do (`ir/dim_order.py`), not row by row."""
+        """Whether the result has the layout of the arguments (`ir/dim_order.py`) instead of rows."""
         return (self.is_pointwise and "by_rows" not in self.traits) or "keeps_order" in self.traits
 
     @cached_property
     def has_composed_rules(self) -> bool:
-        """Whether its gradient rules are so many operators that eager mode compiles them as one graph."""
+        """Whether eager mode compiles the gradient rules as one graph."""
         return "pointwise" in self.traits or "rule_as_one" in self.traits
 
     @cached_property
     def is_autocast(self) -> bool:
-        """Whether autocast has its arguments in other dtypes, on some kind of device."""
+        """Whether autocast casts its arguments on some device."""
         return not self.traits.isdisjoint(AUTOCAST)
 
     def may_refuse(self, args) -> bool:
@@ -190,27 +182,28 @@ class Op:
 
     @cached_property
     def quick(self):
-        """The ufunc behind the reference, which does without its checks where operands are floats; None if there is none."""
+        """Ufunc behind the reference, which skips its checks for float operands; or None."""
         return getattr(self.ref, "ufunc", None)
 
     @cached_property
     def checked_by_kernel(self) -> bool:
-        """Whether what runs the operator refuses whatever `infer` refuses, so that eager need not ask first."""
+        """Whether the kernel refuses all that `infer` refuses, so that eager mode need not call `infer` first."""
         return self.broadcasts or "self_checking" in self.traits
 
     @cached_property
     def broadcasts(self) -> bool:
-        """Whether the eager door may hand this operator arguments of different, broadcastable shapes."""
+        """Whether dispatch may pass arguments of different, broadcastable shapes."""
         return type(self.lower) is Scalar
 
     @cached_property
     def rule_is_blind(self) -> bool:
-        """Whether a joint gradient rule reads neither the result nor the first argument, so that one may be the other."""
+        """Whether a joint gradient rule reads neither the result nor the first argument, so that one may overwrite the
+        other."""
         return self.differentiable and type(self.vjp) is not tuple and all(type(p) is int and p > 1 for p in self.saves)
 
     def plan(self, needs: tuple) -> tuple:
-        """What the tape keeps for the gradients asked for by `needs`: for the output and then each argument,
-        "value", "meta" (shape and dtype) or None; of several outputs perhaps a frozenset of those kept by value."""
+        """Return what the tape saves for the gradients in `needs`, for the output and each argument: "value", "meta" (shape and
+        dtype) or None. For several outputs it may be a frozenset of those saved by value."""
         try:
             return self.plans[needs]
         except KeyError:
@@ -231,7 +224,7 @@ class Op:
 
 
 def _both(a, b):
-    """What two rules read of one operand, each "value", "meta", a set of outputs or None."""
+    """Join what two rules read of one operand."""
     if "value" in (a, b):
         return "value"
     sets = [k for k in (a, b) if isinstance(k, frozenset)]
@@ -240,7 +233,7 @@ def _both(a, b):
 
 def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(), flops=None, numbers=(), given=None,
        batch=None, bounds=None) -> Op:
-    """Makes the record of one operator and enters it in OPS."""
+    """Make the record of one operator and enter it in `OPS`."""
     if name in OPS:
         raise ValueError(f"operator {name} is recorded twice")
     if "float8" not in traits and type(lower) is not View:
@@ -251,7 +244,7 @@ def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(),
 
 
 def _without_float8(name, infer):
-    """A shape rule that refuses floats of 8 bits."""
+    """Return a shape rule that refuses 8-bit floats."""
 
     @wraps(infer)
     def checked(*args, **params):
@@ -265,9 +258,8 @@ def _without_float8(name, infer):
 
 
 def operations(record: Op, args, outs, params) -> int:
-    """The floating point operations of one call on `args` (tensors, avals or graph values; others are passed over) with the
-    results `outs`: contractions as they multiply and add, elementwise operators and reductions one for each element,
-    everything that only moves data none."""
+    """Return the floating point operations of one call. Contractions count multiplications and additions, elementwise operators
+    and reductions one per element, data movement nothing. Arguments without a shape are skipped."""
     if record.flops is not None:
         return record.flops(args, outs, params)
     if not outs or not outs[0].dtype.is_inexact or type(record.lower) not in (Scalar, Reduce, Composite):
@@ -279,13 +271,12 @@ def operations(record: Op, args, outs, params) -> int:
 
 
 def run_reference(record: Op, arrays, params):
-    """How plain numpy arrays are bound: by the reference."""
+    """Bind NumPy arrays: run the reference."""
     return record.ref(*arrays, **params)
 
 
 def run_numbers(record: Op, args, params):
-    """How Python numbers alone are bound: computed in double precision, the result is a number again (of symbolic ones an
-    expression that is computed so at each call)."""
+    """Bind Python numbers: compute in double precision and return a number; for symbolic numbers an expression."""
     symbol = next(filter(is_symbol, args), None)
     if symbol is not None and not params:
         return computed(record.name, args, symbol.scope, run_numbers(record, [*map(hint, args)], params))
@@ -298,11 +289,11 @@ BINDERS: dict[type, Callable] = {np.ndarray: run_reference, **dict.fromkeys(_SCA
 
 
 class Nothing:
-    """Under this, `BINDERS` says who makes constants, where no argument says whose they are (trait "from_nothing")."""
+    """Key in `BINDERS` of the binder for constants without an argument (trait "from_nothing")."""
 
 
 def find_binder(args):
-    """The binder of the first argument that has one; subclasses of bindable types are entered as they appear."""
+    """Return the binder of the first argument that has one; enter subclasses of bindable types as they appear."""
     for a in args:
         t = type(a)
         if t in BINDERS:
@@ -323,10 +314,10 @@ META = frozenset(("shape", "dtype", "ndim"))
 
 
 def reads_of(rule) -> dict:
-    """Which parameters a gradient rule reads, seen in its bytecode, by position (0 is the output, 1 the first argument):
-    "value", "meta" when only shape or dtype is read, or the set of numbers n when it reads no more than out[n].
+    """Return what a gradient rule reads, from its bytecode, by position (0 is the output, 1 the first argument).
 
-    Anything that is not plainly a metadata access counts as a read of the value, so the answer errs on the safe side.
+    A value is "value", "meta" if only shape or dtype is read, or the set of indices n if only out[n] is. Anything that is not
+    plainly a metadata access counts as a read of the value, so the answer errs on the safe side.
     """
     import dis  # here, since a gradient rule is read long after the start
 
@@ -350,7 +341,7 @@ def reads_of(rule) -> dict:
 
 
 def _item_read(following):
-    """The number n where what was loaded goes straight into x[n], else None."""
+    """Return n if the loaded value goes straight into x[n], else None."""
     if len(following) < 2:
         return None
     constant, taken = following
@@ -364,7 +355,7 @@ ANY = 1 << 30
 
 @cache
 def operand_bounds(op: Op) -> tuple:
-    """The fewest and the most operands of an operator."""
+    """Return the fewest and the most operands of an operator, from the signatures of its rules."""
     bounds = [_positional(op.infer), _positional(op.ref)]
     ufunc = getattr(op.ref, "ufunc", None)
     if ufunc is not None:
@@ -386,7 +377,7 @@ def _positional(fn) -> tuple:
 
 
 def count_words(fewest: int, most: int) -> str:
-    """The bounds in words, for messages."""
+    """Return bounds in words, for messages."""
     if most >= ANY:
         return f"at least {fewest} operands" if fewest else "any number of operands"
     if fewest == most:
@@ -395,7 +386,7 @@ def count_words(fewest: int, most: int) -> str:
 
 
 def _function_of_numbers(name: str) -> Callable | None:
-    """Return what an operator gives for numbers; None if there is no such operator."""
+    """Return the function that computes an operator on numbers, or None."""
     record = OPS.get(name)
     if record is None:
         return None

@@ -1,7 +1,7 @@
-"""Parameters of graph nodes: hashable plain data, in one canonical form, with exact keys.
+"""Parameters of graph nodes: hashable plain data in one canonical form, with exact keys.
 
-Python calls 1, 1.0 and True equal, 0.0 and -0.0 too, and nan unequal to itself; two parameters of a node are the same only
-if type and bits are. `param_key` is that notion.
+In Python 1, 1.0 and True are equal, and so are 0.0 and -0.0, while nan differs from itself. Parameters of nodes are the same
+only if type and bits are: see `param_key`.
 """
 
 from typing import Any
@@ -14,13 +14,12 @@ from ..symbols.symbolic import SymFloat, SymInt
 
 
 class LivingName(str):
-    """A name that keeps alive what it names, as long as some graph has it; equal to the same text."""
+    """Name that keeps the named object alive as long as a graph holds it; equal to the same text."""
 
     __slots__ = ("named",)
     named: Any
 
     def __new__(cls, name: str, named):
-        """The name of an object."""
         made = super().__new__(cls, name)
         made.named = named
         return made
@@ -31,7 +30,7 @@ _EXACT = (bool, int, str, type(None), DType, SymInt, LivingName)
 
 
 def canonical_param(value):
-    """`value` as plain data: lists become tuples, numpy scalars Python numbers, subclasses their plain base."""
+    """Return `value` as plain data: lists become tuples, NumPy scalars Python numbers, subclasses their base."""
     kind = type(value)
     if kind in _EXACT or kind is float or kind is complex:
         return value
@@ -49,14 +48,14 @@ def canonical_param(value):
 
 
 def canonical_params(params: dict, numbers=frozenset()) -> dict:
-    """All parameters of one node, by sorted name; of those that `numbers` names symbolic ones stay."""
+    """Return the parameters of one node sorted by name; those named in `numbers` may stay symbolic."""
     return {name: value if type(value := params[name]) is SymFloat and name in numbers else canonical_param(value)
             for name in sorted(params)}
 
 
 def param_key(value, sizes: list | None = None):
-    """A hashable key that is equal exactly for the same type and the same bits. A list of `sizes` takes the symbolic numbers,
-    which look all alike then."""
+    """Return a hashable key, equal exactly for the same type and bits. A list `sizes` collects symbolic numbers, which then all
+    have one key."""
     kind = type(value)
     if kind is tuple:
         return tuple([param_key(v, sizes) for v in value])
@@ -77,5 +76,5 @@ def param_key(value, sizes: list | None = None):
 
 
 def params_key(params: dict, sizes: list | None = None) -> tuple:
-    """The key of all parameters of one node."""
+    """Return the key of all parameters of one node."""
     return tuple([(name, param_key(params[name], sizes)) for name in sorted(params)])

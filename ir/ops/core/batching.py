@@ -1,7 +1,6 @@
-"""Operators on whole batches: how the ways of `ir/opdef/batch_rules.py` are carried out, and what rules of single operators are
-made of.
+"""Application of batch rules (`ir/opdef/batch_rules.py`), and tools for rules of single operators.
 
-All of it is written in records, so that it is differentiable and traced wherever the batch is.
+All of it is written in records, so it differentiates and traces.
 """
 
 from ...opdef.batch_rules import Images, Leading, Pointwise, Same, way_of
@@ -11,36 +10,36 @@ from .shape import expand, iota, permute, reshape, select
 
 
 def is_value(a) -> bool:
-    """Whether an operand has a shape; others are numbers and None."""
+    """Return whether an operand has a shape; others are numbers and None."""
     return hasattr(a, "shape")
 
 
 def repeated(t, size):
-    """A value that is one for all samples, with the batch in front."""
+    """Repeat a value that all samples share, with the batch in front."""
     shape = t.shape
     return expand(reshape(t, shape=(1, *shape)), shape=(size, *shape))
 
 
 def all_repeated(size, args, held):
-    """The operands, all with the batch in front."""
+    """Return all operands with the batch in front."""
     return [a if has or not is_value(a) else repeated(a, size) for a, has in zip(args, held)]
 
 
 def lifted(full, ndim):
-    """A batch of samples that have `ndim` dimensions, for what broadcasts."""
+    """Insert dims so that a batch of samples broadcasts with samples of `ndim` dims."""
     size, *shape = full.shape
     missing = ndim - len(shape)
     return reshape(full, shape=(size, *(1,) * missing, *shape)) if missing > 0 else full
 
 
 def all_lifted(args, held):
-    """Values that broadcast, with as many dimensions each (and the batch in front where they have it)."""
+    """Return broadcastable values with equally many dims (and the batch in front of those that have it)."""
     ndim = max(len(a.shape) - has for a, has in zip(args, held) if is_value(a))
     return [lifted(a, ndim) if has else a for a, has in zip(args, held)]
 
 
 def numbered(size, ndim, like):
-    """The number of each sample, with `ndim` dimensions of size 1 behind, in the dtype of an index."""
+    """Return the number of each sample, with `ndim` dims of size 1 behind, in the dtype of `like`."""
     return iota(like, shape=(size, *(1,) * ndim), dim=0, dtype=like.dtype)
 
 
@@ -48,13 +47,13 @@ def numbered(size, ndim, like):
 
 
 def joined(x):
-    """(size, n, ...) as (size * n, ...)."""
+    """Reshape (size, n, ...) to (size * n, ...)."""
     shape = x.shape
     return reshape(x, shape=(shape[0] * shape[1], *shape[2:]))
 
 
 def parted(found, size):
-    """(size * n, ...) as (size, n, ...), of several results each."""
+    """Reshape (size * n, ...) to (size, n, ...); also each of several results."""
     if type(found) is tuple:
         return tuple([parted(f, size) for f in found])
     shape = found.shape
@@ -65,7 +64,7 @@ def parted(found, size):
 
 
 def into_channels(x, size, has):
-    """Images of all samples, each with the channels of all."""
+    """Concatenate the samples of a batch of images along channels."""
     x = x if has else repeated(x, size)
     _, n, c, *rest = x.shape
     order = (1, 0, *range(2, len(rest) + 3))
@@ -73,14 +72,14 @@ def into_channels(x, size, has):
 
 
 def from_channels(x, size):
-    """The samples' own images of those."""
+    """Split channels into samples again."""
     n, c, *rest = x.shape
     apart = reshape(x, shape=(n, size, c // size, *rest))
     return permute(apart, dims=(1, 0, *range(2, len(rest) + 3)))
 
 
 def channel_values(x, size, has):
-    """Values of channels (weights, biases, statistics) of all samples in a row."""
+    """Concatenate per-channel values (weights, biases, statistics) of all samples."""
     return None if x is None else joined(x if has else repeated(x, size))
 
 
@@ -88,7 +87,7 @@ def channel_values(x, size, has):
 
 
 def batched(size, op, args, held, params):
-    """The results of an operator for a whole batch; NotImplemented if its record does not say how."""
+    """Run an operator on a whole batch; NotImplemented if its record has no rule."""
     way = way_of(op)
     if way is None:
         return NotImplemented

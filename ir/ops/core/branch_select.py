@@ -1,4 +1,4 @@
-"""One of two whole values: what a branch comes to where both have been computed."""
+"""Selection of one of two whole values: a branch whose sides were both computed."""
 
 import numpy as np
 

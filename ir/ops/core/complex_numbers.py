@@ -1,8 +1,8 @@
 """Complex numbers and their parts.
 
-The gradient of a complex number z is, as in PyTorch, the derivative by its real part plus i times that by its imaginary
-part. Rules of operators with complex results are written as if numbers were real, f'(z) g: `autograd.node.ComplexNode`
-conjugates around them.
+The gradient of a complex number z is, as in PyTorch, the derivative by its real part plus i times that by its imaginary part.
+Rules of operators with complex results are written as if numbers were real, f'(z) g; `autograd.node.ComplexNode` conjugates
+around them.
 """
 
 import numpy as np
@@ -92,7 +92,7 @@ of_pairs = op("of_pairs", infer=_infer_of_pairs, ref=lambda x: _complex(x[..., 0
 
 
 def direction(x):
-    """Complex numbers at distance 1 from 0, or 0 (which moves nothing) of what is there."""
+    """Divide complex numbers by their modulus; 0 stays 0."""
     size = modulus(x)
     nothing = ew.eq(size, 0.0)
     return ew.where(nothing, 0.0, ew.div(x, ew.cast(ew.where(nothing, 1.0, size), dtype=dt.of(x))))
@@ -107,5 +107,5 @@ modulus = op("modulus", infer=_infer_part("abs"), ref=np.abs, vjp=(_modulus_x,),
 
 
 def magnitude(x):
-    """Absolute values of real or complex numbers."""
+    """Return absolute values of real or complex numbers."""
     return modulus(x) if dt.of(x).is_complex else ew.abs_(x)

@@ -1,4 +1,4 @@
-"""Small literal arrays inside a graph. Large arrays are inputs, never literals."""
+"""Small literal arrays in a graph. Large arrays are inputs, never literals."""
 
 import numpy as np
 

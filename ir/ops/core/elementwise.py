@@ -1,4 +1,4 @@
-"""Elementwise operators of one argument and the arithmetic of two: meaning and gradient, one record each."""
+"""Elementwise operators of one and two arguments: meaning and gradient, one record each."""
 
 import math
 
@@ -46,7 +46,7 @@ add_quotient = elementwise("add_quotient", lambda x, y, z, n: x + y / z * n,
 
 
 def _zeros(g):
-    """A gradient of nothing, whatever came from above: infinities and nan end here."""
+    """Return a zero gradient, even if infinities or nan arrive."""
     return OPS["full"](g, shape=g.shape, value=0, dtype=dt.of(g))
 
 
@@ -64,7 +64,7 @@ fmod = elementwise("fmod", scalar_functions.fmod,
 
 
 def _pow_x(g, out, x, y):
-    """Zeros for exponents of zero, also where a base of 0 or without a number would be raised to -1."""
+    """Zero for exponents of zero, also if the base is 0 or not finite."""
     if is_symbol(y):
         return mul(g, where(eq(y, 0.0), 0.0, mul(y, pow_(x, sub(y, 1.0)))))
     if isinstance(y, (int, float, complex)):
@@ -126,12 +126,12 @@ def in_dtype(x, dtype):
 
 
 def widened(x):
-    """float16 and bfloat16 in float32, for gradient rules of several steps; anything else, numbers too, as it is."""
+    """Cast float16 and bfloat16 to float32, for gradient rules of several steps; leave anything else, numbers too."""
     return in_dtype(x, dt.accumulator(dt.of(x))) if hasattr(x, "dtype") else x
 
 
 def narrowed(v, x):
-    """What was computed from widened values, in the dtype of x again."""
+    """Cast a result of widened values back to the dtype of x."""
     return in_dtype(v, dt.of(x))
 
 
@@ -188,7 +188,7 @@ def _one_minus_square(x):
 
 
 def _squared_radius(a, b):
-    """1 in the origin, where the angle has no gradient: it is 0 then."""
+    """1 at the origin, where the angle has no gradient: the gradient is then 0."""
     squared = add(mul(a, a), mul(b, b))
     return where(eq(squared, 0.0), 1.0, squared)
 
@@ -244,7 +244,7 @@ sinc = elementwise("sinc", scalar_functions.sinc, (_sinc_vjp,), takes="float", t
 
 
 def _portion(g, x, y, scale=1.0):
-    """g times the part that x has in log(exp(x) + exp(y))."""
+    """Return g times the share of x in log(exp(x) + exp(y))."""
     gap = sub(widened(x), widened(y))
     return narrowed(mul(widened(g), sigmoid(gap if scale == 1.0 else mul(gap, scale))), x)
 
@@ -283,7 +283,7 @@ lcm = elementwise("lcm", np.lcm, NO_GRAD, takes="integer", traits=("commutative"
 
 
 def compare(name, fn, *traits, takes="real"):
-    """The record of a comparison."""
+    """Return the record of a comparison."""
     return elementwise(name, fn, NO_GRAD, takes=takes, gives="bool", traits=("exact", *traits))
 
 
@@ -296,7 +296,7 @@ ge = compare("ge", np.greater_equal)
 
 
 def share(g, x, y, loses):
-    """The gradient of a maximum or minimum: all to the winner, half each when equal, all to both where one is nan."""
+    """Return the gradient of a maximum or minimum: all to the winner, half each for ties, all to both if one is nan."""
     return where(eq(x, y), mul(g, 0.5), where(loses, 0.0, g))
 
 

@@ -1,6 +1,6 @@
-"""Shared rules of elementwise operators: shape and dtype rules, low-precision references, the record makers.
+"""Shared rules of elementwise operators: shapes and dtypes, low-precision references, the maker of records.
 
-A Python number may stand for an argument of an elementwise operator; it takes the dtype of the tensors beside it.
+A Python number may stand for an argument of an elementwise operator; it takes the dtype of the tensors.
 """
 
 import numpy as np
@@ -18,12 +18,12 @@ _F16 = np.dtype(np.float16)
 
 
 def tensors(args) -> list:
-    """The arguments that are not Python numbers."""
+    """Return the arguments that are not Python numbers."""
     return [a for a in args if not isinstance(a, NUMBERS)]
 
 
 def common(name: str, args) -> Aval:
-    """The one aval that all tensor arguments of an elementwise operator share."""
+    """Return the aval shared by all tensor arguments of an elementwise operator."""
     avals = tensors(args)
     if not avals:
         raise DTypeError(f"{name} needs at least one tensor among its operands, got {', '.join(map(repr, args))}")
@@ -38,7 +38,7 @@ def common(name: str, args) -> Aval:
 
 
 def infer_same(name, accept=lambda d: True, wants="any"):
-    """The result is like the arguments."""
+    """Return the shape rule of a result like the arguments."""
 
     def infer(*args):
         a = common(name, args)
@@ -50,7 +50,7 @@ def infer_same(name, accept=lambda d: True, wants="any"):
 
 
 def infer_bool(name, accept=lambda d: True, wants="any"):
-    """The result is a bool of the arguments' shape."""
+    """Return the shape rule of a bool result of the arguments' shape."""
 
     def infer(*args):
         a = common(name, args)
@@ -62,27 +62,27 @@ def infer_bool(name, accept=lambda d: True, wants="any"):
 
 
 def is_inexact(d):
-    """Floating point or complex."""
+    """Return whether a dtype is floating point or complex."""
     return d.is_inexact
 
 
 def is_number(d):
-    """Anything but bool."""
+    """Return whether a dtype is not bool."""
     return d is not dt.bool_
 
 
 def is_real(d):
-    """Anything but complex."""
+    """Return whether a dtype is not complex."""
     return not d.is_complex
 
 
 def is_real_number(d):
-    """Anything but complex and bool."""
+    """Return whether a dtype is neither complex nor bool."""
     return is_real(d) and is_number(d)
 
 
 def is_integral(d):
-    """Integers and bool."""
+    """Return whether a dtype is an integer or bool."""
     return d.is_integer or d is dt.bool_
 
 
@@ -100,7 +100,7 @@ _NO_BOOL = "number", "real_number", "integer"
 
 
 def dtype_among(args):
-    """The dtype of the first argument that has one."""
+    """Return the dtype of the first argument that has one."""
     for a in args:
         if hasattr(a, "dtype"):
             return a.dtype
@@ -108,10 +108,12 @@ def dtype_among(args):
 
 
 def reference(fn, widens=True, refuses="", real="", number=""):
-    """Wraps a numpy function: numbers take the arrays' dtype; bfloat16 and float16 compute in float32 and round once, unless
-    the function is about the dtype itself. Operators with a name in `refuses` do not compute in float8, those with a name in
-    `real` not on complex numbers, for which numpy has an order, or whose imaginary parts a conversion would drop, those with a
-    name in `number` not on bool, which numpy would take for int8."""
+    """Wrap a NumPy function as a reference. Numbers take the arrays' dtype. bfloat16 and float16 are computed in float32 and
+    rounded once, if `widens`.
+
+    A name in `refuses` refuses float8. A name in `real` refuses complex numbers, which NumPy orders or whose imaginary parts a
+    conversion drops. A name in `number` refuses bool, which NumPy takes for int8.
+    """
 
     def ref(*args):
         kind = dtype_among(args)
@@ -137,13 +139,13 @@ def reference(fn, widens=True, refuses="", real="", number=""):
 
 
 def numbers_of(body) -> frozenset:
-    """The parameters of a function of arguments and numbers: those that are given by name."""
+    """Return the keyword-only parameters of a body: its numbers."""
     code = body.__code__
     return frozenset(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
 
 
 def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", traits=(), doc="", widens=True):
-    """The record of one elementwise operator. `takes` names the dtypes it accepts; `gives` is "same" or "bool"."""
+    """Return the record of one elementwise operator. `takes` names the dtypes it accepts; `gives` is "same" or "bool"."""
     accept, wants = ACCEPT[takes]
     rule = (infer_bool if gives == "bool" else infer_same)(name, accept, wants)
     kinds = {"takes_float" if takes == "real_float" else f"takes_{takes}"} | ({"gives_bool"} if gives == "bool" else set())
@@ -153,7 +155,7 @@ def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", 
 
 
 def check_pair(name, x, y):
-    """Raises unless two tensors have one floating point dtype and one shape."""
+    """Raise unless two tensors have one floating point dtype and one shape."""
     if not x.dtype.is_floating_point or x.dtype is not y.dtype:
         raise DTypeError(f"{name} takes two tensors of one floating point dtype, got {x} and {y}; cast one with .to()")
     if x.shape != y.shape:
@@ -161,10 +163,10 @@ def check_pair(name, x, y):
 
 
 def is_low(a) -> bool:
-    """Return whether an array is float16 or bfloat16 (of numpy's kind V)."""
+    """Return whether an array is float16 or bfloat16 (NumPy's kind V)."""
     return a.dtype.itemsize == 2 and a.dtype.kind in "fV"
 
 
 def wide(x):
-    """Return an array in the dtype that sums of its elements are carried in: float32 for float16 and bfloat16."""
+    """Return an array in the dtype of its sums: float32 for float16 and bfloat16."""
     return x.astype(np.float32) if is_low(x) else x

@@ -1,4 +1,4 @@
-"""A Python function of the user's as an operator: it runs on the host, between kernels, on every run of a graph."""
+"""User functions as operators: they run on the host, between kernels, at every run of a graph."""
 
 from collections.abc import Callable
 from weakref import WeakValueDictionary
@@ -14,13 +14,12 @@ _LIVING: WeakValueDictionary = WeakValueDictionary()       # the same, of those 
 
 
 def living_name(name: str, function: Callable) -> LivingName:
-    """The name for graphs of a function that nobody else keeps; no other function has it."""
+    """Return a unique name for graphs of a function that nothing else keeps alive."""
     _LIVING[name] = function
     return LivingName(name, function)
 
 
 def _named(name: str) -> Callable:
-    """The function that graphs know by a name."""
     found = name.named if type(name) is LivingName else FUNCTIONS.get(name) or _LIVING.get(name)
     if found is None:
         raise GraphError(f"the host function {name} is gone")

@@ -26,7 +26,7 @@ def _wide_ref(fn):
 
 
 def _ratio(n):
-    """1 / n, infinite for 0 (a mean of nothing is nan)."""
+    """1 / n, infinite for 0: a mean of nothing is nan."""
     return 1.0 / n if n > 0 else math.inf
 
 
@@ -46,7 +46,7 @@ def _mean(x, dim, keepdim):
 
 @in_wide
 def _shared(g, *, count):
-    """What each of so many elements gets of a gradient; float16 does not have the count of many."""
+    """The gradient of each of `count` elements, in float32: float16 cannot hold large counts."""
     return ew.div(g, as_float(count))
 
 
@@ -56,12 +56,10 @@ mean = op("mean", infer=infer_reduce("mean", floats=True), ref=_wide_ref(_mean),
 
 
 def _freedom(shape, dim, correction):
-    """The divisor of a variance."""
     return as_float(max(0, count_of(shape, dim) - correction))
 
 
 def _centered(x, dim):
-    """Each element's distance from the mean."""
     return ew.sub(x, back(mean(x, dim=dim, keepdim=True), x.shape, dim))
 
 
@@ -94,7 +92,7 @@ var = op("var", infer=_infer_var("var"), ref=_wide_ref(_var), vjp=(_var_vjp,), l
 
 @in_wide
 def _std_slope(g, out, *, freedom):
-    """0 where all elements are equal, and so in whatever is made of this."""
+    """0 if all elements are equal, and in whatever is computed from it."""
     alike = ew.eq(out, 0.0)
     return ew.where(alike, 0.0, ew.div(g, ew.mul(ew.where(alike, 1.0, out), freedom)))
 
@@ -195,7 +193,6 @@ def _norm_vjp(g, out, x, *, ord, dim, keepdim):
 
 
 def _unless_zero(out, g, power):
-    """g / out ** power, 0 where out is 0."""
     zero = ew.eq(out, 0.0)
     safe = ew.where(zero, 1.0, out)
     return ew.where(zero, 0.0, ew.div(g, safe if power == 1 else ew.pow_(safe, power)))

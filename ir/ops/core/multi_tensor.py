@@ -1,4 +1,4 @@
-"""Operators of many arrays of any shapes: their norms, and whether all that they hold is finite."""
+"""Operators of many arrays of any shapes: their norms, and whether all elements are finite."""
 
 import math
 
@@ -15,7 +15,6 @@ from .shape import cat, reshape
 
 
 def _alike(name, xs) -> dt.DType:
-    """The dtype of all."""
     kinds = {x.dtype for x in xs}
     if len(kinds) != 1 or not xs[0].dtype.is_floating_point:
         raise DTypeError(f"{name} takes floating point arrays of one dtype, got {' and '.join(map(str, xs[:8]))}")

@@ -1,4 +1,4 @@
-"""Composites of one element at a time: the makers of their records, and interpolation, limits, entropy."""
+"""Composites of independent elements: the maker of their records, and interpolation, limits, entropy."""
 
 import math
 from functools import wraps
@@ -18,7 +18,8 @@ from .elementwise_rules import common, is_low, numbers_of
 
 
 def in_single(fn, rounded: int | None = None):
-    """A reference that computes float16 and bfloat16 in float32 and rounds each result once, or so many of the first ones."""
+    """Wrap a reference: float16 and bfloat16 are computed in float32 and each result, or only the first `rounded`, rounded
+    once."""
 
     @wraps(fn)
     def ref(*args, **params):
@@ -35,7 +36,7 @@ def in_single(fn, rounded: int | None = None):
 
 
 def in_wide(body, rounded: int | None = None):
-    """Return a body that computes float16 and bfloat16 in float32 and rounds each result once, or only the first `rounded`."""
+    """Wrap a body: float16 and bfloat16 are computed in float32 and each result, or only the first `rounded`, rounded once."""
 
     def wide(*args, **params):
         kind = dt.of(args[0])
@@ -53,19 +54,19 @@ def in_wide(body, rounded: int | None = None):
 
 
 def wants_float(name, x):
-    """Raises unless the value is floating point or complex."""
+    """Raise unless the value is floating point or complex."""
     if not x.dtype.is_inexact:
         raise DTypeError(f"{name} takes floating point types, got {x}; cast with .to()")
 
 
 def wants_real_float(name, x):
-    """Raises unless the value is floating point."""
+    """Raise unless the value is floating point."""
     if not x.dtype.is_floating_point:
         raise DTypeError(f"{name} takes real floating point types, got {x}; cast with .to()")
 
 
 def pointwise(name, body, ref, vjp, *, doc, traits=(), wants=wants_float):
-    """Return the record of a function of arguments of one floating point dtype and shape; parameters of `body` are numbers."""
+    """Return the record of a function of arguments of one floating point dtype and shape. Parameters of `body` are numbers."""
 
     def infer(*args, **params):
         like = common(name, args)
@@ -148,7 +149,7 @@ def _infer_clamp_by(x, low, high):
 
 
 def _above(x, low):
-    """Where x stays itself beside a lower limit: a limit that is nan is taken, and x that is nan stays."""
+    """x >= low, or x is nan. A limit that is nan is taken."""
     return _or_nan(ew.ge(x, low), x)
 
 
@@ -185,7 +186,7 @@ def _clamp_by_x(g, out, x, low, high):
 
 
 def _to_limit(g, x, limit, passed, low, high):
-    """The gradient of one of two limits, where it is not the only one to count: all beyond it, half at it."""
+    """Gradient of one of two limits: all beyond it, half at it."""
     tied = ew.logical_and(ew.lt(low, high), ew.eq(x, limit))
     return ew.where(ew.logical_and(ew.le(low, high), passed), g, ew.where(tied, ew.mul(g, 0.5), 0.0))
 

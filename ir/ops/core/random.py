@@ -1,7 +1,6 @@
-"""Random operators: pure functions of a key, the uint64 pair (seed, call counter), as ir/reference/philox.py defines them.
+"""Random operators: pure functions of a key, the uint64 pair (seed, call counter), as `ir/reference/philox.py` defines them.
 
-The key is an argument like any other, so a graph takes a fresh one at every run; element i of the result in row-major
-order is element i of the stream.
+The key is an argument, so a graph takes a fresh one at every run. Element i of a result, row-major, is element i of the stream.
 """
 
 import math
@@ -22,13 +21,13 @@ from .shape import cat, full
 
 
 def stream(key) -> tuple[int, int]:
-    """(seed, call) of a key."""
+    """Return (seed, call) of a key."""
     seed, call = key.tolist()
     return seed, call
 
 
 def size_of(shape) -> int:
-    """How many elements a shape has."""
+    """Return the number of elements of a shape."""
     return math.prod(shape)
 
 
@@ -36,7 +35,7 @@ _PIECE = 1 << 14   # elements drawn at a time, so that what is between stays in 
 
 
 def drawn(draw, key, shape, dtype):
-    """An array of `shape` filled by draw(seed, call, count, start), piece by piece."""
+    """Fill an array of `shape` by draw(seed, call, count, start), piece by piece."""
     out = np.empty(shape, dtype)
     flat, (seed, call) = out.reshape(-1), stream(key)
     for start in range(0, flat.size, _PIECE):
@@ -46,7 +45,7 @@ def drawn(draw, key, shape, dtype):
 
 
 def check_key(name, key):
-    """Raises unless `key` is the aval of a key."""
+    """Raise unless `key` is the aval of a key."""
     if key.shape != (2,) or key.dtype is not dt.uint64:
         raise ShapeError(f"{name} takes a key u64[2] of (seed, call), got {key}; draw one with Generator.key()")
 
@@ -106,7 +105,6 @@ def _infer_mask(key, *, shape, p):
 
 
 def _mask(key, *, shape, p):
-    """word < round(p * 2**32)"""
     threshold = np.uint64(round(p * 2 ** 32))
     return drawn(lambda *at: philox.bits(*at) < threshold, key, shape, np.bool_)
 
@@ -127,7 +125,7 @@ mask_below = op("mask_below", infer=_infer_below, ref=_below, vjp=NO_GRAD, lower
 
 
 def _mask_by_number(key, *, shape, p):
-    """bernoulli_mask where the probability is an operand."""
+    """bernoulli_mask with the probability as an operand."""
     whole = full(key, shape=(1,), value=2.0 ** 32, dtype=dt.float64)
     bound = cast(round_(mul(whole, p)), dtype=dt.uint64)
     return mask_below(cat(key, bound, full(key, shape=(1,), value=0, dtype=dt.uint64), dim=0), shape=shape)
@@ -144,22 +142,22 @@ ROUND = 0x9E3779B97F4A7C15          # times the number of a round is what its se
 
 
 def of_round(seed, turn) -> int:
-    """The seed of one round of a rejection, far from the seeds that people choose."""
+    """Return the seed of one round of a rejection, far from seeds that people choose."""
     return seed ^ (turn * ROUND % 2 ** 64)
 
 
 def uniforms(seed, call, live, count, start):
-    """The float64 uniforms of those among elements start .. start + count - 1 that are still live."""
+    """Return float64 uniforms of the elements `live` among start .. start + count - 1."""
     return philox.uniform01(seed, call, count, np.float64, start)[live]
 
 
 def normals(seed, call, live, count, start):
-    """Their normal numbers."""
+    """Return float64 normal numbers of the elements `live` among start .. start + count - 1."""
     return philox.normal(seed, call, count, np.float64, start)[live]
 
 
 def by_pieces(draw, out, *arrays):
-    """Fills an array by draw(start, *pieces of the arrays), piece by piece."""
+    """Fill an array by draw(start, *pieces of the arrays), piece by piece."""
     for start in range(0, out.size, _PIECE):
         out[start:start + _PIECE] = draw(start, *[a[start:start + _PIECE] for a in arrays])
     return out
@@ -173,7 +171,7 @@ def _infer_poisson(key, rate):
 
 
 def _poisson_small(seed, call, rate, start):
-    """Counts the factors of a product of uniforms that keep it above exp(-rate); for rates below 10."""
+    """For rates below 10: count the uniform factors that keep a product above exp(-rate)."""
     count = np.zeros(rate.shape)
     live = np.flatnonzero(rate > 0)
     product, bound = np.ones(live.size), np.exp(-rate[live])
@@ -188,7 +186,7 @@ def _poisson_small(seed, call, rate, start):
 
 
 def _poisson_large(seed, call, rate, start):
-    """Hoermann's transformed rejection (PTRS) for rates of 10 and more."""
+    """For rates of 10 and more: Hoermann's transformed rejection (PTRS)."""
     out = np.zeros(rate.shape)
     live = np.flatnonzero(rate >= 10)
     for turn in range(1, MOST_ROUNDS + 1):
@@ -225,7 +223,7 @@ RATES = "poisson takes rates of at least 0"
 
 
 def check_rates(rate):
-    """Raises unless all rates are at least 0."""
+    """Raise unless all rates are at least 0."""
     if not (rate >= 0).all():
         raise ArgumentError(RATES)
 
@@ -243,7 +241,7 @@ def _poisson(key, rate):
 
 
 def batch_drawn(size, op, args, held, params):
-    """Each element has a draw of its own, in the samples, too."""
+    """Apply a draw to a batch: each element of each sample is drawn independently."""
     key, *rest = args
     return op(key, *all_repeated(size, rest, held[1:]), **params)
 
@@ -264,7 +262,6 @@ def _infer_binomial(key, count, prob):
 
 @lru_cache(None)
 def _factorials(count):
-    """The logarithms of 0!, 1!, ..."""
     return lgamma(np.arange(1.0, count + 1))
 
 
@@ -275,7 +272,7 @@ def _log_factorial_of(n):
 
 
 def _mode_and_weight(n, p):
-    """The likeliest count, and its probability."""
+    """The likeliest count and its probability."""
     mode = np.clip(np.floor((n + 1) * p), 0, n)
     with np.errstate(all="ignore"):
         size = _log_factorial_of(n) - _log_factorial_of(mode) - _log_factorial_of(n - mode)
@@ -284,7 +281,7 @@ def _mode_and_weight(n, p):
 
 
 def _by_inversion(u, n, p):
-    """The count at which the probabilities of the likeliest one, of its neighbours, of theirs and so on have added up to u."""
+    """The count at which probabilities, added up from the likeliest count outwards, exceed u."""
     mode, weight = _mode_and_weight(n, p)
     found, live = mode.copy(), np.arange(n.size)
     left, odds = u - weight, p / np.maximum(1 - p, 1e-300)
@@ -309,7 +306,7 @@ TRIALS = "binomial takes whole counts of at least 0 and probabilities from 0 to 
 
 
 def check_trials(count, prob):
-    """Raises unless counts are whole and at least 0, and probabilities from 0 to 1."""
+    """Raise unless counts are whole and at least 0, and probabilities from 0 to 1."""
     if not ((count >= 0) & (count == np.floor(count))).all() or not ((prob >= 0) & (prob <= 1)).all():
         raise ArgumentError(TRIALS)
 

@@ -1,4 +1,4 @@
-"""Reductions over dims: dims are sorted non-negative tuples, results keep size 1 dims when `keepdim`."""
+"""Reductions over dims. Dims are sorted non-negative tuples; `keepdim` leaves dims of size 1."""
 
 import numpy as np
 
@@ -14,24 +14,24 @@ from .shape import expand, permute, reshape
 
 
 def reduced_shape(shape, dim, keepdim):
-    """The shape that remains."""
+    """Return the shape of a reduction's result."""
     if keepdim:         # lists are made sooner than tuples of generators
         return tuple([1 if i in dim else n for i, n in enumerate(shape)])
     return tuple([n for i, n in enumerate(shape) if i not in dim])
 
 
 def kept(shape, dim):
-    """The shape with reduced dims as 1."""
+    """Return the shape with reduced dims of size 1."""
     return reduced_shape(shape, dim, True)
 
 
 def back(g, shape, dim):
-    """A reduction's gradient (or result) laid out over its input's shape again."""
+    """Broadcast a reduction's gradient (or result) over the shape of its input."""
     return expand(reshape(g, shape=kept(shape, dim)) if len(g.shape) or len(dim) < len(shape) else g, shape=shape)
 
 
 def count_of(shape, dim) -> int:
-    """How many elements each result is made of."""
+    """Return the number of elements behind each result."""
     n = 1
     for d in dim:
         n *= shape[d]
@@ -39,7 +39,7 @@ def count_of(shape, dim) -> int:
 
 
 def _wide(fn):
-    """Accumulates float16 and bfloat16 in float32."""
+    """Accumulate float16 and bfloat16 in float32."""
 
     def ref(x, *, dim, keepdim):
         if x.dtype in KINDS:
@@ -51,7 +51,7 @@ def _wide(fn):
 
 
 def infer_reduce(name, gives=None, empty=True, floats=False):
-    """The shape rule of a reduction over `dim`."""
+    """Return the shape rule of a reduction over `dim`."""
     def infer(x, *, dim, keepdim):
         if not empty and any(x.shape[d] == 0 for d in dim):
             raise DimError(f"{name} of {x} over empty dim {dim} has no value; it has no identity")
@@ -93,7 +93,7 @@ int_sum = op("int_sum", infer=_infer_int_sum,
 
 
 def _rows_last(x, dim):
-    """The reduced dims as one last dimension, and the permutation that brought them there."""
+    """The reduced dims as one last dim, and the permutation that moved them."""
     order = tuple(d for d in range(len(x.shape)) if d not in dim) + tuple(dim)
     moved = permute(x, dims=order)
     n = count_of(x.shape, dim)
@@ -101,7 +101,7 @@ def _rows_last(x, dim):
 
 
 def _prod_vjp(g, out, x, *, dim, keepdim):
-    """The product of all others is what comes before times what comes after, so zeros need no special case."""
+    """The product of all others is the product before times the product after, so zeros need no special case."""
     if len(dim) == 1:
         return ew.mul(back(g, x.shape, dim), products_of_others(x, dim=dim[0]))
     rows, moved, order = _rows_last(x, dim)
@@ -116,8 +116,8 @@ prod = op("prod", infer=infer_reduce("prod"), ref=_wide(np.prod), vjp=(_prod_vjp
 
 
 def shares(g, x, extreme, dim) -> tuple:
-    """What each element has of the gradient of an extreme along dims that some of them are, and which ones these are; where the
-    extreme is nan, these are all that are nan."""
+    """Return each element's share of the gradient of an extreme along dims, and a mask of the elements that equal it. A nan
+    extreme is shared by all nan."""
     hit = ew.logical_or(ew.eq(x, back(extreme, x.shape, dim)), ew.isnan(x))
     count = sum_(ew.cast(hit, dtype=dt.of(x)), dim=dim, keepdim=True)
     return expand(ew.div(reshape(g, shape=kept(x.shape, dim)), count), shape=x.shape), hit
@@ -140,7 +140,7 @@ all_ = op("all", infer=infer_reduce("all", dt.bool_), vjp=NO_GRAD, lower=Reduce(
 
 
 def _arg(fn):
-    """The position of an extreme, counted row-major over the reduced dims; the first of equals, nan before all."""
+    """The position of an extreme, row-major over the reduced dims: the first of equals, nan before all."""
 
     def ref(x, *, dim, keepdim):
         wide = x.astype(np.float32) if is_low(x) else x

@@ -1,4 +1,4 @@
-"""Scans: running sums, products and extremes along one dimension, and the linear recurrence behind their gradients."""
+"""Scans along one dim: running sums, products and extremes, and the linear recurrence behind their gradients."""
 
 from itertools import accumulate
 
@@ -18,7 +18,7 @@ _FEW_ROWS = 8   # below this many rows a scan runs row by row over Python floats
 
 
 def infer_scan(name, floats=False):
-    """The shape rule of a scan along `dim`."""
+    """Return the shape rule of a scan along `dim`."""
     def infer(x, *, dim):
         if x.ndim == 0:
             raise ShapeError(f"{name} runs along a dimension, {x} has none")
@@ -30,7 +30,7 @@ def infer_scan(name, floats=False):
 
 
 def _wide(fn):
-    """Carries float16 and bfloat16 in float32 and rounds every element once."""
+    """Carry float16 and bfloat16 in float32 and round every element once."""
 
     def ref(x, *, dim):
         return np.asarray(fn(copied(x, np.float32) if is_low(x) else x, dim), x.dtype)
@@ -39,12 +39,12 @@ def _wide(fn):
 
 
 def flipped(fn, x, dim):
-    """A scan from the end."""
+    """Run a scan from the end."""
     return flip(fn(flip(x, dims=(dim,))), dims=(dim,))
 
 
 def shifted(x, dim, by, fill):
-    """`x` moved along `dim` by one place forwards (by=1) or backwards (by=-1); `fill` enters at the end left free."""
+    """Shift `x` along `dim` by one place forwards (by=1) or backwards (by=-1); `fill` enters at the free end."""
     ends = tuple(by if d == dim else 0 for d in range(len(x.shape)))
     return pad(x, low=ends, high=tuple(-e for e in ends), interior=(0,) * len(ends), value=fill)
 
@@ -89,7 +89,7 @@ def _linear_scan(a, b, *, dim):
 
 
 def _pulled_back(g, a, dim):
-    """The recurrence backwards: what reaches each b."""
+    """The recurrence backwards: the gradient of each b."""
     later = shifted(a, dim, -1, 0.0)
     return flip(linear_scan(flip(later, dims=(dim,)), flip(g, dims=(dim,)), dim=dim), dims=(dim,))
 
@@ -101,7 +101,8 @@ linear_scan = op("linear_scan", infer=_infer_linear_scan, ref=_linear_scan,
 
 
 def _cumprod_vjp(g, out, x, *, dim):
-    """Everything before an element times what the products after it weigh: no division, so zeros need no special case."""
+    """The product before an element times the weights of the products after it. Without a division, zeros need no special
+    case."""
     before = shifted(out, dim, 1, 1.0)
     return ew.mul(before, _pulled_back(g, x, dim))
 
@@ -129,7 +130,7 @@ def _others(x, dim):
 
 
 def products_from_both_ends(x, *, dim):
-    """For each element the product of all before times that of all after."""
+    """Return, for each element, the product of all before times that of all after."""
     def before(v):
         return shifted(cumprod(v, dim=dim), dim, 1, 1.0)
 
@@ -142,7 +143,7 @@ products_of_others = op("products_of_others", infer=_infer_others, ref=_wide(_ot
 
 
 def _is_nothing(x):
-    """Where exp(x) is 0."""
+    """Whether exp(x) is 0."""
     return ew.isneginf(OPS["real"](x) if dt.of(x).is_complex else x)
 
 
@@ -157,7 +158,7 @@ def _log_sums(x, dim):
 
 
 def _logcumsumexp_vjp(g, out, x, *, dim):
-    """Weights exp(out[t] - out[t+1]) are at most 1, so nothing overflows on the way back."""
+    """Weights exp(out[t] - out[t+1]) are at most 1, so nothing overflows."""
     level = ew.where(_is_nothing(out), 0.0, out)
     ratio = ew.exp(ew.sub(shifted(level, dim, 1, 0.0), level))
     ratio = ew.where(_is_nothing(shifted(out, dim, 1, float("-inf"))), 0.0, ratio)

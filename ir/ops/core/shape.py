@@ -49,7 +49,7 @@ def _infer_expand(x, *, shape):
 
 
 def window(x, shape, strides, offset=0):
-    """The elements of x's memory that strides and an offset (in bytes) name, as writable as x."""
+    """Return the elements of x's memory at strides and an offset (in bytes), as writable as x."""
     owner = x if x.flags.forc else x.base
     try:
         before = 0 if owner is x else x.ctypes.data - owner.ctypes.data
@@ -74,7 +74,7 @@ def _expand(x, *, shape):
 
 
 def _expand_links(size, op, shape, params):
-    """A batch of samples with fewer dims than they are expanded to gets these behind its first one."""
+    """A sample with fewer dims than the shape gets the missing ones behind the batch."""
     missing = len(params["shape"]) - len(shape)
     links = [(reshape, {"shape": (size, *(1,) * missing, *shape)})] if missing else []
     return [*links, (op, {"shape": (size, *params["shape"])})]
@@ -87,7 +87,7 @@ expand = op("expand", infer=_infer_expand, ref=_expand,
 
 
 def summed_dims(shape, to) -> tuple:
-    """The dims of `shape` over which a gradient is summed to come back to `to`."""
+    """Return the dims of `shape` that a gradient is summed over to get the shape `to`."""
     lead = len(shape) - len(to)
     return tuple(range(lead)) + tuple(i + lead for i, d in enumerate(to)
                                      if d is not shape[i + lead] and d == 1 and shape[i + lead] != 1)
@@ -99,7 +99,7 @@ def _sum_to_body(x, *, shape):
 
 
 def sum_to(x, *, shape):
-    """Sums over what broadcasting repeated: the transpose of expand."""
+    """Sum over what broadcasting repeated: the transpose of expand."""
     return x if same_shape(tuple(x.shape), tuple(shape)) else _sum_to_body(x, shape=shape)
 
 
@@ -260,7 +260,7 @@ def _strided_scatter(g, *, size, strides, offset):
 
 
 def _batch_strided_scatter(size, op, args, held, params):
-    """Each sample's elements come to a part of memory of its own."""
+    """Each sample writes into memory of its own."""
     of_sample = params["size"]
     return op(*args, **{**params, "size": (size, *of_sample), "strides": (math.prod(of_sample), *params["strides"])})
 
@@ -282,12 +282,12 @@ def _infer_bitcast(x, *, dtype):
 
 
 def _bitcast(x, *, dtype):
-    """Of values that lie in another order than the one that was asked about, as traced ones may, a copy."""
+    """Copy values whose layout the dtype cannot be read from, as may happen in traces."""
     return (x if has_whole_elements(x, dtype) else np.ascontiguousarray(x)).view(dtype.np)
 
 
 def has_whole_elements(x, dtype) -> bool:
-    """Whether the rows of an array lie so that their bytes can be seen as elements of a dtype."""
+    """Return whether the bytes of an array's rows can be read as elements of a dtype."""
     n = dtype.itemsize
     if n == x.itemsize:
         return True
@@ -335,7 +335,7 @@ def _cat_vjp(g, out, *xs, dim, needs):
 
 
 def joined(*xs, dim):
-    """Arrays behind each other, in row-major order (numpy takes that of what it joins); images may have their channels last."""
+    """Concatenate arrays in row-major order (NumPy takes the layout of its arguments). Images may stay channels last."""
     whole = np.concatenate(xs, axis=dim)
     return whole if whole.ndim > 3 or whole.flags.c_contiguous else np.ascontiguousarray(whole)
 
@@ -346,7 +346,7 @@ cat = op("cat", infer=_infer_cat, ref=joined, vjp=_cat_vjp, saves=(),
 
 
 def grown(shape, dim) -> tuple:
-    """A shape with a dim of size one more."""
+    """Return a shape with a new dim of size 1."""
     return (*shape[:dim], 1, *shape[dim:])
 
 
@@ -367,7 +367,7 @@ def _stack_vjp(g, out, *xs, dim, needs):
 
 
 def stacked(join, xs, dim):
-    """Arrays of one shape along a new dim: joined, then seen with it, where it is the first one; before that elsewhere."""
+    """Stack arrays of one shape along a new dim. In front, they are joined and then reshaped."""
     if not dim and xs[0].ndim:
         return join(*xs, dim=0).reshape(len(xs), *xs[0].shape)
     return join(*[x.reshape(grown(x.shape, dim)) for x in xs], dim=dim)
@@ -408,7 +408,7 @@ def _pad_vjp(g, out, x, *, low, high, interior, value=0):
 
 
 def _pad_by_number(x, *, value, **edges):
-    """The same where the value is an operand."""
+    """The same with the value as an operand."""
     inside = pad(full(x, shape=x.shape, value=True, dtype=dt.bool_), value=False, **edges)
     return OPS["where"](inside, pad(x, value=0, **edges), value)
 

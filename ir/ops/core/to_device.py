@@ -1,4 +1,4 @@
-"""Moving a value to another device. Inside a graph it is the value itself: where memory lies is the runtime's business."""
+"""Move to another device. Inside a graph it is the value itself: the runtime decides where memory lies."""
 
 import numpy as np
 

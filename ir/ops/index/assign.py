@@ -1,4 +1,4 @@
-"""Writing through views, as a value: the base with the part that a chain of views selects replaced."""
+"""Functional assignment through views: replace the part of the base that a chain of views selects."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ..core.shape import full
 
 
 def run_chain(x, chain):
-    """Applies a chain of view operators, each given as (name, sorted parameter items)."""
+    """Apply a chain of view operators, each given as (name, sorted parameter items)."""
     for name, params in chain:
         x = OPS[name](x, **dict(params))
     return x
@@ -38,7 +38,7 @@ def _batch_assign(size, op, args, held, params):
 
 
 def _assign_view_base(g, out, base, value, *, chain):
-    """Zeros for what was replaced, whatever arrives there: inf and nan often are why it was."""
+    """The replaced elements get zeros whatever the gradient holds there: inf and nan often are why they were replaced."""
     part = run_chain(g, chain)
     return assign_view(g, full(part, shape=part.shape, value=0, dtype=dt.of(g)), chain=chain)
 

@@ -1,8 +1,8 @@
-"""Operators that read and write at positions given by integer tensors.
+"""Indexing operators: index, index_put, gather and scatter with integer tensors.
 
-`index` and `index_put` take one integer tensor (or None for a whole dimension) for each leading dimension of x; `gather`
-and `scatter` take one index for each element along a dimension. Sums over repeated positions run in the order of the
-positions' appearance, so results do not depend on how the work was divided.
+`index` and `index_put` take one integer tensor (or None for a whole dimension) for each leading dimension of x; `gather` and
+`scatter` take one index for each element along a dimension. Repeated positions are summed in the order of their appearance, so
+results do not depend on how the work was divided.
 """
 
 import math
@@ -23,13 +23,13 @@ from ..core.shape import expand, full, pad, permute, slice_
 
 
 def require_index(name, index):
-    """Raises unless an index has an integer dtype."""
+    """Raise unless an index has an integer dtype."""
     if not index.dtype.is_integer:
         raise DTypeError(f"{name} takes integer indices, got {index}; cast with .long(), or use a bool mask as one")
 
 
 def require_range(name, index, size, dim, low=0):
-    """Raises unless all indices lie in low..size-1. Of an array on a device its least and largest are asked for."""
+    """Raise unless all indices lie in low..size-1. On a device only the smallest and largest index are read back."""
     plain = isinstance(index, np.ndarray)
     if not index.size or (
             plain and low == 0 and index.dtype == np.int64 and np.maximum.reduce(index.view(np.uint64), None) < size):
@@ -44,7 +44,8 @@ def require_range(name, index, size, dim, low=0):
 
 
 def indexed_shape(name, x, indices) -> tuple:
-    """The shape of x[indices]: the broadcast index shape stands where the indices were if they are adjacent, else first."""
+    """Return the shape of x[indices]: the broadcast index shape replaces the indexed dimensions if they are adjacent, else it
+    comes first."""
     if len(indices) > x.ndim:
         raise DimError(f"{name}: too many indices for {x}: {len(indices)} for {x.ndim} dimensions")
     given = [d for d, i in enumerate(indices) if i is not None]
@@ -68,12 +69,12 @@ def _infer_index(x, *indices):
 
 
 def key_of(indices) -> tuple:
-    """The key by which numpy reads and writes at index arrays."""
+    """Return the key with which numpy reads and writes at index arrays."""
     return tuple([slice(None) if i is None else i for i in indices])
 
 
 def require_ranges(name, x, indices):
-    """Raises unless the indices of each dimension lie in it; they may count from its end."""
+    """Raise unless the indices of each dimension lie in it; negative ones count from its end."""
     for d, i in enumerate(indices):
         if i is not None:
             require_range(name, i, x.shape[d], d, -x.shape[d])
@@ -93,7 +94,7 @@ def _index(x, *indices):
 
 
 def _zeros(g, shape):
-    """Zeros of g's dtype; in memory a single one, as whoever adds to them makes a copy."""
+    """Return zeros of g's dtype; in memory a single element, as every accumulation copies it first."""
     return expand(full(g, shape=(), value=0, dtype=dt.of(g)), shape=shape)
 
 
@@ -102,14 +103,13 @@ def _index_vjp(g, out, x, *indices, needs):
 
 
 def _place_of_indexed(indices):
-    """(before which dimension of a result those of the index tensors stand, whether these are of neighbouring dimensions)."""
+    """Return (position of the index dimensions in the result, whether the indexed dimensions are adjacent)."""
     given = [d for d, i in enumerate(indices) if i is not None]
     neighbours = given[-1] - given[0] + 1 == len(given)
     return given[0] if neighbours else 0, neighbours
 
 
 def _moved(x, source, count, to):
-    """x with `count` dimensions from `source` on standing at `to`, among the others."""
     chosen = range(source, source + count)
     order = [d for d in range(len(x.shape)) if d not in chosen]
     return permute(x, dims=(*order[:to], *chosen, *order[to:]))
@@ -163,7 +163,7 @@ def _index_put(x, value, *indices, accumulate):
 
 
 def _rows(x, indices):
-    """x's indexed dims in front as rows, the others as columns; and the row number of every position."""
+    """Return x as a matrix with the indexed dimensions as rows, and the row number of every position."""
     given = [d for d, i in enumerate(indices) if i is not None]
     order = (*given, *(d for d in range(x.ndim) if d not in given))
     sizes = tuple(x.shape[d] for d in given)
@@ -176,7 +176,7 @@ def _rows(x, indices):
 
 
 def _wide_copy(x):
-    """A copy in the type that sums are carried in; one element everywhere is converted once."""
+    """Return a copy in the accumulator dtype; a broadcast single element is converted once."""
     if x.size > 1 and not any(x.strides):
         first = wide(x[(0,) * x.ndim])
         out = np.empty(x.shape, first.dtype)
@@ -186,7 +186,7 @@ def _wide_copy(x):
 
 
 def accumulated(x, value, indices, add=None):
-    """x with the value added at index arrays; `add` is what adds rows to those of a table, called like `add_rows`."""
+    """Return x with the values added at index arrays; `add(table, rows, values)` adds rows, as `add_rows` does."""
     if all(i is not None for i in indices):
         out = _wide_copy(x)
         add_to(out, wide(value), indices, add)
@@ -205,14 +205,14 @@ def accumulated(x, value, indices, add=None):
 
 
 def add_to(out, value, indices, add=None):
-    """Adds a value, where it lies, to a contiguous array at index arrays of its first dimensions."""
+    """Add values in place to a contiguous array at index arrays of its first dimensions."""
     _, sizes, rows = _rows(out, indices)
     columns = math.prod(out.shape[len(sizes):])
     (add or add_rows)(out.reshape(math.prod(sizes), columns), rows.ravel(), value.reshape(rows.size, columns))
 
 
 def add_rows(table, rows, values):
-    """table[rows[i]] += values[i], in the order of i for each row."""
+    """Compute table[rows[i]] += values[i], in the order of i for each row."""
     if table.dtype == np.bool_:
         np.logical_or.at(table, rows, values)
     elif table.shape[1] == 1:
@@ -222,7 +222,8 @@ def add_rows(table, rows, values):
 
 
 def _add_wide_rows(table, rows, values):
-    """Sorts by row. Few repeats: all first occurrences at once, then all second ones ...; many: sums each row's stretch."""
+    """Sort by row, then add all first occurrences at once, all second ones and so on; with many repeats, sum each row's
+    segment."""
     order = np.argsort(rows, kind="stable")
     rows = rows[order]
     starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
@@ -297,7 +298,7 @@ def _infer_gather(x, index, *, dim):
 
 
 def _flat_positions(x, index, dim):
-    """Where in contiguous x the element lies that each index names."""
+    """Return the flat position in contiguous x of the element that each index names."""
     steps = [s // x.itemsize for s in x.strides]
     flat = index.astype(np.int64, copy=False) * steps[dim]
     for d, n in enumerate(index.shape):
@@ -351,7 +352,7 @@ def _scatter(x, index, src, *, dim, mode):
 
 
 def put_along(out, index, src, dim, mode):
-    """Puts elements of src into a contiguous array where indices along a dim say, or combines them with what is there."""
+    """Write or combine elements of src in place into a contiguous array at the indices along a dim."""
     flat, src = _flat_positions(out, index, dim).ravel(), src[tuple(map(slice, index.shape))].ravel()
     if mode == "set":
         out.reshape(-1)[flat] = src
@@ -361,7 +362,7 @@ def put_along(out, index, src, dim, mode):
 
 
 def _padded(g, src):
-    """A gradient of the part of `src` that the index reached, with zeros for the rest."""
+    """Pad a gradient of the read part of `src` with zeros for the rest."""
     from_shape, to_shape = g.shape, src.shape
     if tuple(from_shape) == tuple(to_shape):
         return g
@@ -370,7 +371,7 @@ def _padded(g, src):
 
 
 def _reached(src, index):
-    """The part of `src` that the index reaches."""
+    """Return the part of `src` that the index reads."""
     for d, n in enumerate(index.shape):
         if n != src.shape[d]:
             src = slice_(src, dim=d, start=0, stop=n, step=1)
@@ -398,7 +399,8 @@ scatter = op("scatter", infer=_infer_scatter("scatter", ("set", "add")), ref=_sc
 
 
 def _scatter_mul_vjp(g, out, x, index, src, dim, needs):
-    """Products without their factor: by division, or (for the only zero of a product) from the factors that are left."""
+    """Each factor's gradient is the product of the others: by division, or from the remaining factors for a product's only
+    zero."""
     gx = gsrc = None
     if needs[0]:
         ones = full(g, shape=x.shape, value=1, dtype=dt.of(g))
@@ -416,7 +418,7 @@ def _scatter_mul_vjp(g, out, x, index, src, dim, needs):
 
 
 def _scatter_extreme_vjp(g, out, x, index, src, dim, needs):
-    """Ties share the gradient equally; where the extreme is nan, so are gradients."""
+    """Ties share the gradient equally; where the extreme is nan, so are the gradients."""
     kind = dt.of(g)
     from_src, from_x = ew.eq(_reached(src, index), gather(out, index, dim=dim)), ew.eq(x, out)
     count = scatter(ew.cast(from_x, dtype=kind), index, ew.cast(from_src, dtype=kind), dim=dim, mode="add")
@@ -445,7 +447,7 @@ def _infer_nonzero(x, *, count):
 
 
 def _nonzero(x, *, count):
-    """By flat positions: numpy finds those of a vector of bools far sooner than those of a matrix, or of numbers."""
+    """Search flat positions: numpy finds them in a vector of bools far sooner than in a matrix, or in numbers."""
     flat, = (x if x.dtype == np.bool_ else x.astype(np.bool_)).reshape(-1).nonzero()
     if len(flat) != count:
         raise ShapeError(f"nonzero: {len(flat)} elements are not zero, expected {count}")

@@ -1,4 +1,4 @@
-"""Where medians, modes and runs of equals are, and quantiles: elements by their rank along a dim."""
+"""Order statistics: medians, modes, runs of equal elements and quantiles along a dim."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def _cut(x, dim, start, stop):
 
 
 def _order(x, dim):
-    """The order along a dim, which is made the last one for as long: that is the one which kernels sort."""
+    """Return the sorting order along a dim, with that dim moved last, where kernels sort."""
     last = x.ndim - 1
     if dim == last:
         return argsort(x, dim=last, descending=False)
@@ -48,7 +48,6 @@ def _last(ndim, dim):
 
 
 def _nans(x, dim):
-    """How many elements along a dim are nan, the dim kept."""
     return rd.sum_(ew.cast(ew.isnan(x), dtype=dt.int64), dim=(dim,), keepdim=True)
 
 
@@ -78,7 +77,7 @@ median_place = op("median_place", infer=_infer_place("median"), ref=_median, vjp
 
 
 def _shared_vjp(g, out, x, value):
-    """Elements that are the value share the gradient equally."""
+    """Elements equal to the selected value share the gradient equally."""
     hit = ew.eq(x, expand(value, shape=x.shape))
     hit = ew.logical_or(hit, ew.logical_and(ew.isnan(x), ew.isnan(value)))
     part = ew.div(g, rd.sum_(ew.cast(hit, dtype=dt.of(x)), dim=(0,), keepdim=False))
@@ -155,7 +154,7 @@ def _infer_quantile(x, q, *, dim, interpolation, skip_nan):
 
 
 def _quantile_body(x, q, *, dim, interpolation, skip_nan):
-    """The levels are the first dim of the result, `dim` is gone."""
+    """The levels become the first dim of the result; `dim` is removed."""
     last = x.ndim - 1
     x = permute(x, dims=_last(x.ndim, dim))
     n, shape = x.shape[-1], (*x.shape[:-1], q.shape[0])
@@ -184,13 +183,13 @@ def _between(ranked, rank, last, interpolation):
 
 
 def _span(low, high):
-    """The distance; that of equal infinite ends is 0, and that of other equal ends, too, but both of them move it."""
+    """Return the distance of the ends; equal ends, infinite ones too, give 0, and both still get a gradient."""
     alike = ew.logical_and(ew.eq(low, high), ew.logical_not(ew.isfinite(low)))
     return ew.where(alike, 0.0, ew.sub(high, low))
 
 
 def _towards(low, high, weight):
-    """low + weight * (high - low), from the nearer end."""
+    """Interpolate low + weight * (high - low), from the nearer end."""
     span = ew.where(ew.eq(weight, 0.0), 0.0, _span(low, high))
     near = ew.add(low, ew.mul(span, weight))
     far = ew.sub(high, ew.mul(span, ew.sub(1.0, weight)))

@@ -1,5 +1,7 @@
-"""Sorting, by index: values and gradients follow through gather. The order is total: nan comes after every number,
--0.0 equals 0.0, and equal elements stay in the order they have (so results do not depend on the algorithm)."""
+"""Sorting and top-k by index: values and gradients follow through gather.
+
+The order is total and stable, so results do not depend on the algorithm: nan comes after every number, -0.0 equals 0.0.
+"""
 
 import math
 from typing import Any
@@ -21,7 +23,7 @@ _HIGHEST: dict[Any, Any] = {t: t(np.iinfo(t).max) for t in _SIGNED.values()}
 
 
 def order_keys(a, descending=False):
-    """Integers that sort as the elements of `a` do, or in the opposite order."""
+    """Return integers that sort as the elements of `a` do, or in the opposite order."""
     if a.dtype.kind == "b":
         keys = a.view(np.int8)
     elif a.dtype.kind == "u":
@@ -61,7 +63,7 @@ def _infer_topk(x, *, k, dim, largest):
 
 
 def _arg_topk(x, *, k, dim, largest):
-    """Finds the k-th key of each row, keeps what is before it and the first of what equals it, sorts those."""
+    """Find the k-th key of each row, keep what is before it and the first of its equals, and sort those."""
     keys = np.moveaxis(order_keys(x, largest), dim, -1)
     n, lead = keys.shape[-1], keys.shape[:-1]
     if k == 0 or 0 in lead:

@@ -1,4 +1,4 @@
-"""Inverses, solutions and Cholesky factors that say which matrices of a batch have none, instead of raising."""
+"""Inverses, solutions and Cholesky factors with an info result for singular matrices of a batch, instead of an error."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def _infer_solve(a, b, *, check):
 
 
 def _solve_anyway(a, b):
-    """What the factors give: divided by zero where they have one."""
+    """Return the factors' solution, divided by zero where they have one."""
     lu, pivots, info = lu_of(a)
     permuted = np.take_along_axis(b, order_of(pivots, a.shape[-1])[..., None], -2)
     return substituted(lu, substituted(lu, permuted, unit=True), upper=True), info
@@ -76,7 +76,7 @@ inv_ex = op("inv_ex", infer=_infer_inv, ref=suited(_inv), vjp=_inv_vjp, saves=(0
 
 
 def _first_bad_minor(x):
-    """The factor of the leading rows that have one, and the order of the first minor that has none."""
+    """Return (factor of the leading positive definite rows, order of the first minor that is not positive definite)."""
     good, bad = 0, len(x)
     factor = np.tril(x)
     while bad - good > 1:

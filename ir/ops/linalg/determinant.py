@@ -1,4 +1,4 @@
-"""Determinants of matrices and batches of matrices, and their derivatives, which exist where there is no inverse, too."""
+"""Determinants of matrices and batches of matrices; their derivatives exist for singular matrices, too."""
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from .products import matmul, transpose_last
 
 
 def _weigh(g, m):
-    """A batch of matrices, each times its element of g."""
+    """Scale each matrix of a batch by its element of g."""
     return ew.mul(m, expand(reshape(g, shape=(*g.shape, 1, 1)), shape=m.shape))
 
 
 def _cofactor(x):
-    """Through the singular values, so that singular matrices have their cofactors too."""
+    """Compute cofactors through the singular values, so that singular matrices have them too."""
     finite = np.isfinite(x).all((-2, -1), keepdims=True)
     u, s, vh = np.linalg.svd(np.where(finite, x, 0))
     sign = np.linalg.det(u) * np.linalg.det(vh)
@@ -31,7 +31,7 @@ def _cofactor(x):
 
 
 def _products_of_others(s):
-    """For each number of a row the product of all others."""
+    """For each number of a row, return the product of all others."""
     padded = np.ones(s.shape[:-1] + (s.shape[-1] + 1,), s.dtype)
     before, after = padded.copy(), padded.copy()
     before[..., 1:] = np.cumprod(s, -1)
@@ -40,8 +40,11 @@ def _products_of_others(s):
 
 
 def _cofactor_slope(g, x):
-    """Where x = u diag(s) vh, cofactors are those of diag(s), turned back: there an element on the diagonal moves others on it
-    by the product of all s but two, and two elements beside it move each other by minus this."""
+    """Differentiate cofactors of x = u diag(s) vh as those of diag(s), rotated back.
+
+    A diagonal element there changes the other diagonal ones by the product of all s but two; a pair of off-diagonal elements
+    change each other by minus that product.
+    """
     finite = np.isfinite(x).all((-2, -1), keepdims=True)
     u, s, vh = np.linalg.svd(np.where(finite, x, 0))
     on = np.eye(s.shape[-1], dtype=bool)
@@ -60,7 +63,7 @@ def _infer_cofactor_slope(g, x):
 
 
 def _slope_by_inverses(g, x):
-    """From cofactor = det * inverse^T."""
+    """Differentiate cofactor = det * inverse^T."""
     cofactors, back = cofactor(x), transpose_last(inv(x))
     along = sum_(ew.mul(g, back), dim=(len(x.shape) - 2, len(x.shape) - 1), keepdim=False)
     return ew.sub(_weigh(along, cofactors), matmul(matmul(cofactors, transpose_last(g)), back))

@@ -1,4 +1,4 @@
-"""Eigenvalues of any square matrices, roots of symmetric ones, polar factors."""
+"""Eigenvalues of square matrices, roots of symmetric ones, polar factors."""
 
 import numpy as np
 
@@ -41,17 +41,17 @@ def _infer_eigvals(x):
 
 
 def _complex(x):
-    """numpy gives real results where all imaginary parts vanish."""
+    """Make results complex: numpy gives real ones where all imaginary parts vanish."""
     return x.astype(np.result_type(x.dtype, np.complex64), copy=False)
 
 
 def _as_given(g, x):
-    """The real part of a gradient, where the matrix is real."""
+    """Return the real part of a gradient where the matrix is real."""
     return g if dt.of(x).is_complex else real(g)
 
 
 def _from_core(core, v, x):
-    """V^-H core V^H"""
+    """Return V^-H core V^H."""
     back = adjoint(v)
     return _as_given(matmul(solve(back, core), back), x)
 
@@ -93,7 +93,7 @@ eigvals = op("eigvals", infer=_infer_eigvals, ref=lapack("eigvals", lambda x: _c
 
 
 def mirrored(x):
-    """The Hermitian part."""
+    """Return the Hermitian part."""
     return (x + np.swapaxes(x, -1, -2).conj()) * x.real.dtype.type(0.5)
 
 

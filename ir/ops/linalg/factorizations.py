@@ -1,8 +1,8 @@
-"""Factorisations and inverses of matrices and batches of matrices; the references go through LAPACK.
+"""Factorisations, inverses and least squares of matrices and batches of matrices; references go through LAPACK.
 
 Gradients are the textbook ones; where a factorisation is not unique (signs or phases of vectors, equal singular values or
-eigenvalues) only functions that do not depend on the choice have one. Rules of functions that are no analytic functions of
-complex matrices are marked `textbook`.
+eigenvalues) only functions that do not depend on the choice have one. Rules of functions that are not analytic in complex
+matrices are marked `textbook`.
 """
 
 import math
@@ -24,7 +24,7 @@ from .triangular import check_system, solve_triangular
 
 
 def lapack(name, fn):
-    """Runs a numpy.linalg function on threads that suit (`ir/blas_threads.py`); what it cannot do becomes a LinAlgError."""
+    """Run a numpy.linalg function on a suitable number of threads (`ir/blas_threads.py`); its failure becomes a LinAlgError."""
     fn = suited(fn)
 
     def ref(*args, **params):
@@ -37,7 +37,7 @@ def lapack(name, fn):
 
 
 def square(name, gives=lambda x: x):
-    """The shape rule of a function of square matrices."""
+    """Shape rule of a function of square matrices."""
     def infer(x):
         check_matrix(name, x)
         return gives(x)
@@ -46,8 +46,8 @@ def square(name, gives=lambda x: x):
 
 
 def textbook(rule):
-    """A joint gradient rule that gives gradients as books and PyTorch have them, where the door wants those of complex results
-    conjugated (see `complexes`)."""
+    """Mark a joint gradient rule as textbook: its gradients of complex results are conjugated for the public API (see
+    `complexes`)."""
 
     @wraps(rule)
     def vjp(g, out, *args, **options):
@@ -65,38 +65,37 @@ def _turned(g):
 
 
 def like(v, m):
-    """Real numbers in the dtype of a matrix that may be complex."""
+    """Return real numbers in the dtype of a matrix that may be complex."""
     return ew.in_dtype(v, dt.of(m))
 
 
 def real_part(x):
-    """The dtype and shape of x with real numbers."""
+    """Return x's shape with the dtype of its real part."""
     return x.with_dtype(PARTS.get(x.dtype, x.dtype))
 
 
 def as_row(v):
-    """A batch of vectors as rows, which scale columns."""
     return reshape(v, shape=(*v.shape[:-1], 1, v.shape[-1]))
 
 
 def scaled_columns(m, v):
-    """Each column of m times its element of v."""
+    """Scale each column of m by its element of v."""
     return ew.mul(m, expand(as_row(like(v, m)), shape=m.shape))
 
 
 def symmetric(x):
-    """(x + x^H) / 2"""
+    """Return the Hermitian part (x + x^H) / 2."""
     return ew.mul(ew.add(x, adjoint(x)), 0.5)
 
 
 def diag(v):
-    """A batch of vectors as diagonal matrices."""
+    """Return a batch of vectors as diagonal matrices."""
     n = len(v.shape)
     return diagonal_scatter(v, shape=(*v.shape, v.shape[-1]), offset=0, dim1=n - 1, dim2=n)
 
 
 def gaps_of(v):
-    """v[j] - v[i], infinite on the diagonal, so that what is divided by it has none."""
+    """Return v[j] - v[i], infinite on the diagonal, so that quotients vanish there."""
     shape = (*v.shape, v.shape[-1])
     gap = ew.sub(expand(as_row(v), shape=shape), expand(reshape(v, shape=(*v.shape, 1)), shape=shape))
     rows = iota(gap, shape=shape, dim=len(shape) - 2, dtype=dt.int64)
@@ -105,13 +104,13 @@ def gaps_of(v):
 
 
 def over_gaps(m, gaps):
-    """m / gaps, and nothing where both are nothing: what does not turn vectors may have equal values."""
+    """Return m / gaps, with 0 / 0 = 0: a direction that does not rotate vectors may have equal values."""
     nothing = ew.logical_and(ew.eq(m, 0.0), ew.eq(gaps, 0.0))
     return ew.where(nothing, 0.0, ew.div(m, ew.where(nothing, 1.0, gaps)))
 
 
 def filled(g, outs) -> list:
-    """Gradients of several results, zeros for those that none came for."""
+    """Return the gradients of several results, with zeros for the missing ones."""
     return [full(o, shape=tuple(o.shape), value=0, dtype=dt.of(o)) if x is None else x for x, o in zip(g, outs)]
 
 
@@ -147,7 +146,8 @@ def _infer_pinv(x, *, rcond):
 
 
 def pinv_gradient(g, out, x):
-    """The gradient of x, from that of its pseudo-inverse: transposed -P dA P + P P' dA' (I - A P) + (I - P A) dA' P' P."""
+    """Return the gradient of x from that of its pseudo-inverse: transposed -P dA P + P P' dA' (I - A P) + (I - P A) dA' P'
+    P."""
     p, gt, pt = out, adjoint(g), adjoint(out)
     direct = matmul(matmul(pt, g), pt)
     left = matmul(gt, matmul(p, pt))
@@ -206,7 +206,7 @@ def _infer_lstsq(a, b, *, rcond):
 
 
 def _lstsq(a, b, *, rcond):
-    """By singular values, of which those up to rcond times the largest count as 0."""
+    """Solve by singular values, of which those up to rcond times the largest count as 0."""
     if 0 in a.shape:
         return np.zeros((*b.shape[:-2], a.shape[-1], b.shape[-1]), b.dtype), np.zeros(a.shape[:-2], np.int64)
     u, s, vh = np.linalg.svd(a, full_matrices=False)
@@ -218,7 +218,7 @@ def _lstsq(a, b, *, rcond):
 
 @textbook
 def _lstsq_vjp(g, out, a, b, *, rcond, needs):
-    """That of pinv(a) @ b."""
+    """Differentiate pinv(a) @ b."""
     inverse = pinv(a, rcond=rcond)
     on_a = pinv_gradient(matmul(g, adjoint(b)), inverse, a) if needs[0] else None
     return on_a, matmul(adjoint(inverse), g)
@@ -233,7 +233,7 @@ lstsq = op("lstsq", infer=_infer_lstsq, ref=lapack("lstsq", _lstsq), vjp=_lstsq_
 
 
 def cholesky_gradient(g, factor):
-    """The gradient of a Hermitian matrix, from that of its factor."""
+    """Return the gradient of a Hermitian matrix from that of its factor."""
     back = adjoint(factor)
     inner = lower(matmul(back, g), 0)
     inner = ew.sub(inner, ew.mul(diag(diagonal_of(inner)), 0.5))
@@ -247,13 +247,13 @@ def _cholesky_vjp(g, out, x, *, needs):
 
 
 def diagonal_of(x):
-    """The diagonals of matrices."""
+    """Return the diagonals of matrices."""
     n = len(x.shape)
     return diagonal(x, offset=0, dim1=n - 2, dim2=n - 1)
 
 
 def positive_factor(x):
-    """numpy's factor L; what is no number is not positive either, which not every LAPACK says."""
+    """Return numpy's Cholesky factor L; matrices with nan are refused, which not every LAPACK does."""
     found = np.linalg.cholesky(x)
     if np.isnan(np.diagonal(found, axis1=-2, axis2=-1)).any():
         raise np.linalg.LinAlgError("Matrix is not positive definite")
@@ -273,7 +273,7 @@ def _infer_qr(x, *, complete):
 
 
 def _qr_square(gq, gr, q, r):
-    """The gradient where r is square: q * copy of the lower triangle of (r gr' - gq' q), over r'."""
+    """Return the gradient where r is square: q * copy of the lower triangle of (r gr' - gq' q), over r'."""
     m = ew.sub(matmul(r, adjoint(gr)), matmul(adjoint(gq), q))
     copied = symmetric(ew.add(lower(m, 0), adjoint(lower(m, -1))))
     inner = ew.add(gq, matmul(q, copied))

@@ -11,7 +11,7 @@ KINDS = (dt.float32, dt.float64, dt.complex64, dt.complex128)
 
 
 def check_matrix(name, x, square=True):
-    """Raises unless x is a matrix or a batch of them, of 32 or 64 bits, real or complex."""
+    """Raise unless x is a matrix or a batch of them, of 32 or 64 bits, real or complex."""
     if x.dtype not in KINDS:
         raise DTypeError(f"{name} takes float32 or float64 (or complex numbers of these), got {x}; cast with .to()")
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
@@ -19,12 +19,12 @@ def check_matrix(name, x, square=True):
 
 
 def adjoint(x):
-    """Matrices transposed, and conjugated where they are complex."""
+    """Return the conjugate transpose of matrices."""
     return transpose_last(conj(x) if dt.of(x).is_complex else x)
 
 
 def lower(x, offset):
-    """The part of x on and below the diagonal that `offset` names, zeros elsewhere."""
+    """Return x on and below diagonal `offset`, zeros elsewhere."""
     shape, n = tuple(x.shape), len(x.shape)
     rows = iota(x, shape=shape, dim=n - 2, dtype=dt.int64)
     cols = iota(x, shape=shape, dim=n - 1, dtype=dt.int64)

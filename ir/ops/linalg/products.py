@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matrix products: mm, bmm, mv, dot, grouped products, and the row view that turns batches into one product."""
 
 from math import prod
 
@@ -27,13 +27,13 @@ def _infer_matmul(x, y):
 
 
 def transpose_last(x):
-    """Swaps the last two dimensions (a view)."""
+    """Swap the last two dimensions (a view)."""
     n = len(x.shape)
     return permute(x, dims=(*range(n - 2), n - 1, n - 2))
 
 
 def _batch_matmul(size, op, args, held, params):
-    """Many matrices with one are one product."""
+    """Many matrices times one matrix are one product."""
     x, y = args
     if held[0] and not held[1] and len(y.shape) == 2:
         *rows, inner = x.shape
@@ -146,7 +146,7 @@ def _infer_grouped(x, y, ends):
 
 
 def grouped_products(multiply, x, y, ends):
-    """The groups' grouped_products, each by `multiply`; what lies behind the last group is zero."""
+    """Multiply each group of rows with `multiply`; rows behind the last group are zero."""
     ends = np.asarray(ends).tolist()
     length = x.shape[0] if y.ndim == 3 else y.shape[1] if x.ndim == 3 else x.shape[1]
     starts = [0, *ends[:-1]]
@@ -207,12 +207,12 @@ def _linear(x, w, b):
 
 
 def rows_of(shape) -> int:
-    """How many rows a value has when all but its last dimension count as rows."""
+    """Return the number of rows when all but the last dimension count as rows."""
     return prod(shape[:-1])
 
 
 def as_rows(x):
-    """The value as a matrix: all but the last dimension are rows."""
+    """Return the value as a matrix with all but the last dimension as rows."""
     return x if len(x.shape) == 2 else reshape(x, shape=(rows_of(x.shape), x.shape[-1]))
 
 

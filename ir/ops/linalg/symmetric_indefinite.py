@@ -1,5 +1,4 @@
-"""Factors L D L^T of symmetric indefinite matrices (Bunch and Kaufman's), as LAPACK's sytrf and hetrf store them, and QR as its
-geqrf does."""
+"""LDL^T factors of symmetric indefinite matrices (Bunch-Kaufman) as LAPACK's sytrf and hetrf store them, and QR as geqrf."""
 
 from math import prod
 
@@ -22,7 +21,7 @@ def _infer_ldl(x, *, hermitian, check):
 
 
 def _pivot_of(a, k):
-    """(the row that comes to the front, how many rows are eliminated together); no row if the column is zero"""
+    """Return (row that becomes the pivot, number of rows eliminated together); no row if the column is zero."""
     sizes, own = size_of(a[k + 1:, k]), size_of(a[k, k])
     column = sizes.max(initial=0)
     if max(own, column) == 0:
@@ -37,7 +36,7 @@ def _pivot_of(a, k):
 
 
 def _exchange(a, i, j, turn):
-    """Exchanges rows and columns i < j of a symmetric matrix of which the lower triangle is there, from column i on."""
+    """Exchange rows and columns i < j of a symmetric matrix stored as lower triangle, from column i on."""
     a[j + 1:, [i, j]] = a[j + 1:, [j, i]]
     between = a[i + 1:j, i].copy()
     a[i + 1:j, i], a[j, i + 1:j] = turn(a[j, i + 1:j]), turn(between)
@@ -46,7 +45,7 @@ def _exchange(a, i, j, turn):
 
 
 def _ldl_one(a, pivots, turn):
-    """Factors the lower triangle of one matrix in place; the first column without a pivot, from 1, or 0."""
+    """Factor the lower triangle of one matrix in place; return the first column without a pivot, from 1, or 0."""
     k, n, info = 0, len(a), 0
     while k < n:
         found, step = _pivot_of(a, k)
@@ -96,7 +95,7 @@ def _infer_ldl_solve(factors, pivots, b, *, hermitian):
 
 
 def _steps(pivots):
-    """(first row, number of rows, the row that the last one was exchanged with) of every block of D."""
+    """Yield (first row, number of rows, row exchanged with the last one) for every block of D."""
     k = 0
     while k < len(pivots):
         step = 1 if pivots[k] > 0 else 2

@@ -1,4 +1,4 @@
-"""The triangles of matrices: as masks, and what lies in them."""
+"""Triangles of matrices: masks, tril and triu, and their flat indices."""
 
 from functools import lru_cache
 

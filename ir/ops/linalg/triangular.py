@@ -1,6 +1,6 @@
-"""Triangular systems and LU factorisations; the references, which numpy has no LAPACK function for, go in blocks of columns.
+"""Triangular systems and LU factorisations; the references, for which numpy has no LAPACK function, go in blocks of columns.
 
-All of them go through batches of matrices at once, and divide by what they find, zeros too (`info` says where).
+All of them treat a whole batch of matrices at once, and divide by zero pivots, too (`info` names them).
 """
 
 from math import prod
@@ -20,12 +20,12 @@ _BLOCK = 32        # columns that are worked on one by one before the rest takes
 
 
 def flipped(x):
-    """The elements of matrices on the other side of the diagonal."""
+    """Return the elements of matrices on the other side of the diagonal."""
     return np.swapaxes(x, -1, -2)
 
 
 def check_system(name, a, b):
-    """Raises unless b has right-hand sides for each of the square matrices a."""
+    """Raise unless b has right-hand sides for each of the square matrices a."""
     check_matrix(name, a)
     if a.dtype is not b.dtype or b.ndim != a.ndim or b.shape[:-1] != a.shape[:-1]:
         raise ShapeError(f"{name} takes square matrices and right-hand sides with as many rows, got {a} and {b}")
@@ -35,7 +35,7 @@ def check_system(name, a, b):
 
 
 def _substitute(a, x, rows, unit):
-    """Solves one block on the diagonal, row after row, in x."""
+    """Solve one diagonal block in x, row after row."""
     for k, i in enumerate(rows):
         done = rows[:k]
         if k:
@@ -45,7 +45,7 @@ def _substitute(a, x, rows, unit):
 
 
 def substituted(a, b, upper=False, unit=False):
-    """The solution of triangular systems."""
+    """Return the solution of triangular systems."""
     x, n = np.array(b), a.shape[-1]
     starts = range(0, n, _BLOCK)
     with np.errstate(all="ignore"):
@@ -64,7 +64,7 @@ def _infer_triangular(a, b, *, upper, unit):
 
 
 def triangle(x, upper, offset=0):
-    """The part of x on one side of the diagonal, `offset` away from it, and zeros."""
+    """Return one side of the diagonal of x, from diagonal `offset` on, and zeros elsewhere."""
     return transpose_last(lower(transpose_last(x), -offset)) if upper else lower(x, offset)
 
 
@@ -86,12 +86,11 @@ ZERO_PIVOT = "U[{0},{0}] is zero, so the factors solve no systems; lu() and lu_f
 
 
 def size_of(x):
-    """What LAPACK compares when it looks for a pivot."""
+    """Return the magnitude that LAPACK compares when it selects a pivot."""
     return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)
 
 
 def _swap(lu, i, j):
-    """Exchanges row i of every matrix with a row of its own."""
     at = np.arange(lu.shape[0])
     own = lu[:, i].copy()
     lu[:, i] = lu[at, j]
@@ -99,7 +98,7 @@ def _swap(lu, i, j):
 
 
 def _eliminate(lu, start, stop, pivots, info):
-    """Factors the columns from start to stop, and exchanges whole rows."""
+    """Factor the columns from start to stop, and exchange whole rows."""
     for k in range(start, min(stop, lu.shape[1])):
         if pivots is not None:
             chosen = k + np.argmax(size_of(lu[:, k:, k]), axis=1)
@@ -112,8 +111,7 @@ def _eliminate(lu, start, stop, pivots, info):
 
 
 def lu_of(x, pivot=True):
-    """(L below and U on and above the diagonal, the row that each row was exchanged with, from 1; the first zero on the
-    diagonal of U, from 1, or 0)"""
+    """Return (L below and U on and above the diagonal, pivots from 1, first zero on the diagonal of U from 1, or 0)."""
     *lead, m, n = x.shape
     lu, k = np.array(x.reshape(prod(lead), m, n)), min(m, n)
     pivots = np.tile(np.arange(1, k + 1, dtype=np.int32), (len(lu), 1))
@@ -128,7 +126,7 @@ def lu_of(x, pivot=True):
 
 
 def require_info(name, info, what):
-    """Raises for the first matrix of a batch that could not be factored."""
+    """Raise for the first matrix of a batch that could not be factored."""
     bad = np.argwhere(info > 0)
     if len(bad):
         at = tuple(bad[0].tolist())
@@ -155,28 +153,28 @@ def _part(x, rows, cols):
 
 
 def _square_lu(g, lu):
-    """The gradient of a permuted square matrix: L^-T (lower(L' g) + upper(g U')) U^-T."""
+    """Return the gradient of a permuted square matrix: L^-T (lower(L' g) + upper(g U')) U^-T."""
     left = lower(matmul(transpose_last(triangle_unit(lu)), lower(g, -1)), -1)
     right = triangle(matmul(triangle(g, True), transpose_last(triangle(lu, True))), True)
     return _between(lu, ew.add(left, right))
 
 
 def triangle_unit(lu):
-    """The L of square factors that lie in one matrix, with its diagonal of ones."""
+    """Return the unit lower factor L of a packed square LU."""
     n = len(lu.shape)
     rows, cols = (iota(lu, shape=tuple(lu.shape), dim=d, dtype=dt.int64) for d in (n - 2, n - 1))
     return ew.where(ew.eq(rows, cols), 1.0, lower(lu, -1))
 
 
 def _between(lu, inner):
-    """L^-T inner U^-T"""
+    """Return L^-T inner U^-T."""
     lt, ut = transpose_last(lu), transpose_last(triangle(lu, True))
     from_left = solve_triangular(lt, inner, upper=True, unit=True)
     return transpose_last(solve_triangular(transpose_last(ut), transpose_last(from_left), upper=True, unit=False))
 
 
 def _lu_vjp(g, out, x, *, pivot, check, needs):
-    """Of PA = LU: where A is not square, the rest of L or U is a function of the square part and of A's rest."""
+    """For PA = LU with A not square, the rest of L or U is a function of the square part and of A's rest."""
     lu, pivots, _ = out
     *_, m, n = x.shape
     k = min(m, n)
@@ -203,7 +201,7 @@ lu_factor = op("lu_factor", infer=_infer_lu, ref=_lu, vjp=_lu_vjp, saves=(0,), l
 
 
 def order_of(pivots, rows):
-    """The row that stands at each place after all exchanges."""
+    """Return the permutation that a batch's pivots make."""
     flat = pivots.reshape(prod(pivots.shape[:-1]), pivots.shape[-1])
     if len(flat) < _MANY:
         return np.array([_exchanged(rows, places) for places in flat.tolist()], np.int64).reshape(*pivots.shape[:-1], rows)
@@ -217,7 +215,6 @@ _MANY = 64              # matrices of which each exchange is better done at once
 
 
 def _exchanged(rows, places) -> list:
-    """The order of one matrix's rows."""
     order = list(range(rows))
     for k, place in enumerate(places):
         order[k], order[place - 1] = order[place - 1], order[k]
@@ -243,7 +240,7 @@ permutation = op("permutation", infer=_infer_permutation, ref=_permutation, vjp=
 
 
 def solve_lu(lu, pivots, b, turned=False):
-    """x with A @ x = b from the factors of A; with `turned`, the adjoint of A."""
+    """Solve A @ x = b with the factors of A, or the adjoint system if `turned`."""
     p = permutation(pivots, full(b, shape=(), value=0.0, dtype=dt.of(b)), rows=lu.shape[-1])
     if not turned:
         x = solve_triangular(lu, matmul(transpose_last(p), b), upper=False, unit=True)

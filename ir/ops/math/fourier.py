@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms. `norm` says, as numpy's does, which direction is divided by the number of elements."""
+"""Discrete Fourier transforms. `norm` names the direction that is divided by the number of elements, as in numpy."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def _rfft(x, *, dim, norm):
 
 
 def _rfft_vjp(g, out, x, *, dim, norm):
-    """The real parts of a transform whose other half of frequencies is 0: half of what conjugates there would give."""
+    """Transform with zeros as the other half of the frequencies and take real parts: half of the conjugate-symmetric result."""
     back, n = conj(g), x.shape[dim]
     return irfft(ew.where(_stand_alone(g, dim, n), back, ew.mul(back, 0.5)), dim=dim, n=n, norm=_OTHER_WAY[norm])
 
@@ -57,8 +57,7 @@ def _irfft_vjp(g, out, x, *, dim, n, norm):
 
 
 def _stand_alone(x, dim, n):
-    """Where frequencies of n real numbers are that stand for themselves alone, not for a conjugate as well: the first, and the
-    last if n is even."""
+    """Return the frequencies of n real numbers that have no conjugate: the first, and the last if n is even."""
     at = iota(x, shape=x.shape, dim=dim, dtype=dt.int64)
     return ew.eq(at, 0) if n % 2 else ew.logical_or(ew.eq(at, 0), ew.eq(at, n // 2))
 

@@ -1,4 +1,4 @@
-"""Gamma random numbers and how they move with their concentration."""
+"""Gamma functions: gamma random numbers and their derivative by concentration, regularised incomplete gamma functions."""
 
 import numpy as np
 
@@ -39,13 +39,13 @@ CONCENTRATIONS = "standard_gamma takes concentrations above 0"
 
 
 def check_concentrations(alpha):
-    """Raises unless all concentrations are above 0."""
+    """Raise unless all concentrations are above 0."""
     if not (alpha > 0).all():
         raise ArgumentError(CONCENTRATIONS)
 
 
 def _standard_gamma(key, alpha):
-    """Below 1 a number of concentration + 1 is scaled by a uniform to the power 1 / concentration."""
+    """Below 1, scale a sample of concentration + 1 by a uniform number to the power 1 / concentration."""
     check_concentrations(alpha)
     flat = alpha.astype(np.float64).reshape(-1)
     seed, call = stream(key)
@@ -79,7 +79,7 @@ _WEIGHT = (HALVES[:, None] * WEIGHTS).reshape(-1)
 
 
 def _from_below(a, x):
-    """By the integral over [0, x], in v with t = x * exp(-v / a): for samples in the lower part."""
+    """Integrate over [0, x], in v with t = x * exp(-v / a), for samples in the lower part."""
     scale = 1 / np.maximum(1 - x / a, 1 / np.sqrt(2 * a + 1))
     v = scale[:, None] * _AT
     growth = np.exp(x[:, None] * -np.expm1(-v / a[:, None]) - v)
@@ -88,7 +88,7 @@ def _from_below(a, x):
 
 
 def _from_above(a, x):
-    """By the integral over [x, inf): for samples in the upper part, where the other one cancels."""
+    """Integrate over [x, inf), for samples in the upper part, where the other integral cancels."""
     scale = 1 / np.maximum(1 - (a - 1) / x, 1 / np.sqrt(2 * x))
     s = scale[:, None] * _AT
     density = np.exp((a - 1)[:, None] * np.log1p(s / x[:, None]) - s)
@@ -129,7 +129,7 @@ _PIECE = 1 << 15    # elements that are worked on at a time, so that they stay i
 
 
 def _series(a, x, left):
-    """The sum of x^n / ((a+1) ... (a+n)), for x below a + 1."""
+    """Sum x^n / ((a+1) ... (a+n)), for x below a + 1."""
     term = np.ones_like(a)
     total, below = term.copy(), a + 1
     for n in range(1, _TURNS):
@@ -143,7 +143,8 @@ def _series(a, x, left):
 
 
 def _fraction(a, x, least):
-    """a Gamma(a, x) / (x^a e^-x) for x of a + 1 and more, as a continued fraction (Steed). What is done is put aside."""
+    """Return a Gamma(a, x) / (x^a e^-x) for x of a + 1 and more, as a continued fraction (Steed); converged elements drop
+    out."""
     scale = a
     out, left = np.empty(a.size), np.arange(a.size)
     b = x + 1 - a
@@ -170,7 +171,7 @@ def _fraction(a, x, least):
 
 
 def _rest_of_small(a, x):
-    """Q(a, x) for an a below `SMALL` and x below a + 1, where 1 - P would have no digits: -expm1 of log P."""
+    """Return Q(a, x) for a below `SMALL` and x below a + 1, where 1 - P would cancel: -expm1 of log P."""
     power = a * np.log(x) - a * horner(LOG_GAMMA, a)
     term, total = np.ones_like(x), np.zeros_like(x)
     for n in range(1, SMALL_TERMS):
@@ -180,7 +181,7 @@ def _rest_of_small(a, x):
 
 
 def _of_large(a, x, upper):
-    """P or Q for an a above `LARGE`, where sums would be too long: Temme's expansion around x = a."""
+    """Return P or Q for a above `LARGE`, where sums would be too long: Temme's expansion around x = a."""
     off = np.clip((x - a) / a, -NEAR, NEAR)
     bend = off * off * horner(OFF_LOG, off)                # off - log(1 + off)
     eta = np.copysign(np.sqrt(2 * bend), off)
@@ -189,7 +190,7 @@ def _of_large(a, x, upper):
 
 
 def horner(coefficients, x):
-    """A polynomial by its coefficients, that of 1 first."""
+    """Evaluate a polynomial by its coefficients, the constant one first."""
     total = coefficients[-1]
     for c in coefficients[-2::-1]:
         total = total * x + c
@@ -197,8 +198,6 @@ def horner(coefficients, x):
 
 
 def _both_kinds(upper):
-    """The meaning of one of the functions."""
-
     def ref(a, x):
         a, x = np.broadcast_arrays(a, x)
         kind, shape = a.dtype, a.shape
@@ -213,7 +212,7 @@ def _both_kinds(upper):
 
 
 def _share(a, x, left, upper):
-    """P(a, x) or Q(a, x) of float64 numbers."""
+    """Return P(a, x) or Q(a, x) of float64 numbers."""
     out = np.full(a.size, np.nan)
     valid = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
     if not valid.all():

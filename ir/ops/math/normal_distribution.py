@@ -1,5 +1,7 @@
-"""The standard normal distribution: its distribution function, and its quantiles by the rational functions of Moshier's Cephes
-library (coefficients from the constant one on)."""
+"""The standard normal distribution function and its quantiles, by rational functions of Moshier's Cephes library.
+
+Coefficients start with the constant one.
+"""
 
 import math
 
@@ -28,7 +30,6 @@ _FAR_FROM = 8.0             # sqrt(-2 log p) from which the last pair holds
 
 
 def _ratio(x, above, below):
-    """A quotient of polynomials."""
     return ew.div(_poly(x, above), _poly(x, below))
 
 
@@ -57,7 +58,6 @@ def _body(p):
 
 
 def _slope(g, out, p):
-    """1 / density at the quantile."""
     return ew.mul(g, ew.mul(ew.exp(ew.mul(ew.mul(out, out), 0.5)), math.sqrt(2 * math.pi)))
 
 
@@ -97,8 +97,10 @@ def _log_ndtr(x):
 
 
 def _hazard(g, out, x):
-    """The density over the distribution function, by the scaled function where both are small, and neither of them where the
-    other is taken, so that the rule of this rule is finite."""
+    """Return density / distribution function, by the scaled function where both are small.
+
+    The branch that is not taken gets neither of them, so that the derivative of this rule is finite.
+    """
     low = ew.lt(x, 0.0)
     left, right = ew.where(low, x, 0.0), ew.where(low, 0.0, x)
     scaled = ew.div(ew.mul(g, math.sqrt(2 / math.pi)), ew.erfcx(ew.mul(left, -_HALF_ROOT)))

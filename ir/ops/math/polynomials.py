@@ -1,4 +1,4 @@
-"""Orthogonal polynomials of degrees that are data, and Hurwitz's zeta function."""
+"""Orthogonal polynomials with tensor degrees, and the Hurwitz zeta function."""
 
 import numpy as np
 
