@@ -1,9 +1,8 @@
-"""How many threads numpy's BLAS takes while it works for ingot.
+"""The number of threads that numpy's BLAS uses while it works for ingot.
 
-numpy's wheels bring OpenBLAS, whose threads are as many as processors, whatever anybody else does: they wait for each other in
-loops, which takes a hundred times as long where other programs run, and go on looping for a tenth of a second after a call,
-beside kernels of ingot's. So small matrices have one thread, larger ones as many as ingot has; what numpy does for its user is
-as before. Where numpy brings another library, that does as it likes.
+The OpenBLAS in numpy's wheels runs one thread per processor, whatever else runs. They spin while they wait, which is a hundred
+times slower beside other programs, and keep spinning for a tenth of a second beside ingot's kernels. So small matrices get one
+thread, larger ones as many as ingot has. The user's own numpy calls, and other BLAS libraries, are left alone.
 """
 
 import ctypes
@@ -31,7 +30,7 @@ class _Library(NamedTuple):
 
 
 def held(fn: Callable, alone: bool, *args, **params):
-    """What `fn(*args, **params)` gives, on one thread, or on as many as ingot has."""
+    """Return `fn(*args, **params)`, run on one thread or on as many as ingot has."""
     library = _library()
     if library is None:
         return fn(*args, **params)
@@ -43,7 +42,7 @@ def held(fn: Callable, alone: bool, *args, **params):
 
 
 def suited(fn: Callable) -> Callable:
-    """`fn(matrices, ...)` on a number of threads that suits them."""
+    """Return `fn(matrices, ...)`, run on a number of threads that suits the matrices."""
 
     @functools.wraps(fn)
     def run(x, *args, **params):
@@ -53,7 +52,7 @@ def suited(fn: Callable) -> Callable:
 
 
 def is_held() -> bool:
-    """Whether the number of threads is ingot's to choose."""
+    """Return whether the number of threads is ingot's to choose."""
     return _library() is not None
 
 
@@ -76,7 +75,7 @@ def _leave(library):
 
 @functools.cache
 def _library() -> _Library | None:
-    """The OpenBLAS that numpy has loaded."""
+    """Return the OpenBLAS that numpy has loaded."""
     for path in _candidates():
         try:
             library = ctypes.CDLL(str(path))
@@ -97,7 +96,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _in_child():
-    """In a forked process no call runs."""
+    """Reset the state in a forked process, where no call runs."""
     global _lock, _calls
     _lock, calls, _calls = threading.Lock(), _calls, 0
     if calls and (library := _library()):

@@ -1,10 +1,9 @@
 """Every INGOT_* switch, in one table: a field of `Settings` is a switch, its environment variable is INGOT_<NAME>.
 
-    config.current().debug
-    with config.override(debug=3, fuel=17): ...
+config.current().debug with config.override(debug=3, fuel=17): ...
 
-The environment is read once, at the first question. An override holds for the code inside the `with` in the same thread;
-what other threads do is untouched.
+The environment is read once, at the first access. An override holds inside the `with` in the same thread; other threads keep
+their settings.
 """
 
 import os
@@ -20,7 +19,7 @@ _PREFIX = "INGOT_"
 
 
 def switch(default, doc: str, choices: tuple = ()):
-    """One row of the table."""
+    """Return one row of the table."""
     return field(default=default, metadata={"doc": doc, "choices": choices})
 
 
@@ -49,7 +48,6 @@ class Settings:
 
 
 def _from_text(name: str, kind: type, text: str, choices=()):
-    """The value of a switch from its text."""
     try:
         if kind is bool:
             value = {"1": True, "true": True, "on": True, "yes": True,
@@ -68,7 +66,7 @@ def _checked(name, value, choices):
 
 
 def from_environment(environ) -> Settings:
-    """The settings that an environment asks for; empty variables count as not set."""
+    """Return the settings that an environment asks for; empty variables count as not set."""
     found = {}
     for f in fields(Settings):
         text = environ.get(_PREFIX + f.name.upper(), "")
@@ -79,12 +77,12 @@ def from_environment(environ) -> Settings:
 
 @lru_cache(maxsize=1)
 def process_settings() -> Settings:
-    """What the environment of this process says."""
+    """Return the settings from the environment of this process."""
     return from_environment(os.environ)
 
 
 class _Overridden(threading.local):
-    """Of a thread, not of a context: kernels run in a context of their own, and must see what their caller has set."""
+    """Overrides of a thread, not of a context: kernels run in their own context and must see their caller's settings."""
 
     settings: Settings | None = None
 
@@ -93,13 +91,13 @@ overridden = _Overridden()
 
 
 def current() -> Settings:
-    """The settings that hold here."""
+    """Return the settings of this thread."""
     return overridden.settings or process_settings()
 
 
 @contextmanager
 def override(**changes) -> Iterator[Settings]:
-    """Changes switches for the code inside the `with`."""
+    """Change switches for the code inside the `with`."""
     table = {f.name: f for f in fields(Settings)}
     for name, value in changes.items():
         if name not in table:
@@ -117,7 +115,7 @@ def override(**changes) -> Iterator[Settings]:
 
 
 def describe() -> str:
-    """The table as text: one switch a line, with its value here and what it does."""
+    """Return the table as text: one switch a line, with its value here and its meaning."""
     now = current()
     rows = [(f"{_PREFIX}{f.name.upper()}={getattr(now, f.name)}", f.metadata["doc"]) for f in fields(Settings)]
     width = max(len(left) for left, _ in rows)
@@ -125,7 +123,7 @@ def describe() -> str:
 
 
 def hold(**changes) -> Settings | None:
-    """Changes switches for this thread from now on; gives what was set before, for `overridden.settings` to go back to."""
+    """Change switches for this thread from now on; return the former ones, to put back into `overridden.settings`."""
     before, changed = overridden.settings, replace(current(), **changes)
     overridden.settings = None if changed == process_settings() else changed
     return before

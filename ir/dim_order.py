@@ -1,7 +1,7 @@
-"""In which order the dims of an array lie in memory, from slow to fast.
+"""The memory order of an array's dims, from slow to fast.
 
-What a function of elements makes lies as its operands do, where they agree; else row by row. That is numpy's rule, so a result
-lies the same whatever made it. An order is a permutation of the dims; None is that of rows.
+Elementwise results take the order of their operands where these agree, else row-major: numpy's rule, so a result lies the same
+whatever computed it. An order is a permutation of the dims; None is row-major.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,10 @@ MANY, SHORT_ROW = 1 << 13, 16
 
 
 def agreed(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple | None:
-    """The order of a result of these sizes, of operands that step through it so: two dims change places only where every
-    operand that has both has them the other way round. Operands step by 0 through what they repeat."""
+    """Return the order of a result of these sizes from its operands' strides; a broadcast dim has stride 0.
+
+    Two dims change places only where every operand that has both has them the other way round.
+    """
     fast_first = list(range(len(sizes) - 1, -1, -1))
     for here in range(1, len(sizes)):
         place, dim = here, fast_first[here]
@@ -30,12 +32,12 @@ def agreed(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple | No
 
 
 def order_of(array) -> tuple | None:
-    """The order that something of an array's shape takes over from it."""
+    """Return the order that a result of an array's shape takes over from it."""
     return None if array.flags.c_contiguous else agreed(array.shape, [array.strides])
 
 
 def inverse(order: Sequence[int]) -> tuple:
-    """The permutation that undoes one."""
+    """Return the inverse permutation."""
     back = [0] * len(order)
     for place, dim in enumerate(order):
         back[dim] = place
@@ -43,18 +45,18 @@ def inverse(order: Sequence[int]) -> tuple:
 
 
 def channels_last(ndim: int) -> tuple:
-    """The order that moves the second dim behind all others."""
+    """Return the order that moves the second dim behind all others."""
     return (0, *range(2, ndim), 1)
 
 
 def channels_second(ndim: int) -> tuple:
-    """The order that moves the last dim to the second place."""
+    """Return the order that moves the last dim to the second place."""
     return (0, ndim - 1, *range(1, ndim - 1))
 
 
 def in_pieces(array) -> bool:
-    """Whether an array has gaps in memory, and numpy would take it in rows so short, or so many, that kernels are faster, where
-    it has `FEWEST` elements."""
+    """Return whether numpy would copy a strided array in rows so short, or so many, that kernels are faster from `FEWEST`
+    on."""
     if array.flags.forc:
         return False
     row, strides = array.shape[-1], array.strides

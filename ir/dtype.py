@@ -1,9 +1,9 @@
-"""Element types and how they combine.
+"""Element types and type promotion.
 
-A `DType` is one of a fixed set of singletons, so `is` compares them. Promotion follows the lattice users of PyTorch know:
-bool < integers < floats < complex; within a kind the wider wins, uint8 with a signed type gives the next signed type that
-holds both, and float16 with bfloat16 gives float32. The floats of 8 bits combine with nothing but themselves: they are for
-storage, for casts (`float8.py`) and as factors of products.
+A `DType` is one of a fixed set of singletons, so `is` compares them. Promotion follows PyTorch's lattice: bool < integers <
+floats < complex; within a kind the wider wins, uint8 with a signed type gives the next signed type that holds both, and float16
+with bfloat16 gives float32. The floats of 8 bits combine with nothing but themselves: they are for storage, for casts
+(`float8.py`) and as factors of products.
 """
 
 import math
@@ -46,13 +46,13 @@ class DType:
         return in_full(self.name)
 
     def to_complex(self) -> "DType":
-        """The dtype of complex numbers with parts of this one; those of narrow floats are float32."""
+        """Return the dtype of complex numbers with parts of this one; narrow floats give complex64."""
         if not self.is_inexact:
             raise DTypeError(f"{self} has no complex dtype; take that of a floating point dtype")
         return self if self.is_complex else complex128 if self is float64 else complex64
 
     def to_real(self) -> "DType":
-        """The dtype of the parts of complex numbers; any other as it is."""
+        """Return the dtype of the parts of complex numbers; any other as it is."""
         return PARTS.get(self, self)
 
     def __reduce__(self):
@@ -66,7 +66,7 @@ class DType:
 
 
 class NamedDType(DType):
-    """The name of an element type that no tensor has. Programs list it, and ask for it where another library has it."""
+    """The name of an element type that no tensor has, for programs that list other libraries' dtypes."""
 
     __slots__ = ("instead",)
 
@@ -79,12 +79,12 @@ class NamedDType(DType):
 
 
 def named(name: str) -> NamedDType:
-    """The one there is of a name."""
+    """Return the NamedDType of a name, always the same object."""
     return NAMED[name]
 
 
 def _extended(name: str, bits: int):
-    """The numpy dtype of ml_dtypes with a name, or one of just as many bits."""
+    """Return the ml_dtypes dtype of a name, or a numpy dtype of as many bits."""
     return getattr(ml_dtypes, name) if ml_dtypes else [(name, f"<u{bits // 8}")]
 
 
@@ -137,12 +137,12 @@ BY_NP = {d.np: d for d in ALL}
 
 
 def by_name(name: str) -> DType:
-    """The dtype called `name`, by its long or its short name."""
+    """Return the dtype called `name`, by its long or its short name."""
     return BY_NAME[name]
 
 
 def from_numpy(np_dtype) -> DType:
-    """The DType that stores elements as `np_dtype`."""
+    """Return the DType that stores elements as `np_dtype`."""
     try:
         return BY_NP[np_dtype]
     except KeyError:
@@ -155,7 +155,7 @@ def from_numpy(np_dtype) -> DType:
 
 
 def of(x) -> DType:
-    """The DType of a tensor, a graph value, an aval or a numpy array."""
+    """Return the DType of a tensor, a graph value, an aval or a numpy array."""
     d = x.dtype
     return d if type(d) is DType else from_numpy(d)
 
@@ -164,7 +164,7 @@ _PYTHON = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
 def as_dtype(d) -> DType:
-    """Accepts a DType, a numpy dtype, a Python number type, or a name."""
+    """Return the DType of a DType, a numpy dtype, a Python number type or a name."""
     if type(d) is DType:
         return d
     if isinstance(d, str):
@@ -212,13 +212,13 @@ for _a in ALL:
 
 
 def promote_types(a, b) -> DType:
-    """The smallest dtype that both convert to."""
+    """Return the smallest dtype that both convert to."""
     a, b = as_dtype(a), as_dtype(b)
     return PROMOTION.get((a, b)) or _promote_pair(a, b)
 
 
 def refuse_float8(name: str, d: DType):
-    """Raises for an operator that would have to compute in float8."""
+    """Raise for an operator that would have to compute in float8."""
     if d in FLOAT8:
         raise DTypeError(f"{name} does not compute in {d}, a dtype for storage, casts and the factors of _scaled_mm; cast with "
                          ".to(ingot.float32) first")
@@ -228,9 +228,12 @@ _CATEGORY = {BOOL: 0, UNSIGNED: 1, SIGNED: 1, FLOAT: 2, COMPLEX: 3}
 
 
 def promote_ranks(higher, lower):
-    """The dtype in which operands of two ranks meet (tensors with dimensions, 0-d ones, numbers; None where there are none):
-    that of the higher rank, unless the lower one is of a higher category. Floats beside complex numbers of a lower rank keep
-    their width."""
+    """Return the result dtype of operands of two ranks: tensors with dimensions above 0-d ones above numbers, None where
+    missing.
+
+    The higher rank decides, unless the lower one is of a higher category; floats beside complex numbers of a lower rank keep
+    their width.
+    """
     if higher is None or lower is None:
         return higher or lower
     if higher.kind == FLOAT and lower.kind == COMPLEX:
@@ -239,31 +242,32 @@ def promote_ranks(higher, lower):
 
 
 def can_cast(a, b) -> bool:
-    """Whether `a` may be written into `b` in place: never from a higher kind to a lower one."""
+    """Return whether `a` may be written into `b` in place: never from a higher kind to a lower one."""
     a, b = as_dtype(a), as_dtype(b)
     return a.kind <= b.kind or (a.kind == SIGNED and b.kind == UNSIGNED)
 
 
 def finfo(d: DType):
-    """numpy's description of a floating point dtype."""
+    """Return numpy's limits of a floating point dtype."""
     return ml_dtypes.finfo(d.np) if d in (bfloat16, *FLOAT8) and ml_dtypes else np.finfo(d.np)
 
 
 def accumulator(d: DType) -> DType:
-    """The type in which sums and products of `d` are carried."""
+    """Return the dtype in which sums and products of `d` are accumulated."""
     return float32 if d in NARROW else d
 
 
 def int_range(d: DType) -> tuple[int, int]:
-    """The smallest and the largest value of an integer dtype."""
+    """Return the smallest and the largest value of an integer dtype."""
     bits = 8 * d.itemsize
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if d.is_signed else (0, (1 << bits) - 1)
 
 
 def fitted(value, d: DType, who: str):
-    """A Python number as a tensor of dtype `d` stores it: integer types truncate, unsigned ones let small negative integers
-    wrap (-1 is their largest value), and float8_e4m3fn, which has no infinity, ends at its largest value. What has no place
-    in the dtype raises instead of being stored as something else.
+    """Return a Python number as a tensor of dtype `d` stores it; raise for a number that the dtype has no place for.
+
+    Integer types truncate, unsigned ones let small negative integers wrap (-1 is their largest value), and float8_e4m3fn, which
+    has no infinity, saturates.
     """
     if (value.__class__ is float or value.__class__ is int) and d.kind == FLOAT and d is not float8_e4m3fn:
         return value

@@ -1,17 +1,17 @@
 """Every error that ingot raises: one tree, each with the builtin base that users catch.
 
-    IngotError
-    ├── ShapeError(RuntimeError, ValueError)  sizes that do not fit together
-    ├── DTypeError(TypeError, RuntimeError)   a dtype that an operator does not take; arguments of the wrong type
-    ├── ArgumentError(RuntimeError, ValueError)  a value outside of what an argument allows
-    ├── DimError(IndexError, RuntimeError)    a dimension or an index out of range
-    ├── LinAlgError(RuntimeError, ValueError)  a matrix that cannot be inverted or factored as asked
-    ├── AutogradError(RuntimeError)    differentiation that cannot be done as asked
-    ├── DeviceError(RuntimeError)      a device that is missing, full or does not fit
-    │   └── OutOfMemoryError(MemoryError)     memory for a result could not be had
-    ├── GraphError(RuntimeError)       an IR graph that breaks a rule, or text that does not parse
-    └── FileError(RuntimeError, pickle.UnpicklingError)  a file that is damaged, foreign or not allowed
-        └── EmptyFileError(EOFError)   a file in which there is nothing
+IngotError
+├── ShapeError(RuntimeError, ValueError)  sizes that do not fit together
+├── DTypeError(TypeError, RuntimeError)   a dtype that an operator does not take; arguments of the wrong type
+├── ArgumentError(RuntimeError, ValueError)  a value outside of what an argument allows
+├── DimError(IndexError, RuntimeError)    a dimension or an index out of range
+├── LinAlgError(RuntimeError, ValueError)  a matrix that cannot be inverted or factored as asked
+├── AutogradError(RuntimeError)    differentiation that cannot be done as asked
+├── DeviceError(RuntimeError)      a device that is missing, full or does not fit
+│   └── OutOfMemoryError(MemoryError)     memory for a result could not be had
+├── GraphError(RuntimeError)       an IR graph that breaks a rule, or text that does not parse
+└── FileError(RuntimeError, pickle.UnpicklingError)  a file that is damaged, foreign or not allowed
+    └── EmptyFileError(EOFError)   a file in which there is nothing
 """
 
 import pickle
@@ -34,15 +34,14 @@ class NoTensorError(DTypeError):
 
 
 class NoNumberError(NoTensorError, AttributeError):
-    """An operand that is neither a tensor nor a number. As an AttributeError it is taken by public functions, which say which
-    of their arguments that is: the one that is `obj`."""
+    """An operand that is neither a tensor nor a number; public functions catch it as an AttributeError and name the argument
+    `obj`."""
 
     def __init__(self, message, obj=None):
         AttributeError.__init__(self, message, name="dtype", obj=obj)
 
     @classmethod
     def of(cls, x):
-        """The error of an operand."""
         return cls(f"a tensor or a number belongs here, got {kind_of(x)}", x)
 
 
@@ -83,8 +82,7 @@ class EmptyFileError(FileError, EOFError):
 
 
 def kind_of(x) -> str:
-    """The class of an argument that is refused, as errors name it: with its package where it is another one's, so that a
-    tensor of another library is not called a tensor; and what to say over a class that would answer."""
+    """Return the class name of a refused argument for messages, with its package where that is not ingot."""
     kind = type(x)
     package = kind.__module__.partition(".")[0]
     if package in ("builtins", __package__.partition(".")[0]):

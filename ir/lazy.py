@@ -1,6 +1,6 @@
-"""Modules of the project that are loaded when they are first used, so that `import ingot` stays quick.
+"""Lazy modules: parts of the project that load on first use, so that `import ingot` stays quick.
 
-    kernels = lazy(__package__, ".cpu.kernels")     # at the top of a file, like any import
+kernels = lazy(__package__, ".cpu.kernels") # at the top of a file, like any import
 
 The house test reads these calls as imports and holds them to the layers.
 """
@@ -9,7 +9,7 @@ import importlib
 
 
 class LazyModule:
-    """Stands for a module until one of its attributes is asked for."""
+    """A placeholder for a module until its first attribute access."""
 
     def __init__(self, package: str, name: str):
         self._package, self._name = package, name
@@ -22,5 +22,5 @@ class LazyModule:
 
 
 def lazy(package: str, name: str) -> LazyModule:
-    """The module `name`, relative to `package`, loaded on first use."""
+    """Return the module `name`, relative to `package`, loaded on first use."""
     return LazyModule(package, name)

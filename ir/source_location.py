@@ -2,8 +2,10 @@
 
 
 class Where(tuple):
-    """(file, line number), as which it compares, and the name of a module's call: `Net.layers.0`, with @1, @2 ... at the end
-    for further calls of one module in an exported model; empty where no module was called."""
+    """A user's line that compares as (file, line number), with the name of the module's call, such as `Net.layers.0`.
+
+    Further calls of one module in an exported model end in @1, @2 ...; outside of modules the name is empty.
+    """
 
     module = ""
 
@@ -15,5 +17,5 @@ class Where(tuple):
 
 
 def module_of(line) -> str:
-    """The name of the call that a node's line speaks of; empty if it is none."""
+    """Return the module call that a node's line names, empty if none."""
     return getattr(line, "module", "")

@@ -1,4 +1,4 @@
-"""Target: what machine code is made for, as plain data; and `host()`, the machine this process runs on.
+"""Target: the machine that code is generated for, as plain data; and `host()`, the machine this process runs on.
 
 A CPU target names one of a few *levels*, so that object code made on one machine is found in the cache of another of the
 same level. A level fixes the instruction set and the vector width; what goes beyond it (dot instructions) is a feature.
@@ -32,7 +32,7 @@ _EXTRAS = {"avx512_bf16": ("avx512bf16", "x86-64-v4"), "avx512_vnni": ("avx512vn
 
 @dataclass(frozen=True)
 class Target:
-    """A device kind and what its code generator must know. Equal targets share object code."""
+    """A device kind and the facts its code generator needs. Equal targets share object code."""
 
     kind: str = "cpu"
     arch: str = "x86_64"
@@ -43,36 +43,34 @@ class Target:
     system: str = "linux"
 
     def lanes(self, element_bytes: int) -> int:
-        """How many elements of that size one vector register holds."""
+        """Return how many elements of that size one vector register holds."""
         return self.vector_bytes // element_bytes
 
     def has(self, feature: str) -> bool:
-        """True where the instruction set `feature` (LLVM's name) may be used beyond the level's own."""
+        """Return whether the instruction set `feature` (LLVM's name) may be used beyond the level's own."""
         return feature in self.features
 
     @property
     def fma(self) -> bool:
-        """True where a fused multiply-add is one instruction."""
+        """Return whether a fused multiply-add is one instruction."""
         return self.level != "x86-64"
 
     @property
     def half_conversions(self) -> bool:
-        """True where float16 <-> float32 is an instruction rather than a call into a compiler's library."""
+        """Return whether float16 <-> float32 is an instruction rather than a call into a compiler's library."""
         return self.level != "x86-64"
 
     @property
     def llvm_cpu(self) -> str:
-        """LLVM's name of the processor."""
         return "generic" if self.arch == "aarch64" else self.level
 
     @property
     def llvm_features(self) -> str:
-        """LLVM's feature string."""
         return ",".join("+" + name for name in sorted(self.features))
 
     @property
     def llvm_triple(self) -> str:
-        """LLVM's triple; code is always an ELF object on systems other than macOS on ARM and Windows."""
+        """Return LLVM's triple; code is an ELF object on all systems but macOS on ARM and Windows."""
         if self.system == "darwin" and self.arch == "aarch64":
             return "arm64-apple-macosx11.0"
         return f"{self.arch}-pc-windows-msvc" if self.system == "win32" else f"{self.arch}-unknown-linux-gnu"
@@ -81,12 +79,12 @@ class Target:
         return "+".join([f"{self.kind}:{self.level}", *sorted(self.features)])
 
     def __repr__(self):
-        """The same text in every process, whatever the order of a set of strings is there."""
+        """Return the same text in every process, whatever the order of a set of strings is there."""
         return f"<{self} {self.arch} {self.system} {self.vector_registers} x {self.vector_bytes} bytes>"
 
 
 def cpu(level: str, features=(), system: str = "linux") -> Target:
-    """The CPU target of a named level, for tests and for emitting code for other machines."""
+    """Return the CPU target of a named level, for tests and for emitting code for other machines."""
     if level not in LEVELS:
         raise ValueError(f"no CPU level {level!r}: one of {', '.join(LEVELS)}")
     arch, vector_bytes, registers = LEVELS[level]
@@ -98,8 +96,10 @@ _assumed: list = []
 
 @functools.lru_cache(None)
 def host() -> Target:
-    """The target of this machine, found once without importing LLVM. `INGOT_CPU_LEVEL` makes it exactly that level (a higher
-    one than the machine's is ignored)."""
+    """Return the target of this machine, found once without importing LLVM.
+
+    `INGOT_CPU_LEVEL` makes it exactly that level (a higher one than the machine's is ignored).
+    """
     if _assumed:
         return _assumed[0]
     arch = machine_arch()
@@ -113,13 +113,13 @@ def host() -> Target:
 
 
 def assume(target: Target):
-    """This process plans for another machine from now on. Call it before anything asks for the host."""
+    """Plan for another machine in this process from now on. Call it before the first `host()`."""
     _assumed[:] = [target]
     host.cache_clear()
 
 
 def supports(target: Target) -> bool:
-    """True where code for `target` runs on this machine (never an illegal instruction)."""
+    """Return whether code for `target` runs on this machine (never an illegal instruction)."""
     mine = host()
     if target.kind != "cpu" or target.arch != mine.arch:
         return False
@@ -127,14 +127,14 @@ def supports(target: Target) -> bool:
 
 
 def _offered(target: Target) -> set:
-    """Extras of this machine's processor that lower levels use, in place of those of its own."""
+    """Return this processor's extra features that lower levels use, in place of those of its own."""
     flags = frozenset() if _assumed else cpu_flags()
     return {name for flag, (name, needs) in _EXTRAS.items()
             if flag in flags and LEVELS[needs][0] == target.arch and LEVELS[needs][1] < target.vector_bytes}
 
 
 def machine_arch() -> str:
-    """What this machine's processor is: x86_64, aarch64, ..."""
+    """Return this machine's processor architecture: x86_64, aarch64, ..."""
     name = platform.machine().lower()
     return {"amd64": "x86_64", "x64": "x86_64", "arm64": "aarch64"}.get(name, name)
 
@@ -149,7 +149,7 @@ def _level_of(arch, flags):
 
 @functools.lru_cache(None)
 def cpu_flags() -> frozenset:
-    """The instruction sets that processor and kernel both offer, by Linux's names."""
+    """Return the instruction sets that processor and kernel both offer, by Linux's names."""
     if sys.platform == "darwin":
         return _darwin_flags()
     try:
@@ -177,7 +177,7 @@ def _darwin_flags():
 
 @functools.lru_cache(None)
 def usable_cpus() -> int:
-    """Processors this process may use at once: the smaller of its affinity and its cgroup's quota, at least 1."""
+    """Return the number of processors this process may use: the smaller of affinity and cgroup quota, at least 1."""
     try:
         count = len(os.sched_getaffinity(0))
     except AttributeError:
@@ -187,7 +187,7 @@ def usable_cpus() -> int:
 
 
 def _cgroup_quota():
-    """CPU quota of the innermost limited cgroup (v2 or v1) as a number of processors, or None."""
+    """Return the CPU quota of the innermost limited cgroup (v2 or v1) as a number of processors, or None."""
     quotas = [_read_quota_v2(path) for path in _cgroup_v2_folders()]
     quotas.append(_read_quota_v1("/sys/fs/cgroup/cpu"))
     quotas = [quota for quota in quotas if quota]

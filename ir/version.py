@@ -1,3 +1,3 @@
-"""The version of ingot: what the package says of itself, and what files that it writes say of their writer."""
+"""The version of ingot, which the package reports and which its files name as their writer."""
 
 VERSION = "0.1.0"

@@ -1,4 +1,1 @@
-"""Drawings of a graph: `view` gives networkx, DOT and SVG; `layout` places boxes in layers; `drawing` writes the SVG.
-
-Reads graphs and changes nothing.
-"""
+"""Drawings of a graph: `view` gives networkx, DOT and SVG; `layout` places boxes in layers; `drawing` writes the SVG."""

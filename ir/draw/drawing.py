@@ -30,15 +30,17 @@ GROUP_COLOURS = ("#6366f1", "#10b981", "#f59e0b", "#ef4444", "#06b6d4", "#a855f7
 
 
 def kind_of(node: Node) -> str:
-    """The kind of a node's box."""
+    """Return the kind of a node's box."""
     if "random" in node.op.traits:
         return "random"
     return "fill" if node.op.lower == full.lower else _WAYS[type(node.op.lower)]
 
 
 class Item:
-    """A box before it is placed: its kind, its words, the values that lead in and out, the node it stands for, and its
-    name in the file (`anchor`) or the one it points to (`link`)."""
+    """A box before it is placed: its kind and words, the values that lead in and out, and its node.
+
+    `anchor` is its name in the file, `link` the one it points to.
+    """
 
     def __init__(self, kind, title, detail="", tip="", reads=(), makes=(), node=None, anchor="", link=""):
         self.kind, self.title, self.detail, self.tip = kind, title, detail, tip
@@ -47,7 +49,7 @@ class Item:
 
 
 def items_of(graph) -> list:
-    """Everything that a drawing of the graph shows, in topological order."""
+    """Return all boxes of the graph, in topological order."""
     names = value_names(graph)
     items = [Item("input", v.name, tip=f"{names[v]}: {v.aval}", makes=(v,), anchor=names[v]) for v in graph.inputs]
     for n in graph.nodes:
@@ -67,7 +69,6 @@ _DETAIL = 34   # letters of parameters that a box shows
 
 
 def _detail(node) -> str:
-    """Literal operands and parameters, briefly."""
     literal = any(type(x) is not Value and x is not None for x in node.inputs)
     words = ["(" + ", ".join("·" if type(x) is Value else format_param(x) for x in node.inputs) + ")"] if literal else []
     words += [f"{k}={format_param(v)}".replace(", ", ",") for k, v in sorted(node.params.items())]
@@ -99,14 +100,14 @@ text { font-family: ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono'
 
 
 def box_of(item):
-    """The box of an item, as large as its words and the types below it need."""
+    """Return the box of an item, as large as its words and the types below it need."""
     words = max(len(item.title) * _TITLE * _LETTER, len(item.detail) * _SMALL * _LETTER) + 22
     types = sum(len(str(v.aval)) * _TYPE * _LETTER + 10 for v in item.makes)
     return Box(max(words, types, 46), 40 if item.detail else 26, late=item.kind in LATE)
 
 
 def draw_header(graph, items):
-    """The name of the graph and how much there is in it."""
+    """Return the name of the graph and its size."""
     numbers = (("node", graph.nodes), ("input", graph.inputs), ("output", graph.outputs), ("update", graph.updates))
     counts = ", ".join(f"{len(things)} {what}{'s' * (len(things) != 1)}" for what, things in numbers if things)
     yield f'<text class="name" x="{MARGIN}" y="34">{escape(graph.name)}</text>'
@@ -129,12 +130,12 @@ def _legend_step(name):
 
 
 def legend_width(items):
-    """How wide the legend of the kinds that occur is."""
+    """Return the width of the legend of the kinds that occur."""
     return sum(_legend_step(KINDS[k][0]) for k in _kinds_shown(items))
 
 
 def draw_box(item, box):
-    """The box of one item with its words."""
+    """Return the box of one item with its words."""
     _, fill, line = KINDS[item.kind]
     left, top = box.x - box.width / 2, box.y - box.height / 2
     radius = box.height / 2 if item.kind in ROUND else 7
@@ -153,18 +154,16 @@ def draw_box(item, box):
 
 
 def _outlet(value, item, box):
-    """Where a value leaves its box."""
     count = len(item.makes)
     return box.x + (value.index + 0.5 - count / 2) * box.width / count if item.node is not None else box.x
 
 
 def _inlet(i, item, box, count):
-    """Where operand i enters its box."""
     return box.x + (i + 0.5 - count / 2) * min(box.width * 0.7 / count, 26)
 
 
 def draw_type(value, item, box):
-    """The type of a value, below the box that makes it."""
+    """Return the type of a value, below the box that makes it."""
     text = str(value.aval)
     x, y = _outlet(value, item, box), box.y + box.height / 2 + 13
     w = len(text) * _TYPE * _LETTER + 8
@@ -173,7 +172,7 @@ def draw_type(value, item, box):
 
 
 def draw_net(value, net, items, placed: Layout):
-    """One line with branches, each piece drawn once."""
+    """Return one line with branches, each piece drawn once."""
     source = placed.boxes[net.source]
     at = {source.layer: (_outlet(value, items[net.source], source), source.y + source.height / 2)}
     pieces, heads = [], []
@@ -201,7 +200,7 @@ def _curve(a, b):
 
 
 def draw_groups(items, placed, groups, net_of):
-    """Each group is one shade behind its boxes and the lines between them; strangers are never inside."""
+    """Return a shade for each group behind its boxes and the lines between them; other boxes are never inside."""
     index = {item.node: i for i, item in enumerate(items) if item.node is not None}
     for k, (name, nodes) in enumerate(groups.items()):
         colour, members = GROUP_COLOURS[k % len(GROUP_COLOURS)], {index[n] for n in nodes}

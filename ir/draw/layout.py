@@ -49,7 +49,7 @@ class Layout:
 
 
 def arrange(boxes: list, nets: list, *, column_gap: float = 26, layer_gap: float = 44) -> Layout:
-    """Places the boxes; they are changed in place and come back in the layout."""
+    """Place the boxes, changed in place, and return the layout."""
     assign_layers(boxes, nets)
     layers, up, down = _vertices(boxes, nets)
     _order(layers, up, down)
@@ -71,7 +71,7 @@ def arrange(boxes: list, nets: list, *, column_gap: float = 26, layer_gap: float
 
 
 def assign_layers(boxes: list, nets: list):
-    """Gives each box its layer: below all it reads, and near its readers where that shortens lines."""
+    """Give each box its layer: below all it reads, and near its readers where that shortens lines."""
     by_source: dict = {}
     incoming = [0] * len(boxes)
     for net in nets:
@@ -92,7 +92,7 @@ def assign_layers(boxes: list, nets: list):
 
 
 def _vertices(boxes, nets):
-    """Adds the bends; gives the vertices of each layer and each vertex's neighbours above and below."""
+    """Add the bends; return the vertices of each layer and each vertex's neighbours above and below."""
     layers = [[] for _ in range(1 + max((b.layer for b in boxes), default=-1))]
     for v, b in enumerate(boxes):
         layers[b.layer].append(v)
@@ -164,7 +164,7 @@ def _crossings(layers, down, position) -> int:
 
 
 def _place(layers, up, down, widths, boxes, gap):
-    """The x of every vertex: each wants to be where its neighbours are, none may come too near to the next."""
+    """Return the x of every vertex: near its neighbours, and never too near to the next."""
     x = [0.0] * len(up)
     for layer in layers:
         at = 0.0
@@ -182,7 +182,7 @@ def _place(layers, up, down, widths, boxes, gap):
 
 
 def _wishes(layer, x, up, down, boxes, downwards, sweep):
-    """(wanted x, weight) of each vertex of a layer."""
+    """Return (wanted x, weight) of each vertex of a layer."""
     wishes = []
     for v in layer:
         near, far = (up[v], down[v]) if downwards else (down[v], up[v])
@@ -194,7 +194,7 @@ def _wishes(layer, x, up, down, boxes, downwards, sweep):
 
 
 def _settle(layer, x, wishes, widths, gap):
-    """The positions nearest to the wishes that keep order and distance: neighbours that collide share one shift."""
+    """Return the positions nearest to the wishes that keep order and distance: colliding neighbours share one shift."""
     blocks: list = []    # (weighted mean, weight, count), over positions with all distances taken away
     offset, offsets = 0.0, []
     for i, v in enumerate(layer):
@@ -218,7 +218,7 @@ def _settle(layer, x, wishes, widths, gap):
 
 
 def _straighten(layers, up, down, x, widths, gap):
-    """Moves chains of vertices that follow one another onto as few vertical lines as their neighbours leave room for."""
+    """Align chains of consecutive vertices on as few vertical lines as their neighbours leave room for."""
     beside = {v: (layer[i - 1] if i else None, layer[i + 1] if i + 1 < len(layer) else None)
               for layer in layers for i, v in enumerate(layer)}
 
@@ -249,7 +249,7 @@ def _line_up(run, low, high, x):
 
 
 def _chains(up, down, x):
-    """Vertices that follow one another: each is the other's nearest neighbour."""
+    """Return chains of vertices in which each is the other's nearest neighbour."""
     def nearest(v, candidates):
         return min(candidates, key=lambda u: abs(x[u] - x[v]))
 

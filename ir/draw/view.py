@@ -1,4 +1,4 @@
-"""Looking at a graph: as a networkx graph, as DOT, and as a drawing (SVG) that needs nothing else to be seen."""
+"""Views of a graph: a networkx graph, DOT, and a drawing in SVG that needs no other tool."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -28,7 +28,7 @@ Groups = Mapping[str, Sequence[Node]] | None
 
 
 def to_networkx(graph: Graph):
-    """A networkx MultiDiGraph over the nodes of `graph`, with an edge for each operand (attribute `value`)."""
+    """Return a networkx MultiDiGraph over the nodes of `graph`, with an edge for each operand (attribute `value`)."""
     import networkx as nx
 
     g = nx.MultiDiGraph(name=graph.name)
@@ -42,7 +42,7 @@ def to_networkx(graph: Graph):
 
 
 def dot(graph: Graph, groups: Groups = None) -> str:
-    """The graph for graphviz; `groups` (name to nodes) become clusters."""
+    """Return the graph for graphviz; `groups` (name to nodes) become clusters."""
     items = items_of(graph)
     maker = {v: i for i, item in enumerate(items) for v in item.makes}
     boxes = {item.node: i for i, item in enumerate(items) if item.node}
@@ -75,7 +75,7 @@ _COLUMN_GAP = 56
 
 
 def svg(graph: Graph, groups: Groups = None) -> str:
-    """A drawing of the graph. `groups` (name to nodes) are shaded; hovering shows the IR text and the user's line.
+    """Return a drawing of the graph. `groups` (name to nodes) are shaded; hovering shows the IR text and the user's line.
 
     A tall graph is drawn in columns: a value that goes on in a later column ends in a tag and begins there with its twin.
     """
@@ -110,7 +110,6 @@ class _Column:
         self.width, self.height = self.placed.width, self.placed.height
 
     def draw(self, groups):
-        """The SVG of the column, from the back to the front."""
         boxes = self.placed.boxes
         yield from draw_groups(self.items, self.placed, groups, self.nets)
         for v in self.values:
@@ -124,7 +123,7 @@ class _Column:
 
 
 def _columns(items):
-    """All items in one column, or in as many as make the drawing about as wide as high."""
+    """Lay all items out in one column, or in as many as make the drawing about as wide as high."""
     whole = _Column(items)
     if whole.height <= _TALL * whole.width:
         return [whole]
@@ -141,7 +140,7 @@ def _width(columns):
 
 
 def _cut(items, whole, count):
-    """The items of each of `count` columns, tags included."""
+    """Return the items of each of `count` columns, tags included."""
     layers = [box.layer for box in whole.placed.boxes]
     bounds = _bounds(items, whole, layers, count)
     for i, item in enumerate(items):    # what stands just above its first reader must not be parted from it
@@ -153,7 +152,7 @@ def _cut(items, whole, count):
 
 
 def _bounds(items, whole, layers, count):
-    """Where the columns begin: near equal heights, where few lines are cut."""
+    """Return the starts of the columns: near equal heights, where few lines are cut."""
     depth = max(layers) + 1
     crossed = [0] * (depth + 1)
     for net in whole.nets.values():
@@ -169,7 +168,7 @@ def _bounds(items, whole, layers, count):
 
 
 def _with_tags(part, items):
-    """A column's items, with a tag for each value that comes from another column or goes on to one."""
+    """Return a column's items, with a tag for each value that comes from another column or goes on to one."""
     here = set(map(id, part))
     made = {v: item for item in items for v in item.makes}
     readers: dict = {}
@@ -185,11 +184,10 @@ def _with_tags(part, items):
 
 
 def _tag_name(item, value):
-    """A tag's words: the name of the value in the IR text."""
     return item.anchor if len(item.makes) == 1 else f"{item.anchor}.{value.index}"
 
 
 def save(graph: Graph, path, groups: Groups = None):
-    """Writes the drawing to a file: SVG, or DOT if the name ends in .dot."""
+    """Write the drawing to a file: SVG, or DOT if the name ends in .dot."""
     path = Path(path)
     path.write_text(dot(graph, groups) if path.suffix == ".dot" else svg(graph, groups), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Gradients of graphs, built with the records' own rules: the reverse walk that the tape makes, written down as nodes."""
+"""Gradients of graphs by the operators' own rules: the tape's backward walk as nodes of a graph."""
 
 from ..errors import AutogradError
 from ..opdef.op import NO_GRAD
@@ -8,8 +8,10 @@ from .graph import Builder, Graph, Node, Value
 
 
 def gradients(builder: Builder, outputs, seeds, wrt) -> list:
-    """Appends the gradients of `outputs` (given theirs, `seeds`) with respect to the values `wrt`; None where there is none.
-    As on the tape, nothing flows through operators without a derivative."""
+    """Append the gradients of `outputs` (given theirs, `seeds`) for the values `wrt`; None without a path.
+
+    As on the tape, nothing flows through operators without a derivative.
+    """
     flow: dict = {}
     for v, g in zip(outputs, seeds):
         if g is not None:
@@ -34,7 +36,7 @@ def _wanted(x, needed):
 
 
 def _reaching(nodes, wrt):
-    """The values through which a value of `wrt` reaches what comes later."""
+    """Return the values that depend on a value of `wrt`."""
     needed = set(wrt)
     for n in nodes:
         if n.op.vjp is not NO_GRAD and any(_wanted(x, needed) for x in n.inputs):
@@ -43,7 +45,7 @@ def _reaching(nodes, wrt):
 
 
 def pull(builder: Builder, node: Node, gs, needed) -> list:
-    """The gradients of a node's operands from those of its results (None stands for zero)."""
+    """Return the gradients of a node's operands from those of its results (None stands for zero)."""
     op, args = node.op, node.inputs
     g = _as_rule_takes(builder, node, gs)
     needs = tuple([_wanted(x, needed) for x in args])
@@ -54,7 +56,7 @@ def pull(builder: Builder, node: Node, gs, needed) -> list:
 
 
 def _as_rule_takes(builder, node, gs):
-    """The gradient alone if one result is differentiable, else a tuple with zeros in the gaps."""
+    """Return the gradient alone if one result is differentiable, else a tuple with zeros in the gaps."""
     filled = [_zeros(builder, v) if g is None else g for v, g in zip(node.outputs, gs) if v.dtype.is_inexact]
     return filled[0] if len(filled) == 1 else tuple(filled)
 
@@ -64,8 +66,11 @@ def _zeros(builder, v):
 
 
 def vjp_graph(graph: Graph, wrt=None) -> Graph:
-    """The graph of gradients: takes the inputs of `graph` and then one gradient for each differentiable output, and returns
-    the gradient of each input in `wrt` (by default every floating point one), zeros where there is no path."""
+    """Return the backward graph of `graph`.
+
+    It takes the inputs of `graph`, then one gradient for each differentiable output, and returns the gradient of each input in
+    `wrt` (by default every floating point one), zeros where there is no path.
+    """
     b = Builder(f"{graph.name}_vjp")
     env = b.inline(graph, b.copy_inputs(graph))
     roots = [v for v in graph.outputs if v.dtype.is_inexact]
@@ -77,8 +82,11 @@ def vjp_graph(graph: Graph, wrt=None) -> Graph:
 
 
 def grad_graph(graph: Graph, wrt=None) -> Graph:
-    """Forward and backward in one graph: returns the outputs of `graph`, then the gradients of its first output (which has one
-    element) with respect to the inputs in `wrt`. Updates are kept."""
+    """Return forward and backward in one graph.
+
+    It returns the outputs of `graph`, then the gradients of its first output (which has one element) for the inputs in `wrt`.
+    Updates are kept.
+    """
     b = Builder(f"{graph.name}_grad")
     env = b.inline(graph, b.copy_inputs(graph))
     root = env[graph.outputs[0]]

@@ -1,12 +1,10 @@
 """Graphs: typed values in SSA form, made by a Builder and frozen once built.
 
-    b = Builder("block")
-    x = b.input("x", Aval((8, 64), float32))
-    y = elementwise.mul(x, 2.0)          # records append nodes when they are called on values
-    g = b.finish([y])
+b = Builder("block") x = b.input("x", Aval((8, 64), float32)) y = elementwise.mul(x, 2.0) # records append nodes when they are
+called on values g = b.finish([y])
 
-A graph value answers to operator records, so gradient rules and the bodies of composites run on values as they run on
-tensors and arrays. Inside a graph broadcasting and promotion are explicit: the builder puts in `expand` and `cast`.
+Operator records work on graph values as on tensors and arrays, so gradient rules and bodies of composites build graphs. Inside
+a graph broadcasting and promotion are explicit: the builder adds `expand` and `cast`.
 """
 
 import re
@@ -84,22 +82,21 @@ class Node:
 
     @property
     def output(self) -> Value:
-        """The result of a node that has one."""
         return self.outputs[0]
 
     @property
     def result(self):
-        """What the record gives: one value, or a tuple of them."""
+        """Return the record's result: one value, or a tuple of them."""
         return self.outputs if self.multi else self.outputs[0]
 
     @property
     def has_effect(self) -> bool:
-        """Whether something beyond the results happens, so that the node must stay where it is."""
+        """Return whether the node has a side effect, so that it must stay where it is."""
         return "effect" in self.op.traits
 
     @property
     def is_pure(self) -> bool:
-        """Whether equal operands and parameters always give equal results."""
+        """Return whether equal operands and parameters always give equal results."""
         return not self.op.traits & _IMPURE
 
     def __repr__(self):
@@ -139,7 +136,7 @@ class Graph:
 
     @cached_property
     def key(self) -> tuple:
-        """A hashable description of everything but names and lines."""
+        """Return a hashable description of everything but names and lines."""
         number = {v: i for i, v in enumerate(self.values())}
 
         def operand(x):
@@ -163,14 +160,14 @@ class Graph:
         return hash(self.key)
 
     def values(self) -> Iterable[Value]:
-        """Inputs, then every node's results in order."""
+        """Return inputs, then every node's results in order."""
         yield from self.inputs
         for n in self.nodes:
             yield from n.outputs
 
     @cached_property
     def uses(self) -> dict:
-        """For each value the nodes that read it (once per operand), in order. Returned and written values: `results`."""
+        """Return the nodes that read each value (once per operand), in order. Returned and written values: `results`."""
         found: dict[Value, list[Node]] = {v: [] for v in self.values()}
         for n in self.nodes:
             for x in n.inputs:
@@ -180,12 +177,12 @@ class Graph:
 
     @cached_property
     def results(self) -> KeysView:
-        """The values that leave the graph, returned or written, in the same order in every process."""
+        """Return the values that leave the graph, returned or written, in the same order in every process."""
         return dict.fromkeys((*self.outputs, *(u.value for u in self.updates))).keys()
 
     @cached_property
     def symbols(self) -> dict:
-        """The symbolic numbers in types, parameters and operands, by what they are; empty for a graph of fixed sizes."""
+        """Return the symbolic numbers in types, parameters and operands by key; empty for a graph of fixed sizes."""
         found: dict = {}
         for v in self.values():
             collect(v.aval.shape, found)
@@ -197,7 +194,7 @@ class Graph:
 
     @property
     def names(self) -> dict:
-        """{name: value now} of the sizes and numbers that are not fixed."""
+        """Return {name: value now} of the symbolic sizes and numbers."""
         found: dict = {}
         for x in self.symbols.values():
             found.update({name: x.scope.hints[name] for name in names_of(x)})
@@ -205,7 +202,7 @@ class Graph:
 
     @cached_property
     def updated(self) -> dict:
-        """What each written input holds in the end."""
+        """Return the final value of each written input."""
         return {u.target: u.value for u in self.updates}
 
     def __str__(self):
@@ -222,7 +219,7 @@ class Graph:
 
 
 class Builder:
-    """Makes a graph, node by node. `line` is the user's line that the next nodes carry."""
+    """The builder of one graph, node by node. `line` is the user's line that the next nodes carry."""
 
     def __init__(self, name: str = "graph"):
         self.name = name
@@ -234,7 +231,7 @@ class Builder:
         self._names: set[str] = set()
 
     def input(self, name: str, aval: Aval, number=None) -> Value:
-        """A new input, which may stand for a symbolic number. Its name is made printable and unique."""
+        """Add an input, which may stand for a symbolic number. Its name is made printable and unique."""
         v = Value(aval, index=len(self.inputs), name=self._unique(name), owner=self, number=number)
         self.inputs.append(v)
         return v
@@ -251,7 +248,7 @@ class Builder:
         return name
 
     def append(self, op: Op, args, params: dict):
-        """Appends one node; returns what the record gives: a value or a tuple of values."""
+        """Append one node; return the record's result: a value or a tuple of values."""
         self._check_open()
         operands = [self._operand(a) for a in args]
         if op.broadcasts:
@@ -273,12 +270,12 @@ class Builder:
         return node
 
     def add_exactly(self, op: Op, operands, params: dict) -> Node:
-        """Appends one node as it is said, without expanding or casting operands."""
+        """Append one node as given, without expanding or casting operands."""
         self._check_open()
         return self._add(op, tuple([self._operand(a) for a in operands]), canonical_params(params, op.numbers))
 
     def call(self, op: Op, *args, **params):
-        """`append` in the form of a call, for operands that cannot answer themselves (None, numbers)."""
+        """Append one node in the form of a call, for operands that cannot dispatch (None, numbers)."""
         return self.append(op, args, params)
 
     def _check_open(self):
@@ -300,7 +297,7 @@ class Builder:
         raise GraphError(f"an operand of a graph node is a value, a number, None or a small array, got {type(a).__name__}")
 
     def _align(self, op, operands):
-        """Makes dtype promotion and broadcasting of an elementwise operator explicit."""
+        """Make dtype promotion and broadcasting of an elementwise operator explicit."""
         values = [v for v in operands if type(v) is Value]
         if len({v.dtype for v in values}) > 1 and any(t.startswith("takes_") for t in op.traits):
             d = meeting_dtype(values)
@@ -312,7 +309,7 @@ class Builder:
         return operands
 
     def constant(self, array, dtype: DType | None = None) -> Value:
-        """A literal: a number or a small array. Larger arrays must be inputs."""
+        """Append a literal: a number or a small array. Larger arrays must be inputs."""
         a = np.asarray(array, dtype.np if dtype else None)
         d = dt.from_numpy(a.dtype)
         if a.size > LIMIT and not is_uniform(a):
@@ -324,14 +321,14 @@ class Builder:
         return self.append(constant, (None,), {"values": tuple(values), "shape": a.shape, "dtype": d})
 
     def update(self, target: Value, value: Value):
-        """Says that the storage behind input `target` holds `value` at the end; the last word counts."""
+        """Let the storage behind input `target` hold `value` at the end; the last call counts."""
         if not target.is_input or target.aval != value.aval:
             raise GraphError(f"an update writes a value into an input of the same type, got {value!r} into {target!r}")
         self.updates[self._operand(target)] = self._operand(value)
 
     @contextmanager
     def at(self, line):
-        """Nodes appended inside carry `line`."""
+        """Let nodes appended inside carry `line`."""
         before, self.line = self.line, line
         try:
             yield self
@@ -339,7 +336,7 @@ class Builder:
             self.line = before
 
     def copy(self, node: Node, operands) -> Node:
-        """Appends the same operation on other operands (values of this graph)."""
+        """Append the same operation on other operands (values of this graph)."""
         operands = tuple(operands)
         if len(operands) == len(node.inputs) and all(map(_is_alike, operands, node.inputs)):
             return self.copy_like(node, operands)
@@ -353,16 +350,16 @@ class Builder:
         return new
 
     def copy_like(self, node: Node, operands) -> Node:
-        """Appends the same operation on operands of the same types: no rule is asked."""
+        """Append the same operation on operands of the same types, without shape inference."""
         return self._put(node.op, tuple(operands), node.params, [v.aval for v in node.outputs], node.multi,
                          node.line or self.line)
 
     def copy_as(self, node: Node, operands, params: dict, avals) -> Node:
-        """Appends the same operation with other operands, parameters and types, which must agree: no rule is asked."""
+        """Append the same operation with other operands, parameters and types, which must agree, without shape inference."""
         return self._put(node.op, tuple(operands), params, avals, node.multi, node.line or self.line)
 
     def copy_inputs(self, graph: Graph) -> dict:
-        """Gives this graph the inputs of another; returns the map from its values to the new ones."""
+        """Add the inputs of another graph; return the map from its values to the new ones."""
         if self.inputs:
             return {v: self.input(v.name, v.aval, v.number) for v in graph.inputs}
         self.inputs = [Value(v.aval, index=i, name=v.name, owner=self, number=v.number) for i, v in enumerate(graph.inputs)]
@@ -370,35 +367,36 @@ class Builder:
         return dict(zip(graph.inputs, self.inputs))
 
     def inline(self, graph: Graph, env: dict) -> dict:
-        """Copies all nodes of a graph; `env` maps its inputs to values here and comes back with all its values. Nodes without
-        a line of their own take the current one."""
+        """Copy all nodes of a graph; `env` maps its inputs to values here and comes back with all its values.
+
+        Nodes without a line of their own take the current one.
+        """
         for n in graph.nodes:
             self.copy_into(env, n)
         return env
 
     def finish(self, outputs: Iterable[Value]) -> Graph:
-        """The frozen graph. The builder takes no more nodes."""
+        """Return the frozen graph. The builder takes no more nodes."""
         outputs = tuple([self._operand(v) for v in outputs])
         self.finished = True
         updates = tuple([Update(t, v) for t, v in self.updates.items()])
         return Graph(self.name, tuple(self.inputs), tuple(self.nodes), outputs, updates)
 
     def finish_like(self, graph: Graph, env: dict) -> Graph:
-        """The frozen graph with the outputs and updates of `graph`, as `env` maps them."""
+        """Return the frozen graph with the outputs and updates of `graph`, as `env` maps them."""
         for u in graph.updates:
             self.update(env[u.target], env[u.value])
         return self.finish([env[v] for v in graph.outputs])
 
 
 def _is_alike(a, b) -> bool:
-    """Whether two operands are values of one type, or both something else."""
     if type(a) is Value:
         return type(b) is Value and (a.aval is b.aval or a.aval == b.aval)
     return type(b) is not Value
 
 
 def meeting_dtype(values) -> DType:
-    """The dtype in which values meet: beside values with dimensions, 0-d ones count only if of a higher category."""
+    """Return the promoted dtype of values: beside values with dimensions, 0-d ones count only if of a higher category."""
     ranks: list[Any] = [None, None]
     for v in values:
         rank = 0 if v.ndim else 1
@@ -407,7 +405,7 @@ def meeting_dtype(values) -> DType:
 
 
 def bind_value(op: Op, args, params):
-    """How graph values are bound: by appending to the builder that owns them."""
+    """Bind a record on graph values: append to the builder that owns them."""
     owner = next(a.owner for a in args if type(a) is Value)
     return owner.append(op, args, params)
 
@@ -416,7 +414,7 @@ BINDERS[Value] = bind_value
 
 
 def live_nodes(graph: Graph, also: Iterable[Value] = ()) -> set:
-    """The nodes that outputs, updates, effects or the values `also` need."""
+    """Return the nodes that outputs, updates, effects or the values `also` need."""
     live, stack = set(), [v.node for v in (*graph.results, *also) if v.node is not None]
     stack += [n for n in graph.nodes if n.has_effect]
     while stack:

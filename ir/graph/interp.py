@@ -1,4 +1,4 @@
-"""Interpreter of graphs: node after node on numpy, by the records' references. Slow and obvious; the oracle of the tests."""
+"""Reference interpreter of graphs: runs node after node on numpy, by the records' references. The oracle of the tests."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from .printer import format_line, format_node, value_names
 
 
 class Ran(NamedTuple):
-    """What running a graph gave: the outputs, and the new contents of each written input by name."""
+    """The result of running a graph: the outputs, and the new contents of each written input by name."""
 
     outputs: tuple
     updates: dict
@@ -59,6 +59,6 @@ def _run_node(graph, node, env):
 
 
 def failure(graph: Graph, node, reason: str) -> IngotError:
-    """The error for a node that did not run: the node's text, the user's line, the reason."""
+    """Return the error for a node that did not run: the node's text, the user's line, the reason."""
     where = f" at {format_line(node.line, full_paths=True)}" if node.line else ""
     return GraphError(f"{node.op.name}{where} failed: {reason}\n  {format_node(node, value_names(graph))}")

@@ -1,5 +1,4 @@
-"""The text of a graph: one node a line, a type on every value, the user's line as a trailing comment, and the module that it
-is in.
+"""The text of a graph: one node a line, a type on every value, the user's line and module as a trailing comment.
 
     graph block(%x: f32[8,64], %b: f32[64]) {
       %0: f32[8,64] = expand(%b, shape=(8, 64))    # model.py:12
@@ -22,7 +21,7 @@ _COMMENT_COLUMN = 100   # comments are aligned, but no further to the right than
 
 
 def format_param(value) -> str:
-    """A parameter or a literal operand, so that parsing gives the same type and bits."""
+    """Return a parameter or a literal operand so that parsing gives the same type and bits."""
     kind = type(value)
     if kind is tuple:
         return "(" + ", ".join(map(format_param, value)) + (",)" if len(value) == 1 else ")")
@@ -48,7 +47,7 @@ def _format_float(value):
 
 
 def value_names(graph) -> dict:
-    """The name of each value in text: inputs by their own, results by position."""
+    """Return the name of each value in text: inputs by their own, results by position."""
     names = {v: f"%{v.name}" for v in graph.inputs}
     for n in graph.nodes:
         for v in n.outputs:
@@ -57,19 +56,19 @@ def value_names(graph) -> dict:
 
 
 def format_line(line, full_paths: bool = False) -> str:
-    """Where the user wrote it: ``model.py:12``."""
+    """Return the user's line: ``model.py:12``."""
     file, number = line
     return f"{file if full_paths else PurePath(file).name}:{number}"
 
 
 def format_place(line, full_paths: bool = False) -> str:
-    """The same, and which module it belongs to: ``model.py:12 in Net.layers.0``."""
+    """Return the user's line and module: ``model.py:12 in Net.layers.0``."""
     module = module_of(line)
     return f"{format_line(line, full_paths)} in {module}" if module else format_line(line, full_paths)
 
 
 def format_node(node, names=None) -> str:
-    """One node without its comment. Without `names`, values of unknown names show as their types."""
+    """Return one node without its comment. Without `names`, values of unknown names show as their types."""
     arguments = [_name(x, names) if not is_symbol(x) and hasattr(x, "aval") else format_param(x) for x in node.inputs]
     arguments += [f"{k}={format_param(v)}" for k, v in sorted(node.params.items())]
     call = f"{node.op.name}({', '.join(arguments)})"
@@ -80,14 +79,14 @@ def format_node(node, names=None) -> str:
 
 
 def _name(value, names) -> str:
-    """The name of a value; one that is not of the graph (which verify tells) shows as a question."""
+    """Return the name of a value; a value of another graph (an error for `verify`) shows as a question mark."""
     if names and value in names:
         return names[value]
     return f"%{value.name}" if value.node is None else f"%?: {value.aval}"
 
 
 def format_header(graph, names) -> str:
-    """The first line; inputs go one a line when there are many."""
+    """Return the first line; many inputs go one a line."""
     inputs = [f"{names[v]}: {v.aval}" for v in graph.inputs]
     given = ", ".join([f"{name}={value!r}" for name, value in graph.names.items()])
     name = f"{graph.name}[{given}]" if given else graph.name
@@ -98,7 +97,7 @@ def format_header(graph, names) -> str:
 
 
 def format_graph(graph, full_paths: bool = False) -> str:
-    """The whole graph. `full_paths` keeps the folders of the user's files."""
+    """Return the whole graph as text. `full_paths` keeps the folders of the user's files."""
     names = value_names(graph)
     lines = [(f"  {format_node(n, names)}", n.line) for n in graph.nodes]
     widths = [len(text) for text, line in lines if line and len(text) <= _COMMENT_COLUMN]

@@ -57,17 +57,17 @@ _CONSTANTS = {"True": True, "False": False, "None": None}
 
 
 def show(graph: Graph, full_paths: bool = False) -> str:
-    """The text of a graph; `full_paths` keeps the folders of the user's files."""
+    """Return the text of a graph; `full_paths` keeps the folders of the user's files."""
     return format_graph(graph, full_paths)
 
 
 def parse(text: str) -> Graph:
-    """The graph that `text` describes. Every declared type is checked against the operator's own rule."""
+    """Return the graph that `text` describes. Every declared type is checked against the operator's own rule."""
     return _Parser(text).graph()
 
 
 def parse_param(text: str):
-    """One literal, as `format_param` writes it."""
+    """Return one literal, as `format_param` writes it."""
     parser = _Parser(text)
     value = parser.literal()
     parser.expect_end()
@@ -76,7 +76,7 @@ def parse_param(text: str):
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of text, its kind, and where it starts."""
+    """A piece of text, its kind, and its start."""
 
     kind: str
     text: str
@@ -151,7 +151,7 @@ class _Parser:
             raise self.error(f"expected the end of the text, found {self.token.text!r}")
 
     def listed(self, item, close):
-        """Comma-separated items up to the mark `close`, which is taken."""
+        """Return comma-separated items up to the mark `close`, which is consumed."""
         items: list = []
         while not self.accept(close):
             if items:
@@ -308,7 +308,7 @@ class _Parser:
             raise self.error(str(e), token.at) from None
 
     def starts_size(self):
-        """Whether what follows is a symbolic size, where a number may stand as well."""
+        """Return whether a symbolic size follows, where a number may stand as well."""
         token, following = self.token, self.tokens[min(self.position + 1, len(self.tokens) - 1)]
         if token.kind == "word":
             return token.text in self.symbols or token.text in _CALLS

@@ -1,4 +1,4 @@
-"""The rules of a graph, checked: one message for each rule that is broken, naming the node and the user's line."""
+"""Verification of graphs: one message for each broken rule, naming the node and the user's line."""
 
 from ..errors import GraphError, IngotError
 from ..opdef.op import OPS, count_words, operand_bounds
@@ -12,8 +12,10 @@ _SHOWN = 10   # problems listed in one error
 
 
 def verify(graph: Graph, known: dict | None = None) -> Graph:
-    """Returns the graph if it keeps every rule; raises GraphError with what is wrong otherwise. `known` takes in operations
-    that were found right, so that their copies in later graphs are not looked at again."""
+    """Return the graph if it keeps every rule, else raise GraphError.
+
+    `known` caches operations that were found right, so that their copies in later graphs are not checked again.
+    """
     found = problems(graph, known)
     if found:
         more = f"\n  and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
@@ -23,7 +25,7 @@ def verify(graph: Graph, known: dict | None = None) -> Graph:
 
 
 def problems(graph: Graph, known: dict | None = None) -> list:
-    """What is wrong with a graph, as messages."""
+    """Return the faults of a graph, as messages."""
     found = list(_input_problems(graph))
     defined = dict.fromkeys(graph.inputs)
     known = {} if known is None else known
@@ -71,7 +73,7 @@ def _input_problems(graph):
 
 
 def _parts(node: Node) -> list:
-    """What the rules for an operation alone depend on. A copy has the very parameters and types of the original."""
+    """Return the inputs of an operation's own rules. A copy has the very parameters and types of the original."""
     return [node.params, *[x.aval if type(x) is Value else x for x in node.inputs], *[v.aval for v in node.outputs]]
 
 

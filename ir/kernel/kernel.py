@@ -1,4 +1,4 @@
-"""Kernel: what one fused loop nest computes, as plain data. Program: kernels in order over planned buffers.
+"""Kernel: one fused loop nest as plain data. Program: kernels in order over planned buffers.
 
 A kernel has parallel dims, then reduce dims. Its stages run in order for every point of the parallel dims:
 
@@ -24,11 +24,20 @@ Sizes and strides are ints or names: named ones (`symbols`) are given when the k
         ...
     }
 
-Instructions: `load` (a buffer; with arguments, they are the indices that replace the loop's in the named dims), `store`,
-`const`, `index` (of a dim, i64), `size` (of a dim, i64), `cast`, `reduce` (KINDS), `scan` (sum, prod), and every scalar
-function of the code generator by name. A `spread` is the sum of squares about the mean, an `exp_sum` that of exp(x - largest)
-(of floats; kernels for GPUs alone have them). Reductions have one fixed tree per logical size
-(passes/codegen/llvm/loops/reduce.py states it), whatever the layout, the instruction set or the number of threads.
+Instructions:
+
+    load      an element of a buffer; arguments replace the loop's indices in the named dims
+    store     an element of a buffer
+    const     a number
+    index     the index of a dim, i64
+    size      the size of a dim, i64
+    cast      to another dtype
+    reduce    a fold of KINDS; `spread` sums squares about the mean, `exp_sum` exp(x - largest) (floats on GPUs)
+    scan      a running sum or prod
+    NAME      every scalar function of the code generator
+
+Reductions have one fixed tree per logical size (passes/codegen/llvm/loops/reduce.py states it), whatever the layout, the
+instruction set or the number of threads.
 """
 
 from collections.abc import Iterator
@@ -58,7 +67,10 @@ class Dim:
 
 @dataclass(frozen=True)
 class Buffer:
-    """An array operand: one stride per dim of the kernel, in elements. role: "in", "out" or "inout"."""
+    """An array operand: one stride per dim of the kernel, in elements.
+
+    role: "in", "out" or "inout".
+    """
 
     name: str
     dtype: DType
@@ -72,7 +84,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Instr:
-    """One instruction in SSA form. `attr` is a buffer, a number, a dim or a kind, as the instruction needs."""
+    """One instruction in SSA form. `attr` is its buffer, number, dim or kind."""
 
     name: str
     op: str
@@ -121,13 +133,13 @@ class Kernel:
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
-        """Names of sizes and strides that the launch gives, in order of first use."""
+        """Return names of sizes and strides that the launch gives, in order of first use."""
         sizes = [d.extent for d in self.dims] + [s for b in self.buffers for s in b.strides]
         return tuple(dict.fromkeys(s for s in sizes if isinstance(s, str)))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the buffers, in order."""
+        """Return names of the buffers, in order."""
         return tuple(b.name for b in self.buffers)
 
     def buffer(self, name: str) -> Buffer:
@@ -140,10 +152,10 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Slot:
-    """Where an array of a program lives: `where` is an offset in bytes into the arena, or the number of an argument.
+    """The place of a program's array: `where` is a byte offset into the arena, or an argument number; `offset` counts bytes
+    there.
 
-    Arguments are the arrays that the caller gives: inputs, parameters and results alike. `offset` is where in an argument
-    the array starts, in bytes.
+    Arguments are the arrays that the caller gives: inputs, parameters and results alike.
     """
 
     kind: str  # "arena" or "argument"
@@ -156,8 +168,8 @@ class Slot:
 class Step:
     """One kernel of a program, the slot of each of its buffers, and the values of its symbols.
 
-    A symbol's value is an int, or the name of one of the program's own symbols. Kernels written by hand (matmul templates
-    and the like) stand beside Kernels: they have a name, symbols, and `write(module)`.
+    A symbol's value is an int, or the name of one of the program's own symbols. Kernels written by hand (matmul templates and
+    the like) stand beside Kernels: they have a name, symbols, and `write(module)`.
     """
 
     kernel: Any
@@ -186,12 +198,12 @@ class Program:
 
     @property
     def arguments(self) -> int:
-        """How many arrays the caller gives."""
+        """Return the number of arrays that the caller gives."""
         return max((s.where + 1 for s in self.slots.values() if s.kind == "argument"), default=0)
 
 
 def to_text(kernel: Kernel) -> str:
-    """The kernel as readable text, one instruction a line."""
+    """Return the kernel as readable text, one instruction a line."""
     lines = [f"kernel {kernel.name} {{"]
     lines += [f"  {'reduce' if d.reduce else 'parallel'} {d.name}: {d.extent}" for d in kernel.dims]
     lines += [f"  {b.role} {b.name}: {b.dtype.short}[{', '.join(map(str, b.strides))}]" for b in kernel.buffers]
@@ -202,7 +214,7 @@ def to_text(kernel: Kernel) -> str:
 
 
 def instr_text(i: Instr) -> str:
-    """One instruction as text."""
+    """Return one instruction as text."""
     operands = " ".join(i.args)
     attr = "" if i.attr is None else f" [{i.attr}]" if i.args else f" {i.attr}"
     if i.op == "store":
@@ -211,7 +223,7 @@ def instr_text(i: Instr) -> str:
 
 
 def verify(kernel: Kernel) -> Kernel:
-    """The kernel, or a GraphError that names what breaks which rule."""
+    """Return the kernel if it keeps every rule, else raise a GraphError that names the broken one."""
     order = [d.reduce for d in kernel.dims]
     if order != sorted(order):
         _fail(kernel, "parallel dims come before reduce dims")
@@ -250,7 +262,7 @@ def _verify_stage(kernel, stage, seen, buffers):
 
 
 def buffer_of(i: Instr) -> str:
-    """The buffer that a load or a store names."""
+    """Return the buffer that a load or a store names."""
     return str(i.attr[0] if isinstance(i.attr, tuple) else i.attr)
 
 

@@ -1,14 +1,14 @@
-"""Writing kernels by hand: stages as `with` blocks, values that read like arithmetic.
+"""Builder of kernels by hand: stages as `with` blocks, values that read like arithmetic.
 
-    k = KernelBuilder("row_sum")
-    i, r = k.parallel("i", "rows"), k.reduce("k", "cols")
-    x = k.input("x", float32, ("xs", 1))
-    y = k.output("y", float32, (1, 0))
-    with k.sweep():
-        total = k.fold("sum", k.load(x))
-    with k.point():
-        k.store(total, y)
-    kernel = k.build()
+k = KernelBuilder("row_sum")
+i, r = k.parallel("i", "rows"), k.reduce("k", "cols")
+x = k.input("x", float32, ("xs", 1))
+y = k.output("y", float32, (1, 0))
+with k.sweep():
+    total = k.fold("sum", k.load(x))
+with k.point():
+    k.store(total, y)
+kernel = k.build()
 """
 
 from contextlib import contextmanager
@@ -55,7 +55,6 @@ class Name:
         return self.builder.call("neg", self)
 
     def to(self, dtype):
-        """Converted to `dtype`."""
         if dtype is self.dtype:
             return self
         return self.builder.append("cast", dtype, (self,))
@@ -66,7 +65,7 @@ _OF_PARTS = frozenset({"real", "imag", "modulus"})
 
 
 def result_of(fn: str, kind: dt.DType) -> dt.DType:
-    """The dtype that a scalar function of values of a dtype gives."""
+    """Return the result dtype of a scalar function of values of a dtype."""
     if fn in BOOL_RESULTS:
         return dt.bool_
     if fn in _OF_PARTS:
@@ -121,15 +120,15 @@ class KernelBuilder:
         self.stages.append(Stage(over, tuple(self._body)))
 
     def point(self):
-        """A stage that runs once per parallel point."""
+        """Open a stage that runs once per parallel point."""
         return self._stage(POINT)
 
     def sweep(self):
-        """A stage over the reduce dims."""
+        """Open a stage over the reduce dims."""
         return self._stage(SWEEP)
 
     def append(self, op, dtype, args=(), attr=None) -> Name:
-        """Any instruction."""
+        """Append any instruction."""
         name = f"v{self._count}"
         self._count += 1
         self._body.append(Instr(name, op, dtype, tuple(a.name for a in args), attr))
@@ -139,7 +138,7 @@ class KernelBuilder:
         return self.append("const", dtype, (), number)
 
     def load(self, buffer, **at):
-        """An element; `at` replaces the loop's index in named dims by i64 values."""
+        """Load an element; `at` replaces the loop's index in named dims by i64 values."""
         dtype = next(b.dtype for b in self.buffers if b.name == buffer)
         return self.append("load", dtype, tuple(at.values()), (buffer, *at) if at else buffer)
 
@@ -153,15 +152,15 @@ class KernelBuilder:
         return self.append("size", dt.int64, (), dim)
 
     def fold(self, kind, value):
-        """A reduction of `value` over the sweep."""
+        """Reduce `value` over the sweep."""
         return self.append("reduce", dt.int64 if kind.startswith("arg") else value.dtype, (value,), kind)
 
     def scan(self, kind, value):
-        """The running fold of `value` over the sweep."""
+        """Return the running fold of `value` over the sweep."""
         return self.append("scan", value.dtype, (value,), kind)
 
     def call(self, fn: str, *args):
-        """A scalar function by name; numbers take the dtype of the last value argument."""
+        """Call a scalar function by name; numbers take the dtype of the last value argument."""
         kind = next(a.dtype for a in reversed(args) if isinstance(a, Name))
         values = [a if isinstance(a, Name) else self.const(kind, a) for a in args]
         return self.append(fn, result_of(fn, kind), tuple(values))

@@ -1,7 +1,7 @@
-"""Running kernels on numpy arrays: the slow, obvious meaning, for tests.
+"""Reference interpreter of kernels on numpy arrays, for tests.
 
-All parallel and reduce points are evaluated at once as broadcast arrays; sums are numpy's, so float results agree with
-compiled kernels to rounding, all else exactly.
+All parallel and reduce points are evaluated at once as broadcast arrays; sums are numpy's, so float results agree with compiled
+kernels to rounding, all else exactly.
 """
 
 from typing import Any
@@ -48,14 +48,14 @@ class _Run:
         return self.symbols[size] if isinstance(size, str) else size
 
     def view(self, buffer, over_reduce=True):
-        """The buffer over the loop dims (reduce dims of size one outside of sweeps)."""
+        """Return the buffer over the loop dims (reduce dims of size one outside of sweeps)."""
         array = self.flat[buffer.name]
         sizes = [n if over_reduce or not d.reduce else min(n, 1) for n, d in zip(self.sizes, self.kernel.dims)]
         strides = [self.number(s) * array.itemsize for s in buffer.strides]
         return as_strided(array, sizes, strides)
 
     def gather(self, i, args, sweep):
-        """A load whose index in some dims is a value."""
+        """Load with a value as index in some dims."""
         buffer = self.kernel.buffer(buffer_of(i))
         at = dict(zip(i.attr[1:], args))
         offset = 0
@@ -67,7 +67,7 @@ class _Run:
         return as_strided(array, (top + 1,), (array.itemsize,))[offset]
 
     def index(self, position, sweep):
-        """The loop index of one dim, shaped to broadcast."""
+        """Return the loop index of one dim, shaped to broadcast."""
         n = self.sizes[position] if sweep or not self.kernel.dims[position].reduce else 1
         shape = [1] * len(self.sizes)
         shape[position] = n
@@ -114,7 +114,7 @@ class _Run:
 
 
 def run_reference(kernel: Kernel, arrays, **symbols) -> None:
-    """Runs the kernel on one array per buffer, in order; outputs are written in place. Symbols by keyword."""
+    """Run the kernel on one array per buffer, in order; outputs are written in place. Symbols are keywords."""
     run = _Run(kernel, arrays, symbols)
     with np.errstate(all="ignore"):
         for stage in kernel.stages:

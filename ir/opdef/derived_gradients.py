@@ -10,12 +10,12 @@ from .. import dtype as dt
 from .op import BINDERS, NO_GRAD, OPS
 
 
-class Noted:
-    __slots__ = ("live", "notes", "value")
+class _Logged:
+    __slots__ = ("live", "log", "value")
 
-    def __init__(self, value, notes: list, live: bool):
+    def __init__(self, value, log: list, live: bool):
         self.value = value
-        self.notes = notes
+        self.log = log
         self.live = live
 
     @property
@@ -32,34 +32,34 @@ class Noted:
 
 
 def _value(a):
-    return a.value if type(a) is Noted else a
+    return a.value if type(a) is _Logged else a
 
 
-def _note(op, args, params):
+def _log_call(op, args, params):
     """Bind logged values: run the operator on what they hold and log the step."""
     result = op(*[_value(a) for a in args], **params)
-    noted = [a for a in args if type(a) is Noted]
-    live = op.vjp is not NO_GRAD and any(a.live for a in noted)
-    notes = noted[0].notes
-    outs = tuple(Noted(r, notes, live and dt.of(r).is_inexact) for r in (result if type(result) is tuple else (result,)))
+    logged = [a for a in args if type(a) is _Logged]
+    live = op.vjp is not NO_GRAD and any(a.live for a in logged)
+    log = logged[0].log
+    outs = tuple(_Logged(r, log, live and dt.of(r).is_inexact) for r in (result if type(result) is tuple else (result,)))
     if live:
-        notes.append((op, args, params, outs, result))
+        log.append((op, args, params, outs, result))
     return outs if type(result) is tuple else outs[0]
 
 
-BINDERS[Noted] = _note
+BINDERS[_Logged] = _log_call
 
 
 class _Gradients:
     def __init__(self):
         self._of = {}
 
-    def add(self, noted, g):
-        before = self._of.get(id(noted))
-        self._of[id(noted)] = g if before is None else OPS["add"](before, g)
+    def add(self, logged, g):
+        before = self._of.get(id(logged))
+        self._of[id(logged)] = g if before is None else OPS["add"](before, g)
 
-    def get(self, noted):
-        return self._of.get(id(noted))
+    def get(self, logged):
+        return self._of.get(id(logged))
 
     def incoming(self, outs):
         """Return the gradient of a step's results in the form that rules take, or None if none arrived."""
@@ -72,7 +72,7 @@ class _Gradients:
 
 def _pull(step, g):
     op, args, params, _, result = step
-    needs = tuple(type(a) is Noted and a.live for a in args)
+    needs = tuple(type(a) is _Logged and a.live for a in args)
     values = [_value(a) for a in args]
     if type(op.vjp) is tuple:
         return [rule(g, result, *values, **params) if need and rule is not None else None for need, rule in zip(needs, op.vjp)]
@@ -83,15 +83,15 @@ def derived_vjp(body: Callable) -> Callable:
     """Return the joint gradient rule of the composite defined by `body`. It reads every argument by value."""
 
     def rule(g, out, *args, needs, **params):
-        notes: list = []
-        entries = [Noted(a, notes, need) if hasattr(a, "dtype") else a for a, need in zip(args, needs)]
+        log: list = []
+        entries = [_Logged(a, log, need) if hasattr(a, "dtype") else a for a, need in zip(args, needs)]
         result = body(*entries, **params)
         outs = [r for r in (result if type(result) is tuple else (result,)) if r.dtype.is_inexact]
         gradients = _Gradients()
         for r, one in zip(outs, g if type(g) is tuple else (g,)):
             if one is not None:
                 gradients.add(r, one)
-        for step in reversed(notes):
+        for step in reversed(log):
             incoming = gradients.incoming(step[3])
             if incoming is None:
                 continue
@@ -103,5 +103,5 @@ def derived_vjp(body: Callable) -> Callable:
     return rule
 
 
-def _or_zeros(g, noted):
-    return OPS["full"](noted.value, shape=tuple(noted.shape), value=0, dtype=noted.dtype) if g is None else g
+def _or_zeros(g, logged):
+    return OPS["full"](logged.value, shape=tuple(logged.shape), value=0, dtype=logged.dtype) if g is None else g

@@ -1,5 +1,4 @@
-"""Slow, exact definitions in NumPy that generated code is tested against: scalar functions that NumPy lacks, Bessel functions,
-8-bit float casts, Philox random numbers.
+"""Exact NumPy definitions that generated code is tested against: scalar functions, Bessel functions, float8 casts, Philox.
 
 Pure functions of arrays; must not know operators.
 """

@@ -1,6 +1,6 @@
-"""Numpy meanings of Bessel's and Airy's functions: their integrals, and asymptotic series where those would need many points.
+"""Bessel and Airy functions in numpy: their integrals, and asymptotic series where those would need many points.
 
-Slow and obvious, as those of `numeric`; the compiled kernels are tested against them.
+Slow and plain; the compiled kernels are tested against them.
 """
 
 import math
@@ -16,7 +16,7 @@ _TINY = 1e-8                        # below which the first term of a series is 
 
 
 def _each(fn):
-    """A function of vectors as one of arrays, nan for nan, some thousand elements at a time."""
+    """Lift a function of vectors to arrays, nan for nan, some thousand elements at a time."""
 
     @in_double
     def whole(x):
@@ -30,7 +30,7 @@ def _each(fn):
 
 
 def _hankel(order, x, signs):
-    """Hankel's asymptotic series: the sum of its even terms and that of its odd ones."""
+    """Return Hankel's asymptotic series: the sum of its even terms and that of its odd ones."""
     mu, term = 4 * order * order, np.ones_like(x)
     sums = [np.ones_like(x), np.zeros_like(x)]
     for k in range(1, 30):
@@ -40,7 +40,6 @@ def _hankel(order, x, signs):
 
 
 def _gauss(low, high):
-    """Points and weights between two ends."""
     half = (high - low)[:, None] / 2
     nodes, weights = _nodes_and_weights()
     return low[:, None] + half * (1 + nodes), half * weights
@@ -48,7 +47,7 @@ def _gauss(low, high):
 
 @lru_cache(None)
 def _nodes_and_weights():
-    """Gauss's of so many that integrands here are exact; an eigenvalue problem, so not solved before somebody asks."""
+    """Return as many Gauss points as make the integrals here exact; computed at first use, as it is an eigenvalue problem."""
     return np.polynomial.legendre.leggauss(400)
 
 

@@ -1,7 +1,6 @@
-"""Casts to and from the floats of 8 bits, in numpy: what the generated ones are tested against.
+"""Casts to and from the floats of 8 bits in numpy; the generated casts are tested against them.
 
-To the nearest, halves to even. float8_e4m3fn has no infinity: what is beyond its largest value becomes that value. nan is all
-ones, with its sign.
+To the nearest, halves to even. float8_e4m3fn has no infinity and saturates. nan is all ones, with its sign.
 """
 
 import numpy as np
@@ -12,7 +11,7 @@ KINDS = frozenset(d.np for d in dt.FLOAT8)
 
 
 def converted(a: np.ndarray, kind: np.dtype) -> np.ndarray:
-    """`a` as elements of `kind`, one of the two being a float8."""
+    """Return `a` as elements of `kind`, one of the two being a float8."""
     with np.errstate(all="ignore"):
         if a.dtype in KINDS:
             a = a.astype(np.float32)
@@ -29,7 +28,7 @@ def _narrowed(a, kind):
 
 
 def _odd(a):
-    """float64 as float32 rounded to odd, so that rounding once more is right."""
+    """Return float64 as float32 rounded to odd, so that rounding once more is right."""
     near = a.astype(np.float32)
     bits, back = near.view(np.int32), near.astype(np.float64)
     step = np.where(np.abs(back) > np.abs(a), -1, 1)

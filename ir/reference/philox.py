@@ -28,7 +28,7 @@ _32 = np.uint64(32)
 
 
 def block(counter, key):
-    """Four uint32 arrays from counters (four arrays of uint64 below 2^32) and a key (two ints)."""
+    """Return four uint32 arrays from counters (four arrays of uint64 below 2^32) and a key (two ints)."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(ROUNDS):
@@ -44,7 +44,7 @@ def _key_and_call(seed, call):
 
 
 def _blocks(seed, call, first, count):
-    """Words 4*first .. of a call as an array [count, 4]."""
+    """Return words 4*first .. of a call as an array [count, 4]."""
     key, (low, high) = _key_and_call(seed, call)
     b = np.arange(first, first + count, dtype=np.uint64)
     zero = np.zeros_like(b)
@@ -53,13 +53,13 @@ def _blocks(seed, call, first, count):
 
 
 def bits(seed: int, call: int, n: int, start: int = 0) -> np.ndarray:
-    """Words start .. start + n - 1 of a call."""
+    """Return words start .. start + n - 1 of a call."""
     first = start // 4
     return _blocks(seed, call, first, (start + n + 3) // 4 - first).ravel()[start - 4 * first:][:n]
 
 
 def bits_at(index, seed: int, call: int) -> np.ndarray:
-    """The words numbered by an integer array."""
+    """Return the words numbered by an integer array."""
     key, (low, high) = _key_and_call(seed, call)
     index = np.asarray(index, np.int64).astype(np.uint64)
     b = index >> np.uint64(2)
@@ -74,7 +74,7 @@ def _pairs(seed, call, n, start):
 
 
 def uniform01(seed: int, call: int, n: int, dtype=np.float32, start: int = 0) -> np.ndarray:
-    """Uniform in [0, 1): multiples of 2^-24 in float32, of 2^-53 in float64."""
+    """Return uniform numbers in [0, 1): multiples of 2^-24 in float32, of 2^-53 in float64."""
     if np.dtype(dtype) == np.float32:
         return (bits(seed, call, n, start) >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
     a, b = _pairs(seed, call, n, start)
@@ -82,7 +82,7 @@ def uniform01(seed: int, call: int, n: int, dtype=np.float32, start: int = 0) ->
 
 
 def normal(seed: int, call: int, n: int, dtype=np.float32, start: int = 0) -> np.ndarray:
-    """Standard normal, by Box and Muller: two numbers of each radius and angle. Float32 ones are rounded from float64."""
+    """Return standard normal numbers by Box-Muller, two for each radius and angle; float32 ones are rounded from float64."""
     first = start // 2
     count = (start + n + 1) // 2 - first
     if np.dtype(dtype) == np.float64:
@@ -95,7 +95,7 @@ def normal(seed: int, call: int, n: int, dtype=np.float32, start: int = 0) -> np
 
 
 def randint(seed: int, call: int, n: int, low: int, high: int, start: int = 0) -> np.ndarray:
-    """Integers in [low, high) as int64."""
+    """Return integers in [low, high) as int64."""
     a, b = _pairs(seed, call, n, start)
     span = int(high) - int(low)
     s0, s1 = np.uint64(span & 0xFFFFFFFF), np.uint64(span >> 32)

@@ -1,7 +1,4 @@
-"""Numpy meanings of scalar functions that numpy itself does not have.
-
-These are the slow, obvious definitions; the compiled kernels are tested against them.
-"""
+"""Scalar functions that numpy lacks, in plain numpy; the compiled kernels are tested against them."""
 
 import math
 from functools import wraps
@@ -14,7 +11,7 @@ from . import float8
 
 
 def copied(a, dtype=None):
-    """A dense copy (in another dtype): its dimensions lie in memory in the array's own order."""
+    """Return a dense copy (in another dtype) in the array's own memory order."""
     kind = a.dtype if dtype is None else dtype
     if 0 not in a.strides:
         return a.astype(kind, order="K")
@@ -23,14 +20,14 @@ def copied(a, dtype=None):
 
 
 def as_kind(a: np.ndarray, kind: np.dtype, order="K") -> np.ndarray:
-    """A copy in another dtype."""
+    """Return a copy in another dtype."""
     if a.dtype is not kind and (kind in float8.KINDS or a.dtype in float8.KINDS):
         a = float8.converted(a, kind)
     return a.astype(kind, order=order)
 
 
 def is_uniform(a: np.ndarray) -> bool:
-    """Whether all elements (at least one) have the same bits."""
+    """Return whether all elements (at least one) have the same bits."""
     if a.size < 2:
         return a.size == 1
     raw = np.ascontiguousarray(a).reshape(-1).view(np.uint8).reshape(a.size, -1)
@@ -38,7 +35,7 @@ def is_uniform(a: np.ndarray) -> bool:
 
 
 def in_double(fn):
-    """Computes in float64 and rounds once to the argument's type."""
+    """Compute in float64 and round once to the argument's type."""
 
     @wraps(fn)
     def wide(x, *rest):
@@ -50,7 +47,7 @@ def in_double(fn):
 
 
 def _each(fn):
-    """Applies a function of one Python float to every element."""
+    """Lift a function of one Python float to arrays."""
 
     def vectorised(x):
         flat = np.fromiter((fn(v) for v in x.ravel().tolist()), np.float64, x.size)
@@ -72,7 +69,7 @@ erfc = in_double(_each(math.erfc))
 
 
 def _erfcx_one(x):
-    """The product where neither factor vanishes, else a continued fraction, from its end."""
+    """Return the product where neither factor vanishes, else a continued fraction, from its end."""
     if x < -26.7:
         return math.inf
     if x <= 2:
@@ -88,7 +85,7 @@ lgamma = in_double(_each(_lgamma_one))
 
 
 def _erfinv_one(y):
-    """Giles' start (the error function's inverse by its leading behaviour), then Halley steps on erf."""
+    """Start from Giles' approximation, then take Halley steps on erf."""
     if y != y or abs(y) > 1:
         return math.nan
     if abs(y) == 1:
@@ -114,7 +111,7 @@ erfinv = in_double(_each(_erfinv_one))
 
 @in_double
 def digamma(x):
-    """The derivative of log gamma: recurrence up to 12, asymptotic series above, reflection below zero."""
+    """Return the derivative of log gamma: recurrence up to 12, asymptotic series above, reflection below zero."""
     with np.errstate(all="ignore"):
         pole = (x <= 0) & (x == np.floor(x))
         low = x < 0
@@ -141,8 +138,10 @@ MOST_TERMS = 10_000     # that are added up by themselves
 
 
 def hurwitz_zeta(s, x):
-    """sum over k >= 0 of (x + k)^-s, s a float or an array: the first terms directly, the rest by Euler-Maclaurin; nan where
-    there would be too many of the first ones."""
+    """Return sum over k >= 0 of (x + k)^-s, s a float or an array.
+
+    The first terms are summed directly, the rest by Euler-Maclaurin; nan where there would be too many first ones.
+    """
     shift = np.maximum(0, np.ceil(np.clip(s, 12, 1000) - x))
     shift = np.where(shift > MOST_TERMS, np.nan, shift)
     total = np.zeros_like(x)
@@ -158,7 +157,7 @@ def hurwitz_zeta(s, x):
 
 
 def polygamma(x, *, n):
-    """The n-th derivative of digamma, n >= 1; infinite at the poles 0, -1, -2 ..."""
+    """Return the n-th derivative of digamma, n >= 1; infinite at the poles 0, -1, -2 ..."""
     factor = (-1.0) ** (n + 1) * math.factorial(n)
 
     def of_doubles(v):
@@ -170,12 +169,12 @@ def polygamma(x, *, n):
 
 
 def trigamma(x):
-    """The first derivative of digamma."""
+    """Return the first derivative of digamma."""
     return polygamma(x, n=1)
 
 
 def sigmoid(x):
-    """1 / (1 + exp(-x)) without overflow on either side."""
+    """Return 1 / (1 + exp(-x)) without overflow on either side."""
     if x.dtype.kind == "c":
         return 1 / (1 + np.exp(-x))
     e = np.exp(-np.abs(x))
@@ -183,13 +182,13 @@ def sigmoid(x):
 
 
 def sinc(x):
-    """sin(pi x) / (pi x), 1 at 0."""
+    """Return sin(pi x) / (pi x), 1 at 0."""
     y = (np.pi * np.where(x == 0, 1, x)).astype(x.dtype)
     return np.where(x == 0, 1, np.sin(y) / y).astype(x.dtype)
 
 
 def logaddexp(a, b):
-    """log(e^a + e^b); of complex numbers that with the larger real part, and what the other adds to it."""
+    """Return log(e^a + e^b); complex numbers add to the one with the larger real part."""
     if a.dtype.kind != "c":
         return np.logaddexp(a, b)
     a, b = np.broadcast_arrays(a, b)
@@ -204,22 +203,22 @@ def logaddexp(a, b):
 
 
 def logaddexp2(a, b):
-    """log2(2^a + 2^b)."""
+    """Return log2(2^a + 2^b)."""
     return np.logaddexp2(a, b)
 
 
 def xlogy(x, y):
-    """x * log(y), 0 where x is 0 (unless y is nan)."""
+    """Return x * log(y), 0 where x is 0 (unless y is nan)."""
     return np.where(np.isnan(y), np.nan, np.where(x == 0, 0, x * np.log(y))).astype(np.result_type(x))
 
 
 def logit(x):
-    """log(x / (1 - x))."""
+    """Return log(x / (1 - x))."""
     return np.log(x / (1 - x))
 
 
 def power(a, b):
-    """a ** b. Integers to negative powers are rounded towards zero: 1 and -1 keep their size, all else gives 0."""
+    """Return a ** b. Integers to negative powers are rounded towards zero: 1 and -1 keep their size, all else gives 0."""
     if b.dtype.kind != "i" or not (b < 0).any():
         return np.power(a, b)
     ones = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b & 1), 0)).astype(a.dtype)
@@ -227,31 +226,31 @@ def power(a, b):
 
 
 def refuse_zero(name, a, b):
-    """Integers have no quotient by zero: raises where floats would give inf or nan."""
+    """Raise for integers divided by zero, where floats would give inf or nan."""
     if b.dtype.kind in "iub" and a.size and not (b.all() if b.ndim else b):
         raise ArgumentError(f"{name}: integer division by zero; cast to a float first, or mask the zeros with where()")
 
 
 def floor_divide(a, b):
-    """Quotient rounded towards minus infinity."""
+    """Return the quotient rounded towards minus infinity."""
     refuse_zero("floor_divide", a, b)
     return np.floor_divide(a, b)
 
 
 def remainder(a, b):
-    """What floor_divide leaves: it has the divisor's sign."""
+    """Return the remainder of floor_divide, which has the divisor's sign."""
     refuse_zero("remainder", a, b)
     return np.remainder(a, b)
 
 
 def fmod(a, b):
-    """What trunc_divide leaves: it has the dividend's sign."""
+    """Return the remainder of trunc_divide, which has the dividend's sign."""
     refuse_zero("fmod", a, b)
     return np.fmod(a, b)
 
 
 def trunc_divide(a, b):
-    """Quotient rounded towards zero."""
+    """Return the quotient rounded towards zero."""
     if a.dtype.kind not in "iu":
         return np.trunc(np.true_divide(a, b))
     refuse_zero("trunc_divide", a, b)

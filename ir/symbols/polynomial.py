@@ -14,17 +14,17 @@ _MOST_TERMS, _MOST_ATOMS = 2048, 64
 
 
 def constant(n: int):
-    """A number."""
+    """Return a number as a polynomial."""
     return (((), n),) if n else ()
 
 
 def variable(name: str):
-    """A named size."""
+    """Return a named size as a polynomial."""
     return (((name,), 1),)
 
 
 def constant_of(p):
-    """The number that a polynomial is, or None."""
+    """Return the number that a polynomial is, or None."""
     if not p:
         return 0
     return p[0][1] if len(p) == 1 and not p[0][0] else None
@@ -45,7 +45,7 @@ def _atom(a):
 
 @lru_cache(8192)
 def plus(p, q):
-    """p + q."""
+    """Return p + q."""
     terms = dict(p)
     for m, c in q:
         terms[m] = terms.get(m, 0) + c
@@ -54,18 +54,18 @@ def plus(p, q):
 
 @lru_cache(8192)
 def negated(p):
-    """-p."""
+    """Return -p."""
     return tuple([(m, -c) for m, c in p])
 
 
 def minus(p, q):
-    """p - q."""
+    """Return p - q."""
     return plus(p, negated(q))
 
 
 @lru_cache(8192)
 def times(p, q):
-    """p * q."""
+    """Return p * q."""
     if len(p) * len(q) > _MOST_TERMS and min(len(p), len(q)) > 1:
         raise GraphError(f"a size is a product of sums that has more than {_MOST_TERMS} terms")
     if p and q and len(p[0][0]) + len(q[0][0]) > _MOST_ATOMS:       # the first terms are the longest
@@ -79,7 +79,7 @@ def times(p, q):
 
 
 def _without(m, part):
-    """Monomial m divided by the monomial `part`; None if it is no factor."""
+    """Return monomial m divided by the monomial `part`; None if it is no factor."""
     left = list(m)
     for a in part:
         if a not in left:
@@ -89,7 +89,7 @@ def _without(m, part):
 
 
 def _split(p, q):
-    """(quotient, rest) by a positive divisor of one term: what divides evenly, and the remainder."""
+    """Return (quotient, remainder) by a positive divisor of one term."""
     if len(q) != 1:
         return (constant(1), ()) if p == q else _ratio(p, q)
     (part, by), = q
@@ -107,7 +107,7 @@ def _split(p, q):
 
 
 def _ratio(p, q):
-    """Division by a divisor of several terms: exact multiples only."""
+    """Divide by a divisor of several terms: exact multiples only."""
     (m, c), (n, d) = p[0] if p else ((), 0), q[0]
     left = _without(m, n)
     if left is not None and c and c % d == 0:
@@ -124,7 +124,7 @@ def _ratio(p, q):
 
 @lru_cache(8192)
 def floor_divide(p, q):
-    """p // q for a positive q: what divides evenly comes out, of the rest an atom is made."""
+    """Return p // q for a positive q: an exact part plus an atom of the rest."""
     whole, rest = _split(p, q)
     a, b = constant_of(rest), constant_of(q)
     if a is not None and b is not None:
@@ -136,7 +136,7 @@ def floor_divide(p, q):
 
 @lru_cache(8192)
 def modulo(p, q):
-    """p % q for a positive q."""
+    """Return p % q for a positive q."""
     _, rest = _split(p, q)
     a, b = constant_of(rest), constant_of(q)
     if a is not None and b is not None:
@@ -146,7 +146,7 @@ def modulo(p, q):
 
 @lru_cache(8192)
 def lowest_terms(p, q):
-    """The quotient p / q without a common number or, where one divides the other, a common polynomial."""
+    """Return the quotient p / q without a common number or, where one divides the other, a common polynomial."""
     common = math.gcd(*[c for _, c in (*p, *q)])
     p, q = (tuple([(m, c // common) for m, c in r]) for r in (p, q))
     whole, rest = _split(p, q) if q else ((), p)
@@ -154,7 +154,7 @@ def lowest_terms(p, q):
 
 
 def atom_of(p):
-    """The quotient or remainder that a polynomial is, or None."""
+    """Return the quotient or remainder that a polynomial is, or None."""
     if len(p) != 1:
         return None
     (m, c), = p
@@ -162,12 +162,12 @@ def atom_of(p):
 
 
 def atoms(p) -> set:
-    """All atoms of a polynomial, not those inside of calls."""
+    """Return all atoms of a polynomial, not those inside of calls."""
     return {a for m, _ in p for a in m}
 
 
 def names(p) -> frozenset:
-    """The named sizes that a polynomial depends on."""
+    """Return the named sizes that a polynomial depends on."""
     found: set = set()
     for a in atoms(p):
         found |= {a} if type(a) is str else names(a[1]) | names(a[2])
@@ -175,16 +175,15 @@ def names(p) -> frozenset:
 
 
 def pinned_names(p) -> frozenset:
-    """The sizes that `p == 0` fixes to one value: the one of a polynomial that has no other."""
+    """Return the sizes that `p == 0` fixes to one value: the name of a univariate polynomial."""
     found = names(p)
     return found if len(found) == 1 and atoms(p) == found else frozenset()
 
 
 def lower_bound(p, least: dict):
-    """What a polynomial is at least if every name is at least what `least` says of it, if anything; None if that is not plain
-    to see.
+    """Return the least value of a polynomial if every name is at least `least` of it; None if that is not plain.
 
-    Every atom is written as its own least value plus something that is not negative; if no coefficient is negative then, the
+    Every atom is written as its least value plus something that is not negative; if no coefficient is negative then, the
     constant is the answer.
     """
     total = ()
@@ -202,7 +201,7 @@ def lower_bound(p, least: dict):
 
 
 def variable_of(atom):
-    """An atom as a polynomial."""
+    """Return an atom as a polynomial."""
     return (((atom,), 1),)
 
 
@@ -220,7 +219,7 @@ def _least_of_call(atom, least):
 
 
 def evaluate(p, values: dict) -> int:
-    """The value for values of the names."""
+    """Return the value for values of the names."""
     total = 0
     for m, c in p:
         for a in m:
@@ -230,8 +229,10 @@ def evaluate(p, values: dict) -> int:
 
 
 def undivided(p, exact: dict):
-    """The polynomial without quotients that stand beside what they were divided by: `exact` has (what was divided, by which
-    number) of each atom that is a quotient without a rest."""
+    """Return the polynomial with exact quotients cancelled against their divisors.
+
+    `exact` has (dividend, divisor) of each atom that is a quotient without a remainder.
+    """
     total: tuple = ()
     for m, c in p:
         atom = next((a for a in m if a in exact and not c % exact[a][1]), None)
@@ -246,7 +247,7 @@ def undivided(p, exact: dict):
 
 
 def put(p, values: dict):
-    """The polynomial with numbers for some of its names."""
+    """Return the polynomial with numbers for some of its names."""
     total: tuple = ()
     for m, c in p:
         product = constant(c)
@@ -271,7 +272,7 @@ def _evaluate_call(atom, values):
 
 @lru_cache(8192)
 def text(p) -> str:
-    """The polynomial as Python and IR text write it: ``2*b*s-b+1``, ``floordiv(b+1,2)``."""
+    """Return the polynomial as Python and IR text write it: ``2*b*s-b+1``, ``floordiv(b+1,2)``."""
     if not p:
         return "0"
     parts = []

@@ -1,4 +1,4 @@
-"""Named sizes, what they are now, and the conditions that answers about them relied on. Their numbers: `symbolic.py`."""
+"""Scopes of named sizes: their values now, and the conditions that answers about them relied on. Numbers: `symbolic.py`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +46,7 @@ class Scope:
         self._lowest: dict = {}           # polynomial -> what it is at least, or None
 
     def size(self, name: str, hint: int, least: int | None = None) -> SymInt:
-        """A new named size."""
+        """Return a new named size."""
         least = self.least if least is None else least
         if hint < least:
             raise GraphError(f"size {name} is {hint}: a symbolic size is at least {least}")
@@ -55,13 +55,13 @@ class Scope:
         return made
 
     def count(self, name: str, hint: int) -> SymInt:
-        """A new named integer that may be any."""
+        """Return a new named integer of any value."""
         self._enter(name, hint, None)
         made = self.numbers[name] = self.wrap(poly.variable(name))
         return made
 
     def number(self, name: str, hint: float) -> SymFloat:
-        """A new named number, as an argument of a function."""
+        """Return a new named number, as an argument of a function."""
         self._enter(name, hint, None)
         made = self.numbers[name] = SymFloat(self, name, hint, frozenset((name,)))
         return made
@@ -72,7 +72,7 @@ class Scope:
         self.hints[name], self.lows[name] = hint, low
 
     def wrap(self, p):
-        """A polynomial as a SymInt, or as an int if it is one."""
+        """Return a polynomial as a SymInt, or as an int if it is one."""
         if self.exact:
             p = poly.undivided(p, self.exact)
         fixed = poly.constant_of(p)
@@ -84,20 +84,20 @@ class Scope:
         return known
 
     def divide(self, p, q, by: int):
-        """A quotient is asked for: if it has no rest now, that is noted, and `by` times the quotient is p from now on."""
+        """Record a quotient p by `by`: if it is exact now, that becomes a condition, and `by` times it is p."""
         atom = poly.atom_of(poly.floor_divide(p, q))
         if self.exact is not None and atom is not None and not poly.evaluate(p, self.hints) % by:
             self.decide("==", poly.modulo(p, q))
             self.exact[atom] = p, by
 
     def lowest(self, p):
-        """What a polynomial is at least, whatever the sizes; None if that is not known."""
+        """Return the least value of a polynomial, whatever the sizes; None if that is not known."""
         if p not in self._lowest:
             self._lowest[p] = poly.lower_bound(p, self.lows)
         return self._lowest[p]
 
     def decide(self, relation: str, p) -> bool:
-        """Whether `p == 0` or `p >= 0`: for certain, or as it is now, with a note."""
+        """Return whether `p == 0` or `p >= 0`: for certain, or as it is now, with a condition."""
         low, high = self.lowest(p), self.lowest(poly.negated(p))
         if low is not None and (low > 0 or (low == 0 and relation == ">=")):
             return relation == ">="
@@ -115,26 +115,28 @@ class Scope:
         return holds
 
     def pin(self, p, value: int):
-        """The very value of a polynomial is asked for."""
+        """Return the value of a polynomial and fix it."""
         self.decide("==", poly.minus(p, poly.constant(value)))
 
     def note(self, condition: str):
-        """Something was decided that holds only under a condition."""
+        """Record a condition that a decision relied on."""
         if self.open and condition not in self.conditions:
             self.conditions[condition] = self._where()
 
     def refuse_keys(self):
-        """Raises if numbers of this scope may be no keys."""
+        """Raise if numbers of this scope may be no keys."""
         if not self.is_key:
             raise TypeError("a table would outlive this symbolic number")
 
     def close(self):
-        """From now on sizes answer by their values, and nothing is noted: what was recorded is complete."""
+        """Complete the record: sizes answer by their values, without conditions, from now on."""
         self.open = False
 
     def at(self, values) -> "Scope":
-        """A scope of the same names with other values, in order; its only conditions say which sizes are 1, since these are
-        numbers in it."""
+        """Return a scope of the same names with other values, in order.
+
+        Its only conditions say which sizes are 1, since these are numbers in it.
+        """
         scope = Scope()
         scope.is_inner = True
         scope.hints.update(zip(self.hints, values))

@@ -1,4 +1,4 @@
-"""Plain data that holds symbolic numbers: found, evaluated, replaced by their values, read from text."""
+"""Symbolic numbers in plain data: collected, evaluated, replaced by values, parsed from text."""
 
 import hashlib
 import operator
@@ -29,12 +29,12 @@ _operators: list = []       # one function, which gives that of an operator for 
 
 
 def serve_operators(function_of: Callable):
-    """Take the function that finds what an operator gives for numbers."""
+    """Set the function that computes operators on numbers."""
     _operators.append(function_of)
 
 
 def _function(name: str):
-    """What a name in an expression means, if it is none of a scope."""
+    """Return the function that a name in an expression means, if it is none of a scope."""
     found = _FUNCTIONS.get(name)
     if found is None and name.startswith(OPERATOR) and (made := _operators[0](name[len(OPERATOR):])) is not None:
         found = _FUNCTIONS[name] = made
@@ -42,8 +42,10 @@ def _function(name: str):
 
 
 def choice(name: str, function: Callable, noted: bool = False) -> Callable:
-    """A function of sizes that only judges, as one that may be asked about symbolic ones: it answers by what they are now, and
-    scopes that want to know of such choices note the answer as a condition. All scopes do where it must be `noted`."""
+    """Make a function of sizes a choice: it answers by the sizes' values now, also for symbolic ones.
+
+    Scopes that record choices keep the answer as a condition; all scopes do if it must be `noted`.
+    """
     _FUNCTIONS[name] = function
 
     def ask(*args):
@@ -57,7 +59,7 @@ def choice(name: str, function: Callable, noted: bool = False) -> Callable:
 
 
 def table(numbers) -> str:
-    """The name in expressions of what gives one of some numbers by its place, which is the same for the same numbers."""
+    """Return the name, in expressions, of a lookup in these numbers; the same numbers have the same name."""
     content = tuple([(type(x).__name__, x.hex() if type(x) is float else repr(x)) for x in numbers])
     name = f"table_{hashlib.sha256(repr(content).encode()).hexdigest()[:32]}"
     _FUNCTIONS.setdefault(name, tuple(numbers).__getitem__)
@@ -65,7 +67,7 @@ def table(numbers) -> str:
 
 
 def parse_number(scope: Scope, text: str) -> SymFloat:
-    """The SymFloat of which `text` is the expression. Nothing is executed: only arithmetic on known names is understood."""
+    """Return the SymFloat whose expression is `text`. Nothing is executed: only arithmetic on known names is parsed."""
     import ast  # here, since graphs are read long after the start
 
     with PARSING:
@@ -96,20 +98,20 @@ def _value_of(tree, values):
 
 
 def evaluator(expressions, names) -> Callable:
-    """A function of the values of `names` that gives a tuple of the expressions' values."""
+    """Return a function from values of `names` to a tuple of the expressions' values."""
     expressions = tuple(expressions)
     body = ", ".join([source_of(x) for x in expressions])
     return function_of(names, f"({body}{',' if expressions else ''})")
 
 
 def data_evaluator(data, names) -> Callable:
-    """A function of the values of `names` that gives plain data (tuples, slices, anything in them) with numbers for symbols."""
+    """Return a function from values of `names` to plain data (nested tuples, slices) with numbers for symbols."""
     held: dict = {}
     return function_of(names, _text_of(data, held), held)
 
 
 def _text_of(x, held) -> str:
-    """Plain data as Python text; what has none of its own goes into `held`, by name."""
+    """Return plain data as Python text; objects without a literal go into `held`, by name."""
     kind = type(x)
     if kind is tuple:
         return f"({', '.join([_text_of(v, held) for v in x])}{',' * (len(x) == 1)})"
@@ -125,12 +127,12 @@ def _text_of(x, held) -> str:
 
 
 def condition_check(conditions, names) -> Callable:
-    """A function of the values of `names` that says whether all conditions of a scope hold."""
+    """Return a function from values of `names` to whether all conditions of a scope hold."""
     return function_of(names, " and ".join(["True", *[f"({c})" for c in conditions]]))
 
 
 def function_of(names, expression: str, held=()) -> Callable:
-    """A function of the values of `names`; `held` has what the expression names beside these."""
+    """Return a function of the values of `names`; `held` has the expression's other names."""
     for name in _WORDS(expression):
         _function(name)
     space: dict = {"__name__": __name__, **_FUNCTIONS, **dict(held)}
@@ -140,8 +142,10 @@ def function_of(names, expression: str, held=()) -> Callable:
 
 
 def _in_parts(expression: str) -> list:
-    """Statements that return what an expression gives, none of which is nested deeper than Python's parser goes: as a sum of
-    hundreds of numbers is, `(((a + b) + c) + d)`."""
+    """Return statements that compute an expression, none nested deeper than Python's parser goes.
+
+    A sum of hundreds of numbers is nested that deep: `(((a + b) + c) + d)`.
+    """
     if expression.count("(") < MOST_NESTED:
         return [f"return {expression}"]
     parts: list = []
@@ -168,7 +172,7 @@ def _in_parts(expression: str) -> list:
 
 
 def names_in(conditions, names) -> frozenset:
-    """Those of `names` that conditions of a scope speak of."""
+    """Return those of `names` that conditions of a scope mention."""
     return frozenset(names).intersection(_WORDS(" ".join(conditions)))
 
 
@@ -177,7 +181,7 @@ _WORDS = re.compile(r"[A-Za-z_]\w*").findall
 
 
 def has_symbols(x) -> bool:
-    """Whether plain data (numbers, tuples, slices) holds a symbolic number."""
+    """Return whether plain data (numbers, tuples, slices) holds a symbolic number."""
     if isinstance(x, tuple):
         return any(map(has_symbols, x))
     if type(x) is slice:
@@ -186,7 +190,7 @@ def has_symbols(x) -> bool:
 
 
 def collect(x, found: dict):
-    """Enters the symbolic numbers in plain data into `found`, by what they are."""
+    """Enter the symbolic numbers in plain data into `found`, by key."""
     if isinstance(x, tuple):
         for v in x:
             collect(v, found)
@@ -199,7 +203,7 @@ def collect(x, found: dict):
 
 
 def replaced(x, give: Callable):
-    """Plain data with `give(number)` in place of each symbolic number."""
+    """Return plain data with `give(number)` in place of each symbolic number."""
     kind = type(x)
     if kind is tuple:
         return tuple([replaced(v, give) for v in x])
@@ -214,7 +218,7 @@ def replaced(x, give: Callable):
 
 
 def bound_values(x, values):
-    """Plain data with numbers in it, for the values of the names of their scope, in order."""
+    """Return plain data with numbers in it, for the values of the names of their scope, in order."""
     found: dict = {}
     collect(x, found)
     names = next(iter(found.values())).scope.hints
@@ -223,7 +227,7 @@ def bound_values(x, values):
 
 
 def valuer(names, values) -> Callable:
-    """A function that gives the value of a symbolic number for values of the names of its scope, in order."""
+    """Return a function from the names' values, in order, to the value of a symbolic number."""
     given = dict(zip(names, values))
 
     def value(x):
@@ -233,12 +237,12 @@ def valuer(names, values) -> Callable:
 
 
 def at_hint(x):
-    """Plain data with every symbolic number as it is now; nothing is noted."""
+    """Return plain data with every symbolic number as it is now, without conditions."""
     return replaced(x, hint)
 
 
 def slice_bounds(s: slice, n) -> tuple:
-    """`s.indices(n)` for a positive step, also where sizes are symbolic."""
+    """Return `s.indices(n)` for a positive step, also where sizes are symbolic."""
     if not (is_symbol(n) or is_symbol(s.start) or is_symbol(s.stop)):
         return s.indices(n)
     return _clipped(s.start, n, 0), _clipped(s.stop, n, n), 1 if s.step is None else s.step
@@ -253,19 +257,19 @@ def _clipped(i, n, default):
 
 
 def as_int(n):
-    """`int(n)`; a symbolic size stays one."""
+    """Return `int(n)`; a symbolic size stays one."""
     return n if n.__class__ is int else int(n)
 
 
 def as_float(n):
-    """`float(n)`; a symbolic number stays one, also that of a numpy scalar."""
+    """Return `float(n)`; a symbolic number stays one, also that of a numpy scalar."""
     if isinstance(n, np.generic):
         n = n.item()
     return n if is_symbol(n) else float(n)
 
 
 def is_same(a, b) -> bool:
-    """Whether two sizes, or two shapes, are equal whatever the symbols are; nothing is noted."""
+    """Return whether two sizes, or two shapes, are equal whatever the symbols are, without conditions."""
     if isinstance(a, tuple):
         return a is b or (len(a) == len(b) and all(map(is_same, a, b)))
     return a is b or (a.poly == b.poly if type(a) is SymInt and type(b) is SymInt else
@@ -273,7 +277,7 @@ def is_same(a, b) -> bool:
 
 
 def owned_by(scope: Scope, x):
-    """A symbolic number of a scope with the same names, as one of this scope."""
+    """Return a symbolic number of a scope with the same names as one of this scope."""
     if type(x) is SymInt:
         return scope.wrap(poly.put(x.poly, scope.fixed) if scope.fixed else x.poly)
     return SymFloat(scope, x.text, evaluator((x,), scope.hints)(*scope.hints.values())[0], x.names, x.quotient)

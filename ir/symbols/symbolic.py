@@ -1,17 +1,14 @@
-"""Numbers that are not fixed: integers that know how they come from named sizes, and what they are now.
+"""Symbolic numbers: integers and floats that know how they come from named sizes, and their value now.
 
-    scope = Scope()                  # in scope.py
-    b = scope.size("b", 8)           # now 8, and at least 2 at all times
-    n = b * 64 // 2                  # 32*b, now 256
-    n > 3                            # True: it is at least 64
-    b > 3                            # True as well, and scope.conditions now says that b >= 4
+scope = Scope() # in scope.py b = scope.size("b", 8) # now 8, and at least 2 at all times n = b * 64 // 2 # 32*b, now 256 n > 3
+# True: it is at least 64 b > 3 # True as well, and scope.conditions now says that b >= 4
 
-A `SymInt` answers whatever Python or C asks of an int by its value now. Where the answer might be another one for other
-sizes, the scope notes a condition. So what was computed with symbolic sizes holds for all sizes that meet the conditions:
-code that was not made for symbolic sizes is specialised, never wrong.
+A `SymInt` answers whatever Python or C asks of an int by its value now. An answer that other sizes could change becomes a
+condition of the scope. So a computation with symbolic sizes holds for all sizes that meet the conditions: code that was not
+made for symbolic sizes is specialised, never wrong.
 
-A `SymFloat` is a Python number computed from sizes and from number arguments; its value is computed anew at each call. One
-that is a quotient of such integers can be made whole again: `floor(b * 0.5)` is the integer `b // 2`.
+A `SymFloat` is a Python number computed from sizes and number arguments; its value is computed anew at each call. A quotient of
+such integers can be made whole again: `floor(b * 0.5)` is the integer `b // 2`.
 """
 
 import math
@@ -27,7 +24,7 @@ from . import polynomial as poly
 
 
 def _mark(x, spec, frame):
-    """What stands for a number in a string, where its scope knows what becomes of that."""
+    """Return a number's placeholder in a string, where its scope replaces it later."""
     return None if x.scope.printer is None else x.scope.printer(x, spec, frame)
 
 
@@ -42,7 +39,7 @@ def _poly_of(x):
 
 
 def _arithmetic(name, compute, flipped=False):
-    """An operator on polynomials, remembered by the scope; other operands are met by numbers."""
+    """Return an operator on polynomials, cached by the scope; other operands take the numbers' path."""
     plain = getattr(operator, name)
 
     def run(self, other):
@@ -78,7 +75,7 @@ def _divide(scope, p, q, rest):
 
 
 def _compared(test):
-    """A comparison as (relation, which difference), with the answer's sense."""
+    """Return a comparison as (relation, difference), with the answer's sense."""
     def run(self, other):
         if other.__class__ is float or type(other) is SymFloat:
             return _compare_real(test, self, other)
@@ -100,8 +97,7 @@ def _compared(test):
 
 
 class SymInt:
-    """An integer computed from named sizes (see the module). To `isinstance` it is an int; C code must ask for its value,
-    and is noted."""
+    """An integer computed from named sizes. An int to `isinstance`; C code must convert it, which becomes a condition."""
 
     __slots__ = ("poly", "scope")
 
@@ -115,12 +111,12 @@ class SymInt:
 
     @property
     def hint(self) -> int:
-        """The value now, for choices that may turn out either way: nothing is noted."""
+        """Return the value now, for choices that may turn out either way, without a condition."""
         return poly.evaluate(self.poly, self.scope.hints)
 
     @property
     def text(self) -> str:
-        """The expression, as Python and IR text have it."""
+        """Return the expression, as Python and IR text have it."""
         return poly.text(self.poly)
 
     def __index__(self):
@@ -147,7 +143,7 @@ class SymInt:
 
     @property
     def key(self):
-        """What tells the expression from others, where its scope allows that."""
+        """Return the hashable identity of the expression, where its scope allows keys."""
         self.scope.refuse_keys()
         return self.poly
 
@@ -256,8 +252,11 @@ _SMALL = 1 << 10    # coefficients up to which sizes times a coefficient have le
 
 
 class Quotient(NamedTuple):
-    """Polynomials whose quotient a float is, up to rounding. It is certain if the float is the quotient, rounded once: what
-    `floor` makes of the float is what it makes of the quotient then, as the integers have less than 53 bits."""
+    """The polynomials whose quotient a float is, up to rounding.
+
+    It is certain if the float is the quotient, rounded once: `floor` of both agrees then, as the integers have less than 53
+    bits.
+    """
 
     p: tuple
     q: tuple
@@ -265,14 +264,14 @@ class Quotient(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the float is the quotient, without rounding."""
+        """Return whether the float is the quotient, without rounding."""
         by = poly.constant_of(self.q)
         return self.is_certain and by is not None and by & (by - 1) == 0
 
 
 @lru_cache(256)
 def quotient_of_number(x):
-    """The quotient that a plain number is, such as 3/10 for 0.3; None if no small one is nearest to it."""
+    """Return the quotient that a plain number is, such as 3/10 for 0.3; None if no small one is nearest to it."""
     if not math.isfinite(x) or abs(x) > _LARGEST ** 3:
         return None
     from fractions import Fraction  # here, since few numbers are multiplied with sizes
@@ -282,7 +281,7 @@ def quotient_of_number(x):
 
 
 def combined_quotient(plain, x: Quotient, y: Quotient) -> Quotient | None:
-    """What an operation makes of two quotients, if it is one of arithmetic's four."""
+    """Return the sum, difference, product or ratio of two quotients; None for other operations."""
     if plain is operator.mul:
         p, q = poly.times(x.p, y.p), poly.times(x.q, y.q)
     elif plain is operator.truediv:
@@ -314,7 +313,7 @@ MATH = {name: getattr(math, name) for name in (
 
 
 def source_of(x) -> str:
-    """A number as Python text over the names of its scope."""
+    """Return a number as Python text over the names of its scope."""
     if type(x) is SymInt:
         return f"({x.text})"
     if type(x) is SymFloat:
@@ -323,17 +322,17 @@ def source_of(x) -> str:
 
 
 def hint(x):
-    """The value now of a size or a number; nothing is noted."""
+    """Return the value now of a size or a number, without a condition."""
     return x.hint if type(x) is SymInt or type(x) is SymFloat else x
 
 
 def judged(x):
-    """A size for a choice that may turn out either way: its value now, unless its scope wants to know of such choices, too."""
+    """Return a size's value now for a choice that may turn out either way; a scope that records choices keeps it symbolic."""
     return x if type(x) is SymInt and x.scope.judges else hint(x)
 
 
 def power_of_two(n) -> int:
-    """The smallest power of two that is not below a size; of a symbolic one, as long as that stays the same."""
+    """Return the smallest power of two that is not below a size; for a symbolic one, a condition keeps it the same."""
     found = 1 << max(0, hint(n) - 1).bit_length()
     if type(n) is SymInt:           # (found already: the questions are for the scope)
         while found < n:
@@ -344,19 +343,19 @@ def power_of_two(n) -> int:
 
 
 def is_symbol(x) -> bool:
-    """Whether a number is symbolic."""
+    """Return whether a number is symbolic."""
     return type(x) is SymInt or type(x) is SymFloat
 
 
 def names_of(x) -> frozenset:
-    """The names that a number depends on."""
+    """Return the names that a number depends on."""
     if type(x) is SymInt:
         return poly.names(x.poly)
     return x.names if type(x) is SymFloat else frozenset()
 
 
 def _real(plain, x, y, flipped=False):
-    """An operation whose result is a float: an expression, computed again at each call."""
+    """Return an operation whose float result is an expression, computed again at each call."""
     if not (is_symbol(y) or type(y) in (int, float, bool) or isinstance(y, (np.integer, np.floating))):
         return NotImplemented
     if isinstance(y, np.generic) and not is_symbol(y):
@@ -377,12 +376,12 @@ def _real(plain, x, y, flipped=False):
 
 
 def _is_positive(x) -> bool:
-    """Whether a number is a size that is above 0 whatever the sizes."""
+    """Return whether a number is a size above 0, whatever the sizes."""
     return type(x) is SymInt and (x.scope.lowest(x.poly) or 0) > 0
 
 
 def _quotient_of(x):
-    """The quotient that a number is; None if it is not plainly one."""
+    """Return the quotient that a number is; None if it is not plainly one."""
     if type(x) is SymFloat:
         return x.quotient
     if type(x) is SymInt:
@@ -392,13 +391,13 @@ def _quotient_of(x):
 
 
 def _quotient(plain, a, b):
-    """The quotient that the result of an operation is, if it is plainly one."""
+    """Return the quotient that the result of an operation is, if it is plainly one."""
     x, y = _quotient_of(a), _quotient_of(b)
     return None if x is None or y is None else combined_quotient(plain, x, y)
 
 
 def _floored(scope, plain, a, b, text, value):
-    """The same for what is left whole of a quotient, and for the rest."""
+    """Return the quotient of a floor division or a remainder, if it is plainly one."""
     x, y, ratio = _quotient_of(a), _quotient_of(b), _quotient(operator.truediv, a, b)
     if ratio is None or not math.isfinite(value):
         return None
@@ -416,7 +415,7 @@ def _floored(scope, plain, a, b, text, value):
 
 
 def applied(name: str, args) -> "SymFloat":
-    """A function of `MATH` of numbers, some of which are symbolic."""
+    """Apply a function of `MATH` to numbers, some of which are symbolic."""
     value = MATH[name](*map(hint, args))
     scope = next(x for x in args if is_symbol(x)).scope
     text = f"math_{name}({', '.join(map(source_of, args))})"
@@ -428,7 +427,7 @@ OPERATOR = "operator_"      # begins the name of an operator's record, where an 
 
 
 def computed(name: str, args, scope, value):
-    """What an operator gives for numbers alone, some of which are symbolic; an answer that is no float is noted."""
+    """Apply an operator to numbers, some of which are symbolic; an answer that is no float becomes a condition."""
     text = f"{OPERATOR}{name}({', '.join(map(source_of, args))})"
     if type(value) is not float:
         scope.note(f"{text} == {value!r}")
@@ -438,14 +437,14 @@ def computed(name: str, args, scope, value):
 
 
 def pinned(x):
-    """The value of a number, which is noted."""
+    """Return the value of a number, fixed by a condition."""
     if type(x) is SymInt:
         return x.__index__()
     return float(x) if type(x) is SymFloat else x
 
 
 def _by_ufunc(ufunc, method, inputs, kwargs):
-    """A function of numpy's on numbers of Python, which an array of one number would not be."""
+    """Apply a ufunc to Python numbers, which an array of one number would not be."""
     return getattr(ufunc, method)(*map(pinned, inputs), **kwargs)
 
 
@@ -454,12 +453,12 @@ _OF_PYTHON = 1 << 9        # the flag of classes that a `class` statement makes
 
 
 def made_in_python(kind: type) -> bool:
-    """Whether a `class` statement made a class, not code in C."""
+    """Return whether a `class` statement made a class, not code in C."""
     return bool(kind.__flags__ & _OF_PYTHON)
 
 
 def _answers_itself(y) -> bool:
-    """Whether what a comparison of a number with y says does not depend on the number, or is said by y's class."""
+    """Return whether y's class decides a comparison with y, or its answer does not depend on the number."""
     return type(y) in _OTHERS or (made_in_python(type(y)) and not isinstance(y, (int, float, complex, np.generic)))
 
 
@@ -473,8 +472,10 @@ def _compare_real(test, x, y):
 
 
 class SymFloat:
-    """A Python float computed from sizes and number arguments. Arithmetic with numbers gives another one, comparisons are
-    noted, and whatever else asks for it gets the value now, and that is noted."""
+    """A Python float computed from sizes and number arguments.
+
+    Arithmetic gives another one; comparisons and any other use of its value become conditions.
+    """
 
     __slots__ = ("hint", "names", "quotient", "scope", "text")
 
@@ -491,12 +492,13 @@ class SymFloat:
         return self.hint
 
     def _is(self, above, low, below, high) -> bool:
-        """Whether it lies between two numbers."""
         return _compare_real(above, self, low) and _compare_real(below, self, high)
 
     def _whole(self, rounding: str, up: bool = False, half: bool = False):
-        """The integer to which the quotient is rounded, down or up or to the nearest; None if that is not what `rounding` (a
-        name of `ROUNDINGS`) makes of the number now. If other sizes may differ, that they do not is noted."""
+        """Return the quotient rounded by `rounding` (a name of `ROUNDINGS`); None if the number now rounds differently.
+
+        If other sizes may differ, their agreement becomes a condition.
+        """
         if self.quotient is None or not math.isfinite(self.hint):
             return None
         p, q, is_certain = self.quotient
@@ -511,7 +513,7 @@ class SymFloat:
         return made
 
     def whole(self):
-        """The integer that `int` makes of it, which stays symbolic where that is a quotient of integers; else None."""
+        """Return `int` of it as a symbolic integer where it is a quotient of integers; else None."""
         if self.quotient is None:
             return None
         by = poly.constant_of(self.quotient.q)
@@ -521,7 +523,7 @@ class SymFloat:
         return self._whole("math_trunc", up=not self.scope.decide(">=", p))
 
     def __int__(self):
-        """The whole number, as long as it lies between the same ones."""
+        """Return the whole number, on the condition that the value stays between the same integers."""
         if self.hint >= 1:
             return pinned(self.__floor__())
         if self.hint <= -1:

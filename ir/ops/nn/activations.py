@@ -1,4 +1,4 @@
-"""Activations, the softmax family and the linear layer."""
+"""Activations as composites and the scalar functions of their gradients."""
 
 import math
 
@@ -59,7 +59,6 @@ _TANH_CUBE = 0.044715
 
 
 def _density(x):
-    """The normal density."""
     return ew.mul(ew.exp(ew.mul(ew.mul(x, x), -0.5)), _DENSITY)
 
 
@@ -77,7 +76,7 @@ gelu_slope = elementwise("gelu_slope", _gelu_slope, (_gelu_slope_vjp,), takes="r
 
 
 def gelu_slope_parts(x):
-    """`gelu_slope` by other operators, which do what its scalar function does."""
+    """Return `gelu_slope` computed by other operators, with its scalar function's steps."""
     share = ew.mul(ew.add(ew.erf(ew.mul(x, _SQRT_HALF)), 1.0), 0.5)
     return ew.add(share, ew.mul(x, _density(x)))
 
@@ -130,7 +129,7 @@ def _elu_body(x, *, alpha, scale, input_scale):
 
 
 def _elu_vjp(g, out, x, *, alpha, scale, input_scale):
-    """The exponential is that of 0 where it is not taken: it could overflow, and be nan in the rule of this rule."""
+    """Where exp is not taken, its argument is 0, as it could overflow and make this rule's own gradient nan."""
     above = ew.gt(x, 0.0)
     below = ew.mul(ew.exp(ew.mul(ew.where(above, 0.0, x), input_scale)), alpha * scale * input_scale)
     return ew.mul(g, ew.where(above, scale, below))
@@ -184,7 +183,7 @@ hardswish = pointwise("hardswish", _hardswish_body, lambda x: x * np.clip(x + 3,
 
 
 def _outside(g, out, x, *, lambd):
-    """The gradient of what shrinks |x| <= lambd to 0, compared as the function compares: in float32 at least."""
+    """Return the gradient outside |x| <= lambd, compared as the function compares: in float32 at least."""
     return ew.where(ew.le(ew.abs_(ew.widened(x)), lambd), 0.0, g)
 
 

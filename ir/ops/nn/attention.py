@@ -1,10 +1,10 @@
 """Scaled dot-product attention as one operator, with the row statistic that its gradient needs.
 
-Queries are (..., heads, L, E), keys (..., key heads, S, E), values (..., key heads, S, Ev); the number of heads is a
-multiple of the key heads, and each key head serves as many neighbouring query heads. A mask is broadcast over (..., L, S):
-bools say where to look, floats are added to the scores. Rows without anything to look at give zeros.
+Queries are (..., heads, L, E), keys (..., key heads, S, E), values (..., key heads, S, Ev); the number of heads is a multiple
+of the key heads, and each key head serves as many neighbouring query heads. A mask is broadcast over (..., L, S): bools select
+keys, floats are added to the scores. Rows without any key give zeros.
 
-The statistic of a row, the logsumexp of its scores, and `delta`, the sum of its result times what comes back to that, are
+The statistic of a row, the logsumexp of its scores, and `delta`, the sum of its result times that result's gradient, are
 float32 where operands have 16 bits: both are subtracted from numbers near them.
 """
 
@@ -50,7 +50,7 @@ def _infer_attention(q, k, v, mask, *, causal, scale):
 
 
 def _spread(k, heads):
-    """Keys or values for all query heads, without a copy."""
+    """Repeat keys or values for all query heads, without a copy."""
     groups = heads // k.shape[-3] if k.shape[-3] else 1
     if groups == 1:
         return k
@@ -59,7 +59,7 @@ def _spread(k, heads):
 
 
 def _gathered(k, key_heads):
-    """The transpose of _spread: sums over the query heads of each key head."""
+    """Transpose `_spread`: sum over the query heads of each key head."""
     heads = k.shape[-3]
     if heads == key_heads:
         return k
@@ -79,7 +79,7 @@ def _scores(q, k, mask, causal, scale):
 
 
 def _log_sum(s):
-    """(exp of the scores less their row's logsumexp, that logsumexp); rows of nothing give (zeros, inf)."""
+    """Return (exp(scores - lse), lse of each row); rows without keys give (zeros, inf)."""
     top = s.max(axis=-1, keepdims=True, initial=-np.inf)
     safe = np.where(np.isneginf(top), 0, top)
     p = np.exp(s - safe)
@@ -95,7 +95,7 @@ def _attention(q, k, v, mask, *, causal, scale):
 
 
 def check_statistics(name, q, lse, delta):
-    """Raises unless what gradients know of rows is as wide as it must be."""
+    """Raise unless row statistics have the dtype that gradients need."""
     wide = dt.accumulator(q.dtype)
     if lse.dtype is not wide or delta.dtype is not wide:
         raise DTypeError(f"{name} of {q} takes lse and delta in {wide}, got {lse} and {delta}")
@@ -129,7 +129,6 @@ def _unbroadcast(x, shape):
 
 
 def _spread_heads(k, heads):
-    """Keys or values for all query heads."""
     key_heads = k.shape[-3]
     if heads == key_heads:
         return k
@@ -139,7 +138,6 @@ def _spread_heads(k, heads):
 
 
 def _gather_heads(k, key_heads):
-    """The transpose of _spread_heads."""
     heads = k.shape[-3]
     if heads == key_heads:
         return k
@@ -148,12 +146,11 @@ def _gather_heads(k, key_heads):
 
 
 def _rows(v, shape):
-    """A value for each row, laid out over its elements."""
     return expand(reshape(v, shape=(*v.shape, 1)), shape=shape)
 
 
 def masked_scores(q, k, mask, causal, scale):
-    """Scores where keys are there for all heads; -inf for what is not seen."""
+    """Return scores, with keys repeated for all heads; masked ones are -inf."""
     s = ew.mul(matmul(q, transpose_last(k)), scale)
     shape = s.shape
     if mask is not None and dt.of(mask) is dt.bool_:
@@ -167,7 +164,7 @@ def masked_scores(q, k, mask, causal, scale):
 
 
 def _probabilities(q, k, mask, lse, causal, scale):
-    """exp(scores - lse), where keys are there for all heads."""
+    """Return exp(scores - lse), with keys repeated for all heads."""
     s = masked_scores(q, k, mask, causal, scale)
     return ew.exp(ew.sub(s, _rows(lse, s.shape)))
 
@@ -198,7 +195,6 @@ row_delta = op("row_delta", infer=_infer_row_delta, ref=_row_delta, lower=Compos
 
 
 def _grad_vjp(g, out, *args, needs, **params):
-    """16-bit floats are computed in float32."""
     found = _gradients_of_gradients([ew.widened(x) for x in g], *[_widened(x) for x in args], needs_mask=needs[4], **params)
     return tuple([None if x is None else ew.narrowed(x, a) for x, a in zip(found, args)])
 
@@ -229,12 +225,12 @@ def _gradients_of_gradients(g, upstream, q, k, v, mask, lse, delta, *, causal, s
 
 
 def _flops(q, k, v, with_q=1, with_v=1):
-    """Of so many products of scores with something of q's size and of v's; what a causal mask spares is counted, too."""
+    """Count products of scores with arrays of q's size and of v's, including those that a causal mask skips."""
     return 2 * math.prod(q.shape[:-1]) * k.shape[-2] * (with_q * q.shape[-1] + with_v * v.shape[-1])
 
 
 def _with_batch(size, args, held, at):
-    """The operands, all with the batch in front, of which the one at a position broadcasts (a mask)."""
+    """Move the batch to the front of all operands; the one at position `at` (a mask) broadcasts."""
     full = all_repeated(size, args, held)
     if args[at] is not None:
         full[at] = lifted(args[at], len(full[0].shape) - 1) if held[at] else args[at]
@@ -249,8 +245,10 @@ def _batch_grad(size, op, args, held, params):
 
 
 def by_scaled_queries(record: Callable, at: int) -> Callable:
-    """How attention is said where the scale is an operand: queries, which are argument `at`, are scaled first, and so is their
-    gradient. 16-bit floats are computed in float32, as kernels do."""
+    """Return attention with the scale as an operand: argument `at`, the queries, and their gradient are scaled.
+
+    16-bit floats are computed in float32, as in kernels.
+    """
 
     def given(*args, scale, **params):
         kind, wants_queries = dt.of(args[at]), at > 0
@@ -311,21 +309,21 @@ def _infer_bounded(q, k, v, bounds, table, *, scale, squash):
 
 
 def _by_distance(table, shape):
-    """A table's numbers laid out over scores."""
+    """Lay a table's numbers out over scores by the distance of key and query."""
     last = len(table.shape) - 1
     windows = unfold(table, dim=last, size=shape[-1], step=1)      # of row w: from table[w] on, which is the row L - 1 - w
     return expand(flip(windows, dims=(last,)), shape=shape)
 
 
 def _seen(bounds, like, shape):
-    """Which scores are of keys within a query's bounds."""
+    """Return the mask of keys within a query's bounds."""
     column = iota(like, shape=tuple(shape), dim=len(shape) - 1, dtype=dt.int64)
     low, high = (_rows(select(bounds, dim=len(bounds.shape) - 1, index=i), shape) for i in (0, 1))
     return ew.logical_and(ew.ge(column, low), ew.lt(column, high))
 
 
 def _bounded_scores(q, k, bounds, table, scale, squash):
-    """(scores, the slope of the tanh that they went through or None); -inf for what is not seen."""
+    """Return (scores, slope of their tanh soft cap or None); scores out of bounds are -inf."""
     s, slope = ew.mul(matmul(q, transpose_last(k)), scale), None
     shape = s.shape
     if squash is not None:
@@ -373,7 +371,7 @@ def _bounded_grad_body(g, q, k, v, bounds, table, lse, delta, *, scale, squash, 
 
 
 def distances_summed(ds, shape):
-    """The gradient of a table from that of the scores that it was laid out over."""
+    """Return the gradient of a distance table from that of the scores."""
     last = len(ds.shape) - 2
     size = ds.shape[last] + ds.shape[last + 1] - 1
     return sum_to(fold_windows(flip(ds, dims=(last,)), shape=(*ds.shape[:last], size), dim=last, step=1), shape=shape)
@@ -412,7 +410,7 @@ def _infer_dropped(q, k, v, mask, key, *, causal, scale, p):
 
 
 def _kept(x, key, p):
-    """Probabilities, or what comes back to them, after dropout."""
+    """Apply dropout to probabilities or to their gradient."""
     seen = bernoulli_mask(key, shape=tuple(x.shape), p=1.0 - p)
     return ew.where(seen, ew.mul(x, 1.0 / (1.0 - p)), 0.0)
 

@@ -1,7 +1,7 @@
 """Convolutions over any number of spatial dims: (N, C, *spatial) with a weight (O, C / groups, *kernel).
 
-Three records, each one's gradients being the other two: `conv`, its gradient for the input (the transposed convolution)
-and its gradient for the weight. `im2col` and `col2im` lay windows out as columns and add them back.
+Each of three records has the other two as gradients: `conv`, its gradient for the input (the transposed convolution) and its
+gradient for the weight. `im2col` and `col2im` lay windows out as columns and add them back.
 """
 
 from math import prod
@@ -79,7 +79,7 @@ def _is_depthwise(channels, w_shape, groups):
 
 
 def _per_channel(w, tap, multiplier, rank):
-    """A tap of a depthwise weight, laid out beside (N, C, multiplier, *counts)."""
+    """Lay one tap of a depthwise weight out over (N, C, multiplier, *counts)."""
     return w[(slice(None), 0, *tap)].reshape((-1, multiplier) + (1,) * rank)
 
 
@@ -96,7 +96,7 @@ def _depthwise(x, w, counts, stride, dilation):
 
 
 def _columns_batch_inside(view, part, groups, rank):
-    """Windows as (groups, C / groups * kernel, images * counts)."""
+    """Return windows as (groups, C / groups * kernel, images * counts)."""
     lines = np.moveaxis(view[part], 0, 1 + rank)
     rows = prod(view.shape[1:2 + rank]) // groups
     return lines.reshape(groups, rows, prod(lines.shape[1 + rank:]))
@@ -209,12 +209,11 @@ def _bias_grad(g, out, x, w, b, *, stride, padding, dilation, groups):
 
 
 def _flops(y, w):
-    """Of y = conv(x, w), or of a gradient that pairs the same elements."""
     return 2 * prod(y.shape) * prod(w.shape[1:])
 
 
 def _batch_conv(size, op, args, held, params):
-    """With one weight, more images; else each sample is a group of channels."""
+    """One shared weight: the samples are more images; else each sample is a group of channels."""
     x, w, *b = args
     if not any(held[1:]):
         return parted(op(joined(x), w, *b, **params), size)

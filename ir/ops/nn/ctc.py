@@ -23,7 +23,7 @@ def _infer_ctc(log_probs, targets, input_lengths, target_lengths, *, blank):
 
 
 def sequences(log_probs, targets, input_lengths, target_lengths):
-    """(targets as padded rows, steps, numbers of labels), once it is known that they go together."""
+    """Return (targets as padded rows, steps, numbers of labels), after checking that they agree."""
     steps, sizes = (np.asarray(x, np.int64) for x in (input_lengths, target_lengths))
     longest = int(sizes.max(initial=0))
     if min(steps.min(initial=0), sizes.min(initial=0)) < 0 or steps.max(initial=0) > len(log_probs):
@@ -46,8 +46,10 @@ def sequences(log_probs, targets, input_lengths, target_lengths):
 
 
 def labels_of(targets, sizes, blank):
-    """[batch, states] labels with blanks between, and where a state may be entered from two before (a target that is the blank
-    counts as the label that it stands for)."""
+    """Return [batch, states] labels with blanks between, and the mask of states reachable from two before.
+
+    A target equal to the blank counts as the label that it stands for.
+    """
     longest = int(sizes.max(initial=0))
     labels = np.full((len(sizes), 2 * longest + 1), blank, np.int64)
     given = np.arange(longest) < sizes[:, None]
@@ -58,14 +60,14 @@ def labels_of(targets, sizes, blank):
 
 
 def _ctc_step(before, skip):
-    """The log probability of arriving in each state from itself, the one before, and (where allowed) two before."""
+    """Return the log probability of each state, reached from itself, the one before, and (if allowed) two before."""
     two = np.logaddexp(before, np.pad(before[:, :-1], ((0, 0), (1, 0)), constant_values=-np.inf))
     far = np.pad(before, ((0, 0), (2, 0)), constant_values=-np.inf)[:, :before.shape[1]]
     return np.where(skip, np.logaddexp(two, far), two)
 
 
 def _ctc_alpha(emit, skip):
-    """[steps, batch, states] log probabilities of all prefixes."""
+    """Return [steps, batch, states] log probabilities of all prefixes."""
     alpha = np.full(emit.shape, -np.inf, emit.dtype)
     if len(emit):
         alpha[0, :, :2] = emit[0, :, :2]
@@ -75,7 +77,6 @@ def _ctc_alpha(emit, skip):
 
 
 def _ctc_total(alpha, input_lengths, target_lengths):
-    """The log probability of each whole target."""
     total = np.full(alpha.shape[1], -np.inf, alpha.dtype)
     for i, (steps, n) in enumerate(zip(input_lengths, target_lengths)):
         if steps == 0:
@@ -94,7 +95,7 @@ def _ctc(log_probs, targets, input_lengths, target_lengths, *, blank):
 
 
 def _ctc_beta(emit, skip, input_lengths, target_lengths):
-    """[steps, batch, states] log probabilities of all rests, each from its own last step backwards."""
+    """Return [steps, batch, states] log probabilities of all suffixes, each from its own last step backwards."""
     beta = np.full(emit.shape, -np.inf, emit.dtype)
     rows = np.arange(emit.shape[1])
     states = 2 * np.asarray(target_lengths, np.int64)
@@ -138,7 +139,7 @@ def _ctc_grad(g, log_probs, targets, input_lengths, target_lengths, *, blank):
 
 
 def _batch_sequences(size, op, args, held, params):
-    """The sequences of all samples beside each other: (size, T, N, C) as (T, size * N, C)."""
+    """Join the sequences of all samples: (size, T, N, C) to (T, size * N, C)."""
     *gradient, log_probs, targets, input_lengths, target_lengths = all_repeated(size, args, held)
     steps = permute(log_probs, dims=(1, 0, 2, 3))
     _, _, count, classes = steps.shape

@@ -1,4 +1,4 @@
-"""Distances between all pairs of rows."""
+"""Pairwise distances between rows: cdist, pdist and their gradients."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def _infer(x, y, *, ord):
 
 
 def _gaps(x, y):
-    """The differences of all pairs: (..., rows of x, numbers, columns of y)."""
+    """Return the differences of all pairs: (..., rows of x, numbers, columns of y)."""
     *batch, m, k = x.shape
     n = y.shape[-1]
     shape = (*batch, m, k, n)
@@ -44,7 +44,7 @@ def _ref(x, y, *, ord):
 
 
 def _vjp(g, out, x, y, *, ord, needs):
-    """The distances of y's columns from x's rows are those of x's rows from y's columns."""
+    """The gradient for y is that for x with the roles exchanged."""
     return (distances_grad(g, out, x, y, ord=ord) if needs[0] else None,
             transpose_last(distances_grad(*[transpose_last(v) for v in (g, out, y, x)], ord=ord)) if needs[1] else None)
 
@@ -98,13 +98,13 @@ def _pairs_body(x, places, *, ord):
 
 
 def _pairs_vjp(g, out, x, places, *, ord, needs):
-    """A row is moved by its pairs with all others, whichever of the two comes first."""
+    """A row's gradient sums over its pairs with all others, whichever of the two comes first."""
     n = x.shape[0]
     return distances_grad(_of_all(g, places, n), _of_all(out, places, n), x, contiguous(transpose_last(x)), ord=ord), None
 
 
 def _of_all(values, places, n):
-    """What there is of pairs as a symmetric matrix of all rows by all."""
+    """Return condensed pairs as a symmetric matrix of all rows by all."""
     half = scatter(full(values, shape=(n * n,), value=0, dtype=dt.of(values)), places, values, dim=0, mode="add")
     half = reshape(half, shape=(n, n))
     return ew.add(half, transpose_last(half))
@@ -128,7 +128,7 @@ def _infer_by_product(x, y):
 
 @in_wide
 def _by_product(x, y):
-    """sqrt(|x|^2 - 2 x.y + |y|^2), 0 where rounding has left less."""
+    """Return sqrt(|x|^2 - 2 x.y + |y|^2), 0 where rounding leaves less."""
     last = len(x.shape) - 1
     shape = (*x.shape[:-1], y.shape[-2])
     xx = expand(rd.sum_(ew.square(x), dim=(last,), keepdim=True), shape=shape)
@@ -143,14 +143,14 @@ def _by_product_ref(x, y):
 
 
 def _by_product_vjp(g, out, x, y, *, needs):
-    """Each pair pulls along its difference, with what arrives divided by the distance: not at all at distance 0."""
+    """Each pair pulls along its difference with the gradient over the distance, not at all at distance 0."""
     near = ew.eq(out, 0.0)
     pull = ew.where(near, 0.0, ew.div(g, ew.where(near, 1.0, out)))
     return (_pulled(pull, x, y) if needs[0] else None, _pulled(transpose_last(pull), y, x) if needs[1] else None)
 
 
 def _pulled(pull, x, y):
-    """The sums of x - y over all y, weighted."""
+    """Return the weighted sums of x - y over all y."""
     weight = rd.sum_(pull, dim=(len(pull.shape) - 1,), keepdim=True)
     return ew.sub(ew.mul(x, expand(weight, shape=x.shape)), matmul(pull, y))
 

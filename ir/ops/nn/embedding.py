@@ -1,4 +1,4 @@
-"""Rows of a table: the lookup, its gradient, and what bags of rows need."""
+"""Embedding: rows of a table by index, their gradient, and sums over bags of rows."""
 
 from math import prod
 
@@ -26,7 +26,7 @@ def _infer_embedding(weight, index, *, padding_idx, by_frequency):
 
 
 def check_kinds(weight, index):
-    """Raises unless there are a table and indices."""
+    """Raise unless there are a table and indices."""
     if weight.ndim != 2 or index.dtype.kind not in "iu":
         _infer_embedding(*[Aval(a.shape, dt.of(a)) for a in (weight, index)], padding_idx=None, by_frequency=False)
 
@@ -35,7 +35,7 @@ _INT64, _UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
 
 
 def check_range(name, index, rows):
-    """Raises unless all indices name a row."""
+    """Raise unless all indices name a row."""
     if index.dtype is _INT64 and index.size and np.maximum.reduce(index.view(_UINT64), None) < rows:
         return              # read as unsigned, what is negative is large
     if index.size and (index.min() < 0 or index.max() >= rows):
@@ -56,7 +56,7 @@ def _infer_row_sums(values, index, *, rows):
 
 
 def _row_sums(values, index, *, rows):
-    """Rows of one index are added in their order, so the result does not depend on anything else."""
+    """Add the rows of one index in their order, so the result depends on nothing else."""
     width = values.shape[-1]
     out = np.zeros((rows, width), values.dtype)
     flat = index.reshape(-1)
@@ -79,7 +79,7 @@ def _embedding_vjp(g, out, weight, index, *, padding_idx, by_frequency):
 
 
 def _in_one_table(size, index, rows, held):
-    """Indices of each sample's rows in a table of all samples' rows, one after the other."""
+    """Return indices into a table with all samples' rows, one sample after the other."""
     index = index if held else repeated(index, size)
     inside = ew.where(ew.lt(index, 0), ew.add(index, rows), index)
     return ew.add(inside, ew.mul(numbered(size, len(index.shape) - 1, index), rows))
@@ -127,7 +127,7 @@ row_scale = op("row_scale", infer=lambda like, index: like.with_shape(index.shap
 
 
 def check_bags(offsets, count):
-    """Raises unless bags of this many indices lie one after the other, the first one from the first index on."""
+    """Raise unless bags of this many indices lie one after the other, from the first index on."""
     if (count if not offsets.size else offsets[0] != 0 or offsets[-1] > count or (offsets[1:] < offsets[:-1]).any()):
         raise ArgumentError(f"the offsets of bags of {count} indices begin with 0 and never go down, got {offsets.tolist()}")
 
@@ -196,7 +196,7 @@ def _scaled_bag_sums(weight, index, offsets, scales):
 
 
 def _scaled_bag_sums_weight(g, out, weight, index, offsets, scales):
-    """Bags of the entries that name a row: the product with the matrix transposed, in the order of entries."""
+    """Return the product with the transposed matrix of bags, in the order of entries."""
     order = argsort(index, dim=0, descending=False)
     rows = ew.cast(take(index, order), dtype=dt.int64)
     starts = searchsorted(rows, iota(index, shape=(weight.shape[0],), dim=0, dtype=dt.int64), right=False)

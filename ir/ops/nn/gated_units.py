@@ -24,7 +24,6 @@ def _slope(g, x, y):
 
 
 def _bend(h, out, g, x, y):
-    """The gradient of `gate_slope` for y."""
     s = ew.sigmoid(y)
     return ew.mul(gate_slope(ew.mul(h, g), x, y), ew.sub(1.0, ew.mul(s, 2.0)))
 
@@ -38,7 +37,7 @@ gate = pointwise("gate", lambda x, y: ew.mul(x, ew.sigmoid(y)), lambda x, y: x *
 
 
 def halves(x, dim):
-    """The first and the second half along a dimension."""
+    """Return the first and the second half along a dimension."""
     n = x.shape[dim] // 2
     return slice_(x, dim=dim, start=0, stop=n, step=1), slice_(x, dim=dim, start=n, stop=2 * n, step=1)
 

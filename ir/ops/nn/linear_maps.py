@@ -1,7 +1,7 @@
 """Tables of fixed linear maps along a dim: each result is a weighted sum of a few places.
 
-A table is (places, weights), both (taps, results); weights None stands for a single tap of weight 1. Resampling, even bins and
-mirrored borders are such maps; the transpose of a map is a table again.
+A table is (places, weights), both (taps, results); weights None means one tap of weight 1. Resampling, even bins and mirrored
+borders are such maps; the transpose of a map is a table again.
 """
 
 from functools import lru_cache
@@ -14,14 +14,14 @@ A_CUBIC, A_CUBIC_SMOOTH = -0.75, -0.5   # the cubic's free parameter, without an
 
 
 def step(n: int, count: int, align_corners: bool, scale) -> float:
-    """How far apart results are in the source; `scale` (results per source element) replaces the sizes' ratio if given."""
+    """Return the distance of results in the source; `scale` (results per source element) replaces the sizes' ratio if given."""
     if align_corners:
         return (n - 1) / (count - 1) if count > 1 else 0.0
     return 1.0 / scale if scale else n / count
 
 
 def _sources(n, count, align_corners, scale):
-    """Where each result lies in the source."""
+    """Return the source position of each result."""
     at = step(n, count, align_corners, scale)
     i = np.arange(count)
     return i * at if align_corners else (i + 0.5) * at - 0.5
@@ -45,7 +45,7 @@ def _linear(n, count, align_corners, scale):
 
 
 def cubic_weight(distance, a):
-    """The cubic convolution kernel."""
+    """Return the cubic convolution kernel at a distance."""
     d = np.abs(distance)
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
@@ -60,8 +60,10 @@ def _cubic(n, count, align_corners, scale):
 
 
 def _area(n, count, align_corners, scale):
-    """Means of even bins. Their lengths differ by one at most; in a shorter one the first place stands twice, with half its
-    weight each time: a tap of weight 0 would make nan of inf."""
+    """Return means of even bins, whose lengths differ by one at most.
+
+    A shorter bin has its first place twice, at half weight each: a tap of weight 0 would make nan of inf.
+    """
     i = np.arange(count)
     starts, ends = i * n // count, -(-(i + 1) * n // count)
     offsets = np.arange(int((ends - starts).max(initial=1)))[:, None]
@@ -71,7 +73,7 @@ def _area(n, count, align_corners, scale):
 
 
 def _smoothed(kernel, reach):
-    """A table with the kernel widened to cover what each result stands for when shrinking."""
+    """Widen a table's kernel to each result's source span when shrinking."""
 
     def table(n, count, align_corners, scale):
         at = step(n, count, align_corners, scale)
@@ -100,13 +102,13 @@ MODES = {
 
 @lru_cache(maxsize=256)
 def resample_table(mode: str, n: int, count: int, align_corners: bool, scale) -> tuple:
-    """The map from `n` elements to `count` results."""
+    """Return the map from `n` elements to `count` results."""
     return MODES[mode](n, count, align_corners, scale)
 
 
 @lru_cache(maxsize=256)
 def border_table(mode: str, n: int, low: int, high: int) -> tuple:
-    """The map that puts `low` and `high` elements around `n` (or cuts, where negative; a circle goes round what is left)."""
+    """Return the map that adds `low` and `high` elements around `n` (negative ones cut; a circular border wraps the rest)."""
     i = np.arange(-low, n + high)
     if mode == "replicate":
         places = np.clip(i, 0, n - 1)
@@ -122,26 +124,26 @@ def border_table(mode: str, n: int, low: int, high: int) -> tuple:
 
 @lru_cache(maxsize=256)
 def transposed_resample(mode: str, n: int, count: int, align_corners: bool, scale) -> tuple:
-    """The transpose of `resample_table`: from `count` results back to `n` elements."""
+    """Return the transpose of `resample_table`: from `count` results back to `n` elements."""
     return _transposed(resample_table(mode, n, count, align_corners, scale), n)
 
 
 @lru_cache(maxsize=256)
 def transposed_border(mode: str, n: int, low: int, high: int) -> tuple:
-    """The transpose of `border_table`: back to `n` elements."""
+    """Return the transpose of `border_table`: back to `n` elements."""
     return _transposed(border_table(mode, n, low, high), n)
 
 
 @lru_cache(maxsize=256)
 def window_table(n: int, size: int, stride: int, dilation: int) -> tuple:
-    """The map from `n` elements to all windows of `size` places: each place of all windows, then the next place."""
+    """Return the map from `n` elements to all windows of `size` places: each place of all windows, then the next place."""
     starts = np.arange(max(0, (n - dilation * (size - 1) - 1) // stride + 1)) * stride
     return ((np.arange(size) * dilation)[:, None] + starts).reshape(1, -1), None
 
 
 @lru_cache(maxsize=256)
 def transposed_window(n: int, size: int, stride: int, dilation: int) -> tuple:
-    """The transpose of `window_table`: windows added up."""
+    """Return the transpose of `window_table`, which adds windows up."""
     return _transposed(window_table(n, size, stride, dilation), n)
 
 
@@ -163,7 +165,7 @@ def _transposed(table: tuple, n: int) -> tuple:
 
 
 def apply_table(x, axis: int, table: tuple):
-    """Maps an array along one axis."""
+    """Map an array along one axis."""
     places, weights = table
     if weights is None:
         return np.take(x, places[0], axis=axis)
@@ -179,20 +181,22 @@ def apply_table(x, axis: int, table: tuple):
 
 
 def is_identity(table: tuple, n: int) -> bool:
-    """Whether a table takes every place as it is."""
+    """Return whether a table takes every place as it is."""
     places, weights = table
     return weights is None and places.shape[1] == n and bool((places[0] == np.arange(n)).all())
 
 
 def in_order(tables: dict, shape) -> list:
-    """The axes of tables that change something, those that shrink an array of a shape most first."""
+    """Return the axes of tables that are no identities, those that shrink an array of a shape most first."""
     axes = sorted(tables, key=lambda a: (tables[a][0].shape[1] / max(1, shape[a]), a))
     return [a for a in axes if not is_identity(tables[a], shape[a])]
 
 
 def apply_tables(x, tables: dict, along=apply_table):
-    """Maps an array along several axes, those that shrink it most first; low precision and integers in a wide float. `along` is
-    what does it for one, called like `apply_table`."""
+    """Map an array along several axes, those that shrink it most first; low precision and integers in a wide float.
+
+    `along` maps one axis, called like `apply_table`.
+    """
     kind = x.dtype
     weighted = any(w is not None for _, w in tables.values())
     out = wide(x)

@@ -1,4 +1,4 @@
-"""Losses over classes: negative log likelihood, cross entropy.
+"""Losses over classes: negative log likelihood, cross entropy, binary cross entropy.
 
 Classes lie along dimension 1, `target` has the input's shape without it. No one-hot tensor is ever made.
 """
@@ -24,17 +24,17 @@ REDUCTIONS = NONE, MEAN, SUM = "none", "mean", "sum"
 
 
 def row_shape(shape) -> tuple:
-    """The shape of what there is once for all classes."""
+    """Return the input's shape without classes."""
     return (*shape[:1], *shape[2:])
 
 
 def over_classes_views(shape) -> tuple:
-    """The views, with parameters, that lay values which are the same for all classes out over a shape with them."""
+    """Return the views, with parameters, that broadcast row values over the classes of a shape."""
     return (reshape, {"shape": (*shape[:1], 1, *shape[2:])}), (expand, {"shape": shape})
 
 
 def over_classes(v, shape):
-    """Values that are the same for all classes, laid out over a shape with them."""
+    """Broadcast row values over the classes of a shape."""
     for view, params in over_classes_views(shape):
         v = view(v, **params)
     return v
@@ -51,7 +51,7 @@ def _check_target(name, x, target):
 
 
 def _places(target, shape):
-    """The index tuple of each row's class, and which rows have one."""
+    """Return the index tuple of each row's class, and the mask of rows that have one."""
     valid = (target >= 0) & (target < shape[1])
     safe = np.where(valid, target, 0)
     grid = list(np.indices(target.shape, sparse=True))
@@ -85,7 +85,6 @@ def _put_class(v, target, *, classes):
 
 
 def _batch_classes(size, op, args, held, params):
-    """The rows of all samples, one after the other."""
     x, target = all_repeated(size, args, held)
     if len(target.shape) == 1:
         return op(x, target, **params)
@@ -124,7 +123,7 @@ class_weight = op("class_weight", infer=_infer_class_weight, ref=_class_weight, 
 
 
 def check_classes(target, classes, ignore_index):
-    """Raises unless all targets are classes or the one to ignore."""
+    """Raise unless all targets are classes or the ignored index."""
     if target.dtype == np.int64 and target.size and np.maximum.reduce(target.view(np.uint64), None) < classes:
         return              # read as unsigned, what is negative is large
     bad = (target != ignore_index) & ((target < 0) | (target >= classes))
@@ -164,14 +163,14 @@ def _all(v):
 
 
 def reduced(v, weights, reduction):
-    """A loss per row as asked for: as it is, summed, or averaged over the rows' weights."""
+    """Return the losses per row, or their sum, or their mean by the rows' weights."""
     if reduction == "none":
         return v
     return _all(v) if reduction == "sum" else ew.div(_all(v), _all(weights))
 
 
 def row_gradient(g, weights, reduction):
-    """What arrives at each row's loss from the gradient of the reduced one."""
+    """Return the gradient of each row's loss from that of the reduced one."""
     if reduction == "none":
         return g
     return expand(_averaged(g, weights) if reduction == "mean" else g, shape=weights.shape)
@@ -298,7 +297,7 @@ def _cross_entropy_body(x, target, weight, *, ignore_index, label_smoothing, red
 
 
 def smooth_part(x, lse, target, weight, ignore_index):
-    """The sum over classes of weight * -log(softmax(x)), 0 for ignored rows."""
+    """Return the sum over classes of weight * -log(softmax(x)), 0 for ignored rows."""
     gap = ew.sub(over_classes(lse, x.shape), x)
     if weight is not None:
         gap = ew.mul(gap, _weight_over(weight, x.shape))
@@ -353,7 +352,7 @@ _LEAST_SPREAD = 1e-12       # of x (1 - x), which the gradient divides by
 
 
 def _logs(x):
-    """log(x) and log(1 - x), at least -100."""
+    """Return log(x) and log(1 - x), at least -100."""
     return [ew.maximum(v, _LEAST_LOG) for v in (ew.log(x), ew.log1p(ew.neg(x)))]
 
 

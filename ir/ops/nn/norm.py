@@ -33,7 +33,6 @@ def _mean(x, dims):
 
 
 def _over(v, x):
-    """A value with size 1 dims laid out over `x`."""
     return expand(v, shape=x.shape)
 
 
@@ -64,7 +63,7 @@ def _check_affine(name, x, shape, **given):
 
 
 def _rows(x, dims):
-    """An array as (rows, elements normalised together), in the type that sums are carried in."""
+    """Return an array as (rows, elements normalised together), in the accumulator dtype."""
     return wide(x).reshape(-1 if x.size else prod(x.shape[:x.ndim - dims]), prod(x.shape[x.ndim - dims:]))
 
 
@@ -96,7 +95,7 @@ def _infer_layer_norm(x, w, b, *, dims, eps):
 
 
 def _standardised(rows, eps):
-    """Rows with mean 0 and variance 1, and what they were divided by, inverted."""
+    """Return rows with mean 0 and variance 1, and their inverse deviation."""
     centred = rows - _row_mean(rows)
     inverse = 1 / np.sqrt(_row_mean(np.square(centred)) + rows.dtype.type(eps))
     centred *= inverse
@@ -111,7 +110,6 @@ def _layer_norm(x, w, b, *, dims, eps):
 
 
 def _standardise(x, dims, eps):
-    """The body of `_standardised`, in operators."""
     centred = ew.sub(x, _over(_mean(x, dims), x))
     inverse = ew.rsqrt(ew.add(_mean(ew.mul(centred, centred), dims), eps))
     return ew.mul(centred, _over(inverse, x)), inverse
@@ -142,13 +140,11 @@ def _infer_layer_norm_grad(g, x, w, *, dims, eps):
 
 
 def _row_sum(x, dims):
-    """The sum of all rows."""
     return rd.sum_(x, dim=_leading(x, dims), keepdim=False)
 
 
 def _row_gradients(x, w, gr, gw, y, inverse, rest, dims):
-    """The gradients for rows that were scaled by `inverse` to y, and for the weight; `rest` is what flows through the
-    statistics of a row."""
+    """Return the gradients for the rows and the weight; `rest` is the part through a row's statistics."""
     dx = ew.in_dtype(ew.mul(ew.sub(gw, rest), _over(inverse, gw)), dt.of(x))
     if w is None:
         return dx
@@ -204,7 +200,6 @@ def _rms_norm(x, w, *, dims, eps):
 
 
 def _rms(x, dims, eps):
-    """The body of `_inverse_rms`, in operators."""
     return ew.rsqrt(ew.add(_mean(ew.mul(x, x), dims), eps))
 
 
@@ -254,12 +249,12 @@ def _infer_group_norm(x, w, b, *, groups, eps):
 
 
 def _in_groups(x, groups):
-    """(N, C, ...) as (N, groups, channels of a group, elements of a channel)."""
+    """Return (N, C, ...) as (N, groups, channels of a group, elements of a channel)."""
     return reshape(x, shape=(x.shape[0], groups, x.shape[1] // groups, prod(x.shape[2:])))
 
 
 def _channels(v, groups):
-    """A value for each channel, beside `_in_groups`."""
+    """Broadcast a value per channel over `_in_groups`."""
     return reshape(v, shape=(1, groups, v.shape[0] // groups, 1))
 
 
@@ -275,7 +270,7 @@ def _group_norm(x, w, b, *, groups, eps):
 
 
 def _group_statistics(x, eps):
-    """The mean of each group, and its deviation, inverted: one number for all (N, groups, channels, elements) of a group."""
+    """Return the mean and the inverse deviation of each group, broadcast over (N, groups, channels, elements)."""
     n, groups, channels, elements = x.shape
     rows = reshape(x, shape=(n, groups, channels * elements))
     mean = _mean(rows, (2,))
@@ -285,7 +280,7 @@ def _group_statistics(x, eps):
 
 
 def _group_norm_body(x, w, b, *, groups, eps):
-    """A factor for each channel of each image, then one sweep over all; rows, where channels have nothing of their own."""
+    """Scale and shift each channel of each image, then sweep once; without channel values, normalise rows."""
     if w is None and b is None:
         rows = reshape(ew.widened(x), shape=(x.shape[0], groups, prod(x.shape[1:]) // groups))
         return ew.in_dtype(reshape(layer_norm(rows, None, None, dims=1, eps=eps), shape=x.shape), dt.of(x))
@@ -320,8 +315,10 @@ def _group_norm_vjp(g, out, x, w, b, *, groups, eps, needs):
 
 
 def _group_norm_input_grad(g, x, w, summed, along, mean, inverse):
-    """From the sums over each channel of g, and of g times what is normalised: a factor of g for each channel of each image,
-    a factor of x less its mean and a summand for each group."""
+    """Compute x's gradient from channel sums of g and of g * normalised.
+
+    g has a factor for each channel of each image, x less its mean a factor and a summand for each group.
+    """
     count = as_float(prod(x.shape[2:]))
     if w is not None:
         summed, along = ew.mul(summed, w), ew.mul(along, w)
@@ -339,7 +336,7 @@ group_norm = op("group_norm", infer=_infer_group_norm, ref=_group_norm, vjp=_gro
 
 
 def _check_channels(name, x, mean=None, var=None, **given):
-    """What there is of each channel is of the input's dtype or of its accumulator's."""
+    """Raise unless channel values have the input's dtype or its accumulator's."""
     wants_float(name, x)
     if x.ndim < 2:
         raise ShapeError(f"{name} takes (N, C, ...), got {x}")
@@ -350,7 +347,6 @@ def _check_channels(name, x, mean=None, var=None, **given):
 
 
 def _beside_channels(v, x):
-    """A value for each channel, broadcastable over the array (N, C, ...)."""
     return wide(v).astype(x.dtype, copy=False).reshape((-1,) + (1,) * (x.ndim - 2))
 
 
@@ -359,7 +355,6 @@ def _all_but_channels(x):
 
 
 def _channel(v, x):
-    """A value for each channel, laid out over (N, C, ...)."""
     return _over(reshape(v, shape=(1, x.shape[1]) + (1,) * (x.ndim - 2)), x)
 
 
@@ -391,7 +386,6 @@ def _batch_norm(x, w, b, mean, var, *, eps):
 
 
 def _channel_scale(w, var, eps, wanted):
-    """What each channel is multiplied by."""
     inverse = ew.rsqrt(ew.add(ew.in_dtype(var, wanted), eps))
     return inverse if w is None else ew.mul(inverse, ew.in_dtype(w, wanted))
 
@@ -424,7 +418,7 @@ def _batch_norm_vjp(g, out, x, w, b, mean, var, *, eps, needs):
 
 
 def _batch_by_channels(size, op, args, held, params):
-    """Samples that have statistics of their own are channels beside each other."""
+    """Samples with statistics of their own become channels beside each other."""
     x, *rest = args
     values = [channel_values(v, size, has) for v, has in zip(rest, held[1:])]
     return from_channels(op(into_channels(x, size, held[0]), *values, **params), size)
@@ -547,7 +541,7 @@ def _batch_grad(size, op, args, held, params):
 
 
 def _apart(size, found):
-    """Results (images, values of channels ...) of samples that lay in the channels."""
+    """Split results (images, values of channels ...) by the samples that lay in the channels."""
     images, *of_channels = found
     return (from_channels(images, size), *[parted(v, size) for v in of_channels])
 

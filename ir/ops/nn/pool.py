@@ -1,6 +1,6 @@
 """Pools over any number of spatial dims of (N, C, *spatial), and the scatter that carries their gradients back.
 
-Maxima come with the flat index of the element they took in its plane; all maximum pools share one gradient.
+Maximum pools return the flat index of each maximum in its plane; all of them share one gradient.
 """
 
 import itertools
@@ -88,12 +88,12 @@ def _lowest(kind):
 
 
 def _steps(sizes):
-    """How many flat positions one step along each spatial dim is."""
+    """Return the flat distance of one step along each spatial dim."""
     return tuple(prod(sizes[i + 1:]) for i in range(len(sizes)))
 
 
 def _first_positions(sizes, counts, stride, padding):
-    """The flat position of each window's first place (which may lie in the padding)."""
+    """Return the flat position of each window's first place (which may lie in the padding)."""
     total = np.zeros(counts, np.int64)
     for axis, (count, s, (lo, _), step) in enumerate(zip(counts, stride, padding, _steps(sizes))):
         total += ((np.arange(count) * s - lo) * step).reshape((-1,) + (1,) * (len(counts) - axis - 1))
@@ -101,7 +101,7 @@ def _first_positions(sizes, counts, stride, padding):
 
 
 def _tap_offsets(sizes, kernel, dilation):
-    """For each place in the window, how far its flat position is from the first place's."""
+    """Return each window place's flat distance from the first place."""
     steps = [d * step for d, step in zip(dilation, _steps(sizes))]
     return np.array([sum(t * s for t, s in zip(tap, steps)) for tap in itertools.product(*map(range, kernel))], np.int64)
 
@@ -129,7 +129,7 @@ def _maximum_by_window(x, kernel, stride, dilation, offsets):
 
 
 def _first_inside(x, counts, stride, padding, dilation):
-    """The flat position of each window's first place that lies inside of the input."""
+    """Return the flat position of each window's first place inside the input."""
     total = np.zeros(counts, np.int64)
     for axis, (count, s, (lo, _), d, step) in enumerate(zip(counts, stride, padding, dilation, _steps(x.shape[2:]))):
         start = np.arange(count) * s - lo
@@ -188,20 +188,20 @@ max_pool = op("max_pool", infer=_infer_max_pool, ref=_max_pool, vjp=(_max_vjp,),
 
 
 def bins(n: int, count: int):
-    """Starts and ends of `count` bins that cover `n` elements as evenly as possible; neighbours may overlap."""
+    """Return starts and ends of `count` bins that cover `n` elements as evenly as possible; neighbours may overlap."""
     i = np.arange(count)
     return i * n // count, -(-(i + 1) * n // count)
 
 
 def bin_places(n, count):
-    """The positions in each bin (count, widest); short bins repeat their last one."""
+    """Return the positions in each bin (count, widest); short bins repeat their last one."""
     starts, ends = bins(n, count)
     widest = int((ends - starts).max(initial=1))
     return np.minimum(starts[:, None] + np.arange(widest), ends[:, None] - 1)
 
 
 def _joint_places(places, sizes):
-    """Flat positions (..., *counts, places in the window) from one (..., count, places) table for each dim."""
+    """Return flat positions (..., *counts, places in the window) from one (..., count, places) table for each dim."""
     rank = len(sizes)
     total: Any = 0
     for axis, (table, step) in enumerate(zip(places, _steps(sizes))):
@@ -214,7 +214,7 @@ def _joint_places(places, sizes):
 
 
 def _maximum_at(x, places):
-    """The largest of the elements at `places` (*counts, k) or (N, C, *counts, k), and its flat index."""
+    """Return the largest of the elements at `places` (*counts, k) or (N, C, *counts, k), and its flat index."""
     n, c = x.shape[:2]
     places = np.broadcast_to(places, (n, c, *places.shape[-1 - (x.ndim - 2):]))
     values = _take(wide(x), places)
@@ -261,7 +261,7 @@ def _infer_fractional(x, samples, *, kernel, size):
 
 
 def _fractional_places(sample, n, count, kernel):
-    """Positions (N, C, count, kernel): windows a non-integer step apart, the last one at the end."""
+    """Return positions (N, C, count, kernel): windows a non-integer step apart, the last one at the end."""
     starts = np.full((*sample.shape, count), n - kernel)
     if count > 1:
         step = (n - kernel) / (count - 1)
@@ -292,12 +292,12 @@ MANY_TAPS = 16     # of a window beside others, from which sums along one dim af
 
 
 def is_whole(sizes, kernel, padding) -> bool:
-    """Whether one window is the whole plane."""
+    """Return whether one window is the whole plane."""
     return tuple(kernel) == tuple(sizes) and not any(lo or hi for lo, hi in padding)
 
 
 def are_bins(sizes, kernel, stride, padding) -> bool:
-    """Whether windows of many elements lie beside each other and cover all."""
+    """Return whether windows of many elements lie beside each other and cover all."""
     return (tuple(kernel) == tuple(stride) and prod(kernel) >= MANY_TAPS and not any(lo or hi for lo, hi in padding)
             and not any(n % k for n, k in zip(sizes, kernel)))
 
@@ -308,7 +308,7 @@ def _infer_avg_pool(x, *, kernel, stride, padding, counted, divisor):
 
 
 def _window_sizes(sizes, counts, kernel, stride, padding, counted, divisor):
-    """What each window's sum is divided by, broadcastable over (*counts)."""
+    """Return the divisor of each window's sum, broadcastable over (*counts)."""
     if divisor is not None:
         return np.full((1,) * len(counts), divisor, np.int64)
     total = np.ones((1,) * len(counts), np.int64)
@@ -324,7 +324,6 @@ def _along(ndim, axis, what):
 
 
 def _sum_windows(x, axis, kernel, stride, padding):
-    """Sums over windows along one axis."""
     one_dim = [(0, 0)] * (x.ndim - 2)
     one_dim[axis - 2] = padding
     count = window_count(x.shape[axis], kernel, stride, padding, 1)
@@ -359,7 +358,6 @@ def _infer_avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
 
 
 def _spread_windows(g, axis, size, kernel, stride, padding):
-    """The transpose of `_sum_windows`."""
     count = g.shape[axis]
     shape = list(g.shape)
     shape[axis] = size + sum(padding)

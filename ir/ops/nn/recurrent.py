@@ -1,11 +1,10 @@
 """Recurrent layers over a whole sequence, one operator each.
 
-The input's projection is made before (one large product), so an operator takes `z` (T, B, gates * H) and the recurrent
-weights. A mask (T, B) says which steps of which sequences are real: at the others the state is carried on, so that reversed
-runs over padded sequences start at each one's own end. Results are in the order of time whichever way the sequence is read.
-The activated gates are results too: the gradient rules read them; `lstm_states` and `gru_states` are the same layers for those
-who will not ask for gradients. Gradients are operators of their own, whose bodies are written step by step; they take None for
-a result that no gradient came for.
+The input is projected before (one large product), so an operator takes `z` (T, B, gates * H) and the recurrent weights. A mask
+(T, B) selects the real steps of each sequence: at the others the state is carried on, so that reversed runs over padded
+sequences start at each one's own end. Results are in time order whichever way the sequence is read. The activated gates are
+results for the gradient rules; `lstm_states` and `gru_states` are the same layers for inference. Gradients are operators of
+their own, with bodies written step by step; they take None for a result without a gradient.
 """
 
 from math import prod
@@ -28,12 +27,12 @@ GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}      # of each layer
 
 
 def order(steps, reverse):
-    """The steps in the order in which the sequence is read."""
+    """Return the steps in reading order."""
     return range(steps - 1, -1, -1) if reverse else range(steps)
 
 
 def carry(live, new, old):
-    """The new state where a step is real, else the old one."""
+    """Return the new state where a step is real, else the old one."""
     return new if live is None else np.where(live[:, None], new, old)
 
 
@@ -41,17 +40,17 @@ def carry(live, new, old):
 
 
 def at_step(x, t):
-    """The values of one step."""
+    """Return the values of one step."""
     return select(x, dim=0, index=t)
 
 
 def stacked(xs):
-    """Values of steps along time."""
+    """Stack values of steps along time."""
     return cat(*[reshape(x, shape=(1, *x.shape)) for x in xs], dim=0)
 
 
 def states_before(states, start, reverse):
-    """The state that each step started from, for all steps."""
+    """Return the state that each step started from, for all steps."""
     steps = states.shape[0]
     first = reshape(start, shape=(1, *start.shape))
     if steps == 1:
@@ -62,18 +61,18 @@ def states_before(states, start, reverse):
 
 
 def split(x, parts):
-    """x (B, parts * H) in its parts."""
+    """Split x (B, parts * H) into its parts."""
     n = x.shape[1] // parts
     return [slice_(x, dim=1, start=i * n, stop=(i + 1) * n, step=1) for i in range(parts)]
 
 
 def parts_of(x, parts):
-    """As `split`; nothing is made of nothing."""
+    """Split as `split` does; None gives None for each part."""
     return [None] * parts if x is None else split(x, parts)
 
 
 def divide(mask, t, gradient):
-    """What of a gradient goes into the step, and what past it."""
+    """Return (gradient that goes into the step, gradient that bypasses it)."""
     if mask is None:
         return gradient, None
     live = at_step(mask, t)
@@ -82,34 +81,34 @@ def divide(mask, t, gradient):
 
 
 def plus(a, b):
-    """The sum of what there is."""
+    """Return the sum of the operands that are not None."""
     return a if b is None else b if a is None else ew.add(a, b)
 
 
 def arrived(upstream, t, carried, like):
-    """The gradient of a state at a step: what came from outside (None: nothing) and what later steps carried."""
+    """Return a state's gradient at a step: from outside (None: nothing) plus from later steps."""
     found = plus(None if upstream is None else at_step(upstream, t), carried)
     return full(like, shape=like.shape, value=0, dtype=dt.of(like)) if found is None else found
 
 
 def logistic(gradient, out):
-    """Through a sigmoid whose result is `out`."""
+    """Return the gradient through a sigmoid whose result is `out`."""
     return ew.mul(gradient, ew.mul(out, ew.sub(1.0, out)))
 
 
 def hyperbolic(gradient, out):
-    """Through a tanh whose result is `out`."""
+    """Return the gradient through a tanh whose result is `out`."""
     return ew.mul(gradient, ew.sub(1.0, ew.mul(out, out)))
 
 
 def weight_gradient(dz, before):
-    """The gradient of weights (out, in) from (T, B, out) and (T, B, in)."""
+    """Return the gradient of weights (out, in) from (T, B, out) and (T, B, in)."""
     rows = dz.shape[0] * dz.shape[1]
     return matmul(permute(reshape(dz, shape=(rows, dz.shape[2])), dims=(1, 0)), reshape(before, shape=(rows, before.shape[2])))
 
 
 def in_time_order(parts, reverse):
-    """Per-step results of the backward walk (which runs against the reading order) along time."""
+    """Stack results of the backward walk (which runs against the reading order) along time."""
     return stacked(parts if reverse else parts[::-1])
 
 
@@ -117,7 +116,7 @@ def in_time_order(parts, reverse):
 
 
 def _beside(x, size, time):
-    """States (size, B, H) as (size * B, H), values of all steps (size, T, B, H) as (T, size * B, H)."""
+    """Join samples: states (size, B, H) as (size * B, H), values of steps (size, T, B, H) as (T, size * B, H)."""
     if not time:
         return joined(x)
     n = len(x.shape)
@@ -126,7 +125,6 @@ def _beside(x, size, time):
 
 
 def _sample_by_sample(x, size):
-    """Those again as each sample has them."""
     if len(x.shape) == 2:
         return parted(x, size)
     steps, rows, width = x.shape
@@ -134,8 +132,10 @@ def _sample_by_sample(x, size):
 
 
 def batch_of_sequences(time, states):
-    """The rule of a layer whose first `time` operands are values of all steps and whose next `states` are states; weights come
-    after them and must be one for all samples, else these go one by one."""
+    """Return the vmap rule of a layer with `time` operands per step, then `states` states, then weights.
+
+    Weights must be one for all samples, else the samples run one by one.
+    """
 
     def rule(size, op, args, held, params):
         if any(held[time + states:]):
@@ -149,8 +149,10 @@ def batch_of_sequences(time, states):
 
 
 def batch_of_gradients(time, states, of_weights):
-    """The same of a layer's gradients; those of weights are each sample's own: of_weights(size, *operands, dz, **params), with
-    the sequences of all samples beside each other."""
+    """Return the vmap rule of a layer's gradients; weight gradients are per sample.
+
+    They come from of_weights(size, *operands, dz, **params), with the sequences of all samples joined.
+    """
 
     def rule(size, op, args, held, params):
         if any(held[time + states:]):
@@ -165,19 +167,19 @@ def batch_of_gradients(time, states, of_weights):
 
 
 def each_weight_gradient(size, dz, before):
-    """The gradients of the samples' weights (size, out, in) from (T, size * B, out) and (T, size * B, in)."""
+    """Return the gradients of the samples' weights (size, out, in) from (T, size * B, out) and (T, size * B, in)."""
     dz, before = (_sample_by_sample(x, size) for x in (dz, before))
     dz, before = (reshape(x, shape=(size, x.shape[1] * x.shape[2], x.shape[3])) for x in (dz, before))
     return matmul(transpose_last(dz), before)
 
 
 def each_bias_gradient(size, dz):
-    """The sums over steps and sequences of each sample."""
+    """Return the sums over steps and sequences of each sample."""
     return rd.sum_(_sample_by_sample(dz, size), dim=(1, 2), keepdim=False)
 
 
 def _check(name, z, mask, states, w_hh, gates):
-    """The batch and hidden sizes, after a look at everything."""
+    """Check all operands; return the batch and hidden sizes."""
     if z.ndim != 3 or z.shape[2] != w_hh.shape[0] or w_hh.ndim != 2 or w_hh.shape[0] % gates:
         raise ShapeError(f"{name} takes inputs (T, B, {gates} * H) and weights ({gates} * H, ...), got {z} and {w_hh}")
     hidden = w_hh.shape[0] // gates
@@ -194,7 +196,6 @@ def _check(name, z, mask, states, w_hh, gates):
 
 
 def _flops(args, outs, params):
-    """Of the products with the recurrent weights, one for each step."""
     return 2 * prod(args[0].shape) * args[2].shape[-1]
 
 
@@ -213,12 +214,12 @@ def _infer_rnn(z, mask, h, w_hh, *, activation, reverse):
 
 
 def times(h, w_hh):
-    """The recurrent product of references."""
+    """Return the recurrent product of references."""
     return h @ w_hh.T
 
 
 def run_rnn(z, mask, h, w_hh, *, activation, reverse, product=times):
-    """All states, in numpy."""
+    """Return all states, in numpy."""
     act = np.tanh if activation == "tanh" else lambda x: np.maximum(x, 0)
     y = np.empty(z.shape, z.dtype)
     for t in order(len(z), reverse):
@@ -276,7 +277,7 @@ def _infer_lstm(z, mask, h, c, w_hh, w_hr, *, reverse):
 
 
 def run_lstm(z, mask, h, c, w_hh, w_hr, *, reverse, product=times):
-    """All states, cells and gates, in numpy."""
+    """Return all states, cells and gates, in numpy."""
     steps, batch, hidden = len(z), z.shape[1], c.shape[1]
     y = np.empty((steps, batch, h.shape[1]), z.dtype)
     cells, gates = np.empty((steps, batch, hidden), z.dtype), np.empty(z.shape, z.dtype)
@@ -294,7 +295,7 @@ def run_lstm(z, mask, h, c, w_hh, w_hr, *, reverse, product=times):
 
 
 def _lstm_step(gradients, gates, cell, before, w_hr):
-    """The gates' and the cell's gradients of one step: (dz, gradient of the cell before, hidden, gradient of hidden)."""
+    """Return one step's gradients: (dz, gradient of the cell before, hidden, gradient of hidden)."""
     dh, dc, dgates = gradients
     i, f, g, o = split(gates, 4)
     di, df, dg, do = parts_of(dgates, 4)
@@ -373,7 +374,6 @@ def _lstm_states_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
 
 
 def _at_end(last, steps, reverse):
-    """The gradient of all states of which only the last one has any."""
     last = reshape(last, shape=(1, *last.shape))
     if steps == 1:
         return last
@@ -397,7 +397,7 @@ def _infer_gru(z, mask, h, w_hh, b_hh, *, reverse):
 
 
 def run_gru(z, mask, h, w_hh, b_hh, *, reverse, product=times):
-    """All states and gates, in numpy."""
+    """Return all states and gates, in numpy."""
     steps, batch, hidden = len(z), z.shape[1], h.shape[1]
     y, gates = np.empty((steps, batch, hidden), z.dtype), np.empty((steps, batch, 4 * hidden), z.dtype)
     for t in order(steps, reverse):
@@ -413,7 +413,7 @@ def run_gru(z, mask, h, w_hh, b_hh, *, reverse, product=times):
 
 
 def _gru_step(dh, dgates, gates, before):
-    """(gradient of z, gradient of the recurrent product, gradient of the state before) of one step."""
+    """Return one step's gradients: (of z, of the recurrent product, of the state before)."""
     r, u, n, m = split(gates, 4)
     dr, du, dn, dm = parts_of(dgates, 4)
     dn = hyperbolic(plus(ew.mul(dh, ew.sub(1.0, u)), dn), n)
@@ -443,7 +443,7 @@ def _gru_grad(gy, gg, y, gates, mask, h, w_hh, b_hh, *, reverse):
 
 
 def _gru_each_weight(size, gy, gg, y, gates, mask, h, w_hh, b_hh, dz, *, reverse):
-    """The recurrent product reaches the new gate by way of the reset gate."""
+    """The recurrent product reaches the new gate through the reset gate."""
     hidden = h.shape[1]
     reset = slice_(gates, dim=2, start=0, stop=hidden, step=1)
     new = slice_(dz, dim=2, start=2 * hidden, stop=3 * hidden, step=1)

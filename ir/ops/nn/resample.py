@@ -44,7 +44,7 @@ def _tables(make, sizes, size, mode, align_corners, scales):
 
 
 def resample_tables(x, *, size, mode, align_corners, scales):
-    """The table of each spatial dim."""
+    """Return the table of each spatial dim."""
     return _tables(resample_table, x.shape[2:], size, mode, align_corners, scales)
 
 
@@ -58,7 +58,7 @@ def _infer_resample_grad(g, *, size, mode, align_corners, scales):
 
 
 def resample_grad_tables(g, *, size, mode, align_corners, scales):
-    """Those that bring gradients back."""
+    """Return the transposed tables, for gradients."""
     return _tables(transposed_resample, size, g.shape[2:], mode, align_corners, scales)
 
 
@@ -97,7 +97,7 @@ def _border_tables(make, sizes, low, high, mode):
 
 
 def border_pad_tables(x, *, low, high, mode):
-    """The table of each dim with a border."""
+    """Return the table of each dim with a border."""
     return _border_tables(border_table, x.shape, low, high, mode)
 
 
@@ -110,7 +110,7 @@ def _infer_border_grad(g, *, low, high, mode):
 
 
 def border_grad_tables(g, *, low, high, mode):
-    """Those that bring gradients back."""
+    """Return the transposed tables, for gradients."""
     sizes = tuple(n - lo - hi for n, lo, hi in zip(g.shape, low, high))
     return _border_tables(transposed_border, sizes, low, high, mode)
 
@@ -148,7 +148,7 @@ def _infer_grid_sample(x, grid, *, mode, padding_mode, align_corners):
 
 
 def _fold(position, low, high):
-    """Reflects positions at two borders, as often as it takes."""
+    """Reflect positions at two borders, as often as it takes."""
     if low == high:
         return ew.mul(position, 0.0)
     span = high - low
@@ -160,7 +160,7 @@ def _fold(position, low, high):
 
 
 def _clip(position, n):
-    """Positions inside of [0, n - 1]; outside the gradient is 0, nan goes to 0."""
+    """Clip positions to [0, n - 1]; outside the gradient is 0, nan goes to 0."""
     inside = ew.logical_and(ew.gt(position, 0.0), ew.lt(position, n - 1.0))
     edge = ew.where(ew.ge(position, n - 1.0), n - 1.0, ew.mul(ew.cast(inside, dtype=dt.of(position)), 0.0))
     return ew.where(inside, position, edge)
@@ -173,14 +173,13 @@ def _bounded(position, n, padding_mode, align_corners):
 
 
 def _position(coordinate, n, align_corners):
-    """From -1..1 to places along a dim of `n`."""
     if align_corners:
         return ew.mul(ew.add(coordinate, 1.0), (n - 1) / 2)
     return ew.div(ew.sub(ew.mul(ew.add(coordinate, 1.0), as_float(n)), 1.0), 2.0)
 
 
 def _flat(places, x):
-    """Flat indices (N, 1, *points) of whole places (floats, one array (N, *points) for each dim) in a plane; -1 outside."""
+    """Return flat indices (N, 1, *points) of whole places (a float array (N, *points) per dim) in a plane; -1 outside."""
     flat: Any = None
     inside: Any = None
     kind = dt.int32 if math.prod(x.shape[2:]) < 1 << 31 else dt.int64
@@ -197,7 +196,7 @@ def _beside(a):
 
 
 def _sampled(x, corners):
-    """The sum of the elements at places times their weights, of which there is one for each dim."""
+    """Return the sum of the elements at places times their weights, one for each dim."""
     places = [_flat([place for place, _ in corner], x) for corner in corners]
     weights = [_beside(_product([weight for _, weight in corner])) for corner in corners]
     return taps_take(x, cat(*places, dim=1), cat(*weights, dim=1))
@@ -220,7 +219,7 @@ def _sample_linear(x, positions):
 
 
 def _cubic_weights(part):
-    """The weights of the four neighbours of a point `part` of the way from the second to the third."""
+    """Return the four neighbours' weights at a point `part` of the way from the second to the third."""
     a = A_CUBIC
 
     def far(d):

@@ -1,7 +1,7 @@
-"""Weighted sums of elements at given places of each plane, and what their gradients are made of.
+"""Weighted sums of elements at given places of each plane, and their gradients.
 
-Planes x are (N, C, *size), places (N, K, *points) are flat indices into each of them, -1 for what lies outside and counts as 0,
-and weights, if there are any, are like the places. Each operator's gradients are the other two.
+Planes x are (N, C, *size), places (N, K, *points) are flat indices into each of them, -1 for places outside, which count
+as 0, and weights, if there are any, are like the places. Each operator's gradients are the other two.
 
     taps_take   y[n, c, p] = sum over k of x[n, c, places[n, k, p]] * weights[n, k, p]
     taps_put    x[n, c, i] = sum over k, p with places[n, k, p] = i of y[n, c, p] * weights[n, k, p]
@@ -47,14 +47,13 @@ def _infer_dots(x, y, places):
 
 
 def _tap(places, k, like):
-    """(flat index, whether it is inside) of a tap at each point of each channel."""
+    """Return (flat index, whether it is inside) of a tap at each point of each channel."""
     place = ew.cast(select(places, dim=1, index=k), dtype=dt.int64)
     inside = ew.ge(place, 0)
     return _beside(ew.where(inside, place, 0), like), _beside(inside, like)
 
 
 def _beside(a, like):
-    """(N, *points) for each channel."""
     n, *points = a.shape
     return expand(reshape(a, shape=(n, 1, *points)), shape=(n, like.shape[1], *points))
 

@@ -1,4 +1,4 @@
-"""Vectors along dims by their direction: scaled to length 1, and the cosine of the angle between two."""
+"""Normalised vectors along dims, and the cosine similarity of two."""
 
 import numpy as np
 
@@ -13,13 +13,13 @@ from ..core.shape import expand, reshape
 
 
 def _length(x, ord, dim, eps):
-    """(the norm, that or eps where it is less), with dims of size 1."""
+    """Return (norm, norm or at least eps), with dims of size 1."""
     norm = vector_norm.lower.body(x, ord=ord, dim=dim, keepdim=True)
     return norm, ew.maximum(norm, eps)
 
 
 def _through_length(x, norm, length, arriving, ord, dim, eps):
-    """What a gradient that arrives at the length of x is for x: nothing where that is eps."""
+    """Return x's gradient through its length: 0 where the length is eps."""
     counted = ew.where(ew.ge(norm, eps), arriving, 0.0)
     rule, = vector_norm.vjp
     return rule(counted, norm, x, ord=ord, dim=dim, keepdim=True)
@@ -82,7 +82,6 @@ def _cosine(x, y, *, dim, eps):
 
 @in_wide
 def _cosine_pull(g, x, y, *, dim, eps):
-    """The gradient of x."""
     norm, length = _length(x, 2, dim, eps)
     other = ew.div(y, _over(_length(y, 2, dim, eps)[1], y))
     arriving = ew.div(reshape(g, shape=kept(x.shape, dim)), length)       # at x, where its length is let be

@@ -22,12 +22,11 @@ def _along(name):
 
 
 def _row_sum(x, dim):
-    """Sums along a dimension, laid out over it again."""
     return expand(rd.sum_(x, dim=(dim,), keepdim=True), shape=x.shape)
 
 
 def shifted(x, dim):
-    """x minus its largest value along a dimension (which may be empty)."""
+    """Return x minus its largest value along a dimension (which may be empty)."""
     if not x.shape[dim]:
         return x
     return ew.sub(x, expand(rd.amax(x, dim=(dim,), keepdim=True), shape=x.shape))

@@ -1,7 +1,7 @@
 """Sliding windows over the spatial dims of (N, C, *spatial) arrays: sizes, padding, views and their transposes.
 
-What the shape rules and numpy meanings of convolutions and pools share. `padding` is one (low, high) pair for each
-spatial dim; a negative number cuts.
+Convolutions and pools share them in shape rules and numpy references. `padding` is one (low, high) pair for each spatial dim; a
+negative number cuts.
 """
 
 import itertools
@@ -12,17 +12,17 @@ from ...errors import ShapeError
 
 
 def window_count(n: int, kernel: int, stride: int, padding: tuple, dilation: int) -> int:
-    """How many windows fit along one dim (may be 0 or negative)."""
+    """Return how many windows fit along one dim (may be 0 or negative)."""
     return (n + padding[0] + padding[1] - dilation * (kernel - 1) - 1) // stride + 1
 
 
 def window_counts(sizes, kernel, stride, padding, dilation) -> tuple:
-    """How many windows fit along each dim."""
+    """Return how many windows fit along each dim."""
     return tuple([window_count(*each) for each in zip(sizes, kernel, stride, padding, dilation)])
 
 
 def check_windows(name, x, kernel, stride, padding, dilation) -> tuple:
-    """The window counts of `x`, or a ShapeError that says what does not fit."""
+    """Return the window counts of `x`, or raise a ShapeError for sizes that do not fit."""
     rank = x.ndim - 2
     if rank < 1 or not len(kernel) == len(stride) == len(padding) == len(dilation) == rank:
         raise ShapeError(f"{name} of {x}: an input of shape (N, C, *spatial) needs kernel, stride, padding and dilation for "
@@ -41,7 +41,7 @@ def check_windows(name, x, kernel, stride, padding, dilation) -> tuple:
 
 
 def pad_spatial(x, padding, value=0):
-    """Puts `value` around the spatial dims; negative padding cuts. The array itself where there is nothing to do."""
+    """Pad the spatial dims with `value`; negative padding cuts. Without padding it returns the array itself."""
     if not any(itertools.chain.from_iterable(padding)):
         return x
     sizes = x.shape[2:]
@@ -57,17 +57,17 @@ def pad_spatial(x, padding, value=0):
 
 
 def unpad_spatial(x, padding):
-    """The transpose of padding with zeros, in memory of its own."""
+    """Transpose padding with zeros, into memory of its own."""
     return np.ascontiguousarray(pad_spatial(x, tuple((-lo, -hi) for lo, hi in padding)))
 
 
 def padded_sizes(sizes, padding) -> tuple:
-    """Sizes with (low, high) padding added."""
+    """Return sizes with (low, high) padding added."""
     return tuple(n + lo + hi for n, (lo, hi) in zip(sizes, padding))
 
 
 def windows(x, kernel, stride, dilation):
-    """All windows of a padded array, as a read-only view (N, C, *kernel, *counts)."""
+    """Return all windows of a padded array, as a read-only view (N, C, *kernel, *counts)."""
     counts = window_counts(x.shape[2:], kernel, stride, ((0, 0),) * len(kernel), dilation)
     steps = x.strides[2:]
     inner = tuple(b * d for b, d in zip(steps, dilation))
@@ -77,13 +77,13 @@ def windows(x, kernel, stride, dilation):
 
 
 def taps(kernel, counts, stride, dilation):
-    """For each place in the window, its index and the slices of the padded array that it meets, one per window."""
+    """Yield each window place's index and its slices of the padded array, one element per window."""
     for tap in itertools.product(*map(range, kernel)):
         yield tap, tuple(slice(t * d, t * d + (c - 1) * s + 1, s) for t, c, s, d in zip(tap, counts, stride, dilation))
 
 
 def add_windows(columns, sizes, stride, dilation):
-    """The transpose of `windows`: adds (N, C, *kernel, *counts) into zeros of (N, C, *sizes)."""
+    """Transpose `windows`: add (N, C, *kernel, *counts) into zeros of (N, C, *sizes)."""
     rank = len(sizes)
     kernel, counts = columns.shape[2:2 + rank], columns.shape[2 + rank:]
     full = np.zeros(columns.shape[:2] + tuple(sizes), columns.dtype)
@@ -93,6 +93,6 @@ def add_windows(columns, sizes, stride, dilation):
 
 
 def batches(n: int, elements_each: int, most: int = 1 << 22):
-    """Slices of a batch of `n` whose intermediate arrays stay within `most` elements."""
+    """Yield slices of a batch of `n` whose intermediate arrays stay within `most` elements."""
     step = max(1, most // max(1, elements_each))
     return [slice(i, min(i + step, n)) for i in range(0, n, step)]

@@ -1,5 +1,4 @@
 """Operators on layouts that only passes make: blocked channels, channels last, packed recurrent weights.
 
-Users never see them; each computes what its plain counterpart computes. Must not be created outside `passes` and exported
-programs.
+Each computes the same as its plain counterpart. They must not be created outside `passes` and exported programs.
 """

@@ -1,13 +1,12 @@
 """Images in blocked channels: (N, channel blocks, *spatial, lanes), as the convolution kernels of CPUs read and write them.
 
-The layout pass makes these operators; users never see them. Channels that are missing in the last block are padding: they
-hold anything (the references put zeros there), no kernel lets them reach another channel, and `from_blocked` leaves them out.
+The layout pass makes these operators. Missing channels of the last block are padding: they hold anything (the references put
+zeros there), no kernel lets them reach another channel, and `from_blocked` leaves them out.
 
-A packed weight is a flat array in the order that its kernel reads. What that order is concerns the kernel alone: `kernel` names
-it, for the operator that packs and for the one that reads; for the references a packed weight is the weight, flattened and
-filled up to its size. A kernel that reads a transformed weight takes what it was made of, too, for single elements that it
-computes without the transform: `taps` operands behind it, the plain weight, flat, and (the second one) a factor for each of its
-first channels if it was multiplied by such. References need none of it.
+A packed weight is a flat array in the order that its kernel reads, known to the kernel alone: `kernel` names the kernel for the
+operators that pack and read; for the references a packed weight is the flat weight, filled up to its size. A kernel of a
+transformed weight also takes the originals, for single elements that it computes without the transform: `taps` operands behind
+it, the plain flat weight and (the second one) a factor for each of its first channels. References ignore them.
 """
 
 from math import prod
@@ -24,7 +23,7 @@ from ..nn.windows import check_windows
 
 
 def blocks_of(channels: int, lanes: int) -> int:
-    """How many blocks so many channels take."""
+    """Return the number of blocks of this many channels."""
     return -(-channels // lanes)
 
 
@@ -86,7 +85,7 @@ pack_filters = op("pack_filters", infer=_infer_pack, ref=_pack, vjp=NO_GRAD, low
 
 
 def channel_shape(shape, lanes):
-    """The shape of an array with a number for each channel beside images of a shape: in blocks, or plain (`lanes` is 1)."""
+    """Return the shape of channel values beside images of a shape: in blocks, or plain (`lanes` is 1)."""
     return (1, shape[1], *(1 for _ in shape[2:])) if lanes == 1 else (1, shape[1], *(1 for _ in shape[2:-1]), shape[-1])
 
 
@@ -95,7 +94,7 @@ def _plain_aval(x, channels, in_blocks):
 
 
 def check_taps(name, given, filters, taps):
-    """Raises unless the first `taps` types given are a flat weight and a factor for each of its first channels."""
+    """Raise unless the first `taps` types given are a flat weight and a factor for each of its first channels."""
     wanted = (prod(filters),), (filters[0],)
     if not 0 <= taps <= 2 or tuple([v.shape for v in given[:taps]]) != wanted[:taps]:
         raise ShapeError(f"{name}: {given[:taps]} are not the flat weight of {filters} and its factors (taps={taps})")
@@ -117,9 +116,11 @@ def _infer_conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes
 
 
 def run_epilogue(lines, value, beside, call):
-    """The value of an epilogue: `lines` are (operator, arguments...), where an argument is a number, "a" for what was
-    accumulated, "o1" for the array beside it that has this number, "v2" for the value of a line. `call(name, *arguments)`
-    computes one."""
+    """Return the value of an epilogue; `call(name, *arguments)` computes one line.
+
+    `lines` are (operator, arguments...). An argument is a number, "a" for the accumulator, "o1" for operand 1, "v2" for the
+    value of line 2.
+    """
     made: list = []
 
     def found(x):
@@ -158,7 +159,7 @@ LAYER = ("filters", "stride", "padding", "dilation", "groups", "lanes", "in_bloc
 
 
 def chain_layers(x, operands, layers, beside):
-    """(parameters of `conv_blocked`, what stands beside x) for each convolution of a chain."""
+    """Yield (parameters of `conv_blocked`, its other operands) for each convolution of a chain."""
     if len(layers) != len(beside) or len(operands) != len(layers) + sum(beside):
         raise ShapeError(f"conv_chain_blocked: {len(operands)} operands beside {x} for {len(layers)} layers, arrays {beside}")
     at = 0
@@ -168,7 +169,7 @@ def chain_layers(x, operands, layers, beside):
 
 
 def chain_values(x, operands, layers, beside):
-    """(parameters, x, what stands beside it, result) of each convolution, all but parameters as types."""
+    """Yield (parameters, x, other operands, result) of each convolution, all but parameters as types."""
     for params, given in chain_layers(x, operands, layers, beside):
         out = _infer_conv(x, *given, **params)
         yield params, x, given, out
@@ -199,7 +200,7 @@ conv_chain_blocked = op(
 
 
 def lines_of(x):
-    """Blocked planes as planes: any pool without channels in its windows may take blocks for images and lanes for channels."""
+    """Return blocked planes as planes for pools without channels in their windows: blocks as images, lanes as channels."""
     return np.ascontiguousarray(np.moveaxis(x, -1, 2)).reshape(x.shape[0] * x.shape[1], x.shape[-1], *x.shape[2:-1])
 
 

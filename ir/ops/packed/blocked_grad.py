@@ -1,7 +1,7 @@
 """Training on images in blocked channels (`blocked.py`): gradients of convolutions and pools, batch normalisation.
 
-The layout pass makes these operators. Values with a number for each channel (statistics, gains, their gradients) and gradients
-of weights stay plain arrays.
+The layout pass makes these operators. Channel values (statistics, gains, their gradients) and gradients of weights stay plain
+arrays.
 """
 
 from math import prod
@@ -125,7 +125,7 @@ batch_norm_grad_blocked = op(
 
 
 def _merged(x):
-    """Blocked planes as planes: blocks stand for images and lanes for channels."""
+    """Return blocked planes as planes: blocks as images, lanes as channels."""
     return x.with_shape((x.shape[0], x.shape[1], *x.shape[2:-1]))
 
 
@@ -141,7 +141,7 @@ def _places(x, **params):
 
 
 def _blocks(planes, like):
-    """What `lines_of` did undone."""
+    """Undo `lines_of`."""
     return np.ascontiguousarray(np.moveaxis(planes.reshape(*like[:2], *planes.shape[1:]), 2, -1))
 
 

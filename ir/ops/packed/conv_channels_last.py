@@ -1,6 +1,5 @@
-"""Convolutions of images whose channels lie last: (N, *spatial, C), by filters (O, *kernel, C). A pass makes these operators
-(`passes/layout/channels_last.py`); users never see them.
-"""
+"""Convolutions with channels last: images (N, *spatial, C), filters (O, *kernel, C); made by
+`passes/layout/channels_last.py`."""
 
 import numpy as np
 
@@ -10,14 +9,14 @@ from ..nn.windows import padded_sizes
 
 
 def channels_first(a):
-    """The aval or array with its channels second, as the plain operators have it."""
+    """Return the aval or array with its channels second, as the plain operators have it."""
     if isinstance(a, np.ndarray):
         return np.moveaxis(a, -1, 1)
     return a.with_shape((a.shape[0], a.shape[-1], *a.shape[1:-1]))
 
 
 def channels_last(a):
-    """The other way round."""
+    """Return the aval or array with its channels last."""
     if isinstance(a, np.ndarray):
         return np.ascontiguousarray(np.moveaxis(a, 1, -1))
     return a.with_shape((a.shape[0], *a.shape[2:], a.shape[1]))

@@ -1,8 +1,7 @@
-"""Recurrent layers with weights in the order in which kernels read them, for programs that call a layer many times.
+"""Recurrent layers with weights in their kernels' order, for programs that call a layer many times; without gradients.
 
-A pass makes these operators; users never see them, and nobody asks them for gradients. A packed weight is a flat array. What
-its order is concerns the kernel alone: `kernel`, (layer, lanes), names it, for the operator that packs and for the one that
-reads; for the references it is the weight, flattened and filled up to its size.
+A pass makes these operators. A packed weight is a flat array in an order known to the kernel alone: `kernel`, (layer, lanes),
+names it for the operators that pack and read; for the references it is the flat weight, filled up to its size.
 """
 
 from math import prod

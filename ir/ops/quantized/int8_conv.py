@@ -1,10 +1,8 @@
-"""Numbers of 8 bits with one scale for a whole tensor, and convolutions of them: what `passes/quantize/quantize.py` puts into
-graphs.
+"""Convolutions of 8-bit numbers with one scale for a whole tensor, which `passes/quantize/quantize.py` puts into graphs.
 
-A byte b (uint8) with a scale and a zero point stands for (b - zero) * scale. Images have their channels last, (N, H, W, C), and
-their borders around them already. Weights are int8 in the order in which kernels on any machine read them; a linear layer is a
-window of one pixel. Sums are whole numbers of 32 bits, so they are the same however they are added up; what is done with
-them afterwards is floats in the order that `finished` says.
+A byte b (uint8) with a scale and a zero point stands for (b - zero) * scale. Images have their channels last, (N, H, W, C),
+with their borders. Weights are int8 in one kernel order for all machines; a linear layer is a window of one pixel. Sums are
+int32, the same in any order; the float steps after them have the order of `finished`.
 """
 
 from math import prod
@@ -39,7 +37,7 @@ def _infer_steps(name, source, target):
 
 
 def inverse_of(scale) -> float:
-    """What numbers are multiplied by to count steps, as a float32."""
+    """Return the factor that counts quantisation steps, as a float32."""
     return float(np.float32(1) / np.float32(scale))
 
 
@@ -95,7 +93,7 @@ def _check_finish(name, x, start, factor, beside, out, channels, dtype, low, hig
 
 
 def window_counts_of(name, x, kernel, stride, dilation):
-    """How many windows fit into images, by the name of who asks."""
+    """Return how many windows fit into images; errors carry the operator's name."""
     counts = window_counts(x.shape[1:3], kernel, stride, ((0, 0), (0, 0)), dilation) if x.ndim == 4 else (0,)
     if min(kernel) < 1 or min(stride) < 1 or min(dilation) < 1 or any(n < 1 for n in counts):
         raise ShapeError(f"{name} of {x}: no window of {kernel} with stride={stride}, dilation={dilation} fits")
@@ -103,7 +101,7 @@ def window_counts_of(name, x, kernel, stride, dilation):
 
 
 def blocks_of(outs: int, groups: int) -> int:
-    """Blocks of output channels of one group."""
+    """Return the blocks of output channels of one group."""
     return -(-(outs // groups) // BLOCK)
 
 
@@ -123,7 +121,7 @@ def _infer_conv(x, w, start, factor, beside, *, outs, stride, dilation, groups, 
 
 
 def finished(sums, factor, beside, *, dtype, zero, low, high, beside_zero, beside_scale):
-    """What is done with sums of int32: the numbers, or the bytes, that they stand for."""
+    """Scale int32 sums to floats, or requantise them to bytes."""
     out = sums.astype(np.float32) * factor
     if beside is not None:
         out = out + (beside.astype(np.float32) - np.float32(beside_zero)) * np.float32(beside_scale)
@@ -131,13 +129,12 @@ def finished(sums, factor, beside, *, dtype, zero, low, high, beside_zero, besid
 
 
 def _tap(x, at, counts, stride, dilation):
-    """What one tap of all windows meets."""
+    """Return one tap's elements for all windows."""
     rows, columns = (slice(a * d, a * d + s * (n - 1) + 1, s) for a, d, s, n in zip(at, dilation, stride, counts))
     return x[:, rows, columns]
 
 
 def _channels(packed, outs, groups):
-    """A packed array's last dim without what fills its groups up."""
     each = packed.reshape(*packed.shape[:-1], groups, packed.shape[-1] // groups)[..., :outs // groups]
     return each.reshape(*packed.shape[:-1], outs)
 
@@ -192,7 +189,7 @@ depthwise_int8 = op(
 
 
 def packed_weight(w: np.ndarray, groups: int) -> np.ndarray:
-    """A weight (O, C / groups, height, width) of int8 as `conv_int8` takes it; input channels are whole groups of 4."""
+    """Return a weight (O, C / groups, height, width) of int8 as `conv_int8` takes it; input channels are whole groups of 4."""
     outs, depth, *kernel = w.shape
     blocks = blocks_of(outs, groups)
     each = w.reshape(groups, outs // groups, depth, *kernel)
@@ -203,7 +200,7 @@ def packed_weight(w: np.ndarray, groups: int) -> np.ndarray:
 
 
 def packed_channels(values: np.ndarray, groups: int) -> np.ndarray:
-    """A number for each output channel as `conv_int8` takes it."""
+    """Return output channel values as `conv_int8` takes them."""
     each = values.reshape(groups, -1)
     full = np.zeros((groups, blocks_of(len(values), groups) * BLOCK), values.dtype)
     full[:, :each.shape[1]] = each

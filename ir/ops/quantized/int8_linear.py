@@ -1,5 +1,6 @@
-"""Products with weights of 8 bits: `linear_int8` quantises the rows of its input at each call and sums in whole numbers, and
-recurrent layers do so with their state at each step.
+"""Products with 8-bit weights and exact integer sums, quantised at each call.
+
+`linear_int8` quantises the rows of its input; recurrent layers quantise their state at each step.
 """
 
 from math import prod
@@ -32,9 +33,9 @@ def _infer(x, weight, scale, bias):
 
 
 def quantized_rows(x):
-    """Rows of float32 as whole numbers from 0 to 255: (uint8 numbers, each row's step, and the number that stands for 0).
+    """Return rows of float32 as (uint8 numbers, each row's step, each row's zero point).
 
-    A row with an infinity or nan has a step of nan, so that all that comes of it is nan.
+    A row with an infinity or nan has a step of nan, so that all its results are nan.
     """
     share, one = np.float32(1 / STEPS), np.float32(1)
     finite = np.isfinite(x).all(-1)

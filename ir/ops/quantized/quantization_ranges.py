@@ -1,4 +1,4 @@
-"""Ranges that follow what is seen while training goes on, and the steps that ranges are divided into."""
+"""Running ranges observed in training, and the quantisation steps that ranges are divided into."""
 
 
 import numpy as np
@@ -51,7 +51,7 @@ def _infer_steps(low, high, *, least, most, kind, eps, middle):
 
 
 def _fit(least, most) -> tuple:
-    """What the ends of a range are divided by, so that neither is cut off, and what the larger quotient is multiplied by."""
+    """Return (divisors of a range's ends, factor of the larger quotient), so that neither end is cut off."""
     half = (most - least) // 2
     return float(half + 1), float(half), (2 * half + 1) / (most - least)
 
@@ -108,7 +108,7 @@ def _infer_fake_quantize(x, inverse, scale, zero, *, low, high, whole):
 
 
 def _step_of(x, inverse, zero, whole):
-    """The number of the step that is nearest to x, before it is limited."""
+    """Return the number of the step nearest to x, before limits."""
     count, zero = ew.mul(x, expand(inverse, shape=x.shape)), expand(zero, shape=x.shape)
     return ew.add(ew.round_(count), zero) if whole else ew.round_(ew.add(count, zero))
 

@@ -1,4 +1,4 @@
-"""Products of floats of 8 bits, whose elements stand for larger and smaller numbers: each operand has a scale."""
+"""Products of 8-bit floats with a scale for each operand."""
 
 from math import prod
 
@@ -67,5 +67,5 @@ scaled_mm = op("scaled_mm", infer=_infer_scaled, ref=_scaled, vjp=NO_GRAD, lower
 
 
 def as_scale(t, shape):
-    """A tensor of one element, or of one for each row or column, with two dims."""
+    """Return a scale of one element, or of one for each row or column, with two dims."""
     return reshape(t, shape=(1, 1) if prod(t.shape) == 1 else shape)
