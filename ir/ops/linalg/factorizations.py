@@ -75,6 +75,7 @@ def real_part(x):
 
 
 def as_row(v):
+    """Return a batch of vectors as rows, which scale columns."""
     return reshape(v, shape=(*v.shape[:-1], 1, v.shape[-1]))
 
 

@@ -129,7 +129,7 @@ def _elu_body(x, *, alpha, scale, input_scale):
 
 
 def _elu_vjp(g, out, x, *, alpha, scale, input_scale):
-    """Where exp is not taken, its argument is 0, as it could overflow and make this rule's own gradient nan."""
+    """exp of the branch not taken gets 0, as it could overflow and make this rule's own gradient nan."""
     above = ew.gt(x, 0.0)
     below = ew.mul(ew.exp(ew.mul(ew.where(above, 0.0, x), input_scale)), alpha * scale * input_scale)
     return ew.mul(g, ew.where(above, scale, below))
