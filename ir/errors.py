@@ -1,17 +1,17 @@
 """Every error that ingot raises: one tree, each with the builtin base that users catch.
 
-IngotError
-├── ShapeError(RuntimeError, ValueError)  sizes that do not fit together
-├── DTypeError(TypeError, RuntimeError)   a dtype that an operator does not take; arguments of the wrong type
-├── ArgumentError(RuntimeError, ValueError)  a value outside of what an argument allows
-├── DimError(IndexError, RuntimeError)    a dimension or an index out of range
-├── LinAlgError(RuntimeError, ValueError)  a matrix that cannot be inverted or factored as asked
-├── AutogradError(RuntimeError)    differentiation that cannot be done as asked
-├── DeviceError(RuntimeError)      a device that is missing, full or does not fit
-│   └── OutOfMemoryError(MemoryError)     memory for a result could not be had
-├── GraphError(RuntimeError)       an IR graph that breaks a rule, or text that does not parse
-└── FileError(RuntimeError, pickle.UnpicklingError)  a file that is damaged, foreign or not allowed
-    └── EmptyFileError(EOFError)   a file in which there is nothing
+    IngotError
+    ├── ShapeError(RuntimeError, ValueError)  sizes that do not fit together
+    ├── DTypeError(TypeError, RuntimeError)   a dtype that an operator does not take; arguments of the wrong type
+    ├── ArgumentError(RuntimeError, ValueError)  a value outside of what an argument allows
+    ├── DimError(IndexError, RuntimeError)    a dimension or an index out of range
+    ├── LinAlgError(RuntimeError, ValueError)  a matrix that cannot be inverted or factored as asked
+    ├── AutogradError(RuntimeError)    differentiation that cannot be done as asked
+    ├── DeviceError(RuntimeError)      a device that is missing, full or does not fit
+    │   └── OutOfMemoryError(MemoryError)     memory for a result could not be had
+    ├── GraphError(RuntimeError)       an IR graph that breaks a rule, or text that does not parse
+    └── FileError(RuntimeError, pickle.UnpicklingError)  a file that is damaged, foreign or not allowed
+        └── EmptyFileError(EOFError)   a file in which there is nothing
 """
 
 import pickle

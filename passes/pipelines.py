@@ -8,27 +8,27 @@ parameters of the lists: the CPU binds them in `runtime/cpu/graph/machine_passes
 from collections.abc import Callable
 
 from ..ir.graph.graph import Graph
-from .fusion.pads_to_concat import join_pads, pads_as_joins
-from .fusion.sink_concat import sunk_joins
-from .layout.assign_layouts import laid_out
-from .layout.pad_columns import even_columns
+from .fusion.pads_to_concat import concat_pads, expand_pads
+from .fusion.sink_concat import sink_concats
+from .layout.assign_layouts import assign_layouts
+from .layout.pad_columns import pad_columns
 from .networks.batch_norm import fold_batch_norm, fuse_batch_norm
 from .networks.fuse_conv_epilogue import fuse_conv_epilogue
 from .simplify.canonicalize import canonicalize
-from .simplify.class_losses import class_losses
-from .simplify.composite_kernels import gelu_parts, row_bodies, wide_attention
-from .simplify.conjugates import conjugates
+from .simplify.class_losses import expand_class_losses
+from .simplify.composite_kernels import expand_row_composites, share_gelu_parts, widen_attention
+from .simplify.conjugates import cancel_conjugates
 from .simplify.cse import cse
 from .simplify.dce import dce
 from .simplify.decompose import decompose
 from .simplify.fold_constants import fold_constants
-from .simplify.mean_pools import mean_pools
+from .simplify.mean_pools import expand_mean_pools
 from .simplify.simplify import simplify
-from .simplify.zero_signs import zero_signs
+from .simplify.zero_signs import drop_zero_signs
 
 Pass = Callable[[Graph], Graph]
 
-SIMPLER: tuple[Pass, ...] = (canonicalize, fold_constants, simplify, conjugates, cse, dce)
+SIMPLER: tuple[Pass, ...] = (canonicalize, fold_constants, simplify, cancel_conjugates, cse, dce)
 
 PIPELINE = (
     *SIMPLER,        # on composites, so that patterns meet clean graphs
@@ -39,14 +39,14 @@ PIPELINE = (
 
 def cpu_eager(decompose_bodies: Pass) -> tuple[Pass, ...]:
     """Return the passes of eager composites and gradient rules on the CPU."""
-    return (*SIMPLER, row_bodies, class_losses, decompose_bodies, *SIMPLER)
+    return (*SIMPLER, expand_row_composites, expand_class_losses, decompose_bodies, *SIMPLER)
 
 
 def cpu_portable(decompose_bodies: Pass) -> tuple[Pass, ...]:
     """Return the passes of CPU graphs that hold on every machine: exported graphs have been through them."""
     return (
-        *SIMPLER, row_bodies, class_losses, decompose_bodies, gelu_parts, wide_attention,
-        *SIMPLER, join_pads, fold_batch_norm, fuse_batch_norm,
+        *SIMPLER, expand_row_composites, expand_class_losses, decompose_bodies, share_gelu_parts, widen_attention,
+        *SIMPLER, concat_pads, fold_batch_norm, fuse_batch_norm,
     )
 
 
@@ -54,23 +54,23 @@ def cpu_trace(decompose_bodies: Pass, blocked_layout: Pass, packed_recurrence: P
               sliced_batches: Pass) -> tuple[Pass, ...]:
     """Return the passes of traces and loaded models on this CPU."""
     return (
-        *cpu_portable(decompose_bodies), blocked_layout, mean_pools, packed_recurrence,
+        *cpu_portable(decompose_bodies), blocked_layout, expand_mean_pools, packed_recurrence,
         *SIMPLER, fuse_conv_epilogue, chained_convs, sliced_batches,
     )
 
 
 def cuda_eager(decompose_bodies: Pass) -> tuple[Pass, ...]:
     """Return the passes of single operators and gradient rules on a GPU."""
-    return (*SIMPLER, class_losses, decompose_bodies, *SIMPLER)
+    return (*SIMPLER, expand_class_losses, decompose_bodies, *SIMPLER)
 
 
 def cuda_trace(decompose_bodies: Pass, ordered_images: Pass) -> tuple[Pass, ...]:
     """Return the passes of traces and loaded models on a GPU."""
     return (
-        *cuda_eager(decompose_bodies), join_pads, zero_signs,
+        *cuda_eager(decompose_bodies), concat_pads, drop_zero_signs,
         *SIMPLER,
-        laid_out, sunk_joins,
-        laid_out, sunk_joins,        # again: a transpose that sank below a concat may now apply to its parts
-        ordered_images, even_columns,
-        *SIMPLER, pads_as_joins,
+        assign_layouts, sink_concats,
+        assign_layouts, sink_concats,        # again: a transpose that sank below a concat may now apply to its parts
+        ordered_images, pad_columns,
+        *SIMPLER, expand_pads,
     )

@@ -20,7 +20,7 @@ from ...ir.opdef.aval import Aval
 from ...ir.ops.core.host_call import host_call
 from ...ir.symbols.scope import Scope
 from ...ir.symbols.substitute import owned_by, replaced
-from ...passes.layout.in_memory_order import in_memory_order
+from ...passes.layout.in_memory_order import apply_memory_order
 from ...passes.networks.hoist_weights import split_derived
 from ...passes.rewrite import pass_manager
 from ...runtime.core.device_array import DeviceArray
@@ -112,7 +112,7 @@ class Region:
             known.update({self.slots[v]: w for v, w in zip(n.outputs, new.outputs)})
         given = {i: self.orders[s] for i, s in self.turned(slots, wanted)}
         results = {i: r.order for i, r in enumerate(wanted) if r.order is not None}
-        return in_memory_order(b.finish([known[r.slot] for r in wanted]), given, results), tuple(slots)
+        return apply_memory_order(b.finish([known[r.slot] for r in wanted]), given, results), tuple(slots)
 
     def turned(self, slots, wanted) -> list:
         """Return (index among the graph's inputs, slot) of the inputs that the graph takes in memory order; not of those that

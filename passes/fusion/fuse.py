@@ -1,8 +1,8 @@
-"""Groups: which operations become one kernel.
+"""Fusion of operations into groups, one kernel each.
 
-Every operation that the kernel generator can compute starts as a group of its own. Producers are joined to their readers,
-then neighbours that read the same memory to each other, as long as the result is one kernel (`kernel_body` says so), no
-cycle arises, and little is computed twice. Everything else (contractions, gathers, sorts, draws) is a call between kernels.
+Every operation that the kernel generator can compute starts as a group of its own. Producers are joined to their readers, then
+neighbours that read the same memory to each other, as long as the result is one kernel (`kernel_body` says so), no cycle
+arises, and little is computed twice. Everything else (contractions, gathers, sorts, draws) is a call between kernels.
 """
 
 import heapq
@@ -20,7 +20,7 @@ from ...ir.symbols.substitute import is_same
 from ...ir.symbols.symbolic import judged
 from ..layout.plain_operands import LOOPS, readable
 from ..rewrite.kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of, sources
-from ..simplify.single_pass_reductions import one_sweep
+from ..simplify.single_pass_reductions import join_sweeps
 from .lower import Loops
 
 MOST_NODES = 96      # of a group
@@ -35,10 +35,11 @@ FEW_ROWS = 8         # rows below which a kernel of several sweeps cannot use th
 
 @dataclass(eq=False)
 class Group:
-    """Operations that run together: one kernel, or (`body` is None) one node that is called.
+    """Operations that run together: one kernel, or (`body` is None) one called node.
 
-    Of scalar functions over one shape alone (`is_simple`) it is known that they fit, one and several that are joined; their
-    body is made in the end, when it is known how many they are."""
+    Scalar functions over one shape alone (`is_simple`) always fit, one or several; their body is built at the end, when their
+    number is known.
+    """
 
     nodes: list
     shape: tuple = ()
@@ -64,8 +65,8 @@ class Move(NamedTuple):
 
 
 class GroupOrder:
-    """Groups in an order in which all that a group needs comes before it. `followers` and `leaders` give what reads results of
-    a group and what makes its operands."""
+    """A topological order of groups. `followers` and `leaders` give the readers of a group's results and the makers of its
+    operands."""
 
     def __init__(self, groups: Iterable, followers: Callable, leaders: Callable):
         self.followers, self.leaders = followers, leaders
@@ -77,8 +78,7 @@ class GroupOrder:
             self._put(g, self._before[None])
 
     def move_for(self, first: Any, second: Any) -> Move | None:
-        """What must move for two groups to be one, of which the first stands before the second; None if a path leads through a
-        third."""
+        """Return the moves that make the first and a later second group adjacent; None if a path leads through a third."""
         low, high, rank = self.rank[first], self.rank[second], self.rank
         ahead = {g: None for g in self.followers(first) if g is not second and rank[g] < high}
         behind = {g: None for g in self.leaders(second) if g is not first and rank[g] > low}
@@ -97,7 +97,7 @@ class GroupOrder:
         return Move(sorted(exhausted, key=rank.__getitem__), exhausted is ahead)
 
     def join(self, first: Any, second: Any, joined: Any, move: Move):
-        """Puts one group in the place of two."""
+        """Put one group in the place of two."""
         self._put(joined, second if move.behind else self._before[first])
         last = joined if move.behind else self._before[joined]
         for g in move.groups:
@@ -130,7 +130,7 @@ class GroupOrder:
 
 
 def own_results(graph: Graph, owned) -> Graph:
-    """The graph with copies where a result at one of the positions `owned` is an input, a view or another result."""
+    """Return the graph with copies of the results at positions `owned` that are an input, a view or another result."""
     seen, copied = set(), set()
     for i, v in enumerate(graph.outputs):
         if i in owned and (v.is_input or is_free(v) or v in seen):
@@ -146,9 +146,11 @@ def own_results(graph: Graph, owned) -> Graph:
 
 
 def fuse(graph: Graph, late=frozenset(), launches=False) -> list:
-    """The groups of a graph, in an order in which they can run. Views and fills belong to none. Kernels that make the values
-    `late`, and nothing that other groups need, come last: they write into inputs, which must have been read by then.
-    `launches`: each kernel costs so much that few are better than what they read being near."""
+    """Return the groups of a graph in a runnable order; views and fills belong to none.
+
+    Kernels that make the values `late`, and nothing for other groups, come last: they write into inputs that others must have
+    read. `launches`: each kernel costs so much that few are better than locality.
+    """
     return Fuser(graph, late, launches).groups()
 
 
@@ -189,13 +191,13 @@ class Fuser:
         return Group([node], node.output.shape)
 
     def _stores(self, nodes):
-        """What other groups or the caller need of these nodes."""
+        """Return the values of these nodes that other groups or the caller need."""
         inside = set(nodes)
         return tuple([v for n in nodes for v in n.outputs
                       if v in self.escaping or any(r not in inside for r in self.readers.get(v, ()))])
 
     def _start(self, g):
-        """Makes a kernel of one operation, where that can be; else it is called."""
+        """Make a kernel of one operation where possible, else a call."""
         if self._surely_fits(g.nodes[0]):
             g.is_simple = g.fits = True
             return
@@ -210,13 +212,15 @@ class Fuser:
 
     @staticmethod
     def _surely_fits(node):
-        """Whether an operation is a kernel, whatever else: a scalar function of what lies in memory as it reads it. (Sizes that
-        are symbols may be equal without anybody knowing.)"""
+        """Return whether an operation always is a kernel: a scalar function of operands in memory order.
+
+        Symbolic sizes may be equal without anybody knowing.
+        """
         return type(node.op.lower) is Scalar and not node.output.aval.is_symbolic and all(
             [source_of(x) in (x, None) and not x.aval.is_symbolic for x in node.inputs if type(x) is Value])  # noqa: C419
 
     def groups(self) -> list:
-        """Joins, then puts in order."""
+        """Join, then put in order."""
         for n in self.graph.nodes:
             if n in self.group and self.group[n].is_kernel:
                 for source in sorted(sources(n), key=lambda v: -self.place.get(v.node, -1)):
@@ -246,8 +250,10 @@ class Fuser:
         self._try(producer, reader, move)
 
     def _is_for_others(self, node, rows):
-        """Whether a node makes as many values as there are points in a kernel with reductions, out of memory and what there is
-        of each row, that sums over other dims alone want: they read the memory in its stead, and nothing is stored."""
+        """Return whether a node in a kernel with reductions is wanted only by sums over other dims.
+
+        They read its memory operands instead, and it is not stored.
+        """
         def is_full(v):
             return is_same(math.prod(v.shape), math.prod(rows.shape))
 
@@ -272,7 +278,7 @@ class Fuser:
         return True
 
     def _join_siblings(self):
-        """Groups over the same points that read the same large value, and do not depend on each other."""
+        """Join independent groups over the same points that read the same large value."""
         for source in list(self.readers):
             found = []
             for n in self.readers[source]:
@@ -289,7 +295,7 @@ class Fuser:
                     self._try(a, b, move)
 
     def _join_numbers(self):
-        """Updates of single numbers, such as counters of steps: each would be a launch of its own."""
+        """Join updates of single numbers, such as counters of steps: each would be a launch of its own."""
         found = [g for g in dict.fromkeys(self.group.values()) if g.is_kernel and not g.reduced and g.shape in ((), (1,))
                  and all(v in self.late for v in self._stores(g.nodes)) and not self._followers(g)]
         found.sort(key=self.order.rank.__getitem__)
@@ -300,7 +306,7 @@ class Fuser:
                 self._try(a, b, move)
 
     def _try(self, first, second, move):
-        """One group of two, if that is a kernel worth having, for which others make way."""
+        """Join two groups, if that gives a good kernel and others can make way."""
         nodes = sorted({*first.nodes, *second.nodes}, key=self.place.__getitem__)
         stores = self._stores(nodes)
         if self._surely_fit(first, second, nodes, stores):
@@ -321,21 +327,20 @@ class Fuser:
         second.refused.append(f"{first.nodes[-1].op.name} with {second.nodes[0].op.name}: {why}")
 
     def _join(self, first, second, joined, move):
-        """One group in the place of two."""
         joined.refused = first.refused + second.refused
         self.order.join(first, second, joined, move)
         self.group.update(dict.fromkeys(joined.nodes, joined))
 
     def _waits(self, first, second):
-        """Why sums had better be made before what takes them, or None: updates come last, and what is added up would wait."""
+        """Return why sums must stay apart from a reader, or None: updates come last, and the sums would wait for them."""
         if self.launches or not first.reduced or second.reduced or size_of(first.shape) <= FEW_OF_MANY * size_of(second.shape):
             return None
         return "sums would wait for the updates" if any(v in self.late for n in second.nodes for v in n.outputs) else None
 
     @staticmethod
     def _surely_fit(first, second, nodes, stores):
-        """Whether two groups make one kernel that does nothing twice: scalar functions over one shape, each of which reads the
-        others' results where they lie."""
+        """Return whether two groups make one kernel without repeated work: scalar functions over one shape, read in memory
+        order."""
         if not (first.is_simple and second.is_simple and len(nodes) <= MOST_NODES and is_same(first.shape, second.shape)):
             return False
         inside, loads = set(nodes), 0
@@ -349,7 +354,7 @@ class Fuser:
 
     @staticmethod
     def _frames(first, second):
-        """The iteration spaces that two groups might share."""
+        """Return the iteration spaces that two groups might share."""
         a, b = (first.shape, first.reduced), (second.shape, second.reduced)
         if first.reduced and second.reduced:
             return [b] if is_same(a, b) else []
@@ -358,7 +363,7 @@ class Fuser:
         return [b] if is_same(a, b) else [b, a]
 
     def _objection(self, body):
-        """Why a kernel would be a bad one, or None."""
+        """Return why a kernel would be a bad one, or None."""
         if len(body.loads) + len(body.results) > MOST_BUFFERS:
             return "too many buffers"
         points, again = size_of(body.shape), 0
@@ -372,7 +377,7 @@ class Fuser:
             return "too much would be computed again"
         if not self.launches and _is_dear_down(body):
             return "sums down columns would wait for dear functions"
-        return _serial(one_sweep(body) if self.launches else body, points)
+        return _serial(join_sweeps(body) if self.launches else body, points)
 
     # Order.
 
@@ -387,7 +392,7 @@ class Fuser:
         return g.is_kernel and not after[g] and any(v in self.late for v in g.body.results)
 
     def _in_order(self, groups):
-        """Groups after all that they need, otherwise as the graph has them; effects keep their order."""
+        """Return groups in dependency order, otherwise as the graph has them; effects keep their order."""
         after = {g: self._followers(g) for g in groups}
         effects = [g for g in groups if any(n.has_effect for n in g.nodes)]
         for a, b in pairwise(effects):
@@ -411,7 +416,7 @@ class Fuser:
 
 
 def waits_for(node) -> list:
-    """The values that must have been made before a node runs, though it does not read them (`later`)."""
+    """Return the values that must exist before a node runs, though it does not read them (`later`)."""
     found = []
     for x in node.inputs:
         while type(x) is Value and is_free(x) and x.node.inputs:
@@ -422,18 +427,18 @@ def waits_for(node) -> list:
 
 
 def size_of(shape) -> int:
-    """How many points a shape has (where sizes are symbolic, now): good for judging what pays, and nothing else."""
+    """Return the number of points of a shape, for judging profit alone: symbolic sizes count as they are now."""
     return judged(math.prod(shape))
 
 
 def _is_dear_down(body):
-    """Whether a kernel that adds up columns computes much of each of their elements."""
+    """Return whether a kernel that sums columns computes much for each element."""
     last = len(body.shape) - 1
     return bool(body.reduced) and last not in body.reduced and sum(t.cost for t in body.terms if not t.row) > DEAREST_DOWN
 
 
 def _serial(body, points):
-    """Why a kernel could not use threads where it should, or None."""
+    """Return why a kernel could not use threads where it must, or None."""
     rows = size_of(body.row_shape)
     if not body.reduced or points <= SMALL or rows >= FEW_ROWS:
         return None

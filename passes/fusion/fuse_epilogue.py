@@ -1,4 +1,4 @@
-"""Products take in what follows them: bias, activation, residual, scale, before their only store.
+"""Fuses epilogues into products: bias, activation, residual, scale, before their only store.
 
 The product must be read by nothing but one elementwise kernel, element by element. One of the kernel's results takes the
 product's place; others are stored beside it. The operations and their order stay as they are, so nothing is rounded otherwise.
@@ -32,11 +32,11 @@ NARROWEST = 2     # columns; of a lone one the operands change places, which pro
 class Epilogue:
     """A product and the group that it takes in.
 
-    result     what takes the product's place
-    operands   (value, offset, row stride, batch stride) of each buffer of the epilogue, in elements: those it reads, then
-               the other results
-    others     the other results
-    before     what the product's factors are computed from, where they do not lie in memory (`fuse_prologue.Prologue`)
+    result    the value that takes the product's place
+    operands  (value, offset, row stride, batch stride) of each buffer of the epilogue, in elements: those it reads, then the
+              other results
+    others    the other results
+    before    the prologue of each computed factor (`fuse_prologue.Prologue`)
 
     A product with nothing but such factors has no `group` and no `fused`.
     """
@@ -51,20 +51,19 @@ class Epilogue:
 
     @property
     def nodes(self) -> tuple:
-        """All that it does."""
         first = [n for p in self.before if p is not None for n in p.group.nodes]
         return (*dict.fromkeys(first), self.node, *(self.group.nodes if self.group is not None else ()))
 
 
 @dataclass(frozen=True)
-class Road:
-    """Which products have epilogues on the machine at hand.
+class EpilogueRules:
+    """The epilogues that a machine's products take.
 
-    takes     says it of (product, result)
-    starts    operators that are products
-    mixed     whether operands may be of other dtypes than the product
-    spreads   whether what is the same along an axis of a tile is computed once for the tile: then kernels that make nothing
-              but such operands are done there, too
+    takes    whether (product, result) fits
+    starts   operators that are products
+    mixed    whether operands may be of other dtypes than the product
+    spreads  whether values that are constant along an axis of a tile are computed once for the tile: then kernels that make
+             nothing but such operands are fused, too
     """
 
     takes: Callable
@@ -73,24 +72,26 @@ class Road:
     spreads: bool = False
 
 
-def fuse_epilogues(groups: list, escaping, replacing=frozenset(), road: Road | None = None) -> list:
-    """The groups with an Epilogue in place of each product and kernel that can be one. Results in `replacing` are to be
-    written over inputs, so they had better not take the product's place, where its sums wait before."""
-    road = Road(_has_epilogues) if road is None else road
+def fuse_epilogues(groups: list, escaping, replacing=frozenset(), rules: EpilogueRules | None = None) -> list:
+    """Return the groups with an Epilogue in place of each product and kernel that can be one.
+
+    Results in `replacing` will be written over inputs, so they avoid the product's place, where its sums wait before.
+    """
+    rules = EpilogueRules(_has_epilogues) if rules is None else rules
     readers = {}
     for g in groups:
         for n in g.nodes:
             for x in n.inputs:
                 source = source_of(x) if type(x) is Value else None
                 readers.setdefault(source, set()).add(g)
-    makers = {v: g for g in groups if g.is_kernel for v in g.body.results} if road.spreads else {}
+    makers = {v: g for g in groups if g.is_kernel for v in g.body.results} if rules.spreads else {}
     taken, made = set(), {}
     for g in groups:
         if g.is_kernel and not (g.body.reduced or g.body.counted or sum(t.cost for t in g.body.terms) > DEAREST):
             wider, gone = _with_operands(g, makers, readers, escaping)
-            found = _epilogue(wider, {g, *gone}, readers, escaping, replacing, road) if gone else None
+            found = _epilogue(wider, {g, *gone}, readers, escaping, replacing, rules) if gone else None
             if found is None:
-                found, gone = _epilogue(g, {g}, readers, escaping, replacing, road), ()
+                found, gone = _epilogue(g, {g}, readers, escaping, replacing, rules), ()
             if found is not None:
                 taken.update([found.node, *[n for other in gone for n in other.nodes]])
                 made[g] = found
@@ -98,7 +99,7 @@ def fuse_epilogues(groups: list, escaping, replacing=frozenset(), road: Road | N
 
 
 def _with_operands(group, makers, readers, escaping):
-    """(the group with kernels that make nothing but small operands of it, those kernels)"""
+    """Return (the group joined with kernels that make nothing but small operands of it, those kernels)."""
     gone: list = []
     while True:
         inside = {group, *gone}
@@ -115,17 +116,17 @@ def _with_operands(group, makers, readers, escaping):
         gone += more
 
 
-def _epilogue(group, parts, readers, escaping, replacing, road):
-    """The epilogue of a group, which is made of the groups `parts`."""
+def _epilogue(group, parts, readers, escaping, replacing, rules):
+    """Return the epilogue of a group that consists of the groups `parts`."""
     body = group.body
     for value, pattern in body.loads:
         node = value.node
-        if node is None or node.op not in road.starts or not readers[value] <= parts or value in escaping:
+        if node is None or node.op not in rules.starts or not readers[value] <= parts or value in escaping:
             continue
-        fit = [r for r in body.results if r.dtype is value.dtype or (road.mixed and r.dtype is not dt.bool_)]
+        fit = [r for r in body.results if r.dtype is value.dtype or (rules.mixed and r.dtype is not dt.bool_)]
         result = min(fit, key=lambda r: (r in replacing, r.dtype is not value.dtype), default=None)
-        if result is not None and road.takes(value, result) and _flat(pattern, value, body):
-            return _make(group, node, result, road.mixed)
+        if result is not None and rules.takes(value, result) and _flat(pattern, value, body):
+            return _make(group, node, result, rules.mixed)
     return None
 
 
@@ -137,7 +138,7 @@ def _has_epilogues(product, result):
 
 
 def _flat(pattern, product, body):
-    """Whether the kernel reads the product just as it lies, and once."""
+    """Return whether the kernel reads the product in memory order, and once."""
     again = [p for v, p in body.loads if v is product]
     if product.node.op in MATRICES and not _ends_in(body.shape, product.shape[-1]):
         return False
@@ -145,13 +146,12 @@ def _flat(pattern, product, body):
 
 
 def _ends_in(shape, columns):
-    """Whether the last dim of a shape, or the last ones together, are the columns of a product."""
+    """Return whether the last dims of a shape are the columns of a product."""
     return any(math.prod(shape[at:]) == columns for at in reversed(range(len(shape))))
 
 
 def _faces(node) -> tuple:
-    """(batches, rows, columns) of a product: a convolution has its images, channels and pixels, or its pixels and
-    channels."""
+    """Return (batches, rows, columns) of a product; a convolution has images, channels and pixels, or pixels and channels."""
     shape = node.output.shape
     if node.op in MATRICES:
         return faces(shape)
@@ -161,7 +161,7 @@ def _faces(node) -> tuple:
 
 
 def faces(shape) -> tuple:
-    """(batches, rows, columns) of a stack of matrices."""
+    """Return (batches, rows, columns) of a stack of matrices."""
     return math.prod(shape[:-2]), shape[-2], shape[-1]
 
 
@@ -188,12 +188,11 @@ def _make(group, node, result, mixed):
 
 
 def _extent(pattern):
-    """How many elements a pattern reads."""
     return math.prod([n for n, s in zip(pattern.shape, pattern.strides) if s])
 
 
 def line_of(t, buffers):
-    """A term as an instruction."""
+    """Return a term as an instruction."""
     args = tuple([f"v{a.number}" for a in t.args])
     if t.kind == CALL:
         return Instr(f"v{t.number}", t.attr, t.dtype, args)
@@ -201,7 +200,7 @@ def line_of(t, buffers):
 
 
 def steps_of(pattern: Pattern, batches, rows, columns):
-    """(batch, row, column) strides of a pattern over a product; None where there are none such."""
+    """Return (batch, row, column) strides of a pattern over a product, or None."""
     sizes, strides = list(pattern.shape), list(pattern.strides)
     if sizes and sizes[-1] == columns:
         sizes.pop()
@@ -222,7 +221,7 @@ def steps_of(pattern: Pattern, batches, rows, columns):
 
 
 def _take(sizes, strides, wanted):
-    """Joins dims from the last on until they have the wanted extent: (extent, stride)."""
+    """Join dims from the last on up to the wanted extent: (extent, stride)."""
     extent, step = 1, 0
     while sizes and extent < wanted:
         n, s = sizes.pop(), strides.pop()

@@ -1,8 +1,8 @@
-"""Products compute their factors where they load them: casts, scales, activations, normalisation with given statistics.
+"""Fuses prologues into products: casts, scales, activations, normalisation with given statistics of a factor.
 
-A kernel that makes nothing but one factor of products, element by element, is done in their tiles instead. A tile is loaded
-again for each tile of the other factor, so that pays where the other one is narrow, or the work little: then the factor needs
-no memory of its own, and no launch. The operations and their order stay as they are, so nothing is rounded otherwise.
+A kernel that makes nothing but one factor of products, element by element, runs in their tiles instead. A tile is loaded again
+for each tile of the other factor, so that pays where the other one is narrow, or the work little: the factor then needs neither
+memory nor a launch. The operations and their order stay as they are, so nothing is rounded otherwise.
 """
 
 import math
@@ -23,11 +23,11 @@ FACTORS = ("x", "y")  # how operands are named
 
 @dataclass(eq=False)
 class Prologue:
-    """What a factor of a product is computed from.
+    """The kernel of a product's factor.
 
-    group      the kernel that made it
-    operands   (value, offset, row stride, batch stride) of each buffer, in elements
-    turned     whether rows of the buffers are columns of the factor
+    group     the kernel that made it
+    operands  (value, offset, row stride, batch stride) of each buffer, in elements
+    turned    whether rows of the buffers are columns of the factor
     """
 
     group: Any
@@ -38,7 +38,7 @@ class Prologue:
 
 
 def fuse_prologues(steps: list, escaping, takes) -> list:
-    """`steps` (groups and epilogues) with prologues where products can have them; `takes(node, position)` says which can."""
+    """Return `steps` (groups and epilogues) with prologues where `takes(node, position)` allows and they pay."""
     readers: dict = {}
     for s in steps:
         for v in reads_of(s):
@@ -55,20 +55,19 @@ def fuse_prologues(steps: list, escaping, takes) -> list:
 
 
 def reads_of(step) -> set:
-    """The values in memory that a step reads."""
+    """Return the values in memory that a step reads."""
     found = {source_of(x) for n in step.nodes for x in n.inputs if type(x) is Value}
     return found - {None} - {v for n in step.nodes for v in n.outputs}
 
 
 def _product(step) -> Node | None:
-    """The node of a step that is a product."""
     if type(step) is Epilogue:
         return step.node
     return step.nodes[0] if not step.is_kernel else None
 
 
 def _for_all_readers(group, readers, escaping, takes) -> list:
-    """[(product, {operand's position: prologue})] if all that read the one result of a kernel can compute it themselves."""
+    """Return [(product, {operand's position: prologue})] if all readers of a kernel's one result can compute it themselves."""
     if type(group) is Epilogue or not group.is_kernel or group.body.reduced or group.body.counted:
         return []
     results = list(group.body.results)
@@ -92,7 +91,7 @@ def _for_all_readers(group, readers, escaping, takes) -> list:
 
 
 def _prologue(group, value, node, position) -> Prologue | None:
-    """The factor at a position, computed in the tiles of a product; None where that does not pay, or strides do not say it."""
+    """Return the prologue of a factor; None where it does not pay, or strides do not say it."""
     operand = node.inputs[position]
     try:
         body = Body(group.nodes, operand.shape, (), (operand,))
@@ -112,7 +111,7 @@ def _prologue(group, value, node, position) -> Prologue | None:
 
 
 def _meets(node, position):
-    """How many elements of the other factor an element of a factor meets."""
+    """Return how many elements of the other factor each element meets."""
     if node.op is matmul:
         return node.output.shape[-1 if position == 0 else -2]
     outputs, _, *kernel = node.inputs[1].shape
@@ -120,7 +119,7 @@ def _meets(node, position):
 
 
 def _faces(node, shape, turned):
-    """(batches, rows, columns) of a factor: images of a convolution have channels and pixels."""
+    """Return (batches, rows, columns) of a factor: images of a convolution have channels and pixels."""
     if node.op is not matmul:
         return shape[0], shape[1], math.prod(shape[2:])
     batches, rows, columns = faces(shape)
@@ -128,7 +127,6 @@ def _faces(node, shape, turned):
 
 
 def _swapped(pattern):
-    """The pattern of the transposed matrices."""
     (*lead, a, b), (*steps, s, t) = pattern.shape, pattern.strides
     return pattern._replace(shape=(*lead, b, a), strides=(*steps, t, s))
 

@@ -1,9 +1,9 @@
-"""Kernels that add up over the same points and read the same large value become one, where nothing else reads what they make.
+"""Joins kernels that sum over the same points and read the same large value, if nothing else reads their results.
 
     f: sum(mul(g, x)), and the update that takes it          f: both, which fetch g once
     h: sum(g), and the update that takes it
 
-Gradients of a norm's weight and bias come so. `fuse` joins such neighbours by what they read there; `read_less` changes that.
+Gradients of a norm's weight and bias are such. `fuse` joins neighbours by common reads; `recompute` changes the reads after.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from .recompute import LEAST, MOST_BUFFERS, MOST_NODES, bytes_of, fetched
 
 
 def join_sums(groups: list) -> list:
-    """The groups, joined ones where the last of them was."""
+    """Return the groups, a joined one in place of its last."""
     read = {v for g in groups for v in fetched(g)}
     found: dict = {}                # (points, what is reduced) -> the last groups of that kind, by what they fetch
     gone: set = set()
@@ -37,7 +37,7 @@ def join_sums(groups: list) -> list:
 
 
 def _joined(a: Group, b: Group) -> Group | None:
-    """One kernel of two, if they make one."""
+    """Return one kernel of two, if they make one."""
     assert a.body is not None and b.body is not None
     nodes = list(dict.fromkeys([*a.nodes, *b.nodes]))
     results = tuple(dict.fromkeys([*a.body.results, *b.body.results]))

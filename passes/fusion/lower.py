@@ -1,7 +1,7 @@
-"""From a group of operations to a Kernel: stages, buffers, loops.
+"""Lowers a group of operations to a Kernel: stages, buffers, loops.
 
 Kernels are generic in their sizes: extents and strides are symbols, so that other shapes of the same program find the same
-code. Only what decides how memory is read is written into it: strides of 0, and of 1 along what may be the lanes.
+code. Only facts that decide memory access are constants: strides of 0, and of 1 along the lanes.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ _SHORT = 4          # extent from which a dim is worth being that of the lanes
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """A kernel, and what it is called on.
+    """A kernel with its operands.
 
-    operands    (value, offset in elements, whether it is written) of each buffer
-    symbols     the value of each size and stride that the kernel names
-    strategy    the code generator's module, where another than the usual one suits
+    operands  (value, offset in elements, whether it is written) of each buffer
+    symbols   the value of each size and stride that the kernel names
+    strategy  the code generator's module, where another than the usual one suits
     """
 
     kernel: Kernel
@@ -40,8 +40,11 @@ class Lowered:
 
 
 def lower(body: Body, placed: dict | None = None, launches: bool = False) -> Lowered:
-    """The kernel of a body. `placed` has the patterns, over its shape, of results that are not written in row-major order;
-    `launches` says that it is for GPUs: each sweep over long rows reads memory, and lanes may go along any dim."""
+    """Return the kernel of a body.
+
+    `placed` has the patterns, over its shape, of results that are not written in row-major order; `launches` says that it is
+    for GPUs: each sweep over long rows reads memory, and lanes may go along any dim.
+    """
     loops = Loops(body, placed, launches)
     far = launches and bool(body.reduced) and judged(prod([body.shape[d] for d in body.reduced])) > HELD
     stages = Writer(body, loops, far).stages()
@@ -57,7 +60,7 @@ _KERNELS: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # by 
 
 
 def _shared(body, draft):
-    """The kernel with its name, the same one for all groups that compute the same."""
+    """Return the kernel with its name, the same object for all groups that compute the same."""
     digest = hashlib.sha256(to_text(draft).encode()).hexdigest()
     known = _KERNELS.get(digest)
     if known is None:
@@ -66,7 +69,7 @@ def _shared(body, draft):
 
 
 def _name(body, digest):
-    """What the kernel does, in a few words, and a mark of what it is exactly."""
+    """Return a name for the kernel: its operations in short, and a hash of its text."""
     words = [t.attr for t in body.terms if t.kind in (CALL, FOLD)] or ["move"]
     short = list(dict.fromkeys(words))
     said = "_".join(short[:5]) + ("_etc" if len(short) > 5 else "")
@@ -103,9 +106,11 @@ class Loops:
         self.written = {v: f"b{count + i}" for i, v in enumerate(self.stored)}
 
     def _runs(self, strides):
-        """(parallel dims, reduce dims) as [(extent, stride of each buffer)]: neighbours joined where all buffers allow it.
+        """Return (parallel dims, reduce dims) as [(extent, stride of each buffer)], neighbours joined where all buffers allow
+        it.
 
-        Reduced neighbours are one run of the reduction tree and must be joined."""
+        Reduced neighbours are one run of the reduction tree and must be joined.
+        """
         parallel, reduce, before = [], [], False
         for d, n in enumerate(self.body.shape):
             folded = d in self.body.reduced
@@ -127,7 +132,7 @@ class Loops:
         return Dim(name, symbol, folded)
 
     def _dims_counted(self, number):
-        """The dims whose indices add up to an index."""
+        """Return the dims whose indices add up to an index."""
         return [d.name for d, step in zip(self.dims, self.steps[number]) if step]
 
     def _buffer(self, number, dtype, role):
@@ -142,16 +147,15 @@ class Loops:
         return Buffer(f"b{number}", dtype, tuple(named), role)
 
     def dtype_of(self, buffer) -> DType:
-        """What a buffer holds."""
         return self._dtypes[buffer]
 
     def strategy(self, kernel):
-        """The code generator's way where the extents ask for another than the usual one."""
+        """Return the code generator's strategy where the extents need another than the usual one."""
         return suited(kernel, [hint(n) for n in self.sizes], same_length=not is_symbol(self.sizes[-1]))
 
 
 def _joined(outer, inner):
-    """Two neighbouring dims as one, or None."""
+    """Return two neighbouring dims as one, or None."""
     (n, far), (m, near) = outer, inner
     if m == 1 or n == 1:
         return (n * m, far if m == 1 else near)
@@ -159,7 +163,7 @@ def _joined(outer, inner):
 
 
 def _for_lanes(dims):
-    """Parallel dims with the one last that suits the lanes best: not too short, with unit steps (or none)."""
+    """Return parallel dims with the best one for lanes last: not too short, with unit steps (or none)."""
     def worth(d):
         n, steps = dims[d]
         return min(_SHORT, judged(n)) * (1 + 2 * sum(s in (0, 1) for s in steps)), -sum([abs(judged(s)) for s in steps]), d
@@ -169,7 +173,7 @@ def _for_lanes(dims):
 
 
 class Writer:
-    """Lays terms out in stages."""
+    """A layout of terms in stages."""
 
     def __init__(self, body: Body, loops: Loops, far: bool = False):
         self.body, self.loops, self.far = body, loops, far
@@ -182,7 +186,7 @@ class Writer:
             self._choose_kept()
 
     def stages(self) -> list:
-        """The stages, empty ones left out."""
+        """Return the stages, empty ones left out."""
         if not self.body.reduced:
             return [Stage(POINT, tuple(self._elementwise()))]
         made = []
@@ -196,7 +200,7 @@ class Writer:
         self.lines, self.local, self.tag = [], {}, tag
 
     def _elementwise(self):
-        """Everything is loaded before anything is stored, so that a result may take its operand's memory."""
+        """Load everything before any store, so that a result may take its operand's memory."""
         self._begin("")
         values = [(self.use(t), self.loops.written[v]) for v, t in self.body.results.items()]
         self._store_all(values)
@@ -207,7 +211,7 @@ class Writer:
             self.lines.append(Instr(f"w{len(self.lines)}", STORE, self.loops.dtype_of(buffer), (name,), buffer))
 
     def _point(self, depth):
-        """Row by row: what the reductions up to `depth` allow, and the rows' results."""
+        """Write row values: those that reductions up to `depth` allow, and the rows' results."""
         self._begin(f"_{depth}p")
         for t in self.body.terms:
             if t.row and t.depth == depth and not t.is_leaf and t.kind != FOLD:
@@ -217,7 +221,7 @@ class Writer:
         return self.lines
 
     def _roots(self, k):
-        """What sweep k is there for: reductions, and results of the size of all."""
+        """Return the roots of sweep k: reductions, and results of full size."""
         folds = [t for t in self.body.terms if t.kind == FOLD and t.depth == k]
         return folds, [(v, t) for v, t in self.body.results.items() if v not in self.body.rows and t.depth == k - 1]
 
@@ -233,7 +237,7 @@ class Writer:
         return self.lines
 
     def use(self, t) -> str:
-        """The name of a term in the stage being written."""
+        """Return the name of a term in the stage being written."""
         if t.row and not t.is_leaf:
             return f"v{t.number}"
         if t not in self.local:
@@ -257,7 +261,7 @@ class Writer:
             self.lines.append(Instr(name, t.kind, t.dtype, args, t.attr))
 
     def _write_pick(self, name, t, index):
-        """The element at an index along the reduced dim; 0 where there is none."""
+        """Load the element at an index along the reduced dim; 0 where there is none."""
         dim, flag = self.loops.dims[-1].name, dt.bool_
         self.lines += [
             Instr(f"{name}_n", "size", dt.int64, (), dim), Instr(f"{name}_0", CONST, dt.int64, (), 0),
@@ -270,7 +274,6 @@ class Writer:
             Instr(name, ew.where.name, t.dtype, (f"{name}_in", f"{name}_v", f"{name}_z"))]
 
     def _write_index(self, name, dims):
-        """The sum of the indices of dims."""
         if not dims:
             self.lines.append(Instr(name, CONST, dt.int64, (), 0))
             return
@@ -284,8 +287,10 @@ class Writer:
     # Values that several sweeps need.
 
     def _choose_kept(self):
-        """Dear values that a later sweep needs again wait in the buffer of a result that is not there yet; so do results of
-        several values in far memory."""
+        """Choose values to keep for a later sweep in the buffer of a later result.
+
+        Expensive values are kept, and results of several values in far memory.
+        """
         free = {}
         for v, t in self.body.results.items():
             if v not in self.body.rows:
@@ -307,7 +312,7 @@ class Writer:
         return t is result or sweeps[-1] <= result.depth + 1
 
     def _needs(self):
-        """For each term that varies along a row, the sweeps that need it."""
+        """Return, for each term that varies along a row, the sweeps that need it."""
         needs: dict = {}
         for k in range(1, self.sweeps + 2):
             folds, results = self._roots(k)
@@ -323,16 +328,15 @@ class Writer:
         return needs
 
     def _weight(self, t):
-        """What it costs to compute a term from memory."""
+        """Return the cost of computing a term from memory."""
         return sum(x.cost for x in _along_rows(t))
 
     def _fetches(self, t):
-        """How many values it is computed from."""
         return sum(x.kind == LOAD for x in _along_rows(t))
 
 
 def _along_rows(t) -> set:
-    """A term and what it is computed from, as far as that varies along a row."""
+    """Return a term and its operands, as far as they vary along a row."""
     seen, stack = set(), [t]
     while stack:
         x = stack.pop()

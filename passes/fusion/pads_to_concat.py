@@ -1,7 +1,7 @@
-"""Arrays padded with zeros to lie beside each other, and added, are joined instead.
+"""Replaces sums of zero-padded arrays by concats, and remaining pads by concats with zeros.
 
-Gradients of parts come so: three parts of one projection give three arrays of the whole size, mostly zeros; perhaps beside one
-more array, for the whole. What is added is still added to a zero, which turns -0.0 into 0.0, so every bit stays.
+Gradients of parts come so: three parts of one projection give three full-size arrays, mostly zeros; perhaps beside one more
+full-size array. The sum still adds a zero, which turns -0.0 into 0.0, so every bit stays.
 """
 
 import math
@@ -14,8 +14,8 @@ from ...ir.symbols.symbolic import hint
 from ..rewrite.rewrite import rebuild
 
 
-def join_pads(graph: Graph) -> Graph:
-    """Replaces each such sum."""
+def concat_pads(graph: Graph) -> Graph:
+    """Replace each such sum."""
     found = _found(graph)
     if not found:
         return graph
@@ -35,7 +35,7 @@ def join_pads(graph: Graph) -> Graph:
 
 
 def _found(graph) -> dict:
-    """{last addition of a sum: (dim, its pads in the order of their places, the array for the whole or None)}"""
+    """Return {last addition of a sum: (dim, its pads by place, the full-size array or None)}."""
     found: dict = {}
     inside: set = set()
     sums = _sums_of_pads(graph)
@@ -43,7 +43,7 @@ def _found(graph) -> dict:
         if node not in sums or node in inside or node.output.dtype.is_complex:
             continue
         leaves, inner = _leaves(graph, node, sums)
-        laid = _laid_out(node, leaves)
+        laid = _pads_by_place(node, leaves)
         if laid is not None:
             found[node] = laid
             inside |= inner
@@ -51,7 +51,7 @@ def _found(graph) -> dict:
 
 
 def _sums_of_pads(graph) -> set:
-    """Additions of something to pads, and to other such additions."""
+    """Return additions of something to pads, and to other such additions."""
     found: set = set()
     for node in graph.nodes:
         if node.op is add and any(type(x) is Value and x.node is not None and (x.node.op is pad or x.node in found)
@@ -61,7 +61,7 @@ def _sums_of_pads(graph) -> set:
 
 
 def _leaves(graph, root, sums):
-    """(what a tree of such additions adds, its additions below the root)."""
+    """Return (the operands of a tree of such additions, its additions below the root)."""
     leaves, inner, stack = [], set(), [root]
     while stack:
         for x in reversed(stack.pop().inputs):
@@ -74,9 +74,11 @@ def _leaves(graph, root, sums):
     return leaves, inner
 
 
-def _laid_out(root, leaves):
-    """(dim, pads by place, the array for the whole) if the leaves are pads along one dim that do not overlap, and at most one
-    array beside two and more of these; else None."""
+def _pads_by_place(root, leaves):
+    """Return (dim, pads by place, the full-size array) of disjoint pads along one dim; else None.
+
+    At most one full-size array may stand beside two or more pads.
+    """
     places, dims, beside = [], set(), []
     for x in leaves:
         if type(x) is not Value or x.aval != root.output.aval:
@@ -103,7 +105,7 @@ def _is_of_zeros(params):
 
 
 def _joined(b, env, whole, dim, places):
-    """The parts, and zeros where there are none."""
+    """Return the concat of the parts, with zeros in the gaps."""
     parts, at = [], 0
     for start, end, node in [*places, (whole.shape[dim], None, None)]:
         if start > at:
@@ -115,8 +117,8 @@ def _joined(b, env, whole, dim, places):
     return b.append(cat, tuple(parts), {"dim": dim}) if len(parts) > 1 else parts[0]
 
 
-def pads_as_joins(graph: Graph) -> Graph:
-    """Replaces each such pad."""
+def expand_pads(graph: Graph) -> Graph:
+    """Replace each remaining pad."""
     return rebuild(graph, _as_join, lambda n: n.op is pad and (_pads_nothing(n) or _dim(n) is not None))
 
 
@@ -125,7 +127,7 @@ def _pads_nothing(node) -> bool:
 
 
 def _dim(node) -> int | None:
-    """The one dim that is padded, if nothing is cut away and nothing comes between."""
+    """Return the one dim that is padded, if nothing is cut away and nothing comes between."""
     low, high = node.params["low"], node.params["high"]
     dims = [d for d, (a, b) in enumerate(zip(low, high)) if hint(a) or hint(b)]
     if len(dims) != 1 or any(node.params["interior"]) or min(hint(low[dims[0]]), hint(high[dims[0]])) < 0:

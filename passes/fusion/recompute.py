@@ -1,11 +1,10 @@
-"""Kernels compute again what takes fewer bytes to make than to fetch: memory that is written by one kernel and read by another
-costs a launch's time, scalar functions beside it next to nothing.
+"""Recomputes values that cost fewer bytes to compute than to fetch: fetching costs a launch's time, arithmetic next to none.
 
     f: c = sub(cast(x), mean)   stores c in float32        f: c = sub(cast(x), mean)   stores mean
     g: ... c ...                reads c                    g: ... sub(cast(x), mean) ...
 
-So what backward passes read of a normalisation is what went in, and of a wide copy the narrow one. The same instructions give
-the same bits.
+So backward passes read a normalisation's input instead of its result, and the narrow array instead of a wide copy. The same
+instructions give the same bits.
 """
 
 from dataclasses import replace
@@ -15,7 +14,7 @@ from typing import NamedTuple
 from ...ir.kernel.kernel import FOLD
 from ...ir.opdef.op import Scalar
 from ..rewrite.kernel_body import Body, Unfit, node_cost, sources
-from ..simplify.single_pass_reductions import one_sweep
+from ..simplify.single_pass_reductions import join_sweeps
 from .fuse import MOST_AGAIN, Group, size_of
 from .fuse_epilogue import DEAREST as DEAREST_BEHIND
 from .lower import HELD, Loops
@@ -27,29 +26,31 @@ MOST_NODES = 192     # of a kernel
 MOST_BUFFERS = 56
 
 
-class Worth(NamedTuple):
-    """What memory costs beside instructions.
+class RecomputeCosts(NamedTuple):
+    """The cost of memory beside instructions.
 
-    least       cost of an element up to which it is made again, whatever that saves
-    a_byte      instructions that a byte is worth
+    least    cost of an element up to which it is recomputed, whatever that saves
+    a_byte   instructions that a byte is worth
     """
 
     least: int
     a_byte: int
 
 
-ON_GPU = Worth(64, 20)      # large chips do 10 instructions in a byte's time, half of them beside other bytes
-ON_CPU = Worth(4, 1)        # what was written may still lie in a cache
+ON_GPU = RecomputeCosts(64, 20)      # large chips do 10 instructions in a byte's time, half of them beside other bytes
+ON_CPU = RecomputeCosts(4, 1)        # what was written may still lie in a cache
 
 
-def read_less(groups: list, escaping, products=frozenset(), worth: Worth = ON_GPU) -> list:
-    """`groups` in an order in which they can run, with kernels that read less. Values `escaping` are stored whatever happens;
-    `products` are operators that take in the kernels around them."""
+def recompute(groups: list, escaping, products=frozenset(), worth: RecomputeCosts = ON_GPU) -> list:
+    """Return `groups` in a runnable order, with kernels that read less.
+
+    Values `escaping` are stored whatever happens; `products` are operators that take in the kernels around them.
+    """
     return _Search(groups, escaping, products, worth).groups()
 
 
 class _Way(NamedTuple):
-    """How values are made again: nodes, what in memory they begin with, and the bytes that this saves."""
+    """A recomputation: its nodes, its values from memory, and the bytes that it saves."""
 
     nodes: tuple
     leaves: tuple
@@ -57,11 +58,11 @@ class _Way(NamedTuple):
 
 
 class _Search:
-    """What each kernel makes again.
+    """The recomputations of each kernel.
 
-    maker     {value: the group that makes it}
-    readers   {value: the groups that fetch it, in order}
-    added     {group: values that it has to store for others}
+    maker    {value: the group that makes it}
+    readers  {value: the groups that fetch it, in order}
+    added    {group: values that it has to store for others}
     """
 
     def __init__(self, groups, escaping, products, worth):
@@ -76,7 +77,6 @@ class _Search:
         self.now = {g: g for g in groups}        # the group as it has become
 
     def groups(self) -> list:
-        """The groups, in order."""
         if len(self.order) < 2:
             return self.order
         for g in reversed(self.order):          # late readers first: what they take to has one reader more for the earlier ones
@@ -89,8 +89,10 @@ class _Search:
         return [g for g in kept if g is not None]
 
     def _lighten(self, g):
-        """Makes in `g` what it fetches of each other kernel, all at once where that pays, else what pays by itself; then what
-        that is made of, in turn."""
+        """Recompute in `g` its fetched values of each other kernel, then their own operands in turn.
+
+        All values of a kernel are taken at once where that pays, else those that pay by themselves.
+        """
         tried: set = set()
         while True:
             found: dict = {}
@@ -106,7 +108,7 @@ class _Search:
                         break
 
     def _made_again(self, g, f, wanted) -> bool:
-        """Whether `g` now makes values of `f` itself."""
+        """Return whether `g` now recomputes values of `f`."""
         current = self.now[g]
         way = self._way(current, g, f, wanted)
         if way is None or way.gain < LEAST:
@@ -124,7 +126,7 @@ class _Search:
         return True
 
     def _way(self, current, g, f, wanted) -> _Way | None:
-        """How values of `f` are made in `g`; None where that cannot be."""
+        """Return the recomputation in `g` of values of `f`, or None."""
         inside, there = set(f.nodes), set(fetched(current)) - set(wanted)
         beginnings = self._beginnings(f, there, wanted)
         nodes: dict = {}
@@ -150,8 +152,10 @@ class _Search:
         return _Way(tuple(nodes), tuple(leaves), saved - spent)
 
     def _beginnings(self, f, there, wanted):
-        """What in memory a value is had from with the fewest bytes, as a function: from itself, where it is there anyway, or
-        from what `f` makes it of. What is wanted is made."""
+        """Return a function from a value to its cheapest values in memory: itself if it is there, else the operands of `f`.
+
+        Wanted values are always computed.
+        """
         inside, least = set(f.nodes), min(map(bytes_of, wanted))
         known: dict = {v: frozenset((v,)) for v in there}
 
@@ -172,15 +176,17 @@ class _Search:
         return beginnings
 
     def _begins(self, v, f, wanted) -> bool:
-        """Whether a value is the first that `f`, which a product takes in, makes of the product: the product itself will not be
-        in memory. One that has much to do beside what is wanted had better stay a kernel: tiles would wait for it."""
+        """Return whether a value is the first that `f`, as an epilogue, makes of the product, which will not be in memory.
+
+        A kernel with much other work stays a kernel: tiles would wait for it.
+        """
         if f.body.reduced or not any(s.node is not None and s.node.op in self.products and set(self.readers[s]) == {f}
                                      for s in sources(v.node)):
             return False
         return self._rest(f, frozenset(wanted)) <= self.worth.a_byte * v.dtype.itemsize
 
     def _spared(self, f, leaves, wanted) -> int:
-        """Bytes of products that get no memory once `f` has so little to do that they take it in."""
+        """Return the bytes of products that need no memory once `f` is light enough to be their epilogue."""
         if self._rest(f, frozenset()) <= DEAREST_BEHIND:
             return 0
         begun = {s for v in leaves if v.node in f.nodes and self._begins(v, f, wanted) for s in sources(v.node)
@@ -188,7 +194,7 @@ class _Search:
         return sum(2 * bytes_of(s) for s in begun)
 
     def _rest(self, f, wanted) -> int:
-        """What an element costs in `f` without the values that are wanted elsewhere."""
+        """Return the cost of an element of `f` without the values that are wanted elsewhere."""
         nodes: dict = {}
         stack = [v for v in f.body.results if v not in wanted]
         while stack:
@@ -199,7 +205,7 @@ class _Search:
         return sum(nodes.values())
 
     def _is_there(self, v, f) -> bool:
-        """Whether a value is in memory, or can be stored by the kernel that makes it."""
+        """Return whether a value is in memory, or can be stored by the kernel that makes it."""
         if v.node not in f.nodes or v in f.body.results:
             return True
         try:
@@ -209,19 +215,19 @@ class _Search:
         return True
 
     def _share(self, v) -> float:
-        """What of a value's store is saved when one of its readers needs it no longer."""
+        """Return the saved part of a value's store when one reader no longer needs it."""
         readers = self.readers[v]
         return 1 / len(readers) if v not in self.escaping and all(g.is_kernel for g in readers) else 0
 
     def _is_factor(self, g) -> bool:
-        """Whether a kernel makes nothing but a factor of products."""
+        """Return whether a kernel makes nothing but a factor of products."""
         results = list(g.body.results)
         readers = self.readers.get(results[0], ())
         return (len(results) == 1 and not g.body.reduced and bool(readers)
                 and all(not r.is_kernel and r.nodes[0].op in self.products for r in readers))
 
     def _stored(self, g, added, needed) -> Group | None:
-        """A kernel that stores what is needed of it; None if nothing is."""
+        """Return a kernel that stores only the needed values; None if none are."""
         if not g.is_kernel:
             return g
         stores = tuple([v for v in dict.fromkeys([*g.body.results, *added]) if v in self.escaping or v in needed])
@@ -231,7 +237,7 @@ class _Search:
 
 
 def _fitting(nodes, group) -> Body | None:
-    """The body of a kernel with more nodes; None where these are no kernel worth having."""
+    """Return the body of a kernel with more nodes, or None if that is no good kernel."""
     if len(nodes) > MOST_NODES:
         return None
     try:
@@ -246,22 +252,24 @@ def _fitting(nodes, group) -> Body | None:
 
 
 def _sweeps(group) -> int:
-    """How often a kernel goes over what it fetches: once for each reduction of a reduction, and once for its results, unless it
-    holds its rows. (One that picks an element of each row goes over none.)"""
+    """Return how often a kernel reads its operands: once for each reduction of a reduction, and once for its results.
+
+    A kernel that holds its rows needs one sweep; one that picks an element of each row none.
+    """
     body = group.body
     if not body.reduced or prod(body.shape[d] for d in body.reduced) <= HELD:
         return 1
-    deepest = max([t.depth for t in one_sweep(body).terms if t.kind == FOLD], default=0)
+    deepest = max([t.depth for t in join_sweeps(body).terms if t.kind == FOLD], default=0)
     return deepest + any(v not in body.rows for v in body.results)
 
 
 def fetched(group) -> list:
-    """The values in memory that a group reads."""
+    """Return the values in memory that a group reads."""
     if group.is_kernel:
         return list(dict.fromkeys([v for v, _ in group.body.loads]))
     return list(dict.fromkeys([v for n in group.nodes for v in sources(n)]))
 
 
 def bytes_of(value) -> int:
-    """The bytes of a value in memory; where sizes are symbolic, now."""
+    """Return the bytes of a value in memory; symbolic sizes count as they are now."""
     return size_of(value.shape) * value.dtype.itemsize

@@ -1,13 +1,13 @@
-"""Rematerialise cheap forward values in the backward pass.
+"""Rematerialises cheap forward values in the backward pass.
 
     y = mul(h, w)                         y = mul(h, w)
     ... read now: matmul(y, a)            ... y is dead from here on
-    ... the most is alive                 ...
+    ... peak of live memory               ...
     ... read late: matmul(g, y)           again = mul(later(h, g), w);  matmul(g, again)
 
-A value goes this way if it is alive where the graph needs the most memory, few instructions make it of what is alive at its
-late reader anyway, and that reader reads something made after the peak, too: the copy waits for it (`later`), so that `fuse`
-cannot compute it with the first one and keep it after all. The same instructions give the same bits.
+A value is rematerialised if it is alive at the peak, a few instructions compute it from values that its late reader keeps
+alive anyway, and that reader also reads something made after the peak. The copy waits for that operand (`later`), so that
+`fuse` cannot merge it with the first one. The same instructions give the same bits.
 """
 
 from itertools import accumulate
@@ -25,25 +25,25 @@ DEAREST = 64         # instructions for each element up to which one is made aga
 _COPIES = frozenset((copy, contiguous))     # take as long again as they saved memory
 
 
-def remake(graph: Graph) -> Graph:
-    """The graph with copies of what is cheap to make again after its peak."""
+def rematerialize(graph: Graph) -> Graph:
+    """Return the graph with cheap values computed again after the peak."""
     found = _Search(graph)
     return _rebuilt(graph, found) if found.again else graph
 
 
 class _Search:
-    """What of a graph is made again.
+    """The values of a graph that are rematerialised.
 
-    place      {node: its number}
-    sources    {node: the values in memory that it reads}; of views nothing
-    readers    {value: the nodes that read it, through views or not}
-    peak       number of the node at which the most is alive
-    loops      nodes that kernels of loops can do
-    far        bytes that nodes up to each make, the others
-    fed        values made after the peak of something that was
-    again      {value: (nodes, instructions, values behind them)} of what is made again
-    copied     the nodes that are done again
-    delayed    nodes after the peak that read nothing made there: what is made again of the same values waits, so they do
+    place    {node: its number}
+    sources  {node: the values in memory that it reads}; of views nothing
+    readers  {value: the nodes that read it, through views or not}
+    peak     number of the node at which the most is alive
+    loops    nodes that kernels of loops can do
+    far      bytes of results outside of loops of the nodes up to each
+    fed      values made after the peak of something that was
+    again    {value: (nodes, instructions, values behind them)} of rematerialised values
+    copied   the nodes that are done again
+    delayed  nodes after the peak that read nothing made there: they wait, so that they come after the copies
     """
 
     def __init__(self, graph):
@@ -71,11 +71,11 @@ class _Search:
         self.delayed = self._find_delayed()
 
     def _is_cheap(self, node):
-        """Whether a node works on elements, so that a kernel can do it beside anything."""
+        """Return whether a node works on elements, so that a kernel can do it beside anything."""
         return node in self.loops and type(node.op.lower) is not Reduce and node.op not in (take_class, iota)
 
     def _peak(self):
-        """The number of the node at which the most is alive, without what lives inside of kernels of loops."""
+        """Return the number of the node with the most live memory, without values inside kernels of loops."""
         change = [0] * (len(self.place) + 1)
         for v, last in self.last.items():
             if v not in self.forever and self.far[last] > self.far[self.place[v.node]] - (v.node not in self.loops):
@@ -94,17 +94,16 @@ class _Search:
                 self.fed.update(n.outputs)
 
     def late(self, value):
-        """Who reads a value after the peak."""
+        """Return the readers of a value after the peak."""
         return [n for n in self.readers.get(value, ()) if self.place[n] > self.peak]
 
     def token(self, node):
-        """What a copy for this node waits for: the last of what it reads that was made after the peak."""
+        """Return the value that a copy for this node waits for: its last operand made after the peak."""
         found = [v for v in self.sources[node] if v in self.fed]
         return max(found, key=lambda v: self.place[v.node], default=None)
 
     def _chain(self, value):
-        """How a value is made again: (the nodes, their instructions for each element, what in memory they begin with); None
-        where it had better be kept."""
+        """Return (nodes, their instructions per element, values in memory at their start) of a rematerialisation, or None."""
         late = self.late(value)
         if value in self.forever or bytes_of(value) <= SMALL or not late or value.node.op in _COPIES:
             return None
@@ -132,7 +131,7 @@ class _Search:
         return len(self.place) if value in self.forever else self.last.get(value, -1)
 
     def _find_delayed(self):
-        """Nodes after the peak without anything of what was made there, from something that copies are made of."""
+        """Find nodes after the peak with no operand made there that read sources of copies."""
         behind = {v for *_, found in self.again.values() for v in found if v.node is not None}
         delayed: set = set()
         for n in self.graph.nodes[self.peak:]:
@@ -149,7 +148,7 @@ def _rebuilt(graph, found):
     copies: dict = {}
 
     def again(value, token):
-        """A value of the graph, made of what is kept after `token`."""
+        """Return a value of the graph, recomputed after `token` from kept values."""
         node = value.node
         if node is not None and node.op is full:
             return env[value]

@@ -1,11 +1,11 @@
-"""What is done to each element of a join is done to its parts, and these are joined.
+"""Sinks concats below elementwise operations: the operation is done to the parts, and its results are concatenated.
 
     %1 = cat(neg(%b), %a, dim=1)           %1 = add(slice(%x), neg(%b))
     %2 = add(%x, %1)                       %2 = add(slice(%x), %a)
                                            %3 = cat(%1, %2, dim=1)
 
-One kernel makes all parts and writes them where they will lie, so nothing is written to be joined and read again: vectors that
-are turned by halves (rotary embeddings) come so, and their gradients.
+One kernel computes all parts and writes them in place, so no intermediate concat is written and read again. Rotary
+embeddings, which rotate halves of vectors, and their gradients are such.
 """
 
 from typing import NamedTuple
@@ -21,39 +21,39 @@ from ..rewrite.rewrite import rebuild
 MOST_PARTS = 4
 
 
-class _Join(NamedTuple):
-    """The parts of a join, as values of the new graph, and along which dim they lie."""
+class _Concat(NamedTuple):
+    """The parts of a concat, as values of the new graph, and its dim."""
 
     parts: tuple
     dim: int
 
 
-def sunk_joins(graph: Graph) -> Graph:
-    """The graph with joins behind what is done to their elements."""
-    joins: dict = {}
+def sink_concats(graph: Graph) -> Graph:
+    """Return the graph with concats behind the operations on their elements."""
+    concats: dict = {}
 
     def visit(b: Builder, node: Node, operands):
         if node.op is cat:
-            joins[node.output] = _Join(tuple(operands), node.params["dim"])
+            concats[node.output] = _Concat(tuple(operands), node.params["dim"])
             return None
-        join = next(joins[x] for x in node.inputs if type(x) is Value and x in joins)
+        concat = next(concats[x] for x in node.inputs if type(x) is Value and x in concats)
         parts, start = [], 0
-        for i, part in enumerate(join.parts):
-            size = part.shape[join.dim]
-            cut = {"dim": join.dim, "start": start, "stop": start + size, "step": 1}
-            args = [new if type(old) is not Value else joins[old].parts[i] if _agree(joins.get(old), join)
+        for i, part in enumerate(concat.parts):
+            size = part.shape[concat.dim]
+            cut = {"dim": concat.dim, "start": start, "stop": start + size, "step": 1}
+            args = [new if type(old) is not Value else concats[old].parts[i] if _agree(concats.get(old), concat)
                     else _cut(b, graph, old, new, cut) for old, new in zip(node.inputs, operands)]
             parts.append(b.append(node.op, tuple(args), node.params))
             start += size
-        joins[node.output] = _Join(tuple(parts), join.dim)
-        return b.append(cat, tuple(parts), {"dim": join.dim})
+        concats[node.output] = _Concat(tuple(parts), concat.dim)
+        return b.append(cat, tuple(parts), {"dim": concat.dim})
 
     found = _found(graph)
     return rebuild(graph, visit, found.__contains__)
 
 
 def _cut(b, graph, old, new, cut):
-    """A part of a value: made of parts, where it is made of elements for nobody else."""
+    """Return a slice of a value; an elementwise value without other readers is computed in parts."""
     node = old.node
     if not (_sinks(graph, old) and node is not None and _is_of_elements(node, old.shape) and new.node.op is node.op):
         return b.append(slice_, (new,), cut)
@@ -62,14 +62,14 @@ def _cut(b, graph, old, new, cut):
 
 
 def _agree(one, other) -> bool:
-    """Whether two joins are cut alike."""
+    """Return whether two concats have the same cuts."""
     if one is None or one.dim != other.dim:
         return False
     return is_same(tuple([p.shape for p in one.parts]), tuple([p.shape for p in other.parts]))
 
 
 def _found(graph) -> set:
-    """Joins of even parts that one operation on elements reads alone, and these operations, which are such joins in turn."""
+    """Return concats of equal parts with one elementwise reader, and these readers, which are such concats in turn."""
     values: set = set()
     nodes: set = set()
     for n in graph.nodes:
@@ -85,7 +85,7 @@ def _found(graph) -> set:
 
 
 def _is_even(node) -> bool:
-    """Whether parts of a join have one size, and kernels of loops can read them where they are made."""
+    """Return whether parts of a concat have one size, and kernels of loops can read them at their source."""
     first, *others = node.inputs
     sources = [source_of(x) for x in node.inputs]
     return (0 < len(others) < MOST_PARTS and all(is_same(x.shape, first.shape) for x in others) and 0 not in node.output.shape
@@ -93,7 +93,7 @@ def _is_even(node) -> bool:
 
 
 def _sinks(graph, value) -> bool:
-    """Whether one operation on elements reads a value, and nothing else does."""
+    """Return whether one elementwise operation alone reads a value."""
     readers = set(graph.uses[value])
     if len(readers) != 1 or value in graph.results:
         return False

@@ -1,13 +1,13 @@
-"""Memory in the order in which it is read: where a value is wanted in another order of dims than its own, it is written so.
+"""Assigns dim orders to concats and copies: a value that is read in another order of dims is written in that order.
 
     %1 = cat(%a, %b, dim=0)                        %1 = permute(%a), %2 = permute(%b)
     %2 = permute(%1)                               %3 = cat(%1, %2, dim=2)
     %3 = reshape(%2)     (a copy, for each         %4 = reshape(%3)     (a view)
                           of its readers)
 
-Permuted joins are joins of what was permuted. Other copies are said as such, once for all readers: kernels that make a value
-element by element then write the copy alone. What an operator makes whose kernels write by strides (`STRIDED`) becomes a join
-of one in the order that is wanted, and everything else reads that: the plan of a device lets the operator write there.
+Permuted concats become concats of permuted parts. Other copies become explicit, once for all readers, so elementwise kernels
+write the copy alone. The result of an operator whose kernels write by strides (`STRIDED`) becomes a one-part concat in the
+wanted order, read by everything else: the device plan lets the operator write there.
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ STRIDED = frozenset((attention, attention_grad, dropped_attention, dropped_atten
 TURNS = frozenset((permute, reshape))         # views that show every element once
 
 
-def laid_out(graph: Graph) -> Graph:
-    """The graph with copies where they are made, in the order in which they are read."""
+def assign_layouts(graph: Graph) -> Graph:
+    """Return the graph with copies at their source, in the order in which they are read."""
     return _written_as_read(_copies_said(_turned_joins(graph)))
 
 
@@ -52,7 +52,7 @@ def _turned_joins(graph):
 
 
 def _only_permute(graph, value):
-    """The node that reads a value and nothing else does, if it is a permutation."""
+    """Return the permutation that alone reads a value, if there is one."""
     readers = graph.uses[value]
     return readers[0] if len(readers) == 1 and readers[0].op is permute and value not in graph.results else None
 
@@ -70,13 +70,13 @@ def _copies_said(graph):
 
 
 def _is_copy(node) -> bool:
-    """Whether a reshape shows memory in an order that strides cannot say."""
+    """Return whether a reshape needs a copy: strides cannot say its order."""
     seen = _pattern(node.inputs[0])
     return seen is not None and through(seen, reshape, node.params) is None
 
 
 def _pattern(value) -> Pattern | None:
-    """Where the elements of a value are in the memory behind it; None where that is no question of strides."""
+    """Return the strided pattern of a value in the memory behind it; None where strides cannot say it."""
     if value.node is None or type(value.node.op.lower) is not View:
         return row_major(value.shape)
     before = _pattern(value.node.inputs[0])
@@ -87,17 +87,17 @@ def _pattern(value) -> Pattern | None:
 
 
 @dataclass(frozen=True)
-class _Turn:
-    """How a value is wanted: through which views, and who reads it so."""
+class _Copy:
+    """A wanted copy: the views that lead to it, and its readers."""
 
     views: tuple
     readers: frozenset
 
 
 def _written_as_read(graph):
-    wanted = {v: turn for n in graph.nodes if n.op in STRIDED for v in n.outputs for turn in [_turn(graph, v)]
-              if turn is not None}
-    copies = {n: v for v, turn in wanted.items() for n in turn.readers}
+    wanted = {v: copy for n in graph.nodes if n.op in STRIDED for v in n.outputs for copy in [_copy_of(graph, v)]
+              if copy is not None}
+    copies = {n: v for v, copy in wanted.items() for n in copy.readers}
     joined: dict = {}
 
     def visit(b: Builder, node: Node, operands):
@@ -106,14 +106,14 @@ def _written_as_read(graph):
         found = list(b.copy_like(node, operands).outputs)
         for i, v in enumerate(node.outputs):
             if v in wanted:
-                joined[v], found[i] = _joined(b, found[i], wanted[v].views)
+                joined[v], found[i] = _one_part_concat(b, found[i], wanted[v].views)
         return tuple(found) if node.multi else found[0]
 
     return rebuild(graph, visit, lambda n: n in copies or any(v in wanted for v in n.outputs))
 
 
-def _turn(graph, value) -> _Turn | None:
-    """How a value that only exists inside of the graph is copied, if it is."""
+def _copy_of(graph, value) -> _Copy | None:
+    """Return the copy of a value that only exists inside the graph, if it has one."""
     stack, copies = [value], []
     while stack:
         v = stack.pop()
@@ -129,11 +129,11 @@ def _turn(graph, value) -> _Turn | None:
     views = _views(copies[0].inputs[0], value)
     if not views:
         return None
-    return _Turn(views, frozenset([n for n in copies if _views(n.inputs[0], value) == views]))
+    return _Copy(views, frozenset([n for n in copies if _views(n.inputs[0], value) == views]))
 
 
 def _views(value, source) -> tuple:
-    """((op, parameters), ...) of the views from a source to a value."""
+    """Return ((op, parameters), ...) of the views from a source to a value."""
     found: list = []
     while value is not source:
         found.append((value.node.op, value.node.params))
@@ -141,8 +141,8 @@ def _views(value, source) -> tuple:
     return tuple(found[::-1])
 
 
-def _joined(b, value, views) -> tuple:
-    """(a join of one in the order that views show, the value as it is seen in there)"""
+def _one_part_concat(b, value, views) -> tuple:
+    """Return (a one-part concat in the order that views show, the value as a view of it)."""
     shapes, seen = [], value
     for op, params in views:
         shapes.append(seen.shape)
@@ -154,7 +154,7 @@ def _joined(b, value, views) -> tuple:
 
 
 def inverse(views, shapes) -> list:
-    """The views that undo others, given the shapes before each."""
+    """Return the views that undo others, given the shapes before each."""
     found = []
     for (op, params), shape in zip(reversed(views), reversed(shapes)):
         if op is permute:

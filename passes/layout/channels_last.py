@@ -1,16 +1,16 @@
-"""Networks on GPUs keep images with their channels last, where that saves turning them.
+"""Puts images into channels last on GPUs where that saves transposes.
 
-    %1 = conv(%x, %w)        f32[8,64,9,9]           %1 = conv_last(turned(%x), turned(%w))      f32[8,9,9,64]
+    %1 = conv(%x, %w)        f32[8,64,9,9]           %1 = conv_last(permute(%x), permute(%w))    f32[8,9,9,64]
     %2 = relu(%1)                                    %2 = relu(%1)
     %3 = sum(%2, dim=(2, 3))                         %3 = sum(%2, dim=(1, 2))
 
-Tensor cores want channels side by side: kernels of windows of several pixels read images so, and windows of one pixel are then
-plain products of matrices (pixels, channels). Values that convolutions, elementwise work, joins and the like link are a region,
-which lies in one order: with channels last if convolutions would turn more bytes of it otherwise than what else reads or writes
-it costs. Everything outside meets such values through a view. Results of the graph are as before.
+Tensor cores want channels side by side: kernels of windows of several pixels read images so, and windows of one pixel are
+plain products of matrices (pixels, channels). Values linked by convolutions, elementwise work, concats and the like form a
+region with one order: channels last, if its convolutions would otherwise transpose more bytes than its other readers and
+writers then do. Everything outside sees such values through a view. Results of the graph keep their order.
 
-Convolutions over few channels, as at the beginning of networks, read images that are packed (`triton/conv/conv_packed.py`),
-and write or read the other side in either order: they follow what their region has. Their image is packed once.
+Convolutions over few channels, as at the beginning of networks, read packed images (`triton/conv/conv_packed.py`), and
+write or read the other side in either order, the region's. Their image is packed once.
 """
 
 from math import prod
@@ -40,24 +40,23 @@ _MOVED = (cat, slice_, pad, later)
 
 
 def channels_last(graph: Graph, tf32: bool = False) -> Graph:
-    """The graph with channels last wherever that pays: in networks of 16-bit floats, and of float32 that convolutions may round
-    to TF32."""
+    """Return the graph with channels last where that pays: for 16-bit floats, and float32 that may round to TF32."""
     kinds = (*dt.NARROW, dt.float32) if tf32 else dt.NARROW
     nodes = [n for n in graph.nodes if n.op in _CONVOLUTIONS and n.output.dtype in kinds]
     convs = {n: w for n in nodes if (w := _window(n)) is not None}
     chosen = _Regions(graph, convs).chosen() if any(w.turns for w in convs.values()) else None
-    return _Turner(graph, convs, chosen).run() if chosen else graph
+    return _Converter(graph, convs, chosen).run() if chosen else graph
 
 
 class _Window:
-    """What a convolution that these kernels do reads and makes.
+    """The images and filters of a convolution that these kernels run.
 
-    filters   their shape (outputs, channels, *kernel)
-    images    the images that it reads
-    around    these, and the image that it makes
-    point     whether its window is one pixel, which does not move
-    few       whether its image has few channels, and is packed: it is none of `images` and `around`
-    turns     whether it would turn its images
+    filters  their shape (outputs, channels, *kernel)
+    images   the images that it reads in this order, and the image that it writes
+    point    whether its window is one pixel, which fixes no order
+    few      whether its image has few channels and is packed: it is none of `images`
+    around   the others
+    turns    whether it would transpose its images
     """
 
     def __init__(self, node: Node, filters, big, few):
@@ -68,7 +67,7 @@ class _Window:
 
 
 def _window(node) -> _Window | None:
-    """The window of a convolution that there are kernels for."""
+    """Return the window of a convolution that these kernels run, else None."""
     params, x = node.params, node.inputs[0]
     filters, big = (node.output.shape, node.inputs[1]) if node.op is conv_weight_grad else (node.inputs[1].shape, node.output)
     shapes = [*filters, *x.shape, *node.output.shape]
@@ -90,35 +89,34 @@ def _is_point(node, filters) -> bool:
 
 
 def _spreads(value) -> bool:
-    """Whether a value has few elements of its own, so that any order of it costs nothing."""
+    """Return whether a value has few elements of its own, so that any order of it costs nothing."""
     node = value.node
     return node is not None and (node.op in (expand, full) or (node.op is avg_pool_grad and _is_whole(node)))
 
 
 def _is_whole(node) -> bool:
-    """Whether the one window of a mean is the whole plane."""
     params, shape = node.params, (node.inputs[0] if node.op is avg_pool else node.output).shape
     return is_whole(shape[2:], params["kernel"], params["padding"])
 
 
 def _is_linked(node) -> bool:
-    """Whether a node makes an image of images, element by element."""
+    """Return whether a node makes an image of images, element by element."""
     return (type(node.op.lower) is Scalar or node.op in _MOVED) and not node.multi and node.output.ndim > 2
 
 
 def _is_sum(node) -> bool:
-    """Whether a node folds dims, in any order."""
+    """Return whether a node folds dims, in any order."""
     return type(node.op.lower) is Reduce and not node.op.lower.kind.startswith("arg") and bool(node.params["dim"])
 
 
 def _images_of(node) -> list:
-    """The operands of a linked node that lie as its result does."""
+    """Return the operands of a linked node that share its result's order."""
     values = [x for x in (node.inputs[:1] if node.op is later else node.inputs) if type(x) is Value]
     return [x for x in values if x.ndim == node.output.ndim and not _spreads(x)]
 
 
 class _Regions:
-    """Which values have one order, and what it saves to have channels last there, in bytes."""
+    """Union-find of values with one order, and the bytes that channels last saves in each."""
 
     def __init__(self, graph, convs):
         self.above: dict = {}
@@ -138,7 +136,6 @@ class _Regions:
             self._add(v, -_TURN)
 
     def find(self, value):
-        """What stands for a value's region."""
         top = value
         while top in self.above:
             top = self.above[top]
@@ -151,7 +148,7 @@ class _Regions:
             self.above[one] = other
 
     def chosen(self):
-        """A test of values, or None if none passes."""
+        """Return a test of values, or None if none passes."""
         good = {v for v, gain in self.gains.items() if gain > 0}
         return (lambda value: self.find(value) in good) if good else None
 
@@ -170,8 +167,8 @@ class _Regions:
                 self._add(v, -_TURN)
 
 
-class _Turner:
-    """Copies a graph. Each value is there plainly, with channels last, or both, the second made when it is asked for."""
+class _Converter:
+    """A copy of a graph. Each value is there plainly, with channels last, or both, the second made on demand."""
 
     def __init__(self, graph, convs, chosen):
         self.graph, self.convs, self.chosen = graph, convs, chosen
@@ -183,7 +180,6 @@ class _Turner:
         self.turned = {x for w in convs.values() for x in w.images}
 
     def run(self) -> Graph:
-        """The new graph."""
         for node in self.graph.nodes:
             with self.b.at(node.line):
                 if not self._visit(node):
@@ -194,7 +190,7 @@ class _Turner:
         return prune(self.b.finish_like(self.graph, self.plain))
 
     def _visit(self, node) -> bool:
-        """Puts a node's results where channels lie last; whether that was done."""
+        """Enter a node's results with channels last; return whether that was possible."""
         if node in self.convs:
             return self._conv(node, self.convs[node])
         if _is_linked(node):
@@ -208,21 +204,19 @@ class _Turner:
     # Values.
 
     def as_plain(self, value):
-        """A value as it was in the graph."""
         if value not in self.plain:
             made = permute(self.last[value], dims=to_second(value.ndim))
             self.plain[value] = made
         return self.plain[value]
 
     def as_last(self, value):
-        """A value with its channels last: in memory if a convolution reads it, else perhaps a view."""
+        """Return a value with its channels last: in memory if a convolution reads it, else perhaps a view."""
         if value not in self.last:
             made = permute(self.plain[value], dims=to_last(value.ndim))
             self.last[value] = contiguous(made) if value in self.turned else made
         return self.last[value]
 
     def as_filters(self, value):
-        """A weight with its channels last."""
         if value not in self.filters:
             w, order = self.as_plain(value), to_last(value.ndim)
             shape = tuple([w.shape[d] for d in order])
@@ -231,7 +225,7 @@ class _Turner:
         return self.filters[value]
 
     def as_packed(self, value, padding):
-        """An image of few channels, or filters over them, packed."""
+        """Return an image of few channels, or filters over them, packed."""
         if (value, padding) not in self.packed:
             channels = of_few.pack_of(value.shape[1])
             self.packed[value, padding] = packed_image(self.as_plain(value), padding=padding, channels=channels)
@@ -270,7 +264,7 @@ class _Turner:
         return True
 
     def _mean(self, node) -> bool:
-        """The mean of planes, divided in the accumulator's type."""
+        """Average planes, divided in the accumulator's type."""
         x, divisor = self.as_last(node.inputs[0]), node.params["divisor"]
         wide = dt.accumulator(x.dtype)
         total = sum_(ew.cast(x, dtype=wide) if wide is not x.dtype else x, dim=tuple(range(1, x.ndim - 1)), keepdim=True)
@@ -280,7 +274,6 @@ class _Turner:
         return True
 
     def _mean_grad(self, node) -> bool:
-        """The share of each pixel, spread over its plane."""
         g, divisor, shape = self.as_plain(node.inputs[0]), node.params["divisor"], node.output.shape
         wide = dt.accumulator(g.dtype)
         count = as_float(prod(shape[2:]) if divisor is None else divisor)
@@ -312,7 +305,7 @@ class _Turner:
         return True
 
     def _few(self, node, padding, params):
-        """A convolution over few channels, or the gradient of its filters, of a packed image."""
+        """Append a convolution over few channels, or the gradient of its filters, of a packed image."""
         image = self.as_packed(node.inputs[0], padding)
         if node.op is conv:
             _, w, bias = node.inputs
@@ -324,7 +317,7 @@ class _Turner:
             self.plain[node.output] = permute(there, dims=to_second(made.ndim))
 
     def _product(self, node):
-        """Windows of one pixel: a product of matrices of pixels and channels. (Those of float32 may round otherwise.)"""
+        """Append a one-pixel convolution as a product of (pixels, channels) matrices; float32 may round otherwise."""
         x, w = self.as_last(node.inputs[0]), self.as_plain(node.inputs[1])
         w = reshape(w, shape=w.shape[:2])
         y = matmul(reshape(x, shape=(prod(x.shape[:-1]), x.shape[-1])), permute(w, dims=(1, 0)) if node.op is conv else w)

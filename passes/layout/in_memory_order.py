@@ -1,10 +1,10 @@
-"""A graph whose inputs and results lie in memory with their dims in other orders than that of rows (`ir/dim_order.py`).
+"""Rewrites a graph for inputs and results in other memory orders than row-major (`ir/dim_order.py`).
 
-    %y = relu(%x)         %x is given as it lies, dims 0, 2, 3, 1         %y = relu(%x)
-    results %y            %y is wanted in the same order                  results %y
+    %y = relu(%x)         given: %x in dims 0, 2, 3, 1                    %y = relu(%x)
+    results %y            wanted: %y in the same order                    results %y
 
-Inputs come, and results go, with their dims in those orders. Functions of elements are computed in the order of what they read;
-everything else sees values with dims in their places, through a view.
+Inputs and results get the dims of those orders. Elementwise work is computed in its operands' order; everything else sees
+row-major dims, through a view.
 """
 
 from ...ir.dim_order import inverse
@@ -12,8 +12,8 @@ from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.ops.core.shape import expand, permute
 
 
-def in_memory_order(graph: Graph, given: dict, wanted: dict) -> Graph:
-    """`given` are the orders of some inputs, `wanted` those of some results, by their numbers."""
+def apply_memory_order(graph: Graph, given: dict, wanted: dict) -> Graph:
+    """Rewrite for the orders `given` of some inputs and `wanted` of some results, by their numbers."""
     if not given and not wanted:
         return graph
     made = _Writer(graph, given)
@@ -23,7 +23,7 @@ def in_memory_order(graph: Graph, given: dict, wanted: dict) -> Graph:
 
 
 class _Writer:
-    """Writes the new graph. Values are known with their dims in their places, in an order, or both."""
+    """The writer of the new graph. Values are known in row-major dims, in an order, or both."""
 
     def __init__(self, graph, given):
         self.builder = b = Builder(graph.name)
@@ -36,7 +36,6 @@ class _Writer:
                 self._plain[v] = b.input(v.name, v.aval, v.number)
 
     def write(self, node: Node):
-        """The node, on what its inputs have become."""
         order = self._order_of(node)
         if order is None:
             new = self.builder.copy_like(node, [self.plain(x) if type(x) is Value else x for x in node.inputs])
@@ -47,19 +46,18 @@ class _Writer:
         self._lying[node.output] = new.output, order
 
     def plain(self, v: Value) -> Value:
-        """A value with its dims in their places."""
         if v not in self._plain:
             x, order = self._lying[v]
             self._plain[v] = self.builder.append(permute, (x,), {"dims": inverse(order)})
         return self._plain[v]
 
     def seen(self, v: Value, order) -> Value:
-        """A value with its dims in an order."""
+        """Return a value with its dims in an order."""
         x, lies = self._lying.get(v, (None, None))
         return x if lies == order else self.builder.append(permute, (self.plain(v),), {"dims": order})
 
     def _order_of(self, node):
-        """The order in which a node is computed: that of all values that it reads and that are in memory; None for rows."""
+        """Return the order of a node: that of all values in memory that it reads; None for row-major."""
         if not node.op.is_pointwise or not node.op.keeps_order or node.multi:
             return None
         values = [x for x in node.inputs if type(x) is Value]
@@ -68,7 +66,7 @@ class _Writer:
 
 
 def _is_anywhere(value) -> bool:
-    """Whether a value is no more in memory in one order than in another: spread over dims, or made from nothing."""
+    """Return whether a value has no memory order of its own: expanded over dims, or made from nothing."""
     node = value.node
     return node is not None and (node.op is expand or not any(type(x) is Value for x in node.inputs))
 

@@ -1,11 +1,11 @@
-"""Convolutional networks run in blocked channels: (N, channel blocks, *spatial, lanes).
+"""Runs convolutional networks in blocked channels: (N, channel blocks, *spatial, lanes).
 
     blocked = layout(graph, choose)
 
-Convolutions and their gradients give blocks. What is with them (elementwise work, pools, batch norm, sums over pixels, joins,
-and the gradients of all that: below) stays in blocks, and the next convolution reads them, so plain arrays
-appear only where a network begins and ends. `choose` is given an `Asked`, and says which kernel runs such a convolution as a
-`Chosen`, or None where none does; PRODUCT means that it is a matrix product of plain arrays.
+Results of convolutions and their gradients are blocked. Their neighbours (elementwise work, pools, batch norm, sums over
+pixels, concats, and all their gradients: below) stay blocked, up to the next convolution, so plain arrays stand only at the
+ends of a network. `choose` maps a `ConvQuery` to the `ConvKernel` that runs such a convolution, or None; PRODUCT means
+a matrix product of plain arrays.
 """
 
 from collections.abc import Callable
@@ -51,10 +51,16 @@ CONVOLUTIONS = (conv, conv_input_grad, conv_weight_grad)
 DTYPES = (float32, float64)         # that kernels of blocks take
 
 
-class Asked(NamedTuple):
-    """A convolution, or a gradient of one (`what` is its record): the types of the images that it reads (of x for the gradient
-    of the weight) and of the weight, its parameters; whether the images lie in blocks, whether anything can use the result in
-    blocks, and whether the weight stays as it is for many calls."""
+class ConvQuery(NamedTuple):
+    """A convolution, or a gradient of one, for which `choose` picks a kernel.
+
+    x, w        the types of the images that it reads (of x for the gradient of the weight) and of the weight
+    params      its parameters
+    in_blocks   whether the images are blocked
+    wanted      whether a reader can use the result in blocks
+    kept        whether the weight stays the same for many calls
+    what        its record
+    """
 
     x: Aval
     w: Aval
@@ -65,9 +71,12 @@ class Asked(NamedTuple):
     what: Op = conv
 
 
-class Chosen(NamedTuple):
-    """A kernel, the size of the packed weight, the lanes that it works with (one if it reads and writes planes), and whether
-    the packed weight is transformed, so that the kernel takes the plain one, too."""
+class ConvKernel(NamedTuple):
+    """A convolution kernel: its name, the packed weight's size, its lanes (one: it reads planes), whether the weight is
+    transformed.
+
+    A kernel of a transformed weight takes the plain one, too.
+    """
 
     kernel: tuple
     size: int
@@ -76,13 +85,13 @@ class Chosen(NamedTuple):
 
 
 def layout(graph: Graph, choose: Callable) -> Graph:
-    """The graph with its convolutions, and what can be with them, in blocks."""
+    """Return the graph with convolutions and their neighbours in blocks."""
     found = any(n.op in CONVOLUTIONS and n.output.dtype in DTYPES for n in graph.nodes)
     return Blocker(graph, choose).run() if found else graph
 
 
 class Blocker:
-    """Copies a graph. Each value is there plainly, in blocks, or in both ways, the second made when it is asked for."""
+    """A copy of a graph. Each value is there plainly, in blocks, or in both ways, the second made on demand."""
 
     def __init__(self, graph, choose):
         self.graph, self.choose, self.wanted = graph, choose, _wanted(graph)
@@ -97,7 +106,7 @@ class Blocker:
         self.copies: dict = {}
 
     def run(self) -> Graph:
-        """The new graph; the old one if nothing was put in blocks."""
+        """Return the new graph; the old one if nothing was put in blocks."""
         for node in self.graph.nodes:
             with self.b.at(node.line):
                 rule = RULES.get(node.op) or (RULES[Scalar] if type(node.op.lower) is Scalar else
@@ -114,12 +123,12 @@ class Blocker:
     # Values.
 
     def lanes(self, value):
-        """The lanes of a value that was made in blocks; 0 for others."""
+        """Return the lanes of a value that was made in blocks; 0 for others."""
         made = self.blocked.get(value)
         return 0 if made is None else made.shape[-1]
 
     def as_plain(self, value):
-        """A value as it was in the graph."""
+        """Return a value as it was in the graph."""
         if value not in self.plain:
             self.plain[value] = self._unblocked(self.blocked[value], value.shape)
         return self.plain[value]
@@ -131,7 +140,7 @@ class Blocker:
         return from_blocked(made, channels=shape[1])
 
     def as_blocked(self, value, lanes):
-        """A value in blocks of so many lanes."""
+        """Return a value in blocks of so many lanes."""
         if self.lanes(value) == lanes:
             return self.blocked[value]
         found = self.copies.get((value, lanes))
@@ -141,13 +150,13 @@ class Blocker:
 
     @staticmethod
     def block(value, lanes):
-        """A plain value of the new graph in blocks."""
+        """Put a plain value of the new graph in blocks."""
         if value.shape[1] % lanes == 0 and prod(value.shape[2:]) == 1:
             return reshape(value, shape=(value.shape[0], value.shape[1] // lanes, *value.shape[2:], lanes))
         return to_blocked(value, lanes=lanes)
 
     def _small(self, value, lanes):
-        """A fill, or something small that was expanded, in blocks without a copy of the whole; else None."""
+        """Return a fill, or a small value that was expanded, in blocks without a copy of the whole; else None."""
         node, shape = value.node, _blocked_shape(value, lanes)
         if node is None or value in self.blocked:
             return None
@@ -164,11 +173,11 @@ class Blocker:
         return expand(over, shape=shape)
 
     def channels(self, value, ndim, lanes):
-        """A value for each channel, to stand beside blocked arrays of so many plain dims."""
+        """Return channel values shaped to broadcast beside blocked arrays of so many plain dims."""
         return self.block(reshape(self.as_plain(value), shape=(1, value.shape[0]) + (1,) * (ndim - 2)), lanes)
 
     def filters(self, pack, *values, **params):
-        """A packed weight, made of these, the same one for all that read it."""
+        """Return the packed weight of these filters, one for all readers."""
         key = pack, values, params_key(params)
         found = self.packed.get(key)
         if found is None:
@@ -178,31 +187,31 @@ class Blocker:
         return found
 
     def taps(self, source, *factors) -> tuple:
-        """What a transformed weight was made of, as its kernel reads it."""
+        """Return the originals of a transformed weight, as its kernel reads them."""
         flat = reshape(self.as_plain(source), shape=(source.aval.size,))
         return flat, *[reshape(self.as_plain(v), shape=source.shape[:1]) for v in factors]
 
     def put(self, value, made):
-        """Says what a value is in blocks."""
+        """Enter the blocked form of a value."""
         self.blocked[value] = made
         self.widths.setdefault(value.dtype, made.shape[-1])
         self.changed = True
         return True
 
     def ask(self, node, images, weight, also=False):
-        """Which kernel runs a convolution or a gradient of one; `also` says that it reads other images that lie in blocks."""
+        """Return the kernel of a convolution or a gradient of one; `also`: it reads other blocked images."""
         if node.output.dtype not in DTYPES:
             return None
-        return self.choose(Asked(images.aval, weight, node.params, self.lanes(images) > 0, also or node.output in self.wanted,
-                                 self.kept, node.op))
+        wanted = also or node.output in self.wanted
+        return self.choose(ConvQuery(images.aval, weight, node.params, self.lanes(images) > 0, wanted, self.kept, node.op))
 
     def width(self, value):
-        """The lanes that a value has, or would have, in blocks; 0 where no convolution of its dtype has blocks."""
+        """Return the lanes that a value has, or would have, in blocks; 0 where no convolution of its dtype has blocks."""
         return self.lanes(value) or self.widths.get(value.dtype, 0)
 
 
 def _wanted(graph) -> set:
-    """The values that something had better read in blocks."""
+    """Return the values that some reader prefers in blocks."""
     found: set = set()
     for node in reversed(graph.nodes):
         if node.op in CONVOLUTIONS:
@@ -213,8 +222,10 @@ def _wanted(graph) -> set:
 
 
 def factored(w) -> tuple:
-    """(weight, what has its factor for each first channel) of a weight that is such a product, as batch normalisation makes
-    it: the weight is in memory anyway. (the weight,) of others."""
+    """Split a weight scaled per first channel into (weight, factor), as batch norm makes it; return (weight,) of others.
+
+    The unscaled weight is in memory anyway.
+    """
     if w.node is not None and w.node.op is ew.mul:
         for source, other in (w.node.inputs, w.node.inputs[::-1]):
             if type(source) is type(other) is Value and source.shape == w.shape and other.node is not None \
@@ -224,7 +235,7 @@ def factored(w) -> tuple:
 
 
 def is_small(value) -> bool:
-    """Whether a value of the graph is a fill or expanded, so that its blocks need no copy of the whole."""
+    """Return whether a value of the graph is a fill or expanded, so that its blocks need no copy of the whole."""
     return value.node is not None and value.node.op in (full, expand)
 
 
@@ -265,7 +276,7 @@ def _conv(own: Blocker, node: Node):
 
 
 def _planes(own: Blocker, node: Node, x, kernel, size):
-    """A convolution that reads and writes planes as they lie, for the epilogue that it may take."""
+    """Append a convolution that reads and writes plain planes, for the epilogue that it may take."""
     w, bias = node.inputs[1:]
     flat = reshape(own.as_plain(w), shape=(size,))
     beside = () if bias is None else (reshape(own.as_plain(bias), shape=(1, bias.shape[0]) + (1,) * (x.ndim - 2)),)
@@ -276,7 +287,7 @@ def _planes(own: Blocker, node: Node, x, kernel, size):
 
 
 def _product(own: Blocker, node: Node):
-    """Windows of one pixel: weight times image, so that what follows becomes the product's epilogue."""
+    """Append a one-pixel convolution as weight times image, so that its followers become the product's epilogue."""
     x, w = (own.as_plain(v) for v in node.inputs[:2])
     bias = None if node.inputs[2] is None else own.as_plain(node.inputs[2])
     images, rows, pixels = x.shape[0], w.shape[0], prod(x.shape[2:])
@@ -328,7 +339,7 @@ def _max_pool(own: Blocker, node: Node):
 
 
 def _all_meet(sizes, params):
-    """Whether every window has a place inside the input: none lies beside it, nor has it between two places."""
+    """Return whether every window has a place inside the input: none lies beside it or between two places."""
     names = ("kernel", "padding", "dilation")
     return all(max(low, high) <= gap * (k - 1) and gap <= n
                for n, k, (low, high), gap in zip(sizes, *(params[name] for name in names)))

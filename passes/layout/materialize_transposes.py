@@ -1,12 +1,12 @@
-"""Operands that kernels of elements would read across memory are turned first: a machine turns squares in registers, and so
-reads and writes whole lines.
+"""Materialises operands that elementwise kernels would read across memory.
 
     %1 = permute(%x)              %1 = permute(%x)
-    %2 = add(%1, %y)              %2 = cat(%1)           (a join of one: a copy in rows)
+    %2 = add(%1, %y)              %2 = cat(%1)           (a one-part concat: a row-major copy)
                                   %3 = add(%2, %y)
 
-What is only reduced stays: reductions read along whatever dim lies side by side. But where both is done to a value, as by
-softmax, all read the copy. So they do where a value is spread over more elements, which read it again and again.
+A copy transposes squares in registers, and so reads and writes whole lines. Values that are only reduced stay: reductions
+read along whatever dim is contiguous. Where a value is reduced and read by elements, as in softmax, all read the copy; so do
+readers that expand it over more elements, which read it again and again.
 """
 
 from collections.abc import Callable
@@ -23,8 +23,8 @@ from .plain_operands import pattern_of
 _COPIES = frozenset((copy, contiguous))
 
 
-def turned_operands(graph: Graph, is_turned: Callable) -> Graph:
-    """The graph with copies of what is read across memory; `is_turned(shape, strides, dtype)` says whether that is worth it."""
+def materialize_transposes(graph: Graph, is_turned: Callable) -> Graph:
+    """Return the graph with such copies; `is_turned(shape, strides, dtype)` says whether one pays."""
     across = {n: found for n in graph.nodes if can_fuse(n) for found in [_across(n, is_turned)] if found}
     if not across:
         return graph
@@ -46,7 +46,7 @@ def _turned(b, view, key, made):
 
 
 def _across(node, is_turned) -> dict:
-    """{number of an operand that is read across memory: what tells it from others}"""
+    """Return {number of an operand that is read across memory: its key}."""
     found = {}
     for i, x in enumerate(node.inputs):
         seen = pattern_of(x) if type(x) is Value and is_free(x) else None
@@ -56,8 +56,7 @@ def _across(node, is_turned) -> dict:
 
 
 def _into_memory(graph) -> list:
-    """The functions of elements whose results, or what is computed of them element by element, lie in memory at the end, or are
-    spread over more elements."""
+    """Return the elementwise nodes whose results reach memory by elements, or are expanded over more elements."""
     reaching: dict = {}
 
     def reaches(value):

@@ -1,12 +1,12 @@
-"""Matrices whose rows have an odd size get a few more columns on the way from one product to others.
+"""Pads matrices of odd row sizes between products.
 
     %2 = matmul(%x, %w)            f32[8,5]          %2 = matmul(%x, pad(%w))                  f32[8,64]
     %3 = amax(%2, dim=(1,))                          %3 = amax(where(iota < 5, %2, -inf), dim=(1,))
     %4 = exp(sub(%2, expand(%3)))                    %4 = exp(sub(%2, expand(%3)))
     %5 = matmul(%4, %y)                              %5 = matmul(where(iota < 5, %4, 0), pad(%y))
 
-Rows that do not begin on whole vectors are loaded and stored element by element, and no copy engine brings them: classifiers
-of 50257 classes come so. What the columns hold is left out of every sum, so results keep their bits.
+Rows that do not begin on whole vectors are loaded and stored element by element, without copy engines: the logits of
+classifiers over 50257 classes are such. The new columns are left out of every sum, so results keep their bits.
 """
 
 from typing import Any
@@ -30,8 +30,8 @@ LEAST = 1 << 20      # elements of a matrix from which it is worth it
 NEUTRAL = {sum_: -0.0, amax: float("-inf"), amin: float("inf")}
 
 
-def even_columns(graph: Graph) -> Graph:
-    """Widens each such matrix whose readers all allow it."""
+def pad_columns(graph: Graph) -> Graph:
+    """Widen each such matrix whose readers all allow it."""
     makers: dict = {}
     for n in graph.nodes:
         region = _region(graph, n) if _is_odd(n) else None
@@ -43,7 +43,7 @@ def even_columns(graph: Graph) -> Graph:
 
 
 def _is_odd(node) -> bool:
-    """Whether a node is a product of floats whose rows begin anywhere."""
+    """Return whether a node is a product of floats whose rows are not aligned."""
     out = node.outputs[0]
     return (node.op is matmul and out.ndim == 2 and type(out.shape[1]) is int and out.dtype.is_floating_point
             and out.dtype.itemsize <= 4 and bool(out.shape[1] * out.dtype.itemsize % VECTOR)
@@ -51,7 +51,7 @@ def _is_odd(node) -> bool:
 
 
 def _region(graph, product) -> "_Region | None":
-    """What is computed of a product element by element, and what reads that; None where something else does."""
+    """Return (elementwise nodes over a product, their other readers), or None if a reader does not allow it."""
     shape, inside, nodes = product.output.shape, {product.output}, [product]
     for n in graph.nodes:
         mine = [x for x in n.inputs if type(x) is Value and x in inside]
@@ -72,7 +72,7 @@ def _region(graph, product) -> "_Region | None":
 
 
 def _spreads(x) -> bool:
-    """Whether a value has few elements of its own, is a count, or is made of such element by element."""
+    """Return whether a value has few elements of its own, is a count, or is computed from such by elements."""
     node = x.node
     if node is None or node.op in (iota, full) or (node.op is expand and node.inputs[0].shape != x.shape):
         return node is not None
@@ -81,7 +81,7 @@ def _spreads(x) -> bool:
 
 
 def _takes(graph, node, first, mine) -> bool:
-    """Whether a node that is no element's function can read a wider matrix."""
+    """Return whether a node that is not elementwise can read a wider matrix."""
     if node.op is matmul:
         return len(mine) == 1 and node.output.ndim == 2
     if len(mine) != 1 or node.inputs[0] is not first:
@@ -97,11 +97,11 @@ def _takes(graph, node, first, mine) -> bool:
 
 
 class _Region:
-    """A product and what is made of it, being rewritten.
+    """A product and its elementwise followers, being rewritten.
 
-    nodes     all that change
-    inside    the values that become wider
-    wide      {value: its wider self}, and `zeroed` with zeros in the new columns
+    nodes    all that change
+    inside   the values that become wider
+    wide     {value: its wider self}, and `zeroed` with zeros in the new columns
     """
 
     def __init__(self, nodes, inside, shape):
@@ -114,7 +114,7 @@ class _Region:
         self.here: Any = None       # where the columns are that were there
 
     def visit(self, b: Builder, node: Node, operands):
-        """What stands in for a node."""
+        """Return a node's replacement."""
         x = node.inputs[0]
         if node.output in self.inside:
             made = self._product(b, operands) if node.op is matmul else self._element(b, node, operands)
@@ -138,7 +138,6 @@ class _Region:
         return self._narrow(b.append(matmul, (self.wide[x], operands[1]), node.params), 0)
 
     def _product(self, b, operands):
-        """The product itself."""
         x, y = operands
         turned = y.node is not None and y.node.op is permute
         y = permute(self._more(y.node.inputs[0], 0), dims=(1, 0)) if turned else self._more(y, 1)
@@ -150,7 +149,7 @@ class _Region:
         return b.append(node.op, given, node.params)
 
     def _spread(self, b, x):
-        """The wider form of a value that spreads few elements."""
+        """Return the wider form of a value that expands few elements."""
         if x not in self.wide:
             node, shape = x.node, (self.rows, self.columns)
             if type(node.op.lower) is Scalar:
@@ -165,7 +164,7 @@ class _Region:
         return self.wide[x]
 
     def _more(self, x, dim):
-        """A matrix with rows or columns of zeros at its end."""
+        """Return a matrix with rows or columns of zeros at its end."""
         if (x, dim) not in self.padded:
             nothing = (0,) * x.ndim
             high = tuple([self.columns - self.size if d == dim else 0 for d in range(x.ndim)])
@@ -173,7 +172,7 @@ class _Region:
         return self.padded[x, dim]
 
     def _masked(self, b, value, number):
-        """The wider value with a number in the new columns."""
+        """Return the wider value with a number in the new columns."""
         if self.here is None:
             count = b.call(iota, None, shape=(self.rows, self.columns), dim=1, dtype=dt.int32)
             self.here = ew.lt(count, self.size)

@@ -1,7 +1,7 @@
-"""Operators that run as native code read whole arrays: views that such code cannot read become copies.
+"""Materialises operands of native operators: views that native code cannot read become copies.
 
 The copy is an operator of its own (`contiguous`), so it joins the kernel that makes the value, where there is one. `reads` says
-how the code of an operator reads its operands: None where it has none. Generated kernels of loops read any strides.
+how an operator's code reads its operands: None without code. Generated loops read any strides.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ PLAIN = "plain"         # in C order
 LOOPS = "loops"         # any strides, and fills
 
 
-def plain_operands(graph: Graph, reads: Callable) -> Graph:
-    """Puts copies before operators that could not read their operands."""
+def materialize_operands(graph: Graph, reads: Callable) -> Graph:
+    """Put copies before operators that could not read their operands."""
     def visit(b: Builder, node: Node, operands):
         how = how_of(node)
         if how is None or not any(type(x) is Value and not _readable(x, how) for x in node.inputs):
@@ -34,7 +34,7 @@ def plain_operands(graph: Graph, reads: Callable) -> Graph:
 
 
 def readable(b: Builder, value: Value, how: str, copies: dict) -> Value:
-    """A value as code that reads so can read it; `copies` are those that were made, by what they are of."""
+    """Return a value in a form that code of these reads accepts; `copies` caches earlier copies."""
     if _readable(value, how):
         return value
     views = _after_break(value)
@@ -50,7 +50,7 @@ def readable(b: Builder, value: Value, how: str, copies: dict) -> Value:
 
 
 def pattern_of(value: Value) -> tuple[Value, Pattern] | None:
-    """(the value behind the views, where its elements are); None for a fill, or where strides cannot say it."""
+    """Return (the value behind the views, its strided pattern); None for a fill, or where strides cannot say it."""
     chain = []
     while is_free(value):
         if value.node.op is full:
@@ -67,7 +67,8 @@ def pattern_of(value: Value) -> tuple[Value, Pattern] | None:
 
 
 def _after_break(value):
-    """The views of a value from the first one on that strides cannot say: what must be done to a copy of what lies before."""
+    """Return the views of a value from the first one on that strides cannot say: to be applied to a copy of the value
+    before."""
     chain = []
     while is_free(value) and value.node.op is not full:
         chain.append(value.node)

@@ -1,6 +1,6 @@
-"""Batch normalisation with given statistics becomes a part of the convolution before it: of its weight and its bias.
+"""Folds batch normalisation with given statistics into the weight and bias of the convolution before it.
 
-What is made of weights and statistics depends on nothing else, so it is computed again only when one of them was written
+The folded weight depends on weights and statistics alone, so it is computed again only when one of them was written
 (`hoist_weights.py`). The convolution's result must be read by nothing else.
 """
 
@@ -16,7 +16,7 @@ from ..simplify.canonicalize import is_literal, number_of
 
 
 def fold_batch_norm(graph: Graph) -> Graph:
-    """Folds each batch normalisation that can be folded."""
+    """Fold each batch normalisation that can be folded."""
     return apply(graph, RULES) if any(n.op is batch_norm for n in graph.nodes) else graph
 
 
@@ -26,7 +26,7 @@ def _find(x, w, bias, gain, shift, mean, var, eps, stride, padding, dilation, gr
 
 
 def _are_alike(x, w, bias, gain, shift, mean, var):
-    """Whether everything is of one dtype whose arithmetic is the convolution's own."""
+    """Return whether everything is of one dtype whose arithmetic is the convolution's own."""
     kinds = {v.dtype for v in (x, w, bias, gain, shift, mean, var) if type(v) is Value}
     return len(kinds) == 1 and kinds <= {float32, float64}
 
@@ -44,7 +44,7 @@ RULES = (Rule("batch norm into convolution", find=_find, make=_folded, where=_ar
 
 
 def fuse_batch_norm(graph: Graph) -> Graph:
-    """Fuses each pair."""
+    """Fuse each batch normalisation with its ReLU, and each gradient with its mask."""
     clipped = {n: n.inputs[0].node for n in graph.nodes if n.op is relu and _is_only_reader(graph, n, n.inputs[0])}
     norms = {norm for norm in clipped.values() if norm is not None and norm.op is batch_norm_train}
     if not norms and not any(n.op is batch_norm_grad for n in graph.nodes):
@@ -67,12 +67,12 @@ def fuse_batch_norm(graph: Graph) -> Graph:
 
 
 def _is_only_reader(graph, node, value):
-    """Whether a node alone reads the first result of a node of several."""
+    """Return whether a node alone reads the first result of a node of several."""
     return type(value) is Value and value.index == 0 and graph.uses[value] == (node,) and value not in graph.results
 
 
 def _is_masked(graph, node):
-    """Whether a gradient comes as where(result <= 0, 0, g), which nothing else reads."""
+    """Return whether a gradient has the form where(result <= 0, 0, g), which nothing else reads."""
     g = node.inputs[0]
     mask = g.node
     if mask is None or mask.op is not where or graph.uses[g] != (node,) or g in graph.results:

@@ -1,7 +1,7 @@
-"""Convolutions that follow each other become one operator where the machine had better run them for a few rows at a time.
+"""Joins consecutive convolutions into one operator that the machine runs for a few rows at a time.
 
-What lies between them is then never whole: a core makes some rows of it, reads them while its own cache has them, and makes the
-next ones in their place. The sums and their order stay as they are.
+Intermediate images are then never whole: a core computes some rows, reads them while its own cache has them, and replaces them
+by the next ones. The sums and their order stay as they are.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,7 @@ from ..rewrite.rewrite import prune
 
 
 def chain_convs(graph: Graph, cut: Callable) -> Graph:
-    """Joins what `cut` finds worth it: given convolutions each of which alone reads the one before, it gives lists of those
-    that are to be one, in order."""
+    """Join the chains that `cut` picks: it maps convolutions, each the only reader of the one before, to lists to be joined."""
     found = [piece for nodes in _runs(graph) for piece in cut(nodes)]
     if not found:
         return graph
@@ -29,8 +28,10 @@ def chain_convs(graph: Graph, cut: Callable) -> Graph:
 
 
 def _runs(graph):
-    """Lists of convolutions of blocks, as long as they get: of all but the last the only reader is the next. An array beside a
-    convolution that is like its result ends the list: it is there for whole results."""
+    """Return maximal lists of blocked convolutions, each but the last read by the next alone.
+
+    An operand beside a convolution with its result's shape ends the list: it is there for whole results.
+    """
     found, last = [], {}        # last: {value: the list whose last convolution makes it}
     for node in graph.nodes:
         if node.op is not conv_blocked or node.params["lanes"] == 1 or node.params.get("taps") or node.output.aval.is_symbolic:

@@ -1,4 +1,4 @@
-"""Blocked convolutions take in what follows them: activation, residual, scale, before their only store.
+"""Fuses elementwise epilogues (activation, residual, scale) into blocked convolutions, before their only store.
 
 Elementwise work joins a convolution as long as all of it reads the result element by element and one value comes out in the
 end. The operations and their order stay as they are, so nothing is rounded otherwise.
@@ -19,7 +19,7 @@ STARTS = (conv_blocked, conv_input_grad_blocked)
 
 
 def fuse_conv_epilogue(graph: Graph) -> Graph:
-    """Fuses all that can be; later convolutions first, so that of two that are added the one that runs last does it."""
+    """Fuse all epilogues, later convolutions first: of two that are added the one that runs last takes the addition."""
     found = _found(graph)
     return _rebuilt(graph, found) if found else graph
 
@@ -35,7 +35,7 @@ class Tail:
         self.cost = 0
 
     def grow(self, taken: set) -> "tuple | None":
-        """(nodes, values beside, result) of the longest tail with one result; None if there is none."""
+        """Return (nodes, operands, result) of the longest tail with one result; None if there is none."""
         best = None
         while (node := self._next()) is not None and node not in taken and self._takes(node):
             self.nodes.append(node)
@@ -46,7 +46,7 @@ class Tail:
         return best
 
     def _next(self):
-        """The first node that reads what is inside."""
+        """Return the first node that reads a value of the tail."""
         readers = {u for v in self.inside for u in self.graph.uses[v]} - set(self.nodes)
         return min(readers, key=self.place.__getitem__, default=None)
 
@@ -66,13 +66,11 @@ class Tail:
 
 
 def _beside(start):
-    """The arrays beside a convolution."""
     return start.inputs[2 + start.params.get("taps", 0):]
 
 
 def _channel_source(value, conv):
-    """The array with a number for each channel of a convolution's result that an operand repeats; None for others. Dims of
-    one element in front may be missing."""
+    """Return the channel values that an operand repeats; None for others. Leading dims of one element may be missing."""
     node = value.node
     if node is None or node.op is not expand:
         return None
@@ -82,7 +80,7 @@ def _channel_source(value, conv):
 
 
 def _found(graph):
-    """{last node of a tail: (convolution, nodes, values beside)}"""
+    """Return {last node of a tail: (convolution, nodes, operands)}."""
     place = {n: i for i, n in enumerate(graph.nodes)}
     taken: set = set()
     found = {}
@@ -98,7 +96,7 @@ def _found(graph):
 
 
 def _rebuilt(graph, found):
-    """The graph with each convolution where the last node of its tail was."""
+    """Return the graph with each convolution in place of the last node of its tail."""
     b = Builder(graph.name)
     env = b.copy_inputs(graph)
     gone = {n for start, nodes, _ in found.values() for n in (start, *nodes)}
@@ -115,7 +113,7 @@ def _rebuilt(graph, found):
 
 
 def _joined(b, env, start, nodes, beside):
-    """The convolution with its epilogue and the tail's behind it."""
+    """Append the convolution with its epilogue and the tail's behind it."""
     lines = list(start.params["epilogue"])
     before, operands = list(start.inputs), list(_beside(start))
     before = before[:len(before) - len(operands)]
@@ -135,5 +133,4 @@ def _joined(b, env, start, nodes, beside):
 
 
 def _aligned(value, ndim):
-    """A value with dims of one element in front."""
     return value if value.ndim == ndim else reshape(value, shape=(1,) * (ndim - value.ndim) + value.shape)

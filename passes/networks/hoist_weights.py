@@ -1,10 +1,10 @@
-"""Split off values that depend on weights alone, to be computed once and kept until a weight is written.
+"""Splits off values that depend on weights alone, to be computed once and kept until a weight is written.
 
-    cut = split_derived(graph, stable)
+cut = split_derived(graph, stable)
 
-`stable` are the inputs that keep their values from call to call. What is cut off are packed weights, what stands beside
-blocked convolutions, and weights in a lower precision that contractions read (autocast's), with all that they are made of.
-Where there is such, small values that weights alone make, like a sum of biases, go with it.
+`stable` are the inputs that keep their values from call to call. Split off are packed weights, other operands of blocked
+convolutions, and weights in a lower precision that contractions read (autocast's), with everything behind them. Small values
+that depend on weights alone, like a sum of biases, go with them.
 """
 
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ SMALL = 1 << 16      # elements
 class Cut:
     """A graph in two.
 
-    derived   what depends on stable inputs alone, a graph of `sources`
-    sources   numbers of the inputs of the whole graph that it takes
-    main      the rest; its inputs are all those of the whole graph, then the results of `derived`
+    derived  the part that depends on stable inputs alone, a graph of `sources`
+    sources  numbers of the inputs of the whole graph that it takes
+    main     the rest; its inputs are all those of the whole graph, then the results of `derived`
     """
 
     derived: Graph
@@ -36,7 +36,7 @@ class Cut:
 
 
 def split_derived(graph: Graph, stable: frozenset) -> Cut | None:
-    """The cut, or None where there is nothing to cut off."""
+    """Return the cut, or None where there is nothing to cut off."""
     known = _known(graph, stable)
     wanted = [v for v in _seeds(graph) if v in known]
     if not wanted:
@@ -57,7 +57,7 @@ def split_derived(graph: Graph, stable: frozenset) -> Cut | None:
 
 
 def _known(graph, stable):
-    """Values that depend on nothing but stable inputs, whatever the sizes of others."""
+    """Return the values that depend on stable inputs alone, whatever the sizes of others."""
     known = {graph.inputs[i] for i in stable}
     for n in graph.nodes:
         if n.is_pure and all(x in known for x in n.inputs if type(x) is Value) and not _has_sizes(n):
@@ -66,13 +66,13 @@ def _known(graph, stable):
 
 
 def _has_sizes(node):
-    """Whether sizes that come with each call decide what a node makes."""
+    """Return whether symbolic sizes decide a node's result."""
     return (any([v.aval.is_symbolic for v in node.outputs]) or any(map(has_symbols, node.params.values()))  # noqa: C419
             or has_symbols(tuple([x for x in node.inputs if type(x) is not Value])))
 
 
 def _seeds(graph):
-    """Packed weights, what stands beside convolutions, and weights in a lower precision."""
+    """Return packed weights, other operands of convolutions, and weights in a lower precision."""
     found = [n.output for n in graph.nodes if n.op in (pack_filters, pack_turned, pack_recurrent)]
     beside = [v for n in graph.nodes if n.op in (conv_blocked, conv_input_grad_blocked) for v in n.inputs[2:]
               if v.node is not None]
@@ -83,7 +83,7 @@ def _seeds(graph):
 
 
 def _small(graph, known):
-    """Small values, made of stable inputs alone, that other work reads, through views or not."""
+    """Return small values of stable inputs alone that other work reads, through views or not."""
     read = [source_of(x) for n in graph.nodes if n.outputs[0] not in known and not is_free(n.outputs[0])
             for x in n.inputs if type(x) is Value]
     return [v for v in read if v is not None and v in known and v.node is not None and v.aval.size <= SMALL]

@@ -1,6 +1,6 @@
-"""Recurrent layers whose gradients nobody asks for read packed weights, which are packed by an operator of their own.
+"""Packs weights of recurrent layers without gradients, by an operator of its own.
 
-Where weights keep their values, that operator is done once (`hoist_weights.py`). `packing(name, z, w)` says how the machine's
+If weights keep their values, that operator runs once (`hoist_weights.py`). `packing(name, z, w)` returns how the machine's
 kernel of a layer reads its weights, (lanes, elements of the packed weight), or None where it reads them as they are.
 """
 
@@ -30,7 +30,7 @@ LAYERS: dict[Op, Callable] = {plain.rnn_sequence: _rnn, plain.gru_states: _gru, 
 
 
 def pack_recurrent(graph: Graph, packing: Callable) -> Graph:
-    """Each layer whose kernel reads packed weights, with an operator before it that packs them."""
+    """Put a packing operator before each layer whose kernel reads packed weights."""
 
     def visit(b: Builder, node: Node, operands):
         found = LAYERS[node.op](*operands, **node.params) if node.op in LAYERS else None

@@ -1,9 +1,9 @@
-"""Split off the part of a device graph that needs host values alone, to be computed on the host.
+"""Splits off the part of a device graph that needs host values alone, to be computed on the host.
 
-    cut = split_host(graph, host, keep)
+cut = split_host(graph, host, keep)
 
-`host` are the inputs that lie in the host's memory: step counters of optimizers, learning rates. What depends on nothing else
-eager mode computes on the host, too, and its results stay there. Random draws and moves (`place`) belong to the device.
+`host` are the inputs that lie in the host's memory: step counters of optimizers, learning rates. In eager mode, too, values
+that depend on nothing else are computed and stay on the host. Random draws and moves (`place`) belong to the device.
 """
 
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from ..rewrite.rewrite import needed, subgraph
 class HostCut:
     """A graph in two.
 
-    host      what depends on the host's inputs alone; its results are those that `main` takes, then those asked for
-    sources   numbers of the inputs of the whole graph that it takes
-    main      the rest; its inputs are some of the whole graph's, then what `host` gives it
-    inputs    numbers of those inputs
-    given     how many results of `host` go to `main`
-    places    positions in the whole graph's results of those of `main`
-    results   the same of the results of `host` that are asked for
+    host     the part that depends on the host's inputs alone; its results are those for `main`, then those asked for
+    sources  numbers of the inputs of the whole graph that it takes
+    main     the rest; its inputs are some of the whole graph's, then those that `host` gives it
+    inputs   numbers of those inputs
+    given    how many results of `host` go to `main`
+    places   positions in the whole graph's results of those of `main`
+    results  the same of the results of `host` that are asked for
     """
 
     host: Graph
@@ -37,7 +37,7 @@ class HostCut:
 
 
 def split_host(graph: Graph, host: frozenset, keep=frozenset()) -> HostCut | None:
-    """The cut, or None where there is nothing to cut off. The inputs `keep` stay inputs of `main`."""
+    """Return the cut, or None where there is nothing to cut off. The inputs `keep` stay inputs of `main`."""
     known = _known(graph, host)
     if not known or any(n.has_effect for n in graph.nodes):
         return None
@@ -56,8 +56,10 @@ def split_host(graph: Graph, host: frozenset, keep=frozenset()) -> HostCut | Non
 
 
 def _views(graph, rest, known):
-    """The views between what the host computes and the nodes `rest`: the device looks at a number through them, instead of
-    getting it as often as they spread it."""
+    """Return the views between host values and the nodes `rest`.
+
+    The device expands a number through them instead of receiving it expanded.
+    """
     found, stack = set(), [x for n in graph.nodes if n in rest for x in n.inputs if type(x) is Value and x in known]
     while stack:
         v = stack.pop()
@@ -68,7 +70,7 @@ def _views(graph, rest, known):
 
 
 def _known(graph, host):
-    """Values made of nothing but the host's inputs, and of fills."""
+    """Return the values made of nothing but the host's inputs, and of fills."""
     known, inputs = set(), {graph.inputs[i] for i in host}
     for n in graph.nodes:
         values = [x for x in n.inputs if type(x) is Value]

@@ -1,7 +1,7 @@
-"""What `quantize.py` looks for in a graph: products with known weights, what follows each, and what had better be bytes.
+"""Chains for `quantize.py`: products with known weights and the operators that follow each, and values that need bytes.
 
-A `Chain` is a convolution or a product of rows with a weight, and the operators behind it that are done with its sums: a bias,
-an image that is added, limits such as a ReLU's. Everything between its head and its tail is read by nothing else.
+A `Chain` is a convolution or a product of rows with a weight, and the operators on its sums: a bias, a residual image, limits
+such as a ReLU's. Everything between its head and its tail is read by nothing else.
 """
 
 from collections.abc import Callable
@@ -33,29 +33,26 @@ class Chain:
 
     @property
     def is_conv(self) -> bool:
-        """Whether it is a convolution, whose channels are the second dim of images."""
+        """Return whether it is a convolution, whose channels are the second dim of images."""
         return self.head.op is conv
 
     @property
     def x(self) -> Value:
-        """What the weight is multiplied with."""
         return self.head.inputs[0]
 
     @property
     def weight(self) -> Value:
-        """The weight."""
         return self.head.inputs[1]
 
     @property
     def channels(self) -> int:
-        """The number of output channels."""
         return self.head.output.shape[1 if self.is_conv else -1]
 
 
 class Found:
-    """The chains of a graph, by their last node, what they absorb, and the values that something had better read as bytes.
+    """The chains of a graph by their last node, the nodes that they absorb, and the values with a reader of bytes.
 
-    `known(value)` gives the array of a value that depends on weights alone, None for others; `keep` says of a weight that its
+    `known(value)` gives the array of a value that depends on weights alone, None for others; `keep(weight)` says whether its
     layer stays in floats.
     """
 
@@ -73,7 +70,7 @@ class Found:
 
     @property
     def chains(self) -> list:
-        """In the order of the graph."""
+        """Return the chains in the order of the graph."""
         return [self.tails[n] for n in self.graph.nodes if n in self.tails]
 
     def _chain(self, head):
@@ -91,7 +88,7 @@ class Found:
         return made
 
     def _takes_in(self, chain, node) -> bool:
-        """Whether a node becomes part of a chain; notes what it does."""
+        """Enter a node into a chain; return whether it fits."""
         limit = limit_of(node, chain.tail)
         if limit is not None:
             chain.limits.append(limit)
@@ -112,7 +109,7 @@ class Found:
         return False
 
     def _channel_values(self, value, chain):
-        """What is behind a value that is the same for all but the channels of a product, and known."""
+        """Return the known channel values that an operand repeats, else None."""
         if chain.is_conv or value.node is None or value.node.op is not expand:
             return None
         source = value.node.inputs[0]
@@ -150,7 +147,7 @@ def _cuts(padding):
 
 
 def limit_of(node, value) -> tuple | None:
-    """(ew.maximum or ew.minimum, number) of a node that limits a value so."""
+    """Return (ew.maximum or ew.minimum, number) of a node that limits a value, else None."""
     if node.op is relu:
         return ew.maximum, 0.0
     if node.op in (ew.maximum, ew.minimum) and node.inputs[0] is value and type(node.inputs[1]) in (int, float):
@@ -159,14 +156,14 @@ def limit_of(node, value) -> tuple | None:
 
 
 def passes_bytes(node: Node, images: set) -> bool:
-    """Whether an operator does to bytes what it does to the numbers that they stand for."""
+    """Return whether an operator works on bytes as on the numbers that they stand for."""
     if node.op is max_pool:
         return node.inputs[0] in images
     return node.op is cat or (type(node.op.lower) is View and node.outputs[0].dtype is float32)
 
 
 def _images(graph) -> set:
-    """Values that lie with their channels last: what convolutions make, and what is done with that."""
+    """Return the values with channels last: results of convolutions and their followers."""
     found: set = set()
     for node in graph.nodes:
         sources = [x for x in node.inputs if type(x) is Value]
@@ -178,7 +175,7 @@ def _images(graph) -> set:
 
 
 def sources_of(value: Value) -> list:
-    """The inputs that a value depends on."""
+    """Return the inputs that a value depends on."""
     found: dict = {}
     stack = [value]
     while stack:
@@ -191,5 +188,5 @@ def sources_of(value: Value) -> list:
 
 
 def name_of(weight: Value) -> str:
-    """What a weight is called: as the input of most dimensions that it is made of."""
+    """Return a weight's name: that of its input with the most dimensions."""
     return max(sources_of(weight), key=lambda v: v.ndim).name

@@ -1,7 +1,7 @@
-"""Weights in whole numbers, and steps of bytes: what a layer that computes in them is made of, as arrays.
+"""The arrays of a quantised layer: integer weights, byte steps, start values of sums.
 
-A weight is whole numbers from -127 to 127 with a scale for each output channel. `ir/ops/quantized/int8_conv.py` says what
-operators do with what is made here.
+A weight is integers from -127 to 127 with a scale for each output channel, laid out for the operators of
+`ir/ops/quantized/int8_conv.py`.
 """
 
 from typing import NamedTuple
@@ -17,14 +17,14 @@ _LEAST_STEP = 1e-35             # steps that are smaller could not be inverted
 
 
 class Steps(NamedTuple):
-    """What bytes stand for: (byte - zero) * scale."""
+    """The quantisation of bytes: (byte - zero) * scale."""
 
     scale: float
     zero: int
 
 
 def steps_for(low: float, high: float) -> Steps:
-    """Steps over a range, which 0 is a part of."""
+    """Return steps over a range, extended to 0."""
     low, high = min(float(low), 0.0), max(float(high), 0.0)
     scale = float(np.float32((high - low) / TOP))
     if not scale > _LEAST_STEP:
@@ -33,8 +33,7 @@ def steps_for(low: float, high: float) -> Steps:
 
 
 class Whole(NamedTuple):
-    """A layer's numbers: the weight (O, ...) in int8, what sums begin with (the bias, and what their inputs' zero adds), and
-    what they are multiplied by."""
+    """A layer's numbers: int8 weight (O, ...), start of its sums (bias and the input's zero point), factor of its sums."""
 
     weight: np.ndarray
     start: np.ndarray
@@ -42,9 +41,11 @@ class Whole(NamedTuple):
 
 
 def whole_numbers(weight: np.ndarray, bias, steps: Steps, out_scale: float = 1.0, scale=None) -> Whole:
-    """A layer that reads bytes of some steps. `scale` is that of weights which are whole numbers of it already, from -128 to
-    127; otherwise a channel's is such that its largest number is 127. In any case 32 bits hold its bias, too: channels that
-    batch normalisation has switched off are a bias and nearly nothing else."""
+    """Quantise a layer that reads bytes of some steps.
+
+    `scale` is that of weights which are multiples of it already, from -128 to 127; otherwise each channel's largest number is
+    127. In any case 32 bits hold its bias, too: channels that batch normalisation has switched off are little but bias.
+    """
     flat = weight.reshape(len(weight), -1).astype(np.float64)
     bias = np.zeros(len(weight)) if bias is None else bias.reshape(-1).astype(np.float64)
     largest = np.abs(flat).max(1, initial=0)
@@ -63,7 +64,7 @@ def whole_numbers(weight: np.ndarray, bias, steps: Steps, out_scale: float = 1.0
 
 
 class Packed(NamedTuple):
-    """Operands of `conv_int8` (of `depthwise_int8`, where `groups` is None), and how many channels are added to its input."""
+    """Operands of `conv_int8` (of `depthwise_int8`, where `groups` is None), and the number of channels added to its input."""
 
     weight: np.ndarray
     start: np.ndarray
@@ -73,7 +74,7 @@ class Packed(NamedTuple):
 
 
 def packed(layer: Whole, groups: int) -> Packed:
-    """A layer whose weight is (O, C / groups, height, width) as operators take it."""
+    """Return a layer with weight (O, C / groups, height, width) as operators take it."""
     whole, start, factor = layer
     if groups == len(whole) and whole.shape[1] == 1:
         return Packed(np.ascontiguousarray(whole[:, 0].transpose(1, 2, 0)), start, factor, None, 0)
@@ -82,8 +83,10 @@ def packed(layer: Whole, groups: int) -> Packed:
 
 
 def _whole_groups(weight, groups) -> tuple:
-    """(weight, groups, channels to add to the input) so that the input channels of a group are whole groups of 4: groups are
-    taken together, with zeros for what they do not read of each other."""
+    """Return (weight, groups, channels to add to the input) with input channels per group in whole groups of 4.
+
+    Groups are joined, with zeros for the channels of each other.
+    """
     outs, depth = weight.shape[:2]
     if groups == 1:
         more = -depth % GROUP

@@ -1,15 +1,14 @@
-"""Post-training static quantisation: convolutions and products with known weights are computed in whole numbers of 8 bits.
+"""Post-training static quantisation: convolutions and products with known weights are computed in 8-bit integers.
 
     %1 = conv(%x, %w, %b)              %1 = to_bytes(permute(%x, dims=(0, 2, 3, 1)), scale=..., zero=...)
     %2 = relu(%1)                      %2 = conv_int8(pad(%1), %w.int8, %w.start, %w.factor, None, ...)      u8[N,H,W,C]
     %3 = conv(%2, ...)                 %3 = conv_int8(pad(%2), ...)
 
-What a layer reads is bytes with one scale and zero point for the whole tensor, from the ranges that calibration has seen;
-weights are int8 with a scale for each output channel, as they are when the pass runs. Between such layers bytes stay bytes: a
-layer gives bytes if something had better read them, maxima and moves are done on bytes, images that are added are a part of the
-layer before. Everything else is computed in floats as before; elementwise work on images reads and writes them with channels
-last. What `int8_chains.py` does not find (weights that are computed, convolutions over volumes, transposed ones, attention)
-stays as it is.
+A layer reads bytes with one scale and zero point for the whole tensor, from calibrated ranges; weights are int8 with a scale
+for each output channel, as they are when the pass runs. Between such layers bytes stay bytes: a layer gives bytes if a reader
+prefers them, maxima and moves work on bytes, residual additions are part of the layer before. Everything else is computed
+in floats as before; elementwise work on images has channels last. Operators that `int8_chains.py` does not find (computed
+weights, convolutions over volumes, transposed ones, attention) stay as they are.
 """
 
 import itertools
@@ -37,7 +36,7 @@ from .int8_weights import MOST_DEPTH, Steps, packed, steps_for, whole_numbers
 
 
 class Bytes(NamedTuple):
-    """A value as bytes: of the new graph, what they stand for, and whether channels lie last."""
+    """A value of the new graph as bytes: the value, its steps, and whether channels lie last."""
 
     value: Value
     steps: Steps
@@ -45,23 +44,23 @@ class Bytes(NamedTuple):
 
 
 def quantize(graph: Graph, known: Callable, ranges: dict, keep: Callable = lambda value: False) -> tuple:
-    """(the graph in whole numbers where it can be, {name: array} of its new inputs, the number of layers).
+    """Return (quantised graph, {name: array} of its new inputs, number of quantised layers).
 
-    known     gives the array of a value that depends on weights alone, None for others
-    ranges    {value: (smallest, largest)} for what calibration has seen; layers without stay as they are
-    keep      whether the layer of a weight stays in floats
+    known   gives the array of a value that depends on weights alone, None for others
+    ranges  {value: (smallest, largest)} of calibrated values; layers without stay as they are
+    keep    whether the layer of a weight stays in floats
     """
     return Quantizer(Found(graph, known, keep), ranges).run()
 
 
 def observed(graph: Graph, known: Callable, keep: Callable = lambda value: False) -> list:
-    """The values whose ranges `quantize` wants to know, in the order of the graph."""
+    """Return the values whose ranges `quantize` needs, in the order of the graph."""
     wanted = Found(graph, known, keep).wanted
     return [v for v in graph.values() if v in wanted]
 
 
 class Quantizer:
-    """Copies a graph. A value is there plainly, as floats with channels last, or as bytes; what is asked for is made."""
+    """A copy of a graph. A value is there plainly, as floats with channels last, or as bytes; forms are made on demand."""
 
     def __init__(self, found: Found, ranges: dict):
         self.found, self.graph, self.ranges = found, found.graph, ranges
@@ -74,7 +73,6 @@ class Quantizer:
         self.layers = 0
 
     def run(self) -> tuple:
-        """What `quantize` gives."""
         for node in self.graph.nodes:
             with self.b.at(node.line):
                 self._visit(node)
@@ -105,15 +103,15 @@ class Quantizer:
     # Values.
 
     def has_steps(self, value) -> bool:
-        """Whether a value is there as bytes, or could be."""
+        """Return whether a value is there as bytes, or could be."""
         return value in self.bytes or value in self.ranges
 
     def steps(self, value) -> Steps:
-        """What a value's bytes stand for, or would."""
+        """Return the steps that a value's bytes have, or would have."""
         return self.bytes[value].steps if value in self.bytes else steps_for(*self.ranges[value])
 
     def as_plain(self, value):
-        """A value as it was in the graph."""
+        """Return a value as it was in the graph."""
         if value not in self.plain:
             made = self.bytes.get(value)
             if made is not None and not made.last:
@@ -123,7 +121,7 @@ class Quantizer:
         return self.plain[value]
 
     def as_last(self, value):
-        """A value as floats with channels last."""
+        """Return a value as floats with channels last."""
         if value not in self.last:
             made = self.bytes.get(value)
             if made is not None:
@@ -133,7 +131,7 @@ class Quantizer:
         return self.last[value]
 
     def as_bytes(self, value, last: bool):
-        """A value as bytes of its own steps."""
+        """Return a value as bytes of its own steps."""
         made = self.bytes.get(value)
         if made is None:
             source = self.as_last(value) if last else self.as_plain(value)
@@ -146,16 +144,16 @@ class Quantizer:
         return self.copies[key]
 
     def is_last(self, value) -> bool:
-        """Whether a value lies with channels last."""
+        """Return whether a value lies with channels last."""
         return value in self.last or (value in self.bytes and self.bytes[value].last)
 
     def put_bytes(self, value, made, steps, last):
-        """Says what a value is as bytes."""
+        """Enter the bytes of a value."""
         self.bytes[value] = Bytes(made, steps, last)
         return True
 
     def padded(self, value, last, low, high):
-        """A value's bytes with its zero around them."""
+        """Return a value's bytes with its zero around them."""
         made = self.as_bytes(value, last)
         if not any(low) and not any(high):
             return made
@@ -168,8 +166,10 @@ class Quantizer:
         return self.copies[key]
 
     def widened(self, value, edges, more):
-        """Bytes of images with channels last, borders around them, and `more` channels. What lies plainly gets these there,
-        plane by plane, before it is turned: pixels of three bytes are slow to copy."""
+        """Return bytes of images with channels last, borders around them, and `more` channels.
+
+        Plain images get these plane by plane, before they are transposed: pixels of three bytes are slow to copy.
+        """
         low, high = (tuple([pair[end] for pair in edges]) for end in (0, 1))
         if not more or self.is_last(value):
             return self.padded(value, True, (0, *low, 0), (0, *high, more))
@@ -177,7 +177,7 @@ class Quantizer:
         return permute(made, dims=channels_last(value.ndim))
 
     def weight(self, name, array):
-        """A new input of the graph."""
+        """Add an input with the array of a weight."""
         made = self.b.input(name, Aval(array.shape, from_numpy(array.dtype)))
         self.weights[made.name] = array
         return made
@@ -185,7 +185,7 @@ class Quantizer:
     # Layers.
 
     def _can(self, chain: Chain) -> bool:
-        """Whether calibration has seen what a layer reads, and its sums stay within 32 bits."""
+        """Return whether a layer's input was calibrated, and its sums stay within 32 bits."""
         depth = prod(chain.weight.shape) // chain.channels
         numbers = [v for v in (chain.weight, chain.bias, *chain.head.inputs[2:]) if v is not None]
         read = [v for v in (chain.x, chain.beside) if v is not None]
@@ -206,7 +206,7 @@ class Quantizer:
         (self.last if chain.is_conv else self.plain)[chain.tail] = made
 
     def _operands(self, chain, weight, groups, out_scale) -> tuple:
-        """(weight, start and factor as new inputs, how they are packed); `weight` is (O, C / groups, height, width)."""
+        """Return (weight, start and factor as new inputs, their packing) for a weight (O, C / groups, height, width)."""
         bias = next((v for v in (chain.bias, *chain.head.inputs[2:]) if v is not None), None)
         bias = None if bias is None else self.found.known(bias)
         made, name = packed(whole_numbers(weight, bias, self.steps(chain.x), out_scale), groups), name_of(chain.weight)
@@ -245,7 +245,7 @@ class Quantizer:
 
 
 def _finish(chain, beside: Steps | None, steps: Steps | None) -> dict:
-    """The parameters of what is done with a layer's sums, and `out_scale`, the scale of what comes out."""
+    """Return the parameters of the steps after a layer's sums, and `out_scale`, the scale of the result."""
     scale = 1.0 if steps is None else steps.scale
     said = {"dtype": float32 if steps is None else uint8, "zero": 0, "low": 0, "high": TOP, "out_scale": scale,
             "beside_zero": 0 if beside is None else beside.zero,
@@ -265,7 +265,7 @@ def _finish(chain, beside: Steps | None, steps: Steps | None) -> dict:
 
 
 def _elementwise(own: Quantizer, node: Node):
-    """With channels last, where all that it reads lies so or is spread over images."""
+    """Append with channels last, where all operands lie so or are expanded over images."""
     values = [x for x in node.inputs if type(x) is Value]
     shape = node.output.shape
     if not any(own.is_last(v) and v.shape == shape for v in values) or any(v.shape != shape for v in values) or not all(
@@ -283,7 +283,6 @@ def _is_spread(value):
 
 
 def _spread(own, value):
-    """A fill, or what is expanded, with channels last."""
     shape = tuple([value.shape[d] for d in channels_last(value.ndim)])
     if value.node.op is full:
         return own.b.call(full, *[None for _ in value.node.inputs], **{**value.node.params, "shape": shape})
@@ -293,7 +292,7 @@ def _spread(own, value):
 
 
 def _taps(x, node):
-    """What each tap of all windows of a pool meets in an image with channels last."""
+    """Yield each tap's elements for all windows of a pool over an image with channels last."""
     kernel, stride, counts = node.params["kernel"], node.params["stride"], node.outputs[0].shape[2:]
     gaps = node.params.get("dilation", (1,) * len(kernel))
     for at in itertools.product(*map(range, kernel)):
@@ -304,7 +303,6 @@ def _taps(x, node):
 
 
 def _max_pool(own: Quantizer, node: Node):
-    """Maxima of bytes."""
     x, (best, places) = node.inputs[0], node.outputs
     if not own.is_last(x) or x not in own.bytes or own.graph.uses[places] or places in own.graph.results:
         return False
@@ -319,7 +317,7 @@ def _max_pool(own: Quantizer, node: Node):
 
 
 def _avg_pool(own: Quantizer, node: Node):
-    """Means of whole images, and of windows that lie inside of them."""
+    """Append means of whole images, and of windows that lie inside of them."""
     x, params = node.inputs[0], node.params
     if not own.is_last(x) or any(n for pair in params["padding"] for n in pair):
         return False
@@ -335,7 +333,7 @@ def _avg_pool(own: Quantizer, node: Node):
 
 
 def _reduce(own: Quantizer, node: Node):
-    """Over images with channels last; a result without channels, or with nothing else, is plain."""
+    """Append a reduction over images with channels last; a result without channels, or with nothing else, is plain."""
     x = node.inputs[0]
     if not own.is_last(x) or len(node.inputs) != 1 or set(node.params) != {"dim", "keepdim"}:
         return False
@@ -349,7 +347,7 @@ def _reduce(own: Quantizer, node: Node):
 
 
 def _cat(own: Quantizer, node: Node):
-    """Bytes of images behind each other, of the steps of all of them."""
+    """Concatenate bytes of images of the same steps."""
     values = node.inputs
     if node.params["dim"] != 1 or not all(own.is_last(v) for v in values):
         return False
@@ -363,7 +361,7 @@ def _cat(own: Quantizer, node: Node):
 
 
 def _moved(own: Quantizer, node: Node):
-    """Moves of bytes, for what had better read bytes."""
+    """Move bytes, where a reader prefers bytes."""
     x = node.inputs[0] if node.inputs else None
     if node.outputs[0] not in own.found.wanted or x not in own.bytes or node.op in _RULES or not passes_bytes(node, set()):
         return False

@@ -1,10 +1,10 @@
 """Bodies of fused kernels, found from the values that they store.
 
-The kernel runs over a shape; some of its dims may be reduced. Every stored value is demanded at every point, its operands
-are demanded in turn, through whatever views lie between, down to values in memory. Views cost nothing: they only change the
-pattern in which a value is demanded. A value demanded in two patterns is computed twice.
+The kernel runs over a shape; some of its dims may be reduced. Every stored value is demanded at every point, its operands are
+demanded in turn, through whatever views lie between, down to values in memory. Views cost nothing: they only change the pattern
+in which a value is demanded. A value demanded in two patterns is computed twice.
 
-What does not vary along the reduced dims belongs to a row; the rest belongs to sweeps over the row.
+Terms that do not vary along the reduced dims belong to a row; the others to sweeps over the row.
 """
 
 import math
@@ -37,12 +37,12 @@ _LOGICAL = frozenset((any_, all_))
 
 
 class Unfit(GraphError):
-    """These operations cannot be one kernel."""
+    """The error of operations that cannot be one kernel."""
 
 
 @dataclass(eq=False)
 class Term:
-    """Something a kernel computes at a point: a load, a constant, an index, a scalar function, a cast or a reduction."""
+    """One computation of a kernel at a point: a load, constant, index, scalar function, cast or reduction."""
 
     kind: str
     dtype: dt.DType
@@ -59,12 +59,12 @@ class Term:
 
 
 def is_free(value: Value) -> bool:
-    """Whether a value needs no memory: a view of another, or the same number everywhere."""
+    """Return whether a value needs no memory: a view of another, or the same number everywhere."""
     return value.node is not None and (type(value.node.op.lower) is View or value.node.op in _FREE)
 
 
 def is_of_other_bits(value: Value) -> bool:
-    """Whether a value is a view that reads memory as another dtype."""
+    """Return whether a value is a view that reads memory as another dtype."""
     while type(value) is Value and is_free(value) and value.node.inputs:
         if value.node.op is bitcast:
             return True
@@ -73,7 +73,7 @@ def is_of_other_bits(value: Value) -> bool:
 
 
 def source_of(value: Value) -> Value | None:
-    """The value behind views; None for a fill."""
+    """Return the value behind views; None for a fill."""
     while is_free(value):
         if value.node.op is full:
             return None
@@ -82,13 +82,13 @@ def source_of(value: Value) -> Value | None:
 
 
 def sources(node: Node) -> list:
-    """The values in memory that a node reads, through views or not, each once."""
+    """Return the values in memory that a node reads, through views or not, each once."""
     found = [source_of(x) for x in node.inputs if type(x) is Value]
     return [v for v in dict.fromkeys(found) if v is not None]
 
 
 def can_fuse(node: Node) -> bool:
-    """Whether a fused kernel can compute this node with the bits that eager code gives."""
+    """Return whether a fused kernel can compute this node with the bits that eager code gives."""
     if node.op is take_class:
         return bool(node.inputs[0].aval.size) and not node.output.dtype.is_complex
     if node.op is iota:
@@ -110,7 +110,7 @@ def can_fuse(node: Node) -> bool:
 
 
 def _divides_by_number(node) -> bool:
-    """Whether a node is a quotient or a rest of whole numbers by a known one that is not 0, so that it refuses nothing."""
+    """Return whether a node divides integers by a known nonzero number, so that it refuses nothing."""
     kind, by = node.output.dtype, node.inputs[-1]
     if "refuses_integers" not in node.op.traits or type(by) is not int or not by or not kind.is_integer:
         return False
@@ -119,7 +119,7 @@ def _divides_by_number(node) -> bool:
 
 
 def _takes_complex(node):
-    """Whether there is a scalar function of complex numbers, or a fold of them."""
+    """Return whether there is a scalar function of complex numbers, or a fold of them."""
     if type(node.op.lower) is Reduce:
         return bool(node.params["dim"])         # (those that ask for an order refuse complex numbers)
     if type(node.op.lower) is not Scalar:
@@ -130,8 +130,7 @@ def _takes_complex(node):
 
 
 def number_kind(node: Node) -> tuple:
-    """(the dtype that a number among the operands of an elementwise node takes, whether the node is computed in float32
-    though its values are of lower precision)."""
+    """Return (dtype of a number among an elementwise node's operands, whether low precision is computed in float32)."""
     kinds = [x.dtype for x in node.inputs if type(x) is Value]
     like = next((k for k in reversed(kinds) if k is not dt.bool_), node.output.dtype if len(kinds) == 1 else dt.bool_)
     if len(kinds) < len(node.inputs) and all(k is dt.bool_ for k in kinds):
@@ -140,20 +139,20 @@ def number_kind(node: Node) -> tuple:
 
 
 def scalar_name(node: Node) -> str:
-    """The scalar function of an elementwise node."""
+    """Return the scalar function of an elementwise node."""
     return node.op.lower.fn or node.op.name
 
 
 class Body:
     """The terms of a kernel over `shape`, reducing the dims `reduced`, that stores `stores`.
 
-    nodes      the operations that it does itself; all other values are loaded
-    terms      in an order in which they can be computed
-    results    the term of each stored value
-    rows       the stored values of which there is one per row
-    loads      (value, pattern) of each buffer that is read
-    counted    the patterns in which the index of a point is asked for
-    pattern    that of a value of the kernel's own shape
+    nodes     the operations that it does itself; all other values are loaded
+    terms     in an order in which they can be computed
+    results   the term of each stored value
+    rows      the stored values with one element per row
+    loads     (value, pattern) of each buffer that is read
+    counted   the patterns in which the index of a point is used
+    pattern   that of a value of the kernel's own shape
     """
 
     def __init__(self, nodes, shape, reduced, stores):
@@ -172,7 +171,7 @@ class Body:
         return through(row_major(shape), expand, {"shape": self.shape})
 
     def way_to(self, value):
-        """The views that lay a stored value out over the iteration shape."""
+        """Return the views that lay a stored value out over the iteration shape."""
         if is_same(value.shape, self.shape):
             return ()
         if is_same(math.prod(value.shape), math.prod(self.shape)):
@@ -182,11 +181,11 @@ class Body:
         raise Unfit(f"a result of shape {value.shape} is not computed over {self.shape}")
 
     def is_row(self, pattern: Pattern) -> bool:
-        """Whether a pattern stands still along the reduced dims."""
+        """Return whether a pattern stands still along the reduced dims."""
         return bool(self.reduced) and all(pattern.strides[d] == 0 for d in self.reduced)
 
     def pattern_of(self, value, chain) -> Pattern:
-        """Where the elements of a value are that a chain of views demands."""
+        """Return the strided pattern of a value that a chain of views demands."""
         if not chain and is_same(value.shape, self.shape):
             return self.pattern
         pattern = row_major(value.shape)
@@ -200,7 +199,7 @@ class Body:
         return pattern.plain
 
     def demand(self, value, chain) -> Term:
-        """The term that is the value seen through a chain of views."""
+        """Return the term that is the value seen through a chain of views."""
         while is_free(value):
             if value.node.op is full:
                 return self._constant(value.node.params["value"], value.dtype)
@@ -242,7 +241,7 @@ class Body:
         return self._known[key]
 
     def _index(self, node, chain) -> Term:
-        """The index along a dim: what memory would hold in which every element is its own place along it."""
+        """Return the index along a dim, as loaded from memory whose elements are their own places along it."""
         counted = Pattern(node.output.shape, tuple([int(d == node.params["dim"]) for d in range(node.output.ndim)]))
         for op, params in chain:
             seen = through(counted, op, params)
@@ -258,7 +257,7 @@ class Body:
         return self._cast(self._term(INDEX, dt.int64, attr=counted, row=self.is_row(counted)), node.output.dtype)
 
     def _pick(self, node, pattern):
-        """An element of each row of a value in memory, at an index along the row; the kernel looks whether there is one."""
+        """Return an element of each row of a value in memory, at a checked index along the row."""
         operand, target = node.inputs
         if not is_same(operand.shape, self.shape) or self.reduced != (1,) or pattern != self.row_pattern:
             raise Unfit(f"{node.op.name} of {operand.shape} in a kernel over {self.shape} that reduces {self.reduced}")
@@ -281,7 +280,7 @@ class Body:
     # Operators.
 
     def _fold(self, node, pattern):
-        """A reduction: over exactly the reduced dims of exactly this shape, one result per row."""
+        """Return a reduction over exactly the reduced dims of exactly this shape, one result per row."""
         operand = node.inputs[0]
         if not is_same(operand.shape, self.shape) or tuple(node.params["dim"]) != self.reduced:
             raise Unfit(f"{node.op.name} over {node.params['dim']} of {operand.shape} in a kernel over {self.shape}")
@@ -316,13 +315,12 @@ class Body:
 
 
 def _counted(args, made):
-    """The dtype by which a function's cost is known."""
     found = next((a.dtype for a in reversed(args) if a.dtype is not dt.bool_), made)
     return dt.float32 if found is dt.bool_ else found
 
 
 def node_cost(node: Node) -> int:
-    """What an operation costs for one element."""
+    """Return the cost of an operation for one element."""
     if type(node.op.lower) is Reduce or node.op in (cast, iota, take_class) or node.op in _COPIES:
         return 1
     kind = next((x.dtype for x in reversed(node.inputs) if type(x) is Value and x.dtype is not dt.bool_), dt.float32)

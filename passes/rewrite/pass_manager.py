@@ -26,10 +26,9 @@ def required(one: Callable) -> Callable:
     return one
 
 
-
 @dataclass(frozen=True)
 class Step:
-    """What one pass did."""
+    """The record of one pass: its name, the graph after it, whether it changed, its seconds."""
 
     name: str
     graph: Graph
@@ -38,14 +37,14 @@ class Step:
 
 
 class Fuel:
-    """Counts the optional changes of this process."""
+    """The budget of optional changes of this process."""
 
     def __init__(self):
         self.spent = 0
         self._lock = threading.Lock()
 
     def take(self, limit: int) -> bool:
-        """Whether one more change is allowed; it then counts."""
+        """Return whether one more change is allowed; it then counts."""
         with self._lock:
             if 0 <= limit <= self.spent:
                 return False
@@ -58,7 +57,7 @@ _dumps = itertools.count()
 
 
 def run(graph: Graph, passes: Sequence[Callable], *, steps: list | None = None, fuel: Fuel = FUEL) -> Graph:
-    """Runs passes in order. `steps`, if given, receives a Step for each."""
+    """Run passes in order. `steps`, if given, receives a Step for each."""
     settings, known = config.current(), {}
     if settings.verify:
         verify(graph, known)
@@ -90,14 +89,16 @@ def _run_one(one, before, settings, steps, fuel, known):
 
 
 def _drop_garbage():
-    """Frees graphs that passes replaced, where collections are switched off: their nodes and values point at each other.
-    Between passes one graph alone is alive, so little is looked at in vain."""
+    """Free replaced graphs where collections are switched off: their nodes and values point at each other.
+
+    Between passes only one graph is alive, so a collection looks at little.
+    """
     if not gc.isenabled() and gc.get_count()[0] > _MOST_NEW:
         gc.collect(0)
 
 
 def _guarded(one, graph):
-    """Runs a pass; whatever goes wrong inside is one error that names the pass."""
+    """Run a pass; any failure becomes one error that names the pass."""
     try:
         return one(graph)
     except Exception as e:
@@ -106,7 +107,7 @@ def _guarded(one, graph):
 
 
 def _examine(one, graph, settings, known):
-    """What happens to a changed graph: verified, printed, dumped, as the switches say."""
+    """Verify, print and dump a changed graph, as the switches say."""
     if settings.verify:
         try:
             verify(graph, known)

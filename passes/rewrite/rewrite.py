@@ -1,11 +1,11 @@
 """Rewriting graphs: rebuild node by node, or by rules.
 
-    Rule("neg of neg", find=lambda x: neg(neg(x)), make=lambda x: x)
+Rule("neg of neg", find=lambda x: neg(neg(x)), make=lambda x: x)
 
-`find` is an ordinary function: each of its parameters (but those with a default) is a variable, and operator records
-called on variables make the pattern. A variable in place of a parameter (``reshape(x, shape=s)``) is bound to the parameter.
-`where` and `make` take the variables they need by name; `out` is the value that the pattern matched. `make` says the
-replacement with records.
+`find` is an ordinary function: each of its parameters (but those with a default) is a variable, and operator records called on
+variables make the pattern. A variable in place of a parameter (``reshape(x, shape=s)``) is bound to the parameter. `where` and
+`make` take the variables they need by name; `out` is the value that the pattern matched. `make` returns the replacement, built
+with records.
 """
 
 import inspect
@@ -25,12 +25,11 @@ _ROUNDS = 100   # more rounds than this mean that rules undo each other
 
 
 def rebuild(graph: Graph, visit: Callable, worth: Callable | None = None) -> Graph:
-    """Copies a graph, asking `visit(builder, node, operands)` about every node: None keeps it (on the new operands), else
-    what is returned (a value, or a tuple for a node of several results) stands in for the node's results. `worth(node)` says
-    without a copy which nodes are to be asked about; if none is, there is nothing to do.
+    """Copy a graph through `visit(builder, node, operands)`; return `graph` itself if every node was kept.
 
-    Returns `graph` itself if every node was kept. What became dead through the change is left out (what was dead before is
-    for dce).
+    `visit` returns None to keep a node (on the new operands), else a replacement of its results: a value, or a tuple for
+    several. `worth(node)` selects, without a copy, the nodes to visit. Nodes that became dead through the change are left out
+    (nodes dead before are for dce).
     """
     asked = None if worth is None else {n for n in graph.nodes if worth(n)}
     if asked is not None and not asked:
@@ -66,7 +65,7 @@ def _same_types(node, given):
 
 
 def prune(graph: Graph, also=()) -> Graph:
-    """The graph without the nodes that nothing (nor a value of `also`) needs; itself if there are none."""
+    """Return the graph without nodes that no result (nor a value of `also`) needs; itself if there are none."""
     live = live_nodes(graph, also)
     if len(live) == len(graph.nodes):
         return graph
@@ -80,7 +79,7 @@ def prune(graph: Graph, also=()) -> Graph:
 
 
 def needed(wanted, given=frozenset()):
-    """The nodes that values need, where those in `given` are there already."""
+    """Return the nodes that values need, where those in `given` are there already."""
     inside, stack = set(), [v.node for v in wanted if v.node is not None and v not in given]
     while stack:
         n = stack.pop()
@@ -91,8 +90,10 @@ def needed(wanted, given=frozenset()):
 
 
 def subgraph(graph, name, inside, wanted, given=(), keep=frozenset()):
-    """(the graph of the nodes `inside` for what is wanted, numbers of the inputs that it takes, `keep` among them). After those
-    it takes the values `given`."""
+    """Return (the graph of the nodes `inside` for these results, numbers of the inputs that it takes, `keep` among them).
+
+    After those inputs it takes the values `given`.
+    """
     taken = {x for n in inside for x in n.inputs if type(x) is Value and x.is_input} | {v for v in wanted if v.is_input}
     inputs = tuple([i for i, v in enumerate(graph.inputs) if v in taken or i in keep])
     b = Builder(name)
@@ -120,7 +121,7 @@ class Pattern:
 
 
 class Variable(Pattern):
-    """Matches anything, the same thing wherever it stands."""
+    """A pattern that matches anything, the same value at each occurrence."""
 
     __slots__ = ("name",)
 
@@ -133,7 +134,8 @@ BINDERS[Pattern] = BINDERS[Variable] = lambda op, operands, params: Pattern(op, 
 
 
 def match(pattern, x, found: dict) -> dict | None:
-    """`found` with the variables that make `pattern` fit the operand `x`, or None. `found[None]` lists the values inside."""
+    """Return `found` with the variables that make `pattern` fit the operand `x`, or None; `found[None]` lists the values
+    inside."""
     if type(pattern) is Variable:
         return _bind(pattern.name, x, found)
     if type(pattern) is not Pattern:
@@ -188,7 +190,7 @@ def _bind(name, x, found):
 
 
 def _is_literal(number, x):
-    """Whether an operand is this number: 1 stands for 1.0 and True as well, 0 for +0.0 alone."""
+    """Return whether an operand is this number: 1 stands for 1.0 and True as well, 0 for +0.0 alone."""
     if type(x) not in NUMBERS:
         return False
     if isinstance(x, complex) or isinstance(number, complex):
@@ -203,10 +205,10 @@ def _is_literal(number, x):
 class Rule:
     """A pattern, a condition and a replacement.
 
-    find        the pattern, as a function of its variables
-    make        the replacement, as a function of some variables (and `out`)
-    where       a condition on some variables (and `out`); they are values of the graph being read
-    once        the values inside the pattern may have no other reader: the rewrite would not free them
+    find    the pattern, as a function of its variables
+    make    the replacement, as a function of some variables (and `out`)
+    where   a condition on some variables (and `out`); they are values of the graph being read
+    once    the values inside the pattern may have no other reader: the rewrite would not free them
     """
 
     name: str
@@ -229,7 +231,7 @@ class Rule:
         return self.pattern.op
 
     def matches(self, graph: Graph, node: Node) -> dict | None:
-        """The variables, if the rule applies to `node`."""
+        """Return the variables, if the rule applies to `node`."""
         found = match(self.pattern, node.output, {})
         if found is None:
             return None
@@ -240,7 +242,7 @@ class Rule:
         return found if self.where is None or self._ask(self.where, found) else None
 
     def replace(self, found: dict, env: dict):
-        """The replacement, on the values that `env` maps the found ones to."""
+        """Return the replacement, on the values that `env` maps the found ones to."""
         mapped = {k: env[v] if type(v) is Value and k != "out" else v for k, v in found.items()}
         return self._ask(self.make, mapped)
 
@@ -249,13 +251,13 @@ class Rule:
 
 
 def _free_when_replaced(graph, root, inside):
-    """Whether nothing but the pattern itself reads the values inside it."""
+    """Return whether nothing but the pattern itself reads the values inside it."""
     nodes = {v.node for v in inside}
     return all(v is root or (v not in graph.results and nodes.issuperset(graph.uses[v])) for v in inside)
 
 
 def apply(graph: Graph, rules: Sequence[Rule]) -> Graph:
-    """Rewrites until no rule applies. Returns `graph` itself if none ever did."""
+    """Rewrite until no rule applies. Returns `graph` itself if none ever did."""
     by_root: dict[Op, list[Rule]] = {}
     for r in rules:
         by_root.setdefault(r.root, []).append(r)

@@ -1,6 +1,6 @@
-"""Which element of a row-major value a view reads at each of its points: an offset and one stride per dim, in elements.
+"""Strided patterns of views over row-major values: an offset and one stride per dim, in elements.
 
-Views compose as long as every element is found by strides; a reshape that would need a copy is where that ends (None).
+Views compose as long as strides find every element; a reshape that would need a copy gives None.
 """
 
 from collections.abc import Callable
@@ -25,12 +25,12 @@ class Pattern(NamedTuple):
 
     @property
     def plain(self) -> "Pattern":
-        """The same pattern with strides that do not matter (of dims of size 1) as 0."""
+        """Return the same pattern with stride 0 in dims of size 1."""
         return self._replace(strides=tuple([0 if n == 1 else s for n, s in zip(self.shape, self.strides)]))
 
 
 def row_major(shape) -> Pattern:
-    """A value as it lies in memory."""
+    """Return the pattern of a value in memory."""
     strides, step = [], 1
     for n in reversed(shape):
         strides.append(step)
@@ -39,7 +39,7 @@ def row_major(shape) -> Pattern:
 
 
 def through(pattern: Pattern, op, params: dict) -> Pattern | None:
-    """What a view operator makes of a pattern; None if strides cannot say it."""
+    """Return a pattern after a view operator; None if strides cannot say it."""
     rule = _RULES.get(op)
     return None if rule is None else rule(pattern, **params)
 
@@ -66,7 +66,7 @@ def _reshape(p, *, shape):
 
 
 def merged(p: Pattern):
-    """(sizes, strides) of a pattern with dims of size 1 left out and dims that follow each other evenly joined."""
+    """Return (sizes, strides) of a pattern without dims of size 1, with contiguous neighbours joined."""
     sizes: list[int] = []
     strides: list[int] = []
     for n, s in zip(p.shape, p.strides):

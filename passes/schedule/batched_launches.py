@@ -1,9 +1,8 @@
-"""Small kernels that do the same in one launch: updates of parameters, casts of weights, norms of gradients.
+"""Batches small kernels that do the same into one launch: updates of parameters, casts of weights, norms of gradients.
 
-A launch takes a device about as long as some megabytes, whatever it does. A small step waits here until something needs what it
-makes, or until as many like it wait as one launch serves; those that come later in the program and could run as well go along.
-So it is with the last launch of kernels over long rows that are cut, which makes what there is one of for each row: a sum, the
-update of a parameter by its gradient.
+A launch costs a device about as much as some megabytes. A small step waits here until its result is needed, or until as many
+like it wait as one launch serves; later ones that could run as well go along. The last launch of kernels over long, split rows,
+which makes the row values (a sum, a parameter's update), is batched likewise.
 """
 
 import functools
@@ -29,24 +28,22 @@ _ROOM = 3072            # bytes of parameters, of the 4096 there are
 
 @dataclass(eq=False)
 class EndStep:
-    """The last launch of a kernel over rows that are cut, which waits for others like it."""
+    """The last launch of a kernel over split rows, which waits for others like it."""
 
     step: Any
     dead: tuple = ()
 
     @property
     def lowered(self):
-        """The kernel with its operands."""
+        """Return the kernel with its operands."""
         return self.step.lowered
 
     @property
     def reads(self) -> list:
-        """The values in memory that it reads."""
         return [v for v, written in self._operands() if not written]
 
     @property
     def writes(self) -> list:
-        """The values that it makes."""
         return [v for v, written in self._operands() if written]
 
     def _operands(self):
@@ -59,10 +56,10 @@ class EndStep:
 class ManyStep:
     """Kernels of one kind in one launch.
 
-    steps     each of them
-    over      (buffer of a result, buffer of the operand in whose memory it lies) of each
-    shared    buffers that are the same in all
-    slots     how many fit into a launch
+    steps   each of them
+    over    (buffer of a result, buffer of the operand in whose memory it lies) of each
+    shared  buffers that are the same in all
+    slots   how many fit into a launch
     """
 
     steps: tuple
@@ -73,19 +70,19 @@ class ManyStep:
 
     @property
     def reads(self) -> list:
-        """The values in memory that they read."""
         return [v for s in self.steps for v in s.reads]
 
     @property
     def writes(self) -> list:
-        """The values that they make."""
         return [v for s in self.steps for v in s.writes]
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What is the same for kernels of one launch; `evens` says which sizes are multiples of EVEN, `slots` how many fit. A
-    kernel is told by where it is: groups that compute the same have the same one (`lower.py`)."""
+    """The key of kernels that share a launch; `evens` marks sizes that are multiples of EVEN, `slots` counts how many fit.
+
+    A kernel is compared by identity: groups that compute the same have the same one (`lower.py`).
+    """
 
     kernel: int
     constants: tuple
@@ -96,9 +93,11 @@ class _Kind:
     slots: int
 
 
-def together(graph: Graph, steps, kernels, in_place: dict, parts: dict) -> list:
-    """The steps, with small ones of `kernels` in one launch where they are alike, and so the ends of others. `in_place` names
-    the input in whose memory a value is written, `parts` has values that are parts of joins."""
+def batch_launches(graph: Graph, steps, kernels, in_place: dict, parts: dict) -> list:
+    """Return the steps, with small alike `kernels`, and ends of others, in one launch.
+
+    `in_place` names the input in whose memory a value is written, `parts` has values that are parts of concats.
+    """
     waited = {source_of(n.inputs[1]) for n in graph.nodes if n.op is later}
     times = Counter([id(s.lowered.kernel) for s in kernels])
     kinds: dict = {}
@@ -118,7 +117,7 @@ def together(graph: Graph, steps, kernels, in_place: dict, parts: dict) -> list:
 
 
 def _kind(step, in_place, parts) -> tuple:
-    """(a small kernel of one launch or the end of another one, what it is like); (the step, None) for what is neither."""
+    """Return (small kernel or end of another, its kind); (the step, None) for others."""
     lowered = step.lowered
     sizes = {name: judged(n) for name, n in lowered.symbols.items()}
     launches = configs.launches(lowered.kernel, sizes, apart=reads_first(lowered, in_place), among=True)
@@ -139,28 +138,29 @@ def _kind(step, in_place, parts) -> tuple:
 
 @functools.lru_cache(1024)
 def names_at_end(kernel: Kernel) -> frozenset:
-    """The buffers of what a kernel with reduced dims reads and writes once for each row."""
+    """Return the buffers that a kernel with reduced dims reads and writes once for each row."""
     points = [i for s in kernel.stages if s.over == POINT for i in s.body]
     return frozenset([buffer_of(i) for i in points if i.op in (LOAD, STORE)])
 
 
 def reads_first(lowered, in_place) -> bool:
-    """Whether all threads of a program must have read before any writes: a result lies where an operand does, and threads may
-    be laid out in several ways, since there are elements of several sizes."""
+    """Return whether all threads of a program must read before any writes.
+
+    A result lies in an operand's memory, and threads may be laid out in several ways, as elements have several sizes.
+    """
     over = any(v in in_place for v, _, written in lowered.operands if written)
     return over and len({v.dtype.itemsize for v, _, _ in lowered.operands if judged(v.aval.size) > 1}) > 1
 
 
 def _over(lowered, in_place, names) -> tuple:
-    """(buffer of a result, that of the operand in whose memory it is written) of a kernel, of those in `names`."""
+    """Return (buffer of a result, buffer of the operand whose memory it takes) of a kernel, of those in `names`."""
     named = [(b.name, v) for b, v in zip(lowered.kernel.buffers, lowered.operands) if b.name in names]
     read = {v: name for name, (v, offset, written) in reversed(named) if not written and is_same(offset, 0)}
     return tuple([(name, read[in_place[v]]) for name, (v, _, written) in named if written and in_place.get(v) in read])
 
 
 def _needs(steps, in_place) -> dict:
-    """The steps that come before each, in a fixed order: those that make what it reads, and those that read what it writes
-    over."""
+    """Return the steps that precede each, in a fixed order: makers of its operands, and readers of memory it overwrites."""
     makers = {v: s for s in steps for v in s.writes}
     readers: dict = {}
     found: dict = {}
@@ -182,8 +182,7 @@ def _needs(steps, in_place) -> dict:
 
 
 class _Gathering:
-    """Puts steps in order: `alike` has the kind of those that wait for others, `kinds` all of a kind, `needs` what comes before
-    each."""
+    """A reordering of steps: `alike` has the kind of waiting steps, `kinds` all of a kind, `needs` the predecessors of each."""
 
     def __init__(self, steps, alike, kinds, needs):
         self.alike, self.kinds, self.needs = alike, kinds, needs
@@ -197,7 +196,7 @@ class _Gathering:
             self.run(kind)
 
     def come(self, step):
-        """A step's turn: what it needs has run when it is over."""
+        """Take a step's turn: all its predecessors have run when it is over."""
         for s in self.needs[step]:
             if s not in self.done:
                 self.run(self.alike[s])
@@ -212,7 +211,7 @@ class _Gathering:
             self.run(kind)
 
     def run(self, kind):
-        """Has those of a kind run that wait, and with them what is next of those that could."""
+        """Run the waiting steps of a kind, and with them the next ones that could run."""
         found = self.waiting.pop(kind)
         for s in self.kinds[kind]:
             if len(found) == kind.slots:
@@ -224,7 +223,6 @@ class _Gathering:
 
 
 def _shared(steps) -> frozenset:
-    """The buffers that are the same in all steps."""
     columns = zip(*[s.lowered.operands for s in steps])
     names = [b.name for b in steps[0].lowered.kernel.buffers]
     return frozenset([name for name, ((v, offset, _), *others) in zip(names, columns)

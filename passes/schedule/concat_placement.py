@@ -1,6 +1,5 @@
-"""Which parts of a join are written where they will lie: those that nothing but the join reads, of fused kernels and of
-operators whose kernels write by strides.
-"""
+"""Places parts of a concat in its memory: fused kernels and strided operators write them there, if only the concat reads
+them."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -17,12 +16,12 @@ from ..rewrite.strided import Pattern, row_major, through
 
 @dataclass(frozen=True)
 class Part:
-    """Where a value lies: in a join, from a start along a dim on, seen through views.
+    """The place of a value: in a concat, from a start along a dim on, seen through views.
 
-    views   ((name of an operator, parameters), ...) from the part of the join to the value
+    views   ((name of an operator, parameters), ...) from the part of the concat to the value
     """
 
-    join: Value
+    concat: Value
     dim: int
     start: int
     size: int
@@ -30,24 +29,26 @@ class Part:
 
     @property
     def cuts(self) -> list:
-        """(start, size, step) of the part in each dim of the join."""
-        return [(self.start, self.size, 1) if d == self.dim else (0, n, 1) for d, n in enumerate(self.join.shape)]
+        """Return (start, size, step) of the part in each dim of the concat."""
+        return [(self.start, self.size, 1) if d == self.dim else (0, n, 1) for d, n in enumerate(self.concat.shape)]
 
     def pattern(self) -> Pattern | None:
-        """The elements of the value, counted from the first one on; None where strides cannot say where they are."""
-        shape = list(self.join.shape)
+        """Return the pattern of the value's elements, from its first one on; None where strides cannot say it."""
+        shape = list(self.concat.shape)
         shape[self.dim] = self.size
-        return _through(Pattern(tuple(shape), row_major(self.join.shape).strides), self.operators)
+        return _through(Pattern(tuple(shape), row_major(self.concat.shape).strides), self.operators)
 
     @property
     def operators(self) -> list:
-        """(operator, parameters) of the views."""
+        """Return (operator, parameters) of the views."""
         return [(OPS[name], params) for name, params in self.views]
 
 
 def parts(graph: Graph, nodes, bodies: dict, readers: Counter) -> dict:
-    """{value: its Part}, given the nodes that are called, {value: the body of the kernel that stores it}, and how often steps
-    read each value."""
+    """Return {value: its Part}.
+
+    It takes the called nodes, {value: the body of the kernel that stores it}, and how often steps read each value.
+    """
     found: dict = {}
     left = {source_of(v) for v in graph.outputs}
     for node in nodes:
@@ -64,19 +65,19 @@ def parts(graph: Graph, nodes, bodies: dict, readers: Counter) -> dict:
 
 
 def patterns(body, found: dict) -> dict:
-    """{value: the pattern over the shape of a kernel in which it is written} of those that are parts of joins."""
+    """Return {value: the pattern over a kernel's shape in which it is written} of parts of concats."""
     return {v: _over(body, v, found[v]) for v in body.results if v in found}
 
 
 def _is_written(value, part, bodies) -> bool:
-    """Whether the kernel that makes a value can write it as a part of a join."""
+    """Return whether the kernel that makes a value can write it as a part of a concat."""
     if value in bodies:
         return _over(bodies[value], value, part) is not None
     return value.node is not None and value.node.op in STRIDED
 
 
 def _over(body, value, part) -> Pattern | None:
-    """The pattern in which a kernel writes a value there, None if it cannot."""
+    """Return the pattern in which a kernel writes a value there, None if it cannot."""
     try:
         seen = _through(part.pattern(), body.way_to(value))
         if seen is not None and body.reduced:
@@ -95,7 +96,7 @@ def _through(pattern, views) -> Pattern | None:
 
 
 def _views_back(value, source) -> tuple | None:
-    """The views from a value back to its source, if there is one and each shows every element once."""
+    """Return the views from a value back to its source, if there is one and each shows every element once."""
     views, shapes = [], []
     while value is not source:
         if source is None or value.node.op not in TURNS:

@@ -1,7 +1,6 @@
-"""A graph as steps for a device: fused kernels (small ones alike as one) and calls, what is dead after each, and what is
-written in place.
+"""Plans a graph as steps for a device: fused kernels (small alike ones batched) and calls, dead values after each, updates.
 
-Memory is the allocator's business: work in one stream is in order, so what is freed after a step may be taken by the next.
+Memory is the allocator's business: work in one stream is in order, so the next step may take memory that was freed.
 """
 
 from collections import Counter
@@ -24,24 +23,24 @@ from ...ir.symbols.symbolic import hint
 from ..codegen.triton.contract.matmul import is_cut
 from ..codegen.triton.conv import conv_channels_last, conv_packed
 from ..fusion.fuse import fuse, own_results, size_of, waits_for
-from ..fusion.fuse_epilogue import Epilogue, Road, fuse_epilogues
+from ..fusion.fuse_epilogue import Epilogue, EpilogueRules, fuse_epilogues
 from ..fusion.fuse_prologue import fuse_prologues
 from ..fusion.join_sums import join_sums
 from ..fusion.lower import Lowered, lower
-from ..fusion.recompute import read_less
+from ..fusion.recompute import recompute
 from ..rewrite.kernel_body import source_of
 from ..rewrite.strided import row_major
-from ..simplify.single_pass_reductions import one_sweep
+from ..simplify.single_pass_reductions import join_sweeps
 from . import concat_placement
-from .batched_launches import names_at_end, together
-from .inplace_updates import Ways, in_place
+from .batched_launches import batch_launches, names_at_end
+from .inplace_updates import UpdateRules, in_place
 
 FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
 
 @dataclass(eq=False)
 class KernelStep:
-    """One fused kernel; with `ends_apart` what there is one of for each row is written by an `EndStep`."""
+    """One fused kernel; with `ends_apart` its row values are written by an `EndStep`."""
 
     lowered: Lowered
     group: Any
@@ -50,12 +49,10 @@ class KernelStep:
 
     @property
     def reads(self) -> list:
-        """The values in memory that it reads."""
         return [v for v, _, written in self.lowered.operands if not written]
 
     @property
     def writes(self) -> list:
-        """The values that it makes."""
         late = names_at_end(self.lowered.kernel) if self.ends_apart else ()
         named = zip(self.lowered.kernel.buffers, self.lowered.operands)
         return [v for b, (v, _, written) in named if written and b.name not in late]
@@ -71,35 +68,32 @@ class CallStep:
 
     @property
     def reads(self) -> list:
-        """The values in memory behind its operands."""
         return [source_of(x) for x in self.node.inputs if type(x) is Value and source_of(x) is not None]
 
     @property
     def writes(self) -> list:
-        """The values that it makes."""
         return list(self.node.outputs)
 
 
 @dataclass(eq=False)
 class ProductStep:
-    """A matrix product or a convolution, with what follows it."""
+    """A matrix product or a convolution, with its epilogue."""
 
     epilogue: Epilogue
     dead: tuple = ()
 
     @property
     def node(self) -> Node:
-        """The product itself."""
         return self.epilogue.node
 
     @property
     def group(self):
-        """What follows it, None if nothing does."""
+        """Return the epilogue's group, or None."""
         return self.epilogue.group
 
     @property
     def factors(self) -> list:
-        """The values in memory that its operands are, or are computed from."""
+        """Return the values in memory that its operands are, or are computed from."""
         before = self.epilogue.before
         loaded = [x for x, p in zip_longest(self.node.inputs, before) if p is None and type(x) is Value]
         computed = [v for p in before if p is not None for v, *_ in p.operands]
@@ -107,26 +101,24 @@ class ProductStep:
 
     @property
     def beside(self) -> list:
-        """The values that are read beside the product, in the epilogue's order."""
+        """Return the values that the epilogue reads, in its order."""
         return [v for v, *_ in self.epilogue.operands if v not in self.epilogue.others]
 
     @property
     def reads(self) -> list:
-        """The values in memory that it reads."""
         return [*self.factors, *self.beside]
 
     @property
     def writes(self) -> list:
-        """The values that it makes."""
         return [self.epilogue.result, *self.epilogue.others]
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What to do, in order, and the graph that says what it means.
+    """The steps of a graph, in order, and the graph.
 
-    in_place   {value: the input in whose memory it is written}
-    parts      {value: the `Part` of a join where it is written}
+    in_place  {value: the input in whose memory it is written}
+    parts     {value: the `Part` of a concat where it is written}
     """
 
     graph: Graph
@@ -136,17 +128,20 @@ class Steps:
 
 
 def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
-    """The steps of a graph. Results at the positions `owned` get memory of their own; `targets` names, by position, the
-    input that a result is to replace."""
+    """Return the steps of a graph.
+
+    Results at the positions `owned` get memory of their own; `targets` names, by position, the input that a result is to
+    replace.
+    """
     graph, targets = own_results(graph, owned), targets or {}
     replacing = frozenset([graph.outputs[i] for i in targets])
     escaping = {source_of(v) for v in graph.outputs} | set(graph.outputs)
-    groups = read_less(fuse(graph, replacing, launches=True), escaping, ROAD.starts)
-    groups = fuse_epilogues(join_sums(groups), {source_of(v) for v in graph.outputs}, replacing, ROAD)
+    groups = recompute(fuse(graph, replacing, launches=True), escaping, EPILOGUE_RULES.starts)
+    groups = fuse_epilogues(join_sums(groups), {source_of(v) for v in graph.outputs}, replacing, EPILOGUE_RULES)
     steps = _early([_step(g) for g in fuse_prologues(groups, escaping, _has_prologue)], graph, targets)
     parts = _parts(graph, steps)
-    over = in_place(graph, steps, targets, WAYS)
-    steps = together(graph, steps, [s for s in steps if type(s) is KernelStep], over, parts)
+    over = in_place(graph, steps, targets, UPDATE_RULES)
+    steps = batch_launches(graph, steps, [s for s in steps if type(s) is KernelStep], over, parts)
     forever, last = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs), {}
     last.update((v, i) for i, s in enumerate(steps) for v in (*s.reads, *s.writes))
     for i, s in enumerate(steps):
@@ -155,8 +150,10 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
 
 
 def _early(steps, graph, targets) -> list:
-    """The steps with those that only update inputs as early as can be: when what they read was made, and all others have read
-    what they write over, and no call may fail any more. What they read is in a cache then, and its memory is free soon."""
+    """Move updates of inputs as early as possible, while caches hold their operands.
+
+    They come after their operands, all readers of the overwritten memory, and the last call that may fail.
+    """
     over = {graph.outputs[position]: graph.inputs[number] for position, number in targets.items()}
     read = {v for s in steps for v in s.reads}
     updates = [s for s in steps if type(s) is not CallStep and any(v in over for v in s.writes) and read.isdisjoint(s.writes)
@@ -182,7 +179,7 @@ def _early(steps, graph, targets) -> list:
 
 
 def _parts(graph, steps) -> dict:
-    """The values that are written as parts of joins; their kernels are lowered for that."""
+    """Return the values that are written as parts of concats; their kernels are lowered for that."""
     kernels = [s for s in steps if type(s) is KernelStep]
     bodies = {v: s.group.body for s in kernels for v in s.writes}
     readers = Counter(v for s in steps for v in s.reads)
@@ -190,7 +187,7 @@ def _parts(graph, steps) -> dict:
     for s in kernels:
         placed = concat_placement.patterns(s.group.body, found)
         if placed:
-            s.lowered = lower(one_sweep(s.group.body), placed, launches=True)
+            s.lowered = lower(join_sweeps(s.group.body), placed, launches=True)
     return found
 
 
@@ -198,12 +195,12 @@ def _step(group):
     if type(group) is Epilogue:
         return ProductStep(group)
     if group.is_kernel:
-        return KernelStep(lower(one_sweep(group.body), launches=True), group)
+        return KernelStep(lower(join_sweeps(group.body), launches=True), group)
     return CallStep(group.nodes[0], refused=tuple(group.refused))
 
 
 def _has_epilogue(product, result) -> bool:
-    """Whether a product's tiles can take in what follows it."""
+    """Return whether a product's tiles can take an epilogue."""
     operands = [x for x in product.node.inputs if x is not None]
     if not _reaches_all(product.node) or _is_cut(product.node):
         return False
@@ -212,13 +209,13 @@ def _has_epilogue(product, result) -> bool:
 
 
 def _are_factors(node, operands) -> bool:
-    """Whether a product's kernels take such operands."""
+    """Return whether a product's kernels take such operands."""
     kinds = dt.FLOAT8 if node.op is matmul8 else (node.output.dtype,)
     return all(type(x) is Value and x.dtype in kinds and x.aval.size > 0 for x in operands)
 
 
 def _is_cut(node) -> bool:
-    """Whether a product is deep and has few tiles: its depth is cut then, if its tiles do nothing else."""
+    """Return whether a deep product of few tiles is split along its depth, which excludes an epilogue."""
     shape, x = node.output.shape, node.inputs[0]
     if node.op is not matmul or len(shape) < 2 or size_of(shape[:-2]) != 1 or node.output.dtype not in FLOATS:
         return False
@@ -226,7 +223,7 @@ def _is_cut(node) -> bool:
 
 
 def _has_prologue(node, position) -> bool:
-    """Whether a product can compute a factor in its tiles; a convolution can do so with its images."""
+    """Return whether a product can compute a factor in its tiles; a convolution can do so with its images."""
     if node.op is conv:
         x, w, _ = node.inputs
         groups = node.params["groups"]
@@ -243,7 +240,7 @@ def _has_prologue(node, position) -> bool:
 
 
 def _reaches_all(node) -> bool:
-    """Whether each pixel that a transposed convolution makes is made by its kernels: none lies between what taps reach."""
+    """Return whether the taps of a transposed convolution reach every pixel."""
     if node.op not in (conv_input_grad, conv_last_input_grad):
         return True
     shape = node.inputs[1].shape
@@ -253,23 +250,26 @@ def _reaches_all(node) -> bool:
 
 _CUT = {d: choice(f"is_cut_{d.short}", partial(is_cut, d)) for d in FLOATS}
 MOST_DIMS = dict.fromkeys((conv, conv_input_grad, conv_of_last, conv_last_input_grad), 5)
-ROAD = Road(_has_epilogue, (matmul, matmul8, *MOST_DIMS), mixed=True, spreads=True)
+EPILOGUE_RULES = EpilogueRules(_has_epilogue, (matmul, matmul8, *MOST_DIMS), mixed=True, spreads=True)
 
 
 def _by_elements(step, value) -> bool:
-    """Whether a kernel makes a value element by element, or row by row."""
+    """Return whether a kernel makes a value element by element, or row by row."""
     return step.group is not None and (not step.group.reduced or value in step.group.body.rows)
 
 
 def _may_fail(node) -> bool:
-    """Whether a call raises for some values (most that may note so in device memory), or does what Python may see."""
+    """Return whether a call raises for some values, or has an effect that Python may see; device calls note most errors
+    instead."""
     return node.has_effect or (type(node.op.lower) is Host and node.op.may_refuse(node.inputs))
 
 
 def _reads_where_it_writes(step, target):
-    """Whether a kernel reads an input nowhere but at the element that it then writes. Where its threads may be laid out in
-    several ways (elements of several sizes, what there is one of for each row), all have read before any writes
-    (`elementwise.py`, `reduction_loops.py`); tiles of products have not."""
+    """Return whether a kernel reads an input only at the element that it then writes.
+
+    If threads may be laid out in several ways (elements of several sizes, row values), all have read before any writes
+    (`elementwise.py`, `reduction_loops.py`); tiles of products have not.
+    """
     body = step.group.body
     plain, points = (body.row_pattern, body.row_shape) if body.reduced else (row_major(body.shape).plain, body.shape)
     if target.aval.size != _size(points) or not all(p.plain == plain for v, p in body.loads if v is target):
@@ -285,5 +285,5 @@ def _size(shape):
     return total
 
 
-WAYS = Ways(lambda step: step.node if type(step) is CallStep else None, lambda step: step.reads, lambda step: step.writes,
-            _by_elements, _reads_where_it_writes, _may_fail)
+UPDATE_RULES = UpdateRules(lambda step: step.node if type(step) is CallStep else None, lambda step: step.reads,
+                           lambda step: step.writes, _by_elements, _reads_where_it_writes, _may_fail)

@@ -1,10 +1,10 @@
-"""Indices of updates are looked at apart from these, and before all that need not be done first.
+"""Hoists index checks of updates into operators of their own, which run as early as possible.
 
     %1 = index_put(%cache, %k, %at)            %0 = in_range(%at, low=-16, high=16)
     %3 = index_put(%other, %v, %at)            %1 = index_put(%cache, %k, %0)
                                                %3 = index_put(%other, %v, %0)
 
-So what many layers write at the same places is checked once, and before the first of them is written in place
+So positions that many layers write to are checked once, and before the first of them is written in place
 (`inplace_updates.py`).
 """
 
@@ -13,8 +13,8 @@ from ...ir.opdef.params import param_key
 from ...ir.ops.index.indexing import in_range
 
 
-def checked_indices(graph: Graph) -> Graph:
-    """The graph with the indices of its updates checked where they are made."""
+def hoist_index_checks(graph: Graph) -> Graph:
+    """Return the graph with the indices of its updates checked at their source."""
     wanted: dict = {}
     for node in graph.nodes:
         for position, *bounds in _bounds(node):
@@ -40,7 +40,7 @@ def checked_indices(graph: Graph) -> Graph:
 
 
 def may_fail(node: Node) -> bool:
-    """Whether a node may raise, or does something that Python may: an update whose indices were checked does not."""
+    """Return whether a node may raise, or has an effect that Python may see; an update with checked indices does not."""
     if not node.op.may_refuse(node.inputs):
         return node.has_effect
     places = [node.inputs[position] for position, *_ in _bounds(node)]
@@ -48,5 +48,5 @@ def may_fail(node: Node) -> bool:
 
 
 def _bounds(node) -> list:
-    """(number of the operand, least index, one more than the largest) of the indices of an update."""
+    """Return (number of the operand, least index, one more than the largest) of the indices of an update."""
     return node.op.bounds(*node.inputs, **node.params) if node.op.bounds is not None and "updates" in node.op.traits else []

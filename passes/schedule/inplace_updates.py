@@ -1,14 +1,13 @@
-"""Which values of an arranged graph are written into the memory of the inputs that results replace.
+"""Finds values of an arranged graph that can be written into the inputs that they replace.
 
     %2 = assign_view(%cache, %k)          %2 is %cache with one part written
     %3 = attention(%q, %2)
     replaces %cache: %2                   so it is written there, before anything reads it, and nothing is copied
 
-Such values are made element by element from what the input holds there, or are updates of it: operators (trait "updates") that
-leave most of their first operand as it is, one after the other. Everything else has read what lies there before it is written
-over. After the first write nothing may fail, since Python makes a call again that has failed: the indices of updates are
-looked at before (`hoist_index_checks.py`). (A GPU's kernels note wrong ones and leave out what they name: nobody is called
-again.)
+Such values are computed element by element from the input, or are updates of it: operators (trait "updates") that leave most
+of their first operand as it is, one after the other. All other readers of the input have run before. After the first write
+nothing may fail, since Python repeats a call that has failed: the indices of updates are checked before
+(`hoist_index_checks.py`). (A GPU's kernels record wrong indices and skip their writes: no call is repeated.)
 """
 
 import math
@@ -24,14 +23,14 @@ from .plan_steps import Call, Fused, Product, reads_of, values_of, writes_of
 
 
 @dataclass(frozen=True)
-class Ways:
-    """What is asked of a machine's steps.
+class UpdateRules:
+    """The questions about a machine's steps.
 
-    call                gives the node of a step that is a called operator, None for all others
-    reads, writes       give the values in memory that a step reads, and those that it makes
-    by_elements         (step, value) -> whether it makes the value by elements, wherever that lies
-    where_it_writes     (step, value) -> whether it reads the value nowhere but at the element that it then writes; of no call
-    may_fail            (node) -> whether its call may raise, or does what Python may see
+    call            (step) -> the node of a called operator, None for other steps
+    reads, writes   (step) -> the values in memory that it reads, and those that it makes
+    by_elements     (step, value) -> whether it makes the value by elements, in any layout
+    where_it_writes (step, value) -> whether it reads the value only at the element that it then writes; of no call
+    may_fail        (node) -> whether its call may raise, or has an effect that Python may see
     """
 
     call: Callable
@@ -42,11 +41,13 @@ class Ways:
     may_fail: Callable
 
 
-def in_place(graph: Graph, steps: list, targets: dict, ways: Ways | None = None) -> dict:
-    """{value: the input in whose memory it is written}, in the order of the steps. `targets` names, by position, the input that
-    a result replaces."""
+def in_place(graph: Graph, steps: list, targets: dict, rules: UpdateRules | None = None) -> dict:
+    """Return {value: the input in whose memory it is written}, in the order of the steps.
+
+    `targets` names, by position, the input that a result replaces.
+    """
     found: dict = {}
-    updates = _Updates(graph, steps, ways or ON_CPU)
+    updates = _Updates(graph, steps, rules or ON_CPU)
     for position, number in targets.items():
         value, target = graph.outputs[position], graph.inputs[number]
         if value.aval == target.aval and graph.outputs.count(value) == 1:
@@ -55,22 +56,21 @@ def in_place(graph: Graph, steps: list, targets: dict, ways: Ways | None = None)
 
 
 class _Updates:
-    """Looks for values that may be written over inputs."""
+    """A search for values that may be written over inputs."""
 
-    def __init__(self, graph, steps, ways):
-        self.steps, self.ways = steps, ways
-        self.nodes = [ways.call(s) for s in steps]
-        self.made = {v: i for i, s in enumerate(steps) for v in ways.writes(s)}
+    def __init__(self, graph, steps, rules):
+        self.steps, self.rules = steps, rules
+        self.nodes = [rules.call(s) for s in steps]
+        self.made = {v: i for i, s in enumerate(steps) for v in rules.writes(s)}
         self.leaving = {source_of(v) for v in graph.outputs if is_free(v)} | set(graph.outputs)
-        self.failing = max((i for i, n in enumerate(self.nodes) if n is not None and ways.may_fail(n)), default=-1)
+        self.failing = max((i for i, n in enumerate(self.nodes) if n is not None and rules.may_fail(n)), default=-1)
         self.readers: dict = {}       # value in memory -> the numbers of the steps that read it
         for i, s in enumerate(steps):
-            for v in dict.fromkeys(ways.reads(s)):
+            for v in dict.fromkeys(rules.reads(s)):
                 self.readers.setdefault(v, []).append(i)
 
     def of(self, value, target) -> list:
-        """The values that are written over an input, first to last: a result, and what it is an update of, as far as that
-        goes; none where nothing may be."""
+        """Return the values written over an input, first to last: a chain of updates up to a result; none if that is unsafe."""
         best: list = []
         chain = [value]
         if target in self.leaving:
@@ -85,18 +85,18 @@ class _Updates:
         return best
 
     def _writes_anywhere(self, value) -> bool:
-        """Whether a value is made by elements, or an update."""
+        """Return whether a value is made by elements, or an update."""
         at = self.made[value]
         node = self.nodes[at]
-        return self.ways.by_elements(self.steps[at], value) if node is None else "updates" in node.op.traits
+        return self.rules.by_elements(self.steps[at], value) if node is None else "updates" in node.op.traits
 
     def _base(self, value):
-        """What a value is an update of, as it lies in memory; None where it is none."""
+        """Return the value in memory that a value updates, or None."""
         node = self.nodes[self.made[value]]
         return None if node is None or type(node.inputs[0]) is not Value else _whole(node.inputs[0])
 
     def _may_take(self, chain, target) -> bool:
-        """Whether the values of a chain may lie, one after the other, where an input does."""
+        """Return whether the values of a chain may take an input's place, one after the other."""
         writes = [self.made[v] for v in chain]
         if writes[0] < self.failing:
             return False
@@ -104,16 +104,16 @@ class _Updates:
                    for held, write in zip([target, *chain], writes) for i in self.readers.get(held, ()))
 
     def _reads_as_it_writes(self, number, held) -> bool:
-        """Whether a step reads a value only where it writes at the same time, or as what it updates."""
+        """Return whether a step reads a value only where it writes at the same time, or as its update's base."""
         node = self.nodes[number]
         if node is None:
-            return self.ways.where_it_writes(self.steps[number], held)
+            return self.rules.where_it_writes(self.steps[number], held)
         first, *others = values_of(node)
         return "updates" in node.op.traits and _whole(first) is held and held not in [source_of(v) for v in others]
 
 
 def _by_elements(step, value) -> bool:
-    """Whether a value is made by a kernel without reductions, or an epilogue."""
+    """Return whether a value is made by a kernel without reductions, or an epilogue."""
     if type(step) is Fused:
         return value in step.group.body.results and not step.group.reduced
     return value in step.epilogue.others
@@ -127,12 +127,12 @@ def _where_it_writes(step, held) -> bool:
     return all(_flat(p) == plain for v, p in group.body.loads if v is held)
 
 
-ON_CPU = Ways(lambda step: step.node if type(step) is Call else None, reads_of, writes_of, _by_elements, _where_it_writes,
-              may_fail)
+ON_CPU = UpdateRules(lambda step: step.node if type(step) is Call else None, reads_of, writes_of, _by_elements,
+                     _where_it_writes, may_fail)
 
 
 def _whole(value):
-    """The value in memory of which another one shows all elements in their order; None if there is none."""
+    """Return the value in memory that another one shows whole and in order, or None."""
     found = pattern_of(value)
     if found is None:
         return None
@@ -141,7 +141,6 @@ def _whole(value):
 
 
 def _flat(p):
-    """A pattern with nothing but its order of elements."""
     sizes = [(n, s) for n, s in zip(p.shape, p.strides) if n != 1]
     step, order = 1, True
     for n, s in reversed(sizes):

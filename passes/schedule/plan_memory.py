@@ -1,10 +1,10 @@
 """Memory plan of a fused graph: its steps, and the place of each value.
 
 `arrange` gives the steps of a graph in order: fused kernels, products with their epilogues, called nodes. It looks at sizes
-only to judge what is worth joining, so an arrangement serves other sizes too. `place` makes a plan of it for sizes that are
-known: steps that are native code and follow each other are one native call (a `Run`). A value that only one run sees lies in
-that run's arena, at an offset shared with values that are not alive at the same time. Everything else has memory of its own,
-from the step that makes it to the last that reads it. An update may be written straight into the input that it replaces.
+only to judge profit, so an arrangement serves other sizes too. `place` makes a plan of it for known sizes: consecutive native
+steps are one native call (a `Run`). A value that only one run sees lies in that run's arena, at an offset shared with values of
+other lifetimes. Everything else has memory of its own, from its maker to its last reader. An update may be written straight
+into the input that it replaces.
 """
 
 import bisect
@@ -20,7 +20,7 @@ from ..fusion.fuse import Group, fuse, own_results
 from ..fusion.fuse_epilogue import Epilogue, fuse_epilogues
 from ..fusion.join_sums import join_sums
 from ..fusion.lower import lower
-from ..fusion.recompute import ON_CPU, read_less
+from ..fusion.recompute import ON_CPU, recompute
 from ..rewrite.kernel_body import is_free, source_of
 from .inplace_updates import in_place
 from .plan_steps import LINE, Call, Fused, Plan, Product, Run, reads_of, values_of, writes_of
@@ -32,13 +32,16 @@ MOST_ARGUMENTS = 4000   # of one native call
 
 
 def plan(graph: Graph, owned=frozenset(), targets=None, scratch_of: Callable | None = None) -> Plan:
-    """The plan of a graph whose sizes are known: its arrangement, placed."""
+    """Return the placed arrangement of a graph with known sizes."""
     return place(arrange(graph, owned, targets), scratch_of)
 
 
 def arrange(graph: Graph, owned=frozenset(), targets=None) -> Plan:
-    """The steps of a graph. Results at the positions `owned` get memory of their own; `targets` names, by position, the
-    input that a result is to replace."""
+    """Return the steps of a graph.
+
+    Results at the positions `owned` get memory of their own; `targets` names, by position, the input that a result is to
+    replace.
+    """
     graph, targets = own_results(graph, owned), targets or {}
     steps: list[Any] = []
     replacing = frozenset([graph.outputs[i] for i in targets])
@@ -52,17 +55,18 @@ def arrange(graph: Graph, owned=frozenset(), targets=None) -> Plan:
 
 
 def _lighter(groups, graph) -> list:
-    """The groups with kernels that read less; those that products have taken in stay there."""
+    """Return the groups with kernels that read less; those inside products stay there."""
     products = {Group(list(g.nodes)): g for g in groups if type(g) is Epilogue}
     stands_for = {g: alone for alone, g in products.items()}
-    found = read_less([stands_for.get(g, g) for g in groups], {*graph.outputs, *map(source_of, graph.outputs)}, worth=ON_CPU)
+    found = recompute([stands_for.get(g, g) for g in groups], {*graph.outputs, *map(source_of, graph.outputs)}, worth=ON_CPU)
     return [products.get(g, g) for g in join_sums(found)]
 
 
 def _late(graph, steps):
-    """The steps with those that read inputs alone, like packed weights, right before the first that reads what they make: it
-    takes no memory until then. Indices that are inputs are looked at first, before anything is written
-    (`inplace_updates.py`)."""
+    """Move steps that read inputs alone, like packed weights, right before their first reader, to save memory until then.
+
+    Checks of indices that are inputs run first, before anything is written (`inplace_updates.py`).
+    """
     inputs, makers = set(graph.inputs), {}
     ordered: dict = {}
     for s in steps:
@@ -80,9 +84,12 @@ def _late(graph, steps):
 
 def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable | None = None,
           room: Callable | None = None) -> Plan:
-    """The plan of an arrangement. `scratch_of` gives the bytes that a product or a called node needs while it runs as native
-    code; None for one that Python must call, as all are without `scratch_of`. `over_of` gives, for one that is native,
-    {result: what it reads, in whose memory the result may be written}; `room` the bytes of a value whose size is symbolic."""
+    """Return the plan of an arrangement.
+
+    `scratch_of` gives the bytes that a native product or node needs while it runs; None for one that Python must call, as all
+    are without `scratch_of`. `over_of` gives, for a native step, {result: the operand in whose memory it may be written};
+    `room` the bytes of a value whose size is symbolic.
+    """
     graph, made, steps, arguments = arranged.graph, set(), [], 0
     ends = {s: (reads_of(s), writes_of(s)) for s in arranged.steps}
     for s in arranged.steps:
@@ -108,7 +115,7 @@ def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable 
 
 
 def _views(values, made):
-    """Calls that make views and fills which something outside of kernels takes."""
+    """Return calls that make the views and fills for steps outside of kernels."""
     steps = []
     for v in values:
         chain = []
@@ -124,8 +131,10 @@ def _views(values, made):
 
 
 def _place_all(graph, steps, targets, ends):
-    """Gives runs their arguments and arenas, and each step the values that are dead after it. `targets`: the inputs that values
-    are written over; `ends`: what each step of a run reads and writes."""
+    """Give runs their arguments and arenas, and each step its dead values.
+
+    `targets`: the inputs that values are written over; `ends`: the reads and writes of each step of a run.
+    """
     last = {}
     for i, s in enumerate(steps):
         for v in _touched(s, ends):
@@ -143,7 +152,7 @@ def _place_all(graph, steps, targets, ends):
 
 
 def _touched(step, ends):
-    """The values that a step reads or makes, as the next steps see them."""
+    """Return the values that a step reads or makes, as the next steps see them."""
     if type(step) is Run:
         return [v for s in step.steps for end in ends[s] for v in end]
     read = values_of(step.node) if type(step) is Call else [*values_of(step.node), *reads_of(step)]
@@ -151,7 +160,6 @@ def _touched(step, ends):
 
 
 def _finish_run(run, made, inside, targets, ends):
-    """The arguments and the arena of a run."""
     run.updates = list(dict.fromkeys([targets[v] for v in made if v in targets]))
     run.writes = [v for v in made if v not in inside and v not in targets]
     read = dict.fromkeys([v for s in run.steps for v in ends[s][0]])
@@ -161,7 +169,7 @@ def _finish_run(run, made, inside, targets, ends):
 
 
 def _note_lives(run, inside, ends):
-    """Notes what needs a place in the arena, and from when to when."""
+    """Record the lifetimes of values in the arena."""
     first, last = {}, {}
     for i, s in enumerate(run.steps):
         for end in ends[s]:
@@ -175,8 +183,10 @@ def _note_lives(run, inside, ends):
 
 
 def lay_out(run: Run, scratch: dict, room: Callable):
-    """Gives values and the `scratch` memory of steps places in the arena of a run, those that are needed at the same time apart
-    from each other. `room` gives the bytes that a value takes there."""
+    """Place values and the `scratch` memory of steps in the arena of a run, disjoint while their lifetimes overlap.
+
+    `room` gives the bytes that a value takes there.
+    """
     lives = [Life(x, _rounded(scratch[x]) if x in scratch else room(x), first, last) for x, first, last in run.lives]
     at, run.arena_bytes = placed(lives, LINE)
     if run.arena_bytes > _WORTH_A_SECOND_TRY:
@@ -188,7 +198,7 @@ def lay_out(run: Run, scratch: dict, room: Callable):
 
 
 def _written_over(run, first, last, ends):
-    """{value: the one whose place in the arena it takes}, makers in order. What it is written over lives as long as it does."""
+    """Return {value: the one whose place in the arena it takes}, makers in order; the latter lives as long as the former."""
     found = {}
     for i, s in enumerate(run.steps if run.over else ()):
         read, written = ends[s]
@@ -202,7 +212,7 @@ def _written_over(run, first, last, ends):
 
 
 class Life(NamedTuple):
-    """How many bytes something takes, from the start of a step to the end of another."""
+    """A memory need in bytes, from the start of a step to the end of another."""
 
     what: Any
     size: int
@@ -211,8 +221,7 @@ class Life(NamedTuple):
 
 
 def placed(lives, start):
-    """({what: its place}, the end of all), from `start` on, in the order in which they begin: what is warm in a cache is used
-    again."""
+    """Return ({key: its place}, the end of all), from `start` on, in the order of first use: warm cache lines are reused."""
     at, end, free = {}, start, _Free(start)
     ending: list = []                   # (step after which it ends, start, size)
     for x in sorted(lives, key=lambda x: (x.first, -x.size)):
@@ -225,7 +234,7 @@ def placed(lives, start):
 
 
 class _Free:
-    """What is free of an arena: gaps, and all from some byte on."""
+    """The free space of an arena: gaps, and all from some byte on."""
 
     def __init__(self, start: int):
         self._rest = start
@@ -234,7 +243,7 @@ class _Free:
         self._starts: dict = {}         # end of a gap -> its start
 
     def take(self, size: int) -> int:
-        """The start of the smallest gap that has so many bytes, which are no longer free."""
+        """Take so many bytes from the smallest gap that has them; return its start."""
         i = bisect.bisect_left(self._gaps, (size, 0))
         if i == len(self._gaps):
             self._rest += size
@@ -246,7 +255,7 @@ class _Free:
         return low
 
     def give(self, low: int, size: int):
-        """Takes bytes back."""
+        """Give bytes back."""
         before, after = self._starts.get(low), self._sizes.get(low + size)
         if after is not None:
             self._remove(low + size, after)
@@ -268,7 +277,7 @@ class _Free:
 
 
 def _closer(lives, at, end):
-    """The same, or a closer fit where that wastes a lot: the largest first, after room for all that is small."""
+    """Return the same places, or tighter ones where they waste a lot: the largest first, after room for all small ones."""
     change = [0] * (max(x.last for x in lives) + 2)
     for x in lives:
         change[x.first] += x.size
@@ -287,7 +296,7 @@ def _closer(lives, at, end):
 
 
 def _gap(busy, size, start):
-    """The start of the smallest gap that takes so many bytes between places that are busy, which may overlap."""
+    """Return the start of the smallest gap of so many bytes between busy places, which may overlap."""
     at, best = start, None
     for low, high in busy:
         gap = low - at
@@ -302,11 +311,11 @@ def _rounded(size):
 
 
 def room_of(value: Value) -> int:
-    """Bytes that a value takes in the arena."""
+    """Return the bytes that a value takes in the arena."""
     return room_for(value.aval.size * value.dtype.itemsize)
 
 
 def room_for(size: int) -> int:
-    """Bytes that so many bytes take in the arena."""
+    """Return the bytes that so many bytes take in the arena."""
     size = _rounded(size)
     return size + STAGGER if size >= 4096 else size

@@ -21,7 +21,7 @@ class Fused:
 
 @dataclass(eq=False)
 class Call:
-    """One node by itself: native code of its own, or called on arrays; a view that such a call takes, a fill."""
+    """One node by itself: native code of its own, or called on arrays; a view for such a call, a fill."""
 
     node: Node
     refused: list = field(default_factory=list)
@@ -30,14 +30,13 @@ class Call:
 
 @dataclass(eq=False)
 class Product:
-    """A matrix product with what follows it."""
+    """A matrix product with its epilogue."""
 
     epilogue: Epilogue
     dead: tuple = ()
 
     @property
     def node(self) -> Node:
-        """The product itself."""
         return self.epilogue.node
 
 
@@ -45,14 +44,14 @@ class Product:
 class Run:
     """Steps in one native call. `reads`, `writes` and `updates` are its arguments, in that order.
 
-    writes   new values that are seen outside of it
-    updates  inputs of the graph that it writes over
-    lives    (value or step, the first step that needs its place in the arena, the last one)
-    shared   {value: the one whose place in the arena it has}
-    arena    {value: bytes from the arena's start}
-    scratch  {step: bytes from the arena's start} of what a step needs while it runs
-    over     {result of a native step: what it reads, in whose memory the result may be written}
-    over_inputs     {value: the input in whose memory it is}, of values that it reads or makes there
+    writes       new values that are seen outside of it
+    updates      inputs of the graph that it writes over
+    lives        (value or step, the first step that needs its place in the arena, the last one)
+    shared       {value: the one whose place in the arena it has}
+    arena        {value: bytes from the arena's start}
+    scratch      {step: bytes from the arena's start} of a step's scratch memory
+    over         {result of a native step: the operand in whose memory it may be written}
+    over_inputs  {value: the input in whose memory it is}, of values that it reads or makes there
     """
 
     steps: list
@@ -70,28 +69,24 @@ class Run:
 
     @property
     def fused(self) -> list:
-        """The steps that are fused kernels."""
         return [s for s in self.steps if type(s) is Fused]
 
     @property
     def kernels(self) -> list:
-        """The fused kernels."""
         return [s.lowered for s in self.fused]
 
     @property
     def groups(self) -> list:
-        """What each fused kernel computes."""
         return [s.group for s in self.fused]
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Steps, and which values leave.
+    """Steps, and the values that leave.
 
-    graph      what is computed
-    steps      in order: Fused, Product or Call of an arrangement; Run, Product or Call of a plan, each with the values that
-               are dead after it
-    in_place   {value: the input in whose memory it is written}, in the order of steps
+    graph     the graph
+    steps     in order: Fused, Product or Call of an arrangement; Run, Product or Call of a plan, each with its dead values
+    in_place  {value: the input in whose memory it is written}, in the order of steps
     """
 
     graph: Graph
@@ -100,7 +95,7 @@ class Plan:
 
 
 def reads_of(step):
-    """The values in memory that a step reads as native code."""
+    """Return the values in memory that a step reads as native code."""
     if type(step) is Fused:
         return [v for v, _, written in step.lowered.operands if not written]
     beside = [v for v, *_ in step.epilogue.operands if v not in step.epilogue.others] if type(step) is Product else []
@@ -108,19 +103,19 @@ def reads_of(step):
 
 
 def shallow(x):
-    """An object with the very attributes of another; `copy.copy` takes several times as long."""
+    """Return an object with the very attributes of another; `copy.copy` takes several times as long."""
     made = object.__new__(type(x))
     vars(made).update(vars(x))
     return made
 
 
 def values_of(node) -> list:
-    """The values among what a node takes."""
+    """Return the values among a node's operands."""
     return [x for x in node.inputs if type(x) is Value]
 
 
 def writes_of(step) -> list:
-    """The values in memory that a step makes."""
+    """Return the values in memory that a step makes."""
     if type(step) is Fused:
         return [v for v, _, written in step.lowered.operands if written]
     return [step.epilogue.result, *step.epilogue.others] if type(step) is Product else list(step.node.outputs)

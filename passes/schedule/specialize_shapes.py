@@ -1,11 +1,10 @@
-"""Puts numbers in the place of symbolic sizes: in a graph, or in an arrangement, which is what one is made for.
+"""Specialises a symbolic graph or arrangement to known sizes.
 
-    binder = Binder(plan)             # once
-    binder.bind({"b": 8, "s": 16})    # for given sizes: a copy in which each size is a number
+binder = Binder(plan) # once binder.bind({"b": 8, "s": 16}) # for given sizes: a copy in which each size is a number
 
-An arrangement of a symbolic graph is made once, with everything that takes long: passes, fusion, kernels, whose text does not
-name sizes. Only the memory of a copy is left to be placed. A copy with `shares` has nothing but what steps read and write; what
-no size changes is the arrangement's own, and the rest of its graph is made when somebody looks at it.
+An arrangement of a symbolic graph is made once, with all slow work: passes, fusion, kernels, whose text does not name sizes.
+Only the memory of a copy remains to be placed. A copy with `shares` holds only the reads and writes of steps; parts without
+sizes are the arrangement's own, and the rest of its graph is made at first access.
 """
 
 from collections.abc import Callable
@@ -29,12 +28,12 @@ _PLAIN = frozenset((Kernel, EpilogueProgram, Graph))
 
 
 def bind_graph(graph: Graph, values: dict) -> Graph:
-    """The graph with `values` for its names."""
+    """Return the graph with `values` for its names."""
     return Binder(Plan(graph, (), {})).bind(values).graph if graph.symbols else graph
 
 
 def _parts_of(kind: type) -> Any:
-    """The names of what an object of a record refers to values and nodes by; None for what refers to none."""
+    """Return the names of an object's attributes that refer to values and nodes, or None."""
     if kind not in _PARTS:
         _PARTS[kind] = frozenset([f.name for f in fields(kind)]) if is_dataclass(kind) and kind not in _PLAIN else None
     return _PARTS[kind]
@@ -44,10 +43,10 @@ _PARTS: dict = {}       # by type
 
 
 class Binder:
-    """Makes copies of an arrangement for given sizes.
+    """The maker of copies of an arrangement for given sizes.
 
-    shares    whether a copy holds what no size changes as it is, rather than copies of it
-    steps     those that all copies share then
+    shares   whether a copy shares the parts without sizes, rather than copying them
+    steps    those that all copies share then
     """
 
     def __init__(self, plan: Plan, shares: bool = False):
@@ -62,11 +61,11 @@ class Binder:
         self.kept = {id(s): s for s in self.fixed.seen}
 
     def bind(self, values: dict) -> Plan:
-        """The arrangement for `values` of the names."""
+        """Return the arrangement for `values` of the names."""
         return self.copies(values).mapped(self.plan)
 
     def copies(self, values: dict) -> "Copies":
-        """What gives copies of parts of the arrangement for `values` of the names."""
+        """Return a maker of copies of the arrangement's parts for `values` of the names."""
         known: dict = {}
         other = valuer(values, values.values())
 
@@ -80,7 +79,7 @@ class Binder:
 
 
 class _Fixed:
-    """What no size changes of a graph and of what refers to it: values, nodes, and `seen` of what was asked for."""
+    """The parts of a graph that no size changes: values, nodes, and `seen` of earlier answers."""
 
     def __init__(self, graph: Graph | None):
         self.values: set = set()
@@ -98,7 +97,7 @@ class _Fixed:
             self.values.update([v for v in plain if n in self.nodes or not is_free(v)])
 
     def holds(self, x: Any) -> bool:
-        """Whether no size changes something that refers to values and nodes."""
+        """Return whether no size changes something that refers to values and nodes."""
         kind = type(x)
         if kind is Value:
             return x in self.values
@@ -123,7 +122,7 @@ class _Fixed:
 
 
 def _collect(x: Any, found: dict):
-    """Enters the symbolic numbers of steps, but for those of their groups."""
+    """Enter the symbolic numbers of steps, but for those of their groups."""
     stack, seen = [x], set()
     while stack:
         x = stack.pop()
@@ -139,7 +138,7 @@ def _collect(x: Any, found: dict):
 
 
 class Copies:
-    """Copies a graph, and what refers to it, with numbers for symbols: what is asked for, when it is asked for."""
+    """Copies of a graph's parts, and of objects that refer to them, with numbers for symbols, made on demand."""
 
     def __init__(self, binder: Binder, give: Callable):
         self.give, self._fixed, self._avals = give, binder.fixed, {}
@@ -150,11 +149,10 @@ class Copies:
 
     @cached_property
     def graph(self):
-        """The graph; where copies share parts, its nodes are made when somebody looks at them."""
+        """Return the graph; where copies share parts, its nodes are made at first access."""
         return BoundGraph(self._graph, self) if self._shares else self.whole(self._graph)
 
     def aval(self, aval):
-        """A type with its sizes as numbers."""
         if not aval.is_symbolic:
             return aval
         found = self._avals.get(id(aval))
@@ -163,7 +161,8 @@ class Copies:
         return found
 
     def value(self, v: Value) -> Value:
-        """The copy of a value. Its node is the copy only where it is a view or a fill, and once the whole graph is made."""
+        """Return the copy of a value. Its node is the copy only where it is a view or a fill, and once the whole graph is
+        made."""
         found = self.values.get(v)
         if found is None:
             if v in self._fixed.values:
@@ -175,7 +174,6 @@ class Copies:
         return found
 
     def node(self, n: Node) -> Node:
-        """The copy of a node."""
         found = self.nodes.get(n)
         if found is None:
             if n in self._fixed.nodes:
@@ -187,20 +185,18 @@ class Copies:
         return found
 
     def lowered(self, x: Lowered) -> Lowered:
-        """A kernel on the values as they are, with numbers for sizes and offsets."""
+        """Return a kernel on the copied values, with numbers for sizes and offsets."""
         if self._fixed.holds(x):
             return x
         operands = tuple([(v, replaced(offset, self.give), written) for v, offset, written in x.operands])
         return replace(x, operands=operands, symbols={name: replaced(n, self.give) for name, n in x.symbols.items()})
 
     def _made(self, v, node):
-        """The copy of a value that a copied node makes."""
         if v not in self._fixed.values and v not in self.values:
             self.values[v] = Value(self.aval(v.aval), node=node, index=v.index)
         return self.value(v)
 
     def whole(self, graph: Graph) -> Graph:
-        """The graph, every node of it."""
         inputs = tuple([self.value(v) for v in graph.inputs])
         nodes = tuple([self.node(n) for n in graph.nodes])
         for n in nodes:
@@ -211,7 +207,7 @@ class Copies:
         return Graph(graph.name, inputs, nodes, tuple([self.value(v) for v in graph.outputs]), updates)
 
     def mapped(self, x):
-        """Anything that refers to values and nodes of the graph, over the copy."""
+        """Return anything that refers to values and nodes of the graph, over the copy."""
         kind = type(x)
         if kind is Value:
             return self.value(x)
@@ -246,7 +242,7 @@ class Copies:
 
 
 class BoundGraph:
-    """A graph with numbers in the place of sizes: what goes in and comes out, and all of it when somebody wants to see it."""
+    """A graph with numbers in place of sizes: inputs and results at once, nodes at first access."""
 
     def __init__(self, graph: Graph, over: Copies):
         self._graph, self._over = graph, over
@@ -263,7 +259,7 @@ class BoundGraph:
 
 
 class BoundGroup:
-    """A group with numbers in the place of sizes, made when somebody wants to see what a kernel computes."""
+    """A group with numbers in place of sizes, built at first access to its kernel's computation."""
 
     def __init__(self, group: Group, over: Copies):
         self._group, self._over = group, over
@@ -280,7 +276,7 @@ class BoundGroup:
         return value
 
     def _body(self, x):
-        """A body with what is asked of it once it has become a kernel."""
+        """Return a body with the attributes that are used after it became a kernel."""
         made, mapped = copy(x), self._over.mapped
         made.shape, made.row_shape, made.row_pattern = mapped((x.shape, x.row_shape, x.row_pattern))
         made.loads = {mapped(key): i for key, i in x.loads.items()}

@@ -1,5 +1,5 @@
 """Passes from operators to simpler operators: canonical forms, constants, common subexpressions, dead code, algebra,
-decomposition of composites.
+composites.
 
 Every pass is `Graph -> Graph` and keeps the bits.
 """

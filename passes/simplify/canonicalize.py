@@ -1,4 +1,4 @@
-"""One spelling for one meaning, so that later passes look for one form.
+"""Canonicalisation: one form for each meaning, so that later passes look for one form.
 
 Literals that fill a value become Python numbers, numbers stand to the right of commutative operators, views and casts that
 change nothing disappear, chains of views and casts become one, and constants depend on nothing.
@@ -21,7 +21,7 @@ from ..rewrite.rewrite import Rule, apply, rebuild
 
 
 def canonicalize(graph: Graph) -> Graph:
-    """Brings a graph into the one form that later passes expect."""
+    """Bring a graph into the one form that later passes expect."""
     while True:
         before = graph
         graph = apply(rebuild(graph, _visit, _has_literals), VIEW_RULES)
@@ -34,7 +34,7 @@ def canonicalize(graph: Graph) -> Graph:
 
 
 def _has_literals(node: Node) -> bool:
-    """Whether a node makes or reads literals that may want another form."""
+    """Return whether a node makes or reads literals that may have another form."""
     if is_fill(node):
         return node.inputs[0] is not None
     return node.op.is_elementwise and (any(map(is_literal, node.inputs)) or type(node.inputs[0]) in NUMBERS)
@@ -51,7 +51,7 @@ def _visit(b: Builder, node: Node, operands):
 
 
 def is_fill(node: Node) -> bool:
-    """Whether a node makes a value from parameters alone; its operand only lends the device."""
+    """Return whether a node makes a value from parameters alone; its operand only lends the device."""
     return _fills(node.op)
 
 
@@ -61,12 +61,12 @@ def _fills(op: Op) -> bool:
 
 
 def is_literal(x) -> bool:
-    """Whether a value is one number everywhere."""
+    """Return whether a value is one number everywhere."""
     return type(x) is Value and x.node is not None and x.node.op is full
 
 
 def _literals_as_numbers(node, operands):
-    """Operands that are one number everywhere, as Python numbers, as long as the result's type stays."""
+    """Return the operands with fills as Python numbers, as long as the result's type stays."""
     for i, x in enumerate(operands):
         if not is_literal(x):
             continue
@@ -77,12 +77,12 @@ def _literals_as_numbers(node, operands):
 
 
 def number_of(x: Value):
-    """The number that fills `x`, as a Python number that converts to x's dtype and back without change."""
+    """Return the number that fills `x`, as a Python number that converts to x's dtype and back without change."""
     return np.asarray(x.node.params["value"], x.dtype.np).tolist()
 
 
 def _gives_same(node, operands):
-    """Whether the shape rule gives the declared type, and a number would mean the dtype that its value had."""
+    """Return whether the shape rule gives the declared type, and a number would mean the dtype that its value had."""
     avals = [x.aval if type(x) is Value else x for x in operands]
     dtypes = {x.dtype for x in node.inputs if type(x) is Value}
     try:
@@ -92,7 +92,7 @@ def _gives_same(node, operands):
 
 
 def _keeps_dtypes(node, operands):
-    """For operators of mixed operand dtypes: each dtype is still there as a value, so numbers have one to take."""
+    """Return whether each operand dtype of a mixed operator is still there as a value, so numbers have one to take."""
     return {x.dtype for x in operands if type(x) is Value} == {x.dtype for x in node.inputs if type(x) is Value}
 
 
@@ -106,8 +106,11 @@ def _literals_to_right(node, operands):
 
 
 def drop_copies(graph: Graph) -> Graph:
-    """Copies are the value itself. Those that leave a graph stay where it has no memory of its own to give: an input, a view, a
-    value that leaves on another way, too."""
+    """Remove copies inside a graph.
+
+    A copy that leaves the graph stays where its source has no memory of its own to give: an input, a view, a value that leaves
+    elsewhere.
+    """
     copies = [n for n in graph.nodes if n.op is copy]
     if not copies:
         return graph
@@ -118,12 +121,11 @@ def drop_copies(graph: Graph) -> Graph:
 
 
 def _is_alone(value, leaving):
-    """Whether a value has memory of its own, and is that of one result."""
+    """Return whether a value has memory of its own, and is that of one result."""
     return value.node is not None and not is_fill(value.node) and _behind(value) is value and leaving[value] == 1
 
 
 def _behind(value: Value) -> Value:
-    """The value behind views."""
     while value.node is not None and type(value.node.op.lower) is View:
         value = value.node.inputs[0]
     return value
@@ -133,7 +135,7 @@ def _behind(value: Value) -> Value:
 
 
 def _holds_all(small, large) -> bool:
-    """Whether every value of dtype `small` is one of `large`, so that going through `large` loses nothing."""
+    """Return whether every value of dtype `small` is one of `large`, so that going through `large` loses nothing."""
     if small is large or small.kind == BOOL:
         return True
     if small.is_complex or large.is_complex:
@@ -157,8 +159,11 @@ def _float_holds(small, large):
 
 
 def _through_is_direct(x, middle, out) -> bool:
-    """Whether x -> middle -> out is the same as x -> out: nothing is lost on the way, and no float meets an integer at the
-    end (what is out of range there depends on the machine instruction)."""
+    """Return whether x -> middle -> out is the same as x -> out.
+
+    Nothing is lost on the way, and no float meets an integer at the end, where out of range results depend on the machine
+    instruction.
+    """
     return _holds_all(x.dtype, middle) and (out.dtype.is_inexact or not (x.dtype.is_inexact or middle.is_inexact))
 
 

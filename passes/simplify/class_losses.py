@@ -1,8 +1,8 @@
-"""Losses over classes become operators that fuse, in the very order in which their own kernels compute.
+"""Expands losses over classes into operators that fuse, in the order in which their own kernels compute.
 
-What is picked by class is found by comparing each class with the target, so that a loss, its gradient and what is around them
-can be one sweep over the logits. Whether targets are classes is checked once, by `class_index`. Losses with class weights and
-those of 16-bit floats stay whole.
+An element is picked by class by comparing each class with the target, so that a loss, its gradient and their neighbours can be
+one sweep over the logits. `class_index` checks once that targets are classes. Losses with class weights and those of 16-bit
+floats stay whole.
 """
 
 from typing import Any
@@ -19,8 +19,8 @@ from ..rewrite.rewrite import rebuild
 _KINDS = (dt.float32, dt.float64)
 
 
-def class_losses(graph: Graph) -> Graph:
-    """Replaces the operators of BODIES."""
+def expand_class_losses(graph: Graph) -> Graph:
+    """Replace the operators of BODIES."""
     if not any(n.op in BODIES for n in graph.nodes):
         return graph
     checked: dict = {}
@@ -33,7 +33,7 @@ def class_losses(graph: Graph) -> Graph:
 
 
 def _checked(checked, target, classes, ignore_index):
-    """(the targets, how many are classes)."""
+    """Return (targets, number of valid targets)."""
     key = target, param_key(classes), ignore_index
     if key not in checked:
         checked[key] = loss.class_index(target, classes=classes, ignore_index=ignore_index)
@@ -42,13 +42,14 @@ def _checked(checked, target, classes, ignore_index):
 
 
 def _exponentials(x):
-    """(the largest of each row, exp(x - largest))."""
+    """Return (largest of each row, exp(x - largest))."""
     top = amax(x, dim=(1,), keepdim=True)
     return top, ew.exp(ew.sub(x, expand(top, shape=x.shape)))
 
 
 def _hits(x, target, checked):
-    """Where each row's class is. As int32, a target that is no class may look like one: only where nothing depends on it."""
+    """Return the mask of each row's class. As int32, an invalid target may look like a class: only where nothing depends on
+    it."""
     kind = dt.int32 if checked and x.shape[1] < 2**31 else dt.int64
     return ew.eq(iota(x, shape=x.shape, dim=1, dtype=kind), loss.over_classes(ew.cast(target, dtype=kind), x.shape))
 

@@ -1,4 +1,4 @@
-"""Softmax, norms and linear layers become operators in the very order in which their own kernels compute.
+"""Expands softmax, norms and linear layers in the order in which their own kernels compute.
 
 So traced code, where they fuse with their neighbours, gives the bits of eager code, where each is one kernel. Their general
 bodies, which `decompose` would take, round differently.
@@ -23,8 +23,8 @@ from ..codegen.scalars.constants import SQRT_HALF
 from ..rewrite.rewrite import rebuild
 
 
-def row_bodies(graph: Graph) -> Graph:
-    """Replaces the operators of BODIES."""
+def expand_row_composites(graph: Graph) -> Graph:
+    """Replace the operators of BODIES."""
     return rebuild(graph, _visit) if any(n.op in BODIES for n in graph.nodes) else graph
 
 
@@ -55,7 +55,6 @@ class _Rows:
         self.count = as_float(math.prod([x.shape[d] for d in dims]))
 
     def over(self, v):
-        """A row's value for each of its elements."""
         return expand(v, shape=self.shape)
 
     def fold(self, op, x):
@@ -91,7 +90,7 @@ def _inverse(rows, squares, eps):
 
 
 def _standard(rows, x, eps):
-    """(x - mean) / deviation, and the inverse of the deviation of each row."""
+    """Return (x - mean) / deviation, and the inverse deviation of each row."""
     centred = ew.sub(x, rows.over(ew.div(rows.sum(x), rows.count)))
     inverse = _inverse(rows, rows.sum(ew.mul(centred, centred)), eps)
     return ew.mul(centred, rows.over(inverse)), inverse
@@ -108,7 +107,7 @@ def _layer_norm(x, w, b, *, dims, eps):
 
 
 def _scaled(rows, x, eps):
-    """x / its root mean square, and the inverse of that of each row."""
+    """Return x / its root mean square, and that mean's inverse for each row."""
     inverse = _inverse(rows, rows.sum(ew.mul(x, x)), eps)
     return ew.mul(x, rows.over(inverse)), inverse
 
@@ -137,12 +136,12 @@ def _rms_norm_grad(g, x, w, *, dims, eps):
 
 
 def _back(rows, gw, h, c, inverse):
-    """The gradient of rows that were scaled to h, without what it has along h."""
+    """Return the gradient of rows that were scaled to h, without its part along h."""
     return ew.mul(ew.sub(gw, ew.mul(h, rows.over(c))), rows.over(inverse))
 
 
 def _with_weight(g, h, w, dims, dx):
-    """The gradient of the input, and that of the weight if there is one."""
+    """Return the gradient of the input, and that of the weight if there is one."""
     if w is None:
         return dx
     gh = ew.mul(g, h)
@@ -164,8 +163,8 @@ BODIES: dict[Op, Callable] = {linear: _linear, softmax: _softmax, log_softmax: _
 _SPLIT_KINDS = (dt.float32, dt.float64)
 
 
-def gelu_parts(graph: Graph) -> Graph:
-    """Replaces slopes of gelu, and gelu of values whose error function is there anyway."""
+def share_gelu_parts(graph: Graph) -> Graph:
+    """Replace slopes of gelu, and gelu of values whose error function is computed anyway."""
     known = {n.inputs[0] if n.op is gelu_slope else _argument(n) for n in graph.nodes if n.op in (ew.erf, gelu_slope)}
 
     def visit(b: Builder, node: Node, operands):
@@ -181,7 +180,7 @@ def gelu_parts(graph: Graph) -> Graph:
 
 
 def _argument(node):
-    """x of erf(x * sqrt(1/2)); None of any other."""
+    """Return x of erf(x * sqrt(1/2)), else None."""
     scaled = node.inputs[0].node if type(node.inputs[0]) is Value else None
     if scaled is None or scaled.op is not ew.mul:
         return None
@@ -193,8 +192,8 @@ _ATTENTION = frozenset((attention, attention_grad, bounded_attention, bounded_at
 _LOW = (dt.float16, dt.bfloat16)
 
 
-def wide_attention(graph: Graph) -> Graph:
-    """Casts what attention of 16-bit floats takes and gives."""
+def widen_attention(graph: Graph) -> Graph:
+    """Cast operands and results of 16-bit attention, as its kernels do."""
     return rebuild(graph, _attention_in_float32, lambda n: n.op in _ATTENTION and n.outputs[0].dtype in _LOW)
 
 

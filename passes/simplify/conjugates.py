@@ -1,5 +1,7 @@
-"""Conjugates of conjugates are what there was before, also where views lie between: gradients of complex numbers are conjugated
-around each rule, and rules of views leave only these."""
+"""Cancels conjugates of conjugates, also with views between.
+
+Gradients of complex numbers are conjugated around each rule; of rules of views only these pairs remain.
+"""
 
 from ...ir.graph.graph import Builder, Graph, Node
 from ...ir.opdef.op import View
@@ -8,8 +10,8 @@ from ...ir.ops.core.shape import bitcast
 from ..rewrite.rewrite import rebuild
 
 
-def conjugates(graph: Graph) -> Graph:
-    """Removes pairs of conjugates."""
+def cancel_conjugates(graph: Graph) -> Graph:
+    """Remove pairs of conjugates."""
     return rebuild(graph, _visit, lambda node: node.op is conj)
 
 

@@ -1,4 +1,4 @@
-"""Common subexpressions: a pure operation on the same operands is done once."""
+"""Common subexpression elimination: a pure operation on the same operands is done once."""
 
 from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.opdef.params import param_key, params_key
@@ -6,7 +6,7 @@ from ..rewrite.rewrite import rebuild
 
 
 def cse(graph: Graph) -> Graph:
-    """Merges equal pure nodes. Operands of commutative operators may stand in either order."""
+    """Merge equal pure nodes. Operands of commutative operators may stand in either order."""
     same = _repeated(graph)
     firsts, places = frozenset(same.values()), {}
 
@@ -20,7 +20,7 @@ def cse(graph: Graph) -> Graph:
 
 
 def _repeated(graph) -> dict:
-    """{node: the first one that computes the same}."""
+    """Return {node: the first one that computes the same}."""
     equals, same = Equals(), {}
     for node in graph.nodes:
         first = equals.enter(node)
@@ -30,9 +30,9 @@ def _repeated(graph) -> dict:
 
 
 class Equals:
-    """Which values are the same, whatever the inputs are. Nodes are entered in order.
+    """Classes of values that are equal whatever the inputs are. Nodes are entered in order.
 
-    number    of each value, that of the first one that is equal to it
+    `number` maps each value to the number of the first one equal to it.
     """
 
     def __init__(self):
@@ -40,11 +40,11 @@ class Equals:
         self._first: dict = {}
 
     def of(self, value: Value) -> int:
-        """The number of a value whose node was entered, or that is an input."""
+        """Return the number of a value whose node was entered, or that is an input."""
         return self.number.setdefault(value, len(self.number))
 
     def enter(self, node: Node) -> Node:
-        """The first node that computes the same; itself, if there is none."""
+        """Return the first node that computes the same; itself, if there is none."""
         if not node.is_pure:
             return node
         keys = [self.of(x) if type(x) is Value else (param_key(x),) for x in node.inputs]

@@ -1,4 +1,4 @@
-"""Dead code: nodes that no output, update or effect needs, and updates that write back what is there."""
+"""Dead code elimination: removes nodes that no output, update or effect needs, and updates that write back the same value."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from ..rewrite.rewrite import prune
 
 
 def dce(graph: Graph) -> Graph:
-    """Removes dead nodes and updates of an input with itself."""
+    """Remove dead nodes and updates of an input with itself."""
     kept = tuple([u for u in graph.updates if u.value is not u.target])
     if len(kept) != len(graph.updates):
         graph = replace(graph, updates=kept)

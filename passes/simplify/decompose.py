@@ -1,7 +1,7 @@
-"""Composites become their bodies.
+"""Decomposes composites into their bodies.
 
-A composite of float16 or bfloat16 values is computed in float32 and rounded once at the end, as the references do, unless
-its body holds a contraction or another template (those take low-precision operands and accumulate in float32 themselves).
+A composite of float16 or bfloat16 values is computed in float32 and rounded once at the end, as the references do, unless its
+body holds a contraction or another template (those take low-precision operands and accumulate in float32 themselves).
 """
 
 from ...ir import dtype as dt
@@ -18,7 +18,7 @@ _LOW = (dt.float16, dt.bfloat16)
 
 @required
 def decompose(graph: Graph, keep=frozenset()) -> Graph:
-    """Replaces every composite by what its body does, down to operators that are none. Those in `keep` stay whole."""
+    """Replace every composite by its body, down to operators that are none. Those in `keep` stay whole."""
     if not any(_is_composite(n.op, keep) for n in graph.nodes):
         return graph
 
@@ -33,7 +33,7 @@ def _is_composite(op: Op, keep):
 
 
 def expand_body(b: Builder, node: Node, operands, keep=frozenset()):
-    """Appends the decomposed body of a composite node; returns its results."""
+    """Append the decomposed body of a composite node; return its results."""
     body = body_graph(node, wide=False, keep=keep)
     if _is_low(node) and all(_rounds_once(n.op) for n in body.nodes):
         body = body_graph(node, wide=True, keep=keep)
@@ -44,7 +44,7 @@ def expand_body(b: Builder, node: Node, operands, keep=frozenset()):
 
 
 def body_graph(node: Node, *, wide: bool, keep=frozenset()) -> Graph:
-    """The body of a composite node as a graph of its own, with nested composites decomposed too."""
+    """Return the body of a composite node as a graph of its own, with nested composites decomposed too."""
     b = Builder(node.op.name)
     args = [b.input(f"arg{i}", x.aval) if type(x) is Value else x for i, x in enumerate(node.inputs)]
     if wide:
@@ -55,7 +55,6 @@ def body_graph(node: Node, *, wide: bool, keep=frozenset()) -> Graph:
 
 
 def _fit(node, declared, given):
-    """A result of the body in the declared type."""
     if given.dtype is not declared.dtype:
         given = cast(given, dtype=declared.dtype)
     if given.aval != declared.aval:
@@ -68,5 +67,5 @@ def _is_low(node):
 
 
 def _rounds_once(op):
-    """Whether an operator may as well run in float32 inside a fused kernel: no template but a fill."""
+    """Return whether an operator may as well run in float32 inside a fused kernel: no template but a fill."""
     return type(op.lower) in (Scalar, Reduce, View) or op.lower == full.lower

@@ -1,8 +1,8 @@
-"""Constants: what depends on literals alone is computed now.
+"""Constant folding: computes nodes that depend on literals alone.
 
-Only exact operators are folded, so that the bits are those a kernel gives, and only into small or uniform literals: arrays
-that the program captured are inputs and never folded. Packed weights are in the order of a machine's kernel, which no
-reference knows.
+Only exact operators are folded, so that the bits are those of a kernel, and only into small or uniform literals: arrays that
+the program captured are inputs and never folded. Packed weights are in the order of a machine's kernel, which no reference
+knows.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from .canonicalize import is_fill, is_literal
 
 
 def fold_constants(graph: Graph) -> Graph:
-    """Computes the nodes whose operands are literals."""
+    """Compute the nodes whose operands are literals."""
     known: set = set()
 
     def depends_on_literals(node):
@@ -48,7 +48,7 @@ def _visit(b: Builder, node: Node, operands):
 
 
 def _fold_uniform(b, node, operands):
-    """An elementwise operator or a view of values that are one number everywhere: one number everywhere again."""
+    """Fold an elementwise operator or a view of uniform values into a uniform value."""
     out = node.output
     if type(node.op.lower) is View and out.dtype is operands[0].dtype:
         return b.call(full, None, shape=out.shape, value=operands[0].node.params["value"], dtype=out.dtype)
@@ -59,12 +59,12 @@ def _fold_uniform(b, node, operands):
 
 
 def _comes_later(operands) -> bool:
-    """Whether a number is symbolic, beside a value or in one: it comes with each call."""
+    """Return whether a number is symbolic, beside a value or in one, so that it comes with each call."""
     return has_symbols(tuple([x.node.params.get("value") if type(x) is Value else x for x in operands]))
 
 
 def _literal(b, result, out):
-    """`out` as a fill with the one element of `result`."""
+    """Return `out` as a fill with the one element of `result`."""
     number = np.asarray(result).reshape(()).tolist()
     return b.call(full, None, shape=out.shape, value=number, dtype=out.dtype)
 

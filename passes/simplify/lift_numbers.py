@@ -1,13 +1,12 @@
-"""Symbolic numbers that are operands become inputs, which are given with each call.
+"""Lifts symbolic numbers among operands into inputs, which are given with each call.
 
-    lifted = lift_numbers(graph);  lifted.graph, lifted.numbers
+lifted = lift_numbers(graph); lifted.graph, lifted.numbers
 
 A number that is a parameter becomes an operand where the body of a composite makes it one, or where the record says how
-(`Op.given`: attention scales its queries). Elsewhere it stays where it is, and whoever runs the graph puts it in.
+(`Op.given`: attention scales its queries). Elsewhere it stays a parameter, replaced before each run.
 
-An operator on a number and a value takes the number in the value's dtype; so does the 0-d input that replaces it, and it is
-spread over the value's shape. float16 and bfloat16 are computed in float32, as they are with a number, which is rounded to
-them first.
+An operator on a number and a value takes the number in the value's dtype; so does the 0-d input that replaces it, expanded over
+the value's shape. float16 and bfloat16 are computed in float32, as they are with a number, which is rounded to them first.
 """
 
 from dataclasses import dataclass
@@ -27,15 +26,17 @@ from ..rewrite.rewrite import rebuild
 
 @dataclass(frozen=True)
 class Lifted:
-    """A graph, and the (symbolic number, dtype of what it meets) of each input that was added after its own."""
+    """A graph, and the (symbolic number, dtype of the value beside it) of each added input."""
 
     graph: Graph
     numbers: tuple
 
 
 def lift_numbers(graph: Graph) -> Lifted:
-    """Replaces the symbolic operands of what may become kernels, and every number that an argument gives. Parameters become
-    operands first, where a record says how."""
+    """Replace the symbolic operands of fusible nodes, and every number that an argument gives.
+
+    Parameters become operands first, where a record says how.
+    """
     graph = rebuild(graph, _with_operands, _has_given)
     if not any(_is_lifted(n, x) for n in graph.nodes for x in n.inputs):
         return Lifted(graph, ())
@@ -62,7 +63,7 @@ def _has_given(node: Node) -> bool:
 
 
 def _with_operands(b: Builder, node: Node, operands):
-    """What a node is where its numbers are operands."""
+    """Return a node with its numbers as operands."""
     given: Any = node.op.given
     return given(*operands, **node.params)
 
@@ -76,12 +77,12 @@ def _key(x, kind):
 
 
 def _number_dtype(kind):
-    """The dtype in which a number, which is real, meets values of a dtype."""
+    """Return the dtype in which a real number meets values of a dtype."""
     return dt.float32 if kind in dt.NARROW else dt.PARTS.get(kind, kind)
 
 
 def number_array(x, kind) -> np.ndarray:
-    """What is given for an input that stands for a number beside values of a dtype: the number that this dtype has."""
+    """Return the array for an input that replaces a number beside values of a dtype."""
     with np.errstate(all="ignore"):
         found = np.asarray(x).astype(kind.np if kind in dt.NARROW else _number_dtype(kind).np)
     return found.astype(np.float32) if kind in dt.NARROW else found

@@ -1,10 +1,10 @@
-"""Means of windows that are bins of a plane, with many elements in each, are sums along one dim after the other.
+"""Expands average pools over large bins of a plane into sums along one dim after the other.
 
     %1 = avg_pool(%0, kernel=(8, 8), stride=(8, 8))       %1 = sum(reshape(%0, (n, c, 4, 8, w)), dim=3)
                                                           %2 = sum(reshape(%1, (n, c, 4, 4, 8)), dim=4)
                                                           %3 = div(%2, 64)
 
-A window that is the whole plane is one sum. So eager kernels have it (`runtime/cpu/conv/pooling.py`), whose bits these are.
+A window that is the whole plane is one sum. Eager kernels (`runtime/cpu/conv/pooling.py`) give the same bits.
 """
 
 from math import prod
@@ -19,13 +19,13 @@ from ...ir.symbols.substitute import as_float
 from ..rewrite.rewrite import rebuild
 
 
-def mean_pools(graph: Graph) -> Graph:
-    """Replaces each such pool."""
+def expand_mean_pools(graph: Graph) -> Graph:
+    """Replace each such pool."""
     return rebuild(graph, _summed, lambda n: n.op is avg_pool and _kind(n) is not None)
 
 
 def _kind(node) -> str | None:
-    """What windows are: "whole" planes or "bins"; None for others, and where sizes are not known."""
+    """Return "whole" or "bins" for windows of that kind; None for others, and where sizes are not known."""
     sizes, params = node.inputs[0].shape[2:], node.params
     if not all(type(n) is int for n in sizes) or not node.output.dtype.is_floating_point or 0 in node.inputs[0].shape:
         return None

@@ -1,7 +1,7 @@
-"""Algebra that keeps every bit: each rule holds for all values, signed zeros, infinities and nan included.
+"""Algebraic simplification that keeps every bit: each rule holds for all values, signed zeros, infinities and nan included.
 
-So x + 0.0 stays (it turns -0.0 into 0.0) while x + -0.0 and x - 0.0 go; x * 0 stays (nan, infinities). Integers and bool
-allow more, and say so in `where`.
+So x + 0.0 stays (it turns -0.0 into 0.0) while x + -0.0 and x - 0.0 go; x * 0 stays (nan, infinities). Integers and bool allow
+more, with a condition in `where`.
 """
 
 import numpy as np
@@ -48,7 +48,7 @@ from .canonicalize import is_literal, number_of
 
 
 def simplify(graph: Graph) -> Graph:
-    """Applies the rules until none fits."""
+    """Apply the rules until none fits."""
     return apply(graph, RULES)
 
 
@@ -81,7 +81,7 @@ def _zeros(x):
 
 
 def _chooses(c, x, holds, out):
-    """Whether a condition is known, and the side that it leaves is all of the result."""
+    """Return whether a condition is known, and the side that it leaves is all of the result."""
     known = number_of(c) if is_literal(c) else c
     return type(known) in (bool, np.bool_) and bool(known) is holds and type(x) is Value and x.aval == out.aval
 

@@ -1,4 +1,4 @@
-"""Sums about what a sweep finds join that sweep, for backends whose kernels read memory in each.
+"""Joins sums about a sweep's mean or maximum into that sweep, for backends whose kernels read memory in each sweep.
 
 Sums of squares about the mean join the sweep that finds the mean:
 
@@ -6,17 +6,17 @@ Sums of squares about the mean join the sweep that finds the mean:
     c = x - s / n                ->             q = spread(x)
     q = sum(c * c)
 
-A `spread` is added up in parts, each about its own mean, and these are joined by Chan's formula. Variances of every kind are
-such sums: those of normalisations over batches, groups and rows, var and std.
+A `spread` is summed in parts, each about its own mean, which are joined by Chan's formula. Variances of every kind are such
+sums: those of normalisations over batches, groups and rows, var and std.
 
-Sums of exponentials below the largest join the sweep that finds the largest:
+Sums of exponentials below the maximum join the sweep that finds the maximum:
 
     m = max(x)                                  m = max(x)
     e = exp(x - m)               ->             s = exp_sum(x)
     s = sum(e)
 
-An `exp_sum` is added up in parts, each about its own largest, and scaled when a larger one comes. Those of softmax, log_softmax
-and cross entropy are such sums, and that of logsumexp, which takes 0 for an m that is not finite: it is exp(m) then.
+An `exp_sum` is summed in parts, each about its own maximum, and rescaled when a larger one comes. Those of softmax,
+log_softmax and cross entropy are such sums, and that of logsumexp, which takes 0 for an m that is not finite (then exp(m)).
 """
 
 import copy
@@ -32,7 +32,7 @@ from ..rewrite.kernel_body import CALL, INDEX, Body, Term
 
 @dataclass(frozen=True)
 class _Found:
-    """A sum that is `kind` of x; if there is a `finite`, only where that holds, and exp(top) elsewhere."""
+    """A sum of `kind` over x; if there is a `finite`, only where that holds, and exp(top) elsewhere."""
 
     kind: str
     x: Term
@@ -40,8 +40,8 @@ class _Found:
     finite: Term | None = None
 
 
-def one_sweep(body: Body) -> Body:
-    """The body with as few sweeps as that allows, or the same object."""
+def join_sweeps(body: Body) -> Body:
+    """Return the body with as few sweeps as possible, or the same object."""
     count = math.prod([body.shape[d] for d in body.reduced])
     found = {t: x for t in body.terms if (x := _spread_over(t, count) or _exponentials_of(t, body.reduced)) is not None}
     if not found:
@@ -71,7 +71,7 @@ def one_sweep(body: Body) -> Body:
 
 
 def _spread_over(t, count) -> _Found | None:
-    """The spread of x that a term is: the sum of squares of x less its mean over `count` elements."""
+    """Return x of a term that sums the squares of x less its mean over `count` elements."""
     centred = _squared(t.args[0]) if t.kind == FOLD and t.attr == "sum" and t.dtype.is_floating_point else None
     if centred is None or not _calls(centred, ew.sub):
         return None
@@ -80,8 +80,10 @@ def _spread_over(t, count) -> _Found | None:
 
 
 def _exponentials_of(t, reduced) -> _Found | None:
-    """The exponentials of x less its largest that a term is the sum of. The largest may be 0 where it is not finite, and what
-    follows the first elements of a row may be left out of both."""
+    """Return the exponentials of x less its maximum that a term sums.
+
+    The maximum may be replaced by 0 where it is not finite, and the end of a row may be masked in both.
+    """
     if t.kind != FOLD or t.attr != "sum" or not t.dtype.is_floating_point:
         return None
     each, mask = t.args[0], None
@@ -101,7 +103,7 @@ def _exponentials_of(t, reduced) -> _Found | None:
 
 
 def _is_first(mask, reduced) -> bool:
-    """Whether a condition holds for the first elements of each row, one at least, and for no others."""
+    """Return whether a condition holds for the first elements of each row, one at least, and for no others."""
     if not _calls(mask, ew.lt) or mask.args[1].kind != CONST or not mask.args[1].attr > 0:
         return False
     index, = mask.args[0].args if mask.args[0].kind == CAST else mask.args[:1]
@@ -109,7 +111,7 @@ def _is_first(mask, reduced) -> bool:
 
 
 def _is_below(term, mask, x) -> bool:
-    """Whether a term is x, and below everything where a mask says no."""
+    """Return whether a term is x, and below everything where a mask is false."""
     return _calls(term, ew.where) and term.args[:2] == (mask, x) and _is_number(term.args[2], -math.inf)
 
 
@@ -118,14 +120,13 @@ def _is_number(term, number) -> bool:
 
 
 def _squared(t) -> Term | None:
-    """x of a term that is x * x."""
+    """Return x of a term that is x * x."""
     if _calls(t, ew.square):
         return t.args[0]
     return t.args[0] if _calls(t, ew.mul) and t.args[0] is t.args[1] else None
 
 
 def _is_mean(term, x, count) -> bool:
-    """Whether a term is the sum of x, divided by the count."""
     if not _calls(term, ew.div):
         return False
     total, n = term.args
@@ -133,7 +134,7 @@ def _is_mean(term, x, count) -> bool:
 
 
 def _is_count(term, count) -> bool:
-    """Whether a term is a count: a number, or the input that stands for a symbolic one."""
+    """Return whether a term is a count: a number, or the input that stands for a symbolic one."""
     if term.kind == LOAD:
         value, _ = term.attr
         return value.number is not None and is_same(value.number, count)
@@ -145,7 +146,7 @@ def _calls(term, op) -> bool:
 
 
 def _needed(results, terms) -> list:
-    """The terms that results are computed from, in order."""
+    """Return the terms that results are computed from, in order."""
     seen, stack = set(), list(results)
     while stack:
         t = stack.pop()

@@ -1,10 +1,11 @@
-"""Sums and products of numbers take them as they are, where a zero was added to make -0.0 a 0.0.
+"""Drops additions of 0.0 (which turn -0.0 into 0.0) before sums and products, where the sign of zero is lost anyway.
 
     %1 = add(%0, 0.0)                       %1 = matmul(%0, %w)
     %2 = matmul(%1, %w)                     %2 = sum(%0, dim=(0,))
     %3 = sum(%1, dim=(0,))                  %3 = add(%2, 0.0)
 
-A product adds up from 0.0, which no zero changes; a sum of nothing but -0.0 is put right behind it, where there is less to do.
+A product accumulates from 0.0, which no zero changes; a sum, -0.0 if all its terms are, gets the addition behind it, on fewer
+elements.
 """
 
 import math
@@ -19,8 +20,8 @@ from ..rewrite.rewrite import rebuild
 _TAKERS = frozenset((matmul, sum_))
 
 
-def zero_signs(graph: Graph) -> Graph:
-    """Leaves out additions of zero that nothing but products and sums read."""
+def drop_zero_signs(graph: Graph) -> Graph:
+    """Drop additions of zero that nothing but products and sums read."""
     left_out: set = set()
     sums: set = set()
     for n in graph.nodes:
@@ -46,7 +47,7 @@ def _adds_zero(node) -> bool:
 
 
 def _readers(graph, value) -> list | None:
-    """The products and sums that read a value, through views or not; None where something else does."""
+    """Return the products and sums that read a value, through views or not; None if something else does."""
     found: list = []
     stack = [value]
     while stack:

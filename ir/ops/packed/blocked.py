@@ -3,7 +3,7 @@
 The layout pass makes these operators. Missing channels of the last block are padding: they hold anything (the references put
 zeros there), no kernel lets them reach another channel, and `from_blocked` leaves them out.
 
-A packed weight is a flat array in the order that its kernel reads, known to the kernel alone: `kernel` names the kernel for the
+A packed weight is a flat array in the order that its kernel reads, known to the kernel alone. `kernel` names the kernel for the
 operators that pack and read; for the references a packed weight is the flat weight, filled up to its size. A kernel of a
 transformed weight also takes the originals, for single elements that it computes without the transform: `taps` operands behind
 it, the plain flat weight and (the second one) a factor for each of its first channels. References ignore them.

@@ -22,7 +22,7 @@ from ....ir.symbols.substitute import choice
 from ....ir.target import host
 from ....passes.codegen.llvm.conv.batch_norm import OPERANDS as NORM_OPERANDS
 from ....passes.codegen.llvm.conv.conv_epilogue import Lines
-from ....passes.layout.layout import PRODUCT, Asked, Chosen
+from ....passes.layout.layout import PRODUCT, ConvKernel, ConvQuery
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import EXTRA, FACTORS, OPERANDS, W, X, Y
@@ -47,23 +47,23 @@ _ELEMENTS = {4: "float", 8: "double"}
 _WINDOW = ("stride", "padding", "dilation", "groups")
 
 
-def choose(asked: Asked):
-    """Return the kernel of a convolution or a gradient of one (`Chosen`, or PRODUCT), or None if no kernel takes it. A graph
+def choose(query: ConvQuery):
+    """Return the kernel of a convolution or its gradient (`ConvKernel`, or PRODUCT), or None if no kernel takes it. A graph
     with symbolic sizes is valid for all sizes with the same answer: its sums are those of eager code. A kernel is (algorithm,
     groups, whether x is in blocks, lanes): all that the order of a packed weight depends on."""
-    x, w, params = asked[:3]
+    x, w, params = query[:3]
     lists = x.shape, w.shape, params["stride"], tuple(chain(*params["padding"])), params["dilation"], params.get("size", ())
-    facts = asked.in_blocks, asked.wanted, asked.kept, _ASKED.index(asked.what), x.dtype.itemsize, params["groups"]
+    facts = query.in_blocks, query.wanted, query.kept, _CONVS.index(query.what), x.dtype.itemsize, params["groups"]
     found = _answer(*map(int, facts), *map(len, lists), *chain(*lists))
-    return Chosen(*found) if type(found) is tuple else found
+    return ConvKernel(*found) if type(found) is tuple else found
 
 
-def _answered(*numbers):
+def _answer_now(*numbers):
     return _known_answer(config.current().numerics, *numbers)
 
 
-_answer = choice("kernel_of_convolution", _answered, noted=True)
-_ASKED = (conv_ops.conv, conv_ops.conv_input_grad, conv_ops.conv_weight_grad)
+_answer = choice("kernel_of_convolution", _answer_now, noted=True)
+_CONVS = (conv_ops.conv, conv_ops.conv_input_grad, conv_ops.conv_weight_grad)
 _DTYPES = {dtype.itemsize: dtype for dtype in (float32, float64)}
 
 
@@ -74,44 +74,44 @@ def _known_answer(numerics, in_blocks, wanted, kept, what, item, groups, *rest):
     x, w, stride, padding, dilation, size = [tuple(islice(sizes, n)) for n in counts]
     params = {"stride": stride, "padding": tuple(zip(padding[::2], padding[1::2])), "dilation": dilation, "groups": groups,
               "size": size}
-    found = _chosen(Asked(Aval(x, _DTYPES[item]), Aval(w, _DTYPES[item]), params, bool(in_blocks), bool(wanted), bool(kept),
-                          _ASKED[what]))
-    return tuple(found) if type(found) is Chosen else found
+    found = _kernel_of(ConvQuery(Aval(x, _DTYPES[item]), Aval(w, _DTYPES[item]), params, bool(in_blocks), bool(wanted),
+                                 bool(kept), _CONVS[what]))
+    return tuple(found) if type(found) is ConvKernel else found
 
 
-def _chosen(asked):
-    if asked.what is not conv_ops.conv:
-        return _choose_gradient(asked)
-    x, w, params, in_blocks = asked[:4]
+def _kernel_of(query):
+    if query.what is not conv_ops.conv:
+        return _choose_gradient(query)
+    x, w, params, in_blocks = query[:4]
     if not 3 <= len(x.shape) <= 2 + conv.MAX_DIMS or not x.size or not w.size:
         return None
     stride, padding, dilation, groups = (params[name] for name in _WINDOW)
     made = conv.geometry(x.shape, w.shape, stride, padding, dilation, groups, x.dtype.itemsize)
-    if not in_blocks and not asked.wanted and conv.is_pointwise(made):
+    if not in_blocks and not query.wanted and conv.is_pointwise(made):
         return PRODUCT if made.groups == 1 else None
-    if not in_blocks and not asked.wanted and conv_depthwise_planar.takes(made):
-        return Chosen((PLANES, made.groups, False, 1), w.size, 1)
+    if not in_blocks and not query.wanted and conv_depthwise_planar.takes(made):
+        return ConvKernel((PLANES, made.groups, False, 1), w.size, 1)
     g = dataclasses.replace(made, x_full=in_blocks)
     if not conv_fused.runs_in_lanes(g) and (conv_depthwise.takes(g) or (
             g.groups > 1 and (g.inputs % g.lanes or g.outputs % g.lanes))):
         return None
-    algorithm = None if conv_fused.runs_in_lanes(g) else conv_algorithm.choose(g, prepared=asked.kept)
+    algorithm = None if conv_fused.runs_in_lanes(g) else conv_algorithm.choose(g, prepared=query.kept)
     size = conv_fused.weight_bytes(conv_fused.read_as(g, in_blocks, algorithm), algorithm)
-    return Chosen((NAMES[algorithm], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes, algorithm is not None)
+    return ConvKernel((NAMES[algorithm], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes, algorithm is not None)
 
 
-def _choose_gradient(asked):
-    x, w, params = asked[:3]
+def _choose_gradient(query):
+    x, w, params = query[:3]
     if not 3 <= len(w.shape) <= 2 + conv.MAX_DIMS or not x.size or not w.size:
         return None
-    of_input, item = asked.what is conv_ops.conv_input_grad, x.dtype.itemsize
+    of_input, item = query.what is conv_ops.conv_input_grad, x.dtype.itemsize
     convolution = convolution_of(w.shape, params["size"] if of_input else x.shape[2:], params, item)
     g = conv_blocked_grad.forward_geometry(convolution, x.shape[0])
-    if not conv_blocked_grad.takes(convolution) or (not asked.in_blocks and not asked.wanted and conv.is_pointwise(g)):
+    if not conv_blocked_grad.takes(convolution) or (not query.in_blocks and not query.wanted and conv.is_pointwise(g)):
         return None
-    algorithm = conv_blocked_grad.algorithm(convolution, x.shape[0], asked.kept) if of_input else None
+    algorithm = conv_blocked_grad.algorithm(convolution, x.shape[0], query.kept) if of_input else None
     size = conv_blocked_grad.flipped_weight(convolution, x.shape[0], algorithm).size if of_input else 0
-    return Chosen((NAMES[algorithm], g.groups, True, g.lanes), -(-size // item), g.lanes, algorithm is not None)
+    return ConvKernel((NAMES[algorithm], g.groups, True, g.lanes), -(-size // item), g.lanes, algorithm is not None)
 
 
 def convolution_of(filters, size, params, item):

@@ -5,7 +5,7 @@ from ....ir.lazy import lazy
 from ....passes import pipelines
 from ....passes.layout.layout import layout
 from ....passes.networks.chain_convs import chain_convs
-from ....passes.networks.image_slices import batch_slices
+from ....passes.networks.image_slices import slice_images
 from ....passes.networks.pack_recurrent import pack_recurrent
 from ....passes.simplify.decompose import decompose
 from .families import kept_whole
@@ -38,7 +38,7 @@ def chained_convs(graph: Graph) -> Graph:
 
 def sliced_batches(graph: Graph) -> Graph:
     """Cut large batches into as many images at a time as this machine's last cache holds."""
-    return batch_slices(graph, cache_sizes.kept_between_steps(pool.get_num_threads()))
+    return slice_images(graph, cache_sizes.kept_between_steps(pool.get_num_threads()))
 
 
 EAGER = pipelines.cpu_eager(decompose_bodies)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ....ir.graph.graph import Graph, Value
-from ....passes.fusion.rematerialize import remake
-from ....passes.layout.materialize_transposes import turned_operands
-from ....passes.layout.plain_operands import plain_operands
-from ....passes.schedule.hoist_index_checks import checked_indices
+from ....passes.fusion.rematerialize import rematerialize
+from ....passes.layout.materialize_transposes import materialize_transposes
+from ....passes.layout.plain_operands import materialize_operands
+from ....passes.schedule.hoist_index_checks import hoist_index_checks
 from ....passes.schedule.plan_memory import arrange, place
 from ....passes.schedule.plan_steps import Plan, Run, shallow
 from ...core.backend import HOST
@@ -34,9 +34,9 @@ __all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_of", 
 
 def arranged(graph: Graph, owned=frozenset(), targets=None) -> Plan:
     """Return the steps of a graph for this backend, without places in memory; arguments as for `CompiledGraph`."""
-    graph = checked_indices(graph) if targets else graph
-    graph = turned_operands(plain_operands(graph, prepared_steps.reads), copies.is_worth_transposing)
-    return arrange(remake(graph), owned, targets)
+    graph = hoist_index_checks(graph) if targets else graph
+    graph = materialize_transposes(materialize_operands(graph, prepared_steps.reads), copies.is_worth_transposing)
+    return arrange(rematerialize(graph), owned, targets)
 
 
 class CompiledGraph:

@@ -70,7 +70,7 @@ class DeviceGraph:
         self.numbers = frozenset([*[graph.inputs[i] for i in numbers], *graph.inputs[own:]])
         steps = [s for step in self.plan.steps for s in self._apart(step)]
         self.launched: dict = {}                        # launched steps whose end is a separate step
-        self.parts = {v: (p.join, p.join.shape, tuple(p.cuts), tuple(p.operators)) for v, p in self.plan.parts.items()}
+        self.parts = {v: (p.concat, p.concat.shape, tuple(p.cuts), tuple(p.operators)) for v, p in self.plan.parts.items()}
         self.seen: dict = {}                            # views and fills with symbols: (parameters, shape) in numbers
         self.names, self.last = names, (None, self)     # the numbers of the last binding, and its result
         if names:

@@ -25,7 +25,7 @@ class StaticSteps:
     def joined(self, graph, steps, runs) -> list:
         """Return the runners of steps, with consecutive recordable ones joined."""
         found: list = []
-        kept = {*graph.plan.in_place, *graph.plan.parts, *[part.join for part in graph.plan.parts.values()]}
+        kept = {*graph.plan.in_place, *graph.plan.parts, *[part.concat for part in graph.plan.parts.values()]}
         for fits, row in itertools.groupby(zip(steps, runs), lambda pair: self._fits(graph, pair[0], kept)):
             of_row, runs_of_row = zip(*row)
             found += [self._segment(of_row, runs_of_row)] if fits else runs_of_row

@@ -9,7 +9,7 @@ from ingot import jit, nn
 from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.core.shape import cat, pad
-from ingot.passes.fusion.pads_to_concat import join_pads, pads_as_joins
+from ingot.passes.fusion.pads_to_concat import concat_pads, expand_pads
 
 HEAD = "graph g(%a: f32[2,3,4], %b: f32[2,5,4], %c: f32[2,2,4], %x: f32[2,10,4], %y: f32[2,10,4]) {"
 A = "%0: f32[2,10,4] = pad(%a, high=(0, 7, 0), interior=(0, 0, 0), low=(0, 0, 0))"
@@ -32,9 +32,9 @@ def graph(*lines):
 ], ids=["three", "one read elsewhere", "a gap", "zeros first", "beside an array", "an array in between", "beside a sum"])
 def test_joined_with_every_bit(lines):
     before = graph_of(graph(*lines))
-    after = verify(join_pads(before))
+    after = verify(concat_pads(before))
     assert cat in [n.op for n in after.nodes]
-    assert join_pads(after) is after
+    assert concat_pads(after) is after
     arrays = [np.random.default_rng(1).standard_normal(v.shape).astype(np.float32) for v in before.inputs]
     for a in arrays:
         a.flat[:3] = -0.0, np.nan, np.inf
@@ -56,7 +56,7 @@ ONES = "%1: f32[2,10,4] = pad(%b, high=(0, 2, 0), interior=(0, 0, 0), low=(0, 3,
     (A, C, "%1: f32[2,10,4] = add(%0, %x)", "%3: f32[2,10,4] = add(%2, %y)", "%4: f32[2,10,4] = add(%1, %3)", "return %4"),
 ], ids=["overlap", "ones", "product", "number", "one pad", "beside two arrays"])
 def test_others_stay(lines):
-    check_untouched(join_pads, graph(*lines))
+    check_untouched(concat_pads, graph(*lines))
 
 
 @pytest.mark.parametrize("unpack", [
@@ -87,7 +87,7 @@ PAD = "%0: f32[5,4] = pad(%x, high=(2, 0), interior=(0, 0), low=(1, 0){more})"
 @pytest.mark.parametrize("value", [0, 1.5])
 def test_a_join_with_fills(value):
     line = PAD.format(more=f", value={value}" if value else "")
-    check_rewrite(pads_as_joins, f"graph g(%x: f32[2,4]) {{\n{line}\nreturn %0\n}}", f"""
+    check_rewrite(expand_pads, f"graph g(%x: f32[2,4]) {{\n{line}\nreturn %0\n}}", f"""
         graph g(%x: f32[2,4]) {{
           %0: f32[1,4] = full(None, dtype=f32, shape=(1, 4), value={value})
           %1: f32[2,4] = full(None, dtype=f32, shape=(2, 4), value={value})
@@ -102,11 +102,11 @@ def test_a_join_with_fills(value):
     "%0: f32[2,4] = pad(%x, high=(1, 0), interior=(0, 0), low=(-1, 0))",
 ], ids=["two dims", "between", "cut away"])
 def test_others_stay_of_expanded_pads(line):
-    check_untouched(pads_as_joins, f"graph g(%x: f32[2,4]) {{\n{line}\nreturn %0\n}}")
+    check_untouched(expand_pads, f"graph g(%x: f32[2,4]) {{\n{line}\nreturn %0\n}}")
 
 
 def test_one_that_pads_nothing():
-    check_rewrite(pads_as_joins, """
+    check_rewrite(expand_pads, """
         graph g(%x: f32[2,4]) {
           %0: f32[2,4] = pad(%x, high=(0, 0), interior=(0, 0), low=(0, 0))
           return %0

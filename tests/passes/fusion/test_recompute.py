@@ -160,7 +160,7 @@ def test_random_programs_keep_every_bit(monkeypatch):
 
     def noted(groups, *rest):
         nonlocal changed
-        found = passes.read_less(groups, *rest)
+        found = passes.recompute(groups, *rest)
         changed += found is not groups
         return found
 
@@ -170,7 +170,7 @@ def test_random_programs_keep_every_bit(monkeypatch):
         found = []
         with mock_cuda.installed():
             for one in (noted, lambda groups, *rest: groups):
-                monkeypatch.setattr(plans, "read_less", one)
+                monkeypatch.setattr(plans, "recompute", one)
                 made = DeviceGraph(graph, eager.run)
                 found.append([backend.to_host(r) for r in made.run([backend.to_device(x, 0)])])
         assert all(same_bits(a, b) for a, b in zip(*found)), seed

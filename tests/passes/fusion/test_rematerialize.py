@@ -7,7 +7,7 @@ import ingot
 from graphs import check_rewrite, check_untouched, graph_of, same_bits
 from ingot import jit
 from ingot.passes.fusion.fuse import fuse
-from ingot.passes.fusion.rematerialize import remake
+from ingot.passes.fusion.rematerialize import rematerialize
 from ingot.passes.schedule.plan_memory import arrange, place
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.graph import program
@@ -27,7 +27,7 @@ STEP = """
 
 
 def test_a_copy_waits_for_what_its_reader_reads():
-    check_rewrite(remake, STEP.format(makes="exp(%0)", reads="%0"), """
+    check_rewrite(rematerialize, STEP.format(makes="exp(%0)", reads="%0"), """
         graph g(%x: f32[256,128], %a: f32[128,128]) {
           %0: f32[256,128] = matmul(%x, %a)
           %1: f32[256,128] = exp(%0)
@@ -43,7 +43,7 @@ def test_a_copy_waits_for_what_its_reader_reads():
 
 
 def test_what_else_is_made_of_the_same_after_the_peak_waits_too():
-    check_rewrite(remake, """
+    check_rewrite(rematerialize, """
         graph g(%x: f32[256,128], %a: f32[128,128], %w: f32[128]) {
           %0: f32[256,128] = matmul(%x, %a)
           %1: f32[256,128] = expand(%w, shape=(256, 128))
@@ -81,17 +81,17 @@ def test_what_else_is_made_of_the_same_after_the_peak_waits_too():
     ("contiguous(%0)", "%0"),       # a copy
 ])
 def test_what_is_dear_or_lost_is_kept(makes, reads):
-    check_untouched(remake, STEP.format(makes=makes, reads=reads))
+    check_untouched(rematerialize, STEP.format(makes=makes, reads=reads))
 
 
 def test_what_inputs_make_waits_as_well():
-    made = remake(graph_of(STEP.format(makes="exp(%x)", reads="%x")))
+    made = rematerialize(graph_of(STEP.format(makes="exp(%x)", reads="%x")))
     assert [n.op.name for n in made.nodes] == ["exp", "matmul", "matmul", "permute", "later", "exp", "matmul", "mul"]
 
 
 def test_small_values_and_those_that_one_kernel_makes_are_kept():
-    check_untouched(remake, STEP.format(makes="exp(%0)", reads="%0").replace("256", "64"))
-    check_untouched(remake, """
+    check_untouched(rematerialize, STEP.format(makes="exp(%0)", reads="%0").replace("256", "64"))
+    check_untouched(rematerialize, """
         graph g(%x: f32[256,128]) {
           %0: f32[256,128] = exp(%x)
           %1: f32[256,128] = sin(%0)
@@ -104,9 +104,9 @@ def test_small_values_and_those_that_one_kernel_makes_are_kept():
 
 def test_copies_are_apart_from_what_they_copy_and_nothing_is_kept_between():
     g = graph_of(STEP.format(makes="exp(%0)", reads="%0"))
-    names = [" ".join(n.op.name for n in group.nodes) for group in fuse(remake(g))]
+    names = [" ".join(n.op.name for n in group.nodes) for group in fuse(rematerialize(g))]
     assert names == ["matmul", "exp", "matmul", "matmul", "exp mul", "matmul"]
-    kept, again = (max(s.arena_bytes for s in place(arrange(x), lambda s: 0).steps) for x in (g, remake(g)))
+    kept, again = (max(s.arena_bytes for s in place(arrange(x), lambda s: 0).steps) for x in (g, rematerialize(g)))
     assert again < kept
 
 
@@ -164,8 +164,8 @@ def gradients(x):
 
 def test_gradients_of_a_network_have_the_same_bits(monkeypatch):
     x, made = ingot.randn(512, 64), []
-    monkeypatch.setattr(program, "remake", lambda graph: made.append(remake(graph)) or made[-1])
+    monkeypatch.setattr(program, "rematerialize", lambda graph: made.append(rematerialize(graph)) or made[-1])
     again = gradients(x)
     assert [n.op.name for g in made for n in g.nodes].count("later") > 1
-    monkeypatch.setattr(program, "remake", lambda graph: graph)
+    monkeypatch.setattr(program, "rematerialize", lambda graph: graph)
     assert all(map(same_bits, again, gradients(x)))

@@ -3,7 +3,7 @@
 import pytest
 
 from graphs import check_rewrite, check_untouched
-from ingot.passes.fusion.sink_concat import sunk_joins
+from ingot.passes.fusion.sink_concat import sink_concats
 
 ROPE = """
     graph g(%x: f32[3,4], %c: f32[3,4], %s: f32[3,4]) {
@@ -19,7 +19,7 @@ ROPE = """
 
 
 def test_vectors_turned_by_halves():
-    check_rewrite(sunk_joins, ROPE, """
+    check_rewrite(sink_concats, ROPE, """
         graph g(%x: f32[3,4], %c: f32[3,4], %s: f32[3,4]) {
           %0: f32[3,2] = slice(%x, dim=1, start=0, step=1, stop=2)
           %1: f32[3,2] = slice(%x, dim=1, start=2, step=1, stop=4)
@@ -42,7 +42,7 @@ def test_vectors_turned_by_halves():
 
 
 def test_two_joins_that_are_cut_alike_and_one_twice():
-    check_rewrite(sunk_joins, """
+    check_rewrite(sink_concats, """
         graph g(%x: f32[2,3], %y: f32[2,3]) {
           %0: f32[4,3] = cat(%x, %y, dim=0)
           %1: f32[4,3] = cat(%y, %x, dim=0)
@@ -66,12 +66,12 @@ def test_two_joins_that_are_cut_alike_and_one_twice():
     ("%1: f32[4,1] = sum(%0, dim=(1,), keepdim=True)", "return %1"),
 ], ids=["leaves", "two readers", "a sum"])
 def test_other_joins_stay(lines):
-    check_untouched(sunk_joins, "\n".join(
+    check_untouched(sink_concats, "\n".join(
         ["graph g(%x: f32[2,3], %y: f32[2,3]) {", "%0: f32[4,3] = cat(%x, %y, dim=0)", *lines, "}"]))
 
 
 def test_uneven_parts_stay():
-    check_untouched(sunk_joins, """
+    check_untouched(sink_concats, """
         graph g(%x: f32[2,3], %y: f32[1,3]) {
           %0: f32[3,3] = cat(%x, %y, dim=0)
           %1: f32[3,3] = exp(%0)

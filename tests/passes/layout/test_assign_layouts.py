@@ -3,11 +3,11 @@
 import pytest
 
 from graphs import check_rewrite, check_untouched
-from ingot.passes.layout.assign_layouts import laid_out
+from ingot.passes.layout.assign_layouts import assign_layouts
 
 
 def test_a_permuted_join_is_a_join_of_what_was_permuted():
-    check_rewrite(laid_out, """
+    check_rewrite(assign_layouts, """
         graph g(%a: f32[2,3,4], %b: f32[5,3,4]) {
           %0: f32[7,3,4] = cat(%a, %b, dim=0)
           %1: f32[3,4,7] = permute(%0, dims=(1, 2, 0))
@@ -24,7 +24,7 @@ def test_a_permuted_join_is_a_join_of_what_was_permuted():
 
 
 def test_a_copy_is_said_once_for_all_readers():
-    check_rewrite(laid_out, """
+    check_rewrite(assign_layouts, """
         graph g(%a: f32[3,4,5]) {
           %0: f32[4,3,5] = permute(%a, dims=(1, 0, 2))
           %1: f32[12,5] = reshape(%0, shape=(12, 5))
@@ -47,7 +47,7 @@ HEADS = "%2: f32[2,4,3,8] = permute(%0, dims=(0, 2, 1, 3))"
 
 
 def test_attention_writes_in_the_order_that_is_read_and_all_others_read_that():
-    check_rewrite(laid_out, f"""
+    check_rewrite(assign_layouts, f"""
         graph g(%q: f32[2,3,4,8]) {{
           {ATTENTION}
           {HEADS}
@@ -72,12 +72,12 @@ def test_attention_writes_in_the_order_that_is_read_and_all_others_read_that():
     ("%1: f32[84] = reshape(%0, shape=(84,))", "return %1"),
 ], ids=["read elsewhere", "two orders", "a view"])
 def test_other_joins_stay(lines):
-    check_untouched(laid_out, "\n".join(
+    check_untouched(assign_layouts, "\n".join(
         ["graph g(%a: f32[2,3,4], %b: f32[5,3,4]) {", "%0: f32[7,3,4] = cat(%a, %b, dim=0)", *lines, "}"]))
 
 
 def test_what_leaves_is_not_turned():
-    check_rewrite(laid_out, f"""
+    check_rewrite(assign_layouts, f"""
         graph g(%q: f32[2,3,4,8]) {{
           {ATTENTION}
           {HEADS}

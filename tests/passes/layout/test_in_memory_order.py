@@ -6,7 +6,7 @@ import pytest
 from graphs import graph_of
 from ingot.ir.dim_order import inverse
 from ingot.ir.graph.interp import interpret
-from ingot.passes.layout.in_memory_order import in_memory_order
+from ingot.passes.layout.in_memory_order import apply_memory_order
 from ingot.passes.simplify.canonicalize import canonicalize
 
 LAST = (0, 2, 1)
@@ -30,7 +30,7 @@ MIXED = """
 def made(text, given, wanted):
     """The graph, checked by what it computes."""
     graph = graph_of(text)
-    new = canonicalize(in_memory_order(graph, given, wanted))
+    new = canonicalize(apply_memory_order(graph, given, wanted))
     arrays = [np.random.default_rng(i).standard_normal(v.shape).astype(np.float32) for i, v in enumerate(graph.inputs)]
     lying = [np.ascontiguousarray(a.transpose(given[i])) if i in given else a for i, a in enumerate(arrays)]
     for i, (a, b) in enumerate(zip(interpret(graph, arrays).outputs, interpret(new, lying).outputs, strict=True)):
@@ -59,4 +59,4 @@ def test_what_is_no_function_of_elements_sees_dims_in_their_places(given, wanted
 
 def test_nothing_to_do():
     graph = graph_of(PLAIN)
-    assert in_memory_order(graph, {}, {}) is graph
+    assert apply_memory_order(graph, {}, {}) is graph

@@ -23,7 +23,7 @@ from ingot.ir.ops.packed import blocked as ops
 from ingot.ir.ops.packed import blocked_grad as grads
 from ingot.ir.target import host
 from ingot.nn import functional as F
-from ingot.passes.layout.layout import RULES, Asked, layout
+from ingot.passes.layout.layout import RULES, ConvQuery, layout
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.conv import blocked
 from ingot.runtime.cpu.graph.program import CompiledGraph
@@ -556,7 +556,7 @@ def test_gradients_of_convolutions(seed, dtype, tol):
 
     def chosen(op, images, params):
         kind = dt.BY_NP[np.dtype(dtype)]
-        return blocked.choose(Asked(Aval(images.shape, kind), Aval(filters, kind), params, True, True, False, op))
+        return blocked.choose(ConvQuery(Aval(images.shape, kind), Aval(filters, kind), params, True, True, False, op))
 
     kernel, elements, lanes, transformed = chosen(conv_ops.conv_input_grad, g, window | {"size": size})
     assert lanes == host().lanes(item)

@@ -5,13 +5,13 @@ import pytest
 
 import ingot
 from graphs import check_rewrite, check_untouched
-from ingot.passes.layout.materialize_transposes import turned_operands
+from ingot.passes.layout.materialize_transposes import materialize_transposes
 from ingot.runtime.cpu.loops import copies
 
 
 def turned(graph):
     """As if a machine turned all transposed matrices."""
-    return turned_operands(graph, lambda shape, strides, dtype: len(strides) > 1 and strides[-1] > 1)
+    return materialize_transposes(graph, lambda shape, strides, dtype: len(strides) > 1 and strides[-1] > 1)
 
 
 def test_one_copy_for_all_readers():

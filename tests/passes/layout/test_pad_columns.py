@@ -9,7 +9,7 @@ from graphs import check_rewrite, check_same_meaning, check_untouched, graph_of
 from ingot import jit
 from ingot.nn import functional as F
 from ingot.passes.layout import pad_columns as passes
-from ingot.passes.layout.pad_columns import even_columns
+from ingot.passes.layout.pad_columns import pad_columns
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def small(monkeypatch):
 
 
 def test_a_matrix_between_products_is_wider():
-    check_rewrite(even_columns, """
+    check_rewrite(pad_columns, """
         graph g(%x: f32[6,4], %w: f32[4,5], %y: f32[5,4]) {
           %0: f32[6,5] = matmul(%x, %w)
           %1: f32[6,5] = exp(%0)
@@ -70,7 +70,7 @@ CLASSES = """
 @pytest.mark.parametrize("seed", range(4))
 def test_a_classifier_and_its_gradients_mean_the_same(kind, seed):
     before = graph_of(CLASSES.format(kind=kind))
-    after = even_columns(before)
+    after = pad_columns(before)
     assert [n.output.shape for n in after.nodes if n.op.name == "matmul"] == [(6, 8), (6, 4), (8, 4)]
     check_same_meaning(before, after, seed, exact=False)
 
@@ -90,7 +90,7 @@ def test_others_stay(change):
           return %2
         }"""
     text = text.replace(*change)
-    check_untouched(even_columns, text.replace("[4,5]", "[4,8]").replace("[5,4]", "[8,4]") if "[6,8]" in text else text)
+    check_untouched(pad_columns, text.replace("[4,5]", "[4,8]").replace("[5,4]", "[8,4]") if "[6,8]" in text else text)
 
 
 def test_a_step_of_a_classifier_on_a_device():

@@ -7,7 +7,7 @@ import ingot
 from graphs import check_untouched, graph_of
 from ingot import jit
 from ingot.ir.graph.interp import interpret
-from ingot.passes.layout.plain_operands import PLAIN, ROWS, STRIDED, pattern_of, plain_operands
+from ingot.passes.layout.plain_operands import PLAIN, ROWS, STRIDED, materialize_operands, pattern_of
 from ingot.runtime.cpu.graph.program import CalledNode
 
 TURNED = """
@@ -33,19 +33,19 @@ def by(how):
 
 def after(text, how):
     g = graph_of(text)
-    made = plain_operands(g, by(how))
+    made = materialize_operands(g, by(how))
     arrays = [np.random.default_rng(0).standard_normal(v.shape).astype(np.float32) for v in g.inputs]
     for a, b in zip(interpret(g, arrays).outputs, interpret(made, arrays).outputs, strict=True):
         assert (a == b).all()
-    assert plain_operands(made, by(how)) is made
+    assert materialize_operands(made, by(how)) is made
     return [n.op.name for n in made.nodes]
 
 
 def test_a_turned_operand_is_copied_for_code_that_reads_rows():
     assert after(TURNED, ROWS) == ["permute", "contiguous", "matmul"]
     assert after(TURNED, PLAIN) == ["permute", "contiguous", "matmul"]
-    check_untouched(lambda g: plain_operands(g, by(STRIDED)), TURNED)
-    check_untouched(lambda g: plain_operands(g, by(None)), TURNED)
+    check_untouched(lambda g: materialize_operands(g, by(STRIDED)), TURNED)
+    check_untouched(lambda g: materialize_operands(g, by(None)), TURNED)
 
 
 def test_the_copy_comes_where_strides_cease_to_do():

@@ -8,7 +8,7 @@ from conv_programs import BlockedText, RandomNet
 from graphs import check_same_meaning, check_untouched, graph_of
 from ingot import jit, nn
 from ingot.ir.graph.verify import verify
-from ingot.passes.networks.image_slices import batch_slices
+from ingot.passes.networks.image_slices import slice_images
 from ingot.runtime.cpu.graph import machine_passes
 from seeds import seeds
 
@@ -24,7 +24,7 @@ CHAIN = ("%0: " + conv("%x"), "%1: " + conv("%0", ", %c", "(('add', 'a', 'o0'),)
 @pytest.mark.parametrize("budget, images", [(2 * IMAGE, 1), (6 * IMAGE, 2), (9 * IMAGE, 3), (11 * IMAGE, 3)])
 def test_as_many_images_at_a_time_as_the_budget_takes(budget, images):
     before = graph_of(graph(*CHAIN, returns="%3"))
-    after = verify(batch_slices(before, budget))
+    after = verify(slice_images(before, budget))
     layers = [n for n in after.nodes if n.op.name == "conv_blocked"]
     assert {n.output.shape[0] for n in layers} == {images} and len(layers) == 4 * 6 // images
     assert after.outputs[0].node.op.name == "cat"
@@ -35,7 +35,7 @@ def test_as_many_images_at_a_time_as_the_budget_takes(budget, images):
                                                 (13, 4, [3, 3, 3, 4]), (5, 1, [1] * 5), (37, 2, [1, *[2] * 18])])
 def test_batches_that_nothing_divides_are_cut_into_parts_of_about_the_same_size(batch, most, sizes):
     before = graph_of(graph(*CHAIN, returns="%3").replace("f64[6,", f"f64[{batch},"))
-    after = verify(batch_slices(before, 3 * most * IMAGE))
+    after = verify(slice_images(before, 3 * most * IMAGE))
     layers = [n.output.shape[0] for n in after.nodes if n.op.name == "conv_blocked"]
     assert layers == [n for n in sizes for _ in CHAIN]
     check_same_meaning(before, after, batch)
@@ -47,14 +47,14 @@ def test_batches_that_nothing_divides_are_cut_into_parts_of_about_the_same_size(
     ((f"%0: {KIND} = relu(%x)", f"%1: {KIND} = relu(%0)"), "%1"),           # no layers
 ])
 def test_what_would_gain_nothing_stays_whole(lines, returns):
-    check_untouched(lambda g: batch_slices(g, IMAGE), graph(*lines, returns=returns))
+    check_untouched(lambda g: slice_images(g, IMAGE), graph(*lines, returns=returns))
 
 
 def test_a_stretch_goes_on_to_where_little_leaves_it():
     small = "f64[6,2,3,2,4]"
     lines = "%0: " + conv("%x"), "%1: " + conv("%0").replace("stride=(1, 1)", "stride=(2, 2)").replace(KIND, small)
     text = graph(*lines, returns="%1")
-    after = verify(batch_slices(graph_of(text), 11 * IMAGE))
+    after = verify(slice_images(graph_of(text), 11 * IMAGE))
     assert [n.output.shape[0] for n in after.nodes if n.op.name == "conv_blocked"] == [3] * 4
     check_same_meaning(graph_of(text), after, 6)
 
@@ -65,13 +65,13 @@ def test_what_waits_for_something_else_is_a_stretch_of_its_own():
               *[f"%{i + 1}: " + conv(f"%{i}") for i in range(9, 13)]]
     text = graph(*first, *second, returns="%13")
     before = graph_of(text)
-    after = verify(batch_slices(before, 3 * IMAGE))
+    after = verify(slice_images(before, 3 * IMAGE))
     assert [n.output.shape[0] for n in after.nodes if n.op.name == "conv_blocked"] == [1] * 13 * 6
     check_same_meaning(before, after, 3)
 
 
 def test_what_fits_stays_whole():
-    check_untouched(lambda g: batch_slices(g, 18 * IMAGE), graph(*CHAIN, returns="%3"))
+    check_untouched(lambda g: slice_images(g, 18 * IMAGE), graph(*CHAIN, returns="%3"))
 
 
 def traced(f, x, monkeypatch, budget):
@@ -79,11 +79,11 @@ def traced(f, x, monkeypatch, budget):
     changed = []
 
     def watched(graph, budget):
-        changed.append(batch_slices(graph, budget) is not graph)
-        return batch_slices(graph, budget)
+        changed.append(slice_images(graph, budget) is not graph)
+        return slice_images(graph, budget)
 
     monkeypatch.setattr(machine_passes.cache_sizes, "kept_between_steps", lambda threads: budget)
-    monkeypatch.setattr(machine_passes, "batch_slices", watched)
+    monkeypatch.setattr(machine_passes, "slice_images", watched)
     made = jit.trace(lambda x: f(x))
     with ingot.no_grad():
         made(x)

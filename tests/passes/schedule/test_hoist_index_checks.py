@@ -6,7 +6,7 @@ import pytest
 from graphs import graph_of
 from ingot.ir.errors import GraphError
 from ingot.ir.graph.interp import interpret
-from ingot.passes.schedule.hoist_index_checks import checked_indices, may_fail
+from ingot.passes.schedule.hoist_index_checks import hoist_index_checks, may_fail
 
 SAME = """
     graph g(%x: f32[6,2], %y: f32[6,2], %v: f32[3,2], %i: i64[3]) {
@@ -54,7 +54,7 @@ def _values(graph, index):
 def test_each_index_is_checked_once_for_each_range(name):
     text, checks = GRAPHS[name]
     graph = graph_of(text)
-    made = checked_indices(graph)
+    made = hoist_index_checks(graph)
     names = [n.op.name for n in made.nodes]
     assert names.count("in_range") == checks
     assert max(i for i, n in enumerate(names) if n == "in_range") < min(i for i, n in enumerate(names) if n in (
@@ -71,7 +71,7 @@ def test_each_index_is_checked_once_for_each_range(name):
 def test_wrong_ones_are_refused(name, wrong):
     graph = graph_of(GRAPHS[name][0])
     with pytest.raises(GraphError, match="out of range"):
-        interpret(checked_indices(graph), _values(graph, [0, wrong, 1]))
+        interpret(hoist_index_checks(graph), _values(graph, [0, wrong, 1]))
 
 
 def test_a_graph_without_updates_stays():
@@ -80,5 +80,5 @@ def test_a_graph_without_updates_stays():
           %0: f32[3,2] = index(%x, %i)
           return %0
         }""")
-    assert checked_indices(graph) is graph
+    assert hoist_index_checks(graph) is graph
     assert may_fail(graph.nodes[0])

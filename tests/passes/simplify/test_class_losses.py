@@ -17,7 +17,7 @@ from ingot.nn import functional as F
 from ingot.passes.fusion import lower
 from ingot.passes.schedule.plan_memory import plan
 from ingot.passes.schedule.plan_steps import Run
-from ingot.passes.simplify.class_losses import BODIES, class_losses
+from ingot.passes.simplify.class_losses import BODIES, expand_class_losses
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.graph.program import CompiledGraph
 
@@ -39,8 +39,8 @@ def test_forward_gives_the_bits_of_the_kernel(shape, reduction, kind, smoothing)
     x, y = (4 * rng.standard_normal(shape)).astype(kind.np), targets(rng, shape, -100)
     params = {"ignore_index": -100, "label_smoothing": smoothing, "reduction": reduction}
     b = Builder("g")
-    after = verify(class_losses(b.finish(loss.cross_entropy(b.input("x", Aval(shape, kind)), b.input("y", Aval(y.shape, int64)),
-                                                            None, **params))))
+    logits, target = b.input("x", Aval(shape, kind)), b.input("y", Aval(y.shape, int64))
+    after = verify(expand_class_losses(b.finish(loss.cross_entropy(logits, target, None, **params))))
     assert not any(n.op in BODIES for n in after.nodes)
     with np.errstate(all="ignore"):
         want = kernel_of(loss.cross_entropy)(x, y, None, **params)
@@ -57,7 +57,7 @@ def test_the_gradient_gives_the_bits_of_the_kernel(shape, kind):
     b = Builder("g")
     inputs = [b.input("x", Aval(shape, kind)), *[b.input(n, Aval(y.shape, kind)) for n in "lab"],
               b.input("y", Aval(y.shape, int64))]
-    after = verify(class_losses(b.finish([loss.softmax_minus_onehot(*inputs)])))
+    after = verify(expand_class_losses(b.finish([loss.softmax_minus_onehot(*inputs)])))
     want, (got,) = kernel_of(loss.softmax_minus_onehot)(x, *rows, y), CompiledGraph(after, kernel_of).run([x, *rows, y])
     assert same_bits(want, got), f"seed 4: {np.abs(want - got).max()}"
 
@@ -73,14 +73,14 @@ def training_graph(shape, kind=float32, ignore=-100):
 
 
 def test_loss_and_gradient_are_one_sweep_over_the_logits():
-    run, = plan(class_losses(training_graph((64, 100))), scratch_of=lambda step: 0).steps
+    run, = plan(expand_class_losses(training_graph((64, 100))), scratch_of=lambda step: 0).steps
     assert type(run) is Run
     large = [g for g in run.groups if g.shape == (64, 100)]
     assert len(large) == 1
 
 
 def test_a_target_that_is_no_class_is_an_error_before_anything_is_stored():
-    made = CompiledGraph(class_losses(training_graph((4, 3))), kernel_of)
+    made = CompiledGraph(expand_class_losses(training_graph((4, 3))), kernel_of)
     x, g = np.zeros((4, 3), np.float32), np.ones((), np.float32)
     for bad in (3, -1, 2**40):
         with pytest.raises(DimError, match=f"target {bad} is out of bounds for 3 classes"):
@@ -89,7 +89,7 @@ def test_a_target_that_is_no_class_is_an_error_before_anything_is_stored():
 
 
 def test_what_is_ignored_may_be_any_number():
-    made = CompiledGraph(class_losses(training_graph((3, 5), ignore=2**32 + 1)), kernel_of)
+    made = CompiledGraph(expand_class_losses(training_graph((3, 5), ignore=2**32 + 1)), kernel_of)
     x = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
     _, dx = made.run([x, np.array([2**32 + 1, 0, 4]), np.ones((), np.float32)])
     assert not dx[0].any()
@@ -99,7 +99,7 @@ def test_what_is_ignored_may_be_any_number():
 def test_weights_and_low_precision_stay_whole():
     tail = "ignore_index=-100, label_smoothing={s}, reduction='mean'"
     for kind, weight, smoothing in (("f32", "%w", 0.0), ("f32", "%w", 0.1), ("bf16", "None", 0.0)):
-        check_untouched(class_losses, f"""
+        check_untouched(expand_class_losses, f"""
             graph g(%x: {kind}[3,4], %y: i64[3], %w: {kind}[4]) {{
               %0: {kind}[], %1: {kind}[3] = cross_entropy(%x, %y, {weight}, {tail.format(s=smoothing)})
               return %0

@@ -7,7 +7,7 @@ import ingot
 from graphs import check_rewrite, check_untouched, graph_of, same_bits
 from ingot.ir.graph.verify import verify
 from ingot.ir.opdef.op import OPS
-from ingot.passes.simplify.composite_kernels import BODIES, gelu_parts, row_bodies, wide_attention
+from ingot.passes.simplify.composite_kernels import BODIES, expand_row_composites, share_gelu_parts, widen_attention
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.graph.program import CompiledGraph
 
@@ -33,7 +33,7 @@ def test_compiled_bodies_give_the_bits_of_the_kernels(name, args, params, dtype)
     values = {a: b.input(a, Aval(SHAPES[a], kind)) for a in args if a}
     found = b.call(OPS[name], *[values.get(a) for a in args], **params)
     g = b.finish(found if type(found) is tuple else [found])
-    after = verify(row_bodies(g))
+    after = verify(expand_row_composites(g))
     assert not any(n.op in BODIES for n in after.nodes)
     rng = np.random.default_rng(5)
     arrays = {a: rng.standard_normal(SHAPES[a]).astype(kind.np) for a in values}
@@ -44,12 +44,12 @@ def test_compiled_bodies_give_the_bits_of_the_kernels(name, args, params, dtype)
 
 
 def test_what_eager_runs_by_its_reference_stays_whole():
-    check_untouched(row_bodies, """
+    check_untouched(expand_row_composites, """
         graph g(%x: f32[3,4], %b: f32[4]) {
           %0: f32[3,4] = layer_norm(%x, None, %b, dims=1, eps=1e-05)
           return %0
         }""")
-    check_untouched(row_bodies, """
+    check_untouched(expand_row_composites, """
         graph g(%x: f32[0,4]) {
           %0: f32[0,4] = softmax(%x, dim=1)
           return %0
@@ -62,7 +62,7 @@ def test_low_precision_is_rounded_once():
           %0: bf16[3,4] = softmax(%x, dim=1)
           return %0
         }""")
-    kinds = [v.dtype.short for n in row_bodies(g).nodes for v in n.outputs]
+    kinds = [v.dtype.short for n in expand_row_composites(g).nodes for v in n.outputs]
     assert kinds[0] == "f32"
     assert kinds.count("bf16") == 1
 
@@ -77,7 +77,7 @@ BOTH = """
 
 
 def test_gelu_beside_its_error_function_becomes_its_parts():
-    check_rewrite(gelu_parts, BOTH.replace("3,4", "5"), """
+    check_rewrite(share_gelu_parts, BOTH.replace("3,4", "5"), """
         graph g(%x: f32[5]) {
           %0: f32[5] = mul(%x, 0.5)
           %1: f32[5] = mul(%x, 0.7071067811865476)
@@ -99,7 +99,7 @@ SLOPE = """
 
 
 def test_gelu_beside_its_slope_becomes_its_parts():
-    check_rewrite(gelu_parts, SLOPE, """
+    check_rewrite(share_gelu_parts, SLOPE, """
         graph g(%x: f32[5]) {
           %0: f32[5] = mul(%x, 0.5)
           %1: f32[5] = mul(%x, 0.7071067811865476)
@@ -124,7 +124,7 @@ def test_gelu_beside_its_slope_becomes_its_parts():
                                   BOTH.replace("gelu(%x)", "gelu_tanh(%x)"), BOTH.replace("f32", "f16"),
                                   SLOPE.replace("f32", "f16")])
 def test_any_other_stays_whole(text):
-    check_untouched(gelu_parts, text)
+    check_untouched(share_gelu_parts, text)
 
 
 @pytest.mark.parametrize("kind", ["f32", "f64"])
@@ -134,7 +134,7 @@ def test_the_parts_give_the_bits_of_the_kernel(text, kind):
     x = np.concatenate([np.random.default_rng(0).standard_normal(1990) * 3,
                         [0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-30, 9.0, -9.0]]).reshape(40, 50)
     x = x.astype(g.inputs[0].dtype.np)
-    found, other = CompiledGraph(gelu_parts(g), kernel_of).run([x])
+    found, other = CompiledGraph(share_gelu_parts(g), kernel_of).run([x])
     assert same_bits(kernel_of(OPS["gelu"])(x), found)
     assert text is BOTH or same_bits(kernel_of(OPS["gelu_slope"])(x), other)
 
@@ -147,7 +147,7 @@ PLAIN = """
 
 
 def test_operands_and_results_are_cast():
-    check_rewrite(wide_attention, PLAIN.replace("f32", "bf16").replace("bf16[1,2,4] =", "f32[1,2,4] ="), """
+    check_rewrite(widen_attention, PLAIN.replace("f32", "bf16").replace("bf16[1,2,4] =", "f32[1,2,4] ="), """
         graph g(%q: bf16[1,2,4,8], %k: bf16[1,2,4,8], %v: bf16[1,2,4,8]) {
           %0: f32[1,2,4,8] = cast(%q, dtype=f32)
           %1: f32[1,2,4,8] = cast(%k, dtype=f32)
@@ -160,7 +160,7 @@ def test_operands_and_results_are_cast():
 
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 def test_wide_floats_stay(kind):
-    check_untouched(wide_attention, PLAIN.replace("f32", kind))
+    check_untouched(widen_attention, PLAIN.replace("f32", kind))
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])

@@ -6,7 +6,7 @@ import pytest
 import ingot
 from graphs import check_rewrite, check_untouched
 from ingot import jit
-from ingot.passes.simplify.mean_pools import mean_pools
+from ingot.passes.simplify.mean_pools import expand_mean_pools
 
 F = ingot.nn.functional
 POOL = "%0: f32[{out}] = avg_pool(%x, counted={zero}, divisor={divisor}, kernel={kernel}, padding={pad}, stride={stride})"
@@ -20,7 +20,7 @@ def pool(out, kernel, stride, divisor=None, pad=ZERO):
 
 @pytest.mark.parametrize("divisor, count", [(None, "96.0"), (5, "5.0")])
 def test_a_whole_plane_is_one_sum(divisor, count):
-    check_rewrite(mean_pools, pool("2,3,1,1", (8, 12), (1, 1), divisor), f"""
+    check_rewrite(expand_mean_pools, pool("2,3,1,1", (8, 12), (1, 1), divisor), f"""
         graph g(%x: f32[2,3,8,12]) {{
           %0: f32[2,3,1,1] = sum(%x, dim=(2, 3), keepdim=True)
           %1: f32[2,3,1,1] = div(%0, {count})
@@ -29,7 +29,7 @@ def test_a_whole_plane_is_one_sum(divisor, count):
 
 
 def test_bins_are_sums_along_one_dim_after_the_other():
-    check_rewrite(mean_pools, pool("2,3,2,3", (4, 4), (4, 4)), """
+    check_rewrite(expand_mean_pools, pool("2,3,2,3", (4, 4), (4, 4)), """
         graph g(%x: f32[2,3,8,12]) {
           %0: f32[2,3,2,4,12] = reshape(%x, shape=(2, 3, 2, 4, 12))
           %1: f32[2,3,2,12] = sum(%0, dim=(3,), keepdim=False)
@@ -44,7 +44,7 @@ def test_bins_are_sums_along_one_dim_after_the_other():
                                   pool("2,3,2,2", (4, 5), (4, 5)), pool("2,3,3,3", (4, 4), (4, 4), pad="((2, 2), (0, 0))")],
                          ids=["few", "they meet", "some stay over", "padded"])
 def test_others_stay(text):
-    check_untouched(mean_pools, text)
+    check_untouched(expand_mean_pools, text)
 
 
 @pytest.mark.parametrize("kernel", [(8, 12), (4, 4), (8, 3)])

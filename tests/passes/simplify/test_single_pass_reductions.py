@@ -24,7 +24,7 @@ from ingot.passes.fusion.lower import lower
 from ingot.passes.schedule.device_plan import plan
 from ingot.passes.simplify.decompose import decompose
 from ingot.passes.simplify.lift_numbers import lift_numbers
-from ingot.passes.simplify.single_pass_reductions import one_sweep
+from ingot.passes.simplify.single_pass_reductions import join_sweeps
 
 VARIANCE = """
     graph g(%x: f32[{rows},{n}]) {{
@@ -49,7 +49,7 @@ def sweeps(body):
 
 
 def test_a_variance_takes_one_sweep():
-    made = lower(one_sweep(body_of()))
+    made = lower(join_sweeps(body_of()))
     assert to_text(made.kernel).replace(made.kernel.name, "k", 1) == textwrap.dedent("""
         kernel k {
           parallel p0: n_p0
@@ -67,21 +67,21 @@ def test_a_variance_takes_one_sweep():
 def test_what_needs_the_centred_values_takes_a_sweep_less():
     """Those are another sweep's; the mean is found in the same one as the squares."""
     body = body_of(out="%3, %5")
-    text = to_text(lower(one_sweep(body)).kernel)
-    assert (sweeps(body), sweeps(one_sweep(body))) == (2, 2) and "[spread]" in text
+    text = to_text(lower(join_sweeps(body)).kernel)
+    assert (sweeps(body), sweeps(join_sweeps(body))) == (2, 2) and "[spread]" in text
     text = VARIANCE.format(rows=16, n=20000, by=20000.0, squared="square(%3)", out="%8").replace("      return", """
       %6: f32[16,20000] = expand(%5, shape=(16, 20000))
       %7: f32[16,20000] = div(%3, %6)
       %8: f32[16,20000] = add(%7, %7)
       return""")
     group, = fuse(graph_of(text))
-    assert (sweeps(group.body), sweeps(one_sweep(group.body))) == (3, 2)
+    assert (sweeps(group.body), sweeps(join_sweeps(group.body))) == (3, 2)
 
 
 @pytest.mark.parametrize("change", [{"by": 19999.0}, {"squared": "mul(%3, %x)"}, {"squared": "mul(%x, %x)"}])
 def test_other_sums_are_left_alone(change):
     body = body_of(**change)
-    assert one_sweep(body) is body
+    assert join_sweeps(body) is body
 
 
 # What the generated source gives.
@@ -125,7 +125,7 @@ def test_squares_about_the_mean_are_as_exact_as_their_mean(data, n, across, monk
         body, given = group.body, np.ascontiguousarray(x.T)
     else:
         body, given = body_of(3, n), x
-    found = run(one_sweep(body), given, np.zeros(3, np.float32))
+    found = run(join_sweeps(body), given, np.zeros(3, np.float32))
     wide = x.astype(np.float64)
     want = np.square(wide - wide.mean(1, keepdims=True)).sum(1)
     held = n <= (configs.WHOLE_ACROSS if across else configs.WHOLE)       # two sweeps over registers: the mean is rounded
@@ -140,7 +140,7 @@ def test_what_is_not_finite_shows(bad, n, monkeypatch):
         monkeypatch.setattr(configs, name, value)
     x = np.random.default_rng(9).standard_normal((3, n)).astype(np.float32)
     x[1, n // 2] = bad
-    found = run(one_sweep(body_of(3, n)), x, np.zeros(3, np.float32))
+    found = run(join_sweeps(body_of(3, n)), x, np.zeros(3, np.float32))
     np.testing.assert_array_equal(np.isnan(found), [False, True, False])
 
 
@@ -148,10 +148,10 @@ def test_the_dtype_is_that_of_the_sum():
     text = VARIANCE.format(rows=3, n=2617, by=2617.0, squared="mul(%3, %3)", out="%5").replace("f32", "f64")
     group, = fuse(graph_of(text))
     x = 1e8 + np.random.default_rng(9).standard_normal((3, 2617))
-    found = run(one_sweep(group.body), x, np.zeros(3))
+    found = run(join_sweeps(group.body), x, np.zeros(3))
     exact = x.astype(np.longdouble)
     want = np.square(exact - exact.mean(1, keepdims=True)).sum(1)
-    assert lower(one_sweep(group.body)).kernel.buffers[0].dtype is dt.float64
+    assert lower(join_sweeps(group.body)).kernel.buffers[0].dtype is dt.float64
     np.testing.assert_allclose(found, want.astype(np.float64), rtol=1e-13)
 
 
@@ -200,7 +200,7 @@ def masked(rows=2048, n=20000, first=17, instead="-inf", shifted="%x", summed="%
 
 
 def test_a_sum_of_exponentials_takes_one_sweep():
-    made = lower(one_sweep(exponentials(out="%0, %4")))
+    made = lower(join_sweeps(exponentials(out="%0, %4")))
     assert to_text(made.kernel).replace(made.kernel.name, "k", 1) == textwrap.dedent("""
         kernel k {
           parallel p0: n_p0
@@ -220,15 +220,15 @@ def test_a_sum_of_exponentials_takes_one_sweep():
 
 def test_softmax_takes_two_sweeps_and_stores_nothing_in_between():
     body = exponentials(2048, out="%6", more=SOFTMAX)
-    text = to_text(lower(one_sweep(body)).kernel)
-    assert (sweeps(body), sweeps(one_sweep(body))) == (3, 2)
+    text = to_text(lower(join_sweeps(body)).kernel)
+    assert (sweeps(body), sweeps(join_sweeps(body))) == (3, 2)
     assert (text.count("store"), text.count("load b0"), text.count("load")) == (1, 2, 2)
 
 
 def test_a_largest_that_is_not_finite_is_left_out():
     """As logsumexp has it: of rows that have no number, the sum is exp(largest)."""
     group, = fuse(decompose(graph_of(LOGSUMEXP.format(rows=2048, n=20000))))
-    made = one_sweep(group.body)
+    made = join_sweeps(group.body)
     assert (sweeps(group.body), sweeps(made)) == (2, 1)
     said = [t.attr for t in made.terms if t.kind in ("call", "reduce")]
     assert said == ["max", "isfinite", "where", "exp_sum", "exp", "where", "log", "add"]
@@ -237,14 +237,14 @@ def test_a_largest_that_is_not_finite_is_left_out():
 
 def test_what_follows_the_first_elements_may_be_left_out():
     for how in ({}, {"shifted": "%y", "summed": "%3"}):
-        assert (sweeps(masked(**how)), sweeps(one_sweep(masked(**how)))) == (2, 1)
+        assert (sweeps(masked(**how)), sweeps(join_sweeps(masked(**how)))) == (2, 1)
 
 
 @pytest.mark.parametrize("change", [{"first": 0}, {"instead": "0.0"}, {"summed": "%3"}, {"shifted": "%y", "instead": "1.0"}])
 def test_other_exponentials_are_left_alone(change):
     """A row that nothing is left of has a sum of 0; what is left out is below everything else."""
     body = masked(**change)
-    assert one_sweep(body) is body
+    assert join_sweeps(body) is body
 
 
 ROWS = {
@@ -287,7 +287,7 @@ def test_sums_of_exponentials_beside_float64(data, n, across, monkeypatch):
         body, given = group.body, np.ascontiguousarray(x.T)
     else:
         body, given = exponentials(3, n, out="%0, %4"), x
-    top, total = run(one_sweep(body), given, np.zeros(3, np.float32), np.zeros(3, np.float32))
+    top, total = run(join_sweeps(body), given, np.zeros(3, np.float32), np.zeros(3, np.float32))
     want = below_largest(x)
     np.testing.assert_array_equal(top, want[0])
     np.testing.assert_allclose(total, want[1], rtol=1e-6)
@@ -304,14 +304,14 @@ def test_rows_without_numbers_give_what_two_sweeps_give(bad, n, monkeypatch):
     x = np.random.default_rng(9).standard_normal((3, n)).astype(np.float32)
     x[1] = np.resize(np.float32(BAD[bad]), n) if bad == "nothing" else x[1]
     x[1, [0, n // 2, n - 1]] = BAD[bad]
-    top, total = run(one_sweep(exponentials(3, n, out="%0, %4")), x, np.zeros(3, np.float32), np.zeros(3, np.float32))
+    top, total = run(join_sweeps(exponentials(3, n, out="%0, %4")), x, np.zeros(3, np.float32), np.zeros(3, np.float32))
     want = below_largest(x)
     np.testing.assert_array_equal(top, want[0].astype(np.float32))
     np.testing.assert_array_equal(np.isnan(total), [False, True, False])
     np.testing.assert_allclose(total[[0, 2]], want[1][[0, 2]], rtol=1e-6)
     group, = fuse(decompose(graph_of(LOGSUMEXP.format(rows=3, n=n)))) if n > 3 else (None,)
     if group is not None:
-        found = run(one_sweep(group.body), x, np.zeros(3, np.float32))
+        found = run(join_sweeps(group.body), x, np.zeros(3, np.float32))
         with np.errstate(all="ignore"):
             special = np.logaddexp.reduce(x[1].astype(np.float64)) if "nan" not in bad else np.nan
         np.testing.assert_array_equal(found[1], np.float32(special))
@@ -321,7 +321,7 @@ def test_exponentials_in_float64(monkeypatch):
     small(monkeypatch)
     group, = fuse(graph_of(EXPONENTIALS.format(rows=3, n=2617, out="%0, %4", more="").replace("f32", "f64")))
     x = 1e3 + 30 * np.random.default_rng(9).standard_normal((3, 2617))
-    _, total = run(one_sweep(group.body), x, np.zeros(3), np.zeros(3))
+    _, total = run(join_sweeps(group.body), x, np.zeros(3), np.zeros(3))
     wide = x.astype(np.longdouble)
     want = np.exp(wide - wide.max(1, keepdims=True)).sum(1)
     np.testing.assert_allclose(total, want.astype(np.float64), rtol=1e-14)
@@ -333,7 +333,7 @@ def test_long_rows_far_from_zero():
     want = below_largest(x)[1]
     body = exponentials(8, 100003, out="%0, %4")
     worst = [np.abs(run(one, x, np.zeros(8, np.float32), np.zeros(8, np.float32))[1] / want - 1).max()
-             for one in (body, one_sweep(body))]
+             for one in (body, join_sweeps(body))]
     assert worst[1] <= max(worst[0], 2e-7)
 
 
@@ -341,7 +341,7 @@ def test_long_rows_far_from_zero():
 def test_the_last_sweep_of_a_softmax_begins_at_the_end(n, monkeypatch):
     """Where the first one has read last; parts of rows go back among themselves. Each element is written once."""
     small(monkeypatch)
-    body = one_sweep(exponentials(3, n, out="%6", more=SOFTMAX))
+    body = join_sweeps(exponentials(3, n, out="%6", more=SOFTMAX))
     x = np.random.default_rng(9).standard_normal((3, n)).astype(np.float32)
     y = run(body, x, np.zeros((3, n), np.float32))
     wide = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
