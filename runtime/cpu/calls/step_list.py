@@ -66,9 +66,12 @@ class Table(int):
 
 
 class NativeStep(NamedTuple):
-    """Native code and its job. chunks   0: called as function(job); else a pool task turn     number of the word that holds the
-    turn's number, if the step runs `turns` times apart    the step is left out if the call's result is in the memory of the
-    operand that it may be written over"""
+    """Native code and its job.
+
+    chunks   0: called as function(job); else a pool task.
+    turn     number of the word that holds the turn's number, if the step runs `turns` times.
+    apart    the step is left out if the call's result is in the memory of the operand that it may be written over
+    """
 
     function: int
     words: tuple
@@ -82,9 +85,9 @@ class NativeStep(NamedTuple):
 class NativeCall:
     """Steps of an operator on arrays of known shapes, and their scratch memory.
 
-        work   about how many elements of an elementwise kernel take as long (0: unknown)
-        over   pairs of operand numbers: the first, a result, may be in the memory of the second, whose every element is read
-               only where the result's is written, and before it is
+    work   about how many elements of an elementwise kernel take as long (0: unknown)
+    over   pairs of operand numbers: the first, a result, may be in the memory of the second, whose every element is read
+           only where the result's is written, and before it is
     """
 
     steps: tuple
@@ -121,9 +124,13 @@ SCRATCH, ITSELF, STATUS, OPERANDS = range(4)            # bases of a call: its s
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """Words of some steps as they are in a list, except the addresses that a call brings. patches     numbers of the words that
-    name a base; the next one is the offset from there bases       the number of the call's base for each of them code
-    [(number of a word, address of the code)] tables      [(number of a word, the table that it points to)]"""
+    """Words of some steps as they are in a list, except the addresses that a call brings.
+
+    patches     numbers of the words that name a base; the next one is the offset from there.
+    bases       the number of the call's base for each of them.
+    code        [(number of a word, address of the code)]
+    tables      [(number of a word, the table that it points to)]
+    """
 
     steps: int
     words: Any
@@ -191,9 +198,13 @@ def _base_of(word):
 
 
 class StepList:
-    """Steps in order, as words. calls         the written words of each call owners        the owner of each call firsts
-    the number of each call's first base, among those of all calls, in `slots` and `offsets` words         the list, once
-    finished"""
+    """Steps in order, as words.
+
+    calls         the written words of each call
+    owners        the owner of each call
+    firsts        the number of each call's first base, among those of all calls, in `slots` and `offsets`
+    words         the list, once finished
+    """
 
     def __init__(self):
         self.calls: list = []

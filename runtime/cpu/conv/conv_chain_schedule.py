@@ -98,8 +98,12 @@ def layer_of(fused) -> Layer | None:
 
 @dataclass
 class Band:
-    """The work for some rows of the last result. rows    for each layer the rows that it makes bases   for each buffer the row
-    that its first row holds kept    for each buffer the rows that stay from the band before: (place, count)"""
+    """The work for some rows of the last result.
+
+    rows    for each layer the rows that it makes
+    bases   for each buffer the row that its first row holds
+    kept    for each buffer the rows that stay from the band before: (place, count)
+    """
 
     rows: list
     bases: list

@@ -35,8 +35,12 @@ AS_THEY_ARE = _Concrete()
 
 
 class NativeRun:
-    """Consecutive steps, as one native call. prepared  {step: its `Prepared` call} number    {value: its place in the
-    environment} copies    gives values and nodes with numbers for sizes, if those of the run are symbolic"""
+    """Consecutive steps, as one native call.
+
+    prepared  {step: its `Prepared` call}
+    number    {value: its place in the environment}
+    copies    gives values and nodes with numbers for sizes, if those of the run are symbolic
+    """
 
     def __init__(self, run: Run, prepared: dict, number: dict, kernel_of, threads: int, copies=AS_THEY_ARE):
         self.threads, self.source, self.prepared, self.kernel_of, self.copies = threads, run, prepared, kernel_of, copies

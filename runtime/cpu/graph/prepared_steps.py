@@ -14,9 +14,12 @@ from .families import find
 
 
 class Prepared(NamedTuple):
-    """A native call of a step of a plan. given     its inputs: operands, None, numbers operands  locations of inputs and
-    results: (value behind views, bytes from its start), or None for what is no array over      (result, operand) pairs: the
-    result may be written over the operand, whose memory it fills"""
+    """A native call of a step of a plan.
+
+    given     its inputs: operands, None, numbers
+    operands  locations of inputs and results: (value behind views, bytes from its start), or None for what is no array
+    over      (result, operand) pairs: the result may be written over the operand, whose memory it fills
+    """
 
     call: NativeCall
     given: tuple

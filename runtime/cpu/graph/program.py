@@ -42,11 +42,11 @@ def arranged(graph: Graph, owned=frozenset(), targets=None) -> Plan:
 class CompiledGraph:
     """A graph, ready to run.
 
-        graph      the graph after all passes; or its arrangement, made by `arranged`
-        owned      positions of results that own their memory
-        targets    {position of a result: number of the input that it replaces}; `in_place` has those that the run itself writes
-        kernel_of  gives the eager kernel of an operator
-        prepare    gives the native call of a step, or None; `SharedCalls.prepare` where arrangements have common steps
+    graph      the graph after all passes; or its arrangement, made by `arranged`
+    owned      positions of results that own their memory
+    targets    {position of a result: number of the input that it replaces}; `in_place` has those that the run itself writes
+    kernel_of  gives the eager kernel of an operator
+    prepare    gives the native call of a step, or None; `SharedCalls.prepare` where arrangements have common steps
     """
 
     def __init__(self, graph: Graph | Plan, kernel_of, owned=frozenset(), targets=None, prepare=prepared_steps.prepare):

@@ -30,11 +30,11 @@ _MOST_KEPT = 4096       # of all kinds together
 class Sized(NamedTuple):
     """The prepared call of a kind of steps for some sizes.
 
-        kernel    the words of a fused kernel
-        prepared  the `Prepared` call of another step, without locations; None if Python must call
-        offsets   the bytes to each operand from the start of the memory that it is in
-        work      about how many elements of a fused kernel take as long
-        asks      whether its words, beyond its operands' addresses, depend on these
+    kernel    the words of a fused kernel
+    prepared  the `Prepared` call of another step, without locations; None if Python must call
+    offsets   the bytes to each operand from the start of the memory that it is in
+    work      about how many elements of a fused kernel take as long
+    asks      whether its words, beyond its operands' addresses, depend on these
     """
 
     kernel: Any
@@ -60,7 +60,7 @@ def form_of(prepared: Prepared | None):
 
 
 class _Called:
-    """Called steps that are alike, with their prepared calls by sizes. sizes   their symbolic numbers"""
+    """Called steps that are alike, with their prepared calls by sizes; `sizes` are their symbolic numbers."""
 
     def __init__(self, step, likeness, sizes):
         self.step, self.sizes = step, sizes
@@ -80,8 +80,10 @@ class _Called:
 
 
 class _Kernel:
-    """Fused kernels that are alike, with sizes in their words. sizes   the numbers that they are called with, bytes to
-    operands, and the sizes of these"""
+    """Fused kernels that are alike, with sizes in their words.
+
+    sizes   the numbers that they are called with, bytes to operands, and the sizes of these
+    """
 
     def __init__(self, step):
         kernel = step.lowered
@@ -99,7 +101,7 @@ class _Kernel:
 
 
 class Kinds:
-    """The kinds of some steps, whose sizes follow from the values of `names`. of      {step: the number of its kind}"""
+    """The kinds of some steps, whose sizes follow from the values of `names`; `of` is {step: the number of its kind}."""
 
     def __init__(self, steps, names):
         self.of: dict = {}

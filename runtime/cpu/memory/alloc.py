@@ -38,8 +38,11 @@ class _Lease(weakref.ref):
 
 
 class _Shelf:
-    """Freed pieces of one size, as ended leases, the latest last. memory_at   makes an object of the memory at an address,
-    which NumPy takes and a weak reference may watch put         adds a lease: no Python runs for it, and no lock is taken"""
+    """Freed pieces of one size, as ended leases, the latest last.
+
+    memory_at   makes an object of the memory at an address: one that NumPy takes and that may be watched by a weak reference
+    put         adds a lease: no Python runs for it, and no lock is taken
+    """
 
     __slots__ = ("ended", "memory_at", "put", "size")
 
@@ -143,9 +146,12 @@ def set_cache_limit(size: int):
 
 
 def stats() -> dict:
-    """Return byte counts and numbers of arrays. in_use, peak     bytes of live large arrays, now and at most (the peak includes
-    the few bytes that waited then) cached, limit    bytes cached, and their bound reused, mapped   arrays in reused memory, and
-    in new memory"""
+    """Return byte counts and numbers of arrays.
+
+    in_use, peak     bytes of live large arrays, now and at most (the peak includes the few bytes that waited then)
+    cached, limit    bytes cached, and their bound
+    reused, mapped   arrays in reused memory, and in new memory
+    """
     with _state.lock:
         _trim()
         waiting = _waiting()

@@ -55,8 +55,12 @@ class Piece:
 
 
 class Heap:
-    """Pieces of regions. The caller makes sure that one thread at a time is inside. taken    bytes of the pieces in use warm
-    free bytes that are in memory mapped   bytes of all regions"""
+    """Pieces of regions. The caller makes sure that one thread at a time is inside.
+
+    taken    bytes of the pieces in use
+    warm     free bytes that are in memory
+    mapped   bytes of all regions
+    """
 
     def __init__(self):
         self.taken = self.warm = self.mapped = 0

@@ -93,9 +93,13 @@ def _reads_in_place(sizes, weight_bytes):
 @functools.lru_cache(_KEPT)
 def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, width=None, packed=False,
                  in_bytes=False):
-    """Return the jobs of a forward call on the arrays of `codegen.ARRAYS`. sizes     steps, batch and hidden width     the
-    first state's, if it differs from that of the results: for a single step without a mask packed    the weights are in the
-    order of `pack_plan` in_bytes  the weights are int8"""
+    """Return the jobs of a forward call on the arrays of `codegen.ARRAYS`.
+
+    sizes     steps, batch and hidden
+    width     the first state's, if it differs from that of the results: for a single step without a mask
+    packed    the weights are in the order of `pack_plan`
+    in_bytes  the weights are int8
+    """
     cell, depth = CELLS[name], width or sizes[2]
     direct = not packed and not in_bytes and _reads_in_place(sizes, cell.gates * sizes[2] * depth * dtype.itemsize)
     kernel = codegen.StepKernel(host(), ELEMENTS[dtype], cell, masked, keeps, direct, packed, in_bytes)
