@@ -28,8 +28,8 @@ _FORMAT = 1
 _HEAD = struct.Struct("<8sIIQ32s")
 _REFRESH_SECONDS = 3600
 _SWEEP_SECONDS = 3600
-_SWEPT = "swept"                # the file whose time says when that was done last
-MOST_ENTRIES = 1 << 15          # each takes a block of the disk, however small it is, and time to be looked at
+_SWEPT = "swept"                # the file whose time is that of the last check
+MOST_ENTRIES = 1 << 15          # each takes a disk block and time to check, however small it is
 _STALE_TEMPORARY_SECONDS = 3600
 
 
@@ -83,7 +83,7 @@ def _is_due(size):
     """Whether the folder must be checked after a store of so many bytes."""
     with _State.lock:
         if _State.allowance is None:
-            _State.allowance = _allowed(MOST_ENTRIES, _cap())       # nothing is known of the folder
+            _State.allowance = _allowed(MOST_ENTRIES, _cap())       # the folder was not checked
             return _was_swept_long_ago()
         entries, total = _State.allowance
         _State.allowance = entries - 1, total - size

@@ -57,7 +57,7 @@ def text_by(function, *arguments) -> "str | Text":
 
 def _unwritten(write, description):
     sources = _sources()
-    if not sources or " at 0x" in description:          # a field that is known by its address alone
+    if not sources or " at 0x" in description:          # a field whose repr is an address
         return write()
     return Text(write, hashlib.sha256(f"{sources}|{description}".encode()).hexdigest())
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ....ir.errors import FileError
 
-_LEAST_LINES = 400       # of a part: fewer are compiled before another thread has begun
+_LEAST_LINES = 400       # lines of a part: fewer are compiled before another thread has started
 _FUNCTION = re.compile(r"^define .*?^}\n", re.M | re.S)
 _NAME = re.compile(r"@([\w.$-]+)")
 _CONSTANT = re.compile(r"@[\w.$-]+ = (?:internal|private) (?:unnamed_addr )?constant ")

@@ -49,7 +49,7 @@ class _Lists:
     images: int
     parts: int
     threads: int
-    frame: dict = field(default_factory=dict)           # {what a word of the frame is: its number}
+    frame: dict = field(default_factory=dict)           # {content of a word of the frame: its number}
     templates: dict = field(default_factory=dict)       # {words: their place among all of them}
     jobs: dict = field(default_factory=dict)            # {(number of a layer, rows): _Job}
     tables: dict = field(default_factory=dict)          # {bytes: the table}

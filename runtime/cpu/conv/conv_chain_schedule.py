@@ -17,10 +17,10 @@ _HEIGHT = 1                         # the dim that is cut: depth, height, width
 _KEPT = 3 / 4                       # of a core's cache, for what a band reads and writes
 _DEPTH_SHARE = 4                    # a panel of weights is at most such a part of that cache
 _MOST_PARTS = 4                     # of an image for each thread
-_MOST_BESIDE = 8                    # arrays beside a layer of a chain
+_MOST_BESIDE = 8                    # epilogue arrays of a layer of a chain
 _LONGEST = 8                        # layers of a chain
-_BETWEEN = 1 / 4                    # of a core's cache, that keeps what a layer makes for the next one
-# What takes as long as how many multiply-adds of float32: a byte from or to the last cache, one of a core's own, the end of a
+_BETWEEN = 1 / 4                    # bytes of a core's cache that hold a layer's result for the next one
+# Costs in multiply-adds of float32: a byte from or to the last cache, one of a core's own, the end of a
 # step for which threads wait, the call of a kernel.
 _FAR_BYTE, _NEAR_BYTE, _STEP, _CALL = 2, 1, 1 << 18, 1 << 15
 
@@ -89,7 +89,7 @@ def layer_of(fused) -> Layer | None:
         return None
     if len(fused.lines.kinds) > _MOST_BESIDE:
         return None
-    if not fused.depthwise and conv_few_channels.pays(g):      # it turns its weights first, for all of an image
+    if not fused.depthwise and conv_few_channels.pays(g):      # it reorders its weights first, for a whole image
         return None
     if not fused.depthwise and conv_plan.filters_of(g).panel * _DEPTH_SHARE > cache_sizes.second_level():
         return None
@@ -180,12 +180,12 @@ def _part_work(layers, rows):
     return sum(layer.multiplied * (end - start) for layer, (start, end) in zip(layers, band.rows))
 
 
-# Which convolutions are to be one.
+# Choice of chains.
 
 
 def pieces(layers, images: int, threads: int) -> list:
     """Return the ranges of consecutive layers (None for those that no chain takes) that become chains: those that save most."""
-    best: list = [(0, [])]           # for the first so many layers: (what is saved, ranges)
+    best: list = [(0, [])]           # for the first so many layers: (saved work, ranges)
     for end in range(1, len(layers) + 1):
         found = best[end - 1]
         for start in range(max(0, end - _LONGEST), end - 1):

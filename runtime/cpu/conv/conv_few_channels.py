@@ -14,9 +14,9 @@ from ..calls.plan import WORKSPACE, share
 from ..compiler.compile import task_of
 from .conv_layout import Blocks
 
-_MOST_WRITTEN = 8                   # vectors of a row of taps that are written out
-_ADDING = 3                         # what adding up the lanes of a vector takes, in multiply-adds
-_GAIN = 1.2                         # by which the other way must be slower
+_MOST_WRITTEN = 8                   # unrolled vectors of a row of taps
+_ADDING = 3                         # cost of summing the lanes of a vector, in multiply-adds
+_GAIN = 1.2                         # factor by which the other kernel must be slower
 _ELEMENTS = {4: "float", 8: "double"}
 
 

@@ -14,7 +14,7 @@ from .conv_layout import Filters
 from .conv_plan import Geometry, flattened
 
 _ITEMS = 16                         # items that a gradient is cut into at least, where it has so much to add
-_BLOCK_PIXELS = 80                  # pixels of a block of rows: what it reads of x and dy stays in the nearest cache
+_BLOCK_PIXELS = 80                  # pixels of a block of rows: its part of x and dy stays in the nearest cache
 _ELEMENTS = {4: "float", 8: "double"}
 
 

@@ -20,7 +20,7 @@ from ..loops.copies import plain
 from ..memory import alloc
 
 _RUN = 512                          # pixels that one item of a copy moves
-_ROWS = 64                          # rows that one item of a copy moves without turning them
+_ROWS = 64                          # rows that one item of a copy moves without transposing them
 
 
 @dataclass(frozen=True)

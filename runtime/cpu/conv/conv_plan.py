@@ -20,13 +20,13 @@ from .conv_layout import Blocks, Filters
 _PANEL_BYTES = 512 << 10            # of a panel of weights that stays in the second-level cache beside the next
 _NEAR_BYTES = 900_000               # of weights that stay there as a whole
 _DEPTH_SHARE = 4                    # a range of channel blocks has at most such a part of that cache in a panel
-_FAR_BYTES = 256 << 10              # weights that a core does not find near it when their turn comes again
+_FAR_BYTES = 256 << 10              # bytes of weights that have left a core's caches when they are read again
 _LINE = 64                          # bytes of a cache line
 _ROWS_BYTES = 192 << 10             # rows of x that stay in it beside a panel
 _PANEL_PIXELS = 3                   # of a tile that take as long as reading its panel of weights from the second-level cache
 _FLAT_WIDTH = 128                   # pixels to which the rows of a 1x1 convolution are joined
-_TALL_ROWS = 8                      # pixels of the largest tile from which on a kernel has no tiles that nobody asks for
-_MOST_HEIGHTS = 3                   # that a kernel has by themselves: plans that ask for more share one with all of them
+_TALL_ROWS = 8                      # pixels of the largest tile from which a kernel has only the requested tiles
+_MOST_HEIGHTS = 3                   # heights of a kernel of its own; plans with more heights share one with all of them
 _FEW_INPUTS = 4
 _ELEMENTS = {4: "float", 8: "double"}
 

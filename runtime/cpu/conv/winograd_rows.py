@@ -16,7 +16,7 @@ from .winograd import Taps
 
 MOST_PHASES = 4
 _REACHES = (3, 4)                   # taps of a phase
-_BLOCK_TILES = 10                    # register tiles of pixels whose products are near when they are transformed
+_BLOCK_TILES = 10                    # register tiles of pixels whose products are in a near cache when they are transformed
 _APART = 192                        # bytes between planes, so that they do not all meet in one set of a cache
 _LINE = 64                          # bytes of a cache line
 # In vector multiply-adds: one with its loads in the direct kernel, and here; moving a vector of products to the results; making

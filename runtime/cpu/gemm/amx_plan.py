@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ....passes.codegen.llvm.contract import gemm_amx as codegen
 
 _STRIP, _WIDEST, _NARROW = codegen.STRIP.columns, 512, 128
-_MOST_ROWS = 2048                   # whose sums wait while the depth goes on, for they take memory
+_MOST_ROWS = 2048                   # columns whose partial sums wait in memory
 _ROWS_PER_PACK = 256                # rows that share packed columns, at least
 _ITEMS_EACH = 2                     # for each thread, where columns can be cut so
 _SERIAL_WORK = 1 << 21              # multiply-adds below which a second thread does not pay

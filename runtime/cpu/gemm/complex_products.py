@@ -13,9 +13,9 @@ from ..loops import kernels
 from ..memory import alloc
 from . import gemm
 
-LEAST = 1 << 16         # products of numbers below which numpy's call takes less
-FEW = 8                 # rows for which it is not worth while to write the other matrix twice
-_ALONE = 1 << 18        # products that one thread of numpy's BLAS has sooner than several
+LEAST = 1 << 16         # products of numbers below which NumPy is faster
+FEW = 8                 # rows up to which writing the other matrix twice does not pay
+_ALONE = 1 << 18        # products that one thread of NumPy's BLAS computes faster than several
 
 
 def product(x, y):

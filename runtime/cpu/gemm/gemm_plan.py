@@ -17,11 +17,11 @@ from ..memory import alloc
 from . import amx_plan, swapped_plan, tile_plan
 from .tile_plan import Operands
 
-_FEW_TILE_ROWS = 6                  # up to so many rows or columns, matrix tiles stand too empty; B's rows are read in place,
-_FEW_TURNED_ROWS = 3                # or its columns, where they lie along the depth
-_LEAST_TILE_WORK = 1 << 12          # multiply-adds from which tiles are worth being set up
+_FEW_TILE_ROWS = 6                  # up to so many rows or columns, matrix tiles are too empty; B's rows are read in place,
+_FEW_TURNED_ROWS = 3                # or its columns, if they are contiguous
+_LEAST_TILE_WORK = 1 << 12          # multiply-adds from which setting up tiles pays
 _FEW_PAIR_ROWS = 12                 # up to so many rows, widening bfloat in place is faster than packing it in pairs
-_DOT_ROWS = 24                      # up to so many rows, columns of B that lie along the depth are read in place;
+_DOT_ROWS = 24                      # up to so many rows, contiguous columns of B are read in place;
 _DOT_DEPTH, _NEAR_BYTES = 64, 48 << 10  # or up to as many columns of such a depth, if all of them stay in the nearest cache
 _LARGEST_ITEM = 8                   # bytes of an element
 _SERIAL_WORK = 1 << 17              # multiply-adds below which a second thread does not pay
@@ -66,7 +66,7 @@ class Plan:
     def __post_init__(self):
         self.address = ctypes.addressof(self.words)
         small = math.prod(self.shape) * _LARGEST_ITEM < alloc.SMALL_BYTES
-        self.make = np.empty if small else alloc.empty       # what makes results
+        self.make = np.empty if small else alloc.empty       # the allocator of results
 
 
 def result_shape(a: tuple, b: tuple) -> tuple:

@@ -14,9 +14,9 @@ from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..memory import alloc
 
-_BLOCK_BYTES = 1 << 18          # of numbers, or of weights, that stay near
-_MOST_COLUMNS = 256             # of a block
-_FEWER = 8                      # products of bytes take as long as one of these sums of floats
+_BLOCK_BYTES = 1 << 18          # bytes of numbers, or of weights, in a near cache
+_MOST_COLUMNS = 256             # columns of a block
+_FEWER = 8                      # byte products that take as long as one multiply-add of floats
 _KEPT = 1024
 
 

@@ -9,11 +9,11 @@ from ....passes.codegen.llvm.ir.types import bytes_of
 from ..memory import cache_sizes
 from .tile_plan import LINE, Cut, Operands, equal_parts, packed_bytes
 
-_SHARE = 2                          # operands change places where columns are so many times as many as rows
+_SHARE = 2                          # operands are swapped if there are so many times more columns than rows
 _LEAST_STEPS, _MOST_STEPS = 384, 1024   # of the depth of a block of A
 _ROWS = 12                          # from so many on, if they are long, dot products read A too often
 _LAST_ROWS = 3                      # so many times the rows beyond whole vectors are at most lanes of one: dot products
-_COLUMNS = 512                      # of an item, so that packing A is little beside them
+_COLUMNS = 512                      # columns of an item, so that packing A is cheap in comparison
 _LONG_COLUMNS = 2048                # of an item of a thread's own rows, which needs no other one to be even with the others
 _UNEVEN = 16                        # the largest share of rows may be longer than an equal one by such a part of it
 _NARROW, _NARROWEST = 96, 32        # columns of items, where threads are many: below the first, rows are shared out as well

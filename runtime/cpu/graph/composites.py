@@ -30,7 +30,7 @@ from ..loops import copies
 from . import machine_passes, program
 
 _KINDS = {d.np for d in dt.ALL if d not in dt.FLOAT8}
-_MOST = 512             # kinds of calls that are remembered for each operator
+_MOST = 512             # cached kinds of calls of each operator
 _NONE = object()
 _ndarray = np.ndarray
 _lock = threading.RLock()
@@ -60,13 +60,13 @@ class Whole:
 class Compiled:
     """The compiled calls of a function of operators, by kind: shapes, dtypes and parameters."""
 
-    also: tuple = (type(None),)      # what may stand among the arguments beside arrays
-    name = ""                        # that of its graphs
+    also: tuple = (type(None),)      # types of arguments allowed besides arrays
+    name = ""                        # name of its graphs
 
     def __init__(self):
         self._made: dict = {}
         self.refused = 0            # kinds of calls that did not become one kernel
-        self._threshold: int | None = None      # calls that take as long as compiling them, once somebody had to know
+        self._threshold: int | None = None      # calls that take as long as compiling them, once computed
 
     def find(self, args, params, calls=1):
         """Return the function that runs such a call, if it is one kernel and came `calls` times before. Calls of many operators
@@ -100,7 +100,7 @@ class Compiled:
                 return None, None
         if params:
             key.extend(params)
-            for v in params.values():           # floats by themselves: most are sound
+            for v in params.values():           # floats as they are, except 0.0, -0.0 and nan
                 key.append(v if v.__class__ is float and v and v == v else _param_key(v))
         kind = tuple(key)
         try:
@@ -129,7 +129,7 @@ class Compiled:
         try:
             graph, many = self._graph(args, params)
             compiled = Whole(graph)
-        except IngotError:      # the operators of the body say what is wrong
+        except IngotError:      # the operators of the body raise the error
             return _NONE
         if not compiled.is_native:
             return _NONE
@@ -164,7 +164,7 @@ class Composites(Compiled):
     def __init__(self, op: Op):
         super().__init__()
         self.op, self.name = op, op.name
-        self._strided: dict = {}      # by the orders of dims of arguments: those of arrays read as they lie
+        self._strided: dict = {}      # by memory orders of arguments: calls of arrays read in place
 
     def find_strided(self, args, params):
         """Find the call of arrays that are not in C order, to be read in place; None if all are, or they are better copied."""
@@ -218,7 +218,7 @@ class Rules(Composites):
     def __init__(self, op: Op, goals: tuple):
         super().__init__(op)
         self.goals = goals
-        self.of_one: dict = {}      # by shapes of gradients that are one number everywhere
+        self.of_one: dict = {}      # by shapes of constant gradients
 
     def find(self, args, params, calls=1):
         """Find the rules for a gradient; one that is the same number everywhere (that of a sum) is passed as that number."""
@@ -377,7 +377,7 @@ def _fast_caller(general, entry, address, arenas, make, shapes):
         arena, out = take(), make(shape, dtype)
         try:
             entry(address, arena, *args, out)
-        except TypeError:       # an operand that native code takes as a copy alone
+        except TypeError:       # an operand that native code takes only as a copy
             return general(args)
         give(arena)
         return out
@@ -399,7 +399,7 @@ def _writer(compiled):
         arena = arenas.take()
         try:
             entry(address, arena, *[a for a in args if a.__class__ is np.ndarray], out)
-        except TypeError:       # an operand that native code takes as a copy alone
+        except TypeError:       # an operand that native code takes only as a copy
             return False
         finally:
             arenas.give(arena)

@@ -81,7 +81,7 @@ def composite(op: Op):
     """
     body = op.lower.body
     made: Any = None
-    small: float = 0    # calls on small arrays, until they are worth counting by kinds
+    small: float = 0    # calls on small arrays, before they are counted by kinds
     of_elements = op.keeps_order
     few = 0 if "ref_first" not in op.traits else _FEW if of_elements else math.inf
 

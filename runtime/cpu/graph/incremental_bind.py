@@ -23,9 +23,9 @@ from .program import CalledNode, CompiledGraph, EnvironmentSlots, SharedCalls
 from .step_cache import Kinds, form_of, places_of
 
 _MOST_PLANS = 8
-_MOST_LAID_OUT = 64     # places of what is in an arena
+_MOST_LAID_OUT = 64     # alignment of places in an arena
 _LARGE = 1 << 20        # bytes of a value
-_MET_AGAIN = 3          # the run by which sizes are no longer new
+_MET_AGAIN = 3          # number of runs after which sizes are no longer new
 
 
 class Outline:
@@ -37,7 +37,7 @@ class Outline:
         self.in_place = frozenset(i for i, v in enumerate(plan.graph.outputs) if v in plan.in_place)
         self._fixed = [s for s in plan.steps if s in binder.steps and type(s) is not Fused]
         self._plans: dict = {}          # what is native, and how -> its plan
-        self._prepared: dict = {}       # number of threads -> what is prepared of the steps that no size changes
+        self._prepared: dict = {}       # number of threads -> prepared steps that no size changes
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -108,12 +108,12 @@ class _SharedPlan:
         self.number = number = EnvironmentSlots(zip(graph.inputs, range(len(graph.inputs))))
         for s in plan.steps:
             for v in (*s.reads, *s.writes, *s.over_inputs) if type(s) is Run else (*values_of(s.node), *s.node.outputs):
-                number[v]           # (asked for, it gets a number)
+                number[v]           # (a lookup assigns its slot)
         self.outputs = tuple([number[v] for v in graph.outputs])
         self.room = [None] * (len(number) - len(graph.inputs))
         self.is_native = all([type(s) is Run for s in plan.steps])  # noqa: C419
         self._runs: dict = {}           # run -> its outline
-        self._called: dict = {}         # called node -> what gives it for some sizes
+        self._called: dict = {}         # called node -> a function that gives it for some sizes
         runs = [s for s in plan.steps if type(s) is Run]
         self._laid_out: dict = {s: {} for s in runs}        # run -> sizes in its arena -> one that was laid out for these
         self._rooms = {s: _rooms(s, names) for s in runs}
@@ -187,13 +187,13 @@ class _RunOutline:
     def __init__(self, sample: NativeRun, kind_of: dict):
         run, made = sample.source, sample.list
         self._sample, self._template, self._slots = sample, Template(made), made.slots
-        self._alive = [x for x, *_ in run.lives]            # what has a place of its own in the arena
+        self._alive = [x for x, *_ in run.lives]            # values with a place of their own in the arena
         place = {x: i for i, x in enumerate(self._alive, 1)}
         for v, read in run.shared.items():
             place[v] = place[read]
         self._varying: list = []        # (step, its number, its kind, the number of its first operand's base)
         bases: list = []                # the numbers of the bases of their operands
-        places, within = [], []         # of each base: what it is a place of, 0 for an argument; the bytes from there
+        places, within = [], []         # for each base: its slot, 0 for an argument; the bytes from there
         for number, step in enumerate(run.steps):
             operands, first = sample.operands_of(step), len(places) + OPERANDS
             if step in kind_of:

@@ -15,7 +15,7 @@ from ..loops.scalars import FLOAT_KINDS, LARGE, ScalarKernels
 from .families import find
 
 _FEW = 1 << 10                                         # elements below which numpy's call costs less than a kernel's
-_NUMBERS = {"f": (float, int), "i": (int,), "u": (int,)}     # what may stand beside arrays of a kind
+_NUMBERS = {"f": (float, int), "i": (int,), "u": (int,)}     # Python numbers allowed with arrays of a kind
 composites = lazy(__package__, ".composites")
 
 
@@ -49,7 +49,7 @@ def _fits(out, args) -> bool:
         return True
     try:
         return np.broadcast_shapes(shape, *[a.shape for a in args if a.__class__ is np.ndarray]) == shape
-    except ValueError:          # the operator says what is wrong
+    except ValueError:          # the operator raises the error
         return False
 
 
@@ -63,8 +63,8 @@ def _scalar(op: Op):
     """Return the writer of a function of elements: its kernel, or NumPy's loop where that is right."""
     compiled = ScalarKernels(op)
     quick: Any = op.quick if "exact" in op.traits else None
-    keeps: dict = {}            # whether numpy's loop gives the dtype that it takes
-    over: dict = {}             # what replaces an array by its own result, by dtype
+    keeps: dict = {}            # whether NumPy's loop keeps the dtype
+    over: dict = {}             # functions that replace an array by its result, by dtype
 
     def by_numpy(kind, args) -> bool:
         """Whether NumPy's loop takes operands of one dtype, and numbers, and gives that dtype."""

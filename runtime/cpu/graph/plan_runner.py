@@ -113,7 +113,7 @@ class NativeRun:
 
     def run(self, env):
         """Compute; results go into `env`, or into the arrays there."""
-        arena = self.arenas.take()          # before the results, so that it finds the memory that it had the last time
+        arena = self.arenas.take()          # before the results, so that it gets its memory of the last run again
         args = [env[i] for i in self.reads]
         make = np.empty if self.small else alloc.empty
         for i, shape, dtype in self.writes:

@@ -80,9 +80,9 @@ class CompiledGraph:
         self.steps: tuple = tuple([self._step(s, prepared, number, most) for s in self.plan.steps])
         self.outputs = tuple([number[v] for v in self.graph.outputs])
         often, inputs = Counter(self.outputs), len(self.graph.inputs)
-        self.are_made = tuple([often[i] == 1 and i >= inputs for i in self.outputs])    # which are no inputs, nor given twice
+        self.are_made = tuple([often[i] == 1 and i >= inputs for i in self.outputs])    # neither inputs nor returned twice
         self.room = [None] * (len(number) - len(self.graph.inputs))
-        self.is_native = all(type(s) is NativeRun for s in self.steps)     # nothing in it calls numpy
+        self.is_native = all(type(s) is NativeRun for s in self.steps)     # no step calls Python
         self.threads = threads if any(p is not None for p in prepared.values()) else 0
         self._run_made = self._run_steps
         if len(self.steps) == 1 and self.is_native:

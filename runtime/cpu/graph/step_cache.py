@@ -74,7 +74,7 @@ class _Called:
             return kept[0]
         changes = pool.changes()
         made = _prepared(self.step, copies)
-        if pool.changes() == changes:           # else it may be for another number of threads
+        if pool.changes() == changes:           # otherwise it may be for another number of threads
             kept.append(made)
         return made
 
@@ -105,7 +105,7 @@ class Kinds:
 
     def __init__(self, steps, names):
         self.of: dict = {}
-        self._kinds: list = []          # (kind, which of all sizes are its own)
+        self._kinds: list = []          # (kind, slice of its own sizes)
         numbers: dict = {}
         every: list = []
         for s in steps:

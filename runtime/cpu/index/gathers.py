@@ -157,7 +157,7 @@ def gathered(x, index, *, dim):
     return None if wrong[0] else out
 
 
-_MANY = 1 << 12         # elements from which a lookup in the last dim leaves numpy
+_MANY = 1 << 12         # elements from which NumPy is slower for a lookup in the last dim
 
 
 def gather(x, index, *, dim):

@@ -28,7 +28,7 @@ KINDS = {np.dtype(np.float16): "f16", dt.bfloat16.np: "bf16", np.dtype(np.float3
           np.dtype(np.float64): "f64", np.dtype(np.bool_): "u8",
           **{np.dtype(f"{sign}{size}"): f"{sign}{8 * size}" for sign in "iu" for size in (1, 2, 4, 8)}}
 _LEAST_ROOM = 512       # entries between two cuts of a selection
-_FEW, _SMALL_ROOM = 12, 8       # for so few that are kept, these: what is cut is sorted by insertion
+_FEW, _SMALL_ROOM = 12, 8       # for so few kept elements, these: cuts are sorted by insertion
 _LONGEST = 2**31 - 1
 _LINE = 64
 _KEPT = 512

@@ -17,7 +17,7 @@ from ..compiler.compile import task_of
 from ..memory import alloc
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
-_MOST_TAPS = 16             # a kernel writes its taps out
+_MOST_TAPS = 16             # taps of a kernel, which unrolls them
 _KEPT = 512
 
 

@@ -19,7 +19,7 @@ from ..loops import copies, kernels
 from ..memory import alloc
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
-_WIDE = 4           # complex numbers side by side from which parts fill vectors
+_WIDE = 4           # adjacent complex numbers whose parts fill vectors
 _KEPT = 512
 # The step of each operator of one array.
 STEPS = {scan_ops.cumsum: codegen.ADD, scan_ops.cumprod: codegen.MUL, scan_ops.logcumsumexp: codegen.LOG_ADD,

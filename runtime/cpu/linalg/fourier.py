@@ -136,7 +136,7 @@ def _plan(part, lanes, n, task, items, width, blocks, apart, scale, inverse, thr
     factors, passes, (between, half_factors) = _factors(part, lanes, m, task)
     row = kernel.row_bytes if task != "columns" else width * 2 * part.itemsize
     size = (m + codegen.SPARE) * kernel.row_bytes
-    if task != "rows":          # what is made beside it, with a vector before and one behind
+    if task != "rows":          # a second buffer, with a vector before and one behind
         size += (m + 2) * kernel.row_bytes
     work = 5 * items * m * lanes * max(1, m.bit_length())
     todo, chunks = Jobs(threads), chunks_for(work, items, threads)

@@ -21,8 +21,8 @@ from ..compiler.compile import task_of
 from ..memory import alloc
 
 LEAST = 1 << 12             # elements from which copies are made here
-_WIDE = 8                   # rows and columns from which squares are worth turning, if vectors have as few lanes
-_NARROW = 8                 # elements of rows up to which numpy takes long for each of them
+_WIDE = 8                   # rows and columns from which transposing squares pays, if vectors have as few lanes
+_NARROW = 8                 # elements of rows up to which NumPy is slow per row
 WORDS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 _KEPT = 512
 

@@ -108,9 +108,9 @@ def flip(x, *, dims):
     return kernels.cast(word, word)(x.view(word.np)[tuple(reversed_dims)]).view(x.dtype)
 
 
-_FEW, _MANY = 1 << 12, 1 << 20      # elements from which joins leave numpy, and are shared out between threads
-_LEFT_ZEROS = 32 << 20      # bytes of zeros above which the system gives them when they are written
-_WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # whose elements are copied as they are
+_FEW, _MANY = 1 << 12, 1 << 20      # elements from which NumPy is slower, and from which threads share
+_LEFT_ZEROS = 32 << 20      # bytes of zeros above which lazily mapped pages are better
+_WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # dtypes whose elements are copied directly
 
 
 def _joined_shape(shapes, dim):
@@ -139,9 +139,9 @@ def _joined_by_all(xs, out, dim):
     return out
 
 
-_SEVERAL = 16           # arrays up to which each is looked at by itself
+_SEVERAL = 16           # arrays up to which each is handled separately
 _SHORT_ROW = 256        # bytes up to which a row is copied as one element
-_MANY_ROWS = 256        # from which that is worth finding out how
+_MANY_ROWS = 256        # rows from which that pays
 
 
 def join_rows(xs, out, dim):

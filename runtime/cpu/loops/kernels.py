@@ -30,8 +30,8 @@ from . import copies
 from .row_calls import Reduction, RowOp
 
 DOOR_RANKS = 5  # ranks 0 .. 4 have doors of their own; more dims are merged first
-_SHORT = 4  # extent from which a dim is worth being that of the lanes
-_MAX_PLANS = 4096  # operand layouts remembered per kernel
+_SHORT = 4  # extent from which a dim may be that of the lanes
+_MAX_PLANS = 4096  # cached operand layouts per kernel
 
 
 class Elementwise:

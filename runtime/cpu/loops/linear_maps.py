@@ -93,7 +93,7 @@ def prepared(places, weights, kind):
     if found is None:
         dense = alloc.dense(places, np.int64)
         found = (dense, _together(dense, host().lanes(kind.itemsize)), None if weights is None else alloc.dense(weights, kind),
-                 places, weights)           # which keep their identity while they are kept
+                 places, weights)           # cached, so that their ids stay valid
         if len(_tables) >= _KEPT:
             _tables.clear()
         _tables[key] = found

@@ -173,7 +173,7 @@ def strided_plan(shape, strides, item, usual, over):
     return pattern, tuple(merged), tuple([n for n, c in zip(merged, pattern) if c == "P"]), unit, {}
 
 
-_FEW_COLUMNS = 8        # up to which columns are better laid out as rows
+_FEW_COLUMNS = 8        # elements up to which columns are better copied to rows
 
 
 class RowOp:

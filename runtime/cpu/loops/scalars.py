@@ -21,7 +21,7 @@ kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "....passes.codegen.scalars")
 
 LARGE = 1 << 15             # elements from which exact operators leave numpy
-_MANY = 1 << 10             # and those of one array, as a call of their kernel costs no more than numpy's, or that branch
+_MANY = 1 << 10             # and those of one array, whose kernel call is as cheap, or those that branch
 FLOAT_KINDS = {d.np for d in dt.FLOATS}
 COMPLEX_KINDS = {d.np for d in dt.PARTS}
 _PLAIN_NUMBERS = (float, int)
@@ -31,7 +31,7 @@ _WHOLE = 1 << 53            # integers below are exact as doubles
 def number_of(number, kind) -> np.ndarray:
     """Return a Python number as an array of a dtype without dims, never written: the same one for the same number."""
     if number != number or not number or number.__class__ is complex:       # nan is no key, and -0.0 is that of 0.0
-        if number is None:      # of which numpy makes nan
+        if number is None:      # NumPy converts it to nan
             raise NoNumberError.of(number)
         return np.asarray(number).astype(kind)
     key = number, number.__class__, kind
@@ -54,7 +54,7 @@ class ScalarKernels:
         self.name = op.lower.fn or op.name
         self.of_integers = "takes_integral" in op.traits
         self.made: dict = {}
-        self.alike: dict = {}       # by one dtype: those of functions of one array, or of two large ones (`Elementwise.two`)
+        self.alike: dict = {}       # by one dtype: kernels of one array, or of two large ones (`Elementwise.two`)
 
     @functools.cached_property
     def kinds(self) -> frozenset:
@@ -197,7 +197,7 @@ def exact(op: Op):
     """Return the eager form of a function with one right answer. NumPy takes small arrays, the compiled kernel large ones, and
     complex numbers, whose products have several answers."""
     compiled, ref, quick = ScalarKernels(op), op.ref, op.quick
-    plain: Any = getattr(ref, "plain", None)         # what the reference calls for arrays that need no conversion
+    plain: Any = getattr(ref, "plain", None)         # the reference's function for arrays that need no conversion
     conditions = 1 if op is ew.where else 0          # operands that are bool, before those that are floating
     branches = "branches" in op.traits
 
@@ -267,12 +267,12 @@ def _is_large_together(a, b) -> bool:
         return False
     try:
         return math.prod(np.broadcast_shapes(a.shape, b.shape)) >= LARGE
-    except ValueError:      # numpy says what is wrong
+    except ValueError:      # NumPy raises the error
         return False
 
 
 def _where(general, compiled):
-    made = compiled.made                             # what was called before on large arrays, by their dtypes
+    made = compiled.made                             # kernels called before on large arrays, by dtypes
 
     def run(condition, x, y):
         if condition.__class__ is bool:         # of numbers, which would take the dtype of the arrays

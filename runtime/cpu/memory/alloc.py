@@ -64,14 +64,14 @@ class _State:
         self.shelves: dict = {}
         self.heap = Heap()
         self.limit: int | None = None
-        self.unwatched = 0          # while no more bytes than this are taken, nobody looks at what comes back
-        self.at_once = 0            # bytes from which a piece that comes back later is looked at right away,
+        self.unwatched = 0          # while no more bytes than this are taken, freed pieces are not processed
+        self.at_once = 0            # bytes from which a piece freed later is processed at once,
         self.unseen = 0             # the others a few at a time
         self.reused = self.mapped = self.peak = 0
 
 
 _state = _State()
-# Arrays do not hold the region that they lie in: leases do, and outlive every array, also when the interpreter ends.
+# Arrays do not hold their region: leases do, and outlive every array, also when the interpreter ends.
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(_state.leases))
 _dtype, _new_array = np.dtype, np.empty
 

@@ -20,7 +20,7 @@ from ..loops.low_precision import widened
 from ..memory import alloc
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
-_OPERATIONS = 64        # what a step takes for a state
+_OPERATIONS = 64        # scalar operations of a step for a state
 _KEPT = 256
 
 

@@ -19,10 +19,10 @@ from ..compiler.compile import task_of
 from ..memory import alloc
 
 _KEPT = 1024
-_BLOCK_BYTES = 1 << 17          # of images that an item goes over, panel after panel
-_FEWER = 8                      # products of bytes take as long as one of these sums of floats
-_ITEMS = 4                      # for each thread, at least
-_ROW_TILES = 8                  # tiles of a row that pixels of windows of one are cut into
+_BLOCK_BYTES = 1 << 17          # bytes of images of an item, which it sweeps panel by panel
+_FEWER = 8                      # byte products that take as long as one multiply-add of floats
+_ITEMS = 4                      # items of a thread, at least
+_ROW_TILES = 8                  # tiles of a row of pixels, for windows of one pixel
 KINDS = {np.dtype(np.uint8): "u8", np.dtype(np.float32): "f32"}
 
 
@@ -93,7 +93,7 @@ def _dense_plan(x, weight, beside, y, kind, how, words, threads):
     blocks, (taps_h, taps_w, steps) = weight[0] // groups, weight[1:4]
     images, rows, width = y.shape[:3]
     pixels = rows * width
-    if words["tap_w"] == steps * GROUP and groups == 1:          # the bytes of taps side by side follow each other
+    if words["tap_w"] == steps * GROUP and groups == 1:          # adjacent taps have adjacent bytes
         steps, taps_w = steps * taps_w, 1
     if taps_h == taps_w == 1 and how["stride"] == (1, 1) and all(_follows(a, (1, 2)) for a in (x, beside, y)) \
             and weight[1:3] == (1, 1):

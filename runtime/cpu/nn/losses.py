@@ -19,7 +19,7 @@ from ..loops.low_precision import widened
 from ..memory import alloc
 
 _INT64, _UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
-_COUNTED = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}       # numbers of rows that are exact
+_COUNTED = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}       # row counts that floats represent exactly
 
 
 def _counted_rows(target, ignore_index, classes):
@@ -27,7 +27,7 @@ def _counted_rows(target, ignore_index, classes):
     if not target.size:
         return 0
     plain = target.dtype is _INT64 and not 0 <= ignore_index < classes
-    if plain and np.maximum.reduce(target.view(_UINT64), None) < classes:       # read as unsigned, what is negative is large
+    if plain and np.maximum.reduce(target.view(_UINT64), None) < classes:       # as unsigned integers, negative ones are large
         return target.size
     low, high = int(target.min()), int(target.max())
     if low >= 0 and high < classes and not low <= ignore_index <= high:
@@ -47,7 +47,7 @@ def _as_long(target):
 
 
 _SMALL = 1 << 15        # elements up to which Python's time counts
-_CALLS = 64             # calls of a kind after which it is compiled: that takes as long as Python saves in thousands
+_CALLS = 64             # calls of a kind before it is compiled, which takes as long as thousands of calls save
 
 
 def compiled_after(*arrays) -> int | None:

@@ -57,7 +57,7 @@ def _along(*arrays):
 
 def normalised(op: Op):
     """Return the eager norm."""
-    by_kinds: dict = {}         # the kernel by eps and dtypes, None where the reference is for those
+    by_kinds: dict = {}         # kernel by eps and dtypes; None: the reference
 
     def make(x, given, eps):
         there = dict(zip(("weight", "bias"), [a is not None for a in given]))

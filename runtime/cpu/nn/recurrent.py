@@ -41,9 +41,9 @@ from ..loops.row_calls import reduction_plan, suited_to
 from ..memory import alloc, cache_sizes
 
 ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
-_FEW_STEPS = 3                      # up to so many steps, packing the weights costs more than it saves
-_FEW_ROWS = 4                       # for so few sequences, whose steps take as long as the weights come from the caches:
-_NEAR_STEPS, _FAR_STEPS = 12, 32    # steps by weights that the second-level cache holds; by larger ones
+_FEW_STEPS = 3                      # steps up to which packing the weights does not pay
+_FEW_ROWS = 4                       # for so few sequences, whose steps wait for weights from the caches:
+_NEAR_STEPS, _FAR_STEPS = 12, 32    # the same with weights in the second-level cache, and with larger ones
 _TILE_ROWS = 6
 _STEP_WORK = 1 << 16                # multiply-adds of a step from which it is shared between threads
 _KEPT = 256
@@ -124,7 +124,7 @@ def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True, scale=None):
     return y, cells, gates
 
 
-# Weights that are packed before.
+# Packed weights.
 
 
 def fits(kernel, item) -> bool:

@@ -12,9 +12,9 @@ from ..calls.plan import StepBuilder, wide
 from ..calls.step_list import At, NativeCall, Table
 from ..loops import linear_maps as maps
 
-_CALLS = 128                # calls that take about as long as compiling them
-_MANY_MOVED = 1 << 15       # elements from which the time between the steps does not count
-_MANY_PADDED = 1 << 13      # elements from which a copy takes longer than finding out what is around it
+_CALLS = 128                # calls of a kind that take about as long as compiling them
+_MANY_MOVED = 1 << 15       # elements from which overhead between the steps is negligible
+_MANY_PADDED = 1 << 13      # elements from which copying once and filling borders pays
 
 
 def compiled_after(x) -> int | None:
