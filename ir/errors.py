@@ -1,5 +1,7 @@
 """Every error that ingot raises: one tree, each with the builtin base that users catch.
 
+Builtin bases stand in parentheses:
+
     IngotError
     ├── ShapeError(RuntimeError, ValueError)  sizes that do not fit together
     ├── DTypeError(TypeError, RuntimeError)   a dtype that an operator does not take; arguments of the wrong type

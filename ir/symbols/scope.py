@@ -46,7 +46,6 @@ class Scope:
         self._lowest: dict = {}           # polynomial -> what it is at least, or None
 
     def size(self, name: str, hint: int, least: int | None = None) -> SymInt:
-        """Return a new named size."""
         least = self.least if least is None else least
         if hint < least:
             raise GraphError(f"size {name} is {hint}: a symbolic size is at least {least}")

@@ -117,7 +117,6 @@ def _with_operands(group, makers, readers, escaping):
 
 
 def _epilogue(group, parts, readers, escaping, replacing, rules):
-    """Return the epilogue of a group that consists of the groups `parts`."""
     body = group.body
     for value, pattern in body.loads:
         node = value.node

@@ -131,7 +131,6 @@ class Quantizer:
         return self.last[value]
 
     def as_bytes(self, value, last: bool):
-        """Return a value as bytes of its own steps."""
         made = self.bytes.get(value)
         if made is None:
             source = self.as_last(value) if last else self.as_plain(value)
@@ -148,7 +147,6 @@ class Quantizer:
         return value in self.last or (value in self.bytes and self.bytes[value].last)
 
     def put_bytes(self, value, made, steps, last):
-        """Enter the bytes of a value."""
         self.bytes[value] = Bytes(made, steps, last)
         return True
 

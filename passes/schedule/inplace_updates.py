@@ -91,7 +91,6 @@ class _Updates:
         return self.rules.by_elements(self.steps[at], value) if node is None else "updates" in node.op.traits
 
     def _base(self, value):
-        """Return the value in memory that a value updates, or None."""
         node = self.nodes[self.made[value]]
         return None if node is None or type(node.inputs[0]) is not Value else _whole(node.inputs[0])
 

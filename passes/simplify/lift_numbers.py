@@ -63,7 +63,6 @@ def _has_given(node: Node) -> bool:
 
 
 def _with_operands(b: Builder, node: Node, operands):
-    """Return a node with its numbers as operands."""
     given: Any = node.op.given
     return given(*operands, **node.params)
 

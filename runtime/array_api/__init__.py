@@ -1,6 +1,6 @@
 """`ingot.array_api`: the Python array API standard, 2024.12, on ingot's tensors.
 
-The functions are strict: they take what the standard says and combine dtypes as it says, where `ingot.*` is more generous.
+The functions are strict: they accept only the standard's arguments and promotions, where `ingot.*` is more generous.
 """
 
 import math as _math

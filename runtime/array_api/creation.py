@@ -25,7 +25,7 @@ def _placed(device):
 
 
 def _number_dtype(*values):
-    """The default dtype for some Python numbers."""
+    """Return the default dtype for some Python numbers."""
     if all(isinstance(v, bool) for v in values):
         return dt.bool_
     if any(isinstance(v, complex) for v in values):
@@ -34,7 +34,7 @@ def _number_dtype(*values):
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
-    """An array of a number, nested sequences, a buffer or an array; a copy if asked for or needed."""
+    """Return an array of a number, nested sequences, a buffer or an array; a copy if asked for or needed."""
     _placed(device)
     take_dtype(dtype)
     if isinstance(obj, Tensor):
@@ -59,12 +59,12 @@ def _from_memory(obj, dtype, copy):
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """An array over the memory of any object that speaks DLPack."""
+    """Return an array over the memory of any object that speaks DLPack."""
     return tensor_protocols.from_dlpack(x, device=device, copy=copy)
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
-    """Evenly spaced numbers in [start, stop)."""
+    """Return evenly spaced numbers in [start, stop)."""
     _placed(device)
     if stop is None:
         start, stop = 0, start
@@ -77,50 +77,50 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
 
 
 def empty(shape, *, dtype=None, device=None):
-    """An array of any values."""
+    """Return an uninitialised array."""
     return zeros(shape, dtype=dtype, device=device)
 
 
 def zeros(shape, *, dtype=None, device=None):
-    """An array of zeros."""
+    """Return an array of zeros."""
     _placed(device)
     return FUNCTIONS["zeros"](_sizes(shape), dtype=take_dtype(dtype, Defaults.dtype))
 
 
 def ones(shape, *, dtype=None, device=None):
-    """An array of ones."""
+    """Return an array of ones."""
     _placed(device)
     return FUNCTIONS["ones"](_sizes(shape), dtype=take_dtype(dtype, Defaults.dtype))
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
-    """An array of one value."""
+    """Return an array of one value."""
     _placed(device)
     return FUNCTIONS["full"](_sizes(shape), fill_value, dtype=take_dtype(dtype, _number_dtype(fill_value)))
 
 
 def empty_like(x, /, *, dtype=None, device=None):
-    """An array of any values with the shape of another."""
+    """Return an uninitialised array with the shape of another."""
     return empty(x.shape, dtype=dtype or x.dtype, device=device)
 
 
 def zeros_like(x, /, *, dtype=None, device=None):
-    """An array of zeros with the shape of another."""
+    """Return an array of zeros with the shape of another."""
     return zeros(x.shape, dtype=dtype or x.dtype, device=device)
 
 
 def ones_like(x, /, *, dtype=None, device=None):
-    """An array of ones with the shape of another."""
+    """Return an array of ones with the shape of another."""
     return ones(x.shape, dtype=dtype or x.dtype, device=device)
 
 
 def full_like(x, /, fill_value, *, dtype=None, device=None):
-    """An array of one value with the shape of another."""
+    """Return an array of one value with the shape of another."""
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
 
 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
-    """Ones on the k-th diagonal of a matrix, zeros elsewhere."""
+    """Return ones on the k-th diagonal of a matrix, zeros elsewhere."""
     _placed(device)
     d, cols = take_dtype(dtype, Defaults.dtype), n_rows if n_cols is None else n_cols
     rows, k = FUNCTIONS["arange"](n_rows).reshape(-1, 1), min(max(k, -n_rows), cols)
@@ -128,7 +128,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
 
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
-    """`num` evenly spaced numbers from start to stop, which may be left out."""
+    """Return `num` evenly spaced numbers from start to stop, which may be left out."""
     _placed(device)
     complex_ = isinstance(start, complex) or isinstance(stop, complex)
     d = take_dtype(dtype, default_complex() if complex_ else Defaults.dtype)
@@ -139,17 +139,17 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
 
 
 def meshgrid(*arrays, indexing="xy"):
-    """Coordinate matrices of one-dimensional arrays."""
+    """Return coordinate matrices of one-dimensional arrays."""
     if len({a.dtype for a in arrays}) > 1:
         raise DTypeError("meshgrid takes arrays of one dtype")
     return list(FUNCTIONS["meshgrid"](*arrays, indexing=indexing)) if arrays else []
 
 
 def tril(x, /, *, k=0):
-    """The lower triangle of matrices, zeros above the k-th diagonal."""
+    """Return the lower triangle of matrices, zeros above the k-th diagonal."""
     return FUNCTIONS["tril"](x, k)
 
 
 def triu(x, /, *, k=0):
-    """The upper triangle of matrices, zeros below the k-th diagonal."""
+    """Return the upper triangle of matrices, zeros below the k-th diagonal."""
     return FUNCTIONS["triu"](x, k)

@@ -1,4 +1,4 @@
-"""Dtypes of the array API standard, how they combine, and what its functions may take."""
+"""Dtypes of the array API standard, their promotion, and the checks of its functions' arguments."""
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
@@ -25,7 +25,7 @@ _RANK = {dt.BOOL: 0, dt.UNSIGNED: 1, dt.SIGNED: 1, dt.FLOAT: 2, dt.COMPLEX: 3}
 
 
 def checked(name: str, x, category: str) -> Tensor:
-    """An array argument whose dtype the function takes."""
+    """Return an array argument whose dtype the function takes, else raise."""
     if not isinstance(x, Tensor):
         raise DTypeError(f"{name} takes arrays, got {type(x).__name__}")
     if x.dtype not in CATEGORIES[category]:
@@ -34,7 +34,7 @@ def checked(name: str, x, category: str) -> Tensor:
 
 
 def together(a: dt.DType, b: dt.DType) -> dt.DType:
-    """The dtype in which two arrays meet: only within bool, integers, or floating point numbers."""
+    """Return the promoted dtype of two arrays: only within bool, integers, or floating point numbers."""
     ranks = sorted((_RANK[a.kind], _RANK[b.kind]))
     if ranks[0] != ranks[1] and ranks[0] < 2:
         raise DTypeError(f"{a} and {b} do not combine; convert one with astype()")
@@ -42,7 +42,7 @@ def together(a: dt.DType, b: dt.DType) -> dt.DType:
 
 
 def scalar_dtype(name: str, value, other: dt.DType) -> dt.DType:
-    """The dtype that a Python number takes beside an array of dtype `other`."""
+    """Return the dtype that a Python number takes beside an array of dtype `other`."""
     kind = other.kind
     fits = ((isinstance(value, bool) and kind == dt.BOOL) or (type(value) is int and kind != dt.BOOL)
             or (type(value) is float and kind >= dt.FLOAT) or (type(value) is complex and kind >= dt.FLOAT))
@@ -54,12 +54,12 @@ def scalar_dtype(name: str, value, other: dt.DType) -> dt.DType:
 
 
 def as_array(value, dtype: dt.DType) -> Tensor:
-    """An array from a Python value."""
+    """Return an array from a Python value."""
     return FUNCTIONS["tensor"](value, dtype=dtype)
 
 
 def operands(name: str, x1, x2, category: str):
-    """Two operands, at least one of them an array, as arrays of their common dtype."""
+    """Return two operands, at least one of them an array, as arrays of their common dtype."""
     if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
         raise DTypeError(f"{name} takes at least one array, got {type(x1).__name__} and {type(x2).__name__}")
     if not isinstance(x1, Tensor):
@@ -73,7 +73,7 @@ def operands(name: str, x1, x2, category: str):
 
 
 def take_dtype(dtype, default=None):
-    """A dtype argument of the standard."""
+    """Return a dtype argument of the standard, else raise."""
     if dtype is None:
         return default
     if type(dtype) is not dt.DType or dtype not in CATEGORIES["all"]:
@@ -82,7 +82,7 @@ def take_dtype(dtype, default=None):
 
 
 def default_complex() -> dt.DType:
-    """The complex dtype that goes with the default floating point one."""
+    """Return the complex dtype that goes with the default floating point one."""
     return dt.complex128 if Defaults.dtype is dt.float64 else dt.complex64
 
 
@@ -90,7 +90,7 @@ def default_complex() -> dt.DType:
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """`x` in another dtype; the same array if it has it and no copy is asked for."""
+    """Return `x` in another dtype; the same array if it has it and no copy is asked for."""
     if device is not None:
         require(device)
     if x.dtype.is_complex and not dtype.is_complex:
@@ -99,7 +99,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 
 def can_cast(from_, to, /) -> bool:
-    """Whether values of one dtype convert to another without changing kind or losing range."""
+    """Return whether values of one dtype convert to another without changing kind or losing range."""
     a, b = from_.dtype if isinstance(from_, Tensor) else from_, take_dtype(to)
     try:
         return together(a, b) is b
@@ -108,13 +108,13 @@ def can_cast(from_, to, /) -> bool:
 
 
 def finfo(type, /):
-    """The limits of a floating point dtype."""
+    """Return the limits of a floating point dtype."""
     return _Info(dtype_info.finfo(type.dtype if isinstance(type, Tensor) else type),
                  ("bits", "eps", "max", "min", "smallest_normal"))
 
 
 def iinfo(type, /):
-    """The limits of an integer dtype."""
+    """Return the limits of an integer dtype."""
     return _Info(dtype_info.iinfo(type.dtype if isinstance(type, Tensor) else type), ("bits", "max", "min"))
 
 
@@ -128,7 +128,7 @@ class _Info:
 
 
 def isdtype(dtype, kind) -> bool:
-    """Whether a dtype is, or is of the kind of, `kind`: a dtype, a name of a kind, or a tuple of these."""
+    """Return whether a dtype is, or is of the kind of, `kind`: a dtype, a name of a kind, or a tuple of these."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
     if isinstance(kind, str):
@@ -139,7 +139,7 @@ def isdtype(dtype, kind) -> bool:
 
 
 def result_type(*arrays_and_dtypes):
-    """The dtype in which arrays, dtypes and Python numbers meet."""
+    """Return the promoted dtype of arrays, dtypes and Python numbers."""
     found, scalars = None, []
     for x in arrays_and_dtypes:
         if isinstance(x, (bool, int, float, complex)):

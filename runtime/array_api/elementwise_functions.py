@@ -55,47 +55,46 @@ globals().update({name: _made(name, behind, kind, name in BINARY) for name, (beh
 
 
 def positive(x, /):
-    """A copy of the array."""
+    """Return a copy of the array."""
     return checked("positive", x, "numeric").clone()
 
 
 def sign(x, /):
-    """-1, 0 or 1 by the sign of each element (of a complex one its direction); nan stays nan."""
+    """Return -1, 0 or 1 by the sign of each element (of a complex one its direction); nan stays nan."""
     result = FUNCTIONS["sgn"](checked("sign", x, "numeric"))
     return FUNCTIONS["where"](FUNCTIONS["isnan"](x), x, result) if x.dtype.is_inexact else result
 
 
 def without_history(name, x):
-    """The memory of an array whose gradient is not defined here."""
+    """Return the memory of an array whose gradient is not defined here."""
     if x.requires_grad:
         raise AutogradError(f"{name} has no gradient here; use .detach()")
     return x.numpy()
 
 
 def real(x, /):
-    """The real part."""
+    """Return the real part."""
     return wrap(without_history("real", x).real.copy()) if checked("real", x, "numeric").dtype.is_complex else x
 
 
 def imag(x, /):
-    """The imaginary part."""
+    """Return the imaginary part."""
     return wrap(without_history("imag", checked("imag", x, "complex")).imag.copy())
 
 
 def conj(x, /):
-    """The complex conjugate."""
+    """Return the complex conjugate."""
     return wrap(np.conj(without_history("conj", x))) if checked("conj", x, "numeric").dtype.is_complex else x
 
 
 def _bound(x, limit):
-    """A limit of clip as an array of x's dtype."""
     if isinstance(limit, Tensor):
         return checked("clip", limit, "real").to(x.dtype)
     return as_array(limit, scalar_dtype("clip", limit, x.dtype))
 
 
 def clip(x, /, min=None, max=None):
-    """Elements limited to [min, max]; either may be left out."""
+    """Return elements limited to [min, max]; either may be left out."""
     checked("clip", x, "real")
     result = x
     if min is not None:

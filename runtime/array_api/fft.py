@@ -59,12 +59,12 @@ def _frequencies(fn, n, d, dtype, device):
 
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """The frequencies of the elements of an `fft`."""
+    """Return the frequencies of the elements of an `fft`."""
     return _frequencies(np.fft.fftfreq, n, d, dtype, device)
 
 
 def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """The frequencies of the elements of an `rfft`."""
+    """Return the frequencies of the elements of an `rfft`."""
     return _frequencies(np.fft.rfftfreq, n, d, dtype, device)
 
 
@@ -77,10 +77,10 @@ def _shifted(x, axes, back):
 
 
 def fftshift(x, /, *, axes=None):
-    """The element of frequency 0 moved to the middle."""
+    """Move the element of frequency 0 to the middle."""
     return _shifted(checked("fftshift", x, "floating"), axes, False)
 
 
 def ifftshift(x, /, *, axes=None):
-    """What `fftshift` moved, moved back."""
+    """Undo `fftshift`."""
     return _shifted(checked("ifftshift", x, "floating"), axes, True)

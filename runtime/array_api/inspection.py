@@ -10,23 +10,23 @@ __all__ = ["__array_namespace_info__"]
 
 
 class Info:
-    """Answers about the namespace."""
+    """The answers about the namespace."""
 
     def capabilities(self) -> dict:
-        """What an implementation may lack and this one has."""
+        """Return the optional features and which of them this implementation has."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:
-        """Where arrays are made when nothing is said."""
+        """Return the device of new arrays."""
         return get_default_device()
 
     def default_dtypes(self, *, device=None) -> dict:
-        """What arrays are made of when nothing is said."""
+        """Return the dtypes of new arrays."""
         return {"real floating": Defaults.dtype, "complex floating": default_complex(), "integral": dt.int64,
                 "indexing": dt.int64}
 
     def dtypes(self, *, device=None, kind=None) -> dict:
-        """The dtypes by name, all or of a kind."""
+        """Return the dtypes by name, all or of a kind."""
         kinds = kind if isinstance(kind, tuple) else (kind,)
         found: list = []
         for k in kinds:
@@ -36,10 +36,10 @@ class Info:
         return {d.name: d for d in found}
 
     def devices(self) -> list:
-        """The devices that arrays can be on."""
+        """Return the devices that arrays can be on."""
         return [CPU, *(Device(kind, i) for kind, driver in DRIVERS.items() for i in range(driver.count()))]
 
 
 def __array_namespace_info__() -> Info:
-    """Answers about this namespace."""
+    """Return answers about this namespace."""
     return Info()

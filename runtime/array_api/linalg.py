@@ -18,28 +18,28 @@ __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "m
 
 
 class EighResult(NamedTuple):
-    """What eigh() gives."""
+    """The result of eigh()."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class QRResult(NamedTuple):
-    """What qr() gives."""
+    """The result of qr()."""
 
     Q: Tensor
     R: Tensor
 
 
 class SlogdetResult(NamedTuple):
-    """What slogdet() gives."""
+    """The result of slogdet()."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 class SVDResult(NamedTuple):
-    """What svd() gives."""
+    """The result of svd()."""
 
     U: Tensor
     S: Tensor
@@ -47,31 +47,30 @@ class SVDResult(NamedTuple):
 
 
 def _factor(name, fn, x, *more, **options):
-    """A function of matrices of floating point or complex numbers."""
     checked(name, x, "floating")
     return fn(x, *more, **options)
 
 
 def matmul(x1, x2, /):
-    """The matrix product."""
+    """Return the matrix product."""
     return FUNCTIONS["matmul"](*operands("matmul", x1, x2, "numeric"))
 
 
 def matrix_transpose(x, /):
-    """Matrices with rows and columns exchanged."""
+    """Exchange rows and columns of matrices."""
     if x.ndim < 2:
         raise ShapeError(f"matrix_transpose takes arrays of at least 2 dimensions, got {x.ndim}")
     return FUNCTIONS["transpose"](x, -1, -2)
 
 
 def tensordot(x1, x2, /, *, axes=2):
-    """Sums of products over several axes."""
+    """Return sums of products over several axes."""
     x1, x2 = operands("tensordot", x1, x2, "numeric")
     return FUNCTIONS["tensordot"](x1, x2, dims=axes)
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    """Sums of products of vectors, the first conjugated."""
+    """Return sums of products of vectors, the first conjugated."""
     x1, x2 = operands("vecdot", x1, x2, "numeric")
     if axis >= 0 or axis < -min(x1.ndim, x2.ndim):
         ndim = max(x1.ndim, x2.ndim)
@@ -86,7 +85,7 @@ def vecdot(x1, x2, /, *, axis=-1):
 
 
 def outer(x1, x2, /):
-    """Products of all pairs of two vectors' elements."""
+    """Return products of all pairs of two vectors' elements."""
     x1, x2 = operands("outer", x1, x2, "numeric")
     if x1.ndim != 1 or x2.ndim != 1:
         raise ShapeError(f"outer takes two vectors, got {x1.ndim} and {x2.ndim} dimensions")
@@ -94,71 +93,71 @@ def outer(x1, x2, /):
 
 
 def cross(x1, x2, /, *, axis=-1):
-    """The cross product of vectors of 3 elements."""
+    """Return the cross product of vectors of 3 elements."""
     x1, x2 = operands("cross", x1, x2, "numeric")
     shape = broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
     return FUNCTIONS["cross"](FUNCTIONS["broadcast_to"](x1, shape), FUNCTIONS["broadcast_to"](x2, shape), dim=axis)
 
 
 def diagonal(x, /, *, offset=0):
-    """The diagonals of matrices."""
+    """Return the diagonals of matrices."""
     return FUNCTIONS["diagonal"](x, offset, -2, -1)
 
 
 def trace(x, /, *, offset=0, dtype=None):
-    """The sums of the diagonals of matrices."""
+    """Return the sums of the diagonals of matrices."""
     return statistics.sum(diagonal(checked("trace", x, "numeric"), offset=offset), axis=-1, dtype=dtype)
 
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """The norm of vectors."""
+    """Return the norm of vectors."""
     checked("vector_norm", x, "floating")
     return la.vector_norm(x, ord, axis, keepdims)
 
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    """The norm of matrices."""
+    """Return the norm of matrices."""
     checked("matrix_norm", x, "floating")
     return la.matrix_norm(x, ord, (-2, -1), keepdims)
 
 
 def cholesky(x, /, *, upper=False):
-    """The triangular factor of positive definite matrices."""
+    """Return the triangular factor of positive definite matrices."""
     return _factor("cholesky", la.cholesky, x, upper=upper)
 
 
 def det(x, /):
-    """The determinants of matrices."""
+    """Return the determinants of matrices."""
     return _factor("det", la.det, x)
 
 
 def slogdet(x, /):
-    """Sign and logarithm of the determinants of matrices."""
+    """Return sign and logarithm of the determinants of matrices."""
     return SlogdetResult(*_factor("slogdet", la.slogdet, x))
 
 
 def eigh(x, /):
-    """Eigenvalues and eigenvectors of symmetric matrices."""
+    """Return eigenvalues and eigenvectors of symmetric matrices."""
     return EighResult(*_factor("eigh", la.eigh, x))
 
 
 def eigvalsh(x, /):
-    """Eigenvalues of symmetric matrices."""
+    """Return eigenvalues of symmetric matrices."""
     return _factor("eigvalsh", la.eigvalsh, x)
 
 
 def inv(x, /):
-    """The inverses of matrices."""
+    """Return the inverses of matrices."""
     return _factor("inv", la.inv, x)
 
 
 def matrix_power(x, n, /):
-    """Matrices to an integer power."""
+    """Raise matrices to an integer power."""
     return _factor("matrix_power", la.matrix_power, x, n)
 
 
 def matrix_rank(x, /, *, rtol=None):
-    """The ranks of matrices: how many singular values exceed rtol times the largest."""
+    """Return the ranks of matrices: how many singular values exceed rtol times the largest."""
     s = svdvals(checked("matrix_rank", x, "floating"))
     largest = FUNCTIONS["amax"](s, -1, True) if s.shape[-1] else s
     if rtol is None:
@@ -169,7 +168,7 @@ def matrix_rank(x, /, *, rtol=None):
 
 
 def pinv(x, /, *, rtol=None):
-    """The pseudo-inverses of matrices; rtol is a number, or an array of one for each matrix."""
+    """Return the pseudo-inverses of matrices; rtol is a number, or an array of one for each matrix."""
     checked("pinv", x, "floating")
     if rtol is None:
         rtol = max(x.shape[-2:]) * FUNCTIONS["finfo"](x.dtype).eps
@@ -177,7 +176,6 @@ def pinv(x, /, *, rtol=None):
 
 
 def _pinv_by_svd(x, rtol):
-    """The pseudo-inverse with a threshold for each matrix."""
     u, s, vh = la.svd(x, False)
     if not s.shape[-1]:
         return matrix_transpose(x).clone()
@@ -188,14 +186,14 @@ def _pinv_by_svd(x, rtol):
 
 
 def qr(x, /, *, mode="reduced"):
-    """Matrices as products of an orthonormal and an upper triangular one."""
+    """Return matrices as products of an orthonormal and an upper triangular one."""
     if mode not in ("reduced", "complete"):
         raise ArgumentError(f"qr: mode must be 'reduced' or 'complete', got {mode!r}")
     return QRResult(*_factor("qr", la.qr, x, mode))
 
 
 def solve(x1, x2, /):
-    """The solution of x1 @ x = x2."""
+    """Return the solution of x1 @ x = x2."""
     x1, x2 = operands("solve", x1, x2, "floating")
     if x2.ndim == 1:
         return _factor("solve", la.solve, x1, x2.reshape(-1, 1)).reshape(x1.shape[:-1])
@@ -203,10 +201,10 @@ def solve(x1, x2, /):
 
 
 def svd(x, /, *, full_matrices=True):
-    """The singular value decomposition."""
+    """Return the singular value decomposition."""
     return SVDResult(*_factor("svd", la.svd, x, full_matrices))
 
 
 def svdvals(x, /):
-    """The singular values."""
+    """Return the singular values."""
     return _factor("svdvals", la.svdvals, x)

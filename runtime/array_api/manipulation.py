@@ -1,4 +1,4 @@
-"""Functions of the array API standard that move, join and pick elements."""
+"""Functions of the array API standard that move, join and select elements."""
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
@@ -13,12 +13,12 @@ __all__ = ["broadcast_arrays", "broadcast_to", "concat", "count_nonzero", "expan
 
 
 def broadcast_to(x, /, shape):
-    """The array repeated to a shape, without a copy."""
+    """Repeat the array to a shape, without a copy."""
     return FUNCTIONS["broadcast_to"](x, tuple(shape))
 
 
 def broadcast_arrays(*arrays):
-    """The arrays repeated to their common shape."""
+    """Repeat the arrays to their common shape."""
     shape = broadcast_shapes(*(tuple(a.shape) for a in arrays))
     return [broadcast_to(a, shape) for a in arrays]
 
@@ -29,7 +29,7 @@ def _alike(arrays):
 
 
 def concat(arrays, /, *, axis=0):
-    """Arrays joined along an axis, or flattened and joined for None."""
+    """Join arrays along an axis; None flattens them first."""
     arrays = _alike(arrays)
     if axis is None:
         arrays, axis = [a.reshape(-1) for a in arrays], 0
@@ -37,24 +37,24 @@ def concat(arrays, /, *, axis=0):
 
 
 def stack(arrays, /, *, axis=0):
-    """Arrays joined along a new axis."""
+    """Join arrays along a new axis."""
     return FUNCTIONS["stack"](_alike(arrays), axis)
 
 
 def unstack(x, /, *, axis=0):
-    """The parts of an array along an axis, which disappears."""
+    """Return the parts of an array along an axis, which disappears."""
     return tuple(FUNCTIONS["unbind"](x, axis))
 
 
 def expand_dims(x, /, axis=0):
-    """A new axis of size 1."""
+    """Insert a new axis of size 1."""
     if not -x.ndim - 1 <= axis <= x.ndim:
         raise DimError(f"expand_dims: axis {axis} is out of range for an array of {x.ndim} dimensions")
     return FUNCTIONS["unsqueeze"](x, axis)
 
 
 def squeeze(x, /, axis):
-    """The array without axes of size 1."""
+    """Remove axes of size 1."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     for a in axes:
         if x.shape[canonical_dim(a, x.ndim, what="axis")] != 1:
@@ -63,30 +63,30 @@ def squeeze(x, /, axis):
 
 
 def flip(x, /, *, axis=None):
-    """Elements in reverse order along axes."""
+    """Reverse elements along axes."""
     axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     return FUNCTIONS["flip"](x, axes)
 
 
 def moveaxis(x, source, destination, /):
-    """Axes in other places."""
+    """Move axes to other places."""
     return FUNCTIONS["movedim"](x, source, destination)
 
 
 def permute_dims(x, /, axes):
-    """Axes in another order."""
+    """Reorder the axes."""
     return FUNCTIONS["permute"](x, tuple(axes))
 
 
 def repeat(x, repeats, /, *, axis=None):
-    """Each element repeated a number of times."""
+    """Repeat each element a number of times."""
     if isinstance(repeats, Tensor) and repeats.ndim == 1 and repeats.shape[0] == 1:
         repeats = int(repeats[0])
     return FUNCTIONS["repeat_interleave"](x, repeats, axis)
 
 
 def reshape(x, /, shape, *, copy=None):
-    """The elements in row-major order in another shape; `copy=False` raises if that needs a copy."""
+    """Return the elements in row-major order in another shape; `copy=False` raises if that needs a copy."""
     if copy is False:
         try:
             return x.view(*shape) if len(shape) else x.view(())
@@ -97,12 +97,12 @@ def reshape(x, /, shape, *, copy=None):
 
 
 def roll(x, /, shift, *, axis=None):
-    """Elements moved along axes, those at the end coming back at the start."""
+    """Shift elements along axes, those at the end to the start."""
     return FUNCTIONS["roll"](x, shift, axis)
 
 
 def tile(x, repetitions, /):
-    """The array repeated along each axis."""
+    """Repeat the array along each axis."""
     return FUNCTIONS["tile"](x, tuple(repetitions))
 
 
@@ -110,7 +110,7 @@ def tile(x, repetitions, /):
 
 
 def take(x, indices, /, *, axis=None):
-    """Elements along an axis by a one-dimensional array of indices."""
+    """Select elements along an axis by a one-dimensional array of indices."""
     if axis is None:
         if x.ndim != 1:
             raise ArgumentError(f"take: axis is needed for an array of {x.ndim} dimensions")
@@ -119,13 +119,12 @@ def take(x, indices, /, *, axis=None):
 
 
 def _counted_from_front(indices, n):
-    """Indices with negative ones, which count from the end, made positive."""
     indices = indices.to(dt.int64)
     return FUNCTIONS["where"](FUNCTIONS["lt"](indices, 0), FUNCTIONS["add"](indices, n), indices)
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
-    """Elements along an axis by indices of the same rank; other axes broadcast."""
+    """Select elements along an axis by indices of the same rank; other axes broadcast."""
     if indices.ndim != x.ndim:
         raise ShapeError(f"take_along_axis: x has {x.ndim} dimensions, indices {indices.ndim}")
     axis = canonical_dim(axis, x.ndim, what="axis")
@@ -137,20 +136,20 @@ def take_along_axis(x, indices, /, *, axis=-1):
 
 
 def nonzero(x, /):
-    """The indices of nonzero elements, an array for each axis."""
+    """Return the indices of nonzero elements, an array for each axis."""
     if not x.ndim:
         raise ShapeError("nonzero takes arrays of at least one dimension")
     return tuple(FUNCTIONS["nonzero"](x, as_tuple=True))
 
 
 def count_nonzero(x, /, *, axis=None, keepdims=False):
-    """How many elements are nonzero."""
+    """Return the number of nonzero elements."""
     hits = FUNCTIONS["ne"](x, 0) if x.dtype is not dt.bool_ else x
     return FUNCTIONS["sum"](hits, axis, keepdims, dtype=dt.int64)
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
-    """Where the elements of x2 belong in the sorted x1."""
+    """Return the insertion points of the elements of x2 in the sorted x1."""
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
     d = together(checked("searchsorted", x1, "real").dtype, checked("searchsorted", x2, "real").dtype)
@@ -160,7 +159,7 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
 
 
 def where(condition, x1, x2, /):
-    """x1 where the condition holds, x2 elsewhere."""
+    """Return x1 where the condition holds, x2 elsewhere."""
     if condition.dtype is not dt.bool_:
         raise DTypeError(f"where takes a condition of bool, got {condition.dtype}")
     if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):

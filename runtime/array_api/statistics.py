@@ -16,12 +16,11 @@ __all__ = ["all", "any", "argmax", "argmin", "argsort", "cumulative_prod", "cumu
 
 
 def _axes(x, axis):
-    """The axes of a reduction, as ingot takes them."""
     return canonical_dims(axis, x.ndim)
 
 
 def _sum_dtype(x, dtype):
-    """What sums and products are of, unless said: integers are widened to 64 bits."""
+    """Return the default dtype of sums and products: integers are widened to 64 bits."""
     if dtype is not None:
         return take_dtype(dtype)
     if x.dtype in UNSIGNED:
@@ -38,12 +37,12 @@ def _total(name, x, axis, dtype, keepdims):
 
 
 def sum(x, /, *, axis=None, dtype=None, keepdims=False):
-    """Sum over axes."""
+    """Return the sum over axes."""
     return _total("sum", x, axis, dtype, keepdims)
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
-    """Product over axes."""
+    """Return the product over axes."""
     d = _sum_dtype(checked("prod", x, "numeric"), dtype)
     result = x.to(d)
     for a in reversed(_axes(x, axis)):
@@ -52,7 +51,6 @@ def prod(x, /, *, axis=None, dtype=None, keepdims=False):
 
 
 def _shrunk(result, x, axis, keepdims):
-    """A result that has kept its reduced axes, without them unless they are wanted."""
     if keepdims or not x.ndim:
         return result
     axes = _axes(x, axis)
@@ -66,23 +64,23 @@ def _extreme(name, x, axis, keepdims):
 
 
 def max(x, /, *, axis=None, keepdims=False):
-    """The largest elements."""
+    """Return the largest elements."""
     return _extreme("max", x, axis, keepdims)
 
 
 def min(x, /, *, axis=None, keepdims=False):
-    """The smallest elements."""
+    """Return the smallest elements."""
     return _extreme("min", x, axis, keepdims)
 
 
 def mean(x, /, *, axis=None, keepdims=False):
-    """The mean over axes."""
+    """Return the mean over axes."""
     axes = _axes(checked("mean", x, "floating"), axis)
     return FUNCTIONS["mean"](x, axes, keepdims) if axes or not x.ndim else x.clone()
 
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False):
-    """The variance over axes, divided by N - correction."""
+    """Return the variance over axes, divided by N - correction."""
     axes = _axes(checked("var", x, "real floating"), axis)
     if not axes and x.ndim:
         return FUNCTIONS["mul"](x, 0.0)
@@ -90,7 +88,7 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
 
 
 def std(x, /, *, axis=None, correction=0.0, keepdims=False):
-    """The standard deviation over axes, of a variance divided by N - correction."""
+    """Return the standard deviation over axes, of a variance divided by N - correction."""
     return FUNCTIONS["sqrt"](var(checked("std", x, "real floating"), axis=axis, correction=correction, keepdims=keepdims))
 
 
@@ -102,22 +100,22 @@ def _truth(name, x, axis, keepdims):
 
 
 def all(x, /, *, axis=None, keepdims=False):
-    """Whether all elements are nonzero."""
+    """Return whether all elements are nonzero."""
     return _truth("all", x, axis, keepdims)
 
 
 def any(x, /, *, axis=None, keepdims=False):
-    """Whether any element is nonzero."""
+    """Return whether any element is nonzero."""
     return _truth("any", x, axis, keepdims)
 
 
 def argmax(x, /, *, axis=None, keepdims=False):
-    """The index of the largest element, the first of several."""
+    """Return the index of the largest element, the first of several."""
     return FUNCTIONS["argmax"](checked("argmax", x, "real"), axis, keepdims)
 
 
 def argmin(x, /, *, axis=None, keepdims=False):
-    """The index of the smallest element, the first of several."""
+    """Return the index of the smallest element, the first of several."""
     return FUNCTIONS["argmin"](checked("argmin", x, "real"), axis, keepdims)
 
 
@@ -140,17 +138,17 @@ def _cumulative(name, behind, start, x, axis, dtype, include_initial):
 
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Sums of all elements up to each, beginning with 0 if `include_initial`."""
+    """Return sums of all elements up to each, beginning with 0 if `include_initial`."""
     return _cumulative("cumulative_sum", "cumsum", 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Products of all elements up to each, beginning with 1 if `include_initial`."""
+    """Return products of all elements up to each, beginning with 1 if `include_initial`."""
     return _cumulative("cumulative_prod", "cumprod", 1, x, axis, dtype, include_initial)
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
-    """The n-th differences between neighbours along an axis."""
+    """Return the n-th differences between neighbours along an axis."""
     return FUNCTIONS["diff"](checked("diff", x, "numeric"), n, axis, prepend=prepend, append=append)
 
 
@@ -158,17 +156,17 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
 
 
 def argsort(x, /, *, axis=-1, descending=False, stable=True):
-    """The indices that sort along an axis."""
+    """Return the indices that sort along an axis."""
     return FUNCTIONS["argsort"](checked("argsort", x, "real"), dim=axis, descending=descending, stable=stable)
 
 
 def sort(x, /, *, axis=-1, descending=False, stable=True):
-    """The elements in order along an axis."""
+    """Return the elements in order along an axis."""
     return FUNCTIONS["sort"](checked("sort", x, "real"), dim=axis, descending=descending, stable=stable)[0]
 
 
 class UniqueAll(NamedTuple):
-    """What unique_all() gives."""
+    """The result of unique_all()."""
 
     values: Tensor
     indices: Tensor
@@ -177,28 +175,27 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What unique_counts() gives."""
+    """The result of unique_counts()."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
-    """What unique_inverse() gives."""
+    """The result of unique_inverse()."""
 
     values: Tensor
     inverse_indices: Tensor
 
 
 def _order(flat):
-    """The indices that bring equal elements together."""
     if flat.dtype.is_complex:
         return wrap(np.argsort(flat.detach().numpy(), kind="stable"))
     return FUNCTIONS["argsort"](flat, dim=0, stable=True)
 
 
 def _sets(x):
-    """(values, index of the first of each, inverse, counts): nan is never equal to nan, so each one is a value of its own."""
+    """Return (values, first index of each, inverse, counts); nan never equals nan, so each one is a value of its own."""
     flat = checked("unique", x, "all").reshape(-1)
     n = flat.shape[0]
     order = _order(flat)
@@ -216,22 +213,22 @@ def _sets(x):
 
 
 def unique_all(x, /):
-    """The values of an array once each, where they first are, how they make up the array, and how often they are there."""
+    """Return each value once, its first index, the inverse map and its count."""
     return UniqueAll(*_sets(x))
 
 
 def unique_counts(x, /):
-    """The values of an array once each, and how often they are there."""
+    """Return each value once, and its count."""
     values, _, _, counts = _sets(x)
     return UniqueCounts(values, counts)
 
 
 def unique_inverse(x, /):
-    """The values of an array once each, and how they make up the array."""
+    """Return each value once, and the inverse map."""
     values, _, inverse, _ = _sets(x)
     return UniqueInverse(values, inverse)
 
 
 def unique_values(x, /):
-    """The values of an array once each."""
+    """Return each value once."""
     return _sets(x)[0]

@@ -10,7 +10,7 @@ from ingot.ir import blas_threads
 
 
 class Library:
-    """What says how many threads there are."""
+    """A stand-in for OpenBLAS that records the thread counts it is given."""
 
     def __init__(self, count):
         self.count, self.asked = count, []
@@ -50,14 +50,14 @@ def test_the_number_is_put_back_after_an_error(library):
 
 
 def test_a_forked_process_has_the_library_as_it_was(library):
-    """Though a thread that it has not was inside."""
+    """The fork happens while another thread runs a call."""
     blas_threads._enter(blas_threads._library(), True)
     blas_threads._in_child()
     assert library.count == 8 and blas_threads.held(lambda: library.count, True) == 1 and library.count == 8
 
 
 def test_calls_beside_each_other_have_one_thread_each(library, threads):
-    """Whichever ends first."""
+    """The first to end does not restore the count."""
     threads(4)
     for first in (0, 1):
         inside, ends, counts = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)], []
@@ -114,7 +114,7 @@ def test_numpys_own_library_does_as_it_is_told(threads):
 
 @pytest.mark.parametrize("name", ["eig", "eigvals", "eigh", "svdvals"])
 def test_batches_are_shared_out_between_threads(name, threads):
-    """With the bits of one after the other."""
+    """The bits are those of one matrix after the other."""
     x, found = matrices(48, 24), []
     for count in (1, 3):
         threads(count)

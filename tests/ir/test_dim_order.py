@@ -1,5 +1,7 @@
-"""In which order the dims of results lie in memory: that of the operands where these agree and a function of elements is
-computed, else that of rows; however large they are, on any device, and the same from eager and from traced code."""
+"""Memory order of results: that of the operands for elementwise work where these agree, else row-major.
+
+It holds for all sizes, on any device, and equally for eager and traced code.
+"""
 
 import copy
 import io
@@ -33,7 +35,7 @@ TURNS = {"reversed": lambda n: tuple(range(n))[::-1], "channels last": lambda n:
 
 
 def turned(a, turn):
-    """An array of the same elements whose dims lie in another order."""
+    """Return an array of the same elements with another memory order."""
     if a.ndim < 2:
         return a
     order = TURNS[turn](a.ndim)
@@ -41,7 +43,7 @@ def turned(a, turn):
 
 
 def assert_same(name, got, want):
-    """Bits; but sums of products are in another order where factors lie otherwise."""
+    """Compare bits; sums of products with other operand orders, which add in another order, to rounding."""
     if name == "product":
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, atol=1e-4)
     else:
@@ -53,7 +55,6 @@ def listed(x):
 
 
 def expected(op, args, shape):
-    """The order of a result of a shape."""
     if not op.keeps_order:
         return None
     spread = [np.broadcast_to(a, shape) for a in args if isinstance(a, np.ndarray)]
@@ -187,7 +188,7 @@ def test_replays_of_changing_sizes_lie_as_eager_results():
 
 
 def test_views_that_eager_results_allow():
-    """As in PyTorch: what was turned and turned back can be seen in another shape, whatever was done to it meanwhile."""
+    """As in PyTorch: an array transposed twice can be viewed in another shape, whatever was done between."""
     for size in (4, 64):
         x = ingot.randn(size, 16, 48)
         for f in (ingot.relu, ingot.exp, ingot.nn.functional.gelu, lambda t: t * 3, lambda t: t.double()):
@@ -236,7 +237,7 @@ def test_copies_and_files_keep_the_order(make, turn, size):
 @pytest.mark.parametrize("make", [lambda x: x.clone(), lambda x: x.double(), lambda x: x.bfloat16().abs(), ingot.zeros_like,
                                   lambda x: x.half()], ids=["clone", "double", "narrow", "like", "half"])
 def test_what_repeats_stays_where_it_stands(make, device):
-    """(as with PyTorch; numpy puts dims that are expanded last)"""
+    """PyTorch's rule; numpy puts expanded dims last."""
     with mock_cuda.installed():
         x = ingot.arange(6.0, device=device).reshape(3, 2).T
         assert make(x.expand(4, 2, 3)).stride() == (6, 1, 2)

@@ -177,7 +177,6 @@ def _norm(x, dim, keepdim, ord):
 
 
 def _norm_vjp(g, out, x, *, ord, dim, keepdim):
-    """0 where the norm is 0."""
     if ord == 0:
         return full(x, shape=x.shape, value=0, dtype=dt.of(x))
     if ord == 1:

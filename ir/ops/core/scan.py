@@ -143,7 +143,6 @@ products_of_others = op("products_of_others", infer=_infer_others, ref=_wide(_ot
 
 
 def _is_nothing(x):
-    """Whether exp(x) is 0."""
     return ew.isneginf(OPS["real"](x) if dt.of(x).is_complex else x)
 
 

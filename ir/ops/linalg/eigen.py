@@ -51,7 +51,6 @@ def _as_given(g, x):
 
 
 def _from_core(core, v, x):
-    """Return V^-H core V^H."""
     back = adjoint(v)
     return _as_given(matmul(solve(back, core), back), x)
 

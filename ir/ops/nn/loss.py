@@ -352,7 +352,6 @@ _LEAST_SPREAD = 1e-12       # of x (1 - x), which the gradient divides by
 
 
 def _logs(x):
-    """Return log(x) and log(1 - x), at least -100."""
     return [ew.maximum(v, _LEAST_LOG) for v in (ew.log(x), ew.log1p(ew.neg(x)))]
 
 

@@ -1,4 +1,4 @@
-"""Graphs: building, equality, uses, the rules that verify checks, the interpreter, gradients, the switches."""
+"""Graphs: building, equality, uses, verification, the interpreter, gradients, the switches."""
 
 import copy
 import threading
@@ -31,7 +31,7 @@ SEEDS = range(40)
 
 
 def small(line=None):
-    """x * 2 + b, with b broadcast; b is then overwritten with its double."""
+    """Return x * 2 + b, with b broadcast; b is then overwritten with its double."""
     b = Builder("small")
     b.line = line
     x, bias = b.input("x", Aval((2, 3), F32)), b.input("b", Aval((3,), F32))
@@ -215,7 +215,7 @@ def test_built_graphs_keep_the_rules(seed):
 
 
 def one_node(op, sample):
-    """The graph that calls `op` on a sample's arrays, and those arrays."""
+    """Return the graph that calls `op` on a sample's arrays, and those arrays."""
     b = Builder("one")
     args = [b.input(f"a{i}", Aval(a.shape, dt.from_numpy(a.dtype))) if isinstance(a, np.ndarray) else a
             for i, a in enumerate(sample.args)]
@@ -224,14 +224,14 @@ def one_node(op, sample):
 
 
 def first_dtype(sample) -> dt.DType:
-    """A dtype that the sample's float64 arrays may have: float64 where that is allowed."""
+    """Return a dtype for the sample's float64 arrays: float64 where allowed."""
     if isinstance(sample.dtypes, str):
         return dt.int64 if sample.dtypes in ("int", "integral") else dt.float64
     return dt.by_name("float64" if "float64" in sample.dtypes else sample.dtypes[0])
 
 
 def graphs_of(name):
-    """One graph per sample of an operator, and its arrays."""
+    """Yield one graph per sample of an operator, and its arrays."""
     for s in rows(name):
         s.args = tuple(s.cast(first_dtype(s)))
         yield s, *one_node(OPS[name], s)

@@ -1,4 +1,4 @@
-"""Derived gradient rules: the rule of a composite found from its body is the rule that was written for it."""
+"""Derived gradient rules: the rule derived from a composite's body equals its handwritten rule."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
-"""Properties that hold for every operator, over the table of samples.
+"""Properties of every operator, over the table of samples.
 
-infer      the shape rule predicts what the reference gives, in every dtype the operator takes
-eager      tensors give what the reference gives
+infer      the shape rule predicts the reference's result, in every dtype the operator takes
+eager      tensors give the reference's result
 low        float16 and bfloat16 are close to float64
 gradient   the gradient rule agrees with a central difference in one random direction, to second order
 """
@@ -84,7 +84,7 @@ def test_eager_equals_the_reference(name):
 
 
 def signed(name, found):
-    """Results, with eigenvectors and singular vectors as those whose largest element is positive: their signs are anybody's."""
+    """Return results with eigenvectors and singular vectors normalised in sign: the largest element is positive."""
     if name not in ("eigh", "svd"):
         return found
     side = found[name == "eigh"]
@@ -127,7 +127,7 @@ def differentiable(op, position):
 
 
 def loss(op, s, at, values, weights):
-    """A weighted sum of the floating results, as a tensor over `values` placed at positions `at`."""
+    """Return a weighted sum of the floating results, as a tensor over `values` placed at positions `at`."""
     args = [wrap(a) if isinstance(a, np.ndarray) else a for a in s.args]
     for k, v in zip(at, values):
         args[k] = v
@@ -140,7 +140,7 @@ def loss(op, s, at, values, weights):
 
 
 def check(op, s, at, order, rng, label):
-    """Compares the slope along one random direction with a central difference."""
+    """Compare the slope along one random direction with a central difference."""
     values = [s.args[k] for k in at]
     outs = [r for r in run_ref(op, s.args, s.params) if r.dtype == np.float64]
     weights = [rng.standard_normal(r.shape) for r in outs]

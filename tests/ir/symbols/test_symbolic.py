@@ -1,4 +1,5 @@
-"""Symbolic sizes: arithmetic agrees with numbers, and every answer is right for all values that meet the noted conditions."""
+"""Symbolic sizes: arithmetic agrees with numbers, and every answer is right for all values that meet the recorded
+conditions."""
 
 import itertools
 import math
@@ -30,7 +31,7 @@ COMPARE = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, oper
 
 
 def grown(rng, leaves, depth):
-    """A random integer computation as a function of the leaves."""
+    """Return a random integer computation as a function of the leaves."""
     if not depth or rng.random() < 0.2:
         pick = rng.randrange(len(leaves) + 1)
         number = rng.randint(1, 9)
@@ -88,7 +89,7 @@ WHOLE = {"floor": math.floor, "ceil": math.ceil, "round": round, "int": lambda x
 
 
 def real(rng, leaves):
-    """A random computation of a float from sizes."""
+    """Return a random computation of a float from sizes."""
     pick, steps = rng.randrange(len(leaves)), []
     for _ in range(rng.randint(1, 3)):
         steps.append((rng.choice((operator.mul, operator.truediv, operator.add, operator.sub)), rng.choice(FACTORS)))
@@ -216,7 +217,7 @@ def test_a_scope_at_other_values_has_numbers_for_sizes_of_one():
 
 
 class Named(float):
-    """A number of a class of the user's."""
+    """A user's own number class."""
 
 
 class Answering:
@@ -249,7 +250,7 @@ def test_operators_on_numbers_alone_are_expressions():
 
 @pytest.mark.parametrize("judges", [False, True])
 def test_choices_that_may_turn_out_either_way(judges):
-    """They are noted where the scope says so: then what was made holds for the sizes of which the choice is the same."""
+    """A scope that records choices keeps them as conditions: the result holds for sizes with the same choice."""
     scope = Scope(judges=judges)
     n, at_least_100 = scope.size("n", 50), choice("at_least_100", lambda a, b: a + b >= 100)
     assert not judged(n) > 90 and not at_least_100(n, 9) and at_least_100(3, 97)
@@ -270,7 +271,7 @@ def test_powers_of_two_hold_for_the_sizes_between(now):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_quotients_without_a_rest(seed):
-    """Beside what they were divided by they are what was divided, under a condition that is noted."""
+    """Times their divisor they are the dividend, under a condition."""
     rng = random.Random(seed)
     scope = Scope()
     scope.exact = {}

@@ -1,4 +1,4 @@
-"""Which operations become one kernel, and which do not."""
+"""Fusion: the operations that become one kernel, and those that do not."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_counters_are_one_kernel_where_launches_count():
 
 
 def names(text):
-    """The operators of each group, calls in brackets."""
+    """Return the operators of each group, calls in brackets."""
     return [" ".join(n.op.name for n in g.nodes) if g.is_kernel else [g.nodes[0].op.name] for g in fuse(graph_of(text))]
 
 
@@ -257,7 +257,7 @@ def test_a_long_chain_is_one_kernel_without_a_trial_for_each_join(monkeypatch):
 
 
 class Points:
-    """Random points with edges from lower to higher numbers, joined by whoever wants to; sets of numbers are groups."""
+    """Random points with edges from lower to higher numbers; sets of numbers are groups."""
 
     def __init__(self, rng, count):
         self.edges = {(int(a), int(b)) for a, b in np.sort(rng.integers(0, count, (2 * count, 2)), 1) if a != b}
@@ -270,7 +270,7 @@ class Points:
         return dict.fromkeys([self.group[a] for a, b in sorted(self.edges) if b in group and a not in group])
 
     def leads(self, start, end):
-        """Whether a path leads from one group to another through a third, looked for everywhere."""
+        """Return whether a path leads from one group to another through a third, by exhaustive search."""
         waiting = [g for g in self.followers(start) if g != end]
         seen = set(waiting)
         while waiting:

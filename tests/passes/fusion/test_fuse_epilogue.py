@@ -1,4 +1,4 @@
-"""What follows a matrix product happens in its tiles: values to the bit, when it is done, when it is not."""
+"""Epilogues in a product's tiles: the same bits, when they are fused, when they are not."""
 
 import contextlib
 
@@ -89,7 +89,7 @@ def test_a_batch_with_its_own_bias():
 
 
 def split(m, n, shape):
-    """A product whose result is given another shape, between a number for each row and a residual."""
+    """Return a product reshaped between a factor for each row and a residual."""
     return graph_of(f"""
         graph g(%x: f32[2,{m},7], %w: f32[2,7,{n}], %c: f32[{m},1], %r: f32[{','.join(map(str, shape))}]) {{
           %0: f32[2,{m},{n}] = matmul(%x, %w)
@@ -104,7 +104,7 @@ def split(m, n, shape):
 
 @pytest.mark.parametrize("rows, columns, shape", [(5, 24, (2, 5, 4, 6)), (4, 18, (2, 6, 12))], ids=["split", "other rows"])
 def test_columns_that_become_several_dims(rows, columns, shape):
-    """Or other rows altogether: what is added lies in the order of the product's own."""
+    """Also with regrouped rows: the residual lies in the order of the product's own."""
     g = split(rows, columns, shape)
     assert [type(s) for s in plan(g).steps] == [Product]
     x, w, c, r = (np.random.default_rng(1).standard_normal(v.shape).astype(np.float32) for v in g.inputs)
@@ -166,7 +166,7 @@ def test_a_product_beside_an_index_stays_alone():
 
 
 def test_a_product_over_nothing_takes_no_epilogue():
-    """Python makes its sums, and would know nothing of what follows."""
+    """Python makes its sums, and knows no epilogue."""
     g = graph_of("""
         graph g(%a: f64[2,0], %b: f64[0,2], %c: f64[2,2]) {
           %0: f64[2,2] = matmul(%a, %b)

@@ -1,4 +1,4 @@
-"""Sums that read the same become one kernel, and updates run as soon as nothing else reads what they write over."""
+"""Sums that read the same value become one kernel, and updates run as soon as nothing else reads the memory they overwrite."""
 
 import numpy as np
 import pytest
@@ -25,12 +25,12 @@ def normal(rng, shape):
 
 
 def whole(rng, shape):
-    """Small whole numbers, whose sums of products are exact in any order: differences of large sums are right, too."""
+    """Return small integers as floats, whose sums of products are exact in any order."""
     return rng.integers(-3, 4, shape).astype(np.float32)
 
 
 def checked(text, targets, numbers=normal):
-    """[(names of operators, read inputs, written)] of the steps of a graph whose results replace inputs, after it ran."""
+    """Return [(operator names, read inputs, written inputs)] of the steps of a graph after it ran."""
     graph = graph_of(text)
     steps = plans.plan(graph, frozenset(), targets)
     arrays = [numbers(np.random.default_rng(i), v.shape) for i, v in enumerate(graph.inputs)]
@@ -47,7 +47,7 @@ def checked(text, targets, numbers=normal):
 
 
 def test_gradients_of_a_norm_are_one_kernel():
-    """Of the product both sums need, one of them with what it is multiplied by, which the kernel of rows made first."""
+    """Both sums need the product; the row kernel made its other factor before."""
     steps, in_place = checked("""
         graph g(%w: f32[64], %b: f32[64], %x: f32[96,64], %m: f32[64,64]) {
           %0: f32[96,64] = matmul(%x, %m)

@@ -1,4 +1,4 @@
-"""Groups become kernels: golden kernels, and any graph as kernels against the interpreter, on numpy and natively."""
+"""Lowering of groups: golden kernels, and any graph as kernels against the interpreter, on numpy and natively."""
 
 import textwrap
 
@@ -106,7 +106,7 @@ FAR = """
 
 @pytest.mark.parametrize(("n", "launches", "loads"), [(20000, True, [3, 1]), (20000, False, [3, 3]), (5, True, [3, 3])])
 def test_results_of_several_values_wait_where_each_sweep_reads_memory(n, launches, loads):
-    """(Else what they are made of is fetched again.)"""
+    """Otherwise their operands would be fetched again."""
     graph = graph_of(FAR.format(n=n))
     kernel = lower(Body(graph.nodes, (4, n), (1,), graph.outputs), launches=launches).kernel
     assert [sum(i.op == "load" for i in s.body) for s in kernel.stages if s.over == "sweep"] == loads
@@ -170,7 +170,7 @@ def test_random_graphs_mean_the_same_compiled(seed):
 @pytest.mark.parametrize("kind", ["f32", "f64", "bf16", "i32"])
 @pytest.mark.parametrize("shape", [(1, 3), (6, 40), (4, 7, 5), (3, 2000)], ids=str)
 def test_elements_picked_by_class(shape, kind):
-    """Classes that there are not give 0 and read nothing."""
+    """Invalid classes give 0 and read nothing."""
     rows = (shape[0], *shape[2:])
     g = graph_of(f"""
         graph g(%x: {kind}{list(shape)}, %y: i64{list(rows)}) {{

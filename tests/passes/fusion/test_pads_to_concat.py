@@ -1,4 +1,4 @@
-"""Sums of arrays padded to lie beside each other become joins, bit for bit."""
+"""Sums of disjoint padded arrays become concats, bit for bit."""
 
 import numpy as np
 import pytest

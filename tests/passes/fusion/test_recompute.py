@@ -1,4 +1,4 @@
-"""Kernels of a device read what takes the fewest bytes, and make the rest of it again, with the same bits."""
+"""Device kernels fetch the fewest bytes and recompute the rest, with the same bits."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def any_size(monkeypatch):
 
 
 def moved(text) -> list:
-    """(names of what it reads, of what it writes) of each step."""
+    """Return (names of its reads, of its writes) for each step."""
     graph = graph_of(text)
     names = {v: f"in{i}" for i, v in enumerate(graph.inputs)}
     names |= {v: f"{n.op.name}.{v.dtype.short}" for n in graph.nodes for v in n.outputs}
@@ -37,7 +37,7 @@ def moved(text) -> list:
 
 
 def test_a_wide_value_is_made_again_of_a_narrow_one():
-    """Of the kernel that centres rows their sums are stored; the last kernel reads these and what went in."""
+    """The centring kernel stores row sums; the last kernel reads these and the narrow input."""
     text = """
         graph g(%x: bf16[64,256], %w: f32[256,256]) {
           %0: bf16[64,256] = copy(%x)
@@ -83,8 +83,8 @@ def test_the_slope_of_a_dear_function_is_made_again_of_the_product():
 
 
 def test_of_a_norm_behind_a_sum_the_sum_is_read_which_is_there_anyway():
-    """Two kernels need the normalised rows: both make them of the sum and of what there is one of for each row, though what
-    went in would be narrower."""
+    """Both kernels that need the normalised rows compute them from the sum and the row statistics, though the input is
+    narrower."""
     steps = moved("""
         graph g(%x: f32[64,256], %y: bf16[64,256], %w: bf16[256,256]) {
           %0: f32[64,256] = cast(%y, dtype=f32)
@@ -131,7 +131,7 @@ def test_an_index_is_picked_from_the_narrow_logits():
 
 
 def random_program(rng) -> Graph:
-    """Casts, scalar functions and sums over rows of one input, some of which meet again behind sorted values."""
+    """Return casts, scalar functions and row sums of one input, some of which meet again behind sorted values."""
     b = Builder("late")
     x = b.input("x", Aval((24, 40), dt.bfloat16))
     values, wall = [ew.cast(x, dtype=dt.float32)], None
@@ -178,7 +178,7 @@ def test_random_programs_keep_every_bit(monkeypatch):
 
 
 class Net(nn.Module):
-    """What is normalised, added, clipped and classified."""
+    """A normalised, residual, clipped network with a classifier."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What is cheap to make again after the peak is not kept until then; what is not, or not of what is there, is."""
+"""Rematerialisation: cheap values are recomputed after the peak; expensive ones, and those without live operands, are kept."""
 
 import numpy as np
 import pytest
@@ -120,7 +120,7 @@ def test_what_is_made_again_has_the_same_bits():
 
 
 def test_python_kernels_take_values_that_wait():
-    """Between native calls a value that waits is handed over as it is."""
+    """Between native calls a delayed value is handed over as it is."""
     g = graph_of("""
         graph g(%x: f64[64,64], %y: f64[64,64]) {
           %0: f64[64,64] = exp(%x)
@@ -135,7 +135,7 @@ def test_python_kernels_take_values_that_wait():
 
 
 class Block(ingot.nn.Module):
-    """The network between layers of attention in a transformer, with the norm before it."""
+    """A transformer's feed-forward block, with the norm before it."""
 
     def __init__(self, width):
         super().__init__()
@@ -147,7 +147,6 @@ class Block(ingot.nn.Module):
 
 
 def gradients(x):
-    """Of a small network, traced."""
     ingot.manual_seed(0)
     network = ingot.nn.Sequential(Block(64), Block(64))
 

@@ -1,4 +1,4 @@
-"""What is done to the elements of a join is done to its parts."""
+"""Elementwise operations on a concat move to its parts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Copies in the order in which values are read: joins, and operators that write by strides."""
+"""Copies in reading order: concats, and operators that write by strides."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Networks keep channels last on GPUs where that pays, and mean the same."""
+"""Channels last on GPUs: applied where that pays, with the same results."""
 
 import numpy as np
 import pytest
@@ -100,7 +100,7 @@ def test_what_stands_between_means_the_same(name):
 
 
 class Block(nn.Module):
-    """Windows of all kinds beside each other, as residual networks have them."""
+    """Parallel windows of all kinds, as in residual networks."""
 
     def __init__(self, bias=False, momentum=0.1, stride=2):
         super().__init__()
@@ -152,7 +152,8 @@ def fresh(dtype, **how):
         {"dtype": ingot.float32, "bias": True}, {"dtype": ingot.bfloat16, "order": ingot.channels_last})],
 ], ids=str)
 def test_training_is_as_on_the_host(how, monkeypatch):
-    """As near to exact training as the host's in the same precision, or, of TF32, in one that has as many bits: float16."""
+    """The distance to exact training is that of the host in the same precision, or, for TF32, in float16, which has as many
+    bits."""
     dtype, train, order = how["dtype"], how.get("train", True), how.get("order")
     more = {k: v for k, v in how.items() if k in ("bias", "momentum", "stride")}
     monkeypatch.setattr(text, "WIDE", 64)
@@ -183,7 +184,7 @@ def test_training_is_as_on_the_host(how, monkeypatch):
 
 @pytest.mark.parametrize("order", [ingot.contiguous_format, ingot.channels_last], ids=str)
 def test_images_that_users_see_lie_as_in_eager_mode(order, monkeypatch):
-    """Results, gradients of inputs, and what is written into arguments."""
+    """Results, gradients of inputs, and writes into arguments."""
     monkeypatch.setattr(text, "WIDE", 64)
 
     def work(x, seen, *weights):

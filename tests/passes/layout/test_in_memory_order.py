@@ -1,4 +1,4 @@
-"""Graphs whose inputs and results lie with their dims in other orders than that of rows."""
+"""Graphs whose inputs and results have other memory orders than row-major."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ MIXED = """
 
 
 def made(text, given, wanted):
-    """The graph, checked by what it computes."""
+    """Return the graph, checked by its results."""
     graph = graph_of(text)
     new = canonicalize(apply_memory_order(graph, given, wanted))
     arrays = [np.random.default_rng(i).standard_normal(v.shape).astype(np.float32) for i, v in enumerate(graph.inputs)]

@@ -104,7 +104,7 @@ def test_blocks_go_from_layer_to_layer():
 
 
 def test_results_leave_their_blocks_in_the_order_in_which_they_are_returned():
-    """In every process: the order was that of addresses."""
+    """The order must not be that of addresses, which varies between processes."""
     layers = nn.ModuleList([nn.Conv2d(32, 32, 3, padding=1) for _ in range(7)]).eval()
     x = ingot.randn(2, 32, 15, 15)
 
@@ -200,7 +200,7 @@ def test_values_of_few_dimensions_beside_a_convolution(beside):
 @pytest.mark.parametrize("kind", [ingot.uint8, ingot.int32, ingot.int64, ingot.float16, ingot.bfloat16, ingot.complex64],
                          ids=str)
 def test_convolutions_of_other_dtypes_beside_one_of_floats(kind):
-    """They have no blocks, though floats of their size may have some."""
+    """They are not blocked, though floats of their size may be."""
 
     def step(x, w, v):
         first, second = nn.functional.conv2d(x, w), nn.functional.conv2d(x.to(kind), v)
@@ -325,7 +325,7 @@ def close_of_gradients(got, want, label, tol):
 
 
 def gradients_of(net, x, factor):
-    """The loss of one step, the gradients of the input and of all parameters, and what a step leaves in buffers."""
+    """Return the loss of one step, the gradients of the input and of all parameters, and the buffers after it."""
     for p in net.parameters():
         p.grad = None
     x.grad = None
@@ -340,7 +340,7 @@ def found(net, x, y):
 
 
 def both_ways(net, x, runs=3):
-    """What eager and traced steps give, from the same buffers: [(traced, eager)], and the traced function."""
+    """Return ([(traced, eager)] results of steps from the same buffers, the traced function)."""
     factor = ingot.tensor(np.random.default_rng(5).standard_normal(net(x).shape), dtype=x.dtype)
     start = {n: b.detach().clone() for n, b in net.named_buffers()}
 
@@ -377,7 +377,7 @@ def test_steps_of_random_networks_are_as_in_eager_mode(seed, dims, kind):
 
 
 def residual_net(channels=20):
-    """Two residual blocks with strides between, odd channel counts, all kinds of pools."""
+    """Return two residual blocks with strides between, odd channel counts, all kinds of pools."""
     ingot.manual_seed(4)
 
     class Net(nn.Module):
@@ -451,7 +451,7 @@ def test_graphs_mean_the_same_before_and_after_of_gradients():
 
 
 def native(op, *arrays, **params):
-    """The results of a graph of one node, which must be native code."""
+    """Return the results of a graph of one node, which must be native code."""
     b = Builder("g")
     values = [None if a is None else b.input(f"x{i}", Aval(a.shape, dt.BY_NP[a.dtype])) for i, a in enumerate(arrays)]
     made = b.call(op, *values, **params)
@@ -532,7 +532,7 @@ def test_pools_have_the_bits_of_the_plain_kernels(seed, dtype):
 
 
 def conv_case(rng, dims):
-    """(filters, spatial size, window) of a convolution that has results."""
+    """Return (filters, spatial size, window) of a convolution that has results."""
     groups = int(rng.choice([1, 1, 1, 2, 32, 5]))
     i, o = int(rng.choice([1, 3, 16, 21, 40])), int(rng.choice([2, 16, 24, 33]))
     i, o = {2: (32, 16), 32: (1, 1), 5: (1, 1)}.get(groups, (i, o))

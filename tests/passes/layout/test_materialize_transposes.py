@@ -1,4 +1,4 @@
-"""Copies, in squares, of what kernels of elements would read across memory."""
+"""Copies of operands that elementwise kernels would read across memory."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from ingot.runtime.cpu.loops import copies
 
 
 def turned(graph):
-    """As if a machine turned all transposed matrices."""
+    """Materialise all transposed matrices."""
     return materialize_transposes(graph, lambda shape, strides, dtype: len(strides) > 1 and strides[-1] > 1)
 
 
@@ -127,7 +127,7 @@ def test_programs_give_the_same_bits(name, shape, dtype):
 
 
 def test_sizes_that_change():
-    """What was compiled for squares serves sizes that have none."""
+    """Code compiled for sizes with whole squares serves other sizes, too."""
     traced = ingot.jit.trace(lambda x: x.mT.exp() * 2 + x.mT)
     for n in (80, 96, 3, 1, 200, 5):
         x = ingot.randn(4, n, 70)

@@ -1,4 +1,4 @@
-"""Matrices of odd width between products get more columns, which no result depends on."""
+"""Padded columns between products: matrices of odd width are widened, and no result depends on the padding."""
 
 import numpy as np
 import pytest

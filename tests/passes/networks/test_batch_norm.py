@@ -1,4 +1,4 @@
-"""Batch norm in convolutions, and what is kept of weights: never older than the weights themselves."""
+"""Batch norm folded into convolutions, and cached weights: never older than the weights themselves."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Convolutions in a row run for some rows of an image at a time: the same bits, whatever the bands, parts and threads."""
+"""Chains of convolutions that run for some rows at a time: the same bits, whatever the bands, parts and threads."""
 
 import numpy as np
 import pytest
@@ -62,14 +62,14 @@ def test_what_is_no_chain_stays(lines, returns):
 
 
 def ranges(layers, images, threads):
-    """All chains that there may be."""
+    """Return all possible chains."""
     starts = [0, *[i + 1 for i, layer in enumerate(layers) if layer is None]]
     ends = [*[i for i, layer in enumerate(layers) if layer is None], len(layers)]
     return [(a, b) for a, b in zip(starts, ends) if b - a > 1]
 
 
 def traced(f, x, monkeypatch, pieces, room=1 << 40):
-    """(the traced result, how many chains there were)"""
+    """Return (the traced result, the number of chains)."""
     made = []
 
     def noted(layers, images, threads):
@@ -86,7 +86,7 @@ def traced(f, x, monkeypatch, pieces, room=1 << 40):
 
 @pytest.fixture
 def same_bits(monkeypatch):
-    """A check that a function gives the same bits in chains; gives how many of them there were."""
+    """Check that a function gives the same bits in chains; return their number."""
     def check(f, x):
         plain, _ = traced(f, x, monkeypatch, lambda *_: [])
         found = set()
@@ -147,7 +147,7 @@ def test_a_chain_that_python_calls_gives_the_same_bits(same_bits, monkeypatch):
 
 
 class Rows(conv_chain_schedule.Layer):
-    """A layer of which nothing but the rows is known."""
+    """A layer of which only the rows are known."""
 
     def __init__(self, window):
         object.__setattr__(self, "window", window)

@@ -1,4 +1,4 @@
-"""What follows a blocked convolution joins it, with the same meaning."""
+"""Epilogues of blocked convolutions: fused with the same meaning."""
 
 import numpy as np
 import pytest

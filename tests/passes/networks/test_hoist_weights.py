@@ -1,4 +1,4 @@
-"""What depends on weights alone is cut off, and nothing else."""
+"""Hoisting of weights: values that depend on weights alone are split off, and nothing else."""
 
 import numpy as np
 import pytest
@@ -107,7 +107,7 @@ def test_nothing_to_cut():
 
 
 def test_draws_are_made_at_each_call():
-    """And all that is made of them, though their keys and sizes are stable."""
+    """Also values that depend on them, though their keys and sizes are stable."""
     text = """
         graph g(%k: u64[2], %w: f32[16,4], %z: f32[3,2,16], %s: f32[2,4]) {
           %0: f32[16,4] = uniform(%k, dtype=f32, shape=(16, 4))
@@ -141,7 +141,7 @@ def test_weights_in_lower_precision_are_kept_for_contractions():
 
 @pytest.mark.parametrize("trait", ["random", "effect"])
 def test_what_is_drawn_or_done_anew_stays(trait):
-    """Even of operands that never change: weights with a part that was dropped, what a function of the user's made of them."""
+    """Even with stable operands: weights with dropout, results of a user's function."""
     record = Op(f"{trait}_for_test", lambda x: x, lambda x: np.array(x), NO_GRAD, neg.lower, frozenset((trait,)))
 
     def cut_of_filters(*made):

@@ -1,4 +1,4 @@
-"""Layers of large batches run for a few images at a time: the same bits, and only where that keeps values in a cache."""
+"""Slices of large batches: the same bits, and only where that keeps values in a cache."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_what_fits_stays_whole():
 
 
 def traced(f, x, monkeypatch, budget):
-    """(the traced result, whether anything was sliced)"""
+    """Return (the traced result, whether anything was sliced)."""
     changed = []
 
     def watched(graph, budget):

@@ -1,4 +1,4 @@
-"""Layers whose gradients nobody reads take packed weights, where the machine's kernel reads such."""
+"""Packed recurrent weights: for layers without gradients, where the machine's kernel reads such."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ LAYERS = {
 
 
 def always(name, z, w):
-    """Three lanes, a few elements more than there are."""
+    """Return three lanes, and a few elements more than the weight has."""
     return 3, w.size + 5
 
 

@@ -1,6 +1,4 @@
-"""What a device's graph computes from host values alone is cut off: which nodes go where, and that the two parts give what the
-whole gave.
-"""
+"""Host parts of device graphs: the nodes that are split off, and both parts together against the whole."""
 
 import numpy as np
 
@@ -24,7 +22,7 @@ STEP = """graph step(%w: f32[3], %t: f32[], %lr: f64[], %g: f32[3]) {
 
 
 def whole(cut, arrays, graph):
-    """The results of the two parts, in the order of the whole graph's."""
+    """Return the results of the two parts, in the order of the whole graph's."""
     there = interpret(verify(cut.host), [arrays[i] for i in cut.sources]).outputs
     made = interpret(verify(cut.main), [*[arrays[i] for i in cut.inputs], *there[:cut.given]]).outputs
     results = dict(zip(cut.places, made)) | dict(zip(cut.results, there[cut.given:]))

@@ -1,4 +1,4 @@
-"""Graphs in whole numbers: what becomes of them, what stays, and how far results are from floats."""
+"""Quantised graphs: their operators, the parts that stay, and the distance of results from floats."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ FLAT = f"""
 
 
 def known_of(graph, arrays):
-    """Arrays of what depends on all inputs but the first."""
+    """Return the arrays of values that depend on all inputs but the first."""
     env = dict(zip(graph.inputs[1:], arrays[1:]))
 
     def known(value):
@@ -105,7 +105,7 @@ def arrays_for(graph, seed=0):
 
 
 def done(text, keep=lambda value: False):
-    """(graph, arrays, quantised graph, its arrays, layers)"""
+    """Return (graph, arrays, quantised graph, its arrays, layers)."""
     graph = graph_of(text)
     arrays = arrays_for(graph)
     known, seen = known_of(graph, arrays), {}
@@ -131,7 +131,7 @@ def ops_of(graph):
 
 
 def test_a_chain():
-    """One way in, bytes between, floats at the end; the ReLU is a limit, the border is the zero that x stands for."""
+    """One quantisation, bytes between, floats at the end; the ReLU is a limit, the border is x's zero point."""
     _, _, made, _, _ = done(CHAIN)
     assert ops_of(made) == ["permute", "to_bytes", "pad", "conv_int8", "conv_int8", "permute"]
     first, second = [n for n in made.nodes if n.op is conv_int8]
@@ -170,7 +170,7 @@ def test_rows_of_several_dims_take_their_bias_in():
 
 
 def test_an_image_of_another_shape_is_no_row():
-    """Its last dim is as long as there are channels, but no channel."""
+    """Its last dim has the number of channels, but is no channel dim."""
     graph, arrays, made, given, _ = done(f"""
         graph g(%x: f32[1,4,6,8], %w: f32[8,4,3,3], %b: f32[8]) {{
           %0: f32[1,8,6,8] = conv(%x, %w, None, {CONV})
@@ -240,7 +240,7 @@ def test_steps_of_nothing():
 
 
 def test_a_channel_that_is_a_bias():
-    """The smallest weights do not push their bias out of 32 bits, and lose no more than they are worth."""
+    """The smallest weights do not push their bias out of 32 bits, and lose no more precision than they matter."""
     weight = np.full((4, 8, 1, 1), 0.1, np.float32)
     weight[1], weight[2], weight[3] = 1e-20, 0, 3e-9
     bias = np.array([1, 0.75, -0.5, 100], np.float32)
@@ -260,7 +260,7 @@ def test_the_largest_sums_fit():
 
 
 def test_values_are_bytes_once():
-    """What several layers read is quantised once, and padded once for each border."""
+    """A value read by several layers is quantised once, and padded once for each border."""
     text = CHAIN.replace("return %2", f"""%3: f32[2,16,6,6] = conv(%x, %w, %b, {CONV})
       return %2, %3""")
     _, _, made, _, _ = done(text)
@@ -269,7 +269,7 @@ def test_values_are_bytes_once():
 
 @pytest.mark.parametrize("top", [6.0, 0.5])
 def test_limits_within_the_range(top):
-    """Calibration may have seen more than a limit lets through elsewhere: the limit holds."""
+    """A limit inside the calibrated range holds."""
     text = CHAIN.replace("%1: f32[2,16,6,6] = relu(%0)", f"%1: f32[2,16,6,6] = minimum(%0, {top})")
     graph = graph_of(text)
     arrays = arrays_for(graph)

@@ -1,4 +1,4 @@
-"""The rewriting machinery: patterns, conditions, rounds; what every graph pass must keep, on random graphs."""
+"""The rewriting machinery: patterns, conditions, rounds; invariants of every graph pass, on random graphs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Patterns of views against numpy: the strides that numpy finds are the strides that the compiler finds."""
+"""Strided patterns of views: the compiler finds the strides that numpy finds."""
 
 import numpy as np
 import pytest

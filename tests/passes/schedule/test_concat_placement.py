@@ -1,5 +1,6 @@
-"""Gradients of parts of one projection are written where they are joined, and attention writes in the order that is read:
-steps of a traced graph copy nothing, and give what eager mode and the CPU give.
+"""Gradients of parts of one projection are written in place of their concat, and attention writes in reading order.
+
+Steps of a traced graph copy nothing, and agree with eager mode and the CPU.
 """
 
 from math import prod
@@ -41,12 +42,12 @@ def cuda(monkeypatch):
 
 
 def heads(x, count):
-    """(batch, length, width) as (batch, heads, length, width of a head)."""
+    """Return (batch, length, width) as (batch, heads, length, width of a head)."""
     return x.view(*x.shape[:2], count, -1).transpose(1, 2)
 
 
 def rope(x):
-    """Vectors turned by an angle that grows with their place."""
+    """Rotate vectors by an angle that grows with their place."""
     angle = ingot.arange(x.shape[-2], device=x.device).float().view(-1, 1) * 0.1
     a, b = x.chunk(2, dim=-1)
     return x * angle.cos() + ingot.cat([-b, a], dim=-1) * angle.sin()
@@ -82,7 +83,7 @@ class Layer(nn.Module):
 
 
 class Cross(nn.Module):
-    """Keys and values of one projection of another sequence, queries of their own, and a mask."""
+    """Cross-attention: keys and values of one projection of another sequence, with a mask."""
 
     def __init__(self, width):
         super().__init__()
@@ -96,7 +97,7 @@ class Cross(nn.Module):
 
 
 def grads(make, x, device, traced=False, dtype=None):
-    """(the gradients of the parameters and of x, the bytes of strided copies in the last call)"""
+    """Return (the gradients of the parameters and of x, the bytes of strided copies in the last call)."""
     ingot.manual_seed(5)
     net, there = make().to(device), x.to(device)
 
@@ -122,7 +123,7 @@ MAKERS = {name: lambda width, name=name: Layer(width, name) for name in UNPACKED
 @pytest.mark.parametrize("length", [7, 128], ids=["odd", "whole"])
 @pytest.mark.parametrize("name", MAKERS)
 def test_gradients_of_one_projection(name, length):
-    """For lengths that fill every tile, and for others, of which kernels of gradients take queries in one piece."""
+    """For lengths that fill every tile, and for others, whose gradient kernels take queries in one piece."""
     ingot.manual_seed(1)
     x, make = ingot.randn(2 if length < 100 else 1, length, 16), lambda: MAKERS[name](16)
     want, _ = grads(make, x, "cpu")
@@ -147,8 +148,7 @@ def test_under_autocast(name):
 
 
 def random_parts(rng):
-    """A function that joins some things along a dim: what kernels make, turned or not, what is read elsewhere, too, what comes
-    twice, what comes in."""
+    """Return a function that concatenates kernel results, transposed ones, values with other readers, duplicates and inputs."""
     dim, turned = int(rng.integers(2)), rng.random(8) < 0.5
     kinds = [int(k) for k in rng.integers(0, 6, size=int(rng.integers(1, 5)))]
 
@@ -192,7 +192,7 @@ JOINED = """
 @pytest.mark.parametrize("other, parts", [("exp(%6)", {"exp": (0, 8), "sum": (8, 1), "div": (9, 3)}),
                                           ("mul(%6, %1)", {"sum": (8, 1), "div": (9, 3)})], ids=["alone", "read elsewhere"])
 def test_kernels_write_their_parts(other, parts):
-    """Of a join nothing is left to do but what no kernel makes for it alone."""
+    """Only parts that no kernel makes for the concat alone are copied."""
     steps = plans.plan(graph_of(JOINED.replace("OTHER", other)))
     assert {v.node.op.name: (p.start, p.size) for v, p in steps.parts.items()} == parts
     arrays = [np.random.default_rng(0).random(v.shape).astype(np.float32) for v in steps.graph.inputs]
@@ -202,7 +202,7 @@ def test_kernels_write_their_parts(other, parts):
 
 
 def test_vectors_are_turned_in_one_kernel():
-    """Rotary embeddings read their vectors once and write them once, in the order that attention or a product reads."""
+    """Rotary embeddings read and write their vectors once, in the order that attention or a product reads."""
     def turned(x, w):
         return rope(heads(x, 2)).transpose(1, 2).reshape(x.shape) @ w
 

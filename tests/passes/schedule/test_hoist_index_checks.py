@@ -1,4 +1,4 @@
-"""Indices of updates are checked once, where they are made, and what is computed is the same."""
+"""Index checks of updates: done once, at the indices' source, with the same results."""
 
 import numpy as np
 import pytest

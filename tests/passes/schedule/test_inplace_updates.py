@@ -1,4 +1,4 @@
-"""Traced functions that write parts of their arguments do so where these lie, as eager code does, and never by halves."""
+"""Traced functions that write parts of their arguments write in place, as eager code does, and never by halves."""
 
 import numpy as np
 import pytest
@@ -151,7 +151,7 @@ def _fails_by_its_index(x, v, i):
 
 @pytest.mark.parametrize(("fn", "wrong"), [(_fails_behind, "v"), (_fails_by_its_index, "i"), (_by_index, "i")])
 def test_a_call_that_fails_writes_what_eager_code_does(fn, wrong):
-    """Python makes it again: what had been added before would be added twice."""
+    """Python repeats the call: an earlier addition would be done twice."""
     traced = jit.trace(fn)
     good = ingot.eye(3, WIDTH)
     for _ in range(3):
@@ -168,7 +168,7 @@ def test_a_call_that_fails_writes_what_eager_code_does(fn, wrong):
 
 
 def test_a_cache_of_several_layers_is_written_without_a_copy():
-    """The positions are looked at once, before the first write."""
+    """The positions are checked once, before the first write."""
     def step(caches, new, at):
         for cache, k in zip(caches, new):
             cache.index_copy_(1, at, k)

@@ -1,4 +1,4 @@
-"""Steps and memory: what shares a native call, what shares memory, what is written in place."""
+"""Memory plans: steps in one native call, shared memory, updates in place."""
 
 import itertools
 
@@ -155,7 +155,7 @@ OVER = """
     ("%0", "%x", ", %2", {1: 0}),                   # the result leaves
     ("%0", "%x", ", %1", {})])
 def test_a_native_result_takes_the_place_of_an_operand_that_nobody_reads_again(first, last, also, over):
-    """Where its native code allows it: here a cumulative sum is said to."""
+    """If its native code allows it, as is pretended here for a cumulative sum."""
     g = graph_of(OVER.format(first=first, last=last, also=also))
     values = {v: i for i, v in enumerate(n.output for n in g.nodes)}
 

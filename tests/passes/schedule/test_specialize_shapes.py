@@ -1,4 +1,4 @@
-"""Numbers in the place of symbolic sizes."""
+"""Specialisation of symbolic sizes to numbers."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_an_arrangement_is_copied_with_numbers(b, s):
 
 
 def pooled_layer():
-    """A graph whose sizes are free before a sum over them, and fixed after it."""
+    """Return a graph whose sizes are free before a sum over them, and fixed after it."""
     n = Scope().size("n", 5)
     b = Builder()
     x, w = b.input("x", Aval((n, 4), dt.float32)), b.input("w", Aval((4, 3), dt.float32))

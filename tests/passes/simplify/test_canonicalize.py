@@ -8,7 +8,7 @@ from ingot.passes.simplify.canonicalize import canonicalize
 
 
 def body(lines, returned="%r", inputs="%x: f32[2,3]"):
-    """A graph text from statements; {r} stands for the result."""
+    """Return a graph text from statements; {r} stands for the result."""
     return f"graph g({inputs}) {{\n" + "".join(f"  {line}\n" for line in lines) + f"  return {returned}\n}}"
 
 

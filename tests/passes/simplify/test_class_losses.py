@@ -121,7 +121,7 @@ def test_a_class_that_may_be_out_of_range_is_not_picked_in_a_kernel():
 @pytest.mark.parametrize("classes", [10, lower.HELD, lower.HELD + 1, 50257])
 @pytest.mark.parametrize("logits", ["a product", "a bias behind it", "a sum beside it"])
 def test_a_step_of_a_language_model_is_traced_over_any_number_of_classes(logits, classes):
-    """Rows that kernels hold, and longer ones, of which the loss picks elements in a kernel of its own."""
+    """Rows that kernels hold, and longer ones, whose picked elements are a kernel of its own."""
     ingot.manual_seed(5)
     head, shift = nn.Linear(8, classes, bias=logits != "a product"), ingot.randn(classes)
     x, y = ingot.randn(3, 7, 8, requires_grad=True), ingot.randint(classes, (3, 7))

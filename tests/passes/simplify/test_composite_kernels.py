@@ -1,4 +1,4 @@
-"""Softmax and norms as operators give the bits of their kernels in eager mode."""
+"""Expanded softmax and norms give the bits of their kernels in eager mode."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Conjugates of conjugates go, also those with views between; everything else stays as it is."""
+"""Conjugates of conjugates cancel, also with views between; everything else stays."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Common subexpressions."""
+"""Common subexpression elimination."""
 
 import numpy as np
 

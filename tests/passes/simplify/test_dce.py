@@ -1,4 +1,4 @@
-"""Dead code."""
+"""Dead code elimination."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Composites become their bodies: every composite of the tables, in float64 and in low precision."""
+"""Decomposition of every composite of the tables, in float64 and in low precision."""
 
 import numpy as np
 import pytest

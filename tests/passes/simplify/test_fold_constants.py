@@ -1,4 +1,4 @@
-"""Folding: literals are computed now, by exact operators only, and captured arrays never are."""
+"""Constant folding: by exact operators only, and never of captured arrays."""
 
 import ingot  # noqa: F401  (fills the table of operators)
 from graphs import check_rewrite, check_untouched

@@ -1,4 +1,4 @@
-"""Symbolic numbers that are operands become inputs."""
+"""Lifting of symbolic operands into inputs."""
 
 import numpy as np
 import pytest

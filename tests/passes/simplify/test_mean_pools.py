@@ -1,4 +1,4 @@
-"""Means of bins as sums: what they become, the bits of eager kernels, and what stays a pool."""
+"""Average pools over bins as sums: the graphs, the bits of eager kernels, and the pools that stay."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,4 @@
-"""Sums of squares about the mean join the sweep of the mean, sums of exponentials that of the largest: golden kernels, and what
-the source gives, beside float64.
-"""
+"""Sums that join the sweep of a mean or a maximum: golden kernels, and results of the code, beside float64."""
 
 import textwrap
 
@@ -65,7 +63,7 @@ def test_a_variance_takes_one_sweep():
 
 
 def test_what_needs_the_centred_values_takes_a_sweep_less():
-    """Those are another sweep's; the mean is found in the same one as the squares."""
+    """The mean is found in the sweep of the squares; other readers of centred values take another sweep."""
     body = body_of(out="%3, %5")
     text = to_text(lower(join_sweeps(body)).kernel)
     assert (sweeps(body), sweeps(join_sweeps(body))) == (2, 2) and "[spread]" in text
@@ -88,7 +86,7 @@ def test_other_sums_are_left_alone(change):
 
 
 def run(body, x, *results):
-    """Runs the kernel of a body on numpy; the results, one by itself."""
+    """Run the kernel of a body on numpy; return the results, a single one by itself."""
     made = lower(body)
     given = dict(zip([b.name for b in made.kernel.buffers], (x, *results)))
     scratch = {}
@@ -115,7 +113,7 @@ DATA = {
 @pytest.mark.parametrize("n", [1, 50, 64, 65, 1000, 2617])
 @pytest.mark.parametrize("data", DATA)
 def test_squares_about_the_mean_are_as_exact_as_their_mean(data, n, across, monkeypatch):
-    """In whole rows, rows that are walked over, and parts of rows."""
+    """In whole rows, looped rows, and parts of rows."""
     for name, value in SMALLER.items():
         monkeypatch.setattr(configs, name, value)
     x = DATA[data](np.random.default_rng(9), (3, n)).astype(np.float32)
@@ -226,7 +224,7 @@ def test_softmax_takes_two_sweeps_and_stores_nothing_in_between():
 
 
 def test_a_largest_that_is_not_finite_is_left_out():
-    """As logsumexp has it: of rows that have no number, the sum is exp(largest)."""
+    """As in logsumexp: for rows without a finite number, the sum is exp(largest)."""
     group, = fuse(decompose(graph_of(LOGSUMEXP.format(rows=2048, n=20000))))
     made = join_sweeps(group.body)
     assert (sweeps(group.body), sweeps(made)) == (2, 1)
@@ -242,7 +240,7 @@ def test_what_follows_the_first_elements_may_be_left_out():
 
 @pytest.mark.parametrize("change", [{"first": 0}, {"instead": "0.0"}, {"summed": "%3"}, {"shifted": "%y", "instead": "1.0"}])
 def test_other_exponentials_are_left_alone(change):
-    """A row that nothing is left of has a sum of 0; what is left out is below everything else."""
+    """A fully masked row sums to 0; masked elements are below everything else."""
     body = masked(**change)
     assert join_sweeps(body) is body
 
@@ -261,7 +259,7 @@ ROWS = {
 
 
 def below_largest(x):
-    """(the largest, the sum of exp(x - that)) of each row, in float64."""
+    """Return (the largest, the sum of exp(x - largest)) of each row, in float64."""
     wide = x.astype(np.float64)
     with np.errstate(all="ignore"):
         top = wide.max(1, keepdims=True)
@@ -339,7 +337,7 @@ def test_long_rows_far_from_zero():
 
 @pytest.mark.parametrize("n", [50, 700, 896, 1001, 2617])
 def test_the_last_sweep_of_a_softmax_begins_at_the_end(n, monkeypatch):
-    """Where the first one has read last; parts of rows go back among themselves. Each element is written once."""
+    """The first sweep has read there last; parts of rows run backwards among themselves, and each element is written once."""
     small(monkeypatch)
     body = join_sweeps(exponentials(3, n, out="%6", more=SOFTMAX))
     x = np.random.default_rng(9).standard_normal((3, n)).astype(np.float32)
