@@ -157,21 +157,21 @@ def _assert(condition, message) -> Tensor:
 def _assert_async(input, assert_msg=None) -> Tensor:
     """Raise RuntimeError unless a tensor of one element is true. The check is synchronous."""
 def _cast_Byte(input, non_blocking: builtins.bool = False) -> Tensor:
-    """A tensor as ingot.uint8."""
+    """Return a tensor as ingot.uint8."""
 def _cast_Char(input, non_blocking: builtins.bool = False) -> Tensor:
-    """A tensor as ingot.int8."""
+    """Return a tensor as ingot.int8."""
 def _cast_Double(input, non_blocking: builtins.bool = False) -> Tensor:
-    """A tensor as ingot.float64."""
+    """Return a tensor as ingot.float64."""
 def _cast_Float(input, non_blocking: builtins.bool = False) -> Tensor:
-    """A tensor as ingot.float32."""
+    """Return a tensor as ingot.float32."""
 def _cast_Half(input, non_blocking: builtins.bool = False) -> Tensor:
-    """A tensor as ingot.float16."""
+    """Return a tensor as ingot.float16."""
 def _cast_Int(input, non_blocking: builtins.bool = False) -> Tensor:
-    """A tensor as ingot.int32."""
+    """Return a tensor as ingot.int32."""
 def _cast_Long(input, non_blocking: builtins.bool = False) -> Tensor:
-    """A tensor as ingot.int64."""
+    """Return a tensor as ingot.int64."""
 def _cast_Short(input, non_blocking: builtins.bool = False) -> Tensor:
-    """A tensor as ingot.int16."""
+    """Return a tensor as ingot.int16."""
 def _check(cond, message=None) -> Tensor: ...
 def _check_index(cond, message=None) -> Tensor: ...
 def _check_is_size(i, message=None, *, max=None) -> Tensor:
@@ -1808,7 +1808,8 @@ def set_flush_denormal(mode: builtins.bool) -> builtins.bool:
 def set_num_interop_threads(count: builtins.int) -> None:
     """Record the number of threads. ingot runs one operator after the other."""
 def set_num_threads(count: builtins.int) -> None:
-    """Set the number of threads of kernels. Results do not depend on it."""
+    """Set the number of threads of kernels. Results do not depend on it. Running calls of other Python threads finish with
+    at"""
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
     """Set how tensors print: a profile ("default", "short" or "full") first, then the options given by name."""
 def set_rng_state(new_state: Tensor) -> None:

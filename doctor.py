@@ -80,10 +80,8 @@ def look_at_cache():
 
 
 def why_not_writable(folder: str) -> str | None:
-    """Write a file in a folder, or in the nearest parent that exists, and return the error, or None.
-
-    Permissions alone do not tell: disks may be full, and file systems read-only.
-    """
+    """Write a file in a folder, or in the nearest parent that exists, and return the error, or None. Permissions alone do not
+    tell: disks may be full, and file systems read-only."""
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)
     try:

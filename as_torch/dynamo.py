@@ -40,10 +40,8 @@ class ExplainOutput:
 
 
 def explain(f, *extra_args, **extra_kwargs):
-    """Explain the trace of a function or module: `explain(f)(*args)` calls it twice and returns an `ExplainOutput`.
-
-    No operation breaks a graph for lack of support; a graph ends where Python reads a value.
-    """
+    """Explain the trace of a function or module: `explain(f)(*args)` calls it twice and returns an `ExplainOutput`. No
+    operation breaks a graph for lack of support; a graph ends where Python reads a value."""
     def inner(*args, **kwargs) -> ExplainOutput:
         traced = Traced(f)
         for _ in range(2):
@@ -66,9 +64,7 @@ class ExportResult(NamedTuple):
 def export(f, *extra_args, aten_graph: bool = False, dynamic_shapes=None, tracing_mode: str = "symbolic",
            same_signature: bool = True, decomposition_table=None, pre_dispatch: bool = False, **extra_kwargs):
     """Export a function or module: `export(f)(*args)` returns an `ExportResult` whose `graph_module` has the signature of `f`.
-
-    The rules of `ingot.export.export` hold. Of the options, only `dynamic_shapes` has an effect.
-    """
+    The rules of `ingot.export.export` hold. Of the options, only `dynamic_shapes` has an effect."""
     def inner(*args, **kwargs) -> ExportResult:
         program = exported_program.export(f, args, kwargs, dynamic_shapes=dynamic_shapes)
         return ExportResult(exported_program.unflatten(program), set(program._model.variants[0].conditions))

@@ -76,13 +76,8 @@ class _InsertionPoint:
 
 
 class Graph:
-    """A list of nodes with an insertion point.
-
-        graph = fx.Graph()
-        x = graph.placeholder("x")
-        graph.output(graph.call_function(ingot.relu, (x,)))
-        net = fx.GraphModule(nn.Module(), graph)
-    """
+    """A list of nodes with an insertion point. graph = fx.Graph() x = graph.placeholder("x")
+    graph.output(graph.call_function(ingot.relu, (x,))) net = fx.GraphModule(nn.Module(), graph)"""
 
     def __init__(self, owning_module=None, tracer_cls=None, tracer_extras=None):
         self._root = Node(self, "", "root", "", (), {})
@@ -141,10 +136,8 @@ class Graph:
         return made
 
     def graph_copy(self, g: "Graph", val_map: dict[Node, Node], return_output_node: bool = False):
-        """Copy another graph without its output, and return the output's argument.
-
-        `val_map` receives the copies; it may map placeholders of the other graph to nodes of this one.
-        """
+        """Copy another graph without its output, and return the output's argument. `val_map` receives the copies; it may map
+        placeholders of the other graph to nodes of this one."""
         for node in g.nodes:
             if node in val_map:
                 continue

@@ -39,10 +39,8 @@ def _graph_of(program) -> tuple[Graph, Module | None]:
 
 
 def replace_pattern(gm: GraphModule, pattern: Callable | GraphModule, replacement: Callable | GraphModule) -> list[Match]:
-    """Replace every match of `pattern` by `replacement` (functions of the same arguments), and recompile the module.
-
-    Arguments of a pattern match anything; inner values of a match have no other users.
-    """
+    """Replace every match of `pattern` by `replacement` (functions of the same arguments), and recompile the module. Arguments
+    of a pattern match anything; inner values of a match have no other users."""
     return [Match(r.anchor, r.nodes_map) for r in replace_pattern_with_filters(gm, pattern, replacement)]
 
 

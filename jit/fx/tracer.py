@@ -52,10 +52,7 @@ def assert_same(value, expected, message: str) -> None:
 
 def wrap(fn_or_name):
     """Record calls of a function as nodes, without tracing into it: a decorator, or the name of a module's global
-    (`fx.wrap("len")`).
-
-    It holds for that module, and for traced code with the function among its globals.
-    """
+    (`fx.wrap("len")`). It holds for that module, and for traced code with the function among its globals."""
     name = fn_or_name if isinstance(fn_or_name, str) else getattr(fn_or_name, "__name__", None)
     frame = sys._getframe(1)
     if not isinstance(name, str) or not (callable(fn_or_name) or isinstance(fn_or_name, str)):

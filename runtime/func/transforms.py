@@ -46,11 +46,8 @@ def _without_history(t):
 
 
 def _primal(x, written):
-    """Return a tensor to differentiate by, connected to an outer transform.
-
-    With `written`, the function may write to it, which changes x. A tensor with history is not a view of x: a write would
-    bypass views of the base.
-    """
+    """Return a tensor to differentiate by, connected to an outer transform. With `written`, the function may write to it, which
+    changes x. A tensor with history is not a view of x: a write would bypass views of the base."""
     if type(x._node) is Leaf:
         return reshape(x, shape=shape_of(x))
     if x._node is not None or (written and x.dtype.is_inexact):
@@ -177,10 +174,8 @@ def vjp(func, *primals, has_aux=False):
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
-    """Return (func(*primals), directional derivative along tangents), and the auxiliary result with has_aux.
-
-    With `strict`, results that depend on no primal are an error; otherwise their derivative is zero.
-    """
+    """Return (func(*primals), directional derivative along tangents), and the auxiliary result with has_aux. With `strict`,
+    results that depend on no primal are an error; otherwise their derivative is zero."""
     results: list = []
 
     def plain(*args):

@@ -224,10 +224,8 @@ class Level:
 
 
 class SampleRecorder:
-    """A recorder inside a level of vmap. It reports tensors shared by all samples.
-
-    Other tensors are reported where their batches are made.
-    """
+    """A recorder inside a level of vmap. It reports tensors shared by all samples. Other tensors are reported where their
+    batches are made."""
 
     def __init__(self, recorder):
         self._recorder = recorder

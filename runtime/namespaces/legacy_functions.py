@@ -83,7 +83,7 @@ def _casting(name, dtype):
         return input.to(dtype)
 
     cast.__name__ = cast.__qualname__ = f"_cast_{name}"
-    cast.__doc__ = f"A tensor as {dtype}."
+    cast.__doc__ = f"Return a tensor as {dtype}."
     return cast
 
 

@@ -31,10 +31,8 @@ def sum(input, dim=None, dtype=None) -> Tensor:
 
 
 class check_sparse_tensor_invariants:
-    """The switch of invariant checks in constructors that memory safety does not need: whether a COO tensor is coalesced.
-
-    It is a context manager, a decorator, and a switch for the process (`enable`, `disable`).
-    """
+    """The switch of invariant checks in constructors that memory safety does not need: whether a COO tensor is coalesced. It is
+    a context manager, a decorator, and a switch for the process (`enable`, `disable`)."""
 
     def __init__(self, enable=True):
         self.state = bool(enable)

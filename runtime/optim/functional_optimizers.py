@@ -13,11 +13,8 @@ _ACCEPTED = ("grad_scale", "found_inf", "has_sparse_grad", "has_complex")
 
 
 def form(cls, states: tuple, group_of: Callable, counts=True) -> Callable:
-    """Return the functional form of an optimizer.
-
-    `states` are the names of its lists, in order; `group_of` converts keywords to options of a group. With `counts`, the step
-    counts are the last list.
-    """
+    """Return the functional form of an optimizer. `states` are the names of its lists, in order; `group_of` converts keywords
+    to options of a group. With `counts`, the step counts are the last list."""
     names = (*states, "step") if counts else states
     takes = inspect.signature(group_of)
 
@@ -39,7 +36,7 @@ def form(cls, states: tuple, group_of: Callable, counts=True) -> Callable:
             _update(cls, numeric_options(group), grads, names, lists)
 
     function.__name__ = function.__qualname__ = cls.__name__.lower()
-    function.__doc__ = f"A step of {cls.__name__} on lists: parameters, gradients, {', '.join(names)}. Writes what they hold."
+    function.__doc__ = f"Step as {cls.__name__} on lists, in place: parameters, gradients, {', '.join(names)}."
     return function
 
 

@@ -31,10 +31,8 @@ def cubic_minimum(a: Point, b: Point, low=None, high=None) -> float:
 
 
 def strong_wolfe(probe, length, direction, loss, gradient, slope, most, tolerance_change=1e-9):
-    """Return (loss, gradient, length, evaluations) of a point that meets the Wolfe conditions.
-
-    `probe(length)` returns loss and gradient on the line; `most` limits its calls after the first.
-    """
+    """Return (loss, gradient, length, evaluations) of a point that meets the Wolfe conditions. `probe(length)` returns loss and
+    gradient on the line; `most` limits its calls after the first."""
     start = Point(0.0, loss, gradient, slope)
 
     def at(t):
@@ -57,10 +55,8 @@ def _flat(p, start):
 
 
 def _bracket(at, start, length, most):
-    """Return (the two points of a bracket, or a good point; evaluations; whether the point is good).
-
-    As in PyTorch, a point after the second that is no lower than its predecessor ends the search.
-    """
+    """Return (the two points of a bracket, or a good point; evaluations; whether the point is good). As in PyTorch, a point
+    after the second that is no lower than its predecessor ends the search."""
     before, now = start, at(length)
     for turn in range(most):
         if _too_high(now, start) or (turn > 1 and now.loss >= before.loss):

@@ -32,11 +32,8 @@ _TO_CONVERT = NUMPY_FLOATS | {Tensor, Parameter}
 
 
 def numeric_options(group):
-    """Return the options of a group as numbers for updates.
-
-    NumPy floats become Python floats. Tensors of one number become float64, like Python numbers: results from both round once,
-    at the parameter.
-    """
+    """Return the options of a group as numbers for updates. NumPy floats become Python floats. Tensors of one number become
+    float64, like Python numbers: results from both round once, at the parameter."""
     if _TO_CONVERT.isdisjoint(map(type, _options(group))):
         return group
     return {name: value if name == "params" else _number(value) for name, value in group.items()}
@@ -165,10 +162,8 @@ def device_of_scalars(p: Tensor, group):
 
 
 def count(state: dict, p: Tensor, group):
-    """Count a step of a parameter and return the count.
-
-    It is a Python float, or a 0-d tensor under a recorder (so that no number is baked in) and for counts on a device.
-    """
+    """Count a step of a parameter and return the count. It is a Python float, or a 0-d tensor under a recorder (so that no
+    number is baked in) and for counts on a device."""
     step, on_device = state.get("step"), counts_on_device(p, group)
     if not on_device and p._a.__class__ is DeviceArray and getattr(p._a.backend, "is_capturing", bool)():
         remedy = "make it with capturable=True, or " if "capturable" in group else ""
@@ -196,11 +191,8 @@ def set_scalar(t: Tensor, value):
 
 
 class State(dict):
-    """The state of one parameter.
-
-    A trace captures the tensors in here, so added and removed entries bump a version that traces check. ingot's optimizers add
-    entries only while a trace is recorded. Writes by user code are recorded like others.
-    """
+    """The state of one parameter. A trace captures the tensors in here, so added and removed entries bump a version that traces
+    check. ingot's optimizers add entries only while a trace is recorded. Writes by user code are recorded like others."""
 
     def __setitem__(self, name, value):
         recorder = tls.m.recorder

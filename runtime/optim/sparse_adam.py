@@ -11,10 +11,8 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(Optimizer):
-    """Adam that leaves rows without gradient, and their running averages, unchanged.
-
-    In a dense gradient these are the zero rows.
-    """
+    """Adam that leaves rows without gradient, and their running averages, unchanged. In a dense gradient these are the zero
+    rows."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
         check(lr=lr, beta1=betas[0], beta2=betas[1], eps=eps)

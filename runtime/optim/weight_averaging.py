@@ -78,11 +78,8 @@ def get_swa_multi_avg_fn():
 
 
 class AveragedModel(Module):
-    """A copy of a model with averaged parameters; `update_parameters(model)` adds the current ones.
-
-    The average is the mean, avg_fn(averaged, current, number), or multi_avg_fn on lists. Buffers are copied, or averaged with
-    `use_buffers`.
-    """
+    """A copy of a model with averaged parameters; `update_parameters(model)` adds the current ones. The average is the mean,
+    avg_fn(averaged, current, number), or multi_avg_fn on lists. Buffers are copied, or averaged with `use_buffers`."""
 
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
         super().__init__()

@@ -60,9 +60,7 @@ def _module_of(m, part: Partition) -> GraphModule:
 def split_module(m: GraphModule, root_m: Module | None, split_callback: Callable[[Node], Any],
                  qualname_map: dict[str, str] | None = None, keep_original_order: bool = False) -> GraphModule:
     """Return the same program with a module `submod_<name>` for each part; `split_callback(node)` returns the part of a node.
-
-    `qualname_map` receives the old path of each new path.
-    """
+    `qualname_map` receives the old path of each new path."""
     parts: dict[Any, Partition] = {}
     of: dict[Node, Partition] = {}
     for node in m.graph.nodes:

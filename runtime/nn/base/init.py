@@ -210,7 +210,7 @@ def _deprecated(fn):
         return fn(*args, **kwargs)
 
     old.__name__ = old.__qualname__ = name
-    old.__doc__ = f"The old name of {name}_."
+    old.__doc__ = f"Call {name}_(), under its old name."
     return old
 
 

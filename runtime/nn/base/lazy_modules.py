@@ -7,11 +7,8 @@ from .parameter import is_lazy
 
 
 class LazyModuleMixin(Module):
-    """Mixin for lazy modules, before the module's own class.
-
-    Subclasses define initialize_parameters(*args), which sets the shapes, and may set `cls_to_become`, the class after the
-    first call.
-    """
+    """Mixin for lazy modules, before the module's own class. Subclasses define initialize_parameters(*args), which sets the
+    shapes, and may set `cls_to_become`, the class after the first call."""
 
     cls_to_become: type | None = None
 

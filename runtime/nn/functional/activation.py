@@ -222,7 +222,7 @@ def _in_place(fn):
         return fn(input, *args, **kwargs, inplace=True)
 
     method.__name__ = method.__qualname__ = fn.__name__ + "_"
-    method.__doc__ = f"In-place version of {fn.__name__}()."
+    method.__doc__ = f"Apply {fn.__name__}() in place."
     return method
 
 

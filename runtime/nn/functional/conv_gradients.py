@@ -26,7 +26,7 @@ def _input_of(rank):
         return _check(ops.conv_input_grad(grad_output, weight, size=tuple(input_size[2:]), **options), input_size, name)
 
     name = gradient.__name__ = gradient.__qualname__ = f"conv{rank}d_input"
-    gradient.__doc__ = f"The gradient of conv{rank}d for an input of `input_size`, given that for its result."
+    gradient.__doc__ = f"Return the gradient of conv{rank}d for an input of `input_size`, from that of its result."
     return gradient
 
 
@@ -36,7 +36,7 @@ def _weight_of(rank):
         return _check(ops.conv_weight_grad(input, grad_output, size=tuple(weight_size[2:]), **options), weight_size, name)
 
     name = gradient.__name__ = gradient.__qualname__ = f"conv{rank}d_weight"
-    gradient.__doc__ = f"The gradient of conv{rank}d for a weight of `weight_size`, given that for its result."
+    gradient.__doc__ = f"Return the gradient of conv{rank}d for a weight of `weight_size`, from that of its result."
     return gradient
 
 

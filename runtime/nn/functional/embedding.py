@@ -38,10 +38,8 @@ def renormalise_(weight, input, max_norm, norm_type):
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    """Return the rows of `weight` at the indices.
-
-    With `sparse`, the gradient of a leaf table is a sparse tensor of the rows that were looked up (`sparse_lookup`).
-    """
+    """Return the rows of `weight` at the indices. With `sparse`, the gradient of a leaf table is a sparse tensor of the rows
+    that were looked up (`sparse_lookup`)."""
     if max_norm is not None:
         renormalise_(weight, input, max_norm, norm_type)
     if padding_idx is not None:

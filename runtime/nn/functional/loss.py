@@ -209,9 +209,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
                          label_smoothing=0.0, options=None):
     """Return cross_entropy of the logits linear(input, linear_weight, linear_bias); the weight is (C, ..., in_features).
-
-    `options` is a hint about memory and does not change the result.
-    """
+    `options` is a hint about memory and does not change the result."""
     shape = tuple(linear_weight.shape[:-1])
     classes = math.prod(shape)
     if len(shape) > 1 and input.ndim < 2:

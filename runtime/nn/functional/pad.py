@@ -20,11 +20,8 @@ def _check_border(input, low, high, mode):
 
 @remembered
 def pad(input, pad, mode="constant", value=None):
-    """Pad the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on.
-
-    Mode "constant" pads with `value` (default 0), "reflect" mirrors without the edge, "replicate" repeats the edge, "circular"
-    wraps around.
-    """
+    """Pad the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on. Mode "constant" pads with
+    `value` (default 0), "reflect" mirrors without the edge, "replicate" repeats the edge, "circular" wraps around."""
     if mode not in _MODES:
         raise ArgumentError(f"pad: mode must be one of {', '.join(_MODES)}, got {mode!r}")
     if mode == "constant":

@@ -21,10 +21,8 @@ class ASMoutput(NamedTuple):
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Log probabilities of classes sorted from frequent to rare and cut at `cutoffs`.
-
-    The head holds the first part and an entry for each cluster; clusters are tails of decreasing size.
-    """
+    """Log probabilities of classes sorted from frequent to rare and cut at `cutoffs`. The head holds the first part and an
+    entry for each cluster; clusters are tails of decreasing size."""
 
     def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
         super().__init__()

@@ -12,6 +12,10 @@ class _DropoutNd(Module):
 
     _function: Any = None
 
+    def __init_subclass__(cls, function=None, **options):
+        super().__init_subclass__(**options)
+        cls._function = staticmethod(function) if function is not None else cls._function
+
     def __init__(self, p=0.5, inplace=False):
         super().__init__()
         if not 0 <= p <= 1:
@@ -26,37 +30,25 @@ class _DropoutNd(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_DropoutNd):
+class Dropout(_DropoutNd, function=F.dropout):
     """Dropout of elements with probability p."""
 
-    _function = staticmethod(F.dropout)
 
-
-class Dropout1d(_DropoutNd):
+class Dropout1d(_DropoutNd, function=F.dropout1d):
     """Dropout of whole channels of (N, C, L) or (C, L)."""
 
-    _function = staticmethod(F.dropout1d)
 
-
-class Dropout2d(_DropoutNd):
+class Dropout2d(_DropoutNd, function=F.dropout2d):
     """Dropout of whole channels of (N, C, H, W) or (C, H, W)."""
 
-    _function = staticmethod(F.dropout2d)
 
-
-class Dropout3d(_DropoutNd):
+class Dropout3d(_DropoutNd, function=F.dropout3d):
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
-    _function = staticmethod(F.dropout3d)
 
-
-class AlphaDropout(_DropoutNd):
+class AlphaDropout(_DropoutNd, function=F.alpha_dropout):
     """Dropout that keeps the mean and variance of selu activations."""
 
-    _function = staticmethod(F.alpha_dropout)
 
-
-class FeatureAlphaDropout(_DropoutNd):
+class FeatureAlphaDropout(_DropoutNd, function=F.feature_alpha_dropout):
     """AlphaDropout of whole channels."""
-
-    _function = staticmethod(F.feature_alpha_dropout)

@@ -36,11 +36,8 @@ def _get_clones(module, n):
 
 
 class _Layer(Module):
-    """Base of encoder and decoder layers: blocks and the position of norms.
-
-    The blocks (`_sa_block`, `_mha_block`, `_ff_block`, each with its dropout) have PyTorch's names and arguments, since
-    subclasses call and override them.
-    """
+    """Base of encoder and decoder layers: blocks and the position of norms. The blocks (`_sa_block`, `_mha_block`, `_ff_block`,
+    each with its dropout) have PyTorch's names and arguments, since subclasses call and override them."""
 
     def _add_feed_forward(self, d_model, dim_feedforward, dropout, bias, kinds):
         self.linear1 = Linear(d_model, dim_feedforward, bias, **kinds)

@@ -20,10 +20,8 @@ __all__ = ["DistributedDataParallel"]
 
 
 class DistributedDataParallel(Module, Joinable):
-    """A module that starts as rank 0's on every process and averages gradients over processes during backward.
-
-    Parameters are those of `self.module`, with names that start with "module.".
-    """
+    """A module that starts as rank 0's on every process and averages gradients over processes during backward. Parameters are
+    those of `self.module`, with names that start with "module."."""
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0, broadcast_buffers=True, init_sync=True,
                  process_group=None, bucket_cap_mb=None, find_unused_parameters=False, check_reduction=False,
@@ -114,11 +112,8 @@ class DistributedDataParallel(Module, Joinable):
             self._reducer.divisor = self._join_config.active
 
     def join(self, divide_by_initial_world_size=True, enable=True, throw_on_early_termination=False):
-        """Return a context for processes with different numbers of batches.
-
-        Ended processes take part in the communication of others. Gradients are divided by the number of all processes, or of
-        those with batches left.
-        """
+        """Return a context for processes with different numbers of batches. Ended processes take part in the communication of
+        others. Gradients are divided by the number of all processes, or of those with batches left."""
         return Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
 
     def join_hook(self, **kwargs):

@@ -20,11 +20,8 @@ def get_a_var(obj):
 
 
 def parallel_apply(modules, inputs, kwargs_tup=None, devices=None) -> list:
-    """Call each module with its inputs, with its device (by default that of the inputs) as the current one.
-
-    Calls run one after the other, so that random draws have a fixed order. Work launched on one device overlaps with the next
-    call.
-    """
+    """Call each module with its inputs, with its device (by default that of the inputs) as the current one. Calls run one after
+    the other, so that random draws have a fixed order. Work launched on one device overlaps with the next call."""
     kwargs_tup = [{}] * len(modules) if kwargs_tup is None else kwargs_tup
     devices = [None] * len(modules) if devices is None else devices
     if not len(modules) == len(inputs) == len(kwargs_tup) == len(devices):

@@ -43,10 +43,8 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module, name="weight", dim=0):
-    """Split a weight into its norm (original0) and direction (original1).
-
-    State dicts of the older `nn.utils.weight_norm`, with the names weight_g and weight_v, load too.
-    """
+    """Split a weight into its norm (original0) and direction (original1). State dicts of the older `nn.utils.weight_norm`, with
+    the names weight_g and weight_v, load too."""
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
     module._register_load_state_dict_pre_hook(partial(_renamed, name))
     return module

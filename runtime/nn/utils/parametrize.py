@@ -160,10 +160,8 @@ def is_parametrized(module, tensor_name=None) -> bool:
 
 
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
-    """Compute module.tensor_name by `parametrization` from now on.
-
-    Repeated calls form a chain. Only the first one uses `right_inverse` for the original.
-    """
+    """Compute module.tensor_name by `parametrization` from now on. Repeated calls form a chain. Only the first one uses
+    `right_inverse` for the original."""
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         chain = module.parametrizations[tensor_name]

@@ -38,10 +38,8 @@ def _name(fn) -> str:
 
 
 class PassManager:
-    """A manager that runs all passes up to `steps` times, while one changes something.
-
-    With `run_checks_after_each_pass`, checks run after each pass; with `suppress_check_failures`, a failed check is a warning.
-    """
+    """A manager that runs all passes up to `steps` times, while one changes something. With `run_checks_after_each_pass`,
+    checks run after each pass; with `suppress_check_failures`, a failed check is a warning."""
 
     def __init__(self, passes=None, constraints=None, steps=None, run_checks_after_each_pass: bool = False,
                  suppress_check_failures: bool = False):
