@@ -9,8 +9,8 @@ from .. import jit
 from ..ir.errors import ArgumentError
 from ..runtime.cpu.calls import pool
 from . import peers
+from .console import parse_numbers, read_arrays, report
 from .run import in_order
-from .words import numbers, read_arrays, say
 
 _IDLE = 0.02        # seconds between two runtimes, so that the threads of the first are asleep
 
@@ -31,19 +31,19 @@ def run(args) -> int:
     """Run the command."""
     model = jit.load(args.model)
     rows: list = []
-    for threads in numbers(args.threads, "--threads") if args.threads else [pool.get_num_threads()]:
+    for threads in parse_numbers(args.threads, "--threads") if args.threads else [pool.get_num_threads()]:
         for batch in batches(model, args.batch):
             if args.inputs:
                 arrays = in_order(model.inputs, read_arrays(args.inputs))
             else:
-                arrays = made(model, sizes(model, batch, args.size))
-            say(f"measuring {threads} thread{'s' * (threads > 1)}, {shapes_text(arrays)}")
+                arrays = random_inputs(model, sizes(model, batch, args.size))
+            report(f"measuring {threads} thread{'s' * (threads > 1)}, {shapes_text(arrays)}")
             pool.set_num_threads(threads)
             runners = {"ingot": lambda arrays=arrays: model.run(arrays)}
             if args.onnx:
-                runners |= peers.runners(args.onnx, arrays, threads, say)
+                runners |= peers.runners(args.onnx, arrays, threads, report)
             about = {"threads": threads, "inputs": shapes_text(arrays), "batch": len(arrays[0]) if arrays[0].ndim else 1}
-            rows += [{"runtime": name, **about, **figures(times)} for name, times in measure(runners, args.seconds).items()]
+            rows += [{"runtime": name, **about, **statistics(times)} for name, times in measure(runners, args.seconds).items()]
     print(json.dumps(rows, indent=1) if args.json else "\n".join(table(rows)))
     return 0
 
@@ -52,11 +52,11 @@ def batches(model, text) -> list:
     """Return the sizes of the first named dim, or [None] for fixed sizes."""
     if not text:
         return [1 if model.signature.dims else None]
-    wanted = numbers(text, "--batch")
+    batch_sizes = parse_numbers(text, "--batch")
     if model.signature.dims:
-        return wanted
+        return batch_sizes
     first = model.inputs[0].shape[0] if model.inputs[0].shape else 1
-    if wanted != [first]:
+    if batch_sizes != [first]:
         raise ArgumentError(f"--batch {text}: the model was exported for size {first} alone; export it with "
                             f"dynamic={{'{model.inputs[0].name}': {{0: 'batch'}}}}")
     return [None]
@@ -75,7 +75,7 @@ def sizes(model, batch, others) -> dict:
     return found
 
 
-def made(model, named: dict) -> list:
+def random_inputs(model, named: dict) -> list:
     """Return random inputs of given sizes."""
     generator, found = np.random.default_rng(0), []
     for spec in model.signature.at(named).inputs:
@@ -108,7 +108,7 @@ def measure(runners: dict, seconds: float) -> dict:
     return found
 
 
-def figures(times) -> dict:
+def statistics(times) -> dict:
     """Return percentiles of latency in milliseconds, and runs per second."""
     p50, p90, p99 = np.percentile(times, (50, 90, 99)) * 1e3
     return {"runs": len(times), "p50_ms": float(p50), "p90_ms": float(p90), "p99_ms": float(p99),

@@ -12,8 +12,8 @@ from ..ir.errors import ArgumentError, FileError
 from ..ir.lazy import lazy
 from ..runtime.nn.base.module import Module
 from ..runtime.serialization.save_load import load
-from .bench import made
-from .words import positional, read_arrays, say
+from .bench import random_inputs
+from .console import has_default_names, read_arrays, report
 
 onnx = lazy(__package__, "..jit.onnx")
 _FREE = 4            # the example size of a dim that an ONNX file leaves open
@@ -36,20 +36,20 @@ def add_export(parser):
 
 def run_export(args) -> int:
     """Run `export`."""
-    fn = found(args.source)
+    fn = import_model(args.source)
     if args.weights:
         if not isinstance(fn, Module):
             raise ArgumentError(f"--weights needs a module, {args.source} is a {type(fn).__name__}")
         fn.load_state_dict(loaded_weights(args.weights))
     arrays = read_arrays(args.example)
-    given = tuple(arrays[f"arr_{i}"] for i in range(len(arrays))) if positional(arrays) else arrays
+    given = tuple(arrays[f"arr_{i}"] for i in range(len(arrays))) if has_default_names(arrays) else arrays
     written = jit.export(fn, given, args.output, dynamic=named_dims(args.dynamic), freeze=not args.no_freeze,
-                         targets=tuple(args.target) or ("native",), packed=args.packed, progress=say)
-    say(f"wrote {args.output}: {written.signature}")
+                         targets=tuple(args.target) or ("native",), packed=args.packed, progress=report)
+    report(f"wrote {args.output}: {written.signature}")
     return 0
 
 
-def found(source: str):
+def import_model(source: str):
     """Import `package.module:name` and prepare it for inference."""
     module_name, colon, name = source.partition(":")
     if not colon or not module_name or not name:
@@ -104,18 +104,18 @@ def run_convert(args) -> int:
     """Run `convert`."""
     if args.source.endswith(".ingot"):
         model = jit.load(args.source)
-        examples = made(model, {**dict.fromkeys(model.signature.dims, 1), **sizes_of(args.size)})
+        examples = random_inputs(model, {**dict.fromkeys(model.signature.dims, 1), **sizes_of(args.size)})
         library = jit.to_c(model, model.arguments_of(examples), args.output, threads=args.threads, embed=not args.beside,
                            target=args.target or "native")
-        say(f"wrote {', '.join(path for path in library if path)}")
+        report(f"wrote {', '.join(path for path in library if path)}")
         return 0
     if not args.source.endswith(".onnx"):
         raise ArgumentError(f"convert reads .onnx and .ingot files, got {args.source}")
-    say(f"reading {args.source}")
+    report(f"reading {args.source}")
     model = onnx.from_onnx(args.source).eval()
     examples, dims = example_inputs(model, args.size)
-    written = jit.export(model, examples, args.output, dynamic=dims, targets=(args.target or "native",), progress=say)
-    say(f"wrote {args.output}: {written.signature}")
+    written = jit.export(model, examples, args.output, dynamic=dims, targets=(args.target or "native",), progress=report)
+    report(f"wrote {args.output}: {written.signature}")
     return 0
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from .. import jit
 from ..ir.draw import view
 from ..ir.graph.text import show
-from .words import amount, say
+from .console import byte_text, report
 
 
 def add_arguments(parser):
@@ -25,7 +25,7 @@ def run(args) -> int:
     if args.svg:
         with open(args.svg, "w", encoding="utf-8") as file:
             file.write(view.svg(model.graph))
-        say(f"wrote {args.svg}")
+        report(f"wrote {args.svg}")
     if args.json:
         print(json.dumps(facts(model), indent=1))
         return 0
@@ -54,9 +54,9 @@ def lines(model) -> list:
     found += [f"  {spec}" for spec in model.inputs] + ["outputs"] + [f"  {spec}" for spec in model.outputs]
     if model.signature.dims:
         found += [f"sizes that may change: {', '.join(model.signature.dims)}"]
-    found += ["", f"weights: {known['weights']} tensors, {known['parameters']:,} numbers, {amount(known['weight_bytes'])}"]
+    found += ["", f"weights: {known['weights']} tensors, {known['parameters']:,} numbers, {byte_text(known['weight_bytes'])}"]
     counts = Counter(n.op.name for n in model.graph.nodes).most_common()
     found += [f"graph: {known['nodes']} nodes: {', '.join(f'{n} {name}' for name, n in counts)}", "members of the file"]
     width = max(len(name) for name in model.sizes)
-    found += [f"  {name:<{width}}  {amount(size)}" for name, size in sorted(model.sizes.items())]
+    found += [f"  {name:<{width}}  {byte_text(size)}" for name, size in sorted(model.sizes.items())]
     return [*found, f"ready code for: {', '.join(model.targets) or 'no machine'}"]

@@ -3,14 +3,14 @@
 from ..ir.errors import FileError
 
 
-def runners(path: str, arrays, threads: int, say) -> dict:
+def runners(path: str, arrays, threads: int, report) -> dict:
     """Return {name: function that runs the ONNX model once} of the installed runtimes."""
     found = {}
     for name, make in (("onnxruntime", _onnxruntime), ("openvino", _openvino)):
         try:
             found[name] = make(path, arrays, threads)
         except ImportError:
-            say(f"{name} is not installed; left out")
+            report(f"{name} is not installed; left out")
         except Exception as e:
             raise FileError(f"{name} does not run {path}: {e}") from e
     return found

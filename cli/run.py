@@ -5,7 +5,7 @@ import numpy as np
 from .. import jit
 from ..ir.errors import ArgumentError
 from ..runtime.cpu.calls import pool
-from .words import leaves_of, plain, positional, read_arrays, say
+from .console import flat_results, has_default_names, read_arrays, report, storable
 
 
 def add_arguments(parser):
@@ -23,12 +23,12 @@ def run(args) -> int:
     if args.threads is not None:
         pool.set_num_threads(args.threads)
     model = jit.load(args.model, objects=not args.no_objects, device=args.device)
-    results = leaves_of(call(model, read_arrays(args.inputs)))
-    named = {spec.name: plain(r) for spec, r in zip(model.outputs, results)}
+    results = flat_results(call(model, read_arrays(args.inputs)))
+    named = {spec.name: storable(r) for spec, r in zip(model.outputs, results)}
     with open(args.output, "wb") as file:
         np.savez(file, **named)
     for spec, r in zip(model.outputs, results):
-        say(f"{spec.name}: {spec.dtype.short}{list(r.shape)}")
+        report(f"{spec.name}: {spec.dtype.short}{list(r.shape)}")
     return 0
 
 
@@ -40,14 +40,14 @@ def call(model, arrays: dict):
 
 def in_order(inputs, arrays: dict) -> list:
     """Return the arrays of the inputs, cast to their dtypes without loss."""
-    names = [f"arr_{i}" for i in range(len(inputs))] if positional(arrays) else [s.name for s in inputs]
+    names = [f"arr_{i}" for i in range(len(inputs))] if has_default_names(arrays) else [s.name for s in inputs]
     missing = [n for n in names if n not in arrays] or ([] if len(arrays) == len(inputs) else sorted(set(arrays) - set(names)))
     if missing or len(names) != len(arrays):
         raise ArgumentError(f"the model takes {', '.join(map(str, inputs))}; the file has {', '.join(arrays) or 'nothing'}")
-    return [fitted(spec, arrays[name]) for spec, name in zip(inputs, names)]
+    return [cast_input(spec, arrays[name]) for spec, name in zip(inputs, names)]
 
 
-def fitted(spec, a):
+def cast_input(spec, a):
     """Return an array in the dtype of an input: floats are converted, other dtypes must agree."""
     both_float = spec.dtype.is_floating_point and a.dtype.kind == "f"
     both_int = spec.dtype.is_integer and a.dtype.kind in "iu"

@@ -12,7 +12,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn
-from ingot.cli.words import read_arrays
+from ingot.cli.console import read_arrays
 from ingot.ir.errors import FileError
 from ingot.ir.target import host
 

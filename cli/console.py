@@ -11,7 +11,7 @@ from ..runtime.core.tensor import Tensor
 _NOT_NUMPY = {d.np for d in (dt.bfloat16, *dt.FLOAT8)}
 
 
-def say(text: str):
+def report(text: str):
     """Print a progress message to standard error."""
     print(text, file=sys.stderr, flush=True)
 
@@ -31,27 +31,27 @@ def read_arrays(path: str) -> dict:
     return arrays
 
 
-def positional(arrays: dict) -> bool:
+def has_default_names(arrays: dict) -> bool:
     """Return whether arrays have NumPy's default names."""
     return set(arrays) == {f"arr_{i}" for i in range(len(arrays))}
 
 
-def plain(x) -> np.ndarray:
+def storable(x) -> np.ndarray:
     """Return an array that an .npz file can hold: bfloat16 and float8 are widened."""
     a = x.detach()._a if isinstance(x, Tensor) else np.asarray(x)
     return a.astype(np.float32) if a.dtype in _NOT_NUMPY else a
 
 
-def leaves_of(x) -> list:
+def flat_results(x) -> list:
     """Return the tensors and arrays in a result, in order."""
     if isinstance(x, (Tensor, np.ndarray, np.generic)):
         return [x]
     if isinstance(x, dict):
-        return [t for v in x.values() for t in leaves_of(v)]
-    return [t for v in x for t in leaves_of(v)] if isinstance(x, (list, tuple)) else []
+        return [t for v in x.values() for t in flat_results(v)]
+    return [t for v in x for t in flat_results(v)] if isinstance(x, (list, tuple)) else []
 
 
-def numbers(text: str, what: str) -> list:
+def parse_numbers(text: str, what: str) -> list:
     """Parse positive numbers separated by commas."""
     try:
         found = [int(word) for word in text.split(",")]
@@ -62,7 +62,7 @@ def numbers(text: str, what: str) -> list:
     return found
 
 
-def amount(size: int) -> str:
+def byte_text(size: int) -> str:
     """Return a byte count as text."""
     for unit in ("bytes", "KiB", "MiB"):
         if size < 1024 or unit == "MiB":
