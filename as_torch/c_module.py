@@ -63,7 +63,6 @@ def _are_functorch_transforms_active() -> bool:
 
 
 def _is_torch_function_mode_enabled() -> bool:
-    """Return whether a `TorchFunctionMode` is active."""
     return bool(torch_function.modes())
 
 

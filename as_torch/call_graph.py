@@ -28,11 +28,9 @@ class _Kind:
             self._sizes, self._dtype, self._device = list(value.shape), value.dtype, value.device
 
     def sizes(self) -> list | None:
-        """Return the sizes of a tensor, or None for other values."""
         return getattr(self, "_sizes", None)
 
     def dim(self) -> int | None:
-        """Return the number of dims of a tensor."""
         return None if self.sizes() is None else len(self._sizes)
 
     def dtype(self):
@@ -42,7 +40,6 @@ class _Kind:
         return getattr(self, "_device", None)
 
     def kind(self) -> str:
-        """Return the name of the type."""
         return f"{self._name}Type"
 
     def __str__(self):
@@ -71,7 +68,6 @@ class CallValue:
         return self._constant
 
     def debugName(self) -> str:
-        """Return the number of the value, as text."""
         return str(self._number)
 
     def __repr__(self):
@@ -85,7 +81,6 @@ class CallNode:
         self._name, self._scope, self._inputs, self._outputs = kind, scope, inputs, []
 
     def kind(self) -> str:
-        """Return the name of the operator (`aten::linear`)."""
         return self._name
 
     def scopeName(self) -> str:
@@ -93,18 +88,15 @@ class CallNode:
         return self._scope
 
     def inputs(self) -> list:
-        """Return the arguments, in the order of PyTorch's operator."""
         return list(self._inputs)
 
     def outputs(self) -> list:
         return list(self._outputs)
 
     def inputsSize(self) -> int:
-        """Return the number of arguments."""
         return len(self._inputs)
 
     def outputsSize(self) -> int:
-        """Return the number of results."""
         return len(self._outputs)
 
     def __repr__(self):

@@ -74,7 +74,6 @@ def _empty_results(combine_fn, init, leaves, spec, dim):
 
 
 def _stack_trees(ys, dim, name):
-    """Stack trees of tensors along a new dimension."""
     whole = [tree_flatten(y) for y in ys]
     spec = whole[0][1]
     other = next((s for _, s in whole if s != spec), None)

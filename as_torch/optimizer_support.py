@@ -19,17 +19,14 @@ _foreach_supported_types = [Tensor, Parameter]
 
 
 def _get_foreach_kernels_supported_devices() -> list:
-    """Return the kinds of devices on which functions of lists are the default."""
     return ["cuda"]
 
 
 def _get_fused_kernels_supported_devices() -> list:
-    """Return the kinds of devices that accept `fused=True`."""
     return ["cpu", "cuda"]
 
 
 def _get_capturable_supported_devices(supports_xla: bool = True) -> list:
-    """Return the kinds of devices whose steps can be captured with `capturable=True`."""
     return ["cuda"]
 
 
@@ -66,7 +63,6 @@ def _disable_dynamo_if_unsupported(single_tensor_fn=None):
 
 
 def _get_value(x):
-    """Return a tensor of one element as a number."""
     return x.item() if isinstance(x, Tensor) else x
 
 
@@ -75,7 +71,6 @@ def _stack_if_compiling(x):
 
 
 def _get_scalar_dtype(is_fused=None) -> dt.DType:
-    """Return the dtype of step counts."""
     return dt.float64 if not is_fused and get_default_dtype() is dt.float64 else dt.float32
 
 

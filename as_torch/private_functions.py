@@ -77,7 +77,6 @@ def _unflatten_dense_tensors(flat, tensors) -> tuple:
 
 
 def _get_available_device_type() -> str | None:
-    """Return the kind of accelerator of this machine, or None."""
     found = current_accelerator()
     return None if found is None else found.type
 
@@ -149,7 +148,6 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
 
 
 def _profiler_enabled() -> bool:
-    """Return whether a profile is open."""
     return bool(OPEN_PROFILES)
 
 

@@ -33,11 +33,9 @@ class _Patcher(Patches):
             _patching.release()
 
     def patch(self, frame_dict: dict, name: str, new_fn, deduplicate: bool = True) -> None:
-        """Replace an item of a dictionary."""
         self.item(frame_dict, name, new_fn)
 
     def patch_method(self, cls: type, name: str, new_fn, deduplicate: bool = True) -> None:
-        """Replace a method of a class."""
         self.attribute(cls, name, new_fn)
 
 

@@ -36,7 +36,6 @@ class _Ref:
 
 
 def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
-    """Copy an attribute at a path between modules, with the modules on the way."""
     *path, name = target.split(".")
     for part in path:
         inner = getattr(from_module, part)

@@ -101,6 +101,5 @@ class Matcher:
 
 
 def _attribute(modules: dict, path: str):
-    """Return the module or tensor at a path, or None."""
     owner, _, name = path.rpartition(".")
     return getattr(modules.get(owner), name, None)

@@ -372,7 +372,6 @@ class _ParameterProxy(Proxy):
 
     @classmethod
     def of(cls, tensor):
-        """Return the class of proxies for a parameter."""
         return type("Proxy", (cls,), {"tensor": tensor, "shape": tensor.shape, "ndim": tensor.ndim})
 
     def size(self, dim=None):
@@ -382,7 +381,6 @@ class _ParameterProxy(Proxy):
         return self.tensor.ndim
 
     def numel(self):
-        """Return the number of elements."""
         return self.tensor.numel()
 
     nelement = numel

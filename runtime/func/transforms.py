@@ -31,7 +31,6 @@ def _leaves(tree) -> list:
 
 
 def _replace_tensors(tree, tensors):
-    """Return the tree with its tensors replaced in order."""
     rest = iter(tensors)
     return _map(lambda _: next(rest), tree)
 

@@ -50,7 +50,6 @@ def _run_batched(func, size, dims, leaves, spec, kwargs, out_dims, randomness):
 
 
 def _join_chunks(parts, out_dims):
-    """Join the results of several chunks of a batch."""
     found = [tree_flatten(part)[0] for part in parts]
     dims = _out_dims_of(parts[0], found[0], out_dims)
     whole = [column[0] if d is None else cat(*column, dim=canonical_dim(d, column[0].ndim)) for d, *column in zip(dims, *found)]

@@ -81,7 +81,6 @@ class RecordedRows:
 
     @staticmethod
     def sqrt(x):
-        """Return square roots."""
         return FUNCTIONS["sqrt"](x)
 
 

@@ -36,7 +36,6 @@ class Elementwise(Optimizer):
         raise NotImplementedError(f"{type(self).__name__} does not define _names()")
 
     def _numbers(self, at, group) -> dict:
-        """Return the numbers of a step by name."""
         raise NotImplementedError(f"{type(self).__name__} does not define _numbers()")
 
     def _update(self, p, g, state, group):

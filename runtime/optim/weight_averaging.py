@@ -95,7 +95,6 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def _pairs(self, model):
-        """Return (averaged, current) tensors that are averaged."""
         def tensors(m):
             return itertools.chain(m.parameters(), m.buffers()) if self.use_buffers else m.parameters()
 

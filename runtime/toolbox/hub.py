@@ -30,7 +30,6 @@ def get_dir() -> str:
 
 
 def _get_torch_home() -> str:
-    """Return the cache folder of PyTorch's libraries."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
 
@@ -59,7 +58,6 @@ def download_url_to_file(url, dst, hash_prefix=None, progress=True):
 
 
 def _conf(repo_or_dir, source) -> Any:
-    """Return the module `hubconf.py` of a folder."""
     if source != "local":
         raise ArgumentError(f"hub takes repositories from folders only: clone {repo_or_dir!r} and pass its folder with "
                             f"source='local' (got source={source!r})")

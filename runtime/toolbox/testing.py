@@ -127,7 +127,6 @@ def _compared(a, e, rtol, atol, equal_nan, numbers) -> str | None:
 
 
 def _largest(difference, close) -> str:
-    """Return the largest difference and its place."""
     shown = np.where(close, -1.0, np.where(np.isnan(difference), math.inf, difference))
     at = np.unravel_index(int(shown.argmax()), shown.shape)
     return f"{difference[at]} at index {tuple(int(i) for i in at)}"

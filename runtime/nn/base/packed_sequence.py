@@ -38,30 +38,24 @@ class PackedSequence(_Fields):
         return self.to(dtype)
 
     def float(self):
-        """Cast the data to float32."""
         return self._cast(dt.float32)
 
     def double(self):
-        """Cast the data to float64."""
         return self._cast(dt.float64)
 
     def half(self):
-        """Cast the data to float16."""
         return self._cast(dt.float16)
 
     def long(self):
-        """Cast the data to int64."""
         return self._cast(dt.int64)
 
     def int(self):
-        """Cast the data to int32."""
         return self._cast(dt.int32)
 
     def cpu(self):
         return self.to("cpu")
 
     def cuda(self, device="cuda", non_blocking=False):
-        """Move to a GPU."""
         return self.to(device, non_blocking=non_blocking)
 
     def pin_memory(self):
@@ -69,7 +63,6 @@ class PackedSequence(_Fields):
         return type(self)(self.data.pin_memory(), *self[1:])
 
     def is_pinned(self):
-        """Return whether the data is in pinned memory."""
         return self.data.is_pinned()
 
     @property

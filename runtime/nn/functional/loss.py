@@ -473,7 +473,6 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 
 
 def _length_tensor(lengths, x):
-    """Return sequence lengths as a tensor on the device of x."""
     found = FUNCTIONS["as_tensor"](lengths)
     if found.dtype.is_floating_point:
         raise DTypeError(f"ctc_loss takes lengths that are integers, got {found.aval}")

@@ -38,7 +38,6 @@ class CausalBias(Tensor):
             raise ArgumentError(f"CausalBias takes a CausalVariant, got {variant!r}")
 
     def _materialize(self, device=None) -> Tensor:
-        """Return the mask as a plain tensor."""
         return self.detach().to(device or self.device)
 
 

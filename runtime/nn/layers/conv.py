@@ -82,7 +82,6 @@ class _ConvNd(Module):
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input, weight, bias):
-        """Return the convolution with another weight and bias."""
         convolve = _FORWARD[self.rank]
         if self.padding_mode == "zeros":
             return convolve(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)

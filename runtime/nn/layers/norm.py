@@ -48,7 +48,6 @@ class _NormBase(Module):
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self):
-        """Set weight 1, bias 0, and new running statistics."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
@@ -202,7 +201,6 @@ class LayerNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Set weight 1 and bias 0."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
@@ -249,7 +247,6 @@ class GroupNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Set weight 1 and bias 0."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:

@@ -153,7 +153,6 @@ class RNNBase(Module):
         raise NotImplementedError(f"{self._get_name()} does not define _run()")
 
     def _run_layers(self, x, mask, states):
-        """Return (outputs, last states) of all layers over (T, B, size)."""
         if self._gates == 1 or not _keeps_float32(states[-1]):
             return self._each_layer(x, mask, states, self._weights)
         with without_autocast():

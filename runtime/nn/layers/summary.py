@@ -89,20 +89,16 @@ class _SummaryRecorder(NullRecorder):
         self.graph.saw(op, args, params, out, self.open[-1].path if self.open else "")
 
     def wrote(self, dst, src):
-        """Record a write in place."""
         self.graph.became(dst, src)
 
     def drew(self, generator, key):
-        """Record a random key."""
         self.graph.names[id(key)] = "key"
 
     def detached(self, source, t):
-        """Record a tensor without the history of its source."""
         self.graph.became(t, source)
 
     @property
     def random(self):
-        """Return this recorder for random draws."""
         return self
 
 

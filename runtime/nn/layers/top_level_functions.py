@@ -39,7 +39,6 @@ def _public(fn):
 
 
 def _dropout(name: str, doc: str):
-    """Register a dropout function and its in-place form."""
     def out_of_place(input, p, train):
         return getattr(F, name)(input, p, train)
 

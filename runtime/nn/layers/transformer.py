@@ -23,7 +23,6 @@ _ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
 
 
 def _get_activation_fn(activation):
-    """Return the function of a name, or the function itself."""
     if not isinstance(activation, str):
         return activation
     if activation not in _ACTIVATIONS:

@@ -37,7 +37,6 @@ class DataParallel(Module):
             self.module.to(self.src_device_obj)
 
     def forward(self, *inputs, **kwargs):
-        """Return the module's results for the whole batch."""
         if not self.device_ids:
             return self.module(*inputs, **kwargs)
         for t in chain(self.module.parameters(), self.module.buffers()):
@@ -56,14 +55,12 @@ class DataParallel(Module):
         return replicate(module, device_ids, detach=not tls.m.grad)
 
     def scatter(self, inputs, kwargs, device_ids):
-        """Split the arguments for each device."""
         return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
 
     def parallel_apply(self, replicas, inputs, kwargs):
         return parallel_apply(replicas, inputs, kwargs, self.device_ids[:len(replicas)])
 
     def gather(self, outputs, output_device):
-        """Join the results."""
         return gather(outputs, output_device, dim=self.dim)
 
 

@@ -61,7 +61,6 @@ class DistributedDataParallel(Module, Joinable):
                                     f"rank {self.process_group.ranks[0]} differ in {different or 'the order of parameters'}")
 
     def _copy_from(self, first: int, tensors):
-        """Copy values from one process of the group to all others."""
         copy_from(self.process_group, first, tensors, "DistributedDataParallel")
 
     def _shared_tensors(self, buffers_only=False) -> list:
@@ -145,7 +144,6 @@ class _EndedModule(JoinHook):
         self.ddp = ddp
 
     def main_hook(self):
-        """Take part in one step."""
         ddp = self.ddp
         source = _max_over_processes(ddp.process_group, -1)
         if source < 0:

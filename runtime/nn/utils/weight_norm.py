@@ -26,7 +26,6 @@ class SpectralNorm:
         self.name, self.power = name, power
 
     def compute(self, module, training):
-        """Return the weight divided by its largest singular value."""
         weight, u, v = (getattr(module, self.name + tail) for tail in ("_orig", "_u", "_v"))
         return self.power.scaled(weight, u, v, training)
 
