@@ -376,11 +376,12 @@ def _grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None) -> Tensor:
     """Return a product for each group; offs[g] is the end of group g."""
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None,
                use_fast_accum: builtins.bool = False, *, out=None) -> Tensor:
-    """Return input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (by default the input's)."""
+    """Return input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (by default the input's). Scales
+    are"""
 def _segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
                     unsafe: builtins.bool = False, initial=None) -> Tensor:
     """Reduce segments along an axis by sum, mean, prod, max or min, given their lengths or their offsets (and the last
-    end)."""
+    end). A"""
 def _shape_as_tensor(input) -> Tensor:
     """Return the sizes of a tensor, as a tensor."""
 @overload
@@ -520,7 +521,8 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor:
 def as_tensor(data, dtype=None, device=None) -> Tensor:
     """Return data as a tensor, without a copy if it is one already or an aligned array of the right dtype."""
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
-    """Return an object as a tensor; `copy` True always copies, False never, None where needed."""
+    """Return an object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives
+    a"""
 def asin(input, *, out=None) -> Tensor:
     """Elementwise asin."""
 def asin_(input, *, out=None) -> Tensor:
@@ -885,7 +887,8 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
         pin_memory: builtins.bool = False) -> Tensor:
     """Return a matrix with ones on the diagonal, zeros elsewhere."""
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max) -> Tensor:
-    """Apply fake quantisation with a scale and zero point for each index along `axis`."""
+    """Apply fake quantisation with a scale and zero point for each index along `axis`. Zero points are int32, or floats,
+    which"""
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max) -> Tensor:
     """Return (step - zero_point) * scale for the nearest step from quant_min to quant_max."""
 def feature_alpha_dropout(input, p, train) -> Tensor:
@@ -957,7 +960,8 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """Return a tensor over the memory of an object with DLPack (or of a capsule), without a copy unless requested."""
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None,
               pin_memory: builtins.bool = False) -> Tensor:
-    """Map a file of numbers as a tensor."""
+    """Map a file of numbers as a tensor. If `shared`, writes reach the file, which grows to the size. Otherwise they
+    change"""
 def from_numpy(ndarray) -> Tensor:
     """Return a tensor over the memory of a numpy array."""
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad: builtins.bool = False) -> Tensor:
@@ -1016,7 +1020,8 @@ def get_num_threads() -> builtins.int:
 def get_rng_state() -> Tensor:
     """Return the default generator's state."""
 def gradient(input, *, spacing=1, dim=None, edge_order=1, axis=None) -> builtins.tuple[Tensor, ...]:
-    """Return derivatives along dims by central differences, one-sided at the ends."""
+    """Return derivatives along dims by central differences, one-sided at the ends. `spacing` is a number, one for each dim,
+    or"""
 def greater(input, other, *, out=None) -> Tensor:
     """Elementwise gt."""
 def greater_(input, other, *, out=None) -> Tensor:
@@ -1081,7 +1086,7 @@ def i0(input, *, out=None) -> Tensor: ...
 def i0_(input, *, out=None) -> Tensor:
     """In-place version of i0()."""
 def igamma(input, other, *, out=None) -> Tensor:
-    """Return the regularised lower incomplete gamma function."""
+    """Return the regularised lower incomplete gamma function. It is the probability that a gamma number of concentration"""
 def igamma_(input, other, *, out=None) -> Tensor:
     """In-place version of igamma()."""
 def igammac(input, other, *, out=None) -> Tensor:
@@ -1285,7 +1290,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only: builtins.boo
     """Read a file of `save`, a .safetensors file, or a file of torch.save (without PyTorch)."""
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None,
            tracker=None, ortho_iparams=None, ortho_fparams=None, ortho_bparams=None) -> Tensor:
-    """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors."""
+    """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors. X is
+    the"""
 def log(input, *, out=None) -> Tensor:
     """Elementwise log."""
 def log10(input, *, out=None) -> Tensor:
@@ -1453,7 +1459,8 @@ def mvlgamma_(input, p, *, out=None) -> Tensor:
     """In-place version of mvlgamma()."""
 nan: builtins.float
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
-    """Replace nan (by 0) and infinities (by the largest finite numbers, unless given)."""
+    """Replace nan (by 0) and infinities (by the largest finite numbers, unless given). Complex numbers are replaced part
+    by"""
 def nan_to_num_(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
     """In-place version of nan_to_num()."""
 def nanmean(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
@@ -1664,7 +1671,8 @@ def renorm_(input, p, dim, maxnorm, *, out=None) -> Tensor:
 def renorm_(input, p, *, axis, maxnorm, out=None) -> Tensor:
     """In-place version of renorm()."""
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, axis=None) -> Tensor:
-    """Repeat each element (or each index along a dimension) several times in a row."""
+    """Repeat each element (or each index along a dimension) several times in a row. Counts alone give each index that
+    many"""
 def reshape(input, *sizes, shape=None) -> Tensor:
     """Return the elements in another shape: a view where strides allow, else a copy."""
 def resize_as_(self, the_template, memory_format=None) -> Tensor:
@@ -1716,10 +1724,10 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: bui
     """Return a 0-d tensor of the default dtype."""
 @overload
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
-    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
+    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or"""
 @overload
 def scatter(input, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
-    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
+    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or"""
 @overload
 def scatter_(input, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
     """In-place version of scatter()."""
@@ -1758,7 +1766,7 @@ def seed() -> builtins.int:
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
                    unsafe: builtins.bool = False, initial=None) -> Tensor:
     """Reduce segments along an axis by sum, mean, prod, max or min, given their lengths or their offsets (and the last
-    end)."""
+    end). A"""
 @overload
 def select(input, dim, index) -> Tensor:
     """Return a view of one index along a dimension, which disappears."""
@@ -1798,11 +1806,12 @@ def set_default_device(device) -> None:
 def set_default_dtype(d) -> None:
     """Set the dtype of tensors made from Python floats (a floating point dtype)."""
 def set_default_tensor_type(t) -> Tensor:
-    """Set the dtype of tensors made from Python floats, and the default device, by an old type name or type."""
+    """Set the dtype of tensors made from Python floats, and the default device, by an old type name or type. Names are"""
 def set_deterministic_debug_mode(debug_mode) -> None:
     """Set the mode of `use_deterministic_algorithms`: "default", "warn", "error", or 0, 1, 2."""
 def set_float32_matmul_precision(precision: builtins.str) -> None:
-    """Set the precision of float32 products: "highest", "high" or "medium"."""
+    """Set the precision of float32 products: "highest", "high" or "medium". CPUs always compute them in float32. On a GPU
+    all"""
 def set_flush_denormal(mode: builtins.bool) -> builtins.bool:
     """Return whether the mode is possible. ingot computes with denormal numbers, so only False is."""
 def set_num_interop_threads(count: builtins.int) -> None:
@@ -1902,7 +1911,8 @@ def split_with_sizes(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Ten
 def split_with_sizes_copy(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """Split a tensor into pieces of the sizes listed; return views. A copy."""
 def spmm(mat1, mat2, reduce='sum', *, out=None) -> Tensor:
-    """Return the product of two matrices, at least one of them sparse."""
+    """Return the product of two matrices, at least one of them sparse. `reduce` "mean", "amax" or "amin" replaces the sum
+    of"""
 def sqrt(input, *, out=None) -> Tensor:
     """Elementwise sqrt."""
 def sqrt_(input, *, out=None) -> Tensor:
@@ -2119,7 +2129,8 @@ def view_as_real(input) -> Tensor:
 def view_as_real_copy(input) -> Tensor:
     """Return pairs of real and imaginary parts, in a last dimension of 2. A copy."""
 def view_copy(self, *shape, dtype=None, size=None) -> Tensor:
-    """Return a view in another shape, or, given a dtype, with the memory read as that dtype."""
+    """Return a view in another shape, or, given a dtype, with the memory read as that dtype. Raise where the strides do
+    not"""
 def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None) -> Tensor:
     """Return a function that applies func to every sample of a batch at once and joins the results."""
 def vsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:

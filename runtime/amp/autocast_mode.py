@@ -27,10 +27,8 @@ _CASTS = frozenset((*LOW, dt.float32))
 
 
 class Casting:
-    """Casts of autocast at dispatch; two are equal if they cast alike.
-
-    Inside its context, casts of parameters are cached, so that one used many times is cast once.
-    """
+    """Casts of autocast at dispatch; two are equal if they cast alike. Inside its context, casts of parameters are cached, so
+    that one used many times is cast once."""
 
     def __init__(self, dtypes: dict, keeps: bool):
         self.dtypes = dtypes                    # low dtype by kind of device

@@ -25,11 +25,8 @@ def _in_dtype(value, kind, dtype):
 
 
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
-    """Decorate `forward` of a Function.
-
-    With `cast_inputs`, under autocast its inputs are cast to that dtype and autocast is off inside. Without it forward runs
-    under the current autocast.
-    """
+    """Decorate `forward` of a Function. With `cast_inputs`, under autocast its inputs are cast to that dtype and autocast is
+    off inside. Without it forward runs under the current autocast."""
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 

@@ -157,9 +157,7 @@ class GradScaler:
 
     def _adjust(self):
         """Shrink the scale after an overflow, grow it after `growth_interval` steps without one, unless it would be infinite.
-
-        Factors are float64, and products are rounded once, as in PyTorch.
-        """
+        Factors are float64, and products are rounded once, as in PyTorch."""
         found = [s.found_inf for s in self._progress.values() if s.found_inf is not None]
         if not found:
             raise AutogradError("No inf checks were recorded prior to update.")

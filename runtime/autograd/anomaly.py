@@ -14,11 +14,8 @@ def _set(level):
 
 
 class set_detect_anomaly(ContextDecorator):
-    """Switch of anomaly mode for the current thread, at once and as a context manager.
-
-    An error in backward then names the line that recorded the operation. With `check_nan` a gradient rule that returns nan is
-    such an error.
-    """
+    """Switch of anomaly mode for the current thread, at once and as a context manager. An error in backward then names the line
+    that recorded the operation. With `check_nan` a gradient rule that returns nan is such an error."""
 
     def __init__(self, mode: bool, check_nan: bool = True):
         self._before: Any = tls.m.anomaly

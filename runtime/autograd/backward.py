@@ -17,10 +17,8 @@ from .piecewise_linear import tied
 
 
 def _listed(x, what="tensor", unknown=False):
-    """Return tensors as a list, with edges replaced by tensors.
-
-    With `unknown`, edges without a known shape stay as they are.
-    """
+    """Return tensors as a list, with edges replaced by tensors. With `unknown`, edges without a known shape stay as they
+    are."""
     if isinstance(x, Tensor):
         return [x]
     listed = [x] if isinstance(x, GradientEdge) else list(x)
@@ -122,10 +120,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
          is_grads_batched=False, materialize_grads=False):
-    """Return the gradients of `outputs` with respect to `inputs`, as a tuple.
-
-    Nothing is accumulated, so `only_inputs` is True.
-    """
+    """Return the gradients of `outputs` with respect to `inputs`, as a tuple. Nothing is accumulated, so `only_inputs` is
+    True."""
     if not only_inputs:
         raise AutogradError("grad never accumulates into other leaves: only_inputs must be True; call backward() instead")
     if materialize_grads and allow_unused is False:
@@ -150,10 +146,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 def pulled_without_hooks(outputs, inputs, seeds, create_graph=True, along=False) -> tuple:
-    """Return gradients, or None, for derivatives that stand for forward mode: hooks do not see them.
-
-    `along`: only the derivatives of these gradients by the seeds are used.
-    """
+    """Return gradients, or None, for derivatives that stand for forward mode: hooks do not see them. `along`: only the
+    derivatives of these gradients by the seeds are used."""
     outputs, seeds = _of_values(outputs, seeds)
     found = _captured(outputs, [values_in(t) for t in inputs], _seeds(outputs, seeds), retain=True, create_graph=create_graph,
                       hooked=False, along=along)

@@ -34,11 +34,8 @@ _PARTS = frozenset((slice_, select))       # views of a part of an array, withou
 
 
 class Backward:
-    """One backward run: its options, and the gradients that have arrived so far.
-
-    `hooked`: whether hooks run; they do not when backward stands for forward mode. `along`: whether the run is the first half
-    of a derivative along a direction.
-    """
+    """One backward run: its options, and the gradients that have arrived so far. `hooked`: whether hooks run; they do not when
+    backward stands for forward mode. `along`: whether the run is the first half of a derivative along a direction."""
 
     def __init__(self, *, retain: bool, create_graph: bool, targets=None, hooked: bool = True, along: bool = False):
         self.retain = retain
@@ -145,10 +142,8 @@ class Backward:
             raise
 
     def part(self, node, g):
-        """Return the result of `node.apply` for a part of an array: zeros around its gradient.
-
-        If such zeros exist for another part of the same array, add the gradient there; then nothing remains to deliver.
-        """
+        """Return the result of `node.apply` for a part of an array: zeros around its gradient. If such zeros exist for another
+        part of the same array, add the gradient there; then nothing remains to deliver."""
         edge, = node.edges
         whole = self.wholes.get(edge)
         if whole is not None and self.pending.get(edge) is whole and type(g) is np.ndarray:
@@ -307,10 +302,8 @@ class Backward:
         return g if self.on_tensors or g is None or is_sparse(g) else g._a
 
     def run_tensor_hooks(self, node, g):
-        """Run tensor hooks in the order of registration, then retain_grad.
-
-        Hooks of one tensor get one object unless one returns another, so a later hook sees attributes that an earlier one set.
-        """
+        """Run tensor hooks in the order of registration, then retain_grad. Hooks of one tensor get one object unless one
+        returns another, so a later hook sees attributes that an earlier one set."""
         hooks = [h for h in list(node.pre_hooks.values()) if h[0] != "node"]
         seen: dict = {}
         for which, hook in sorted(hooks, key=lambda h: h[0] == "retain"):

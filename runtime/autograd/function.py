@@ -308,11 +308,8 @@ def moved_along(cls, ctx, directions) -> tuple:
 
 
 class Along(Function):
-    """First half of a derivative along a direction, through a Function with jvp.
-
-    Its results are zeros that nothing reads. The second half, their derivatives by the incoming gradients, is jvp of the
-    arguments' directions.
-    """
+    """First half of a derivative along a direction, through a Function with jvp. Its results are zeros that nothing reads. The
+    second half, their derivatives by the incoming gradients, is jvp of the arguments' directions."""
 
     @staticmethod
     def forward(ctx, node, *grads):
@@ -542,10 +539,8 @@ def alias(array, storage) -> Tensor:
 
 
 def keep(t, saved_as, inputs, carried):
-    """Return the saved form of a tensor: with the history of an argument, or the number of a result.
-
-    `inputs` maps ids to histories, `saved_as` ids to numbers; `carried` are the results as returned to the user.
-    """
+    """Return the saved form of a tensor: with the history of an argument, or the number of a result. `inputs` maps ids to
+    histories, `saved_as` ids to numbers; `carried` are the results as returned to the user."""
     if t is None:
         return None
     if type(t) in PARTS:

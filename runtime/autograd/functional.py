@@ -88,11 +88,8 @@ def _directions(v, like, what, where):
 
 
 def _grads(outs, inputs, seeds, create_graph, strict=False, where="", *, hooked=True, along=False):
-    """Return gradients, with zeros where nothing depends.
-
-    `hooked`: whether hooks run. `along`: whether this is the first half of a derivative along a direction, whose values
-    nothing reads.
-    """
+    """Return gradients, with zeros where nothing depends. `hooked`: whether hooks run. `along`: whether this is the first half
+    of a derivative along a direction, whose values nothing reads."""
     pairs = [(o, s) for o, s in zip(outs, seeds) if o.requires_grad and s is not None]
     if not pairs:
         return tuple(constant_like(x) for x in inputs)
@@ -184,10 +181,8 @@ def _columns(columns, out, x):
 
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
-    """Return the Jacobian of func: for each output and input a tensor of shape output.shape + input.shape.
-
-    `vectorize` is accepted and changes nothing.
-    """
+    """Return the Jacobian of func: for each output and input a tensor of shape output.shape + input.shape. `vectorize` is
+    accepted and changes nothing."""
     if strategy not in ("reverse-mode", "forward-mode"):
         raise ArgumentError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}")
     with enable_grad():

@@ -145,10 +145,8 @@ class _Check:
         return (1.0, 1.0j) if self.inputs[i].dtype.is_complex else (1.0,)
 
     def _numerical(self, i, like):
-        """Return d out / d input i for each output, as (input elements, output elements).
-
-        A complex input has further rows for the derivatives to its imaginary part.
-        """
+        """Return d out / d input i for each output, as (input elements, output elements). A complex input has further rows for
+        the derivatives to its imaginary part."""
         x = self.inputs[i]._a
         rows = [[] for _ in like]
         for direction in self._directions(i):

@@ -38,10 +38,8 @@ def takes_sums(a) -> bool:
 
 
 def can_add_to(held: list, g) -> bool:
-    """Return whether the gradient in the list `held` may become its sum with another one.
-
-    It must be large, and only the list may refer to its memory.
-    """
+    """Return whether the gradient in the list `held` may become its sum with another one. It must be large, and only the list
+    may refer to its memory."""
     old = held[0]
     if not (type(old) is type(g) is np.ndarray and old.size >= LARGE and old.shape == g.shape and old.dtype == g.dtype
             and old.dtype.char in FLOAT_CHARS and _is_plain_memory(old)):

@@ -113,10 +113,8 @@ class _MultiHandle:
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Call fn(grads) in each backward once all reached tensors have their gradient (None for the others).
-
-    With mode="any" call fn(grad) for the first one.
-    """
+    """Call fn(grads) in each backward once all reached tensors have their gradient (None for the others). With mode="any" call
+    fn(grad) for the first one."""
     if mode not in ("all", "any"):
         raise AutogradError(f"mode must be 'all' or 'any', got {mode!r}")
     tensors = list(tensors)

@@ -6,10 +6,8 @@ from ..core.tensor import Tensor
 
 
 class saved_tensors_hooks:
-    """Context manager: tensors saved for gradients go through `pack_hook(tensor)`.
-
-    The gradient rule reads `unpack_hook(packed)`, which must be a tensor of the same shape, dtype and values.
-    """
+    """Context manager: tensors saved for gradients go through `pack_hook(tensor)`. The gradient rule reads
+    `unpack_hook(packed)`, which must be a tensor of the same shape, dtype and values."""
 
     keeps_values = False     # whether unpacked values equal packed ones, as a trace assumes
 

@@ -516,7 +516,8 @@ class Tensor:
     def dim(self) -> builtins.int:
         """Return the number of dimensions."""
     def dim_order(self, ambiguity_check: builtins.bool = False) -> Tensor:
-        """Return the dims from the slowest to the fastest in memory."""
+        """Return the dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory
+        formats)"""
     def dist(self, other, p=2) -> Tensor:
         """Return the norm of order p of input - other."""
     def div(self, other, *, rounding_mode=None, out=None) -> Tensor:
@@ -684,7 +685,7 @@ class Tensor:
     def i0_(self, *, out=None) -> Tensor:
         """In-place version of i0()."""
     def igamma(self, other, *, out=None) -> Tensor:
-        """Return the regularised lower incomplete gamma function."""
+        """Return the regularised lower incomplete gamma function. It is the probability that a gamma number of concentration"""
     def igamma_(self, other, *, out=None) -> Tensor:
         """In-place version of igamma()."""
     def igammac(self, other, *, out=None) -> Tensor:
@@ -1034,7 +1035,8 @@ class Tensor:
     def mvlgamma_(self, p, *, out=None) -> Tensor:
         """In-place version of mvlgamma()."""
     def nan_to_num(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
-        """Replace nan (by 0) and infinities (by the largest finite numbers, unless given)."""
+        """Replace nan (by 0) and infinities (by the largest finite numbers, unless given). Complex numbers are replaced part
+        by"""
     def nan_to_num_(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
         """In-place version of nan_to_num()."""
     def nanmean(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
@@ -1209,7 +1211,8 @@ class Tensor:
     def repeat(self, *sizes, repeats=None) -> Tensor:
         """Repeat the tensor, `sizes` times along each dimension."""
     def repeat_interleave(self, repeats=None, dim=None, *, output_size=None, axis=None) -> Tensor:
-        """Repeat each element (or each index along a dimension) several times in a row."""
+        """Repeat each element (or each index along a dimension) several times in a row. Counts alone give each index that
+        many"""
     @builtins.property
     def requires_grad(self) -> builtins.bool: ...
     @requires_grad.setter
@@ -1220,7 +1223,8 @@ class Tensor:
         """Return the elements in another shape: a view where strides allow, else a copy."""
     def reshape_as(self, other) -> Tensor: ...
     def resize_(self, *sizes, memory_format=None) -> Tensor:
-        """Change the shape, over the same memory from this tensor's first element on, or over more of it."""
+        """Change the shape, over the same memory from this tensor's first element on, or over more of it. New elements are
+        zeros."""
     def resize_as_(self, the_template, memory_format=None) -> Tensor:
         """Resize to another tensor's shape; with `preserve_format` also to its order of dims."""
     def resize_as_sparse_(self, the_template) -> Tensor:
@@ -1250,10 +1254,10 @@ class Tensor:
         """In-place version of rsqrt()."""
     @overload
     def scatter(self, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
-        """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
+        """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or"""
     @overload
     def scatter(self, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
-        """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
+        """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or"""
     @overload
     def scatter_(self, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
         """In-place version of scatter()."""
@@ -1300,7 +1304,8 @@ class Tensor:
     def select_scatter(self, src, *, axis, index) -> Tensor:
         """Return a copy with src at one index along a dimension."""
     def set_(self, source=None, storage_offset=0, size=None, stride=None) -> Tensor:
-        """Make this tensor a window on another tensor's memory or a storage; on none without a source."""
+        """Make this tensor a window on another tensor's memory or a storage; on none without a source. The window is the
+        whole"""
     def sgn(self, *, out=None) -> Tensor:
         """Return the sign; for a complex number the point at distance 1 from 0 in its direction."""
     def sgn_(self, *, out=None) -> Tensor:
@@ -1544,7 +1549,8 @@ class Tensor:
     def vdot(self, other, *, out=None) -> Tensor:
         """Return the inner product of two vectors, the first one conjugated."""
     def view(self, *shape, dtype=None, size=None) -> Tensor:
-        """Return a view in another shape, or, given a dtype, with the memory read as that dtype."""
+        """Return a view in another shape, or, given a dtype, with the memory read as that dtype. Raise where the strides do
+        not"""
     def view_as(self, other) -> Tensor: ...
     def vsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""

@@ -15,11 +15,8 @@ world = lazy(__package__, "..distributed.engines.world")
 
 
 class DistributedSampler(Sampler):
-    """Sampler of every `num_replicas`-th index of one common order, from `rank` on.
-
-    Call `set_epoch` so that each epoch has its own order. `num_replicas` and `rank` default to the process group's, or the
-    launcher's WORLD_SIZE and RANK.
-    """
+    """Sampler of every `num_replicas`-th index of one common order, from `rank` on. Call `set_epoch` so that each epoch has its
+    own order. `num_replicas` and `rank` default to the process group's, or the launcher's WORLD_SIZE and RANK."""
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
         self.num_replicas = _said("num_replicas", num_replicas, "WORLD_SIZE")

@@ -147,10 +147,8 @@ _GENERATORS: tuple[Any, ...] = (_Ours, _Pythons, _Numpys)
 
 
 def rows_at_once(dataset, indices) -> list | None:
-    """Return `default_collate` of some samples of a TensorDataset, or of a Subset of one.
-
-    Return None for other datasets, and if a sample would have a history, does not exist, or is recorded.
-    """
+    """Return `default_collate` of some samples of a TensorDataset, or of a Subset of one. Return None for other datasets, and
+    if a sample would have a history, does not exist, or is recorded."""
     while type(dataset) is Subset:
         indices, dataset = [dataset.indices[i] for i in indices], dataset.dataset
     if type(dataset) is not TensorDataset or tls.m.special or not all(map(_is_plain, dataset.tensors)):

@@ -26,10 +26,8 @@ class LoaderTimeout(IngotError, TimeoutError, RuntimeError):
 
 
 def default_context():
-    """Return the default start context: on Linux a fork, which takes milliseconds and any dataset, also one with lambdas.
-
-    From Python 3.14 on its own default pickles datasets.
-    """
+    """Return the default start context: on Linux a fork, which takes milliseconds and any dataset, also one with lambdas. From
+    Python 3.14 on its own default pickles datasets."""
     is_open = multiprocessing.get_start_method(allow_none=True) is None
     return multiprocessing.get_context("fork" if is_open and sys.platform == "linux" else None)
 

@@ -12,8 +12,18 @@ from .kl import kl_divergence, register_kl
 from .location_scale import Cauchy, Laplace, Normal, Uniform
 from .matrix_variate import LKJCholesky, Wishart
 from .multivariate_normal import LowRankMultivariateNormal, MultivariateNormal
-from .relaxed import RelaxedBernoulli, RelaxedOneHotCategorical
-from .transformed_families import Gumbel, HalfCauchy, HalfNormal, InverseGamma, LogisticNormal, LogNormal, Pareto, Weibull
+from .transformed_families import (
+    Gumbel,
+    HalfCauchy,
+    HalfNormal,
+    InverseGamma,
+    LogisticNormal,
+    LogNormal,
+    Pareto,
+    RelaxedBernoulli,
+    RelaxedOneHotCategorical,
+    Weibull,
+)
 from .transforms import (
     AbsTransform,
     AffineTransform,
@@ -36,8 +46,7 @@ from .transforms import (
     Transform,
     identity_transform,
 )
-from .univariate_families import ContinuousBernoulli, GeneralizedPareto, Kumaraswamy
-from .von_mises import VonMises
+from .univariate_families import ContinuousBernoulli, GeneralizedPareto, Kumaraswamy, VonMises
 
 __all__ = [
     "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "CatTransform", "Categorical", "Cauchy", "Chi2",

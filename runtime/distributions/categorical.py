@@ -85,8 +85,7 @@ class Categorical(Distribution):
 
     def log_prob(self, value):
         """Return the log probability of an index."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         value = value.to(dt.int64).unsqueeze(-1)
         shape = FUNCTIONS["broadcast_shapes"](tuple(value.shape[:-1]), tuple(self.logits.shape[:-1]))
         logits = self.logits.expand(*shape, self._num_events)
@@ -172,8 +171,7 @@ class OneHotCategorical(_OverCategories):
 
     def log_prob(self, value):
         """Return the log probability of a row."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         return self._categorical.log_prob(value.argmax(-1))
 
     def entropy(self):
@@ -231,8 +229,7 @@ class Multinomial(_OverCategories):
 
     def log_prob(self, value):
         """Return the log probability of counts."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         logits, value = FUNCTIONS["broadcast_tensors"](self.logits, value)
         weight = FUNCTIONS["where"]((value == 0) & (logits == float("-inf")), 0.0, logits * value)
         return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + weight.sum(-1)

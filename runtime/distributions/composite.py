@@ -126,8 +126,7 @@ class TransformedDistribution(Distribution):
 
     def log_prob(self, value):
         """Return the base's log density at the preimage, less the volume change."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         events, y, total = len(self._event_shape), value, 0.0
         for transform in reversed(self.transforms):
             x = transform.inv(y)
@@ -232,8 +231,7 @@ class MixtureSameFamily(Distribution):
         return (self._component_distribution.cdf(value) * self._mixture_distribution.probs).sum(-1)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         each = self._component_distribution.log_prob(value.unsqueeze(-1 - self._event_ndims))
         return (each + self._mixture_distribution.logits.log_softmax(-1)).logsumexp(-1)
 

@@ -81,8 +81,7 @@ class Bernoulli(_Tosses, ExponentialFamily):
             return noise.bernoulli(self._spread(self.probs, sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         return value * self.logits - softplus(self.logits)
 
     def entropy(self):
@@ -123,8 +122,7 @@ class Geometric(_Tosses):
             return (noise.tail_of(shape, kind, None, self.probs.device).to(kind) / -(-self.probs).log1p()).floor()
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         value, probs = broadcast_all(value, self.probs)
         fails = FUNCTIONS["where"]((probs == 1) & (value == 0), 0.0, probs)
         return value * (-fails).log1p() + self.probs.log()
@@ -178,8 +176,7 @@ class Binomial(_Repeated):
             return noise.binomial(self._spread(self.total_count, sample_shape), self._spread(self.probs, sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         n = self.total_count
         ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
         return ways + value * self.logits - n * softplus(self.logits)
@@ -233,8 +230,7 @@ class NegativeBinomial(_Repeated):
             return noise.poisson(rate)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         n = self.total_count
         weight = n * -softplus(self.logits) + value * -softplus(-self.logits)
         ways = (n + value).lgamma() - (1.0 + value).lgamma() - n.lgamma()
@@ -273,7 +269,6 @@ class Poisson(ExponentialFamily):
             return noise.poisson(self._spread(self.rate, sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         rate, value = broadcast_all(self.rate, value)
         return FUNCTIONS["xlogy"](value, rate) - rate - (value + 1).lgamma()

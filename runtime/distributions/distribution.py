@@ -172,6 +172,11 @@ class Distribution:
 
     # Helpers of families.
 
+    def _validate(self, value):
+        """Call `_validate_sample`, which subclasses may override, if the distribution validates."""
+        if self._validate_args:
+            self._validate_sample(value)
+
     def _validate_sample(self, value):
         """Raise unless a value has a fitting shape and is in the support."""
         if not self._validate_args:

@@ -62,13 +62,11 @@ class Exponential(ExponentialFamily):
         return noise.tail_of(shape, self.rate.dtype, None, self.rate.device).to(self.rate.dtype) / self.rate
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         return self.rate.log() - self.rate * value
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         return -(-self.rate * value).expm1()
 
     def icdf(self, value):
@@ -111,13 +109,11 @@ class Gamma(ExponentialFamily):
         """Return the log density at a value, which may be a number."""
         a, rate = self.concentration, self.rate
         value = as_values(value, rate)
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         return FUNCTIONS["xlogy"](a, rate) + FUNCTIONS["xlogy"](a - 1, value) - rate * value - a.lgamma()
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         return gammainc(self.concentration, self.rate * value)
 
     def entropy(self):
@@ -176,8 +172,7 @@ class Dirichlet(ExponentialFamily):
         return _log_gammas(self.concentration.expand(shape)).softmax(-1).clamp(info.tiny, 1 - info.eps / 2)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         a = self.concentration
         return FUNCTIONS["xlogy"](a - 1.0, value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
 
@@ -231,8 +226,7 @@ class Beta(ExponentialFamily):
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         return self._dirichlet.log_prob(FUNCTIONS["stack"]([value, 1.0 - value], -1))
 
     def entropy(self):
@@ -275,8 +269,7 @@ class StudentT(Distribution):
         return self.loc + self.scale * noise.randn(size=shape, dtype=df.dtype, device=df.device) * (df / chi2).sqrt()
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         y, df = (value - self.loc) / self.scale, self.df
         norm = self.scale.log() + 0.5 * df.log() + 0.5 * math.log(math.pi) + (0.5 * df).lgamma() - (0.5 * (df + 1.0)).lgamma()
         return -0.5 * (df + 1.0) * (y ** 2.0 / df).log1p() - norm
@@ -324,8 +317,7 @@ class FisherSnedecor(Distribution):
         return tops / (noise.standard_gamma((self.df2 * 0.5).expand(shape).contiguous()) / self.df2)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         half1, half2, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         level = (half1 + half2).lgamma() - half1.lgamma() - half2.lgamma()
         return level + half1 * ratio.log() + (half1 - 1) * value.log() - (half1 + half2) * (ratio * value).log1p()

@@ -47,8 +47,7 @@ class _LocationScale(Distribution):
 
     def _standard(self, value):
         """Return a value as standard noise."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         return (value - self.loc) / self.scale
 
     def _noise(self, shape):
@@ -197,14 +196,12 @@ class Uniform(Distribution):
 
     def log_prob(self, value):
         """Return the log density at a value; -inf outside the interval."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         inside = ((self.low <= value) & (self.high > value)).to(self.low.dtype)
         return inside.log() - (self.high - self.low).log()
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
     def icdf(self, value):

@@ -18,10 +18,8 @@ __all__ = ["LKJCholesky", "Wishart"]
 
 
 class LKJCholesky(Distribution):
-    """Distribution of lower Cholesky factors of correlation matrices of size `dim`.
-
-    The density of the matrix is its determinant to the power of concentration - 1, so 1 is uniform.
-    """
+    """Distribution of lower Cholesky factors of correlation matrices of size `dim`. The density of the matrix is its
+    determinant to the power of concentration - 1, so 1 is uniform."""
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
@@ -53,8 +51,7 @@ class LKJCholesky(Distribution):
 
     def log_prob(self, value):
         """Return the log density at a factor."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         size = self.dim - 1
         behind = FUNCTIONS["arange"](size - 1, -1, -1, dtype=self.concentration.dtype, device=self.concentration.device)
         power = 2 * (self.concentration - 1).unsqueeze(-1) + behind
@@ -144,8 +141,7 @@ class Wishart(ExponentialFamily):
 
     def log_prob(self, value):
         """Return the log density at a matrix."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         p, root = self._size, linalg.cholesky(value)
         shape = FUNCTIONS["broadcast_shapes"](tuple(self.scale_tril.shape), tuple(value.shape))
         trace = linalg.solve_triangular(self.scale_tril.expand(shape), root.expand(shape), upper=False).pow(2).sum((-2, -1))

@@ -114,8 +114,7 @@ class MultivariateNormal(Distribution):
         return self.loc + times(self._factor(), noise.randn(size=shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         root = self._factor()
         distance = mahalanobis(root, value - self.loc)
         return -0.5 * (self._event_shape[0] * _LOG_TWO_PI + distance) - half_log_det(root)
@@ -193,8 +192,7 @@ class LowRankMultivariateNormal(Distribution):
         return half_log_det(self._capacitance) + 0.5 * self.cov_diag.log().sum(-1)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         offset = value - self.loc
         along = times(self.cov_factor.mT / self.cov_diag.unsqueeze(-2), offset)
         distance = (offset.pow(2) / self.cov_diag).sum(-1) - mahalanobis(self._capacitance, along)

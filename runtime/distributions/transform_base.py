@@ -21,13 +21,12 @@ def sum_last(value, dims):
 
 class Transform:
     """Base of transforms. Subclasses define `_call`, `_inverse`, `log_abs_det_jacobian`, `domain` and `codomain`.
-
-    `cache_size=1` caches the last pair of values, so that the inverse of a result is the very argument.
-    """
+    `cache_size=1` caches the last pair of values, so that the inverse of a result is the very argument."""
 
     bijective = False
     domain: constraints.Constraint
     codomain: constraints.Constraint
+    _arguments: tuple[str, ...]         # attributes that `with_cache` passes to __init__
 
     def __init__(self, cache_size=0):
         if cache_size not in (0, 1):
@@ -67,7 +66,10 @@ class Transform:
             return self
         if type(self).__init__ is Transform.__init__:
             return type(self)(cache_size=cache_size)
-        raise NotImplementedError(f"{type(self).__name__} does not define with_cache()")
+        family: Any = next((cls for cls in type(self).__mro__ if "_arguments" in vars(cls)), None)
+        if family is None:
+            raise NotImplementedError(f"{type(self).__name__} does not define with_cache()")
+        return family(*[getattr(self, name) for name in family._arguments], cache_size=cache_size)
 
     def __eq__(self, other):
         return self is other
@@ -159,6 +161,8 @@ class _InverseTransform(Transform):
 class ComposeTransform(Transform):
     """Transforms one after the other."""
 
+    _arguments = ("parts",)
+
     def __init__(self, parts, cache_size=0):
         super().__init__(cache_size)
         self.parts = [p.with_cache(cache_size) for p in parts] if cache_size else list(parts)
@@ -207,9 +211,6 @@ class ComposeTransform(Transform):
             inverse = ComposeTransform([p.inv for p in reversed(self.parts)])
             self._inv, inverse._inv = weakref.ref(inverse), weakref.ref(self)
         return inverse
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
 
     def __call__(self, x):
         for part in self.parts:
@@ -263,6 +264,8 @@ def _check_dims(value, region):
 class IndependentTransform(Transform):
     """Transform whose values have more trailing dimensions than those of its base."""
 
+    _arguments = "base_transform", "reinterpreted_batch_ndims"
+
     def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
         super().__init__(cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
@@ -270,10 +273,6 @@ class IndependentTransform(Transform):
 
     bijective = property(lambda self: self.base_transform.bijective)
     sign = property(lambda self: self.base_transform.sign)
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else IndependentTransform(
-            self.base_transform, self.reinterpreted_batch_ndims, cache_size)
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
@@ -314,6 +313,8 @@ class ReshapeTransform(Transform):
 
     bijective = True
 
+    _arguments = "in_shape", "out_shape"
+
     def __init__(self, in_shape, out_shape, cache_size=0):
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
@@ -329,9 +330,6 @@ class ReshapeTransform(Transform):
     def codomain(self):
         """Real numbers in the second shape."""
         return constraints.independent(constraints.real, len(self.out_shape))
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size)
 
     def _call(self, x):
         return x.reshape(x.shape[:x.ndim - len(self.in_shape)] + self.out_shape)

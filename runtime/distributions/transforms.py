@@ -61,6 +61,8 @@ class PowerTransform(Transform):
 
     domain, codomain, bijective = constraints.positive, constraints.positive, True
 
+    _arguments = ("exponent",)
+
     def __init__(self, exponent, cache_size=0):
         super().__init__(cache_size)
         self.exponent = exponent if hasattr(exponent, "dtype") else FUNCTIONS["tensor"](float(exponent))
@@ -69,9 +71,6 @@ class PowerTransform(Transform):
     def sign(self):
         """Sign of the exponent."""
         return self.exponent.sign()
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size)
 
     def __eq__(self, other):
         return isinstance(other, PowerTransform) and bool((self.exponent == other.exponent).all())
@@ -173,6 +172,8 @@ class AffineTransform(Transform):
 
     bijective = True
 
+    _arguments = "loc", "scale", "_event_dim"
+
     def __init__(self, loc, scale, event_dim=0, cache_size=0):
         super().__init__(cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
@@ -191,9 +192,6 @@ class AffineTransform(Transform):
     def codomain(self):
         """Real numbers."""
         return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
 
     def __eq__(self, other):
         return isinstance(other, AffineTransform) and _same(self.loc, other.loc) and _same(self.scale, other.scale)
@@ -380,6 +378,8 @@ class CumulativeDistributionTransform(Transform):
 
     bijective, codomain, sign = True, constraints.unit_interval, +1
 
+    _arguments = ("distribution",)
+
     def __init__(self, distribution, cache_size=0):
         super().__init__(cache_size)
         self.distribution = distribution
@@ -388,9 +388,6 @@ class CumulativeDistributionTransform(Transform):
     def domain(self):
         """The distribution's support."""
         return self.distribution.support
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else CumulativeDistributionTransform(self.distribution, cache_size)
 
     def _call(self, x):
         return self.distribution.cdf(x)
@@ -415,6 +412,8 @@ class _Joined(Transform):
 
 class CatTransform(_Joined):
     """Transforms of segments along a dimension, of the given lengths (by default 1)."""
+
+    _arguments = "transforms", "dim", "lengths"
 
     def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
         super().__init__(tseq, dim, cache_size)
@@ -442,9 +441,6 @@ class CatTransform(_Joined):
         """Codomains of the parts, joined."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else CatTransform(self.transforms, self.dim, self.lengths, cache_size)
-
     def _call(self, x):
         return FUNCTIONS["cat"]([t(v) for t, v in zip(self.transforms, x.split(self.lengths, self.dim))], self.dim)
 
@@ -462,6 +458,8 @@ class CatTransform(_Joined):
 class StackTransform(_Joined):
     """Transforms of slices along a dimension."""
 
+    _arguments = "transforms", "dim"
+
     def __init__(self, tseq, dim=0, cache_size=0):
         super().__init__(tseq, dim, cache_size)
 
@@ -474,9 +472,6 @@ class StackTransform(_Joined):
     def codomain(self):
         """Codomains of the parts, stacked."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
     def _each(self, apply, *values):
         slices = [v.unbind(self.dim) for v in values]

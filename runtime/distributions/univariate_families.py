@@ -1,23 +1,26 @@
-"""Further univariate families: ContinuousBernoulli, GeneralizedPareto, Kumaraswamy."""
+"""Further univariate families: ContinuousBernoulli, GeneralizedPareto, Kumaraswamy, and VonMises on the circle."""
 
 import math
 
+from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
 from ...ir.ops.nn.activations import softplus
 from ..api.math.reductions import holds_anywhere
+from ..api.random import random_tensors as noise
 from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
+from ..linalg import special
 from . import constraints
 from .composite import TransformedDistribution
 from .distribution import Distribution, ExponentialFamily
 from .gamma_families import Beta, Exponential, Gamma
 from .kl import register_kl
-from .location_scale import Laplace, Normal, Uniform
+from .location_scale import Laplace, Normal, Uniform, batch_of
 from .parameters import broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits
 from .transformed_families import Gumbel, Pareto
 from .transforms import AffineTransform, PowerTransform
 
-__all__ = ["ContinuousBernoulli", "GeneralizedPareto", "Kumaraswamy"]
+__all__ = ["ContinuousBernoulli", "GeneralizedPareto", "Kumaraswamy", "VonMises", "log_bessel"]
 
 EULER = 0.57721566490153286060
 
@@ -98,8 +101,7 @@ class GeneralizedPareto(Distribution):
         return self.icdf(FUNCTIONS["rand"](self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         z, k = (value - self.loc) / self.scale, self._safe()
         inside = 1 + k * z
         curved = -(1 / k + 1) * FUNCTIONS["where"](inside <= 0, 1.0, inside).log()
@@ -107,8 +109,7 @@ class GeneralizedPareto(Distribution):
         return found - self.scale.log()
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         z, k = (value - self.loc) / self.scale, self._safe()
         curved = 1 - (1 + k * z).clamp(min=0) ** (-1 / k)
         return FUNCTIONS["where"](self._is_exponential(), 1 - (-z).exp(), curved)
@@ -219,14 +220,12 @@ class ContinuousBernoulli(ExponentialFamily):
         return self.icdf(FUNCTIONS["rand"](self._extended_shape(sample_shape), dtype=like.dtype, device=like.device))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         logits, value = broadcast_all(self.logits, value)
         return value * logits - softplus(logits) + self._log_normalizer_of_probs()
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._validate(value)
         exact, p, _ = self._split()
         found = (p ** value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
         inside = FUNCTIONS["where"](exact, found, value)
@@ -308,3 +307,74 @@ def _(p, q):
 @register_kl(Pareto, ContinuousBernoulli)
 def _(p, q):
     return FUNCTIONS["full_like"](p.mean + q.probs, math.inf)     # p reaches beyond 0..1
+
+
+def log_bessel(order, x):
+    """Return the logarithm of the modified Bessel function of the first kind of order 0 or 1, for positive x."""
+    return (special.i1e(x) if order else special.i0e(x)).log() + x
+
+
+class VonMises(Distribution):
+    """Distribution of angles about a mean direction `loc`, the narrower the larger the concentration."""
+
+    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
+    support = constraints.real
+    has_rsample = False
+    _tensors = ("loc", "concentration", "variance", "_proposal")
+
+    def __init__(self, loc, concentration, validate_args=None):
+        self.loc, self.concentration = broadcast_all(loc, concentration)
+        super().__init__(batch_of((loc, concentration), self.loc), validate_args=validate_args)
+
+    @property
+    def mean(self):
+        """The mean direction."""
+        return self.loc
+
+    @property
+    def mode(self):
+        """The mean direction."""
+        return self.loc
+
+    @lazy_property
+    def variance(self):
+        """Circular variance: 1 - the length of the mean of the directions."""
+        return 1 - (log_bessel(1, self.concentration) - log_bessel(0, self.concentration)).exp()
+
+    def log_prob(self, value):
+        """Return the log density at an angle."""
+        self._validate(value)
+        near = self.concentration * (value - self.loc).cos()
+        return near - math.log(2 * math.pi) - log_bessel(0, self.concentration)
+
+    @lazy_property
+    def _proposal(self):
+        """Return the parameter of the wrapped Cauchy distribution of proposals (Best and Fisher, 1979), in float64."""
+        k = self.concentration.detach().to(dt.float64)
+        tau = 1 + (1 + 4 * k * k).sqrt()
+        rho = (tau - (2 * tau).sqrt()) / (2 * k)
+        return FUNCTIONS["where"](k < 1e-5, 1 / k + k, (1 + rho * rho) / (2 * rho))
+
+    def sample(self, sample_shape=()):
+        """Return angles in [-pi, pi), by rejection."""
+        shape = tuple(self._extended_shape(sample_shape))
+        with no_grad():
+            r = self._proposal.expand(shape)
+            k = self.concentration.to(r.dtype).expand(shape)
+            x, done = _propose(r, k)
+            while not bool(done.all()):
+                again, accepted = _propose(r, k)
+                x = FUNCTIONS["where"](done, x, again)
+                done = done | accepted
+            loc = self.loc.to(r.dtype)
+            return ((x + math.pi + loc).remainder(2 * math.pi) - math.pi).to(self.loc.dtype)
+
+
+def _propose(r, k):
+    """Return angles about 0, and which of them are accepted."""
+    z, height, side = (noise.rand(size=tuple(r.shape), dtype=r.dtype, device=r.device) for _ in range(3))
+    z = (z * math.pi).cos()
+    f = (1 + r * z) / (r + z)
+    c = k * (r - f)
+    accepted = (c * (2 - c) > height) | ((c / height).log() + 1 - c >= 0)
+    return FUNCTIONS["where"](side < 0.5, -1.0, 1.0) * f.clamp(-1, 1).acos(), accepted

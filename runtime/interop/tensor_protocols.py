@@ -339,11 +339,8 @@ def _same_memory(t):
 
 
 def recorded_copy(t, memo) -> Tensor | None:
-    """Return a copy by an operator, of all memory of which `t` is a part, for the active recorder; None if only eager code
-    can.
-
-    Tensors that share memory share the copy.
-    """
+    """Return a copy by an operator, of all memory of which `t` is a part, for the active recorder; None if only eager code can.
+    Tensors that share memory share the copy."""
     recorder: Any = tls.m.recorder
     root = t if t._base is None else t._base
     source, fresh = memo.get(("recorded", id(root._storage)), (root, None))

@@ -186,11 +186,8 @@ def inv(A, *, out=None):
 
 @single_in_autocast
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
-    """Return the pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0.
-
-    `rcond` is another name of rtol. `hermitian` matrices are read from the lower triangle, which gets the gradient of a whole
-    matrix, as in PyTorch.
-    """
+    """Return the pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0. `rcond` is another name of
+    rtol. `hermitian` matrices are read from the lower triangle, which gets the gradient of a whole matrix, as in PyTorch."""
     check_matrix("pinv", A.aval, square=False)
     if hermitian:
         A = _whole(A.detach(), True) + FUNCTIONS["nan_to_num"](A - A.detach(), 0.0)
@@ -279,10 +276,8 @@ def _of_batch(x, sizes):
 
 @single_in_autocast
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
-    """Return the number of singular values above max(atol, rtol * the largest), or above `tol`.
-
-    `hermitian` matrices are read from the lower triangle.
-    """
+    """Return the number of singular values above max(atol, rtol * the largest), or above `tol`. `hermitian` matrices are read
+    from the lower triangle."""
     check_matrix("matrix_rank", A.aval, square=False)
     A = _whole(A, hermitian)
     values = fa.svdvals(A.detach())

@@ -109,10 +109,8 @@ def _iterate(A, B, X, iK, niter, tol, largest):
 @as_given_in_autocast
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
            ortho_iparams=None, ortho_fparams=None, ortho_bparams=None):
-    """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors.
-
-    X is the start and iK the preconditioner. Gradients reach A and B through the eigenvalues.
-    """
+    """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors. X is the
+    start and iK the preconditioner. Gradients reach A and B through the eigenvalues."""
     if A.ndim > 2:
         parts = [lobpcg(A[i], k, None if B is None else B[i], None if X is None else X[i], n, iK, niter, tol, largest)
                  for i in range(A.shape[0])]

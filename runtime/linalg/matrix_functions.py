@@ -42,10 +42,8 @@ def _largest_column(A):
 
 
 def _halvings_of(size, near: float) -> int:
-    """Return how many halvings bring the log of a tensor's largest number to `near`; 0 for infinity and nan.
-
-    Traces read this number, in which few matrices differ.
-    """
+    """Return how many halvings bring the log of a tensor's largest number to `near`; 0 for infinity and nan. Traces read this
+    number, in which few matrices differ."""
     top = rd.amax(size, dim=tuple(range(size.ndim)), keepdim=False)
     return FUNCTIONS["log2"](top).sub(near).ceil().nan_to_num(0.0, 0.0, 0.0).clamp(0.0).to(dt.int64).item()
 

@@ -94,10 +94,8 @@ def erfcx(input, *, out=None):
 
 
 def gammainc(input, other, *, out=None):
-    """Return the regularised lower incomplete gamma function.
-
-    It is the probability that a gamma number of concentration `input` is at most `other`.
-    """
+    """Return the regularised lower incomplete gamma function. It is the probability that a gamma number of concentration
+    `input` is at most `other`."""
     return deliver(gamma_ops.gammainc(*_pair(input, other)), out, "gammainc")
 
 

@@ -147,10 +147,8 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 
 @of_masked
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """Return the variance of the selected elements over some dimensions (all by default).
-
-    The sum of squared deviations is divided by the count less `correction` (1; 0 if `unbiased` is False).
-    """
+    """Return the variance of the selected elements over some dimensions (all by default). The sum of squared deviations is
+    divided by the count less `correction` (1; 0 if `unbiased` is False)."""
     if unbiased is not None and correction is not None:
         raise ArgumentError("masked.var takes either unbiased or correction")
     kind = input.dtype if dtype is None else dt.as_dtype(dtype)

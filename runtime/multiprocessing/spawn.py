@@ -124,10 +124,8 @@ def signal_name(exitcode: int) -> str:
 
 
 def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn", numa_options=None):
-    """Run fn(i, *args) in `nprocs` processes.
-
-    With `join` wait for all and raise the first error; else return a ProcessContext.
-    """
+    """Run fn(i, *args) in `nprocs` processes. With `join` wait for all and raise the first error; else return a
+    ProcessContext."""
     context = multiprocessing.get_context(start_method)
     directory = tempfile.mkdtemp(prefix="ingot-spawn-")
     processes = [context.Process(target=_run, args=(fn, i, args, directory), daemon=daemon) for i in range(nprocs)]

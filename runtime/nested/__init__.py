@@ -67,11 +67,8 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> NestedTensor:
 
 def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=None, min_seqlen=None,
                               max_seqlen=None) -> NestedTensor:
-    """Return a nested tensor over values with joined samples.
-
-    Sample i begins at offsets[i] and ends at the next offset, or after lengths[i] rows. Gaps between samples are dropped.
-    Padding extends to `max_seqlen`, if given.
-    """
+    """Return a nested tensor over values with joined samples. Sample i begins at offsets[i] and ends at the next offset, or
+    after lengths[i] rows. Gaps between samples are dropped. Padding extends to `max_seqlen`, if given."""
     at = 1 if jagged_dim is None else jagged_dim
     if offsets is None and lengths is None:
         raise ArgumentError("nested_tensor_from_jagged takes offsets, lengths, or both")

@@ -61,11 +61,8 @@ class FakeQuantizeBase(HasFactories):
 
 
 class FakeQuantize(FakeQuantizeBase):
-    """Module for (step - zero_point) * scale with the nearest step from quant_min to quant_max.
-
-    Scale and zero point come from an observer, which sees each input first. The gradient is that of the input between the
-    limits.
-    """
+    """Module for (step - zero_point) * scale with the nearest step from quant_min to quant_max. Scale and zero point come from
+    an observer, which sees each input first. The gradient is that of the input between the limits."""
 
     _version = 1
 

@@ -1,5 +1,7 @@
 """`ingot.ao.nn.intrinsic`: consecutive layers quantised as one, as `fuse_modules` joins them."""
 
+from typing import Any
+
 from ...ir.errors import ArgumentError
 from ..nn.base.container import Sequential
 from ..nn.layers.activation import ReLU
@@ -11,11 +13,19 @@ from ..nn.utils.parametrize import type_before_parametrizations
 __all__ = ["ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d", "ConvReLU2d",
            "ConvReLU3d", "LinearBn1d", "LinearReLU"]
 
+JOINED: dict[tuple, Any] = {}          # classes of consecutive modules -> their fused class
+
 
 class _FusedModule(Sequential):
     """Sequence of modules of certain classes."""
 
     _parts: tuple = ()
+
+    def __init_subclass__(cls, parts=None, **options):
+        super().__init_subclass__(**options)
+        if parts is not None:
+            cls._parts = parts
+            JOINED[parts] = cls
 
     def __init__(self, *modules):
         kinds = tuple(type_before_parametrizations(m) for m in modules)
@@ -25,70 +35,45 @@ class _FusedModule(Sequential):
         super().__init__(*modules)
 
 
-class ConvReLU1d(_FusedModule):
+class ConvReLU1d(_FusedModule, parts=(Conv1d, ReLU)):
     """Convolution over (N, C, L) and a ReLU."""
 
-    _parts = Conv1d, ReLU
 
-
-class ConvReLU2d(_FusedModule):
+class ConvReLU2d(_FusedModule, parts=(Conv2d, ReLU)):
     """Convolution over (N, C, H, W) and a ReLU."""
 
-    _parts = Conv2d, ReLU
 
-
-class ConvReLU3d(_FusedModule):
+class ConvReLU3d(_FusedModule, parts=(Conv3d, ReLU)):
     """Convolution over (N, C, D, H, W) and a ReLU."""
 
-    _parts = Conv3d, ReLU
 
-
-class LinearReLU(_FusedModule):
+class LinearReLU(_FusedModule, parts=(Linear, ReLU)):
     """Linear layer and a ReLU."""
 
-    _parts = Linear, ReLU
 
-
-class ConvBn1d(_FusedModule):
+class ConvBn1d(_FusedModule, parts=(Conv1d, BatchNorm1d)):
     """Convolution over (N, C, L) and its batch norm."""
 
-    _parts = Conv1d, BatchNorm1d
 
-
-class ConvBn2d(_FusedModule):
+class ConvBn2d(_FusedModule, parts=(Conv2d, BatchNorm2d)):
     """Convolution over (N, C, H, W) and its batch norm."""
 
-    _parts = Conv2d, BatchNorm2d
 
-
-class ConvBn3d(_FusedModule):
+class ConvBn3d(_FusedModule, parts=(Conv3d, BatchNorm3d)):
     """Convolution over (N, C, D, H, W) and its batch norm."""
 
-    _parts = Conv3d, BatchNorm3d
 
-
-class ConvBnReLU1d(_FusedModule):
+class ConvBnReLU1d(_FusedModule, parts=(Conv1d, BatchNorm1d, ReLU)):
     """Convolution over (N, C, L), its batch norm and a ReLU."""
 
-    _parts = Conv1d, BatchNorm1d, ReLU
 
-
-class ConvBnReLU2d(_FusedModule):
+class ConvBnReLU2d(_FusedModule, parts=(Conv2d, BatchNorm2d, ReLU)):
     """Convolution over (N, C, H, W), its batch norm and a ReLU."""
 
-    _parts = Conv2d, BatchNorm2d, ReLU
 
-
-class ConvBnReLU3d(_FusedModule):
+class ConvBnReLU3d(_FusedModule, parts=(Conv3d, BatchNorm3d, ReLU)):
     """Convolution over (N, C, D, H, W), its batch norm and a ReLU."""
 
-    _parts = Conv3d, BatchNorm3d, ReLU
 
-
-class LinearBn1d(_FusedModule):
+class LinearBn1d(_FusedModule, parts=(Linear, BatchNorm1d)):
     """Linear layer and its batch norm."""
-
-    _parts = Linear, BatchNorm1d
-
-
-JOINED = {kind._parts: kind for kind in _FusedModule.__subclasses__()}

@@ -14,6 +14,7 @@ from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..nn import functional as F
 from ..nn.base import init
+from ..nn.base.module import Module
 from ..nn.layers import conv as float_conv
 from ..nn.layers import linear as float_linear
 from ..nn.layers import norm
@@ -24,40 +25,35 @@ __all__ = ["ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "
            "ConvReLU3d", "LinearBn1d", "LinearReLU", "freeze_bn_stats", "update_bn_stats"]
 
 
-class LinearReLU(qat_modules.Linear):
+class WithReLU(Module):
+    """Layer followed by a ReLU; the layer is the next base class."""
+
+    def forward(self, input):
+        return F.relu(super().forward(input))
+
+
+class LinearReLU(WithReLU, qat_modules.Linear):
     """Linear layer with a rounded weight, and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.LinearReLU
 
-    def forward(self, input):
-        return F.relu(super().forward(input))
 
-
-class ConvReLU1d(qat_modules.Conv1d):
+class ConvReLU1d(WithReLU, qat_modules.Conv1d):
     """Convolution over (N, C, L) with a rounded weight, and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvReLU1d
 
-    def forward(self, input):
-        return F.relu(super().forward(input))
 
-
-class ConvReLU2d(qat_modules.Conv2d):
+class ConvReLU2d(WithReLU, qat_modules.Conv2d):
     """Convolution over (N, C, H, W) with a rounded weight, and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvReLU2d
 
-    def forward(self, input):
-        return F.relu(super().forward(input))
 
-
-class ConvReLU3d(qat_modules.Conv3d):
+class ConvReLU3d(WithReLU, qat_modules.Conv3d):
     """Convolution over (N, C, D, H, W) with a rounded weight, and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvReLU3d
-
-    def forward(self, input):
-        return F.relu(super().forward(input))
 
 
 # With batch norm.
@@ -207,31 +203,22 @@ class ConvBn3d(_ConvBn, float_conv.Conv3d):
     _layer, _norm = float_conv.Conv3d, norm.BatchNorm3d
 
 
-class ConvBnReLU1d(ConvBn1d):
+class ConvBnReLU1d(WithReLU, ConvBn1d):
     """Convolution over (N, C, L), its batch norm and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvBnReLU1d
 
-    def forward(self, input):
-        return F.relu(self._normed(input))
 
-
-class ConvBnReLU2d(ConvBn2d):
+class ConvBnReLU2d(WithReLU, ConvBn2d):
     """Convolution over (N, C, H, W), its batch norm and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvBnReLU2d
 
-    def forward(self, input):
-        return F.relu(self._normed(input))
 
-
-class ConvBnReLU3d(ConvBn3d):
+class ConvBnReLU3d(WithReLU, ConvBn3d):
     """Convolution over (N, C, D, H, W), its batch norm and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvBnReLU3d
-
-    def forward(self, input):
-        return F.relu(self._normed(input))
 
 
 # For whole models: model.apply(freeze_bn_stats).

@@ -2,37 +2,27 @@
 
 from typing import Any
 
-from ..nn import functional as F
 from . import fused_modules, fused_qat_modules, static_modules
 
 __all__ = ["ConvReLU1d", "ConvReLU2d", "LinearReLU"]
 
 
-class LinearReLU(static_modules.Linear):
+class LinearReLU(fused_qat_modules.WithReLU, static_modules.Linear):
     """Int8 linear layer, and a ReLU."""
 
     _float_module: Any = fused_modules.LinearReLU
     _trained: tuple = (fused_qat_modules.LinearReLU,)
 
-    def forward(self, input):
-        return F.relu(super().forward(input))
 
-
-class ConvReLU1d(static_modules.Conv1d):
+class ConvReLU1d(fused_qat_modules.WithReLU, static_modules.Conv1d):
     """Int8 convolution over (N, C, L), and a ReLU."""
 
     _float_module: Any = fused_modules.ConvReLU1d
     _trained: tuple = fused_qat_modules.ConvReLU1d, fused_qat_modules.ConvBnReLU1d
 
-    def forward(self, input):
-        return F.relu(super().forward(input))
 
-
-class ConvReLU2d(static_modules.Conv2d):
+class ConvReLU2d(fused_qat_modules.WithReLU, static_modules.Conv2d):
     """Int8 convolution over (N, C, H, W), and a ReLU."""
 
     _float_module: Any = fused_modules.ConvReLU2d
     _trained: tuple = fused_qat_modules.ConvReLU2d, fused_qat_modules.ConvBnReLU2d
-
-    def forward(self, input):
-        return F.relu(super().forward(input))

@@ -89,10 +89,8 @@ def _show_input(module, args, kwargs):
 
 
 def _with_settings(model):
-    """Return (path, parent, name, module, its qconfig) of all modules below one.
-
-    The qconfig is the module's own, or else its parent's. Modules that are replaced as one are not entered.
-    """
+    """Return (path, parent, name, module, its qconfig) of all modules below one. The qconfig is the module's own, or else its
+    parent's. Modules that are replaced as one are not entered."""
     stack = [("", model, getattr(model, "qconfig", None))]
     while stack:
         path, parent, config = stack.pop()
@@ -128,10 +126,8 @@ def _observe(path, child, config, kinds, wanted):
 
 
 def prepare(model: Module, inplace: bool = False) -> Module:
-    """Return the model (a copy, unless `inplace`) in evaluation mode with an observer before each layer to convert.
-
-    The attribute `qconfig` of a module selects them. It holds for all modules inside; None excludes.
-    """
+    """Return the model (a copy, unless `inplace`) in evaluation mode with an observer before each layer to convert. The
+    attribute `qconfig` of a module selects them. It holds for all modules inside; None excludes."""
     model = model if inplace else copy.deepcopy(model)
     if type_before_parametrizations(model) in DEFAULT_STATIC_QUANT_MODULE_MAPPINGS:
         raise ArgumentError("prepare looks for layers inside of a module; put the layer into nn.Sequential or QuantWrapper")
@@ -247,10 +243,8 @@ def fuse_modules(model: Module, modules_to_fuse, inplace: bool = False) -> Modul
 
 
 def fuse_modules_qat(model: Module, modules_to_fuse, inplace: bool = False) -> Module:
-    """Return the model (a copy, unless `inplace`) with the named modules joined for `prepare_qat`.
-
-    Batch norms keep training. The first module becomes all of them, the others identities.
-    """
+    """Return the model (a copy, unless `inplace`) with the named modules joined for `prepare_qat`. Batch norms keep training.
+    The first module becomes all of them, the others identities."""
     return _with_fused(model, modules_to_fuse, inplace, _joined)
 
 

@@ -16,10 +16,8 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
 
 
 class Rounding(Module):
-    """Layer with `weight_fake_quant`, made from a float one with a `qconfig`.
-
-    `_FLOAT_MODULE` is the float class, `_layer` the class of the float layer in it.
-    """
+    """Layer with `weight_fake_quant`, made from a float one with a `qconfig`. `_FLOAT_MODULE` is the float class, `_layer` the
+    class of the float layer in it."""
 
     _FLOAT_MODULE: Any
     _layer: Any

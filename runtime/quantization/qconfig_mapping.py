@@ -10,11 +10,8 @@ __all__ = ["QConfigMapping", "get_default_qat_qconfig_mapping", "get_default_qco
 
 
 class QConfigMapping:
-    """Qconfigs of modules. The most specific setting counts; None excludes.
-
-    From the most specific: the n-th module of a type in a module, its name (or the nearest module around it), a pattern of
-    names, its type, all.
-    """
+    """Qconfigs of modules. The most specific setting counts; None excludes. From the most specific: the n-th module of a type
+    in a module, its name (or the nearest module around it), a pattern of names, its type, all."""
 
     def __init__(self):
         self.global_qconfig = None

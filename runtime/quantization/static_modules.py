@@ -29,11 +29,8 @@ _FINISH: dict[str, Any] = {"dtype": dt.float32, "zero": 0, "low": 0, "high": TOP
 
 
 class _Layer(Module):
-    """Layer with an int8 weight.
-
-    `scale` and `zero_point` define its input's bytes, `limits` the first and last one: training may have used fewer than 256
-    steps.
-    """
+    """Layer with an int8 weight. `scale` and `zero_point` define its input's bytes, `limits` the first and last one: training
+    may have used fewer than 256 steps."""
 
     _float_module: type
     _trained: tuple = ()        # classes that train with rounded weights
@@ -61,10 +58,8 @@ class _Layer(Module):
 
     @classmethod
     def from_float(cls, mod, steps: Steps | None = None):
-        """Return the int8 layer of a float one, or of one trained with rounded weights.
-
-        Input steps come from its `input_observer`, or from `steps`.
-        """
+        """Return the int8 layer of a float one, or of one trained with rounded weights. Input steps come from its
+        `input_observer`, or from `steps`."""
         kind = type_before_parametrizations(mod)
         if kind is not cls._float_module and kind not in cls._trained:
             raise DTypeError(f"{cls.__module__}.{cls.__name__}.from_float takes nn.{cls._float_module.__name__}, got "

@@ -60,10 +60,8 @@ def _carry_on(rows, polynomials, degree, free):
 
 @lru_cache(None)
 def primitive_polynomials(degree: int) -> np.ndarray:
-    """Return all primitive polynomials modulo 2 of a degree, in order, as numbers whose bits are the coefficients.
-
-    Modulo such a polynomial x has the order 2**degree - 1.
-    """
+    """Return all primitive polynomials modulo 2 of a degree, in order, as numbers whose bits are the coefficients. Modulo such
+    a polynomial x has the order 2**degree - 1."""
     found = np.arange(2 ** degree + 1, 2 ** (degree + 1), 2, dtype=np.int64)
     found = found[_power_of_x(2 ** degree, found, degree) == _power_of_x(1, found, degree)]
     for prime in _primes_of(2 ** degree - 1):

@@ -22,10 +22,8 @@ def _named(entry):
 
 
 def add_safe_globals(safe_globals: list):
-    """Allow files to refer to these classes and functions, or pairs with the name in the file.
-
-    Loading a file may call them with any arguments, so allow only what is harmless however it is called.
-    """
+    """Allow files to refer to these classes and functions, or pairs with the name in the file. Loading a file may call them
+    with any arguments, so allow only what is harmless however it is called."""
     _SAFE.update(_named(g) for g in safe_globals)
 
 

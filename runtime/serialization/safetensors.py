@@ -42,10 +42,8 @@ def write(tensors, file, metadata=None):
 
 
 def _alignment(size) -> int:
-    """Return the largest power of two, up to 64, that divides a size.
-
-    Tensors in falling order of it are as aligned as possible end to end; those of whole cache lines all begin at one.
-    """
+    """Return the largest power of two, up to 64, that divides a size. Tensors in falling order of it are as aligned as possible
+    end to end; those of whole cache lines all begin at one."""
     return min(size & -size, _ALIGN) if size else _ALIGN
 
 

@@ -227,10 +227,8 @@ def read_zip(archive: Archive, where):
 
 
 def read_legacy(file, size, name, where):
-    """Return the object of a file made by torch.save before 1.6; `where(location)` is the device for a storage.
-
-    Storages follow the object, so it is read twice.
-    """
+    """Return the object of a file made by torch.save before 1.6; `where(location)` is the device for a storage. Storages follow
+    the object, so it is read twice."""
 
     def plain():
         return PickleMachine(GLOBALS, _no_storage, name).run(file)

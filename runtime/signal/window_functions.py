@@ -17,10 +17,8 @@ from ..core.state import Defaults
 
 
 def window(name, values, length, periodic, dtype, device, requires_grad):
-    """Return a window: values(positions, last) in float64, for a symmetric one that ends at `last`.
-
-    A periodic window is the symmetric one of one more point, without its last value.
-    """
+    """Return a window: values(positions, last) in float64, for a symmetric one that ends at `last`. A periodic window is the
+    symmetric one of one more point, without its last value."""
     require_device(device)
     d = Defaults.dtype if dtype is None else dt.as_dtype(dtype)
     if not d.is_floating_point:
@@ -71,8 +69,7 @@ def kaisers(beta):
 @api(method=False)
 def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a raised cosine that is 0 at its ends."""
-    if layout is not None:
-        require_strided("hann_window", layout)
+    require_strided("hann_window", layout)
     return window("hann_window", cosines((0.5, 0.5)), window_length, periodic, dtype, device, requires_grad)
 
 
@@ -80,8 +77,7 @@ def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None,
                    requires_grad=False, pin_memory=False):
     """Return alpha - beta * cos(2 pi n / N)."""
-    if layout is not None:
-        require_strided("hamming_window", layout)
+    require_strided("hamming_window", layout)
     return window("hamming_window", cosines((alpha, beta)), window_length, periodic, dtype, device, requires_grad)
 
 
@@ -89,8 +85,7 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
 def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False,
                     pin_memory=False):
     """Return a triangle that is 0 at its ends."""
-    if layout is not None:
-        require_strided("bartlett_window", layout)
+    require_strided("bartlett_window", layout)
     return window("bartlett_window", triangle, window_length, periodic, dtype, device, requires_grad)
 
 
@@ -98,8 +93,7 @@ def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, de
 def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False,
                     pin_memory=False):
     """Return a sum of two cosines with small side lobes."""
-    if layout is not None:
-        require_strided("blackman_window", layout)
+    require_strided("blackman_window", layout)
     return window("blackman_window", cosines((0.42, 0.5, 0.08)), window_length, periodic, dtype, device, requires_grad)
 
 
@@ -107,6 +101,5 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, requires_grad=False,
                   pin_memory=False):
     """Return a Kaiser window; beta trades the width of the main lobe for the height of the others."""
-    if layout is not None:
-        require_strided("kaiser_window", layout)
+    require_strided("kaiser_window", layout)
     return window("kaiser_window", kaisers(float(beta)), window_length, periodic, dtype, device, requires_grad)

@@ -1,1 +1,1 @@
-from ..runtime.distributions.relaxed import *
+from ..runtime.distributions.transformed_families import *

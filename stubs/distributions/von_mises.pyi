@@ -1,1 +1,1 @@
-from ..runtime.distributions.von_mises import *
+from ..runtime.distributions.univariate_families import *

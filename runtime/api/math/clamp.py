@@ -54,10 +54,8 @@ def _between_tensors(x, low, high, d):
 
 
 def _between(x, low, high, d):
-    """Limit values by numbers. The gradient passes strictly between them.
-
-    The tape saves only a mask, so the argument may be overwritten.
-    """
+    """Limit values by numbers. The gradient passes strictly between them. The tape saves only a mask, so the argument may be
+    overwritten."""
     if not (tls.m.grad and x.requires_grad):
         return _limited(x, low, high, d)
     above, below = None if low is None else ew.gt(x, low), None if high is None else ew.lt(x, high)
@@ -82,10 +80,8 @@ def _within(x, low, high):
 
 
 def _has_plain_bounds(x, low, high) -> bool:
-    """Return whether plain numbers limit floats or integers, and the dtype holds them.
-
-    For the tape they must be finite. A recorder needs each bound as an operand.
-    """
+    """Return whether plain numbers limit floats or integers, and the dtype holds them. For the tape they must be finite. A
+    recorder needs each bound as an operand."""
     m = tls.m
     if m.special or not isinstance(x, Tensor):
         return False

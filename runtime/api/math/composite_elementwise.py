@@ -162,10 +162,8 @@ def rad2deg(input, *, out=None):
 
 @api(inplace=pointwise.nan_to_num, remembered=True)
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
-    """Replace nan (by 0) and infinities (by the largest finite numbers, unless given).
-
-    Complex numbers are replaced part by part; those with such a part have no gradient.
-    """
+    """Replace nan (by 0) and infinities (by the largest finite numbers, unless given). Complex numbers are replaced part by
+    part; those with such a part have no gradient."""
     if input.dtype.is_complex:
         parts = nan_to_num(FUNCTIONS["view_as_real"](FUNCTIONS["resolve_conj"](input.detach())), nan, posinf, neginf)
         found = FUNCTIONS["where"](FUNCTIONS["isfinite"](input), input, FUNCTIONS["view_as_complex"](parts))

@@ -48,10 +48,8 @@ def _sums_alone(equation, operands) -> bool:
 
 @lru_cache(512)
 def _steps(equation, avals) -> tuple:
-    """Return the operators of an equation for these shapes, and the position of the result.
-
-    Each operator has the positions of its operands (first those of the equation, then results in order) and its parameters.
-    """
+    """Return the operators of an equation for these shapes, and the position of the result. Each operator has the positions of
+    its operands (first those of the equation, then results in order) and its parameters."""
     b = Builder("einsum")
     inputs = [b.input(f"x{i}", aval) for i, aval in enumerate(avals)]
     out = _computed(equation, inputs)

@@ -40,10 +40,8 @@ def operate(op, *xs, out=None):
 
 
 def unary(op, operate=operate):
-    """Return a function of one tensor. Floating point tensors go straight to the kernel unless something listens.
-
-    `operate` takes all other cases.
-    """
+    """Return a function of one tensor. Floating point tensors go straight to the kernel unless something listens. `operate`
+    takes all other cases."""
     taped, cast = op.vjp is not NO_GRAD, op.is_autocast
 
     def fn(input, *, out=None):
@@ -70,10 +68,8 @@ def unary(op, operate=operate):
 
 
 def _binary(op, operate=operate):
-    """Return a function of two tensors. Those of one dtype go straight to the kernel unless something listens.
-
-    `operate` takes all other cases.
-    """
+    """Return a function of two tensors. Those of one dtype go straight to the kernel unless something listens. `operate` takes
+    all other cases."""
     taped, checks, cast = op.vjp is not NO_GRAD, op.checked_by_kernel, op.is_autocast
     chars = FLOAT_CHARS if "takes_float" in op.traits else FLOAT_CHARS + _INTEGERS
 
@@ -216,10 +212,8 @@ def _within(alpha, d):
 
 
 def as_one(xs, factor) -> bool:
-    """Return whether a sum of tensors with one factor is one operator.
-
-    The tensors are wide floats and the factor is a number. A recorder would need it as an operand.
-    """
+    """Return whether a sum of tensors with one factor is one operator. The tensors are wide floats and the factor is a number.
+    A recorder would need it as an operand."""
     first = xs[0]
     return not tls.m.listened and factor.__class__ in (int, float) and isinstance(first, Tensor) and (
         first._a.dtype.kind == "f" and first._a.itemsize >= 4 and all([isinstance(x, Tensor) for x in xs]) and alike(xs))  # noqa: C419
@@ -255,10 +249,8 @@ _SAFE = 65504.0   # the largest float16
 
 
 def _is_scale(n, x, is_divided) -> bool:
-    """Return whether n scales x and x's low precision dtype may not hold it, or n is divided by x.
-
-    Gradients read the quotient, which must not depend on the kind of number.
-    """
+    """Return whether n scales x and x's low precision dtype may not hold it, or n is divided by x. Gradients read the quotient,
+    which must not depend on the kind of number."""
     if not isinstance(x, Tensor) or dt.accumulator(x.dtype) is x.dtype:
         return False
     if isinstance(n, float):

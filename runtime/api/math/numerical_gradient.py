@@ -75,10 +75,8 @@ def _derivative(x, spacing, d, edge_order):
 
 @api(method=False)
 def gradient(input, *, spacing=1, dim=None, edge_order=1) -> tuple[Tensor, ...]:
-    """Return derivatives along dims by central differences, one-sided at the ends.
-
-    `spacing` is a number, one for each dim, or the positions themselves.
-    """
+    """Return derivatives along dims by central differences, one-sided at the ends. `spacing` is a number, one for each dim, or
+    the positions themselves."""
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order must be 1 or 2, got {edge_order}")
     n = input.ndim

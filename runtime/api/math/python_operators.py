@@ -144,10 +144,8 @@ def _reflected_shortcut(op, ufunc, general):
 
 
 def _guarded(general, name):
-    """Return a method that gives NotImplemented for an operand of a foreign type, so that Python tries the other side.
-
-    Classes that override functions of tensors are the exception.
-    """
+    """Return a method that gives NotImplemented for an operand of a foreign type, so that Python tries the other side. Classes
+    that override functions of tensors are the exception."""
 
     def method(self, other):
         if isinstance(other, (Tensor, bool, int, float, complex)):
@@ -167,11 +165,8 @@ def _reflected(general):
 
 
 def _inplace(general, name, ufunc=None, chars="", op=None, uneven=""):
-    """Return the method `a <op>= b`. The ufunc writes into a's array if dtypes are equal and nothing else needs the old
-    values.
-
-    Otherwise the result of `general` is stored. The kernel of `op` overwrites large arrays and dtypes in `uneven`.
-    """
+    """Return the method `a <op>= b`. The ufunc writes into a's array if dtypes are equal and nothing else needs the old values.
+    Otherwise the result of `general` is stored. The kernel of `op` overwrites large arrays and dtypes in `uneven`."""
     cast = op is not None and op.is_autocast
 
     def method(self, other):

@@ -31,11 +31,8 @@ def _side(name, t, count, shape):
 
 @api(method=False)
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False, *, out=None):
-    """Return input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (by default the input's).
-
-    Scales are float32 tensors of one element, or of one for each row of input (shape (M, 1)) and each column of mat2 (shape
-    (1, N)).
-    """
+    """Return input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (by default the input's). Scales are
+    float32 tensors of one element, or of one for each row of input (shape (M, 1)) and each column of mat2 (shape (1, N))."""
     kind = input.dtype if out_dtype is None else dt.as_dtype(out_dtype)
     if kind not in _RESULTS:
         raise DTypeError(f"_scaled_mm: out_dtype must be a floating point dtype, got {kind}")

@@ -32,10 +32,8 @@ def _lengths_of(data, lengths, offsets, axis, unsafe):
 
 @api(method=False, names=("_segment_reduce",))
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
-    """Reduce segments along an axis by sum, mean, prod, max or min, given their lengths or their offsets (and the last end).
-
-    A segment without elements is `initial`, or the reduction's own start; a mean of nothing is nan.
-    """
+    """Reduce segments along an axis by sum, mean, prod, max or min, given their lengths or their offsets (and the last end). A
+    segment without elements is `initial`, or the reduction's own start; a mean of nothing is nan."""
     reduce = NAMES.get(reduce, reduce)
     if reduce not in STARTS:
         raise ArgumentError(f"segment_reduce: reduce must be one of {', '.join(STARTS)}, got {reduce!r}")

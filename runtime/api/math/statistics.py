@@ -65,10 +65,8 @@ _MANY = 1 << 10         # elements from which selection beats sorting
 
 
 def _selected(x):
-    """Return the median of many numbers by selection, or None to leave it to operators.
-
-    Operators take few numbers, recorded calls, nans, and a median of 0.0, which may be -0.
-    """
+    """Return the median of many numbers by selection, or None to leave it to operators. Operators take few numbers, recorded
+    calls, nans, and a median of 0.0, which may be -0."""
     m, a = tls.m, x._a
     if a.__class__ is not np.ndarray or a.size < _MANY or a.dtype.char not in _SELECTED:
         return None

@@ -20,10 +20,8 @@ def window(rank, name, kernel_size, stride):
 
 
 def pool_padding(sizes, kernel, stride, padding, dilation, ceil_mode, name):
-    """Return (low, high) for each dim so that exactly the windows of the result fit.
-
-    With `ceil_mode` a last window may extend beyond the end, but none starts beyond the input and its low padding.
-    """
+    """Return (low, high) for each dim so that exactly the windows of the result fit. With `ceil_mode` a last window may extend
+    beyond the end, but none starts beyond the input and its low padding."""
     pairs = []
     for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation):
         span = d * (k - 1) + 1

@@ -59,10 +59,8 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
 
 @api(method=False, checked=True)
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max):
-    """Apply fake quantisation with a scale and zero point for each index along `axis`.
-
-    Zero points are int32, or floats, which may lie between two steps.
-    """
+    """Apply fake quantisation with a scale and zero point for each index along `axis`. Zero points are int32, or floats, which
+    may lie between two steps."""
     name = "fake_quantize_per_channel_affine"
     limits = _limits(quant_min, quant_max, name)
     axis = canonical_dim(axis, input.ndim)
@@ -79,11 +77,8 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
 
 
 def known(flag):
-    """Return whether a switch (a tensor of one element) is on, if that costs nothing, else None.
-
-    It is None while a graph is recorded that must serve both cases (not for a file), and on devices that the host would wait
-    for.
-    """
+    """Return whether a switch (a tensor of one element) is on, if that costs nothing, else None. It is None while a graph is
+    recorded that must serve both cases (not for a file), and on devices that the host would wait for."""
     recorder = tls.m.recorder
     return None if flag.device.type != "cpu" or (recorder is not None and not recorder.fixes_weights) else bool(flag.item())
 

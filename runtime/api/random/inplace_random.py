@@ -42,9 +42,7 @@ def _floating(x, name, takes_complex=False):
 
 def filling(fn):
     """Make fn(self, ..., generator=) -> (operator, generator, factor, summand) a method that fills the tensor with the draw.
-
-    Draws are multiplied by the factor, then the summand is added. A large tensor is filled without an array beside it.
-    """
+    Draws are multiplied by the factor, then the summand is added. A large tensor is filled without an array beside it."""
     name = fn.__name__
 
     def method(self, *args, **kwargs):

@@ -113,8 +113,7 @@ def check_range(name, low, high, d):
 def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None,
             requires_grad=False, pin_memory=False):
     """Return uniform integers in [low, high), or in [0, high) as randint(high, size)."""
-    if layout is not None:
-        require_strided("randint", layout)
+    require_strided("randint", layout)
     require_device(device)
     if size is None and (high is None or isinstance(high, int)):
         raise ArgumentError("randint needs the shape of its result as a tuple: randint(low, high, size) or randint(high, size)")
@@ -129,8 +128,7 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.i
 @api(method=False)
 def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return the integers 0 to n-1 in random order."""
-    if layout is not None:
-        require_strided("randperm", layout)
+    require_strided("randperm", layout)
     require_device(device)
     (n,) = integers((n,), "the length of randperm()")
     if n < 0:
@@ -167,16 +165,14 @@ def _drawn_like(input, draw, generator, dtype, device, requires_grad, memory_for
 @api(method=False, checked=True)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Return uniform numbers in [0, 1) with the input's shape and dtype."""
-    if layout is not None:
-        require_strided("rand_like", layout)
+    require_strided("rand_like", layout)
     return _drawn_like(input, rn.uniform, generator, dtype, device, requires_grad, memory_format)
 
 
 @api(method=False, checked=True)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Return normal numbers with the input's shape and dtype."""
-    if layout is not None:
-        require_strided("randn_like", layout)
+    require_strided("randn_like", layout)
     return _drawn_like(input, rn.normal, generator, dtype, device, requires_grad, memory_format)
 
 
@@ -184,8 +180,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
 def randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
                  memory_format=None):
     """Return uniform integers in [low, high) (or [0, low)) with the input's shape and dtype."""
-    if layout is not None:
-        require_strided("randint_like", layout)
+    require_strided("randint_like", layout)
     low, high = (0, low) if high is None else (low, high)
     return _lying_as(randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype,
                              device=device or input.device, requires_grad=requires_grad), input, memory_format)
@@ -223,8 +218,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     Gradients of both are zeros, as in PyTorch: a sample counts as a constant. `distributions.Normal.rsample` has those of mean
     + std * noise.
     """
-    if layout is not None:
-        require_strided("normal", layout)
+    require_strided("normal", layout)
     require_device(device)
     given = [x for x in (mean, std) if isinstance(x, Tensor)]
     if size is None and not given:

@@ -45,8 +45,8 @@ FUNCTIONS.update({str(name): name for name in (strided, jagged, sparse_coo, spar
 
 
 def require_strided(name, wanted):
-    """Raise unless the layout is strided; `name` is the function that makes no other."""
-    if wanted != strided:
+    """Raise unless the layout is strided or None; `name` is the function that makes no other."""
+    if wanted is not None and wanted != strided:
         raise ArgumentError(f"{name} makes tensors of the layout strided, not {wanted!r}; call to_sparse() on the result")
 
 

@@ -145,10 +145,8 @@ def _with_parameters_of(function) -> Callable:
 
 
 class TorchFunctionMode:
-    """Mode that intercepts every function of a thread inside a `with` block, before classes do.
-
-    A mode is inactive while it runs; the mode around it is not.
-    """
+    """Mode that intercepts every function of a thread inside a `with` block, before classes do. A mode is inactive while it
+    runs; the mode around it is not."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         raise NotImplementedError(f"{type(self).__name__} does not say what it does: define "

@@ -55,11 +55,8 @@ _PRECISIONS = {"highest": ("ieee", "ieee"), "high": ("tf32", "tf32"), "medium": 
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Set the precision of float32 products: "highest", "high" or "medium".
-
-    CPUs always compute them in float32. On a GPU all but "highest" allow TF32 tensor cores, which keep 10 bits of the
-    mantissa.
-    """
+    """Set the precision of float32 products: "highest", "high" or "medium". CPUs always compute them in float32. On a GPU all
+    but "highest" allow TF32 tensor cores, which keep 10 bits of the mantissa."""
     if precision not in _PRECISIONS:
         raise ArgumentError(f"precision must be 'highest', 'high' or 'medium', got {precision!r}")
     products, on_cpus = _PRECISIONS[precision]

@@ -147,11 +147,8 @@ def remembered(fn: F) -> F:
 
 
 def explained(error: AttributeError, fn, args, kwargs, name="") -> Exception:
-    """Return the error for an AttributeError in a public function.
-
-    If a non-tensor was passed where a tensor belongs, the error names the argument and what came. Otherwise it is `error`
-    itself.
-    """
+    """Return the error for an AttributeError in a public function. If a non-tensor was passed where a tensor belongs, the error
+    names the argument and what came. Otherwise it is `error` itself."""
     given = {**dict(zip(signature(fn).parameters, args)), **kwargs}
     for argument, value in given.items():
         items = enumerate(value) if isinstance(value, (list, tuple)) else ()
@@ -173,10 +170,8 @@ def rename_all(module: dict[str, Any]):
 
 
 def make_inplace(fn, name: str, ops=(), beside=None):
-    """Return `name_`, which writes the result of `name` into its first argument, or lets one of `ops` write there.
-
-    `beside` is the same function for results in new memory.
-    """
+    """Return `name_`, which writes the result of `name` into its first argument, or lets one of `ops` write there. `beside` is
+    the same function for results in new memory."""
     beside = beside or fn
 
     def method(self, *args, **kwargs):

@@ -56,9 +56,7 @@ class _Here(threading.local):
 
 class _Kinds(dict[type, Any]):
     """Whether instances of a class override functions; for a container class, a function that tells it of one container.
-
-    `modes` counts the active modes of all threads. Missing classes are inspected.
-    """
+    `modes` counts the active modes of all threads. Missing classes are inspected."""
 
     modes = 0
     __hash__ = object.__hash__          # type: ignore[assignment]   # it is a constant of code objects
@@ -117,10 +115,8 @@ def disabled_torch_function(function, types, args=(), kwargs=None):
 
 
 def asks_for(cls):
-    """Announce a class with `__torch_function__`, and start dispatch. Return the class, so this is a decorator.
-
-    Only the first such class that does not derive from Tensor needs it.
-    """
+    """Announce a class with `__torch_function__`, and start dispatch. Return the class, so this is a decorator. Only the first
+    such class that does not derive from Tensor needs it."""
     if not (isinstance(cls, type) and hasattr(cls, "__torch_function__")):
         raise DTypeError(f"asks takes a class with a __torch_function__, got {cls!r}")
     start()
@@ -317,10 +313,8 @@ def _copy_of(fn) -> Callable:
 
 
 def _look(fn, function=None, text=_LOOKING) -> types.CodeType:
-    """Return dispatching code for a function; overrides receive `function`, or the function itself.
-
-    Objects that the code needs are its constants. It shares only the number of cells with the old code.
-    """
+    """Return dispatching code for a function; overrides receive `function`, or the function itself. Objects that the code needs
+    are its constants. It shares only the number of cells with the old code."""
     plain = _copy_of(fn)
     fn._asks_for = plain
     fn.__wrapped__ = getattr(fn, "__wrapped__", plain)          # parameters to show
@@ -351,10 +345,8 @@ def start() -> None:
 
 
 def _everything() -> list[tuple]:
-    """Return (function, dispatching code, plain code) of what dispatches only while some thread has a mode.
-
-    These are the other methods of Tensor, its operators and tensor attributes, and functions that make tensors.
-    """
+    """Return (function, dispatching code, plain code) of what dispatches only while some thread has a mode. These are the other
+    methods of Tensor, its operators and tensor attributes, and functions that make tensors."""
     if not _modal:
         found = [(FUNCTIONS[name], None, _ONLY_MODES) for name in MAKERS]
         found += [(value, None, _LOOKING) for _, value in public_methods() if not hasattr(value, "_asks_for")]

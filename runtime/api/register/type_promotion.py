@@ -51,10 +51,8 @@ def result_type(*xs) -> dt.DType:
 
 
 def alike(xs) -> bool:
-    """Return whether the arguments need no promotion: tensors of one dtype, and Python numbers of no higher category.
-
-    The first one must be a tensor.
-    """
+    """Return whether the arguments need no promotion: tensors of one dtype, and Python numbers of no higher category. The first
+    one must be a tensor."""
     first = xs[0]
     if not isinstance(first, Tensor):
         return False
@@ -157,10 +155,7 @@ def wide_on_cpus(x):
 
 def in_older_order(fn, xs: tuple, tensors: int, out, **factors):
     """Call a function whose factors stand among its operands, as in older programs: `x.add_(alpha, y)`, `addmm(beta, x, alpha,
-    m, n)`.
-
-    `factors` are those passed by name, 1 by default.
-    """
+    m, n)`. `factors` are those passed by name, 1 by default."""
     operands, numbers = [x for x in xs if isinstance(x, Tensor)], [x for x in xs if not isinstance(x, Tensor)]
     if len(operands) != tensors or len(numbers) > len(factors) or not isinstance(xs[-1], Tensor) or any(
             type(given) is not int or given != 1 for given in factors.values()):

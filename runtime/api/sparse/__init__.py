@@ -5,8 +5,7 @@ from . import compressed_rows as conversions
 from . import sparse_elementwise as elementwise
 from . import sparse_shapes as shapes
 from .compressed_rows import CompressedTensor
-from .coo import CooTensor
-from .padded_rows import GAP, GappedRows
+from .coo import GAP, CooTensor, GappedRows
 from .sparse_factories import Invariants, sparse_coo_tensor, spdiags
 from .sparse_products import addmm, hspmm, mm, sampled_addmm, smm, sspaddmm
 from .sparse_reductions import log_softmax, softmax

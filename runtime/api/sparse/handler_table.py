@@ -19,10 +19,8 @@ _SHAPED = ("squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_
 
 
 def handles(*names, several=False):
-    """Enter a handler of functions and methods with these names.
-
-    Its first argument is a sparse tensor, and no other one unless it takes `several`.
-    """
+    """Enter a handler of functions and methods with these names. Its first argument is a sparse tensor, and no other one unless
+    it takes `several`."""
 
     def mark(fn):
         HANDLERS.update(dict.fromkeys(names, fn if several else _of_the_first(fn)))

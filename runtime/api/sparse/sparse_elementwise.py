@@ -18,9 +18,8 @@ from ..register.type_promotion import result_type, to_dtype
 from ..views.conversions import to
 from ..views.join_split import cat
 from .compressed_rows import CompressedTensor, compressed, in_layout
-from .coo import CooTensor
+from .coo import CooTensor, GappedRows, are_rows, joined
 from .handler_table import handles
-from .padded_rows import GappedRows, are_rows, joined
 from .sparse_tensor import SparseTensor, kind_text
 
 # Of one tensor.

@@ -195,10 +195,8 @@ def _by_products(fn, *args, **kwargs):
 
 @api(method=False, name="spmm")
 def mm(mat1, mat2, reduce="sum", *, out=None) -> Tensor:
-    """Return the product of two matrices, at least one of them sparse.
-
-    `reduce` "mean", "amax" or "amin" replaces the sum of products, for a sparse matrix times a dense one.
-    """
+    """Return the product of two matrices, at least one of them sparse. `reduce` "mean", "amax" or "amin" replaces the sum of
+    products, for a sparse matrix times a dense one."""
     if reduce not in _REDUCTIONS:
         raise ArgumentError(f"sparse.mm: reduce must be one of {', '.join(_REDUCTIONS)}, got {reduce!r}")
     if not isinstance(mat1, Tensor) or not isinstance(mat2, Tensor) or mat1.ndim != 2 or mat2.ndim not in (1, 2):

@@ -67,10 +67,8 @@ CUDA_TYPES = {_name: _legacy(_name, _dtype, "cuda") for _name, _dtype in LEGACY_
 
 @api(method=False)
 def set_default_tensor_type(t):
-    """Set the dtype of tensors made from Python floats, and the default device, by an old type name or type.
-
-    Names are "torch.DoubleTensor", "torch.cuda.FloatTensor" and so on. Newer: set_default_dtype, set_default_device.
-    """
+    """Set the dtype of tensors made from Python floats, and the default device, by an old type name or type. Names are
+    "torch.DoubleTensor", "torch.cuda.FloatTensor" and so on. Newer: set_default_dtype, set_default_device."""
     if isinstance(t, TensorType):
         set_default_dtype(t.tensor_dtype)
         set_default_device(t.tensor_device or "cpu")

@@ -148,10 +148,8 @@ def _make_subclass(cls, data, require_grad=False, dispatch_sizes_strides_policy=
 
 
 def torch_function(cls, function, types, args=(), kwargs=None):
-    """Run the function and return its new tensors as the class: the default `__torch_function__`.
-
-    PyTorch also calls it with functions of its own, which stand for ingot's of that name.
-    """
+    """Run the function and return its new tensors as the class: the default `__torch_function__`. PyTorch also calls it with
+    functions of its own, which stand for ingot's of that name."""
     kwargs = kwargs or {}
     fn = _without_looking(function)
     if fn is None or not all(issubclass(cls, kind) for kind in types if KINDS[kind]):

@@ -77,10 +77,8 @@ class UntypedStorage(StorageBase):
 
     @classmethod
     def from_file(cls, filename, shared=False, nbytes=0):
-        """Map the bytes of a file.
-
-        If `shared`, writes reach the file, which grows to the size. Otherwise they change only the tensors over this memory.
-        """
+        """Map the bytes of a file. If `shared`, writes reach the file, which grows to the size. Otherwise they change only the
+        tensors over this memory."""
         if not shared and nbytes > (there := os.path.getsize(filename)):
             raise ArgumentError(f"from_file(nbytes={nbytes}): {filename} has {there} bytes")
         return cls(FUNCTIONS["from_file"](filename, shared, nbytes, dtype=dt.uint8))

@@ -233,11 +233,8 @@ def stride(self, dim=None) -> Any:
 
 @api(function=False)
 def dim_order(self, ambiguity_check=False):
-    """Return the dims from the slowest to the fastest in memory.
-
-    With `ambiguity_check` (True, or a list of memory formats) raise if several orders fit, unless the tensor has exactly one
-    of the formats.
-    """
+    """Return the dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats)
+    raise if several orders fit, unless the tensor has exactly one of the formats."""
     sizes, steps = self.shape, self.stride()
     formats = ambiguity_check if isinstance(ambiguity_check, list) else []
     if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, MemoryFormat) for f in formats):

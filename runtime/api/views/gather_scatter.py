@@ -33,11 +33,8 @@ def _vector(x):
 
 
 def _no_negatives(name, at, size, dim):
-    """Return the index tuple for functions that refuse indices counted from the end.
-
-    On the host a negative index raises here. On a device, and in recordings, it becomes an index beyond the end, for which
-    kernels raise.
-    """
+    """Return the index tuple for functions that refuse indices counted from the end. On the host a negative index raises here.
+    On a device, and in recordings, it becomes an index beyond the end, for which kernels raise."""
     *before, index = at
     is_unseen, recorder = index._a.__class__ is DeviceArray or tls.m.watched, tls.m.recorder
     if not is_unseen and numel_of(index) and index._a.min() < 0:
@@ -84,10 +81,8 @@ def _along(op, input, dim, index, src, mode, who):
 
 @api(inplace=(ix.scatter, ix.scatter_reduce), remembered=True)
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
-    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on.
-
-    `reduce` "add" or "multiply" combines src with the input instead.
-    """
+    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or
+    "multiply" combines src with the input instead."""
     src = value if src is None else src
     modes = {None: (ix.scatter, "set"), "add": (ix.scatter, "add"), "multiply": (ix.scatter_reduce, "mul")}
     if reduce not in modes:

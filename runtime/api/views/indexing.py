@@ -199,10 +199,8 @@ def _mask_part(x, dim, mask):
 
 
 def _quick_view(x, key):
-    """Return x[key] in one step for plain ints, slices, Nones and Ellipsis; None for other keys.
-
-    No history and no recorder may need the single steps.
-    """
+    """Return x[key] in one step for plain ints, slices, Nones and Ellipsis; None for other keys. No history and no recorder may
+    need the single steps."""
     a, m, path, dim, dots = x._a, tls.m, x._path, 0, False
     shape = a.shape
     if m.special or (m.grad and x._node is not None) or a.__class__ is not _ndarray:

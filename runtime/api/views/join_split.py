@@ -322,10 +322,8 @@ def total_of(counts) -> int:
 
 @api(remembered=True)
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Repeat each element (or each index along a dimension) several times in a row.
-
-    Counts alone give each index that many times.
-    """
+    """Repeat each element (or each index along a dimension) several times in a row. Counts alone give each index that many
+    times."""
     if repeats is None:
         input, repeats = beside(counted(numel_of(input)), input), input
     x = sh.reshape(input, shape=(numel_of(input),)) if dim is None or not input.ndim else input

@@ -41,8 +41,7 @@ def _delivered(t, out, requires_grad, name, device, pin_memory=False):
 @api(method=False)
 def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return start, start + step, ... below end."""
-    if layout is not None:
-        require_strided("arange", layout)
+    require_strided("arange", layout)
     require_device(device)
     if end is None:
         start, end = 0, start
@@ -96,8 +95,7 @@ def _stepped(count, n, start, step, kind, d):
 @api(method=False)
 def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """Return start, start + step, ... up to and including end (deprecated; use arange)."""
-    if layout is not None:
-        require_strided("range", layout)
+    require_strided("range", layout)
     require_device(device)
     start, end = (0, start) if end is None else (start, end)
     n = math.floor((number_of(end) - number_of(start)) / number_of(step)) + 1
@@ -146,8 +144,7 @@ def _between(start, end, steps, then, mark=None) -> Tensor:
 @api(method=False)
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return `steps` evenly spaced values from start to end, both included."""
-    if layout is not None:
-        require_strided("linspace", layout)
+    require_strided("linspace", layout)
     require_device(device)
     (d, low, high), mark, (n,) = _ends(start, end, dtype, out), mark_for(device), integers(steps, "steps")
     if mark is None and n > 1 and _is_by_kernel(d):
@@ -161,8 +158,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
              pin_memory=False):
     """Return powers of `base` with evenly spaced exponents from start to end."""
-    if layout is not None:
-        require_strided("logspace", layout)
+    require_strided("logspace", layout)
     require_device(device)
     (d, low, high), (n,) = _ends(start, end, dtype, out), integers(steps, "steps")
     made = _between(low, high, n, lambda x: ew.cast.call(ew.pow_(as_float(base), x), dtype=d))
@@ -205,14 +201,12 @@ def _count_below(rows, columns, edge):
 @api(method=False)
 def tril_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
     """Return rows and columns of the lower triangle, as a tensor of 2 rows."""
-    if layout is not None:
-        require_strided("tril_indices", layout)
+    require_strided("tril_indices", layout)
     return _places(row, col, offset, dtype, device, True)
 
 
 @api(method=False)
 def triu_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
     """Return rows and columns of the upper triangle, as a tensor of 2 rows."""
-    if layout is not None:
-        require_strided("triu_indices", layout)
+    require_strided("triu_indices", layout)
     return _places(row, col, offset, dtype, device, False)

@@ -81,10 +81,8 @@ Tensor.reshape_as = lambda self, other: reshape(self, other.shape)
 
 @api(function=False, sees=sh.reshape)
 def view(self, *shape, dtype=None, size=None):
-    """Return a view in another shape, or, given a dtype, with the memory read as that dtype.
-
-    Raise where the strides do not fit.
-    """
+    """Return a view in another shape, or, given a dtype, with the memory read as that dtype. Raise where the strides do not
+    fit."""
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dt.DType)):
         return _view_as_dtype(self, dtype or shape[0])
     a = self._a

@@ -58,10 +58,8 @@ def stand_in(x: Tensor) -> Tensor:
 
 
 def _lead_through(x, before):
-    """Give older views of x, which changed its shape, the history that x had `before`, computed from x now.
-
-    So hooks on x see gradients of these views, too.
-    """
+    """Give older views of x, which changed its shape, the history that x had `before`, computed from x now. So hooks on x see
+    gradients of these views, too."""
     root = x._base
     root._node = before._node
     for view in [r() for r in x._storage.aliases]:
@@ -170,10 +168,8 @@ def as_strided_(input, size, stride, storage_offset=None):
 
 @api(function=False)
 def resize_(self, *sizes, memory_format=None):
-    """Change the shape, over the same memory from this tensor's first element on, or over more of it.
-
-    New elements are zeros. They lie in the order of a memory format, or row by row.
-    """
+    """Change the shape, over the same memory from this tensor's first element on, or over more of it. New elements are zeros.
+    They lie in the order of a memory format, or row by row."""
     shape = fill_in(sizes_of(sizes), numel_of(self), "resize_")
     if self._node is not None:
         raise AutogradError("resize_: a tensor that requires grad cannot be resized; use reshape()")
@@ -280,10 +276,8 @@ def resize_as_(self, the_template, memory_format=None):
 
 @api(function=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Make this tensor a window on another tensor's memory or a storage; on none without a source.
-
-    The window is the whole memory, or starts at an offset and has these sizes and strides (row-major by default).
-    """
+    """Make this tensor a window on another tensor's memory or a storage; on none without a source. The window is the whole
+    memory, or starts at an offset and has these sizes and strides (row-major by default)."""
     if source is None:
         return _rebind(self, np.zeros(0, self._a.dtype))
     if hasattr(source, "elements"):

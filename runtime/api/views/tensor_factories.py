@@ -89,10 +89,8 @@ def filled(like, shape, value, dtype) -> Tensor:
 
 
 def mark_for(device):
-    """Return a tensor on `device` beside which a new one is made there directly, or None.
-
-    None stands for the host, and for an accelerator while something records, as the recorder must see the move.
-    """
+    """Return a tensor on `device` beside which a new one is made there directly, or None. None stands for the host, and for an
+    accelerator while something records, as the recorder must see the move."""
     if device is None and Defaults.device == "cpu":
         return None
     device = as_device(device)
@@ -113,10 +111,8 @@ def _counted_array(n: int, dtype=dt.int64) -> np.ndarray:
 
 
 def of_counts(fn, *facts, mark=None) -> Tensor:
-    """Return fn(count, *facts), where count(n, dtype) gives 0 to n - 1.
-
-    It computes on arrays where nothing records, which takes half the time. `mark` is a tensor beside which it computes.
-    """
+    """Return fn(count, *facts), where count(n, dtype) gives 0 to n - 1. It computes on arrays where nothing records, which
+    takes half the time. `mark` is a tensor beside which it computes."""
     m = tls.m
     if mark is None:
         return fn(counted, *facts) if m.special else wrap(m.run(fn, _counted_array, *facts))
@@ -196,10 +192,8 @@ def _lent(a):
 
 @api(method=False)
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
-    """Return an object as a tensor; `copy` True always copies, False never, None where needed.
-
-    `requires_grad` False gives a tensor without history, None the history of the object.
-    """
+    """Return an object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives a
+    tensor without history, None the history of the object."""
     if type(obj).__name__ == "PyCapsule":
         obj = FUNCTIONS["from_dlpack"](obj)
     elif isinstance(obj, (bytes, bytearray)) or (dtype is not None and isinstance(obj, (memoryview, array))):
@@ -289,8 +283,7 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, req
 @api(method=False)
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return an empty tensor with given strides."""
-    if layout is not None:
-        require_strided("empty_strided", layout)
+    require_strided("empty_strided", layout)
     require_device(device)
     if len(size) != len(stride):
         raise ShapeError(f"empty_strided takes as many strides as sizes, got {tuple(size)} and {tuple(stride)}")
@@ -313,8 +306,7 @@ def number_of(x):
 @api(method=False)
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a tensor of one value; the default dtype follows the kind of the value."""
-    if layout is not None:
-        require_strided("full", layout)
+    require_strided("full", layout)
     require_device(device)
     value = number_of(fill_value)
     if dtype is None:
@@ -326,8 +318,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 @api(method=False)
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a 0-d tensor of the default dtype."""
-    if layout is not None:
-        require_strided("scalar_tensor", layout)
+    require_strided("scalar_tensor", layout)
     require_device(device)
     t = filled(mark_for(device), (), number_of(s), dtype_or_default(dtype))
     return finish(t, None, requires_grad, "scalar_tensor", device, pin_memory)
@@ -336,8 +327,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=Fals
 @api(method=False)
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return a matrix with ones on the diagonal, zeros elsewhere."""
-    if layout is not None:
-        require_strided("eye", layout)
+    require_strided("eye", layout)
     require_device(device)
     n, m = integers((n, n if m is None else m), "sizes of eye()")
     if n < 0 or m < 0:
@@ -434,8 +424,7 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
 @api(function=False)
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Return a copy of data with this tensor's dtype."""
-    if layout is not None:
-        require_strided("new_tensor", layout)
+    require_strided("new_tensor", layout)
     return tensor(data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
                   requires_grad=requires_grad)
 
@@ -443,16 +432,14 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
 @api(function=False)
 def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return an empty tensor with given strides; its default dtype is this tensor's."""
-    if layout is not None:
-        require_strided("new_empty_strided", layout)
+    require_strided("new_empty_strided", layout)
     return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
 @api(method=False)
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Return an empty tensor with a given order of dims in memory, outermost first."""
-    if layout is not None:
-        require_strided("empty_permuted", layout)
+    require_strided("empty_permuted", layout)
     if sorted(physical_layout) != list(range(len(size))):
         raise ArgumentError(f"physical_layout must name each of {len(size)} dimensions once, got {tuple(physical_layout)}")
     stride, step = [0] * len(size), 1
@@ -464,12 +451,9 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 @api(method=False)
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
-    """Map a file of numbers as a tensor.
-
-    If `shared`, writes reach the file, which grows to the size. Otherwise they change only the tensor.
-    """
-    if layout is not None:
-        require_strided("from_file", layout)
+    """Map a file of numbers as a tensor. If `shared`, writes reach the file, which grows to the size. Otherwise they change
+    only the tensor."""
+    require_strided("from_file", layout)
     require_device(device)
     kind = dtype_or_default(dtype).np
     if shared:

@@ -73,10 +73,8 @@ def state_of(value):
 
 
 def flattened(state: dict) -> dict:
-    """Return {path: value} of nested dicts and lists; a path is a tuple of keys and indices.
-
-    Empty containers are values, as are pieces of tensors.
-    """
+    """Return {path: value} of nested dicts and lists; a path is a tuple of keys and indices. Empty containers are values, as
+    are pieces of tensors."""
     found: dict = {}
 
     def walk(value, path):

@@ -8,7 +8,7 @@ from ...core.tensor import Tensor
 from ..engines.distributed_errors import CheckpointException
 from ..tensor.dtensor import DTensor
 from ..tensor.dtensor_factories import shared_out
-from ..tensor.sharded_tensor import Piece
+from ..tensor.sharded_layout import Piece
 from .folder_format import Stateful, flattened, folder_of, opened, state_of
 
 __all__ = ["load", "load_state_dict"]
@@ -16,10 +16,7 @@ __all__ = ["load", "load_state_dict"]
 
 def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, process_group=None, no_dist=False):
     """Fill a state dict from a checkpoint: tensors in place, stateful objects through their method, other values by
-    replacement.
-
-    Raise for missing values, unless the planner allows a partial load.
-    """
+    replacement. Raise for missing values, unless the planner allows a partial load."""
     folder = folder_of(checkpoint_id, storage_reader)
     templates = {key: state_of(value) for key, value in state_dict.items()}
     wanted = flattened(templates)

@@ -19,8 +19,7 @@ from ..engines.distributed_errors import CheckpointException
 from ..engines.futures import Future
 from ..engines.world import is_initialized, the_group
 from ..tensor.dtensor import DTensor
-from ..tensor.sharded_layout import place_in, without_terms
-from ..tensor.sharded_tensor import Piece
+from ..tensor.sharded_layout import Piece, place_in, without_terms
 from .folder_format import INDEX, file_name, flattened, folder_of, numbers_of
 
 __all__ = ["async_save", "save", "save_state_dict"]
@@ -31,10 +30,8 @@ _under_way: dict[str, threading.Event] = {}         # by folder: set once this p
 
 
 class _At(NamedTuple):
-    """Last key of a piece's path: its start in the tensor, and the tensor's shape.
-
-    The start is an element number, or for a box of elements the index of its first one along each dim.
-    """
+    """Last key of a piece's path: its start in the tensor, and the tensor's shape. The start is an element number, or for a box
+    of elements the index of its first one along each dim."""
 
     start: Any
     shape: tuple
@@ -63,10 +60,8 @@ def _is_piece(path) -> bool:
 
 
 class _Saving:
-    """One checkpoint in progress on this rank, with copies of the values if it is written later.
-
-    Checkpoints of one folder run one after the other.
-    """
+    """One checkpoint in progress on this rank, with copies of the values if it is written later. Checkpoints of one folder run
+    one after the other."""
 
     def __init__(self, state, folder, group, overwrite, later=False):
         self.folder, self.group, self.number = folder, group, next(_numbers)
@@ -169,11 +164,8 @@ def _group_for(process_group, no_dist):
 
 def save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=None, process_group=None, no_dist=False,
          use_collectives=True):
-    """Write a state dict into a folder; every rank of the group calls it.
-
-    If several ranks have a value under one name, that of the first is written. The old checkpoint of the folder stays until
-    the new one is complete.
-    """
+    """Write a state dict into a folder; every rank of the group calls it. If several ranks have a value under one name, that of
+    the first is written. The old checkpoint of the folder stays until the new one is complete."""
     folder = folder_of(checkpoint_id, storage_writer)
     overwrite = getattr(storage_writer, "overwrite", True)
     _Saving(state_dict, folder, _group_for(process_group, no_dist), overwrite).write()

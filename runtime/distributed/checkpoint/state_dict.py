@@ -13,8 +13,7 @@ from ..fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
 from ..fsdp.settings import StateDictType
 from ..tensor.dtensor import DTensor
 from ..tensor.dtensor_factories import shared_out
-from ..tensor.sharded_layout import without_terms
-from ..tensor.sharded_tensor import Piece
+from ..tensor.sharded_layout import Piece, without_terms
 
 __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
            "set_optimizer_state_dict", "set_state_dict"]
@@ -22,10 +21,8 @@ __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict
 
 @dataclass
 class StateDictOptions:
-    """Options of states.
-
-    Models are whole on every rank, except in FullyShardedDataParallel: without `full_state_dict` each rank has pieces.
-    """
+    """Options of states. Models are whole on every rank, except in FullyShardedDataParallel: without `full_state_dict` each
+    rank has pieces."""
 
     full_state_dict: bool = False
     cpu_offload: bool = False

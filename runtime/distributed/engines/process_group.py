@@ -133,10 +133,8 @@ class ProcessGroup:
     # Messages within the group.
 
     def swap(self, note: str, outgoing: dict, sources) -> dict:
-        """Send each array of `outgoing` to its position in the group; return the bytes from each of `sources`.
-
-        The note names the operation. A rank with another note is at another point of the program, which is an error.
-        """
+        """Send each array of `outgoing` to its position in the group; return the bytes from each of `sources`. The note names
+        the operation. A rank with another note is at another point of the program, which is an error."""
         channel = (self.number, COLLECTIVES)
         tickets = {s: self.mesh.ticket(self.ranks[s], channel) for s in sources}
         for to in sorted(outgoing, key=lambda r: (r - self.position) % len(self.ranks)):

@@ -10,10 +10,8 @@ __all__ = ["ReduceOp"]
 
 
 class ReduceOp(Enum):
-    """Reductions SUM, AVG, PRODUCT, MIN, MAX, and BAND, BOR, BXOR of integers.
-
-    Values are combined in the order of ranks, so every rank gets the same bits.
-    """
+    """Reductions SUM, AVG, PRODUCT, MIN, MAX, and BAND, BOR, BXOR of integers. Values are combined in the order of ranks, so
+    every rank gets the same bits."""
 
     SUM = "sum"
     AVG = "avg"

@@ -161,10 +161,8 @@ def rendezvous(url, rank=-1, world_size=-1, timeout=default_pg_timeout):
 
 def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, group_name="",
                        pg_options=None, device_id=None):
-    """Join a run: meet the other processes and connect to each. Every process calls it, with ranks 0 to world_size - 1.
-
-    They meet by a store, or by an init_method: env://, tcp://host:port, file:///path.
-    """
+    """Join a run: meet the other processes and connect to each. Every process calls it, with ranks 0 to world_size - 1. They
+    meet by a store, or by an init_method: env://, tcp://host:port, file:///path."""
     if is_initialized():
         raise ArgumentError("init_process_group was called twice; call destroy_process_group() first")
     name = _backend(backend)

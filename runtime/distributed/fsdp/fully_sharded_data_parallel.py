@@ -1,11 +1,17 @@
-"""FullyShardedDataParallel: a module whose parameters, gradients and optimizer states are sharded over ranks."""
+"""FullyShardedDataParallel: a module whose parameters, gradients and optimizer states are sharded over ranks.
+
+`clip_gradients` implements its gradient clipping.
+"""
 
 import contextlib
+import math
 import threading
 from itertools import chain
 from typing import Any
 
 from ....ir.errors import ArgumentError, AutogradError
+from ...api.math.reductions import vector_norm
+from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...core.node import new_number
 from ...core.placement import as_device
@@ -13,11 +19,11 @@ from ...core.state import tls
 from ...core.tensor import Tensor
 from ...nn.parallel.reducer import tensors_in
 from ...pytree.pytree import tree_map
-from ..collectives.collectives import copy_from
+from ..collectives.collectives import all_reduce, copy_from
 from ..engines.process_group import ProcessGroup
+from ..engines.reduce_op import ReduceOp
 from ..engines.world import is_initialized, member_of
 from .flat_parameter import Groups, Unit, units_below, wants_gradients
-from .gradient_clipping import clip_gradients
 from .gradient_reduction import Sharer, current_round
 from .module_state import ModuleStates
 from .optimizer_state import OptimizerStates
@@ -298,9 +304,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
 
     def clip_grad_norm_(self, max_norm, norm_type=2.0):
         """Scale gradients so that their norm over all ranks is at most `max_norm`; return that norm. Every rank calls it.
-
-        `nn.utils.clip_grad_norm_` would take this rank's part for all.
-        """
+        `nn.utils.clip_grad_norm_` would take this rank's part for all."""
         with no_grad():
             return clip_gradients(self, float(max_norm), float(norm_type))
 
@@ -311,8 +315,44 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
 
     @staticmethod
     def summon_full_params(module, recurse=True, writeback=True, rank0_only=False, offload_to_cpu=False, with_grads=False):
-        """Return a context in which parameters are whole. Every rank enters it.
-
-        With `writeback` writes are kept, each value from the rank that owns it, so all ranks must write the same.
-        """
+        """Return a context in which parameters are whole. Every rank enters it. With `writeback` writes are kept, each value
+        from the rank that owns it, so all ranks must write the same."""
         return summoned(module, recurse, writeback, rank0_only, offload_to_cpu, with_grads)
+
+
+def _norm(grads, norm_type, like):
+    """Return the norm of gradients of this rank, in float32 or their own wider dtype."""
+    wide = FUNCTIONS["zeros"]((), dtype=like.dtype, device=like.device)
+    wide = wide if wide.dtype.itemsize >= 4 else wide.float()
+    if not grads:
+        return wide
+    norms = [vector_norm(g.to(wide.dtype).to(wide.device), norm_type) for g in grads]
+    return vector_norm(FUNCTIONS["stack"](norms), norm_type)
+
+
+def clip_gradients(sharded, max_norm: float, norm_type: float):
+    """Implement `FullyShardedDataParallel.clip_grad_norm_`."""
+    units = [m for m in units_below(sharded) if m._unit.entries]
+    if any(m._sharer.is_waiting() for m in units):
+        raise AutogradError("clip_grad_norm_: the gradients of a backward within no_sync() wait for those of other ranks; go "
+                            "backward outside of it first")
+    managed = {id(p) for m in units for p in m._unit.params}
+    parts = [p.grad for m in units if m._unit.count > 1 for p in m._unit.params if p.grad is not None]
+    whole = [p.grad for m in units if m._unit.count == 1 for p in m._unit.params if p.grad is not None]
+    whole += [p.grad for p in sharded.parameters() if id(p) not in managed and p.grad is not None]
+    like = next(iter(sharded.parameters()))
+    total, apart = _norm(parts, norm_type, like), _norm(whole, norm_type, like)
+    group = next((m._unit.groups.shards for m in units if m._unit.count > 1), None)
+    if math.isinf(norm_type):
+        if group is not None:
+            all_reduce(total, ReduceOp.MAX, group)
+        total = FUNCTIONS["maximum"](total, apart)
+    else:
+        total = total ** norm_type
+        if group is not None:
+            all_reduce(total, ReduceOp.SUM, group)
+        total = (total + apart ** norm_type) ** (1.0 / norm_type)
+    factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
+    for g in [*parts, *whole]:
+        g.mul_(factor.to(g.device).to(g.dtype))
+    return total.to(like.dtype)

@@ -7,7 +7,7 @@ from ....ir.errors import ArgumentError
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
 from ...nn.base.state_dict import asked_state
-from ..tensor.sharded_tensor import Piece
+from ..tensor.sharded_layout import Piece
 from . import settings as kinds
 from .flat_parameter import units_below
 from .settings import StateDictSettings, StateDictType

@@ -8,7 +8,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
 from ..collectives.object_collectives import all_gather_object, broadcast_object_list
 from ..engines.world import the_group
-from ..tensor.sharded_tensor import Piece
+from ..tensor.sharded_layout import Piece
 from .module_state import ModuleStates, _stretch
 from .settings import OptimStateKeyType, StateDictType
 from .wrap_policies import clean, is_unit
@@ -27,10 +27,8 @@ class OptimizerStates:
 
     @staticmethod
     def optim_state_dict_to_load(model, optim, optim_state_dict, is_named_optimizer=False, load_directly=False, group=None):
-        """Return the argument of optim.load_state_dict() for a state by names; with `load_directly` also load it.
-
-        Every rank calls it. With a `rank0_only` form only rank 0 needs a whole state.
-        """
+        """Return the argument of optim.load_state_dict() for a state by names; with `load_directly` also load it. Every rank
+        calls it. With a `rank0_only` form only rank 0 needs a whole state."""
         if is_named_optimizer:
             raise ArgumentError("optim_state_dict_to_load: optimizers number their parameters; leave is_named_optimizer=False")
         config = ModuleStates.get_state_dict_type(model).optim_state_dict_config
@@ -82,10 +80,8 @@ def _wanted(optim, what):
 
 
 def _known(model) -> dict:
-    """Return {id of a parameter: (unit, [(entry number, name)])}.
-
-    The unit is None for parameters that are not sharded; a flat parameter has all entries of its unit.
-    """
+    """Return {id of a parameter: (unit, [(entry number, name)])}. The unit is None for parameters that are not sharded; a flat
+    parameter has all entries of its unit."""
     found: dict = {id(p): (None, [(0, clean(name))]) for name, p in model.named_parameters()}
     for path, wrapped in model.named_modules():
         if not is_unit(wrapped):

@@ -31,11 +31,8 @@ _made: Any = weakref.WeakKeyDictionary()       # by group: number of parameter g
 
 
 class Entry:
-    """One parameter: `param` is for optimizers, `leaf` for the module's computation.
-
-    `whole` makes a tensor with the leaf's layout from this rank's values. If another mesh shards the parameter too, these are
-    a part as well.
-    """
+    """One parameter: `param` is for optimizers, `leaf` for the module's computation. `whole` makes a tensor with the leaf's
+    layout from this rank's values. If another mesh shards the parameter too, these are a part as well."""
 
     def __init__(self, name, places, p, mesh, dim):
         self.name, self.places = name, places

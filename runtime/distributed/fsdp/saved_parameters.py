@@ -79,10 +79,8 @@ def nodes_since(outputs, first: int):
 
 
 def let_go(outputs, first: int, flat, fetch):
-    """Make nodes recorded from number `first` on call fetch() for whole values that their gradient rules read.
-
-    Nodes that lead to no result keep their values.
-    """
+    """Make nodes recorded from number `first` on call fetch() for whole values that their gradient rules read. Nodes that lead
+    to no result keep their values."""
     for node in nodes_since(outputs, first):
         if type(node.saved) is tuple:
             views = [_view_in(flat, v) for v in node.saved]

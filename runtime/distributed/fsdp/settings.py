@@ -44,10 +44,8 @@ class StateDictType(Enum):
 
 @dataclass
 class MixedPrecision:
-    """Dtypes of parameters in use, of gradient sums (None: that of the parameters), and of buffers.
-
-    If a policy wraps modules, those of ignored classes are units of their own, in full precision.
-    """
+    """Dtypes of parameters in use, of gradient sums (None: that of the parameters), and of buffers. If a policy wraps modules,
+    those of ignored classes are units of their own, in full precision."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None

@@ -21,6 +21,7 @@ from ...core.state import tls
 from ...core.tensor import Tensor, over_kind, shape_of, wrap
 from ...serialization.tensor_class_names import REBUILDS
 from ..collectives.device_mesh import DeviceMesh, mesh_again
+from . import mesh_backend  # noqa: F401  (it registers itself)
 from .mesh_array import lying_as, made
 from .placements import KINDS, Partial, Replicate
 from .redistribute import beside, host
@@ -94,11 +95,8 @@ class _Redistribute(Function):
 
 
 class DTensor(Tensor):
-    """Tensor sharded over the processes of a mesh.
-
-    `placements` has for each dim of the mesh `Shard(dim)` (parts), `Replicate()` (all of it), or `Partial()` (terms of a
-    reduction).
-    """
+    """Tensor sharded over the processes of a mesh. `placements` has for each dim of the mesh `Shard(dim)` (parts),
+    `Replicate()` (all of it), or `Partial()` (terms of a reduction)."""
 
     __slots__ = ()
 
@@ -144,10 +142,8 @@ class DTensor(Tensor):
         return _FromLocal.apply(local_tensor, sizes, mesh, lies, grads)
 
     def to_local(self, *, grad_placements=None) -> Tensor:
-        """Return this process's part, over the same memory.
-
-        Its gradient is a part in the tensor's layout (of terms, the whole gradient), unless `grad_placements` differs.
-        """
+        """Return this process's part, over the same memory. Its gradient is a part in the tensor's layout (of terms, the whole
+        gradient), unless `grad_placements` differs."""
         grads = None if grad_placements is None else checked(grad_placements, self.device_mesh, self.ndim, "to_local")
         if self._node is None or not tls.m.grad:
             return local_of(self)
@@ -155,10 +151,8 @@ class DTensor(Tensor):
 
     def redistribute(self, device_mesh=None, placements=None, *, async_op=False, forward_dtype=None,
                      backward_dtype=None) -> "DTensor":
-        """Return the same tensor in another layout on its mesh.
-
-        It is sent in `forward_dtype`, its gradient in `backward_dtype`, if given.
-        """
+        """Return the same tensor in another layout on its mesh. It is sent in `forward_dtype`, its gradient in
+        `backward_dtype`, if given."""
         mesh = device_mesh or self.device_mesh
         if mesh != self.device_mesh:
             raise ArgumentError(f"redistribute stays on one mesh, {self.device_mesh}, got {mesh}; take full_tensor() to "

@@ -23,11 +23,8 @@ __all__ = ["distribute_module", "distribute_tensor", "empty", "full", "ones", "r
 
 
 def distribute_tensor(tensor, device_mesh=None, placements=None, *, src_data_rank=0) -> DTensor:
-    """Return a tensor (all of it) sharded over a mesh, with the values of the first process.
-
-    With `src_data_rank=None` each process takes its part of its own values, without communication. Gradients go to the result,
-    which is a leaf.
-    """
+    """Return a tensor (all of it) sharded over a mesh, with the values of the first process. With `src_data_rank=None` each
+    process takes its part of its own values, without communication. Gradients go to the result, which is a leaf."""
     mesh = device_mesh or current_mesh()
     lies = checked(placements, mesh, tensor.ndim, "distribute_tensor")
     if isinstance(tensor, DTensor):

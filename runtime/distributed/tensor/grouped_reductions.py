@@ -16,10 +16,8 @@ from .sharded_layout import REPLICATE, without_terms
 
 
 def _each(mesh, arrays, one, neutral) -> Any:
-    """Return the results of `one` for every array's local part, in one local array.
-
-    They are `neutral` if there is no part, or if another process has the same part.
-    """
+    """Return the results of `one` for every array's local part, in one local array. They are `neutral` if there is no part, or
+    if another process has the same part."""
     found = []
     for a in arrays:
         a = lying_as(a, without_terms(a.memory.placements))

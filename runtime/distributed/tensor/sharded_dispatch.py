@@ -244,10 +244,8 @@ def _code(p):
 
 
 def _bytes_moved(now, code, aval, parts) -> float:
-    """Return about how many bytes a process sends or receives to convert an operand's layout.
-
-    A conversion never counts as zero, so that layouts are the same on a mesh of one process.
-    """
+    """Return about how many bytes a process sends or receives to convert an operand's layout. A conversion never counts as
+    zero, so that layouts are the same on a mesh of one process."""
     if (_code(now) == code and not isinstance(now, _StridedShard)) or isinstance(now, Replicate):
         return 0
     whole = (prod(aval.shape) * aval.dtype.itemsize + 1) * max(parts - 1, 0.5) / parts

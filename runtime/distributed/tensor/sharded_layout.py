@@ -1,15 +1,19 @@
-"""Layout of a tensor's parts on a mesh: the elements of each process.
+"""Layout of a tensor's parts on a mesh: the elements of each process; and pieces of tensors in state dicts.
 
 Mesh dims that split one tensor dim do so one after the other, each the parts of those before it, in the order of the mesh.
 `_StridedShard` comes after later ones.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from ....ir.errors import ArgumentError, DimError, DTypeError
 from ....ir.opdef.aval import canonical_dim
+from ...autograd.grad_mode import no_grad
 from ..collectives.device_mesh import DeviceMesh
 from .placements import Partial, Placement, Replicate, Shard, _StridedShard
+
+__all__ = ["Piece"]
 
 REPLICATE = Replicate()
 
@@ -110,3 +114,27 @@ def current_mesh() -> DeviceMesh:
     if found is None:
         raise ArgumentError("no mesh is given: pass device_mesh, or make tensors inside of `with mesh:`")
     return found
+
+
+@dataclass
+class Piece:
+    """Consecutive elements of a tensor, counted row by row: those of `tensor`, from number `start` on."""
+
+    tensor: Any
+    start: int
+    shape: tuple
+
+    @property
+    def stop(self) -> int:
+        """Number of the element after the last one."""
+        return self.start + self.tensor.numel()
+
+    def fill(self, values, start: int = 0):
+        """Copy its elements from a segment that begins at number `start`; return how many these were."""
+        values = values.reshape(-1)
+        first, last = max(start, self.start), min(start + values.numel(), self.stop)
+        if first >= last:
+            return 0
+        with no_grad():
+            self.tensor[first - self.start:last - self.start].copy_(values[first - start:last - start])
+        return last - first

@@ -218,10 +218,8 @@ def _lead(shape, count) -> tuple:
 
 @dataclass(frozen=True)
 class Way:
-    """Way of running an operator along one mesh dim.
-
-    For each operand and result it has the split dim, None for whole, or the reduction of terms.
-    """
+    """Way of running an operator along one mesh dim. For each operand and result it has the split dim, None for whole, or the
+    reduction of terms."""
 
     ins: tuple
     outs: tuple

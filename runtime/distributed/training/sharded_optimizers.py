@@ -30,11 +30,8 @@ class _EndedOptimizer(JoinHook):
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """Optimizer of `optimizer_class` with its state sharded over ranks by parameters.
-
-    The largest come first, each to the rank with the least. Gradients must be equal on all ranks, as with
-    DistributedDataParallel.
-    """
+    """Optimizer of `optimizer_class` with its state sharded over ranks by parameters. The largest come first, each to the rank
+    with the least. Gradients must be equal on all ranks, as with DistributedDataParallel."""
 
     optim: Any = None
 

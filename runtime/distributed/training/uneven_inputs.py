@@ -40,10 +40,8 @@ _OUTSIDE = _Config()
 
 
 class Joinable:
-    """Base of modules and optimizers that communicate in each step.
-
-    They define `join_hook`, and call `Join.notify_join_context(self)` before they communicate.
-    """
+    """Base of modules and optimizers that communicate in each step. They define `join_hook`, and call
+    `Join.notify_join_context(self)` before they communicate."""
 
     process_group: Any
     _join_config: Any = _OUTSIDE
@@ -72,11 +70,8 @@ def _active(group, going_on: bool) -> int:
 
 
 class Join:
-    """Context in which ranks may end early.
-
-    Each step of the joinables is announced. A rank that leaves takes part in the steps of others until all have left. Further
-    options go to the joinables' `join_hook`.
-    """
+    """Context in which ranks may end early. Each step of the joinables is announced. A rank that leaves takes part in the steps
+    of others until all have left. Further options go to the joinables' `join_hook`."""
 
     def __init__(self, joinables, enable=True, throw_on_early_termination=False, **kwargs):
         self._joinables = list(joinables)
@@ -117,10 +112,8 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable):
-        """Announce a step of the context's first joinable.
-
-        Return the number of ranks with batches of their own, or None without an announcement.
-        """
+        """Announce a step of the context's first joinable. Return the number of ranks with batches of their own, or None
+        without an announcement."""
         config = joinable._join_config
         if not config.enable or config.first is not joinable:
             return None

@@ -93,10 +93,8 @@ class RowwiseParallel(_OfLayers):
 
 
 class SequenceParallel(ParallelStyle):
-    """Style in which each process has a part of the sequence, and parameters are whole.
-
-    It is for norms, dropout, and other modules that treat positions independently.
-    """
+    """Style in which each process has a part of the sequence, and parameters are whole. It is for norms, dropout, and other
+    modules that treat positions independently."""
 
     def __init__(self, *, sequence_dim=1, use_local_output=False):
         self.sequence_sharding = (Shard(sequence_dim),)

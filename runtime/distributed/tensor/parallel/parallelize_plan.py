@@ -15,9 +15,7 @@ __all__ = ["input_reshard", "parallelize_module"]
 
 def parallelize_module(module, device_mesh=None, parallelize_plan=None, *, src_data_rank=0):
     """Shard a module over a mesh of one dim: by one style, or by one for each name of a module inside (`*` for any name).
-
-    Parameters are those of the first process. With `src_data_rank=None` each process takes its part of its own.
-    """
+    Parameters are those of the first process. With `src_data_rank=None` each process takes its part of its own."""
     mesh = device_mesh or current_mesh()
     if mesh.ndim != 1:
         raise ArgumentError(f"parallelize_module takes a mesh of one dim, got {mesh}; mesh['tp'] is a dim of it")
@@ -48,10 +46,8 @@ def _named(module, path) -> list:
 
 
 def input_reshard(module, tp_device_mesh, input_reshard_dim=None):
-    """Save a module's activations in parts along a dim of the mesh, and gather them when needed.
-
-    This applies to plain tensors that are equal in all processes.
-    """
+    """Save a module's activations in parts along a dim of the mesh, and gather them when needed. This applies to plain tensors
+    that are equal in all processes."""
     if input_reshard_dim is None:
         return module
     forward = module.forward

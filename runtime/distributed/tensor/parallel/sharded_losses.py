@@ -7,8 +7,6 @@ __all__ = ["loss_parallel"]
 
 @contextmanager
 def loss_parallel():
-    """Context manager for `cross_entropy` of logits (DTensors) with sharded classes, and its backward.
-
-    It changes nothing: the loss always reduces row maxima, sums and target values over the processes, and sends no logits.
-    """
+    """Context manager for `cross_entropy` of logits (DTensors) with sharded classes, and its backward. It changes nothing: the
+    loss always reduces row maxima, sums and target values over the processes, and sends no logits."""
     yield

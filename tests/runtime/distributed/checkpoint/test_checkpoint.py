@@ -344,7 +344,7 @@ def test_states_by_names():
 
 
 def test_pieces_of_a_tensor_are_put_together(tmp_path):
-    pieces = importlib.import_module("ingot.runtime.distributed.tensor.sharded_tensor")
+    pieces = importlib.import_module("ingot.runtime.distributed.tensor.sharded_layout")
     whole = ingot.arange(6.0).reshape(2, 3)
 
     def save(start, stop):

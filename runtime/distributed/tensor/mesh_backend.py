@@ -1,0 +1,144 @@
+"""Backend of mesh arrays: the functions of `DeviceBackend` (core/backend.py), run on the parts of the processes."""
+
+import sys
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.errors import DeviceError, DTypeError
+from ....ir.ops.core.elementwise import cast
+from ....ir.ops.core.shape import select, slice_
+from ....ir.ops.index.assign import assign_view
+from ...core.device_array import BACKENDS, MESH, DeviceArray
+from . import sharded_dispatch, shared_random
+from .mesh_array import is_on_mesh, lying_as, made, on_mesh, refuse_traces
+from .placements import Partial
+from .redistribute import beside, moved
+from .sharded_layout import REPLICATE, place_in
+
+
+def run(op, arrays, params):
+    """Run an operator on the parts."""
+    refuse_traces()
+    return sharded_dispatch.run(op, arrays, params)
+
+
+def item(a, key):
+    """Return a view by ints and slices for each of the first dims."""
+    dim = 0
+    for k in key:
+        if isinstance(k, slice):
+            start, stop, step = k.indices(a.shape[dim])
+            a = sharded_dispatch.run(slice_, (a,), {"dim": dim, "start": start, "stop": max(start, stop), "step": step})
+            dim += 1
+        else:
+            if not -a.shape[dim] <= k < a.shape[dim]:
+                raise IndexError(f"index {k} is out of bounds for axis {dim} with size {a.shape[dim]}")
+            a = sharded_dispatch.run(select, (a,), {"dim": dim, "index": k % a.shape[dim]})
+    return a
+
+
+def write(dst, src):
+    """Write a value into an array, which keeps its layout."""
+    refuse_traces()
+    m = dst.memory
+    if m.mesh.get_coordinate() is None:
+        return
+    if not is_on_mesh(src):
+        given = src if hasattr(src, "shape") else np.asarray(src, dst.dtype)
+        src = on_mesh(given if given.__class__ is DeviceArray else beside(given, m.local), m.mesh)
+    if src.memory.mesh != m.mesh:
+        raise DTypeError(f"a tensor on {src.memory.mesh} is written into one on {m.mesh}")
+    if src.shape != dst.shape:
+        src = sharded_dispatch.broadcast_to(src, dst.shape)
+    if m.seen is not None:
+        chain = ((m.seen.op.name, tuple(sorted(m.seen.params.items()))),)
+        src = src if src.dtype == dst.dtype else src.astype(dst.dtype)
+        write(m.seen.of, sharded_dispatch.run(assign_view, (m.seen.of, src), {"chain": chain}))
+        return
+    m.writes.count += 1
+    np.copyto(m.local, lying_as(src, m.placements).memory.local, casting="unsafe")
+
+
+def to_host(a, wait=True):
+    """Return all of it in host memory: a collective."""
+    refuse_traces()
+    m = a.memory
+    whole = moved(m.local, a.shape, m.mesh, m.placements, (REPLICATE,) * m.mesh.ndim)
+    found = whole.numpy() if whole.__class__ is DeviceArray else whole
+    return np.array(found) if found is m.local else found
+
+
+def to_device(a, index=None, wait=True):
+    """Return a replicated host array on the mesh `index`."""
+    return on_mesh(a.copy(), index)
+
+
+def placed(a, place):
+    """Return the same array with parts moved by `place`."""
+    return made(place(a.memory.local), a.shape, a.memory.mesh, a.memory.placements)
+
+
+def filled(shape, dtype, value, index=None):
+    """Return an array of one number on the mesh `index`, replicated."""
+    if index.device_type == "cpu":
+        return on_mesh(np.full(shape, value, dtype), index)
+    kind = index.device_type
+    return on_mesh(BACKENDS[kind].filled(shape, dtype, value, BACKENDS[kind].current()), index)
+
+
+def filled_beside(a, shape, dtype, value):
+    """Return an array of one number with the layout of another one of its shape."""
+    m = a.memory
+    lies = tuple([REPLICATE if isinstance(p, Partial) or tuple(shape) != a.shape else p for p in m.placements])
+    local, at = place_in(shape, m.mesh, lies)[0], m.local
+    if at.__class__ is DeviceArray:
+        return made(at.backend.filled(local, dtype, value, at.device), shape, m.mesh, lies)
+    return made(np.full(local, value, dtype), shape, m.mesh, lies)
+
+
+def converted(a, dtype):
+    """Return the elements in another dtype."""
+    return sharded_dispatch.run(cast, (a,), {"dtype": dt.from_numpy(np.dtype(dtype))})
+
+
+def copied(a):
+    """Return the elements in new memory, row by row."""
+    return made(a.memory.local.copy(), a.shape, a.memory.mesh, a.memory.placements)
+
+
+contiguous = copied
+
+
+def key(generator, index):
+    """Return the next key of the first process's generator, on the device of the parts."""
+    key, kind = shared_random.key(generator, index), index.device_type
+    return key if kind == "cpu" else BACKENDS[kind].to_device(key, BACKENDS[kind].current())
+
+
+def gradients(op, goals, args, params):
+    """Return nothing: rules run operator by operator."""
+
+
+def overwrite(op, out, inputs, params):
+    """Return False: results need new memory."""
+    return False
+
+
+def fresh(arrays) -> list:
+    """Return copies of arrays."""
+    return [copied(a) for a in arrays]
+
+
+def sweep(rows, numbers):
+    """Run fused updates on the parts of arrays; operands take the layout of what is written."""
+    sharded_dispatch.sweep(rows, numbers)
+
+
+def before_export(a, stream):
+    """Raise: the memory of a part is not that of the whole."""
+    raise DeviceError("a tensor that is shared out over processes has no memory of its own to show; take t.to_local(), or "
+                      "t.full_tensor()")
+
+
+BACKENDS[MESH] = sys.modules[__name__]
