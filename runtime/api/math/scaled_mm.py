@@ -52,9 +52,9 @@ def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_
 def grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None):
     """Return a product for each group; offs[g] is the end of group g.
 
-    The operands are a matrix of grouped rows and one mat_b[g] for each group; or one mat_a[g] for each group and a matrix of
-    grouped columns; or two matrices grouped along their common dimension, which give one matrix for each group. Elements
-    behind the last group are zero. Without offs both operands have a matrix for each group.
+    One operand is a matrix of grouped rows or columns and the other has a matrix for each group. Two matrices grouped along
+    their common dimension give one matrix for each group. Elements behind the last group are zero. Without offs both operands
+    have a matrix for each group.
     """
     kind = None if out_dtype is None else dt.as_dtype(out_dtype)
     if kind is not None and kind.itemsize > mat_a.dtype.itemsize:

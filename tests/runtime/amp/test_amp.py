@@ -35,7 +35,7 @@ def test_contractions_run_low():
 
 
 def _as_single(x, w, square):
-    """Functions whose products autocast leaves on CPUs as they come."""
+    """Return functions whose products keep their dtypes on CPUs under autocast."""
     v, factors = x[0], ingot.linalg.lu_factor(square)
     return {"mv": lambda: x.mv(v), "dot": lambda: v.dot(v), "vdot": lambda: v.vdot(v), "inner": lambda: v.inner(v),
             "tensordot": lambda: ingot.tensordot(x, x, 2), "addmv": lambda: ingot.addmv(x[:, 0], x, v),
@@ -58,7 +58,7 @@ def test_functions_that_keep_float32_on_cpus(low):
 @pytest.mark.parametrize("low", [BF16, F16])
 @pytest.mark.parametrize("name", ["addmm", "addbmm", "baddbmm"])
 def test_sums_with_products_are_rounded_once(name, low):
-    """They are those of low operands."""
+    """The sums have the dtype of low operands."""
     x = ingot.rand(2, 5, 5, generator=ingot.Generator().manual_seed(1))
     first = x if name == "baddbmm" else x[0]
     operands = (first, x[0], x[1]) if name == "addmm" else (first, x, x)
@@ -129,7 +129,7 @@ def test_functions_that_run_in_float32_on_cpus(low):
 
 
 def test_more_operators_run_in_float32_on_gpus():
-    """What a record says, asked without a device: arguments of the kind "cuda" need none."""
+    """Read the declarations of records, without a device: arguments of the kind "cuda" need none."""
     x = ingot.ones(3, dtype=F16)
     there = SimpleNamespace(type="cuda")
     for device, wanted in ((x.device, F16), (there, F32)):
@@ -156,7 +156,7 @@ def test_the_kinds_of_operators_do_not_overlap():
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])
 def test_what_is_no_matter_of_autocast_is_left_as_it_is(kind, monkeypatch):
-    """(Calls of other operators take short roads, which do not ask.)"""
+    """Calls of other operators take short paths without autocast."""
     ingot.__all__  # noqa: B018  (loads every operator)
     monkeypatch.setattr(Tensor, "device", SimpleNamespace(type=kind))
     casting = Casting({"cpu": BF16, "cuda": F16}, keeps=False)
@@ -491,8 +491,8 @@ def test_scaler_state_and_settings():
             amp.GradScaler("cpu", **bad)
 
 
-# (init_scale, growth_factor, backoff_factor, growth_interval), steps whose gradients are good, inf or nan, the scale and the
-# count of good steps after each, as PyTorch 2.13 gives them. The scale stops where the next one would not be finite.
+# (init_scale, growth_factor, backoff_factor, growth_interval), steps with good, inf or nan gradients, the scale and the count
+# of good steps after each, as in PyTorch 2.13. The scale stops before it is infinite.
 SCALES = {
     "every second step grows": ((1.0, 2.0, 0.5, 2), "ggggig", [(1, 1), (2, 0), (2, 1), (4, 0), (2, 0), (2, 1)]),
     "growth up to infinity": ((2.0 ** 126, 2.0, 0.5, 1), "ggg", [(2.0 ** 127, 0)] * 3),
@@ -533,7 +533,7 @@ def test_scales_grow_and_shrink_as_pytorchs_do(name, traced):
 @pytest.mark.parametrize("count, after", [
     (2, [(8, 3), (16, 0), (16, 1)]), (3, [(16, 0), (16, 1), (16, 2)]), (9, [(8, 10), (8, 11), (8, 12)])])
 def test_a_loaded_scaler_counts_on(count, after):
-    """One that has counted beyond a shorter interval does not grow, which PyTorch's does not either."""
+    """A count beyond a shorter interval does not grow the scale, as in PyTorch."""
     p, optimizer, scaler = scaled(growth_interval=4)
     scaler.load_state_dict({**scaler.state_dict(), "_growth_tracker": count})
     for want in after:

@@ -1,4 +1,4 @@
-"""What functions answer at the edges of what they take: nothing, no dims, several dtypes, numbers in the place of tensors."""
+"""Edge cases of functions: empty tensors, no dims, several dtypes, numbers in place of tensors."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ INF = float("inf")
 SINGLE, DOUBLE = ingot.tensor([0.25, 0.5, 0.75]), ingot.tensor(0.5, dtype=ingot.float64)
 SCALES = ingot.stack([ingot.diag(ingot.tensor([100.0, 1.0])), ingot.diag(ingot.tensor([1.0, 0.01]))])
 
-# what is called -> the result, and its dtype
+# call -> result, and its dtype
 VALUES = {
     "a sequence downwards": (lambda: ingot.arange(0.0, -8, -4).signbit(), [False, True], ingot.bool),
     "a long sequence downwards": (lambda: ingot.arange(0, -9000, -1.0)[:2].signbit(), [False, True], ingot.bool),
@@ -117,7 +117,7 @@ def test_values(name):
 
 ONE, FLAT, BOOLS = ingot.tensor(1.0), ingot.ones(3), ingot.ones(3) > 0
 
-# what is called -> the class of the error that PyTorch raises, and what the message says
+# call -> class of PyTorch's error, and words of the message
 REFUSED = {
     "clamp_max of a number": (lambda: ingot.clamp_max(2, FLAT), TypeError, "takes tensors, got int"),
     "max of numbers": (lambda: ingot.max(2, 3), TypeError, "takes tensors, got int"),
@@ -187,7 +187,7 @@ def test_hermitian_transforms_along_several_dims(name, norm):
 
 
 def test_gradients_of_remainders_count_the_quotient_that_was_taken():
-    """Of 5 by 0.1 it is 49, though 5 / 0.1 rounds to 50; and nothing is left to differentiate in it."""
+    """5 by 0.1 has quotient 49, though 5 / 0.1 rounds to 50; its second derivative is empty."""
     x = ingot.tensor([5.0, -1e-300, 7.5, ingot.inf], dtype=ingot.float64, requires_grad=True)
     y = ingot.tensor([0.1, 2.0, -2.5, 1.0], dtype=ingot.float64, requires_grad=True)
     on_y, = ingot.autograd.grad(ingot.remainder(x, y).sum(), y, create_graph=True)

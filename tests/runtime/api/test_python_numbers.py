@@ -1,4 +1,4 @@
-"""Python and numpy numbers beside tensors: what does not fit raises, what fits keeps its digits."""
+"""Python and NumPy numbers beside tensors: those that do not fit raise, those that fit keep their digits."""
 
 import math
 
@@ -17,7 +17,7 @@ def _assign(x, key, value):
     return x
 
 
-# Every way in which a number gets into a tensor that has a dtype already.
+# Every way in which a number enters a tensor with a dtype.
 STORES = {
     "full": lambda d, v: ingot.full((2,), v, dtype=d),
     "full_like": lambda d, v: ingot.full_like(ingot.zeros(2, dtype=d), v),
@@ -109,7 +109,7 @@ def test_logit_takes_eps_below_it_even_where_the_bounds_cross():
     np.testing.assert_allclose(ingot.logit(x, 0.2).numpy()[0], np.log(0.2 / 0.8))
 
 
-# Numbers of numpy count as Python's.
+# Numbers of NumPy count as Python's.
 
 OPERATIONS = [
     lambda x, n: x * n, lambda x, n: n * x, lambda x, n: x + n, lambda x, n: n - x, lambda x, n: x / n, lambda x, n: n / x,
@@ -256,7 +256,7 @@ def test_factors_of_integer_products_are_cut():
 def test_sums_of_integers_count_in_int64():
     x = ingot.full((2, 3), 100, dtype=ingot.uint8)
     assert x.sum_to_size(1, 3).tolist() == [[200] * 3]
-    for kind in (ingot.uint8, ingot.int8, ingot.int32, ingot.bool):       # (PyTorch's: what is summed over nothing is no sum)
+    for kind in (ingot.uint8, ingot.int8, ingot.int32, ingot.bool):       # as in PyTorch, a sum over nothing is no sum
         some = x.to(kind)
         assert [some.sum_to_size(size).dtype for size in ((1, 3), (3,), (), (2, 3))] == [ingot.int64] * 3 + [kind]
         assert ingot.ones((), dtype=kind).sum_to_size(()).dtype is ingot.int64

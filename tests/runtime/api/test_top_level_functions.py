@@ -1,4 +1,4 @@
-"""Functions of the top level that are few lines each: copies of views, stretches, positions, layers as functions, files."""
+"""Short functions of the top level: copies of views, segments, positions, layers as functions, files."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_windows_and_permuted_memory():
     np.testing.assert_array_equal(out.detach().numpy(), want)
     out.sum().backward()
     assert x.grad.sum() == 8
-    for seen in (x[1:], x.t(), x[:, ::2], x[1:, 1:].t()):      # places count in the memory, not in the tensor
+    for seen in (x[1:], x.t(), x[:, ::2], x[1:, 1:].t()):      # offsets count in the memory, not in the tensor
         out, seen, memory = ingot.as_strided_scatter(seen, x.new_zeros(2), (2,), (4,), 5), seen.detach(), x.detach().clone()
         memory.as_strided((2,), (4,), 5).zero_()
         assert (out == memory.as_strided(seen.shape, seen.stride(), seen.storage_offset())).all()

@@ -1,4 +1,4 @@
-"""Checkpointing: the same gradients, less kept, and errors when the two runs differ."""
+"""Checkpointing: the same gradients, less memory, and errors when the two runs differ."""
 
 import gc
 import weakref
@@ -52,7 +52,7 @@ def test_the_function_runs_twice_with_the_same_random_numbers(use_reentrant):
     assert x.grad.tolist() == masks[0]
     ingot.manual_seed(7)
     ingot.rand(4, dtype=ingot.float64)
-    assert ingot.rand(1).item() == after      # and backward did not move the stream
+    assert ingot.rand(1).item() == after      # and backward did not move the random stream
     again = ingot.rand(1).item()
     assert again != after
 
@@ -140,7 +140,7 @@ def in_steps(seen, x):
     return x
 
 
-ALONE = {   # what asks a reentrant checkpoint for gradients of chosen tensors, or of later calls
+ALONE = {   # what requests gradients of chosen tensors, or of later calls, from a reentrant checkpoint
     "grad": lambda f, x, w: grad(f(x).sum(), x), "inputs": lambda f, x, w: f(x).sum().backward(inputs=[x]),
     "inside": lambda f, x, w: grad((f(x) * w).sum(), w), "jacobian": lambda f, x, w: ingot.autograd.functional.jacobian(f, x),
     "traced": lambda f, x, w: [y.sum().backward() for traced in [ingot.jit.trace(f)] for y in [traced(x), traced(x)][1:]]}
@@ -153,7 +153,7 @@ def test_a_reentrant_checkpoint_goes_backward_to_all_leaves_or_not_at_all(how):
     def f(x):
         return checkpoint(lambda x: (x * w).sin(), x * 2, use_reentrant=True)
 
-    if how == "inside":     # no gradient goes through the checkpoint
+    if how == "inside":     # no gradient passes through the checkpoint
         assert grad((f(x) * w).sum(), w)[0] is not None and w.grad is None
         return
     with pytest.raises(RuntimeError, match="use use_reentrant=False"):
@@ -176,7 +176,7 @@ EARLY = [(told, asked, asked if asked is not None else told) for told in (True, 
 @pytest.mark.parametrize(("told", "asked", "early"), EARLY)
 @pytest.mark.parametrize("traced", [False, True])
 def test_a_second_run_ends_with_the_last_tensor_that_was_saved(told, asked, early, traced):
-    """The sine saves its argument; nothing behind it is run again. What the `with` says counts for calls inside of it."""
+    """The sine saves its argument; nothing after it runs again. The `with` setting applies to calls inside."""
     seen, x = [], leaf(3)
 
     def forward(x):
@@ -258,7 +258,7 @@ def test_in_a_trace_it_gives_what_it_gives_eagerly():
 
 
 def force(x):
-    """Minus the slope of an energy, which outer gradients go through."""
+    """Return minus the slope of an energy, through which outer gradients pass."""
     return -grad((x @ x).sin().sum(), x, create_graph=True)[0].tanh()
 
 
@@ -308,7 +308,7 @@ def test_functions_that_go_backward_themselves(f, traced):
     (lambda q: q.exp().add_(1).sin() * q, lambda q: (q.exp() + 1).sin() * q),
     (lambda q: ingot.ones(3).mul_(q).mul_(q), lambda q: q * q)])
 def test_a_function_may_write_over_what_it_saved(function, plain):
-    """The second run keeps what the first one wrote over."""
+    """The second run keeps what the first one overwrote."""
     x = ingot.tensor([-1.0, 0.5, 2.0], requires_grad=True)
     y = x.detach().clone().requires_grad_()
     plain(x).sum().backward()

@@ -1,4 +1,4 @@
-"""Corners of autograd: hooks of leaves' nodes, what is refused, and what a Function without a history returns."""
+"""Edge cases of autograd: hooks of leaf nodes, errors, and results of a Function without history."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def node_of(t):
 
 
 def told(x, order, calls):
-    """Registers hooks of all kinds on a leaf, in some order."""
+    """Register hooks of all kinds on a leaf, in some order."""
     kinds = {
         "tensor": lambda: x.register_hook(lambda g: calls.append("tensor") or g * 2),
         "prehook": lambda: node_of(x).register_prehook(lambda g: calls.append("prehook") or (g[0] + 1,)),
@@ -41,7 +41,7 @@ def test_hooks_of_a_leaf_run_in_one_order(order, way):
     told(x, order, calls)
     (x * 3).sum().backward(inputs=[x] if way == "inputs" else None, create_graph=way == "create_graph")
     assert calls == list(KINDS) and x.grad.tolist() == [7, 7]
-    assert grad((x * 3).sum(), x)[0].tolist() == [6, 6]         # nothing is accumulated, so no hook of that hears of it
+    assert grad((x * 3).sum(), x)[0].tolist() == [6, 6]         # without accumulation its hooks do not run
     assert calls == [*KINDS, "tensor"]
 
 
@@ -78,7 +78,7 @@ def test_nodes_of_all_kinds_are_nodes_and_keep_what_they_are_given():
     assert z.grad_fn.metadata == {"made": 1, "factor": 2} and x.grad.tolist() == [2, 2]
 
 
-# What is refused.
+# Errors.
 
 
 def overwritten(t):

@@ -1,4 +1,4 @@
-"""The backward walk: order, accumulation, errors, what it frees, and what it never shares."""
+"""Backward engine: order, accumulation, errors, released memory, and gradients that are never shared."""
 
 import gc
 import weakref
@@ -281,7 +281,7 @@ def test_inputs_that_require_no_grad():
         grad((x * 2).sum(), ingot.tensor([1.0]))
 
 
-# Memory: nothing shared, nothing kept.
+# Memory: nothing shared, nothing left.
 
 
 @pytest.mark.parametrize("create_graph", [False, True])

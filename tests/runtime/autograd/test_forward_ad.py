@@ -1,4 +1,4 @@
-"""Dual tensors: tangents beside those of `func.jvp`."""
+"""Dual tensors: tangents against `func.jvp`."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_duals_are_written_in_place(name, of):
     np.testing.assert_allclose((ingot.zeros_like(value) if found.tangent is None else found.tangent).numpy(), along.numpy(),
                                rtol=1e-14)
     if of == "dual" and name != "sizes":
-        assert x.tolist() == found.primal.tolist()          # a dual lies over the memory of its value
+        assert x.tolist() == found.primal.tolist()          # a dual shares the memory of its value
 
 
 def test_a_dual_beside_its_own_results():
@@ -87,7 +87,7 @@ def test_a_dual_beside_its_own_results():
         assert fwd.unpack_dual(dual).tangent.tolist() == [3, 3] and fwd.unpack_dual(once).tangent.tolist() == [2, 2]
         dual = fwd.make_dual(x, t)
         square = dual * dual
-        dual.zero_()                                        # what its tangent is computed from is gone
+        dual.zero_()                                        # overwrites the source of its tangent
         with pytest.raises(IngotError, match="overwritten"):
             fwd.unpack_dual(square)
 
@@ -105,10 +105,10 @@ def test_histories_that_nobody_asked_for_are_not_seen():
         assert tangent.requires_grad
 
 
-# Functions of the user that say themselves how they change.
+# User functions with a jvp.
 
 class ByNumpy(autograd.Function):
-    """x * y * k, whose backward nobody can differentiate; it keeps other tensors for jvp than for backward."""
+    """x * y * k, with a backward that is not differentiable; it saves other tensors for jvp than for backward."""
 
     @staticmethod
     def forward(x, y, k):
@@ -196,10 +196,10 @@ def test_functions_without_materialized_gradients_hear_none_of_arguments_that_st
     assert func.jvp(lambda a: Plain.apply(a, x), (x,), (2 * x,))[1].tolist() == [2, 2, 2] and seen == [None]
 
 
-# What gradcheck says of forward mode.
+# gradcheck with forward mode.
 
 class Slope(autograd.Function):
-    """x ** 2, of which one direction of derivatives is right."""
+    """x ** 2, with one correct direction of derivatives."""
 
     right = "backward"
 

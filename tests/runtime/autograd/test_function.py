@@ -29,7 +29,7 @@ class Cube(Function):
 
 
 class Exp(Function):
-    """Saves its output."""
+    """Function that saves its output."""
 
     @staticmethod
     def forward(ctx, x):
@@ -43,7 +43,7 @@ class Exp(Function):
 
 
 class Scale(Function):
-    """Takes an argument that is not a tensor, and has setup_context."""
+    """Function with a non-tensor argument and setup_context."""
 
     @staticmethod
     def forward(x, factor=2.0):
@@ -246,7 +246,7 @@ def test_what_a_function_passed_on_is_not_written_to_unnoticed(pick, write):
         assert x.grad.tolist() == [2.0, 2.0]
         return
     (seen if "view" in write else h).mul_(3)
-    h.sum().backward(retain_graph=True)          # what knows of the write goes on
+    h.sum().backward(retain_graph=True)          # the nodes that know of the write continue
     assert x.grad.tolist() == [3.0, 1.0 if "view" in write else 3.0]
     with pytest.raises(AutogradError, match=r"Part.forward returned an argument.*mul_ then wrote to"):
         y.sum().backward()
@@ -366,7 +366,7 @@ def test_missing_backward_says_so():
 
 def test_in_a_trace_it_gives_what_it_gives_eagerly():
     class CubeOfBoth(Function):
-        """Saves an input and an output."""
+        """Function that saves an input and an output."""
 
         @staticmethod
         def forward(ctx, x):
@@ -399,7 +399,7 @@ def test_in_a_trace_it_gives_what_it_gives_eagerly():
 
 def test_in_a_trace_backward_may_delete_what_forward_put_on_ctx():
     class Checkpointed(Function):
-        """Runs its block again in backward, as programs' own checkpoints do."""
+        """Function that runs its block again in backward, as programs' own checkpoints do."""
 
         @staticmethod
         def forward(ctx, block, x, *weights):

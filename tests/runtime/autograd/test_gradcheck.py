@@ -32,7 +32,7 @@ class WrongSlope(Function):
 
 
 class WrongCurve(Function):
-    """The first derivative is right, the second is not."""
+    """Function with a right first derivative and a wrong second one."""
 
     @staticmethod
     def forward(ctx, x):

@@ -15,11 +15,11 @@ def leaf(*values):
     return ingot.tensor(list(values), dtype=ingot.float64).requires_grad_()
 
 
-# The order in which nodes run.
+# Order of nodes.
 
 
 def _grown(random):
-    """The sum of what a random program made of some leaves: each step takes of what is there, old or new."""
+    """Return the sum of a random program's results from some leaves; each step uses old or new values."""
     made = [leaf(*random.uniform(0.5, 1.5, 4)) for _ in range(3)]
     for _ in range(30):
         a, b = (made[i] for i in random.integers(len(made), size=2))
@@ -42,7 +42,7 @@ def test_backward_takes_the_newest_node_of_those_that_are_ready(seed, create_gra
             if node.next_functions:
                 node.register_prehook(lambda g, node=node: order.append(node._sequence_nr()))
     end.backward(create_graph=create_graph)
-    # Nodes are newer than those that they lead to: so of all that are left, the newest is always ready.
+    # Nodes are newer than those behind them, so the newest remaining node is always ready.
     assert len(order) > 30 and order == sorted(order, reverse=True)
 
 
@@ -166,7 +166,7 @@ def test_retain_grad(create_graph):
     h = x * x
     h.retain_grad()
     h.retain_grad()
-    h.register_hook(lambda g: g * 2)      # retain_grad sees what hooks made of it, whenever they were registered
+    h.register_hook(lambda g: g * 2)      # retain_grad sees the result of hooks, whenever they were registered
     assert h.retains_grad and not x.retains_grad
     y = (h * h).sum()
     y.backward(create_graph=create_graph)
@@ -305,7 +305,7 @@ def test_gradients_from_and_to_edges():
 
 
 def test_gradients_at_edges_that_name_a_result_of_any_shape():
-    """Who walks through `next_functions` knows nodes alone; their gradients tell what was there."""
+    """`next_functions` gives nodes alone; their gradients reveal the shapes."""
     x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
     product = x.reshape(1, 2) @ w.reshape(2, 1)
     product.register_hook(lambda g: g * 2)
@@ -446,7 +446,7 @@ def test_retain_grad_follows_a_write_in_place():
     y.retain_grad()
     y.mul_(3)
     y.sum().backward()
-    assert y.grad.tolist() == [1.0, 1.0]      # of what y is now, not of what it was before the write
+    assert y.grad.tolist() == [1.0, 1.0]      # of y's present value, not of the one before the write
     assert x.grad.tolist() == [6.0, 6.0]
 
 
@@ -472,7 +472,7 @@ def test_hooks_of_one_tensor_get_one_object(make):
     assert seen == [5, False]
 
 
-# Nodes as people see them.
+# Names of nodes.
 
 
 class Doubled(Function):
@@ -496,7 +496,7 @@ def test_classes_of_nodes_have_their_names(name):
     assert type(node).__name__ == node.name() == name and isinstance(node, graph.Node)
     want = grad(NAMED[name](x).abs().sum(), x)[0]
     y = NAMED[name](x)
-    assert type(y.grad_fn) is type(node)                # and what was looked at is differentiated as ever
+    assert type(y.grad_fn) is type(node)                # and an inspected node is differentiated as usual
     assert ingot.equal(grad(y.abs().sum(), x)[0], want)
 
 

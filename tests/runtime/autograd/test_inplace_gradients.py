@@ -1,4 +1,4 @@
-"""Gradients through operations in place: those of the same operation out of place, however the tape keeps what rules read."""
+"""Gradients through operations in place: equal to the same operation out of place, however the tape saves operands."""
 
 import itertools
 
@@ -37,7 +37,7 @@ def checkpointed(fn, *args):
 
 
 def gradients(call, name, rest):
-    """Those of a tensor and of the other operand."""
+    """Return the gradients of a tensor and of the other operand."""
     x = ingot.tensor([[0.3, 0.55], [0.7, 0.2]], dtype=ingot.float64, requires_grad=True)
     other = ingot.tensor([[0.4, 0.25], [0.9, 0.35]], dtype=ingot.float64, requires_grad=True)
 
@@ -194,14 +194,14 @@ def test_what_was_filled_over_gets_zeros():
 
 
 def written(at):
-    """A function that writes zeros, made of their shape, at a key of a square."""
+    """Return a function that writes zeros, made from their shape, at a key of a square."""
     def write(y, zeros):
         y[at] = zeros(*y[at].shape)
         return y
     return write
 
 
-# What writes over elements, for which infinite gradients arrive then.
+# Operations that overwrite elements which then receive infinite gradients.
 OVERWRITTEN = {
     "row": written(0), "part": written(slice(0, 1)), "all": written(...), "place": written((0, 1)),
     "mask": lambda y, zeros: y.masked_fill_(y > 2, 0.0), "diagonal": lambda y, zeros: (y.diagonal().zero_(), y)[1],
@@ -218,7 +218,7 @@ OVERWRITTEN = {
 @pytest.mark.parametrize("trace", [False, True], ids=["eager", "traced"])
 @pytest.mark.parametrize("name", OVERWRITTEN)
 def test_nothing_comes_back_from_what_was_overwritten(name, trace):
-    """Infinite gradients that arrive there are often the reason: a root of zeros, a norm of nothing."""
+    """Infinite gradients are often the reason: the root of zero, the norm of nothing."""
     def fn(x):
         y = OVERWRITTEN[name](x * 1.0, ingot.zeros)
         y.abs().sqrt().sum().backward()
@@ -237,12 +237,12 @@ def test_a_view_made_without_gradients_is_not_written_to_with_them():
     with pytest.raises(AutogradError, match=r"mul_: a view that was made under no_grad\(\)"):
         view.mul_(3)
     assert h.tolist() == [[2.0, 2.0], [2.0, 2.0]]
-    h.argsort(dim=-1).view(-1).add_(1)          # without a history to miss
+    h.argsort(dim=-1).view(-1).add_(1)          # without a history
     ingot.zeros(3)[1:].mul_(2)
 
 
 def test_a_checked_write_is_noticed_before_and_after_unchecked_ones():
-    """Writes through `.data` are not checked, but they hide no other write."""
+    """Writes through `.data` are unchecked, but they hide no other write."""
     for before, after in ((0, 1), (1, 0), (1, 2), (0, 0)):
         x = ingot.tensor([1.0, 2.0], requires_grad=True)
         y = x.exp()
@@ -274,7 +274,7 @@ ORDERS = ["".join(kinds) for n in range(5) for kinds in itertools.product("wd", 
 @pytest.mark.parametrize("save", [lambda a: a * a, lambda a: Kept.apply(a), lambda a: checkpointed(Kept.apply, a)],
                          ids=["rule", "function", "checkpoint"])
 def test_writes_after_a_value_was_saved_are_refused_but_for_those_through_data(save):
-    """Whatever comes between: after a write that counts (w), any number of writes through `.data` (d) hide nothing."""
+    """After a checked write (w) any number of writes through `.data` (d) hide nothing."""
     for order, at in [(kinds, at) for kinds in ORDERS for at in range(len(kinds) + 1)]:
         w = ingot.tensor([2.0, 3.0], requires_grad=True)
         a = w * 1
@@ -292,7 +292,7 @@ def test_writes_after_a_value_was_saved_are_refused_but_for_those_through_data(s
 
 
 class Kept(ingot.autograd.Function):
-    """A square whose backward reads what was saved."""
+    """Square whose backward reads what was saved."""
 
     @staticmethod
     def forward(ctx, a):

@@ -1,4 +1,4 @@
-"""Functions that have no gradient rule: backward through their results raises by name; without it nothing is different."""
+"""Functions without a gradient rule: backward through their results raises by name; all else is unchanged."""
 
 import pytest
 
@@ -10,7 +10,7 @@ SQUARE = ingot.tensor([[4.0, 1, 0], [1, 3, 1], [0, 1, 2]], dtype=ingot.float64)
 ONES = ingot.ones(3, dtype=ingot.float64)
 EDGES = ingot.tensor([0.0, 1.0, 2.0], dtype=ingot.float64)
 
-# What is made of three numbers, by the name that the error tells.
+# Functions of three numbers, by the name in the error.
 CALLS = [
     ("unique", ingot.unique), ("unique", lambda x: ingot.unique(x, return_inverse=True)[0]),
     ("unique", lambda x: ingot.unique(x[:, None], dim=0, return_counts=True)[0]),
@@ -63,7 +63,7 @@ def test_other_results_and_arguments_go_on_as_before():
     x = numbers(requires_grad=True)
     _, where, counts = ingot.unique(x, return_inverse=True, return_counts=True)
     assert not where.requires_grad and not counts.requires_grad
-    ingot.histogram(ONES, EDGES, weight=x)[0].sum().backward()      # what weights add up to has a rule
+    ingot.histogram(ONES, EDGES, weight=x)[0].sum().backward()      # sums of weights have a rule
     assert x.grad.tolist() == [1.0, 1.0, 1.0]
 
 

@@ -1,5 +1,4 @@
-"""Derivatives of gradients where formulas are at their limits: matrices without inverses, exponentials that overflow, quotients
-that cancel, and functions whose gradient does not move."""
+"""Derivatives of gradients at limits of formulas: singular matrices, overflow, cancellation, piecewise linear functions."""
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from ingot.ir.errors import AutogradError
 
 
 def twice(fn, x):
-    """The derivative of the sum of all first derivatives."""
+    """Return the derivative of the sum of all first derivatives."""
     x = x.clone().requires_grad_()
     once, = grad(fn(x).sum(), x, create_graph=True)
     return grad(once.sum(), x)[0]
@@ -22,7 +21,7 @@ def twice(fn, x):
 
 
 def cofactors(a):
-    """By minors."""
+    """Compute cofactors by minors."""
     n = len(a)
     minors = [[np.delete(np.delete(a, i, 0), j, 1) for j in range(n)] for i in range(n)]
     return np.array([[(-1) ** (i + j) * np.linalg.det(m) for j, m in enumerate(row)] for i, row in enumerate(minors)])
@@ -62,7 +61,7 @@ def test_the_third_derivative_of_a_determinant():
                          (ingot.randn(3, 3, dtype=ingot.float64, requires_grad=True),))
 
 
-# Where something overflows, cancels or is nothing.
+# Overflow, cancellation, and empty cases.
 
 BEYOND = {                  # function: (points, second derivatives there)
     "elu": (F.elu, [800.0, 90.0, 0.5, -1.0], [0, 0, 0, np.exp(-1)]),
@@ -90,7 +89,7 @@ def test_renorm_of_rows_with_zeros():
 
 
 def test_powers_of_zero():
-    """A constant term of a polynomial has no derivatives; powers that are tensors have those of both operands."""
+    """A constant term of a polynomial has no derivatives; tensor powers have those of both operands."""
     terms = [1.0, 2.0, 3.0, 4.0]
     found = twice(lambda x: sum(c * x ** k for k, c in enumerate(terms)), ingot.linspace(-1, 1, 5))
     assert found.tolist() == [-18, -6, 6, 18, 30]
@@ -98,7 +97,7 @@ def test_powers_of_zero():
     once, = grad((x ** y).sum(), x, create_graph=True)
     both = grad(once.sum(), (x, y))
     assert once.tolist() == [0, 0, 0, 0] and not both[0].any()
-    assert both[1].tolist() == [0, 1, 0.5, 0]       # 1 / x, where there is such
+    assert both[1].tolist() == [0, 1, 0.5, 0]       # 1 / x, where it exists
 
 
 def test_xlog1py_where_the_first_is_zero():
@@ -117,7 +116,7 @@ def test_the_direction_of_nothing_does_not_move(fn):
     assert once[0] == 0 and twice_[0] == 0 and twice_[1] != 0
 
 
-# Functions of straight pieces.
+# Piecewise linear functions.
 
 STRAIGHT = {
     "relu": F.relu, "relu6": F.relu6, "leaky_relu": F.leaky_relu, "hardtanh": F.hardtanh, "hardsigmoid": F.hardsigmoid,
@@ -146,7 +145,7 @@ def test_a_network_of_relus_has_a_laplacian():
     once, = grad(net(x).sum(), x, create_graph=True)
     assert once.requires_grad and not grad(once.sum(), x, retain_graph=True)[0].any()
     of_weights = grad(once.square().sum(), list(net.parameters()), allow_unused=True)
-    assert of_weights[0].any() and not of_weights[1].any() and of_weights[5] is None     # the last bias is beside all of it
+    assert of_weights[0].any() and not of_weights[1].any() and of_weights[5] is None  # the last bias does not affect any other
 
 
 def test_what_had_no_part_is_still_told():
@@ -159,7 +158,7 @@ def test_what_had_no_part_is_still_told():
 
 
 def test_directions_of_constant_data():
-    """The deviation of equal numbers has no derivative; everybody takes 0, in every mode."""
+    """The deviation of equal numbers has no derivative; every mode gives 0, as is usual."""
     x = ingot.ones(4)
     assert ingot.func.jvp(lambda x: x.std(), (x,), (ingot.arange(4.0),))[1] == 0
     assert not ingot.func.hessian(lambda x: x.std())(x).any()

@@ -1,4 +1,4 @@
-"""Selective checkpoints: the gradients of the plain run, with just what the policy says computed a second time."""
+"""Selective checkpoints: the plain run's gradients, with exactly the operators of the policy recomputed."""
 
 from functools import partial
 
@@ -32,7 +32,7 @@ def attention(x, w):
 
 
 def numbered(context, op, *args, **params):
-    """Keeps what is large."""
+    """Policy that saves large results."""
     assert isinstance(context, SelectiveCheckpointContext) and not context.is_recompute and args
     return CheckpointPolicy.PREFER_SAVE if getattr(context.op_output, "ndim", 0) > 1 else CheckpointPolicy.MUST_RECOMPUTE
 

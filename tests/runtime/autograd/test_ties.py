@@ -1,4 +1,4 @@
-"""Gradients where several elements are the extreme, the median or the limit: PyTorch's shares, in every way of running."""
+"""Gradients with ties in extremes, medians or limits: PyTorch's shares, in every way of running."""
 
 import contextlib
 import math
@@ -111,8 +111,8 @@ def test_the_shares_do_not_change_nearby(name):
         assert all(g is None or not g.numpy().any() for g in second)
 
 
-# scatter_reduce: the operands, and by (reduction, dim, whether what was there counts) the gradients of `input` and `src` that
-# PyTorch 2.13 gives. Where the extremes of `src` alone are asked for, `input` is 50 everywhere, and so none of them.
+# scatter_reduce: operands, and by (reduction, dim, include_self) the gradients of `input` and `src` in PyTorch 2.13. For
+# extremes of `src` alone `input` is 50 everywhere, so it is no extreme.
 
 THERE = [[1.0, 2.0, 3.0], [2.0, 0.0, 2.0], [0.0, 5.0, -1.0]]
 PLACES = {0: [[0, 1, 1], [0, 2, 1], [0, 1, 0], [2, 1, 1]], 1: [[0, 0, 0, 2], [1, 1, 1, 1], [2, 0, 2, 2]]}
@@ -223,7 +223,7 @@ def scattered(x, index, src, slopes, reduce, dim, include):
 @pytest.mark.parametrize("include", [True, False])
 @pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "amax", "amin"])
 def test_gradients_of_scatter_reduce_are_those_of_its_definition(reduce, include):
-    """With several zeros and ties at a place, and operands larger than the index. Where `include_self` is False, what was there
+    """Cases with several zeros and ties at a position, and operands larger than the index. Without `include_self` the input
     has no share even if it equals the extreme; PyTorch counts it then, and loses its share."""
     random = np.random.default_rng(len(reduce) + include)
     traced = jit.trace(lambda x, src, index, slopes, dim: ingot.autograd.grad(

@@ -1,4 +1,4 @@
-"""Datasets, samplers, collating, and loading in this process."""
+"""Datasets, samplers, collation, and loading in this process."""
 
 import importlib
 import pickle
@@ -30,7 +30,7 @@ class Squares(data.Dataset):
 
 
 class AtOnce(Squares):
-    """Gives a batch as some parts, whatever number of samples it has."""
+    """Dataset that returns a batch in a fixed number of parts."""
 
     def __init__(self, parts):
         super().__init__(7)
@@ -112,7 +112,7 @@ def test_subsets_and_random_split():
 
 
 class Anew:
-    """Batches of indices, an iterator of its own that begins anew whenever it is asked for one."""
+    """Iterator over batches of indices that restarts at each iter()."""
 
     def __iter__(self):
         self.left = [[0, 1], [2], [3, 4]]
@@ -183,7 +183,7 @@ def test_distributed_sampler_shares_out():
         data.DistributedSampler(Squares())
 
 
-# Each replica's indices of n samples in order, for 1 to 5 replicas, as PyTorch 2.13 gives them; - where there are none.
+# Indices of each replica of n samples in order, for 1 to 5 replicas, as in PyTorch 2.13; - where there are none.
 SHARES = {
     False: [
         ("-", "- -", "- - -", "- - - -", "- - - - -"),
@@ -219,7 +219,7 @@ def shared_out(count, replicas, epoch=0, **options):
 @pytest.mark.parametrize("drop_last", [False, True])
 @pytest.mark.parametrize("count", range(8))
 def test_a_distributed_sampler_shares_out_as_pytorch_does(count, drop_last):
-    """Samples are repeated as often as needed, also if there are fewer of them than replicas."""
+    """Samples repeat as often as needed, also if there are fewer than replicas."""
     for replicas, want in enumerate(SHARES[drop_last][count], 1):
         got = shared_out(count, replicas, shuffle=False, drop_last=drop_last)
         assert [[int(i) for i in part if part != "-"] for part in want.split()] == got, f"{replicas} replicas"
@@ -266,7 +266,7 @@ def test_a_random_sampler_with_replacement_draws_each_by_itself(wanted):
 
 @pytest.mark.parametrize("wanted", [0, -1, 2.0])
 def test_a_random_sampler_refuses_counts_that_are_not_positive(wanted):
-    """So it does for an empty dataset, with or without replacement, as PyTorch does."""
+    """This holds for an empty dataset, with or without replacement, as in PyTorch."""
     for replacement in (False, True):
         with pytest.raises(ValueError, match="num_samples"):
             data.RandomSampler(range(3), replacement, wanted)
@@ -284,7 +284,7 @@ def test_a_subset_sampler_gives_what_it_was_given_once_each():
 
 
 def test_a_weighted_sampler_without_replacement_takes_the_likely_ones_first():
-    """Rows without weight come last, which PyTorch gives as well where all are wanted."""
+    """Rows without weight come last, as in PyTorch if all are requested."""
     assert sorted(data.WeightedRandomSampler([1.0, 0.0, 2.0], 2, replacement=False)) == [0, 2]
     assert list(data.WeightedRandomSampler([1.0, 0.0, 2.0], 3, replacement=False))[2] == 1
     seeds = map(ingot.Generator().manual_seed, range(400))
@@ -310,7 +310,7 @@ def test_batches_are_whole_but_for_the_last_one(count, size, drop_last):
     assert list(sampler) == batches
 
 
-# Collating.
+# Collation.
 
 
 def test_collate_by_type():
@@ -471,7 +471,7 @@ def test_iterable_datasets_need_no_length(dataset):
 
 
 class Indexed(data.Dataset):
-    """The same samples as another dataset's, one after the other."""
+    """Samples of another dataset, one after the other."""
 
     def __init__(self, of):
         self.of = of
@@ -522,13 +522,13 @@ def test_rows_that_are_not_there_are_told_by_their_dataset():
 
 def test_loaders_in_annotations():
     def train(loader: DataLoader[ingot.Tensor]) -> None:
-        """Nothing: what counts is that it can be written."""
+        """Do nothing: the annotation must be valid."""
 
     assert train.__annotations__["loader"].__origin__ is DataLoader
 
 
 def test_datasets_that_are_made_of_each_other():
-    """Classes that are methods of others, as pipelines are written."""
+    """Classes as methods of others, as in pipelines."""
     class Numbers(data.IterDataPipe):
         def __init__(self, n):
             self.n = n
@@ -562,7 +562,7 @@ def test_datasets_that_are_made_of_each_other():
 
 
 class Boasting(data.IterableDataset):
-    """Says less than it gives, or nothing that can be understood."""
+    """Dataset whose length is too small, or no number."""
 
     def __init__(self, told):
         self.told = told
@@ -580,7 +580,7 @@ class Boasting(data.IterableDataset):
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_loader_warns_of_batches_past_the_length_that_it_has_told(batch_size, told, beyond, workers):
     loader = DataLoader(Boasting(told), batch_size, num_workers=workers)
-    count = sum(1 for _ in loader)          # (nobody has asked; list() would)
+    count = sum(1 for _ in loader)          # list() would ask for the length
     assert len(loader) == count - beyond
     it = iter(loader)
     for _ in range(len(loader)):

@@ -1,4 +1,4 @@
-"""Loading in worker processes: the same batches, shared memory, failures, and ends without leftovers."""
+"""Loading in worker processes: equal batches, shared memory, failures, and clean ends."""
 
 import gc
 import multiprocessing
@@ -18,11 +18,11 @@ from ingot.runtime.data.transport import INLINE_BYTES, Inbox, Outbox, send, sock
 from ingot.utils import data
 from ingot.utils.data import DataLoader
 
-LARGE = 64 * 64       # elements of a sample that is handed over in shared memory
+LARGE = 64 * 64       # elements of a sample in shared memory
 
 
 class Images(data.Dataset):
-    """Large and small entries, random numbers from every generator, and a failure where it is asked for."""
+    """Dataset with large and small entries, random numbers from every generator, and a failure on request."""
 
     def __init__(self, n=11, fail_at=None, how=None):
         self.n, self.fail_at, self.how = n, fail_at, how
@@ -47,7 +47,7 @@ class Numbers(data.IterableDataset):
 
 
 class Odd(Exception):
-    """Cannot be made of a message alone."""
+    """Exception that needs more than a message."""
 
     def __init__(self, a, b):
         super().__init__(a, b)
@@ -86,7 +86,7 @@ def stop(i):
 
 
 def seen(loader):
-    """Batches as plain values."""
+    """Return batches as plain values."""
     return [(b["image"][:, 0].tolist(), b["image"].shape, b["label"].tolist(), b["name"], b["array"][:, -1].tolist(),
              [x.tolist() for x in b["noise"]]) for b in loader]
 
@@ -122,7 +122,7 @@ def test_any_number_of_workers_gives_the_same_batches_and_random_numbers():
 
 
 class Draws(data.Dataset):
-    """What the three global generators give, each in a place of its own."""
+    """Dataset of draws of the three global generators, each at its own index."""
 
     def __len__(self):
         return 6
@@ -185,7 +185,7 @@ class SeedOfEach(data.Dataset):
 
 
 def test_the_seed_behind_each_batch_is_a_number_that_tensors_hold():
-    """As datasets put it into tensors, or give it to numpy."""
+    """Datasets put the seed into tensors, or pass it to NumPy."""
     seeds = ingot.cat(list(DataLoader(SeedOfEach(), batch_size=1, num_workers=1)))
     assert seeds.dtype is ingot.int64 and len(set(seeds.tolist())) == 40 and (seeds >= 0).all()
 
@@ -212,7 +212,7 @@ def test_batches_are_in_shared_memory_and_stay_valid():
         assert batch["image"][:, 5].tolist() == [float(4 * i + k) for k in range(4)]
         if i % 3 == 0:
             kept.append((i, batch))
-        batch["image"].add_(1) if i % 3 else None       # what is done to a batch reaches nobody else
+        batch["image"].add_(1) if i % 3 else None       # writes to the batch affect nothing else
     for i, batch in kept:
         assert batch["image"][:, -1].tolist() == [float(4 * i + k) for k in range(4)]
         assert batch["array"][:, 0].tolist() == [4 * i + k for k in range(4)]
@@ -241,7 +241,7 @@ def test_memory_is_used_again():
 
 
 def test_a_worker_keeps_what_it_still_uses():
-    """A tensor that the worker holds on to is not overwritten by a later batch, and may be sent twice."""
+    """A later batch does not overwrite a tensor that the worker holds, which may also be sent twice."""
     loader = DataLoader(Caching(), batch_size=None, num_workers=1)
     for turn, batch in enumerate(loader):
         assert batch.tolist() == [float(turn % 2)] * LARGE, turn
@@ -367,7 +367,7 @@ def test_leaving_early_ends_the_workers():
     assert nothing_is_left() and time.monotonic() - start < 10
 
 
-# Python answers an interruption only where it is not ignored, as it is in jobs that a shell put into the background.
+# Python handles an interrupt only if it is not ignored, as in background jobs of a shell.
 PROGRAM = """
 import signal, time, ingot
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Processes that compute together: stores, meeting, collectives, messages, and what errors say."""
+"""Process groups: stores, joining, collectives, messages, and errors."""
 
 import importlib
 import os
@@ -26,7 +26,7 @@ OF_OP = {OPS.SUM: np.add, OPS.PRODUCT: np.multiply, OPS.MIN: np.minimum, OPS.MAX
 
 
 def values(rank, shape, dtype):
-    """What a rank starts with."""
+    """Return the initial values of a rank."""
     rng = np.random.default_rng(100 + rank)
     return (rng.standard_normal(shape) * 4).astype(dtype)
 
@@ -47,7 +47,7 @@ def store(request, tmp_path):
 
 
 def test_waiting_takes_no_longer_than_it_was_given(store):
-    """Though the store itself would wait for 5 s."""
+    """The timeout of the call counts, though the store itself would wait for 5 s."""
     start = time.monotonic()
     with pytest.raises(dist.DistStoreError, match="waited"):
         store.wait(["never"], timedelta(seconds=0.05))
@@ -92,7 +92,7 @@ def test_a_store_serves_many_threads_and_a_file_many_handles(tmp_path):
     assert server.add("n", 0) == 80 and dist.FileStore(path).get("n") == b"80"
 
 
-# Collectives, each against what numpy says of all ranks' values.
+# Collectives, each against NumPy on all ranks' values.
 
 
 def _reductions(rank, shape, dtype):
@@ -138,7 +138,7 @@ def _movements(rank):
     dist.all_gather_into_tensor(whole, a)
     assert np.array_equal(whole.numpy(), np.concatenate(every))
     for source in range(SIZE):
-        t = a.clone().t()       # memory that is not in row order
+        t = a.clone().t()       # memory that is not row-major
         dist.broadcast(t, source)
         assert np.array_equal(t.numpy(), every[source].T)
         got = [ingot.zeros(4, 3) for _ in range(SIZE)] if rank == source else None
@@ -234,7 +234,7 @@ def test_objects():
 def _side_by_side(rank):
     works = [dist.all_reduce(ingot.full((1000,), float(i)), async_op=True) for i in range(20)]
     t = ingot.ones(1)
-    dist.all_reduce(t)                  # keeps its place behind those under way
+    dist.all_reduce(t)                  # runs after those in progress
     assert t.item() == SIZE and all(w.is_completed() for w in works)
     assert [w.result()[0][0].item() for w in works] == [SIZE * i for i in range(20)]
     pair = dist.new_group([0, 2])
@@ -256,7 +256,7 @@ def test_pending_work_and_groups():
     ranks.run(SIZE, _side_by_side)
 
 
-# What goes wrong.
+# Errors.
 
 
 def _mismatch(rank):
@@ -350,7 +350,7 @@ def test_one_rank_alone_by_environment(monkeypatch):
         dist.destroy_process_group()
 
 
-# Starting programs.
+# Launchers.
 
 PROGRAM = """
 import os, sys
@@ -392,7 +392,7 @@ def test_a_program_is_started_as_several_processes(program):
 
 def test_a_module_is_started_and_told_its_local_rank(program):
     done, said = program("--standalone", "--nproc_per_node", "2", "-m", "program", command="launch")
-    assert done.returncode == 1 and not said        # the rank comes first among its arguments, where the folder should be
+    assert done.returncode == 1 and not said        # its first argument is the rank, where the folder should be
     done, said = program("--standalone", "--nproc_per_node", "2", "--use-env", "-m", "program", command="launch")
     assert done.returncode == 0 and [s[:3] for s in said] == [["3.0", "2", "0"], ["3.0", "2", "1"]], done.stderr
 
@@ -420,13 +420,13 @@ def test_machines_of_one_run_have_numbers():
 
 
 def test_operations_wait_for_those_before_them():
-    """One that the caller waits for runs after all that are under way, however many there were before."""
+    """An operation that the caller waits for runs after all in progress, however many there were."""
     dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)
     try:
         group, order, gate = dist.group.WORLD, [], threading.Event()
         for _ in range(3):
             group.run(lambda: None, True).wait()
-        time.sleep(0.05)            # (their ends are counted a little later)
+        time.sleep(0.05)            # their ends are counted a little later
         late = group.run(lambda: order.append(gate.wait(20)), True)
         threading.Timer(0.1, gate.set).start()
         group.run(lambda: order.append("next"), False)

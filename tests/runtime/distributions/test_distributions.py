@@ -49,7 +49,7 @@ def test_entropy_is_the_mean_of_minus_log_prob(row):
 def test_densities_integrate_to_one_and_to_the_cdf(row):
     d, _ = build(row, ingot, D)
     x = np.sort(drawn(d, 4000).numpy(), 0)
-    low, high = x[100], x[-100]                     # within the support, away from its ends
+    low, high = x[100], x[-100]                     # inside the support, away from its ends
     t = np.linspace(0, 1, 20001)[:, None]
     grid = low + (high - low) * t
     density = np.exp(d.log_prob(ingot.tensor(grid)).numpy())
@@ -346,7 +346,7 @@ def test_constraints_of_dependent_parameters():
 
 
 def test_policy_gradients_work_in_a_trace():
-    """Sampling an action and its log-probability, as REINFORCE does, recorded once and replayed."""
+    """Sample an action and its log-probability, as in REINFORCE, recorded once and replayed."""
     def run(wrap):
         ingot.manual_seed(SEED)
         logits = ingot.zeros(3, requires_grad=True)
@@ -372,7 +372,7 @@ def test_policy_gradients_work_in_a_trace():
 
 
 class Diagonal(D.Independent):
-    """A class of the user's that expands as PyTorch's classes do."""
+    """User class that expands as PyTorch's classes do."""
 
     def __init__(self, loc, scale):
         super().__init__(D.Normal(loc, scale), 1)
@@ -395,7 +395,7 @@ def test_classes_of_the_users_expand():
 
 
 class ByHalves(D.Gamma):
-    """With parameters of its own, which the family's expand does not know."""
+    """User class with own parameters, which the family's expand does not know."""
 
     def __init__(self, half):
         super().__init__(half, half)
@@ -403,7 +403,7 @@ class ByHalves(D.Gamma):
 
 
 class Unbounded(D.Normal):
-    """The family's parameters."""
+    """User class with the family's parameters."""
 
 
 def test_families_expand_what_they_know():
@@ -424,7 +424,7 @@ def test_halves_are_transformed(made):
 
 
 class Rooted(D.MultivariateNormal):
-    """Finds its factor itself, as what libraries derive from the class does."""
+    """User class with its own factor, as in libraries."""
 
     def __init__(self, loc, factor):
         self.loc, self.factor = loc, factor

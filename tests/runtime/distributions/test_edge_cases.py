@@ -1,4 +1,4 @@
-"""Distributions at their edges: concentrations near 0, counts of nothing, what mixtures and transforms refuse."""
+"""Distributions at their edges: concentrations near 0, empty counts, errors of mixtures and transforms."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tensors and numpy, DLPack, buffers, copying and pickling: the same memory where promised, new memory where promised."""
+"""Interoperation with NumPy, DLPack, buffers, copying and pickling: shared or new memory, as promised."""
 
 import copy
 import io
@@ -26,7 +26,7 @@ def address(t):
 
 
 class Foreign:
-    """An object of another library that speaks DLPack through numpy."""
+    """Object of another library that exports DLPack through NumPy."""
 
     def __init__(self, a, versions=True):
         self.a, self.versions = a, versions
@@ -295,7 +295,7 @@ def test_functions_of_torch_take_our_tensors():
 
 
 class OfAnotherLibrary:
-    """A tensor as others have it: with a dtype and a layout of their own."""
+    """Tensor of another library, with a dtype and a layout of its own."""
 
     __module__ = "others.tensors"
     dtype, layout, shape, ndim, size = object(), object(), (2, 3), 2, 6
@@ -312,12 +312,12 @@ def test_a_tensor_of_another_library_is_named_with_it(call):
         call(OfAnotherLibrary(), ingot.ones(3, 2))
 
 
-# einops, which is told of tensors as the README says.
+# einops, which learns of tensors as the README says.
 
 
 @pytest.fixture
 def einops():
-    """einops, with ingot's backend as long as the test runs."""
+    """Return einops, with ingot's backend during the test."""
     library = pytest.importorskip("einops")
     known = dict(library._backends._loaded_backends)
 
@@ -345,7 +345,7 @@ EINOPS = {
 
 @pytest.mark.parametrize("case", EINOPS)
 def test_einops_in_traces(case, einops):
-    """As with numpy's arrays, eager and traced, with the gradient; new sizes are right, too."""
+    """Results agree with NumPy arrays, eager and traced, with the gradient, and for new sizes."""
     function = EINOPS[case]
     traced = ingot.jit.trace(lambda x: function(einops, x))
     for batch in (2, 2, 5, 2):
@@ -361,7 +361,7 @@ def test_einops_in_traces(case, einops):
 
 
 def test_copies_of_parameters_begin_without_a_gradient():
-    """As in PyTorch, whose users train copies of networks; copies of other tensors keep theirs."""
+    """As in PyTorch, whose users train copies of networks; copies of other tensors keep their gradients."""
     layer = nn.Linear(2, 2)
     layer(ingot.ones(2)).sum().backward()
     copied = copy.deepcopy(layer)
@@ -449,7 +449,7 @@ def _of_file(tmp_path):
 
 
 class OfAnother(np.ndarray):
-    """As libraries have them: arrays with units, say."""
+    """Array subclass as in libraries, for example with units."""
 
 
 ARRAYS = {"memmap": _of_file, "another": lambda _: np.arange(12, dtype="float32").reshape(4, 3).view(OfAnother),

@@ -1,4 +1,4 @@
-"""Products, contractions and `ingot.linalg` as users call them."""
+"""Products, contractions and `ingot.linalg`."""
 
 import numpy as np
 import pytest
@@ -220,7 +220,7 @@ def test_linalg_gives_what_numpy_gives():
     spd = a @ np.swapaxes(a, -1, -2) + np.eye(4)
     same(L.cholesky(t(spd)), np.linalg.cholesky(spd))
     same(L.lstsq(t(r(1, 1) + np.eye(3)), t(np.ones(3))).rank, 3)
-    assert L.lstsq(t(np.eye(3)), t(np.ones(3)), driver="gels").rank.shape == (0,)      # it finds none
+    assert L.lstsq(t(np.eye(3)), t(np.ones(3)), driver="gels").rank.shape == (0,)      # it computes no rank
 
 
 @pytest.mark.parametrize("ord", ["fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])
@@ -272,7 +272,7 @@ def test_errors_say_what_is_wrong():
 
 @pytest.mark.parametrize("ord", [0, 1, 2, 3, -2, float("inf")])
 def test_orders_without_dims_are_of_vectors_and_matrices(ord):
-    """Of more dims it would be anybody's guess whether all numbers are meant, or each matrix."""
+    """With more dims it would be ambiguous: all numbers, or each matrix."""
     with pytest.raises(ShapeError, match="without dim takes a vector or a matrix"):
         ingot.linalg.norm(ingot.ones(2, 3, 2), ord)
     assert ingot.linalg.norm(ingot.ones(2, 3, 2)).item() == pytest.approx(12 ** 0.5)
@@ -315,7 +315,7 @@ def test_conditions_of_singular_matrices_are_infinite():
 
 @pytest.mark.parametrize("dtype, close", [("float32", 2e-5), ("float64", 1e-12), ("complex128", 1e-12)])
 def test_each_exponential_of_a_batch_is_as_good_as_alone(dtype, close):
-    """A matrix that is halved more often than it needs loses digits."""
+    """A matrix that is halved more often than needed loses digits."""
     x = (r(6, 5, 5) * np.array([0, 1e-6, 1e-2, 1, 4, 20])[:, None, None]).astype(dtype)
     found = ingot.linalg.matrix_exp(t(x)).numpy()
     for one, a in zip(found, x):

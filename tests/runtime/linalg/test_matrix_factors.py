@@ -1,4 +1,4 @@
-"""Factorisations beyond numpy's: what they promise holds for batches, all shapes and dtypes, and says what failed."""
+"""Factorisations beyond NumPy's: identities for batches, all shapes and dtypes, and reports of failures."""
 
 import numpy as np
 import pytest
@@ -180,7 +180,7 @@ def test_results_go_where_out_asks():
 
 
 def test_ranks_and_inverses_of_what_is_hermitian_read_its_lower_triangle():
-    """Tolerances by position, as numpy has them, too."""
+    """Tolerances are positional, as in NumPy, too."""
     x = matrices("complex128", 5, 3)
     x = x @ x.mH
     half = ingot.where(ingot.ones(5, 5).tril() == 1, x, 7.0)
@@ -192,7 +192,7 @@ def test_ranks_and_inverses_of_what_is_hermitian_read_its_lower_triangle():
 
 
 def test_a_hermitian_matrix_gets_the_gradient_of_a_whole_one():
-    """Not of the triangle that is read: a step by it goes as far in the other one."""
+    """The gradient is not that of the triangle alone: a step changes the other one, too."""
     x, seed = matrices("complex128", 4, 4), matrices("complex128", 4, 4)
     x = (x @ x.mH).requires_grad_()
     whole, read = [ingot.autograd.grad(linalg.pinv(x, hermitian=h), x, seed)[0] for h in (False, True)]
@@ -211,7 +211,7 @@ OF_TRIANGLES = {
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize("name", OF_TRIANGLES)
 def test_one_triangle_is_read_and_its_gradient_is_that_of_both(name, upper, kind):
-    """Eager and traced, matrices of a few rows, of a block, and of several."""
+    """Eager and traced matrices of a few rows, of a block, and of several."""
     f = OF_TRIANGLES[name]
     for shape in ((3, 3), (200, 4, 4), (2, 20, 20), (300, 300)):
         x = matrices(kind, *shape)
@@ -283,17 +283,17 @@ def test_gradients_of_determinants_are_cofactors_also_of_singular_matrices(kind,
     largest = want.abs().amax((-2, -1), True)
     largest = ingot.where(largest == 0, 1, largest)
     near(found / largest, want / largest)
-    monkeypatch.setattr(np.linalg, "svd", None)         # those of sound matrices need no singular values
+    monkeypatch.setattr(np.linalg, "svd", None)         # regular matrices need no singular values
     found, = ingot.autograd.grad(linalg.det(leaf[0]), leaf)
     assert found[0].isfinite().all() and (found[1:] == 0).all()
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 def test_cofactors_of_matrices_whose_determinants_pass_the_range_need_no_singular_values(kind, monkeypatch):
-    """Those that fit themselves are right, the others infinite, or 0."""
+    """Cofactors in range are right, the others infinite, or 0."""
     monkeypatch.setattr(np.linalg, "svd", None)
     n = 40
-    edge = 2.0 ** ((130 if kind == "float32" else 1026) / n)        # of which the power n is too large, n - 1 is not
+    edge = 2.0 ** ((130 if kind == "float32" else 1026) / n)        # its power n is too large, n - 1 is not
     one = (np.eye(n) + 1e-2 * matrices("float64", n, n).numpy()).astype(kind)
     x = one * np.array([edge, 4 * edge, 1e-9], kind)[:, None, None]
     found = OPS["cofactor"](x)
@@ -325,7 +325,7 @@ def test_lowrank_subtracts_what_expands_to_the_matrices(sizes):
 
 @pytest.mark.parametrize("rcond", [None, 0.5, -1.0])
 def test_least_squares_of_full_rank_know_no_bound(rcond):
-    """The driver 'gels' takes any matrix as one of full rank; a bound below 0 is that of the dtype."""
+    """The driver 'gels' assumes full rank; a negative bound is the dtype's."""
     a, b = ingot.tensor([[3.0, 0], [0, 1], [0, 0]]), ingot.ones(3, 1)
     near(linalg.lstsq(a, b, rcond=rcond, driver="gels").solution, ingot.tensor([[1 / 3], [1.0]]))
     low = ingot.tensor([[1.0, 1], [1, 1], [0, 0]])
@@ -342,8 +342,7 @@ def test_reflections_of_no_matrix_are_refused():
 @pytest.mark.parametrize("kind", ["float64", "complex128"])
 @pytest.mark.parametrize("shape", [(3, 5), (5, 3), (2, 3, 4), (2, 4, 1)], ids=str)
 def test_whole_factors_have_the_gradients_of_the_thin_ones_where_nothing_is_arbitrary(shape, kind):
-    """Columns beside the singular vectors are any basis of the rest: what does not ask for the factor that has them has a
-    gradient."""
+    """Columns beside the singular vectors are an arbitrary basis; results that do not use them have a gradient."""
     x = matrices(kind, *shape).requires_grad_()
     sound = 0 if shape[-2] < shape[-1] else 2
 

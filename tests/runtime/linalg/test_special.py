@@ -1,4 +1,4 @@
-"""Special functions: against values computed elsewhere, and against each other."""
+"""Special functions: against precomputed values, and identities."""
 
 import math
 
@@ -94,7 +94,7 @@ def test_orthogonal_polynomials(name):
 
 def test_zeta_and_its_gradient():
     mpmath = pytest.importorskip("mpmath")
-    mpmath.mp.dps = 150         # of which it loses many for large arguments
+    mpmath.mp.dps = 150         # many are lost for large arguments
     s, q = np.array([1.001, 1.5, 2, 7.3, 40]), np.array([0.01, 0.7, 1, 12.5, 300])
     for a in s:
         want = [float(mpmath.zeta(a, b)) for b in q]

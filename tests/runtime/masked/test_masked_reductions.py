@@ -1,5 +1,5 @@
-"""Reductions under a mask: each line of the result is the plain reduction of what the mask selects there; what is left out has
-no influence, on gradients either."""
+"""Masked reductions: each result is the plain reduction of the selected elements; others influence nothing, not even
+gradients."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import ingot
 from ingot import jit, masked
 
 NAN, INF = float("nan"), float("inf")
-# name, further arguments, what nothing gives
+# name, further arguments, result for nothing
 REDUCTIONS = [("sum", {}, 0.0), ("prod", {}, 1.0), ("mean", {}, NAN), ("amax", {}, -INF), ("amin", {}, INF), ("var", {}, NAN),
               ("var", {"correction": 0}, NAN), ("std", {"unbiased": False}, NAN), ("norm", {"ord": 2.0}, 0.0),
               ("norm", {"ord": 1}, 0.0), ("norm", {"ord": INF}, 0.0), ("norm", {"ord": -INF}, INF), ("norm", {"ord": -1}, INF),
@@ -17,7 +17,7 @@ IDS = [f"{name} {params}" for name, params, _ in REDUCTIONS]
 
 
 def case(*shape, over=None):
-    """Values, and a mask of the shape `over` that leaves at least one out."""
+    """Return values, and a mask of the shape `over` that excludes at least one."""
     rng = np.random.default_rng([len(shape), *shape])
     mask = rng.random(over or shape) < 0.6
     mask.flat[0] = False
@@ -26,7 +26,7 @@ def case(*shape, over=None):
 
 
 def plain(name, x, params):
-    """The reduction of a vector without a mask."""
+    """Return the reduction of a vector without a mask."""
     if name == "norm":
         return ingot.linalg.vector_norm(x, params["ord"])
     found = getattr(ingot, name)(x, -1, **params)
@@ -103,7 +103,7 @@ def test_logaddexp():
 @pytest.mark.parametrize("name, params, nothing", [r for r in REDUCTIONS if r[0][:3] != "arg"],
                          ids=[i for i in IDS if i[:3] != "arg"])
 def test_what_is_left_out_has_no_influence(name, params, nothing):
-    """Results and gradients stay the same bits, traced ones too, whatever stands where the mask is False."""
+    """Results and gradients keep their bits, also traced, whatever stands where the mask is False."""
     x, mask = case(4, 5)
     mask[:, -1] = True
 

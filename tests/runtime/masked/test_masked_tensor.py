@@ -1,4 +1,4 @@
-"""Masked tensors: what counts is computed with, what does not has no influence, nan and infinities included."""
+"""Masked tensors: selected values are computed with, others have no influence, nan and infinities included."""
 
 import copy
 import io
@@ -25,7 +25,7 @@ def made(**options):
 
 
 def same(t, values, mask):
-    """Whether a masked tensor has values where a mask says so."""
+    """Return whether a masked tensor has these values and mask."""
     values, mask = np.asarray(values), np.asarray(mask)
     assert is_masked_tensor(t) and type(t) is MaskedTensor and isinstance(t, ingot.Tensor)
     assert tuple(t.shape) == values.shape and t.get_mask().dtype is ingot.bool
@@ -64,7 +64,7 @@ def test_writes_in_place(name):
     assert WRITES[name](t) is t
     WRITES[name](other)
     same(t, other.numpy(), MASK)
-    assert parts()[0].isnan().any()         # (copies were made)
+    assert parts()[0].isnan().any()         # copies were made
 
 
 MOVES = {
@@ -152,7 +152,7 @@ GRADIENTS = {
 @pytest.mark.parametrize("leaf", ["plain", "masked"])
 @pytest.mark.parametrize("traced", [False, True])
 def test_gradients_go_to_what_counts(name, leaf, traced):
-    """Zeros go to all else, whatever it holds."""
+    """All other elements get zeros, whatever they hold."""
     loss, slope = GRADIENTS[name]
     data, mask = parts()
     x = data.requires_grad_() if leaf == "plain" else made(requires_grad=True)
@@ -243,7 +243,7 @@ def test_reductions_by_name_are_there_as_before():
     assert masked.sum(data, mask=mask).item() == 6.5 == made().sum().item()
 
 
-# Functions of the module `masked`, of masked tensors.
+# Functions of `masked` on masked tensors.
 
 
 REDUCED = {name: (lambda x, name=name, **m: getattr(masked, name)(x, -1, **m)) for name in (

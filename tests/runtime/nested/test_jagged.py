@@ -1,4 +1,4 @@
-"""Nested tensors: programs beside PyTorch's, gradients, layers, what samples give alone, copies, traces, errors."""
+"""Jagged nested tensors: programs against PyTorch, gradients, layers, single samples, copies, traces, errors."""
 
 import copy
 import io
@@ -68,18 +68,18 @@ PROGRAMS = {
     "attention": lambda m, t: m.nn.functional.scaled_dot_product_attention(*[
         (t * k).unflatten(-1, (2, 2)).transpose(1, 2) for k in (1, 2, 3)]).transpose(1, 2).flatten(-2),
 }
-# Where PyTorch has other ideas of nothing.
+# Differences from PyTorch for empty input.
 WITHOUT_EMPTY = {"mean along samples", "softmax along samples", "attention", "largest along samples"}
 
 
 def over(m, values, lengths):
-    """A nested tensor of PyTorch or ingot."""
+    """Return a nested tensor of PyTorch or ingot."""
     bounds = {"min_seqlen": min(lengths), "max_seqlen": max(lengths)}       # without them PyTorch pads to the sum
     return m.nested.nested_tensor_from_jagged(values, m.tensor(np.cumsum([0, *lengths])), **bounds)
 
 
 def parts(result):
-    """What there is to compare of a result."""
+    """Return the comparable parts of a result."""
     if not result.is_nested:
         return tuple(result.shape), result
     shape = tuple([n if isinstance(n, int) else "j" for n in result.shape])
@@ -103,10 +103,10 @@ def test_programs_beside_the_peer(name):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients(name, monkeypatch):
-    """Against a central difference in one direction."""
+    """Compare with a central difference in one direction."""
     lengths, rng = lengths_of(name), np.random.default_rng(1)
     at, along = (ingot.tensor(rng.standard_normal((sum(lengths), 4))) for _ in range(2))
-    monkeypatch.setattr(ingot, "float32", ingot.float64)         # what a program casts to
+    monkeypatch.setattr(ingot, "float32", ingot.float64)         # dtype that programs cast to
     ingot.set_default_dtype(ingot.float64)
     try:
         def loss(values):
@@ -130,7 +130,7 @@ def made(*lengths, width=8, dtype=ingot.float32):
 
 
 class Block(nn.Module):
-    """Attention and two layers, as models write them for nested and for padded samples."""
+    """Attention and two layers, for nested and for padded samples."""
 
     def __init__(self):
         super().__init__()
@@ -255,7 +255,7 @@ def test_traces_make_them_inside():
 
 
 def uneven(*lengths, most=None):
-    """Samples of 4 numbers behind each other, of which the longest may count as longer."""
+    """Return joined samples of 4 numbers; the longest may be declared longer."""
     offsets = np.cumsum([0, *lengths])
     values = ingot.tensor(np.random.default_rng(offsets).standard_normal((offsets[-1], 4)))
     return nested.nested_tensor_from_jagged(values, ingot.tensor(offsets), max_seqlen=most)
@@ -268,7 +268,7 @@ def uneven(*lengths, most=None):
     lambda t: t.unflatten(-1, (2, 2)).transpose(1, 2)],
     ids=["elements", "sums", "softmax", "padded", "dense", "samples", "heads"])
 def test_traces_take_and_give_them(fn):
-    """Whatever eager code found out of their lengths before: each call has its own."""
+    """Each call has lengths of its own, whatever eager code computed before."""
     traced = jit.trace(fn)
     for t in (uneven(2, 4), uneven(4, 2), uneven(3, 3), uneven(2, 4), uneven(1, 2, 5), uneven(2, 4, most=6),
               uneven(4, 2, most=9), uneven(4, 2), uneven(6, 0)):

@@ -1,4 +1,4 @@
-"""Nested tensors whose samples differ in every dim: what each sample gives alone, gradients, views, copies, traces, errors."""
+"""Nested tensors whose samples differ in every dim: single samples, gradients, views, copies, traces, errors."""
 
 import copy
 import io
@@ -16,7 +16,7 @@ from ingot.runtime.nested.strided_nested import NestedSamples, samples_again
 F = nn.functional
 SHAPES = {"both dims": [(2, 6), (4, 3), (0, 3), (1, 9)], "last dim": [(2, 3), (2, 6)], "rows": [(2, 6), (5, 6)],
           "images": [(2, 3, 6), (3, 1, 3), (1, 4, 9)]}
-# What is done to a nested tensor `t`, and to a sample `x` of it alone.
+# Functions of a nested tensor `t`, and of its sample `x` alone.
 PROGRAMS = {
     "number": (lambda t: 2 * t + 1,) * 2,
     "two": (lambda t: t * t - t / 3,) * 2,

@@ -1,4 +1,4 @@
-"""Weights of int8: kernels against the reference to the bit, what quantising costs, modules, models, traces, files, errors."""
+"""Int8 weights: kernels against the reference to the bit, quantisation error, modules, models, traces, files, errors."""
 
 import copy
 import pickle
@@ -30,7 +30,7 @@ SHAPES = [(1, 1, 1), (1, 4, 16), (3, 5, 7), (5, 9, 64), (7, 66, 130), (2, 300, 1
 
 @pytest.fixture(params=["host", *LEVELS])
 def level(request, monkeypatch):
-    """Kernels of this machine, and those of each level without its extras."""
+    """Run with kernels of this machine, and of each level without its extras."""
     caches = int8_linear.plan, int8_linear._tasks, layers.forward_plan
     if request.param != "host":
         for module in (int8_linear, layers, compiler):
@@ -104,7 +104,7 @@ def test_every_target_has_code(level):
 
 @pytest.mark.skipif(not DOTS, reason="no products of bytes in 256 bits")
 def test_products_of_bytes_in_half_vectors(monkeypatch):
-    """As processors without AVX-512 have them."""
+    """Code for processors without AVX-512."""
     machine, rng = cpu_of(DOTS[0]), np.random.default_rng(3)
     monkeypatch.setattr(int8_linear, "host", lambda: machine)
     monkeypatch.setattr(int8_linear, "compile_module", lambda text, names: compiler.compile_module(text, names, machine))
@@ -127,7 +127,7 @@ def test_a_module_in_two_places():
 
 
 def test_what_quantising_costs():
-    """Each number of a row is off by half a step at most, so sums are by as much times the weights' absolute sum."""
+    """Each number of a row is off by half a step at most, so sums by that times the weights' absolute sum."""
     x = ingot.randn(20, 100, generator=ingot.Generator().manual_seed(0))
     layer = nn.Linear(100, 30)
     made = nnqd.Linear.from_float(layer)
@@ -167,7 +167,7 @@ def flat(results):
 
 
 def made(name):
-    """(float module, quantised module, an input)."""
+    """Return (float module, quantised module, an input)."""
     ingot.manual_seed(0)
     make, shape, kind = CASES[name]
     layer = make()
@@ -211,7 +211,7 @@ def test_packed_sequences():
 
 
 @pytest.mark.peer
-@pytest.mark.filterwarnings("ignore:torch", "ignore::DeprecationWarning")       # its own has an end announced
+@pytest.mark.filterwarnings("ignore:torch", "ignore::DeprecationWarning")       # PyTorch announces the end of its own
 @pytest.mark.parametrize("name", ["linear", "lstm", "gru"])
 def test_no_further_off_than_the_peer(name):
     torch = pytest.importorskip("torch")

@@ -1,4 +1,4 @@
-"""Static quantisation by PyTorch's names: observers, prepare and convert, modules, fusing, whole graphs, what is refused."""
+"""Static quantisation under PyTorch's names: observers, prepare and convert, modules, fusion, whole graphs, errors."""
 
 import copy
 import pickle
@@ -78,7 +78,7 @@ LAYERS = [(nn.Linear(7, 5), (4, 7)), (nn.Linear(8, 3, bias=False), (2, 3, 8)), (
 
 @pytest.mark.parametrize("layer, shape", LAYERS, ids=lambda x: str(x))
 def test_a_layer_is_exact_in_its_numbers(layer, shape):
-    """Of inputs that are bytes, and with the weight that its numbers stand for, a layer is the float one."""
+    """For inputs that are bytes, and with the dequantised weight, a layer equals the float one."""
     rng = np.random.default_rng(0)
     steps = Steps(0.05, 17)
     made = getattr(nnq, type(layer).__name__).from_float(layer, steps)
@@ -138,7 +138,7 @@ OBSERVERS = [aq.MinMaxObserver, aq.HistogramObserver, aq.PercentileObserver, aq.
 
 @pytest.mark.parametrize("kind", OBSERVERS)
 def test_observers(kind):
-    """Inputs go through; the scale and the zero point are those of the range."""
+    """Inputs pass through; scale and zero point are those of the range."""
     seen, x = kind.with_args(dtype=ingot.quint8)(), ingot.linspace(-1, 3, 1001)
     assert seen(x) is x
     (scale,), (zero,) = (t.tolist() for t in seen.calculate_qparams())
@@ -160,7 +160,7 @@ def test_scales_of_weights():
     assert scale.tolist() == pytest.approx([0.01, 0.02]) and zero.tolist() == [0, 0]
 
 
-# Fusing.
+# Fusion.
 
 
 def test_fusing(made):
@@ -188,7 +188,7 @@ def test_whole_graphs(made):
         assert done.quantized["layers"] == [layers] and relative(model(inputs[1]), done(inputs[1])) < 0.02
 
 
-# What is refused.
+# Errors.
 
 REFUSED = {
     "find nothing": (lambda m: aq.prepare(nn.Sequential(nn.ReLU())), "found nothing to quantise"),
@@ -237,7 +237,7 @@ def test_what_is_refused(made, name):
 
 
 def test_windows_are_those_of_convolutions():
-    """`padding="same"` of even windows puts one more behind, as the float layer does."""
+    """`padding="same"` of even windows adds one more at the end, as in the float layer."""
     x, layer = ingot.randn(1, 4, 6, 7), nn.Conv2d(4, 4, (2, 4), padding="same")
     made = nnq.Conv2d.from_float(layer, Steps(0.03, 128))
     assert relative(layer(x), made(x)) < 0.05

@@ -1,5 +1,5 @@
-"""Training with rounded weights and inputs: fake quantisation against its definition, layers, whole steps eager and traced,
-what `convert` makes of them, which modules are chosen, what is refused."""
+"""Quantisation-aware training: fake quantisation against its definition, layers, whole steps eager and traced, results of
+`convert`, choice of modules, errors."""
 
 import copy
 import io
@@ -27,7 +27,7 @@ def normal(*shape, scale=1.0, shift=0.0, seed=0):
     return (np.random.default_rng(seed).standard_normal(shape) * scale + shift).astype(np.float32)
 
 
-# Ranges and steps, as numpy says them.
+# Ranges and steps in NumPy.
 
 
 def steps(low, high, least, most, scheme):
@@ -39,7 +39,7 @@ def steps(low, high, least, most, scheme):
 
 
 def rounded(x, scale, zero, least, most):
-    """(what comes back, where the gradient goes through)"""
+    """Return the rounded values, and where the gradient passes."""
     step = np.rint(x * (np.float32(1) / scale)) + zero
     return ((np.clip(step, least, most) - zero) * scale).astype(np.float32), (step >= least) & (step <= most)
 
@@ -96,7 +96,7 @@ def test_numbers_are_those_of_the_definition(name):
 
 @pytest.mark.parametrize("rows", [False, True])
 def test_symmetric_steps_of_the_joint_operation_reach_both_ends(rows):
-    """-128 is as far as the range goes down or 127 as far as it goes up, whatever reaches further."""
+    """-128 is the lower end of the range or 127 the upper one, whichever reaches further."""
     x = ingot.tensor([[-1.28, 0.5, 1.0], [0.3, -0.2, 2.54]], requires_grad=True)
     count = 2 if rows else 1
     low, high = ingot.full((count,), float("inf")), ingot.full((count,), -float("inf"))
@@ -118,7 +118,7 @@ def test_zero_point_of_symmetric_steps_without_signs(most, zero):
 
 
 def test_switches_cost_no_recording():
-    """All four ways, in a trace that has seen one of them."""
+    """All four combinations work in a trace that has seen one of them."""
     eager = aq.default_fake_quant()
     traced = copy.deepcopy(eager)
     call = jit.trace(lambda x: traced(x))
@@ -181,7 +181,7 @@ def layer(name, weight="channels"):
 
 
 def plain(made, x, weight):
-    """What a layer without batch norm does with a weight."""
+    """Return the result of a layer without batch norm for a weight."""
     if isinstance(made, nn.Linear):
         return F.linear(x, weight, made.bias)
     return made._conv_forward(x, weight, made.bias)
@@ -209,7 +209,7 @@ def test_a_layer_is_the_float_one_with_rounded_weights(name, weight):
     (got * got).sum().backward()
     assert all(p.grad is not None and bool(p.grad.isfinite().all()) for p in made.parameters())
     made.eval()
-    weight, bias = made.folded()        # of the layer in evaluation mode, batch norm and all
+    weight, bias = made.folded()        # the layer of evaluation mode, with its batch norm
     bare = copy.deepcopy(made)
     bare.bias = None if bias is None else nn.Parameter(bias)
     want = plain(bare, x, weight)
@@ -375,8 +375,8 @@ def test_a_step_is_one_graph_with_eager_bits(name, low):
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_layers_in_whole_numbers_are_those_that_were_trained(name, config, tmp_path):
-    """Each layer, of what it meets in the trained network (and of more than it has met), gives what the trained one gives, but
-    for half a unit of its sums, which biases are rounded to."""
+    """Each converted layer agrees with the trained one, also beyond its observed inputs, but for half a unit of its sums,
+    to which biases are rounded."""
     make, data = NETWORKS[name]
     net = trained(make(CONFIGS[config]()), data).eval()
     net.apply(aq.disable_observer)
@@ -437,12 +437,12 @@ def test_layers_are_called_by_keyword_and_keep_their_hooks():
     net = aq.prepare_qat(net)
     x = ingot.tensor(normal(3, 4))
     want = net(x)
-    np.testing.assert_allclose(aq.convert(net)(x).numpy(), want.detach().numpy(), atol=1e-4)    # (a bias is rounded)
+    np.testing.assert_allclose(aq.convert(net)(x).numpy(), want.detach().numpy(), atol=1e-4)    # a bias is rounded
     assert seen == [["input"]] * 2
 
 
 def test_parameters_are_those_of_the_model():
-    """An optimizer that was made before `prepare_qat(inplace=True)` trains the prepared model."""
+    """An optimizer made before `prepare_qat(inplace=True)` trains the prepared model."""
     net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).train()
     before = [id(p) for p in net.parameters()]
     net.qconfig = aq.default_qat_qconfig
@@ -460,7 +460,7 @@ def test_a_model_in_a_file_keeps_no_state(tmp_path):
 
 @pytest.mark.slow
 def test_digits_are_learned(request):
-    """Handwritten digits: as good as in floats, and as good in whole numbers."""
+    """Handwritten digits: int8 accuracy equals float accuracy."""
     with np.load(request.config.rootpath / "examples" / "data" / "digits.npz") as data:
         x, y = (data["images"].reshape(-1, 1, 8, 8) / 16).astype(np.float32), data["labels"].astype(np.int64)
     ingot.manual_seed(0)
@@ -486,7 +486,7 @@ def test_digits_are_learned(request):
     assert min(right.values()) > 0.93 and right["low"] > right["floats"] - 0.02 and abs(right["bytes"] - right["low"]) < 0.01
 
 
-# Which modules.
+# Choice of modules.
 
 
 def names(model):
@@ -541,7 +541,7 @@ def test_quantize_qat_and_inherited_settings():
     assert net[0].qconfig is None and net[1].qconfig is aq.default_qat_qconfig and net[2][0].qconfig is None
 
 
-# What is refused.
+# Errors.
 
 
 def with_config(config, *layers):

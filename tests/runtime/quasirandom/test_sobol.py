@@ -1,4 +1,4 @@
-"""Sobol sequences: the points that PyTorch draws, what makes them even, and how a sequence goes on."""
+"""Sobol sequences: PyTorch's points, evenness, and continuation."""
 
 import copy
 import hashlib
@@ -13,7 +13,7 @@ from ingot.quasirandom import SobolEngine
 from ingot.runtime.quasirandom.sobol_directions import direction_numbers, primitive_polynomials
 
 FIRST = [[0, 0, 0, 0], [0.5, 0.5, 0.5, 0.5], [0.75, 0.25, 0.25, 0.25], [0.25, 0.75, 0.75, 0.75], [0.375, 0.375, 0.625, 0.875]]
-# What PyTorch draws with scramble=True, seed=7 (Owen's scrambling of these).
+# PyTorch's draws with scramble=True, seed=7 (Owen's scrambling of these).
 SCRAMBLED = [[0.19947312772274017, 0.17093220353126526, 0.7493569254875183],
              [0.6922082901000977, 0.7114949226379395, 0.48982980847358704],
              [0.8505491018295288, 0.2962706387042999, 0.7879806160926819],
@@ -52,7 +52,7 @@ def test_scrambled_peer(seed, dimension):
     torch = pytest.importorskip("torch")
     theirs = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=seed)
     ours = SobolEngine(dimension, scramble=True, seed=seed)
-    assert np.array_equal(ours.draw(5).numpy(), theirs.draw(5).numpy())     # the first point has theirs in float32 only
+    assert np.array_equal(ours.draw(5).numpy(), theirs.draw(5).numpy())     # PyTorch's first point is float32
     assert np.array_equal(ours.draw(20, dtype=ingot.float64).numpy(), theirs.draw(20, dtype=torch.float64).numpy())
     assert np.array_equal(ours.shift.numpy(), theirs.shift.numpy())
 

@@ -1,4 +1,4 @@
-"""numpy's numbers and arrays in PyTorch's files: read as data, refused where they are anything else."""
+"""NumPy's numbers and arrays in PyTorch's files: read as data; anything else raises."""
 
 import io
 import pickle

@@ -1,4 +1,4 @@
-"""What files hold beside the elements of tensors: attributes, memory, shapes without elements; and what their errors are."""
+"""Files beside plain tensor data: attributes, memory, meta tensors; and their errors."""
 
 import io
 import pickle
@@ -71,7 +71,7 @@ def test_names_of_the_librarys_own_are_not_taken_from_files():
 
 @pytest.mark.parametrize("kind", [tuple, list])
 def test_arguments_of_rebuilt_tensors_are_tuples(kind):
-    """As PyTorch writes them: what is made otherwise is no file of its."""
+    """PyTorch writes tuples; other arguments are not from its files."""
     s = tp.Stored("0", "Float", np.ones(2, np.float32))
     made = tp.Call("torch._tensor._rebuild_from_type_v2", tp.Global("torch._utils._rebuild_tensor_v2"),
                    tp.Global("torch.Tensor"), kind((s, 0, (2,), (1,), False, tp.Call("collections.OrderedDict"))), {})
@@ -146,7 +146,7 @@ def test_tensors_of_no_elements_are_kept(requires_grad):
 
 
 class Own:
-    """An object that nobody allowed."""
+    """Object of a class that nobody allowed."""
 
 
 def test_what_is_refused_is_what_pickle_refuses():
@@ -162,11 +162,11 @@ def test_what_is_refused_is_what_pickle_refuses():
 
 
 class OwnTensor(ingot.Tensor):
-    """A class of tensors that keeps to PyTorch's ways."""
+    """Tensor subclass that keeps PyTorch's constructor."""
 
 
 class OwnParameter(nn.Parameter):
-    """A kind of parameter."""
+    """Parameter subclass."""
 
 
 def own(*sizes):

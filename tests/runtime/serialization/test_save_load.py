@@ -1,4 +1,4 @@
-"""Files: what save and load keep, what they refuse, and what damaged or hostile files do (raise one FileError)."""
+"""Files: what save and load keep and refuse, and damaged or hostile files (one FileError)."""
 
 import copy
 import io
@@ -34,7 +34,7 @@ def example():
 
 
 def same(a, b):
-    """Whether two loaded things are equal, types included."""
+    """Return whether two loaded objects are equal, types included."""
     if type(a) is not type(b):
         return False
     if isinstance(a, ingot.Tensor):
@@ -58,7 +58,7 @@ def loaded(data: bytes, **options):
     return ingot.load(io.BytesIO(data), **options)
 
 
-# Keeping.
+# Content.
 
 
 @pytest.mark.parametrize("mmap", [False, True])
@@ -155,7 +155,7 @@ def test_what_cannot_be_saved_says_where():
 
 
 class Scaled(nn.Linear):
-    """A module that is not ingot's own."""
+    """Module that is not ingot's own."""
 
 
 def test_modules_of_others_must_be_allowed(tmp_path):
@@ -208,7 +208,7 @@ def test_format_is_plain_zip_and_json():
 
 
 def test_errors_of_the_system_name_the_file_that_was_asked_for(tmp_path):
-    """Not the one that is written first and renamed."""
+    """Errors do not name the temporary file."""
     with pytest.raises(FileNotFoundError) as e:
         ingot.save(1, tmp_path / "missing" / "x.pt")
     assert e.value.filename == str(tmp_path / "missing" / "x.pt")
@@ -313,7 +313,7 @@ def subject(name, tmp_path):
 
 
 def outcome(data, mmap_path=None):
-    """What loading gives: the object, or "refused" for a FileError. Anything else escapes and fails the test."""
+    """Return the loaded object, or "refused" for a FileError. Any other error fails the test."""
     try:
         if mmap_path is not None:
             mmap_path.write_bytes(data)
@@ -357,7 +357,7 @@ def test_every_flipped_data_bit_is_noticed():
 
 
 def rewritten(**changes) -> bytes:
-    """An ingot file whose index says something else, with right checksums."""
+    """Return an ingot file with a changed index and right checksums."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(saved({"w": ingot.ones(4)}))) as z, zipfile.ZipFile(out, "w") as new:
         index = json.loads(z.read("ingot.json"))
@@ -412,7 +412,7 @@ NAMED = [ingot.strided, ingot.jagged, ingot.sparse_coo, ingot.sparse_bsr, ingot.
 
 @pytest.mark.parametrize("thing", NAMED, ids=repr)
 def test_layouts_and_formats_stay_themselves(thing):
-    """Also within a module, which makes the file one of objects."""
+    """Also inside a module, which makes the file one of objects."""
     class_ = nn.Linear(1, 1)
     class_.lies = thing
     for data in (thing, [thing, {"key": thing}], class_):

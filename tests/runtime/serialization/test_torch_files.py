@@ -91,7 +91,7 @@ def test_tensors_larger_than_their_storage_are_refused(write, offset, size, stri
 
 
 class Touch:
-    """A pickle that would run a command."""
+    """Pickle that would run a command."""
 
     def __init__(self, path):
         self.path = path
@@ -131,7 +131,7 @@ def test_pickles_that_are_wrong_say_so(name):
 
 @pytest.mark.parametrize("protocol", [2, 4])
 def test_names_in_files_are_told_without_running_anything(tmp_path, protocol):
-    """Also those that a pickle spells in two texts, from its memory the second time."""
+    """Names are found, too, if a pickle spells them in two texts, from its memory the second time."""
     target, out = tmp_path / "ran", io.BytesIO()
     with zipfile.ZipFile(out, "w") as z:
         content = [Touch(target), Touch(target), Config(1), OrderedDict(a=1), {1}]
@@ -156,10 +156,10 @@ def test_names_of_plain_data_are_safe(write, tmp_path):
 
 
 def test_storages_of_which_a_view_is_told_are_read():
-    """Files of before 1.6 name a storage with a sixth field, which is None since there are no views of storages."""
+    """Files before 1.6 name a storage with a sixth field, which is None, as storages have no views."""
     s = tp.Stored("0", "Float", np.arange(12, dtype=np.float32))
     text = tp.legacy(tp.tensor(s, 0, (3, 4), (4, 1)), [s])
-    told = b"\x8a\x01\x0ct"         # the number of elements, and the end of the tuple
+    told = b"\x8a\x01\x0ct"         # number of elements, and the end of the tuple
     assert text.count(told) == 1
     assert loaded(text.replace(told, told[:-1] + b"Nt")).tolist() == s.array.reshape(3, 4).tolist()
 

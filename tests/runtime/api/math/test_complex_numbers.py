@@ -12,12 +12,12 @@ NORMS = (None, "ortho", "forward")
 
 
 def pairs(*shape, seed=0):
-    """Real numbers of which `view_as_complex` makes a tensor of this shape."""
+    """Return real numbers for `view_as_complex`, which gives a tensor of this shape."""
     return np.random.default_rng([seed, *shape]).standard_normal((*shape, 2)) + 0.1
 
 
 def weighed(out):
-    """A real number that depends on all of a result, real and imaginary parts each in their own way."""
+    """Return a real number that depends on all real and imaginary parts of a result, each with its own weight."""
     flat = ingot.view_as_real(out) if out.is_complex() else out
     weights = np.random.default_rng(5).standard_normal(tuple(flat.shape))
     return (flat * ingot.tensor(weights)).sum()
@@ -176,7 +176,7 @@ def test_hermitian_transforms_along_dims_are_one_after_the_other(name, dims, nor
     want = ingot.fft.hfft(ingot.fft.fftn(z, dim=others, norm=norm), dim=last, norm=norm)
     got = getattr(ingot.fft, name)(z, norm=norm, **along)
     np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-10, atol=1e-10)
-    back = getattr(ingot.fft, "i" + name)(got, norm=norm, **along)      # half of numbers that have the symmetry
+    back = getattr(ingot.fft, "i" + name)(got, norm=norm, **along)      # half of numbers with the symmetry
     np.testing.assert_allclose(getattr(ingot.fft, name)(back, norm=norm, **along).numpy(), got.numpy(), rtol=1e-10, atol=1e-10)
     out = ingot.empty(0, dtype=ingot.float64)
     assert getattr(ingot.fft, name)(z, norm=norm, out=out, **along) is out and ingot.equal(out, got)

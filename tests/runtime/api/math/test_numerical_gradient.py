@@ -132,7 +132,7 @@ def test_unravel_index():
 @pytest.mark.parametrize("low, high", [(-1, 1), (0.1, 0.7), (1e3, 1e3 + 2), (1e5, 1e5 + 1), (-7, 1e-3)])
 @pytest.mark.parametrize("count", [1, 3, 100, 4097])
 def test_even_bins_hold_what_lies_between_their_edges(kind, low, high, count):
-    """Also right beside the edges, and where float32 hardly tells bins apart."""
+    """Values close to the edges count, too, also where float32 hardly separates bins."""
     edges = ingot.linspace(low, high, count + 1, dtype=getattr(ingot, np.dtype(kind).name)).numpy()
     beside = [np.nextafter(edges, kind(to)) for to in (-np.inf, np.inf)]
     anywhere = np.random.default_rng(count).uniform(low - 0.1, high + 0.1, 5000)
@@ -147,7 +147,7 @@ def test_even_bins_hold_what_lies_between_their_edges(kind, low, high, count):
 
 @pytest.mark.parametrize("edge_order", [1, 2])
 def test_derivatives_by_places_have_gradients(edge_order):
-    """Of the values and of the places, those at the ends among them."""
+    """Gradients of the values and of the positions, including those at the ends."""
     x = ingot.tensor(RNG.standard_normal((4, 3)), requires_grad=True)
     places = ingot.tensor([0.0, 1.0, 2.5, 3.0], dtype=ingot.float64, requires_grad=True)
     assert ingot.autograd.gradcheck(lambda x, c: ingot.gradient(x, spacing=(c,), dim=0, edge_order=edge_order)[0], (x, places))
@@ -189,7 +189,7 @@ def test_gradient_by_a_complex_distance():
         np.testing.assert_allclose(got.numpy(), np.gradient(a + 0j, 0.5 - 2j, edge_order=order), rtol=1e-12)
 
 
-WRONG = {      # what is refused, of three numbers
+WRONG = {      # cases that raise, from three numbers
     "integers": (lambda x: ingot.histogram(x.int(), 3), TypeError, "floating point"),
     "edges of another dtype": (lambda x: ingot.histogram(x, ingot.ones(2).double()), TypeError, "edges must be of"),
     "no edges": (lambda x: ingot.histogram(x, ingot.empty(0)), RuntimeError, "at least 2"),

@@ -1,4 +1,4 @@
-"""`x + y` of tensors of two dtypes, and of whole numbers beside floats: a short road that gives what the functions give."""
+"""Python operators of two dtypes, and of integers beside floats: the short path agrees with the functions."""
 
 import itertools
 import operator
@@ -22,7 +22,7 @@ def tensor(shape, dtype):
 
 
 def told(call):
-    """What a call gives, or the kind of its error."""
+    """Return the result of a call, or the kind of its error."""
     try:
         return call()
     except Exception as error:

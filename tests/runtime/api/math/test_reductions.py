@@ -238,7 +238,7 @@ KINDS = (ingot.float32, ingot.float64, ingot.float16, ingot.bfloat16, ingot.int6
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
 @pytest.mark.parametrize("kind", MANY)
 def test_medians_of_many_are_those_that_sorting_gives(kind, dtype):
-    """Eagerly they are selected: the bits, and the gradients, are those of the operators that sort (under a profile)."""
+    """Eager medians use selection: bits and gradients equal those of the sorting operators (which run under a profile)."""
     rng = np.random.default_rng(4)
     for n in (1 << 10, (1 << 10) + 1, 5000):
         values = MANY[kind](rng, n)

@@ -109,7 +109,7 @@ ASKED = [{"return_inverse": inverse, "return_counts": counts} for inverse in (Fa
 @pytest.mark.parametrize("call", ["unique", "unique_consecutive"])
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
 def test_few_distinct_values_are_those_of_the_operators(call, dtype):
-    """Of few elements they are found without operators: with the same bits, shapes and dtypes (a profile runs operators)."""
+    """Few elements need no operators: bits, shapes and dtypes are the same (a profile runs operators)."""
     rng, f = np.random.default_rng(6), getattr(ingot, call)
     for n in (1, 2, 6, 60, 700):
         for special in ([0.0, -0.0, 1.0], [np.nan, 1.0, np.inf], [5.0]):

@@ -1,4 +1,4 @@
-"""Values that come back from few steps: against the definition, gradients, traces, sizes, errors."""
+"""Fake quantisation: against the definition, gradients, traces, sizes, errors."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import ingot
 from ingot import jit
 
 HARD = [-3.0, -1.26, -0.5, 0.25, 0.5, 0.75, 1.5, 2.49, 100.0, float("nan"), float("inf"), float("-inf")]
-# What PyTorch gives for these with steps of 0.5 from -4 to 3 about 1.
+# PyTorch's results for steps of 0.5 from -4 to 3 about 1.
 BACK = [-2.5, -1.5, -0.5, 0.0, 0.5, 1.0, 1.0, 1.0, 1.0, -2.5, 1.0, -2.5]
 SLOPES = [0, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
 
@@ -23,7 +23,7 @@ def one(value, dtype=ingot.float32):
 
 
 def defined(x, scale, zero, low, high):
-    """In float32, or in the float64 that x has, with a scale that counts as float32."""
+    """Compute in float32, or in x's float64, with a scale rounded to float32."""
     wide = x.astype(np.result_type(x, np.float32))
     scale = np.asarray(scale, np.float32)
     step = np.clip(np.round(wide * (np.float32(1) / scale)) + zero, low, high)
@@ -66,7 +66,7 @@ def test_channels(axis, zeros):
 
 
 def test_training_with_steps_is_one_recording():
-    """A layer whose weights and inputs are quantised, with a scale that follows what was seen."""
+    """Train a layer with quantised weights and inputs, whose scale follows observations."""
     def make():
         ingot.manual_seed(0)
         layer, seen = ingot.nn.Linear(6, 4), ingot.ones(())

@@ -22,7 +22,7 @@ N = 100_000
 
 
 def draws():
-    """One draw of every kind, as arrays."""
+    """Return one draw of every kind, as arrays."""
     p = ingot.full((50,), 0.3)
     kinds = [ingot.rand(50), ingot.randn(3, 7), ingot.randint(0, 9, (20,)), ingot.randperm(30), ingot.bernoulli(p),
              ingot.multinomial(p, 5), ingot.poisson(p * 30), ingot.normal(p, 2.0), ingot.rand_like(p),
@@ -142,7 +142,8 @@ def test_ranges():
 
 @pytest.mark.parametrize("draw", [ingot.normal, ingot.jit.trace(lambda m, s: ingot.normal(m, s))], ids=["eager", "traced"])
 def test_gradients_do_not_go_through_a_normal_sample(draw):
-    """As in PyTorch: `log_prob` of it has the gradient that trains policies; of a sample that follows its mean it is zero."""
+    """As in PyTorch: `log_prob` of the sample has the gradient that trains policies; a sample that follows its mean has
+    gradient zero."""
     mean, std = ingot.zeros(5, requires_grad=True), ingot.full((5,), 2.0).requires_grad_()
     for seed in range(3):
         ingot.manual_seed(seed)
@@ -176,7 +177,7 @@ def test_multinomial_follows_its_weights():
 @pytest.mark.parametrize("rows", [None, 1, 2])
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, -1.0, 0.0], ids=str)
 def test_wrong_weights_are_found_however_often_they_come(wrong, rows, replacement):
-    """By operators, and by the graph that draws once such calls came often; of listeners by name."""
+    """By operators, by the graph that draws frequent calls, and with listeners by name."""
     right = ingot.full((3,) if rows is None else (rows, 3), 0.5)
     weights = right.clone()
     if wrong == 0.0:
@@ -249,7 +250,7 @@ ROADS = {
 
 @pytest.mark.parametrize("name", ROADS)
 def test_a_draw_gives_the_bits_and_takes_the_keys_of_its_operators(name):
-    """Where nobody listens it goes other roads: without tensors of keys, and as one graph once it came often."""
+    """Without listeners draws use other paths: no key tensors, and one graph once calls are frequent."""
     def drawn(seed):
         ingot.manual_seed(seed)
         made = ROADS[name]()
@@ -310,7 +311,7 @@ def test_a_fill_takes_no_memory_beside_the_tensor(fill):
 
 @pytest.mark.parametrize("name", ["poisson", "standard_gamma", "binomial"])
 def test_numbers_by_rejection_are_those_of_each_elements_own_stream(name):
-    """They do not depend on who is drawn beside them, nor (but for the last bit of a normal number) on who draws."""
+    """The numbers depend neither on neighbouring draws nor (but for the last bit of a normal number) on the backend."""
     key, rng = np.array([2**63 + 12345, 7], np.uint64), np.random.default_rng(0)
     x = rng.uniform(0.05, 30, 40_000)
     args = {"poisson": (x,), "standard_gamma": (x * 0.2,), "binomial": (np.floor(x), rng.uniform(0, 1, x.size))}[name]
@@ -325,7 +326,7 @@ def test_numbers_by_rejection_are_those_of_each_elements_own_stream(name):
 @pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64])
 @pytest.mark.parametrize("n", [1, 10, 255, 256, 40_000])
 def test_fills_of_any_length_are_the_draw_times_a_factor_plus_a_summand(n, dtype):
-    """To the bit, and those of traced code."""
+    """Fills equal the operators' results and those of traced code, bit by bit."""
     for fill, draw, factor, summand in ((lambda x: x.normal_(0.1, 0.3), ingot.randn, 0.3, 0.1),
                                         (lambda x: x.uniform_(-0.7, 0.4), ingot.rand, 0.4 + 0.7, -0.7)):
         ingot.manual_seed(3)
@@ -351,7 +352,7 @@ def test_integers_are_drawn_that_the_dtype_holds(kind, high):
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_integers_of_the_whole_range(device):
-    """All 2^64 of them, which no int64 counts."""
+    """All 2^64 of them, more than an int64 counts."""
     with mock_cuda.installed() if device == "cuda" else nullcontext():
         x = ingot.zeros(1000, dtype=ingot.int64, device=device)
         traced = ingot.jit.trace(lambda x: ingot.randint_like(x, -2 ** 63, 2 ** 63) + x)

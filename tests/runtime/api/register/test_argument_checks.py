@@ -1,4 +1,4 @@
-"""What functions say of an argument that is no tensor where one belongs: its name, and what it is."""
+"""Errors of functions for an argument that must be a tensor: its name, and what came."""
 
 import inspect
 import pickle
@@ -20,12 +20,12 @@ load_twins()
 T = ingot.ones(2, 2)
 OTHERS = {"number": 2, "list": [1.0, 2.0], "None": None, "array": np.ones((2, 2), "f"), "text": "x"}
 TENSORS = frozenset(("input", "other", "end", "A", "B", "x", "y", "tensor", "mat", "mat2", "vec", "target", "source", "index"))
-# What is called so often that nobody stands in front of it.
+# Functions so frequently called that nothing wraps them.
 SHORT = frozenset(("ceil", "clone", "empty_like", "fill", "fix", "flatten", "floor", "is_complex", "is_floating_point",
                    "is_nonzero", "is_signed", "masked_fill", "nelement", "numel", "ones_like", "relu", "reshape", "square", "t",
                    "trunc", "where", "zeros_like"))
-OWN = frozenset(("as_strided_scatter", "fake_quantize_per_tensor_affine"))       # which make numbers of their arguments first
-# Modules of functions that are rarely called, and do not look.
+OWN = frozenset(("as_strided_scatter", "fake_quantize_per_tensor_affine"))       # they convert their arguments first
+# Modules of functions that are rarely called, without argument checks.
 UNCHECKED = ("view_copies", "type_promotion", "top_level_functions", "low_rank", "matrix_factors",
              "linalg",
              "matrix_products", "conversions")
@@ -40,7 +40,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("kind", ["number", "None", "text"])       # arrays are taken by some, lists are said in their own way
+@pytest.mark.parametrize("kind", ["number", "None", "text"])       # some take arrays; lists have errors of their own
 @pytest.mark.parametrize("case", SAID)
 def test_the_argument_is_named(case, kind):
     call, name, argument = SAID[case]
@@ -49,7 +49,7 @@ def test_the_argument_is_named(case, kind):
 
 
 def wanted(fn) -> list:
-    """The parameters of a function that must be given."""
+    """Return the required parameters of a function."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [p.name for p in inspect.signature(fn).parameters.values() if p.kind in kinds and p.default is p.empty]
 
@@ -59,7 +59,7 @@ def test_no_function_fails_inside(kind):
     failed = []
     for name, fn in [*FUNCTIONS.items()]:
         is_asked = isinstance(fn, FunctionType) and not name.startswith("_") and name not in SHORT | OWN
-        code = getattr(fn, "_asks_for", fn).__code__ if is_asked else None      # (of one that looks for other classes first)
+        code = getattr(fn, "_asks_for", fn).__code__ if is_asked else None  # the plain form
         is_asked = is_asked and code.co_filename.removesuffix(".py").rpartition("/")[2] not in UNCHECKED
         names = wanted(fn) if is_asked else []
         for i, argument in enumerate(names):
@@ -71,7 +71,7 @@ def test_no_function_fails_inside(kind):
                 except AttributeError as error:
                     failed.append((name, argument, str(error)))
                 except Exception:
-                    pass        # it says what it does not take
+                    pass        # the error names what it does not take
     assert not failed
 
 

@@ -1,4 +1,4 @@
-"""How users spell calls: other names of parameters, arguments left out, dims that are none; how results lie in memory."""
+"""Spellings of calls: other parameter names, omitted arguments, empty dims; and memory layouts of results."""
 
 import numpy as np
 import pytest
@@ -143,7 +143,7 @@ def test_what_cannot_be_done_says_so(fn):
 
 def test_an_empty_dim_tuple():
     x = ingot.tensor([[1, 0], [0, 0]])
-    assert ingot.any(x, ()).shape == (2, 2) and ingot.all(x, ()).shape == (2, 2)    # reduces nothing, as users know it
+    assert ingot.any(x, ()).shape == (2, 2) and ingot.all(x, ()).shape == (2, 2)    # reduces nothing, as in PyTorch
     assert ingot.sum(x, ()).shape == () and ingot.norm(x.float(), dim=()).shape == ()
 
 
@@ -164,7 +164,7 @@ def test_matrix_exp_in_both_precisions(size):
 
 
 def _exponential(a):
-    """By its series on a matrix halved until it is tiny, in long double."""
+    """Compute exp by its series of a matrix halved until it is tiny, in long double."""
     a = a.astype(np.longdouble)
     total, term = np.eye(len(a), dtype=np.longdouble), np.eye(len(a), dtype=np.longdouble)
     for k in range(1, 30):

@@ -1,4 +1,4 @@
-"""`__torch_function__` of classes that do not derive from Tensor, and modes: who is asked, about what, from when on."""
+"""`__torch_function__` of classes that do not derive from Tensor, and modes: order, functions, and start of dispatch."""
 
 import inspect
 import pickle
@@ -19,7 +19,7 @@ HANDLED: dict = {}
 
 @overrides.asks
 class Stands:
-    """Stands for a tensor: answers what is in the table, or says what it was asked about."""
+    """Tensor-like: answers from a table, or returns what it was called with."""
 
     def __init__(self, value=2.0):
         self.value = value
@@ -43,14 +43,14 @@ class Reflects(Refuses):
 
 
 class ByInstance:
-    """With a method in place of a class method, as it once was written."""
+    """Tensor-like with an instance method, as in old programs."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return self
 
 
 X, S = ingot.ones(2, 2), Stands()
-CALLS = {       # the call, and the function that is asked about
+CALLS = {       # the call, and the function that overrides receive
     "first": (lambda: ingot.mean(S), ingot.mean),
     "second": (lambda: ingot.matmul(X, S), ingot.matmul),
     "keyword": (lambda: ingot.add(X, other=S), ingot.add),
@@ -165,7 +165,7 @@ assert ingot.ones(2, 2) @ Stands() == "a product"
     "assert ingot.overrides.has_torch_function((Stands(),))", "type('Sub', (ingot.Tensor,), {})",
     "from ingot import fx; mean(fx.Proxy(fx.Graph().placeholder('x')))"])
 def test_what_starts_it(start):
-    """Functions that were taken out of their modules before ask, too, and are the same objects."""
+    """Functions imported earlier dispatch, too, and stay the same objects."""
     subprocess.run([sys.executable, "-c", FIRST.replace("START", start)], check=True)
 
 
@@ -180,7 +180,7 @@ def test_gradients_and_values_do_not_change():
 
 
 def test_traces_hand_out_numbers_as_before():
-    """What functions read for a caller goes by the caller's place, which one that looks does not change."""
+    """Functions that read for a caller find it by its frame, which dispatching code does not change."""
     with BaseTorchFunctionMode():
         pass
     step = jit.trace(lambda x: ((x * 2).sum().item(), x.tolist()))
@@ -194,7 +194,7 @@ def test_traces_hand_out_numbers_as_before():
 
 
 class Notes(TorchFunctionMode):
-    """Writes down what it is asked about, and does it."""
+    """Mode that logs the functions it receives, and calls them."""
 
     def __init__(self):
         self.names: list = []
@@ -205,7 +205,7 @@ class Notes(TorchFunctionMode):
 
 
 class Zeros(BaseTorchFunctionMode):
-    """Has ones be zeros."""
+    """Mode that turns ones into zeros."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return super().__torch_function__(ingot.zeros if func is ingot.ones else func, types, args, kwargs)

@@ -78,7 +78,7 @@ def test_leaves_collect_gradients():
 
 
 class SparseProduct(ingot.autograd.Function):
-    """The product of a sparse matrix with a dense one; forward makes the sparse one, and keeps it for backward."""
+    """Product of a sparse matrix with a dense one; forward makes the sparse one, and saves it for backward."""
 
     @staticmethod
     def forward(ctx, places, values, size, x, compressed):

@@ -1,4 +1,4 @@
-"""Sparse tensors as they are made: in traces of places that change, in a layout that is asked for, of others, in place."""
+"""Sparse factories: in traces with changing positions, in requested layouts, from other tensors, in place."""
 
 import pickle
 
@@ -10,7 +10,7 @@ from ingot import jit
 from ingot.ir.errors import IngotError
 from tests.runtime.api.sparse.test_sparse_tensor import DENSE, LAYOUTS, dense, repeated
 
-# Made in traces, of places that change.
+# Made in traces, with changing positions.
 
 MADE = {
     "coo": lambda e, starts, v, n: ingot.sparse_coo_tensor(e, v, (n, n)),
@@ -25,7 +25,7 @@ MADE = {
 
 
 def random_places(rng, n):
-    """The places of a random matrix of numbers, where its rows begin, and the numbers."""
+    """Return the positions of a random matrix, its row starts, and its numbers."""
     there = rng.random((n, n)) < 0.4
     there[0, 0] = True
     starts = np.concatenate([[0], np.cumsum(there.sum(1))])

@@ -1,4 +1,4 @@
-"""Sparse matrices of all kinds: dtypes, batches, entries of several numbers, parts that do not fit, functions of their own."""
+"""Sparse matrices of all layouts: dtypes, batches, dense dims, parts that do not fit, functions of their own."""
 
 import itertools
 import pickle
@@ -95,7 +95,7 @@ def test_parts_that_do_not_fit(make, said):
         make()
 
 
-# Functions of their own.
+# Functions of sparse tensors.
 
 
 def test_sums_of_a_sparse_matrix_and_products():
@@ -263,7 +263,7 @@ WITHOUT_ENTRIES = {
 
 @pytest.mark.parametrize("name", WITHOUT_ENTRIES)
 def test_results_without_entries_keep_their_history(name):
-    """A batch may happen to have no edges: training goes on."""
+    """A batch may have no edges: training continues."""
     a, b = ingot.zeros(2, 2, requires_grad=True), ingot.zeros(2, 2)
     WITHOUT_ENTRIES[name](a, b).sum().backward()
     assert a.grad.tolist() == [[0, 0], [0, 0]]

@@ -1,5 +1,4 @@
-"""Sparse tensors of all layouts: programs give what they give of the dense tensor, gradients reach the values, the rest is
-refused."""
+"""Sparse tensors of all layouts: programs agree with dense tensors, gradients reach the values, other functions raise."""
 
 import copy
 import io
@@ -28,7 +27,7 @@ LAYOUTS = {
 
 
 def repeated(d):
-    """Coordinates in another order, each twice, with halves of the numbers."""
+    """Return coordinates in another order, each twice, with halves of the numbers."""
     s = d.to_sparse()
     at, v = s.indices().flip(1), s.values().flip(0)
     return ingot.sparse_coo_tensor(ingot.cat([at, at], 1), ingot.cat([v * 0.25, v * 0.75]), d.shape)
@@ -39,7 +38,7 @@ def dense(a):
 
 
 x, y = ingot.tensor(X), ingot.tensor(Y)
-# What holds for all layouts: name -> a program of the matrix.
+# Programs for all layouts: name -> a program of the matrix.
 PROGRAMS = {
     "neg": lambda a: -a,
     "abs": lambda a: a.abs(),
@@ -115,7 +114,7 @@ PROGRAMS = {
     "copied": lambda a: a.clone().zero_().copy_(a * 2),
     "back and forth": lambda a: a.to_sparse().to_sparse_csc().to_sparse_bsr((2, 2)).to_sparse_csr().to_sparse_coo(),
 }
-# What has coordinates alone.
+# Functions of coordinates alone.
 COORDINATES = {
     "unsqueeze": lambda a: a.unsqueeze(0),
     "unsqueeze behind": lambda a: a.unsqueeze(-1),
@@ -152,7 +151,7 @@ def test_programs_of_coordinates(name, layout):
 
 
 def like_with(a, values):
-    """The sparse tensor with other values, by its constructor."""
+    """Return the sparse tensor with other values, from its constructor."""
     if a.layout == ingot.sparse_coo:
         return ingot.sparse_coo_tensor(a._indices(), values, a.shape, is_coalesced=a.is_coalesced())
     by_rows = a.layout in (ingot.sparse_csr, ingot.sparse_bsr)
@@ -186,14 +185,14 @@ def test_traces_take_close_over_and_return_them(name, layout):
         a.div_(factor)
 
 
-# What is not there is refused.
+# Functions without a sparse form raise.
 
 ALLOWED = {"is_tensor", "save", "typename", "as_tensor", "asarray", "tensor", "is_storage", "get_device", "cond", "while_loop"}
 
 
 @pytest.mark.parametrize("layout", ["coo", "csr"])
 def test_functions_without_a_sparse_form_refuse_by_name(layout):
-    """Every public function and method either refuses, or gives what it gives of the dense tensor."""
+    """Every public function and method either raises, or agrees with the dense tensor."""
     d = ingot.tensor(DENSE)
     refused = 0
     for name in sorted(n for n in ingot.runtime.api.register.register.FUNCTIONS if n[0] != "_" and n not in ALLOWED):
@@ -243,7 +242,7 @@ def test_what_is_refused_says_what_to_do(call, said):
         call(ingot.tensor(DENSE).to_sparse())
 
 
-# They are tensors.
+# Sparse tensors are tensors.
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -374,7 +373,7 @@ def test_leaves_and_what_is_computed_of_them(layout):
 
 
 class Scaled(ingot.autograd.Function):
-    """A sparse matrix times a number, and times a dense one."""
+    """Sparse matrix times a number, and times a dense one."""
 
     @staticmethod
     def forward(ctx, a, factor, other):

@@ -1,4 +1,4 @@
-"""Classes that derive from Tensor: what is of their class, who is asked, histories, copies, traces, errors."""
+"""Subclasses of Tensor: classes of results, dispatch, histories, copies, traces, errors."""
 
 import copy
 import pickle
@@ -15,15 +15,15 @@ Tensor = ingot.Tensor
 
 
 class Kept(Tensor):
-    """Nothing of its own."""
+    """Subclass without members."""
 
 
 class Finer(Kept):
-    """A class below another one."""
+    """Subclass of a subclass."""
 
 
 class Noted(Tensor):
-    """With an attribute, and a record of what was called."""
+    """Subclass with an attribute, and a log of calls."""
 
     calls: list = []
     handled: dict = {}
@@ -47,7 +47,7 @@ class Noted(Tensor):
 
 
 class Silent(Tensor):
-    """Its operators give plain tensors."""
+    """Subclass whose operators return plain tensors."""
 
     __torch_function__ = ingot._C._disabled_torch_function_impl
 
@@ -157,7 +157,7 @@ def test_the_class_is_asked():
     Noted.handled[ingot.exp] = lambda x: "handled"
     try:
         assert ingot.exp(a) == a.exp() == "handled" and type(ingot.log(a)) is Noted
-        Noted.handled[Tensor.add] = lambda x, y: "added"        # which is ingot.add
+        Noted.handled[Tensor.add] = lambda x, y: "added"        # the same as ingot.add
         assert ingot.ones(2).add(a) == a.add(1) == ingot.add(a, 1) == a + 1 == "added" and type(ingot.sub(a, 1)) is Noted
     finally:
         Noted.handled.clear()
@@ -329,7 +329,7 @@ def test_what_is_never_asked_is_said():
 
 
 class Measured(Silent):
-    """One that makes itself, of what it is given by name, too."""
+    """Subclass with its own constructor, which also takes keywords."""
 
     def __new__(cls, data, *, unit="m", requires_grad=False):
         made = Tensor._make_subclass(cls, Tensor(data), requires_grad)

@@ -1,4 +1,4 @@
-"""Storages, typed and untyped: who shares memory, reading and writing, parts, files, and their older names."""
+"""Storages, typed and untyped: sharing of memory, reads and writes, slices, files, and older names."""
 
 import sys
 

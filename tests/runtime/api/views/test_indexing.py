@@ -1,4 +1,4 @@
-"""x[...] in all its forms, and the functions that read and write at positions."""
+"""x[...] in all its forms, and functions that read and write at positions."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ SHAPES = [(4,), (3, 4), (2, 3, 4), (2, 3, 2, 3)]
 
 
 def random_part(rng, n, allow_int=True):
-    """One part of a key for a dimension of size n."""
+    """Return one part of a key for a dimension of size n."""
     k = rng.integers(6 if allow_int else 5)
     if k == 0:
         return slice(None)
@@ -29,7 +29,7 @@ def random_part(rng, n, allow_int=True):
 
 
 def random_parts(rng, sizes, whole=False) -> list:
-    """Parts of a key for the leading dimensions, or for all of them. A mask may take two."""
+    """Return parts of a key for the leading dimensions, or for all of them. A mask may take two."""
     parts, dim = [], 0
     while dim < len(sizes) and (whole or rng.random() < 0.85):
         part = rng.random(sizes[dim: dim + 2]) < 0.5 if rng.random() < 0.1 else random_part(rng, sizes[dim])
@@ -39,7 +39,7 @@ def random_parts(rng, sizes, whole=False) -> list:
 
 
 def random_key(rng, shape, mixed):
-    """A key; unless `mixed`, ints and index lists do not meet (numpy and PyTorch place their results differently)."""
+    """Return a key; unless `mixed`, ints and index lists do not meet (NumPy and PyTorch place their results differently)."""
     while True:
         if rng.random() < 0.4:
             cut = int(rng.integers(len(shape) + 1))
@@ -310,7 +310,7 @@ def test_masks():
 @pytest.mark.parametrize("kind", ["bool", "int8", "int64", "float16", "bfloat16", "float32", "float64", "complex64"])
 @pytest.mark.parametrize("shape", [(7,), (0,), (3, 5), (2, 0), (0, 4), (4, 1, 6), (2, 3, 4, 5)], ids=str)
 def test_positions_of_what_is_not_zero(shape, kind):
-    """Not a number counts, a negative zero does not; however the elements lie."""
+    """nan counts, a negative zero does not, in any memory layout."""
     dtype = getattr(ingot, kind)
     values = [0.0, -0.0, 1.0] if kind[0] in "bi" and kind != "bfloat16" else [0.0, -0.0, 1.0, np.nan]
     a = np.random.default_rng(len(shape)).choice(values, shape)
@@ -321,7 +321,7 @@ def test_positions_of_what_is_not_zero(shape, kind):
         assert y.nonzero().tolist() == np.argwhere(want).tolist()
 
 
-# By kind and include_self: result, then the gradients of the tensor and of the source for slopes 1, 10, 100, 1000 (PyTorch's).
+# By kind and include_self: result, then gradients of the tensor and the source for slopes 1, 10, 100, 1000 (PyTorch's).
 COMBINED = {
     ("amax", True): ([2, 3, 5, 4], [0, 10 / 3, 0, 1000], [0.5, 0.5, 10 / 3, 10 / 3, 0, 0, 0, 100]),
     ("amax", False): ([2, 3, 5, 0], [0, 0, 0, 0], [0.5, 0.5, 5, 5, 0, 500, 500, 100]),
@@ -335,7 +335,7 @@ COMBINED = {
 @pytest.mark.parametrize("trace", [False, True])
 @pytest.mark.parametrize("kind, include_self", COMBINED)
 def test_gradients_of_ties_and_of_products_with_zeros(kind, include_self, trace):
-    """Ties share a gradient. Of two zeros in a product neither has one, of a single zero it is the product of the others."""
+    """Ties share a gradient. With two zeros in a product neither has one; a single zero has the product of the others."""
     values = [0.0, 0, 3, 0, 2, 5, 2, 7] if kind == "prod" else [2.0, 2, 3, 3, 1, 0, 0, 5]
     index, slopes = ingot.tensor([0, 0, 1, 1, 2, 3, 3, 2]), ingot.tensor([1.0, 10, 100, 1000], dtype=ingot.float64)
 
@@ -349,7 +349,7 @@ def test_gradients_of_ties_and_of_products_with_zeros(kind, include_self, trace)
         assert [t.tolist() for t in found] == [pytest.approx(want) for want in COMBINED[kind, include_self]]
 
 
-SCATTERED = {  # what is written where an index names nothing
+SCATTERED = {  # values written where an index names nothing
     "scatter": lambda x, i, e: x.scatter(0, i, e), "scatter_": lambda x, i, e: x.clone().scatter_(0, i, e),
     "scatter_add": lambda x, i, e: x.scatter_add(0, i, e), "multiply": lambda x, i, e: x.scatter(0, i, e, reduce="multiply"),
     "index_reduce": lambda x, i, e: x.index_reduce(0, i[:, 0], e, "amax"),
@@ -439,7 +439,7 @@ def test_plain_writes_are_those_of_the_long_road(dtype, monkeypatch):
     quick = [written(*case) for case in PLAIN_WRITES]
     for module, name in ((python_operators, "is_quiet"), (indexing, "is_plain"), (writes, "is_plain")):
         monkeypatch.setattr(module, name, lambda *_: False)
-    assert repr(quick) == repr([written(*case) for case in PLAIN_WRITES])      # nan is like nan
+    assert repr(quick) == repr([written(*case) for case in PLAIN_WRITES])      # nan equals nan
 
 
 MASKED_VALUES = {
@@ -456,7 +456,7 @@ def test_values_for_the_hits_of_a_mask_are_written_as_on_the_long_road(dtype, la
     def written(make):
         x = ingot.arange(12).to(getattr(ingot, dtype)).reshape(3, 4)
         mask = ingot.arange(12).reshape(3, 4) % 5 < 2
-        mask[2, 3] = False              # which leaves 5 hits
+        mask[2, 3] = False              # leaves 5 hits
         kept = x.to(ingot.float64)
         value = make(x)
         value = value if make in (MASKED_VALUES["another dtype"], MASKED_VALUES["with a history"]) else value.to(x.dtype)
@@ -477,7 +477,7 @@ def test_values_for_the_hits_of_a_mask_are_written_as_on_the_long_road(dtype, la
 @pytest.mark.parametrize("layout", ["rows", "turned", "part"])
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bfloat16", "bool", "complex64"])
 def test_keys_of_masks_and_indices_read_as_on_the_long_road(dtype, layout, monkeypatch):
-    """Masks of all dimensions and of the first ones, with no and all hits; index tensors beside whole dimensions."""
+    """Masks of all and of the first dimensions, with no and all hits; index tensors beside whole dimensions."""
     rng = np.random.default_rng(5)
     x = ingot.tensor(rng.integers(-3, 3, (6, 5, 4))).to(getattr(ingot, dtype))
     x = {"rows": x, "turned": x.transpose(0, 1), "part": x[1:5, :, 1:]}[layout]
@@ -529,7 +529,7 @@ def test_plain_writes_keep_out_where_somebody_takes_notice():
 
 
 def random_indices(rng, shape):
-    """Positions of any shape and masks for some of the first dims, as arrays."""
+    """Return positions of any shape and masks for some of the first dims, as arrays."""
     found: list = []
     used, wanted = 0, rng.integers(1, len(shape) + 1)
     while used < wanted:

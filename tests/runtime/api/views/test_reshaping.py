@@ -1,4 +1,4 @@
-"""Shapes: against numpy, what is a view and what a copy, and the errors."""
+"""Shapes: against NumPy, views or copies, and errors."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Shapes set in place, beside a model in numpy: the memory from the first element on, under the new shape, zeros behind it."""
+"""Shapes set in place, against a model in NumPy: memory from the first element on, in the new shape, then zeros."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import ingot
 from ingot import jit
 
 LAST = ingot.channels_last
-VIEWS = {       # of a vector of 24 elements: where it begins, and how many are in its memory from there
+VIEWS = {       # of a vector of 24 elements: offset, and number of elements in memory from there
     "all": (lambda z: z, 0),
     "a part": (lambda z: z[4:10], 4),
     "every second": (lambda z: z[1::2], 1),
@@ -60,7 +60,7 @@ def test_what_fits_into_memory_is_written_there():
 
 
 def test_tensors_whose_memory_others_view_become_no_views():
-    """Another shape in place makes a view of what had views itself alone."""
+    """A new shape in place turns a tensor with views into no view itself."""
     given_data = lambda y: setattr(x := ingot.empty(0), "data", y) or x
     for over in (lambda y: y.detach(), lambda y: ingot.empty(0).set_(y), given_data):
         y = ingot.arange(6.0).reshape(2, 3).clone()

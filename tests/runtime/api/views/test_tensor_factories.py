@@ -1,4 +1,4 @@
-"""Making tensors: dtypes that follow from data, counted and filled tensors, and the errors."""
+"""Tensor factories: dtypes from data, counted and filled tensors, errors."""
 
 import array
 
@@ -76,7 +76,7 @@ def test_data_is_copied_or_shared():
 
 
 def between_elements(values, memory):
-    """An array over memory that begins between two elements."""
+    """Return an array over memory that begins between two elements."""
     return np.frombuffer(memory(b"x" + values.tobytes()), np.uint8)[1:].view(values.dtype)
 
 
@@ -325,7 +325,7 @@ def test_nothing_is_joined_along_any_dim(dim):
         assert ingot.cat(given, dim).shape == (2, 3)
 
 
-# (start, end, step): PyTorch's numbers as int64, which cuts before it counts, and as int32, which counts before it cuts.
+# (start, end, step): PyTorch's numbers as int64, which truncates before it counts, and as int32, which counts first.
 CUT = {(0.0, -8.000001, -4.0): ([0, -4], [0, -4, -8]), (0.0, 5.0, 1.5): ([0, 1, 2, 3, 4], [0, 1, 2, 3]),
        (0.9, 9.0, 2.9): ([0, 2, 4, 6, 8], [0, 2, 4]), (-0.5, 5.0, 1.0): ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5]),
        (0.5, 3.2, 1.0): ([0, 1, 2], [0, 1, 2])}

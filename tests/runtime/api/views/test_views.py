@@ -1,4 +1,4 @@
-"""Views: what shares memory with what, and random programs of views and writes, values and gradients."""
+"""Views: sharing of memory, and random programs of views and writes, values and gradients."""
 
 import copy
 import gc
@@ -123,7 +123,7 @@ def test_programs_agree_with_the_peer(block):
 
 
 def test_views_of_parts_of_memory_in_another_order():
-    """Memory of one owner that is in order neither by rows nor by columns."""
+    """Memory of one owner in neither row-major nor column-major order."""
     a = np.arange(24.0).reshape(2, 3, 4).transpose(1, 0, 2).copy(order="K")
     assert not a.flags.forc
     t = ingot.from_numpy(a)

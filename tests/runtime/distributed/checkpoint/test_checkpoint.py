@@ -33,7 +33,7 @@ def trained(net, optimizer, steps=3):
 
 
 def same(a, b):
-    """Whether two nested states are the same, bit by bit."""
+    """Return whether two nested states are equal, bit by bit."""
     if isinstance(a, dict):
         return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
     if isinstance(a, (list, tuple)):
@@ -53,13 +53,13 @@ def _from_several(rank, folder):
             future = dcp.async_save(state, checkpoint_id=where)
             with ingot.no_grad():
                 for p in ddp.parameters():
-                    p.zero_()                           # what is written is what was there
-            dist.all_reduce(ingot.ones(1))              # training goes on talking
+                    p.zero_()                           # the checkpoint has the values from before
+            dist.all_reduce(ingot.ones(1))              # training keeps communicating
             assert future.wait() is None
         else:
             dcp.save(state, checkpoint_id=where)
             assert sorted(os.listdir(where)) == [".metadata", "__0_0.distcp", "__1_0.distcp"]
-            assert os.path.getsize(os.path.join(where, "__1_0.distcp")) < 3000      # what all have is written once
+            assert os.path.getsize(os.path.join(where, "__1_0.distcp")) < 3000      # replicated values are written once
     with pytest.raises(dcp.CheckpointException, match="rank 1 could not write"):
         dcp.save({"x": 1, f"y{rank}": (lambda: 1) if rank else 2}, checkpoint_id=os.path.join(folder, "bad"))
     assert not os.path.exists(os.path.join(folder, "bad", ".metadata"))
@@ -75,7 +75,7 @@ def test_ranks_write_one_checkpoint_and_any_number_of_ranks_reads_it(tmp_path):
         optimizer = ingot.optim.Adam(net.parameters(), lr=1.0)
         model, optim = named.get_state_dict(net, optimizer)
         assert all(int(s["step"]) == 1 for s in optim["state"].values()) and all(p.grad is None for p in net.parameters())
-        assert same(dict(net.state_dict()), dict(make_net(seed=5).state_dict()))        # making a state moves nothing
+        assert same(dict(net.state_dict()), dict(make_net(seed=5).state_dict()))        # creating a state changes nothing
         state = {"model": model, "optim": optim, "step": 0, "own1": {"rng": [0, ""]}, "empty": {}}
         dcp.load(state, storage_reader=dcp.FileSystemReader(tmp_path / late))
         named.set_state_dict(net, optimizer, model_state_dict=state["model"], optim_state_dict=state["optim"])
@@ -87,7 +87,7 @@ def test_ranks_write_one_checkpoint_and_any_number_of_ranks_reads_it(tmp_path):
 
 
 class Counter:
-    """Something with a state of its own."""
+    """Stateful object."""
 
     def __init__(self, count=0):
         self.count, self.values = count, ingot.zeros(2)
@@ -106,7 +106,7 @@ def test_states_of_objects_are_asked_for_and_given_back(tmp_path):
     net = make_net()
     dcp.save({"counter": counter, "view": view, "net": net, ("odd", 1): ingot.ones(1).bfloat16()},
              storage_writer=dcp.FileSystemWriter(tmp_path))
-    assert os.path.getsize(tmp_path / "__0_0.distcp") < 6000           # not what the view is a part of
+    assert os.path.getsize(tmp_path / "__0_0.distcp") < 6000           # not the memory behind the view
     again, empty, other = Counter(), ingot.zeros(2), make_net(3)
     state = {"counter": again, "view": empty, "net": other, ("odd", 1): ingot.zeros(1)}
     dcp.load(state, checkpoint_id=str(tmp_path))
@@ -143,11 +143,11 @@ def test_what_does_not_fit_is_said(tmp_path):
 
 
 class Crash(BaseException):
-    """The end of the process."""
+    """End of the process."""
 
 
 def crashing(monkeypatch, at):
-    """The end comes in front of a call that changes files, the one of a number; gives the list of what was called."""
+    """Crash before a given call that changes files; return the log of calls."""
     called = []
 
     def counted(name, real):
@@ -183,7 +183,7 @@ def test_a_crash_at_any_moment_leaves_a_whole_checkpoint(tmp_path, monkeypatch):
         dcp.save({"a": ingot.ones(3), "b": 3}, checkpoint_id=folder)
         target["a"] = ingot.zeros(3)
         dcp.load(target, checkpoint_id=folder)
-        assert target["b"] == 3 and len(os.listdir(folder)) == 2            # nothing is left of what was not finished
+        assert target["b"] == 3 and len(os.listdir(folder)) == 2            # nothing is left of the incomplete checkpoint
     assert {("replace", 1), ("fsync", 1), ("remove", 2)} <= seen and at < 19
 
 
@@ -205,7 +205,7 @@ def test_saves_into_one_folder_follow_each_other(tmp_path):
     assert target["a"].tolist() == [6.0] * 1000 and len(os.listdir(tmp_path)) == 2
 
 
-# Checkpoints of PyTorch's.
+# Checkpoints of PyTorch.
 
 PARTS = "torch.distributed.checkpoint"
 
@@ -219,7 +219,7 @@ def size(*numbers):
 
 
 def foreign(folder, chunks, whole=(4, 3), change=None, more=()):
-    """A checkpoint as two ranks write it: a tensor in chunks {start row: rows}, another one, and a list. Offsets have `more`
+    """Write a checkpoint like two ranks: a tensor in chunks {start row: rows}, another one, and a list. Offsets have `more`
     numbers than the tensor has dimensions."""
     folder.mkdir()
     w = np.arange(whole[0] * whole[1], dtype=np.float32).reshape(whole)
@@ -262,7 +262,7 @@ def test_checkpoints_of_pytorch_are_read(chunks, tmp_path):
         dcp.load({"extra": [0, {"name": ""}, 1]}, checkpoint_id=tmp_path / "c")
     importlib.import_module("ingot.distributed.checkpoint.format_utils").dcp_to_torch_save(tmp_path / "c", tmp_path / "one.pt")
     assert ingot.load(tmp_path / "one.pt")["extra"] == [7, {"name": "x"}]
-    dcp.save({"a": 1}, checkpoint_id=tmp_path / "c")                # takes its place
+    dcp.save({"a": 1}, checkpoint_id=tmp_path / "c")                # replaces it
     assert sorted(os.listdir(tmp_path / "c")) == [".metadata", "__0_1.distcp"]
 
 
@@ -292,7 +292,7 @@ def test_offsets_of_other_ranks_are_damage(chunks, tmp_path):
 
 
 class Harm:
-    """What a pickle would run."""
+    """Object whose pickle runs code."""
 
     def __reduce__(self):
         return os.mkdir, ("harm",)

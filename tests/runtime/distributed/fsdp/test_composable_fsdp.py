@@ -1,4 +1,4 @@
-"""`fully_shard`: modules whose parameters are DTensors, beside the same model on one rank."""
+"""`fully_shard`: modules whose parameters are DTensors, against the same model on one rank."""
 
 import copy
 import gc
@@ -25,7 +25,7 @@ def whole_of(t):
 
 
 def make_parts(mesh=None, **options):
-    """The net of `sharded_models`, shared out."""
+    """Return the net of `sharded_models`, sharded."""
     net = make_net()
     for block in net.blocks:
         fully_shard(block, mesh=mesh, **options)
@@ -83,7 +83,7 @@ def _lets_go(rank):
     net.unshard()
     assert not isinstance(net.table.weight, DTensor) and tuple(net.table.weight.shape) == (11, 7)
     assert isinstance(net.blocks[0].first.weight, DTensor)
-    assert all(isinstance(v, DTensor) for k, v in net.state_dict().items() if k != "scale")     # which lets them go
+    assert all(isinstance(v, DTensor) for k, v in net.state_dict().items() if k != "scale")     # drops whole values
     assert isinstance(net.table.weight, DTensor)
     with ingot.no_grad():
         net(batch(0, rank))
@@ -144,7 +144,7 @@ def test_replicas_are_averaged_when_they_are_to_be():
 
 
 class Says(nn.Module):
-    """Notes the dtypes that it runs in."""
+    """Module that logs the dtypes it runs in."""
 
     def __init__(self):
         super().__init__()
@@ -155,7 +155,7 @@ class Says(nn.Module):
         return self.layer(x)
 
     def other(self, x):
-        """Another way in."""
+        """Return the result of another method than forward."""
         return self.layer(x) * 2
 
 
@@ -183,7 +183,7 @@ def test_dtypes_and_other_ways_in():
 
 
 class Fails(nn.Module):
-    """Raises where it is told to."""
+    """Module that raises on request."""
 
     def __init__(self):
         super().__init__()
@@ -203,7 +203,7 @@ def _goes_on(rank):
         net(x)
     assert isinstance(net[0].layer.weight, DTensor)
     net[0].fails = False
-    waits = net(x)                                      # whose backward never comes, or too late
+    waits = net(x)                                      # its backward never comes, or too late
     net.unshard()
     with ingot.no_grad():
         for p in net[0].parameters():
@@ -257,7 +257,7 @@ def test_modules_without_values_get_them_in_parts():
 
 
 class OneOfTwo(nn.Module):
-    """Two layers whose parameters are kept together, of which the first alone runs."""
+    """Two layers sharded together, of which only the first runs."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What programs do with modules of `fully_shard`, beside the same on one rank: each gives the gradients of the average."""
+"""Programs with modules of `fully_shard`, against one rank: each has the gradients of the average."""
 
 import importlib
 

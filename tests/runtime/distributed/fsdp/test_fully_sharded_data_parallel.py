@@ -1,5 +1,4 @@
-"""FullyShardedDataParallel: parameters, gradients and states of optimizers that are shared out over ranks, beside the same
-model on one rank."""
+"""FullyShardedDataParallel: sharded parameters, gradients and optimizer states, against the same model on one rank."""
 
 import gc
 import importlib
@@ -97,8 +96,8 @@ def _accumulates(rank, strategy, use_orig_params):
     want = {n: ingot.zeros_like(p) if p.grad is None else p.grad for n, p in alone.named_parameters()}
     with net.no_sync():
         loss_of(net, batch(7, rank)).backward()
-    net.zero_grad()                                     # what waited is dropped
-    for outside in (False, True):                       # sums of ranks, and what was averaged before
+    net.zero_grad()                                     # drops stored gradients
+    for outside in (False, True):                       # sums of ranks, and earlier averages
         with net.no_sync() if not outside else FSDP.state_dict_type(net, T.FULL_STATE_DICT):
             loss_of(net, batch(0, rank)).backward()
         if not outside and strategy is not S.NO_SHARD:
@@ -225,7 +224,7 @@ def test_states_of_a_rank(use_orig_params):
     ranks.run(SIZE, _local, use_orig_params)
 
 
-# Whole parameters for a while.
+# Whole parameters outside of forward.
 
 
 def _summoned(rank, use_orig_params):

@@ -1,5 +1,5 @@
-"""Other ways of using FullyShardedDataParallel: dtypes, meshes, checkpoints, devices, modules of many kinds, policies, and
-what is refused."""
+"""Further options of FullyShardedDataParallel: dtypes, meshes, checkpoints, devices, many kinds of modules, policies,
+errors."""
 
 import functools
 import importlib
@@ -148,7 +148,7 @@ def _scaled(rank):
     scaler.scale(loss_of(net, batch(0, rank))).backward()
     if rank == 1:
         next(p for p in net.parameters() if p.grad is not None).grad.fill_(float("inf"))
-    scaler.step(optimizer)                              # no rank takes it
+    scaler.step(optimizer)                              # all ranks skip it
     scaler.update()
     assert_same(net.state_dict(), before)
     assert scaler.get_scale() == 4.0
@@ -185,7 +185,7 @@ def test_frozen_and_ignored_parameters():
 
 
 class Zoo(nn.Module):
-    """Modules that look for their weights in ways of their own."""
+    """Modules that find their weights in unusual ways."""
 
     def __init__(self):
         super().__init__()
@@ -233,11 +233,11 @@ def _zoo(rank, use_orig_params):
     assert_gradients(2)
     with net.no_sync():
         loss_of_zoo(net).backward()
-    net.zero_grad(set_to_none=False)                        # clears what waits, too
+    net.zero_grad(set_to_none=False)                        # clears stored gradients, too
     loss = loss_of_zoo(net)
     net.state_dict()
     with ingot.no_grad():
-        loss_of_zoo(net)                                    # others in between
+        loss_of_zoo(net)                                    # other forwards in between
     loss.backward()
     assert_gradients(1)
     net.zero_grad()

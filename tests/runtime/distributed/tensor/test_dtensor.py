@@ -1,4 +1,4 @@
-"""DTensors: how they move between layouts, and what programs do with them, beside the same on one rank."""
+"""DTensors: redistribution, and programs on them, against the same on one rank."""
 
 import copy
 import importlib
@@ -25,7 +25,7 @@ def whole_of(t):
     return t.full_tensor() if isinstance(t, DTensor) else t
 
 
-# Moving.
+# Redistribution.
 
 
 def _moves(rank, shape, sizes):
@@ -56,7 +56,7 @@ def test_layouts_become_each_other(shape, sizes):
     ranks.run(int(np.prod(shape)), _moves, shape, sizes)
 
 
-# Programs, each of which is run on every way to lie: (mesh, placement) -> None. `both` makes a plain tensor and a DTensor.
+# Programs that run in every layout: (mesh, placement) -> None. `both` makes a plain tensor and a DTensor.
 
 PROGRAMS = {}
 
@@ -159,7 +159,7 @@ def histories(mesh, p):
     d.grad = x.grad = None
     for t in (x, d):
         checkpoint(lambda t: (t.sin() * t).sum(), t, use_reentrant=False).backward()
-    close(d.grad.full_tensor(), x.grad * 2)             # by the hook
+    close(d.grad.full_tensor(), x.grad * 2)             # through the hook
 
 
 @program
@@ -191,7 +191,7 @@ def gradients_of_parts(mesh, p):
 
 @program
 def random_numbers(mesh, p):
-    ingot.manual_seed(7 if mesh.get_rank() == 0 else 8)         # those of the first process count
+    ingot.manual_seed(7 if mesh.get_rank() == 0 else 8)         # the first process's seed counts
     x, d = ingot.ones(6, 4), dt.ones(6, 4, device_mesh=mesh, placements=[p]).requires_grad_()
 
     def same(of_one, of_all):
@@ -382,7 +382,7 @@ def test_optimizers_step_by_parts():
     ranks.run(2, _optimizes)
 
 
-# Meshes that not all ranks are in.
+# Meshes without some ranks.
 
 
 def _part_of_the_ranks(rank):

@@ -1,4 +1,4 @@
-"""DTensors on a GPU (the mock driver), beside the same on the host of one rank."""
+"""DTensors on a GPU (mock driver), against the host of one rank."""
 
 import importlib
 

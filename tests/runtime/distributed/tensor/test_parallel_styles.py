@@ -1,4 +1,4 @@
-"""Tensor parallelism, alone and together with `fully_shard`, and checkpoints of both, beside the same model on one rank."""
+"""Tensor parallelism, alone and with `fully_shard`, and checkpoints of both, against the same model on one rank."""
 
 import importlib
 
@@ -67,7 +67,7 @@ def make_transformer():
 
 
 def parallel(net, mesh):
-    """A transformer over a mesh of one dim, sequences in parts between the layers."""
+    """Return a transformer over a mesh of one dim, with sequence parts between the layers."""
     part = {"output_layouts": S(1), "use_local_output": False}
     tp.parallelize_module(net, mesh, {
         "emb": tp.RowwiseParallel(input_layouts=R(), **part), "norm": tp.SequenceParallel(),
@@ -93,7 +93,7 @@ def loss_for(net, t):
 
 
 def transformer_alone(count, steps=2):
-    """(state, norms of gradients) of one that is trained on all that `count` ranks get."""
+    """Return (state, gradient norms) of a transformer trained on the data of all `count` ranks."""
     net = make_transformer()
     optimizer, norms = optim.AdamW(net.parameters(), lr=0.01), []
     for step in range(steps):
@@ -106,7 +106,7 @@ def transformer_alone(count, steps=2):
 
 
 def make_two_ways(shape):
-    """(mesh, transformer, optimizer): tensor parallel along "tp", fully shared out along "dp", where there are such dims."""
+    """Return (mesh, transformer, optimizer): tensor parallel along "tp", fully sharded along "dp", if these dims exist."""
     mesh = init_device_mesh("cpu", shape, mesh_dim_names=("dp", "tp"))
     net = parallel(make_transformer(), mesh["tp"])
     for layer in net.layers:
@@ -149,7 +149,7 @@ def _styles(rank):
     mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("tp",))
     ingot.manual_seed(0)
     x, lookup = ingot.randn(4, 6), ingot.tensor([[0, 3, 4], [4, 1, 0]])
-    linear, table = nn.Linear(6, 3), nn.Embedding(5, 3)                 # of which parts differ
+    linear, table = nn.Linear(6, 3), nn.Embedding(5, 3)                 # parts differ
     mine = dt.distribute_tensor(x, mesh, [S(1)]).to_local()
     for style, given in ((tp.ColwiseParallel(output_layouts=R()), x), (tp.RowwiseParallel(), mine),
                          (tp.ColwiseParallel(input_layouts=S(-1), output_layouts=R()), mine)):
@@ -209,7 +209,7 @@ def _sends_little(rank):
     y = net(ingot.randn(4, 8, requires_grad=True))
     assert sent == [4 * 8 * 4]                          # the sum of results
     y.sum().backward()
-    assert sent == [4 * 8 * 4] * 2                      # and that of gradients of the input
+    assert sent == [4 * 8 * 4] * 2                      # and that of input gradients
     ingot.manual_seed(0)
     logits, target = ingot.randn(32, 100), ingot.randint(0, 100, (32,))
     parts = dt.distribute_tensor(logits, mesh, [S(1)]).requires_grad_()

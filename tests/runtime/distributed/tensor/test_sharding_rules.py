@@ -1,4 +1,4 @@
-"""Every operator on tensors that two ranks share out, in every way, beside the same on one rank: values, and gradients."""
+"""Every operator on tensors sharded over two ranks, in every way, against one rank: values, and gradients."""
 
 import importlib
 import itertools
@@ -34,7 +34,7 @@ def cast(x, to):
 
 
 def lying(a, mesh, placement):
-    """An array as a tensor that lies so: terms of sums are twice the value, and the value taken away."""
+    """Return an array as a tensor in a layout; terms of sums are twice the value, and minus the value."""
     lies = placement if isinstance(placement, tuple) else (placement,)
     for i, p in enumerate(lies):
         if isinstance(p, Partial):
@@ -45,13 +45,13 @@ def lying(a, mesh, placement):
 
 
 def kinds_for(a) -> list:
-    """Placements that an array may have."""
+    """Return the possible placements of an array."""
     has_terms = a.dtype.kind in "fc" and np.isfinite(a).all()
     return [Replicate(), *map(Shard, range(a.ndim)), *([Partial()] if has_terms else [])]
 
 
 def placements_of(args):
-    """Ways in which operands may lie: each alone, and all alike."""
+    """Yield layouts of operands: each alone, and all alike."""
     arrays = [i for i, a in enumerate(args) if isinstance(a, np.ndarray)]
     kinds = {i: kinds_for(args[i]) for i in arrays}
     found = [{j: kind if j == i else Replicate() for j in arrays} for i in arrays for kind in kinds[i]]
@@ -62,7 +62,7 @@ def placements_of(args):
 
 
 def results(op, args, params, leaves):
-    """(results, gradients of the leaves) of a call: of the sum of all results, each weighted by its place."""
+    """Return (results, gradients of the leaves) of a call, for the sum of all results weighted by position."""
     found = op(*args, **params)
     outs = found if type(found) is tuple else (found,)
     grads = [None] * len(leaves)
@@ -126,7 +126,7 @@ def check(name, mesh, sample, ways=placements_of):
 
 
 def drawn_placements(mesh, rng):
-    """Ways in which operands may lie, drawn."""
+    """Return random layouts of operands."""
     def ways(args):
         kinds = {i: kinds_for(a) for i, a in enumerate(args) if isinstance(a, np.ndarray)}
         for _ in range(4):

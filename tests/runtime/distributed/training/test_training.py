@@ -1,5 +1,5 @@
-"""What programs that train in several processes use: functional collectives, meshes, methods of groups, hooks for gradients,
-ranks that end early, optimizers that share out their state."""
+"""Distributed training programs: functional collectives, meshes, group methods, gradient hooks, uneven inputs, sharded
+optimizers."""
 
 import importlib
 import json
@@ -29,7 +29,7 @@ def make_data(rows=8):
 
 
 def assert_all_have(tensor):
-    """All ranks have the same values."""
+    """Assert that all ranks have the same values."""
     got = [ingot.zeros_like(tensor) for _ in range(SIZE)]
     dist.all_gather(got, tensor.detach())
     assert ingot.equal(*got)
@@ -122,7 +122,7 @@ def test_meshes_have_groups_along_their_dimensions():
     ranks.run(SIZE, _meshes)
 
 
-# Hooks for gradients.
+# Gradient hooks.
 
 
 def _grads(net):
@@ -201,7 +201,7 @@ def _power(rank, batched):
         for t, g in zip(total, _backward(ddp, rank)):
             t += g / 10
             assert_all_have(g)
-    left, = state.error_dict.values()                   # what steps have left out is all that is missing
+    left, = state.error_dict.values()                   # only the rest of earlier steps is missing
     dist.all_reduce(left, dist.ReduceOp.AVG)
     whole = [ingot.cat([g.reshape(-1) for g in reversed(gs)]) for gs in (exact, total)]
     assert ingot.allclose(whole[0], whole[1] + left / 10) and not ingot.allclose(whole[0], whole[1]) and state.q_memory_dict
@@ -246,11 +246,11 @@ def test_local_steps_and_averages_now_and_then():
     ranks.run(SIZE, _local)
 
 
-# Ranks that end early.
+# Uneven inputs.
 
 
 def _uneven(rank, by_all, find_unused):
-    """Rank 0 has two batches, rank 1 four; compared with steps by hand."""
+    """Rank 0 has two batches, rank 1 four; compare with manual steps."""
     net = nn.Sequential(make_net(), nn.BatchNorm1d(3).double())
     ddp = nn.parallel.DistributedDataParallel(net, find_unused_parameters=find_unused, bucket_cap_mb=0.0005)
     own = nn.Sequential(make_net(), nn.BatchNorm1d(3).double())
@@ -306,7 +306,7 @@ def test_joins_that_throw_and_that_add_up():
     ranks.run(SIZE, _ends_at_once)
 
 
-# Optimizers that share out their state.
+# Sharded optimizers.
 
 
 def _sharded(rank):
@@ -377,7 +377,7 @@ def test_ranks_that_have_ended_go_on_updating_what_is_theirs():
     ranks.run(SIZE, _joined_optimizer)
 
 
-# On GPUs, and programs that fail.
+# GPUs, and failing programs.
 
 
 def _on_gpus(rank):
