@@ -42,7 +42,6 @@ class Casting:
         return hash(self._same)
 
     def cast(self, op, args):
-        """Return the arguments for `op`."""
         traits = op.traits
         wanted: dt.DType | None
         if "autocast_wide" in traits:

@@ -10,19 +10,7 @@ from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import full, reshape, sum_to
 from ..core.composite_tensors import PARTS, values_in
 from ..core.device_array import DeviceArray
-from ..core.node import (
-    ForbiddenNode,
-    Freed,
-    Leaf,
-    Named,
-    Node,
-    Output,
-    aval_of,
-    checked,
-    is_inexact,
-    overwritten,
-    successor,
-)
+from ..core.node import ForbiddenNode, Freed, Leaf, Named, Node, Output, aval_of, checked, is_inexact, overwritten, successor
 from ..core.state import tls
 from ..core.storage import user_line
 from ..core.tensor import Tensor, class_for, shape_of, wrap

@@ -113,8 +113,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
         several_outs, outs = _run(func, xs, "vjp", strict)
         vs = _directions(v, outs, "output", "vjp")
         found = _grads(outs, xs, vs, create_graph, strict, "vjp")
-    return (_one_or_all(_finished(outs, create_graph), several_outs),
-            _one_or_all(_finished(found, create_graph), several))
+    return (_one_or_all(_finished(outs, create_graph), several_outs), _one_or_all(_finished(found, create_graph), several))
 
 
 def _transposed(outs, xs, vs, create_graph, strict, where, along=False):
@@ -132,8 +131,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
         vs = _directions(v, xs, "input", "jvp")
         several_outs, outs = _run(func, xs, "jvp", strict)
         found = _transposed(outs, xs, vs, create_graph, strict, "jvp")
-    return (_one_or_all(_finished(outs, create_graph), several_outs),
-            _one_or_all(_finished(found, create_graph), several_outs))
+    return (_one_or_all(_finished(outs, create_graph), several_outs), _one_or_all(_finished(found, create_graph), several_outs))
 
 
 def _units(t):

@@ -17,11 +17,6 @@ def drawn_seed(generator=None) -> int:
     return (seed * 0x9E3779B97F4A7C15 + (call + 1) * 0xD1B54A32D192ED03) % 2 ** 64
 
 
-def _own_generator(generator):
-    """Return the given generator, or a new one seeded from the default generator."""
-    return Generator().manual_seed(drawn_seed()) if generator is None else generator
-
-
 class Sampler(Generic[T_co]):
     """Base of samplers: iterables of indices (or lists of indices)."""
 
@@ -62,7 +57,7 @@ class RandomSampler(Sampler):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self):
-        n, left, generator = len(self.data_source), self.num_samples, _own_generator(self.generator)
+        n, left, generator = len(self.data_source), self.num_samples, self.generator or Generator().manual_seed(drawn_seed())
         while left > 0:
             if self.replacement:
                 drawn = FUNCTIONS["randint"](0, n, (min(left, 4096),), generator=generator).tolist()

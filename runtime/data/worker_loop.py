@@ -113,7 +113,6 @@ class CrashReport:
         return ""
 
     def close(self):
-        """Close the file."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)

@@ -6,65 +6,17 @@ DistributedDataParallel builds on it.
 
 from . import fsdp, tensor
 from .collectives import group_methods as group_methods
-from .collectives.collectives import (
-    all_gather,
-    all_gather_into_tensor,
-    all_reduce,
-    all_reduce_coalesced,
-    all_to_all,
-    all_to_all_single,
-    barrier,
-    broadcast,
-    gather,
-    monitored_barrier,
-    reduce,
-    reduce_scatter,
-    reduce_scatter_tensor,
-    scatter,
-)
+from .collectives.collectives import *
 from .collectives.device_mesh import DeviceMesh, init_device_mesh
-from .collectives.object_collectives import (
-    all_gather_object,
-    broadcast_object_list,
-    gather_object,
-    recv_object_list,
-    scatter_object_list,
-    send_object_list,
-)
+from .collectives.object_collectives import *
 from .collectives.point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from .engines.distributed_errors import DistBackendError, DistError, DistNetworkError, DistStoreError, DistTimeoutError
 from .engines.process_group import ProcessGroup, Work
 from .engines.reduce_op import ReduceOp
 from .engines.store import FileStore, HashStore, PrefixStore, Store
 from .engines.tcp_store import TCPStore
-from .engines.world import (
-    Backend,
-    GroupMember,
-    default_pg_timeout,
-    destroy_process_group,
-    get_backend,
-    get_default_backend_for_device,
-    get_global_rank,
-    get_group_rank,
-    get_node_local_rank,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    group,
-    init_process_group,
-    is_available,
-    is_backend_available,
-    is_gloo_available,
-    is_initialized,
-    is_mpi_available,
-    is_nccl_available,
-    is_torchelastic_launched,
-    is_ucc_available,
-    is_xccl_available,
-    new_group,
-    new_subgroups,
-    rendezvous,
-)
+from .engines.world import *
+from .engines.world import default_pg_timeout, get_node_local_rank
 from .launchers import rpc
 from .training.grad_bucket import GradBucket
 

@@ -41,7 +41,6 @@ class Categorical(Distribution):
 
     @lazy_property
     def probs(self):
-        """Probabilities."""
         return logits_to_probs(self.logits)
 
     @property
@@ -50,7 +49,6 @@ class Categorical(Distribution):
 
     @property
     def param_shape(self):
-        """The shape of the parameter."""
         return self._param.shape
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
@@ -96,7 +94,6 @@ class Categorical(Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand=True):
-        """Return all indices."""
         values = FUNCTIONS["arange"](self._num_events, dtype=dt.int64, device=self._param.device)
         return counted(values, self._batch_shape, expand)
 
@@ -116,7 +113,6 @@ class _OverCategories(Distribution):
 
     @property
     def param_shape(self):
-        """The shape of the parameter."""
         return self._categorical.param_shape
 
     @lazy_property
@@ -126,7 +122,6 @@ class _OverCategories(Distribution):
 
     @lazy_property
     def probs(self):
-        """Probabilities."""
         return self._categorical.probs
 
     def expand(self, batch_shape, _instance=None):
@@ -150,7 +145,6 @@ class OneHotCategorical(_OverCategories):
 
     @property
     def mean(self):
-        """The probabilities."""
         return self.probs
 
     @property
@@ -178,7 +172,6 @@ class OneHotCategorical(_OverCategories):
         return self._categorical.entropy()
 
     def enumerate_support(self, expand=True):
-        """Return all rows."""
         n, like = self._event_shape[0], self._param
         values = FUNCTIONS["eye"](n, dtype=like.dtype, device=like.device).reshape(n, *(1,) * len(self._batch_shape), n)
         return values.expand(n, *self._batch_shape, n) if expand else values

@@ -87,10 +87,9 @@ class TransformedDistribution(Distribution):
         out = Size(chain.forward_shape(shape))
         base_shape = chain.inverse_shape(out)
         if base_shape != shape:
-            base_distribution = base_distribution.expand(_batch_for(base_distribution, base_shape))
+            base_distribution = base_distribution.expand(base_shape[:len(base_shape) - len(base_distribution.event_shape)])
         self.base_dist = _with_events(base_distribution, need)
-        events = max(chain.codomain.event_dim,
-                     len(self.base_dist.event_shape) + chain.codomain.event_dim - need)
+        events = max(chain.codomain.event_dim, len(self.base_dist.event_shape) + chain.codomain.event_dim - need)
         cut = len(out) - events
         super().__init__(out[:cut], out[cut:], validate_args=validate_args)
 
@@ -163,10 +162,6 @@ class TransformedDistribution(Distribution):
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{n}: {getattr(self, n)}' for n in self.arg_constraints)})" \
             if self.arg_constraints else f"{type(self).__name__}({self.base_dist!r}, {self.transforms})"
-
-
-def _batch_for(base, shape) -> Size:
-    return Size(shape[:len(shape) - len(base.event_shape)])
 
 
 def _with_events(base, need):

@@ -50,7 +50,6 @@ class _Tosses(Distribution):
 
     @property
     def param_shape(self):
-        """The shape of the parameter."""
         return self._param.shape
 
 
@@ -62,7 +61,6 @@ class Bernoulli(_Tosses, ExponentialFamily):
 
     @property
     def mean(self):
-        """The probability of 1."""
         return self.probs
 
     @property
@@ -88,7 +86,6 @@ class Bernoulli(_Tosses, ExponentialFamily):
         return softplus(self.logits) - self.probs * self.logits
 
     def enumerate_support(self, expand=True):
-        """Return 0 and 1."""
         return counted(FUNCTIONS["arange"](2, dtype=self._param.dtype, device=self._param.device), self._batch_shape, expand)
 
 
@@ -108,7 +105,6 @@ class Geometric(_Tosses):
 
     @property
     def mode(self):
-        """0."""
         return FUNCTIONS["zeros_like"](self.probs)
 
     @property
@@ -190,7 +186,6 @@ class Binomial(_Repeated):
         return -(logp.exp() * logp).sum(0)
 
     def enumerate_support(self, expand=True):
-        """Return all counts."""
         most = int(self.total_count.max())
         if not (self.total_count == most).all():
             raise NotImplementedError("the support of a Binomial with different total_count cannot be enumerated")
@@ -250,7 +245,6 @@ class Poisson(ExponentialFamily):
 
     @property
     def mean(self):
-        """The rate."""
         return self.rate
 
     @property
@@ -260,7 +254,6 @@ class Poisson(ExponentialFamily):
 
     @property
     def variance(self):
-        """The rate."""
         return self.rate
 
     def sample(self, sample_shape=()):

@@ -45,7 +45,6 @@ class Exponential(ExponentialFamily):
 
     @property
     def mode(self):
-        """0."""
         return FUNCTIONS["zeros_like"](self.rate)
 
     @property
@@ -201,12 +200,10 @@ class Beta(ExponentialFamily):
 
     @property
     def concentration1(self):
-        """The first concentration."""
         return self._dirichlet.concentration[..., 0]
 
     @property
     def concentration0(self):
-        """The second concentration."""
         return self._dirichlet.concentration[..., 1]
 
     @property
@@ -252,7 +249,6 @@ class StudentT(Distribution):
 
     @property
     def mode(self):
-        """The location."""
         return self.loc
 
     @property

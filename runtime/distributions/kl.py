@@ -54,10 +54,6 @@ def kl_divergence(p, q):
     return rule(p, q)
 
 
-def _infinite(like):
-    return FUNCTIONS["full_like"](like, math.inf)
-
-
 def _where(condition, x, y):
     return FUNCTIONS["where"](condition, x, y)
 
@@ -278,8 +274,7 @@ def _(p, q):
 def _(p, q):
     offset = p.loc - q.loc
     ratio = offset / p.scale
-    mean_distance = (math.sqrt(2 / math.pi) * p.scale * (-0.5 * ratio.pow(2)).exp()
-                     + offset * (math.sqrt(0.5) * ratio).erf())
+    mean_distance = (math.sqrt(2 / math.pi) * p.scale * (-0.5 * ratio.pow(2)).exp() + offset * (math.sqrt(0.5) * ratio).erf())
     return -p.entropy() + (2 * q.scale).log() + mean_distance / q.scale
 
 
@@ -386,7 +381,7 @@ def _never(families_p, families_q, shape_of):
     for one in families_p:
         for other in families_q:
             if (one, other) not in _KL_REGISTRY:
-                register_kl(one, other)(lambda p, q, of=shape_of: _infinite(of(p)))
+                register_kl(one, other)(lambda p, q, of=shape_of: FUNCTIONS["full_like"](of(p), math.inf))
 
 
 _never((Poisson,), (Bernoulli, Binomial), lambda p: p.rate)

@@ -37,16 +37,13 @@ class _LocationScale(Distribution):
 
     @property
     def mean(self):
-        """The location."""
         return self.loc
 
     @property
     def mode(self):
-        """The location."""
         return self.loc
 
     def _standard(self, value):
-        """Return a value as standard noise."""
         self._validate(value)
         return (value - self.loc) / self.scale
 
@@ -63,7 +60,6 @@ class Normal(_LocationScale, ExponentialFamily):
 
     @property
     def stddev(self):
-        """The scale."""
         return self.scale
 
     @property
@@ -127,12 +123,10 @@ class Cauchy(_LocationScale):
 
     @property
     def mean(self):
-        """nan: there is none."""
         return FUNCTIONS["full_like"](self.loc, math.nan)
 
     @property
     def variance(self):
-        """inf."""
         return FUNCTIONS["full_like"](self.loc, math.inf)
 
     def _noise(self, shape):
@@ -174,12 +168,10 @@ class Uniform(Distribution):
 
     @property
     def mean(self):
-        """The middle."""
         return (self.high + self.low) / 2
 
     @property
     def mode(self):
-        """nan: there is none."""
         return math.nan * self.high
 
     @property

@@ -95,7 +95,6 @@ class Wishart(ExponentialFamily):
 
     @lazy_property
     def covariance_matrix(self):
-        """The covariance of the vectors."""
         if "precision_matrix" in self.__dict__:
             return _inverse(linalg.cholesky(self.precision_matrix))
         return self.scale_tril @ self.scale_tril.mT
@@ -121,7 +120,6 @@ class Wishart(ExponentialFamily):
 
     @property
     def variance(self):
-        """The variance of each element."""
         v = self.covariance_matrix
         diagonal = v.diagonal(0, -2, -1)
         return self.df.unsqueeze(-1).unsqueeze(-1) * (v.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
@@ -156,7 +154,6 @@ class Wishart(ExponentialFamily):
 
 
 def _inverse(lower):
-    """Return the inverse of lower @ lower.T."""
     identity = FUNCTIONS["eye"](lower.shape[-1], dtype=lower.dtype, device=lower.device).expand(lower.shape)
     inverse = linalg.solve_triangular(lower, identity, upper=False)
     return inverse.mT @ inverse

@@ -82,7 +82,6 @@ class MultivariateNormal(Distribution):
 
     @lazy_property
     def covariance_matrix(self):
-        """The covariance."""
         root = self._factor()
         return root @ root.mT
 
@@ -96,17 +95,14 @@ class MultivariateNormal(Distribution):
 
     @property
     def mean(self):
-        """The location."""
         return self.loc
 
     @property
     def mode(self):
-        """The location."""
         return self.loc
 
     @property
     def variance(self):
-        """The variance of each element."""
         return self._factor().pow(2).sum(-1)
 
     def rsample(self, sample_shape=()):
@@ -151,22 +147,18 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def mean(self):
-        """The location."""
         return self.loc
 
     @property
     def mode(self):
-        """The location."""
         return self.loc
 
     @property
     def variance(self):
-        """The variance of each element."""
         return self.cov_factor.pow(2).sum(-1) + self.cov_diag
 
     @property
     def covariance_matrix(self):
-        """The covariance."""
         return self.cov_factor @ self.cov_factor.mT + FUNCTIONS["diag_embed"](self.cov_diag)
 
     @property

@@ -195,7 +195,6 @@ class ComposeTransform(Transform):
 
     @functools.cached_property
     def bijective(self):
-        """Whether all parts are bijective."""
         return all(p.bijective for p in self.parts)
 
     @property

@@ -95,7 +95,6 @@ class Gumbel(TransformedDistribution):
 
     @property
     def mode(self):
-        """The location."""
         return self.loc
 
     @property
@@ -125,7 +124,6 @@ class _Half(TransformedDistribution):
 
     @property
     def mode(self):
-        """0."""
         return FUNCTIONS["zeros_like"](self.scale)
 
     def log_prob(self, value):
@@ -166,12 +164,10 @@ class HalfCauchy(_Half):
 
     @property
     def mean(self):
-        """inf."""
         return FUNCTIONS["full_like"](self.scale, math.inf)
 
     @property
     def variance(self):
-        """inf."""
         return self.base_dist.variance
 
 
@@ -235,7 +231,6 @@ class Pareto(TransformedDistribution):
 
     @property
     def mode(self):
-        """The scale."""
         return self.scale
 
     @property

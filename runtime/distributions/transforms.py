@@ -52,7 +52,6 @@ class ExpTransform(_Elementwise):
         return y.log()
 
     def log_abs_det_jacobian(self, x, y):
-        """Return x."""
         return x
 
 
@@ -84,7 +83,6 @@ class PowerTransform(Transform):
         return y.pow(1 / self.exponent)
 
     def log_abs_det_jacobian(self, x, y):
-        """Return log |exponent * y / x|."""
         return (self.exponent * y / x).abs().log()
 
     def forward_shape(self, shape):
@@ -114,7 +112,6 @@ class SigmoidTransform(_Elementwise):
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x, y):
-        """Return log y + log (1 - y)."""
         return -softplus(-x) - softplus(x)
 
 
@@ -130,7 +127,6 @@ class SoftplusTransform(_Elementwise):
         return (-y).expm1().neg().log() + y
 
     def log_abs_det_jacobian(self, x, y):
-        """Return log of sigmoid(x)."""
         return -softplus(-x)
 
 
@@ -396,7 +392,6 @@ class CumulativeDistributionTransform(Transform):
         return self.distribution.icdf(y)
 
     def log_abs_det_jacobian(self, x, y):
-        """Return the log density."""
         return self.distribution.log_prob(x)
 
 
@@ -465,12 +460,10 @@ class StackTransform(_Joined):
 
     @constraints.dependent_property
     def domain(self):
-        """Domains of the parts, stacked."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
     def codomain(self):
-        """Codomains of the parts, stacked."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
     def _each(self, apply, *values):

@@ -128,7 +128,6 @@ class GeneralizedPareto(Distribution):
 
     @property
     def mode(self):
-        """The location."""
         return self.loc
 
     @property
@@ -328,7 +327,6 @@ class VonMises(Distribution):
 
     @property
     def mean(self):
-        """The mean direction."""
         return self.loc
 
     @property

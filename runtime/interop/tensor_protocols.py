@@ -263,7 +263,6 @@ def _window(a, owner) -> tuple:
 
 
 def _look(owner, dtype, window) -> np.ndarray:
-    """Return the array of a window into an owner."""
     shape, strides, offset = window
     if owner.shape == shape and owner.strides == strides and owner.dtype == dtype.np:
         return owner

@@ -36,11 +36,6 @@ def matrix_power(A, n, *, out=None):
     return deliver(_identity_like(A) if result is None else ew.copy(result) if result is A else result, out, "matrix_power")
 
 
-def _largest_column(A):
-    """Return the norm of order 1."""
-    return rd.amax(rd.sum_(magnitude(A), dim=(A.ndim - 2,), keepdim=False), dim=(A.ndim - 2,), keepdim=False)
-
-
 def _halvings_of(size, near: float) -> int:
     """Return how many halvings bring the log of a tensor's largest number to `near`; 0 for infinity and nan. Traces read this
     number, in which few matrices differ."""
@@ -69,7 +64,8 @@ def matrix_exp(A):
     fa.check_matrix("matrix_exp", A.aval)
     if A.shape[-1] < 2:
         return ew.exp(A)
-    size = _largest_column(A.detach())
+    column = {"dim": (A.ndim - 2,), "keepdim": False}
+    size = rd.amax(rd.sum_(magnitude(A.detach()), **column), **column)  # the norm of order 1
     near = math.log2(1.09 if A.dtype in (dt.float64, dt.complex128) else 3.01)  # up to here the series is as exact as the dtype
     halvings = of_every_sample(_halvings_of, size, near) if size.numel() else 0
     if not halvings or not size.ndim:

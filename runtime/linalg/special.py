@@ -126,7 +126,6 @@ def _polynomial(name, doc, shifted=False):
 
 
 def _bessel(record, doc):
-    """Return the function of one record."""
     return _named(unary(record), record.name, doc)
 
 

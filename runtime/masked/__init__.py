@@ -5,27 +5,7 @@ nor gradients.
 """
 
 from . import masked_functions  # noqa: F401  (its handlers)
-from .masked_reductions import (
-    amax,
-    amin,
-    argmax,
-    argmin,
-    cumprod,
-    cumsum,
-    log_softmax,
-    logaddexp,
-    logsumexp,
-    mean,
-    median,
-    norm,
-    normalize,
-    prod,
-    softmax,
-    softmin,
-    std,
-    sum,
-    var,
-)
+from .masked_reductions import *
 from .masked_tensor_class import MaskedTensor, check, masked
 
 __all__ = ["MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum", "is_masked_tensor",

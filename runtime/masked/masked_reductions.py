@@ -49,7 +49,6 @@ def _selected(input: Tensor, mask, fill, name) -> Tensor:
 
 
 def _over(input, mask, name):
-    """Return a mask in the shape of the input, or None."""
     if mask is None:
         return None
     sizes = input.shape[input.ndim - mask.ndim:] if isinstance(mask, Tensor) and mask.ndim <= input.ndim else None

@@ -77,11 +77,9 @@ class MaskedTensor(Tensor):
         return masked(getattr(self._values, name), getattr(self._mask, name))
 
     def size(self, dim=None) -> Any:
-        """Return the sizes, or one of them."""
         return self.shape if dim is None else self.shape[dim]
 
     def dim(self) -> int:
-        """Return the number of dims."""
         return self.ndim
 
     def numel(self) -> int:
@@ -131,11 +129,9 @@ class MaskedTensor(Tensor):
         return (self._mask, self._values), _made_of
 
     def values_of(self, gradient) -> Any:
-        """Return the values of a gradient, or None for None."""
         return gradient._values if isinstance(gradient, MaskedTensor) else gradient
 
     def like(self, values: Tensor) -> "MaskedTensor":
-        """Return other values with the same mask."""
         return masked(values, self._mask)
 
     # Single numbers.
@@ -186,7 +182,6 @@ class MaskedTensor(Tensor):
 
 
 def _texts(t) -> list[str]:
-    """Return the text of each element."""
     values, mask = t._values.detach().flatten().tolist(), t._mask.flatten().tolist()
     width = ".4f" if t.dtype.is_floating_point else ""
     shown = [f"{v:{width}}" if width else str(v) for v in values]

@@ -1,20 +1,12 @@
 """`ingot.multiprocessing`: Python's multiprocessing, whose queues, pipes and arguments carry tensors in shared memory."""
 
 import multiprocessing as _standard
-from multiprocessing import *  # noqa: F403
+from multiprocessing import *
 
 from ...ir.errors import ArgumentError as _ArgumentError
 from . import shared_tensors as sharing
 from . import tensor_pickling as reductions
-from .spawn import (
-    ProcessContext,
-    ProcessException,
-    ProcessExitedException,
-    ProcessRaisedException,
-    SpawnContext,
-    spawn,
-    start_processes,
-)
+from .spawn import *
 
 __all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
            "get_all_sharing_strategies", "get_sharing_strategy", "reductions", "set_sharing_strategy", "sharing", "spawn",

@@ -123,7 +123,6 @@ class NestedTensor(Tensor):
     _layout: Any
 
     def __new__(cls, values: Tensor, ragged: Ragged, at: int = 1, layout=None):
-        """Make a nested tensor; `at` is its ragged dim."""
         t = _new(cls)
         t._values, t._ragged, t._at, t._layout = values, ragged, at, layout or FUNCTIONS["jagged"]
         return t
@@ -165,7 +164,6 @@ class NestedTensor(Tensor):
         return Size((self._ragged.count, *sizes))
 
     def size(self, dim=None) -> Any:
-        """Return the sizes, or one of them."""
         return self.shape if dim is None else self.shape[dim]
 
     @property
@@ -212,7 +210,6 @@ class NestedTensor(Tensor):
         return self._values.numel()
 
     def is_contiguous(self, memory_format=None) -> bool:
-        """Return whether the values are contiguous."""
         return self._values.is_contiguous()
 
     def __len__(self) -> int:
@@ -262,7 +259,6 @@ class NestedTensor(Tensor):
         return (self._ragged.offsets, self._values), Making(self._ragged.said, self._at, self._layout)
 
     def values_of(self, gradient) -> Any:
-        """Return the values of a gradient, or None for None."""
         return None if gradient is None else gradient._values
 
     def unbind(self, dim=0) -> tuple:

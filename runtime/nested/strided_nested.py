@@ -70,11 +70,9 @@ class NestedSamples(NestedTensor):
 
     @property
     def sizes(self) -> list:
-        """Sizes of each sample."""
         return [sizes for sizes, _, _ in self._places]
 
     def size(self, dim=None):
-        """Return the size of a dim that all samples share."""
         if dim is None:
             return self.shape
         if not -self._dims <= dim < self._dims:

@@ -159,15 +159,11 @@ def _rows(name, t, width):
     return t.values().view(-1, width)
 
 
-def _of_rows(t, rows, *last):
-    """Return a result of all rows as samples again."""
-    return NestedSamples(rows.reshape(-1), in_rows([(*sizes[:-1], *last) for sizes in t.sizes]), t.ndim - 1 + len(last))
-
-
 @handles("linear")
 def _linear(fn, input, weight, bias=None):
     t = _known(input)
-    return _of_rows(t, fn(_rows("linear", t, weight.shape[-1]), weight, bias), *weight.shape[:-1])
+    rows, last = fn(_rows("linear", t, weight.shape[-1]), weight, bias), weight.shape[:-1]
+    return NestedSamples(rows.reshape(-1), in_rows([(*sizes[:-1], *last) for sizes in t.sizes]), t.ndim - 1 + len(last))
 
 
 @handles("layer_norm", "rms_norm")

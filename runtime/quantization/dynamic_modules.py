@@ -48,11 +48,9 @@ class Linear(Module):
         self.bias_float = None if bias is None else bias.detach().clone()
 
     def weight(self):
-        """Return the weight in float32."""
         return self.weight_int8.to(dt.float32) * self.scale.unsqueeze(1)
 
     def bias(self):
-        """Return the bias, or None."""
         return self.bias_float
 
     def forward(self, input):

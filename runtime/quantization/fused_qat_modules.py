@@ -80,7 +80,6 @@ class _Normed(qat_modules.Rounding):
         self.bn = mod[1]
 
     def reset_running_stats(self):
-        """Reset the running statistics."""
         self.bn.reset_running_stats()
 
     def update_bn_stats(self):

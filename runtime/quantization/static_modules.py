@@ -80,7 +80,6 @@ class _Layer(Module):
         return made
 
     def get_extra_state(self):
-        """Return the state that is in no tensor."""
         return {"scale": self.scale, "zero_point": self.zero_point, "groups": self._groups, "more": self._more,
                 "limits": self.limits}
 
@@ -203,17 +202,14 @@ class FloatFunctional(Module):
         raise ArgumentError("FloatFunctional is not called; use its methods: add, mul, cat ...")
 
     def add(self, x, y):
-        """Return x + y."""
         return x + y
 
     def mul(self, x, y):
-        """Return x * y."""
         return x * y
 
     add_scalar, mul_scalar = add, mul
 
     def matmul(self, x, y):
-        """Return x @ y."""
         return x @ y
 
     def cat(self, x, dim=0):

@@ -48,7 +48,8 @@ class SobolEngine:
         if dtype not in (dt.float32, dt.float64):
             raise DTypeError(f"SobolEngine draws float32 and float64, not {dtype}")
         first, last = self.num_generated, self.quasi.numpy().astype(np.int32)
-        changed = _lowest_bit(np.arange(max(first, 1), first + n))      # direction from the previous point
+        numbers = np.arange(max(first, 1), first + n)
+        changed = np.bitwise_count((numbers & -numbers) - 1).astype(np.intp)  # lowest set bit
         points = np.empty((n, self.dimension), np.int32)
         if n:
             np.take(self.sobolstate.numpy().T.astype(np.int32), changed, axis=0, out=points[n - len(changed):])
@@ -109,11 +110,6 @@ def _counted(name: str, n) -> int:
     if n < 0:
         raise ArgumentError(f"SobolEngine: {name} must be non-negative, but got {n}")
     return n
-
-
-def _lowest_bit(n: np.ndarray) -> np.ndarray:
-    """Return the position of the lowest set bit in each number."""
-    return np.bitwise_count((n & -n) - 1).astype(np.intp)
 
 
 def _scrambled(numbers: np.ndarray, seed) -> tuple[np.ndarray, np.ndarray]:

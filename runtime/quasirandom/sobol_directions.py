@@ -83,7 +83,6 @@ def _primes_of(n: int) -> list[int]:
 
 
 def _power_of_x(exponent: int, modulo: np.ndarray, degree: int) -> np.ndarray:
-    """Return x**exponent modulo each of the polynomials."""
     power = np.ones_like(modulo)
     for bit in f"{exponent:b}":
         power = _remainder(_square(power) << (bit == "1"), 2 * degree - 1, modulo, degree)

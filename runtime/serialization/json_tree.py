@@ -265,7 +265,6 @@ def _number(reader, pair, depth):
 
 
 def _meta(reader, described, depth):
-    """Return a meta tensor."""
     name, dtype, shape, strides, requires_grad = described
     made = FUNCTIONS["empty_strided"](tuple(shape), tuple(strides), dtype=dt.by_name(dtype), device="meta")
     return (made if name == "Tensor" else as_class(made, name)).requires_grad_(requires_grad is True)

@@ -81,11 +81,6 @@ def _encode(text, encoding):
     return text.encode("latin1")
 
 
-def _no_bytes():
-    """Return the empty bytes of protocol 2's spelling."""
-    return b""
-
-
 def _bytearray(data=b"", encoding=None):
     return bytearray(_encode(data, encoding) if isinstance(data, str) else bytes(data) if not isinstance(data, int) else b"")
 
@@ -104,7 +99,7 @@ PLAIN_GLOBALS = {
 for _module in ("builtins", "__builtin__"):
     PLAIN_GLOBALS |= {f"{_module}.{t.__name__}": Callable_(t) for t in (set, frozenset, complex, slice, list, dict, tuple, int,
                                                                         float, bool, str)}
-    PLAIN_GLOBALS |= {f"{_module}.bytearray": Callable_(_bytearray), f"{_module}.bytes": Callable_(_no_bytes)}
+    PLAIN_GLOBALS |= {f"{_module}.bytearray": Callable_(_bytearray), f"{_module}.bytes": Callable_(lambda: b"")}
 _PLAIN_TYPES = (list, dict, set, int, float, str, OrderedDict)
 
 

@@ -110,7 +110,6 @@ def _rebuild_from_type_v2(fn, cls, args, state):
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
-    """Return a meta tensor."""
     numbers = (*size, *stride)
     if type(dtype) is not dt.DType or not all(type(n) is int and n >= 0 for n in numbers):
         raise FileError(f"a tensor of dtype {dtype}, size {size} and stride {stride}")

@@ -117,7 +117,6 @@ def _trapezoid_parts(y, x, dx, dim):
 
 
 def _neighbours(op, x, dim):
-    """Return op(x[i], x[i - 1]) along a dim, for i from 1."""
     n = x.shape[dim]
     return op(cut(x, dim, 1, max(n, 1)), cut(x, dim, 0, max(n - 1, 0)))
 

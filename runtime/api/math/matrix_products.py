@@ -1,5 +1,7 @@
 """Products of vectors and matrices, and distances."""
 
+from functools import partial
+
 import numpy as np
 
 from ....ir import dtype as dt
@@ -248,12 +250,7 @@ def addbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
     if older:
         return in_older_order(addbmm, (input, batch1, batch2, *older), 3, out, beta=beta, alpha=alpha)
     need("addbmm", (batch1, 3), (batch2, 3))
-    return _add_product(_summed_bmm, input, batch1, batch2, beta, alpha, out, "addbmm")
-
-
-def _summed_bmm(x, y):
-    """Return the sum of the products of two batches of matrices."""
-    return tensordot(x, y, dims=((0, 2), (0, 1)))
+    return _add_product(partial(tensordot, dims=((0, 2), (0, 1))), input, batch1, batch2, beta, alpha, out, "addbmm")
 
 
 # General contractions.

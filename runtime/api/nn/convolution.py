@@ -179,5 +179,4 @@ def pad_constant(input, amounts, value, name):
     sizes = [n + lo + hi for n, lo, hi in zip(input.shape, low, high)]
     if any(n < 0 for n in sizes):
         raise ShapeError(f"{name} of {input.aval} by {tuple(amounts)} leaves a negative size: {tuple(sizes)}")
-    return pad(input, low=low, high=high, interior=(0,) * input.ndim,
-               value=fitted(value, input.dtype, name))
+    return pad(input, low=low, high=high, interior=(0,) * input.ndim, value=fitted(value, input.dtype, name))

@@ -330,7 +330,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     weights = to_dtype(input.detach(), dt.accumulator(input.dtype))
     shape, how = (*weights.shape[:-1], num_samples), (_found_in_sums if replacement else _first_by_scores)
     if tls.m.special or weights._a.__class__ is DeviceArray or not weights.numel():
-        _check_weights(of_every_sample(_hold_weights, input))
+        _check_weights(of_every_sample(lambda p: not p.numel() or bool(untaped(_are_weights, p)), input))
         return deliver(made_of_next(how, generator, None, weights, shape=shape), out, "multinomial")
     drawn, *found = made_of_next(_CHECKED[how], generator, None, weights, shape=shape)
     least, most, most_of_rows = [v.item() for v in found]
@@ -370,10 +370,6 @@ def _checked(how):
 
 
 _CHECKED = {how: _checked(how) for how in (_first_by_scores, _found_in_sums)}
-
-
-def _hold_weights(p) -> bool:
-    return not p.numel() or bool(untaped(_are_weights, p))
 
 
 def _are_weights(p):

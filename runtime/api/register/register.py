@@ -197,16 +197,12 @@ def make_inplace(fn, name: str, ops=(), beside=None):
         return into(self, *args, **kwargs)
 
     copies_small = any("updates" in op.traits or type(op.lower) is Composite for op in ops)
-    made = method if not ops else alone if len(ops) == 1 and _takes_one(ops[0]) else into
+    is_unary = len(ops) == 1 and ops[0].is_elementwise and type(ops[0].vjp) is tuple and len(ops[0].vjp) == 1
+    made = method if not ops else alone if is_unary else into
     wraps(fn)(made)
     made.__name__ = made.__qualname__ = name + "_"
     made.__doc__ = f"In-place version of {name}()."
     return made
-
-
-def _takes_one(op) -> bool:
-    """Return whether a record is a function of one element without parameters."""
-    return op.is_elementwise and type(op.vjp) is tuple and len(op.vjp) == 1
 
 
 def operand_to_overwrite(t: Tensor) -> Tensor:

@@ -301,7 +301,6 @@ def _looking_code(text: str, free: int) -> types.CodeType:
 
 
 def _copy_of(fn) -> Callable:
-    """Return a copy of a function."""
     copy = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
     copy.__kwdefaults__ = fn.__kwdefaults__
     functools.update_wrapper(copy, fn)

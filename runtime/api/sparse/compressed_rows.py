@@ -37,7 +37,6 @@ class Form(NamedTuple):
 
     @property
     def layout(self) -> layout:
-        """Layout of this form."""
         return next(name for name, form in FORMS.items() if form == self)
 
 
@@ -112,7 +111,6 @@ class CompressedTensor(SparseTensor):
         return self._of_dim(1, "ccol_indices", self._starts)
 
     def row_indices(self) -> Tensor:
-        """Return the row of each entry."""
         return self._of_dim(1, "row_indices", self._others)
 
     def indices(self) -> Tensor:
@@ -156,11 +154,9 @@ class CompressedTensor(SparseTensor):
         return CooTensor(stack([p.reshape(-1) for p in places]), values.flatten(0, 2), self._size, False)
 
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
-        """Return the dense tensor."""
         return self.coo().to_dense(dtype)
 
     def matrices(self) -> list:
-        """Return the matrices of a batch."""
         if not self.batch:
             return [self]
         each = zip(*[p.flatten(0, self.at - 1).unbind(0) for p in (self._starts, self._others, self._v)])

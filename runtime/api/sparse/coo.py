@@ -102,7 +102,6 @@ class CooTensor(SparseTensor):
     entries = coalesce
 
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
-        """Return the dense tensor."""
         zeros = filled(self._v, self._size, 0, self.dtype)
         if not self.sparse_dim():
             dense = FUNCTIONS["sum"](self._v, 0, dtype=self.dtype)

@@ -113,7 +113,6 @@ def _said_of_values(fn, input, *args, **kwargs):
 
 
 def _values_of(self, gradient):
-    """Return the values of a gradient at the entries, or None for None."""
     if gradient is None:
         return None
     if isinstance(gradient, SparseTensor) and gradient.lies_as(self):

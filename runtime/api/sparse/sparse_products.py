@@ -222,7 +222,6 @@ def _reduced(a, b, reduce):
 
 
 def _plus(name, input, beta, found, alpha):
-    """Return beta * input + alpha * found."""
     found = found if alpha == 1 else found * alpha
     if beta == 0:
         return found

@@ -101,7 +101,6 @@ class SparseTensor(Tensor):
         raise NotImplementedError
 
     def values_of(self, gradient) -> Any:
-        """Return the values of a gradient at the entries, or None for None."""
         raise NotImplementedError
 
     def entries(self) -> Any:
@@ -109,7 +108,6 @@ class SparseTensor(Tensor):
         raise NotImplementedError
 
     def on(self, device) -> Any:
-        """Return the same tensor on a device."""
         parts, make = self.parts()
         return make(*[to(p, device=device) for p in parts])
 
@@ -176,7 +174,6 @@ class SparseTensor(Tensor):
     ndimension = dim
 
     def size(self, dim=None) -> Any:
-        """Return the sizes, or one of them."""
         return self._size if dim is None else self._size[canonical_dim(dim, self.ndim)]
 
     def numel(self) -> int:
@@ -198,7 +195,6 @@ class SparseTensor(Tensor):
         raise NotImplementedError
 
     def values(self) -> Tensor:
-        """Return the values of the entries."""
         return self.entries()._v
 
     def _values(self) -> Tensor:
@@ -209,7 +205,6 @@ class SparseTensor(Tensor):
         self._without("stride()")
 
     def is_contiguous(self, memory_format=None) -> bool:
-        """Return False: elements are not contiguous."""
         return False
 
     def _without(self, name):

@@ -37,12 +37,10 @@ class TensorType(type):
 
     @property
     def dtype(cls) -> dt.DType:
-        """Dtype of its tensors."""
         return cls.tensor_dtype
 
     @property
     def is_cuda(cls) -> bool:
-        """Whether its tensors are on a GPU."""
         return cls.tensor_device == "cuda"
 
     def __instancecheck__(cls, x):

@@ -60,12 +60,10 @@ class UntypedStorage(StorageBase):
     size = __len__ = nbytes
 
     def element_size(self) -> int:
-        """Return the bytes of one element."""
         return 1
 
     @property
     def device(self):
-        """Device of the memory."""
         return self._tensor.device
 
     @classmethod
@@ -84,7 +82,6 @@ class UntypedStorage(StorageBase):
         return cls(FUNCTIONS["from_file"](filename, shared, nbytes, dtype=dt.uint8))
 
     def untyped(self):
-        """Return this storage."""
         return self
 
     def elements(self, dtype) -> Tensor:
@@ -159,7 +156,6 @@ class UntypedStorage(StorageBase):
 
     @property
     def is_cuda(self) -> bool:
-        """Whether it is on a GPU."""
         return self._tensor.is_cuda
 
     def is_shared(self) -> bool:
@@ -197,12 +193,10 @@ class TypedStorage(UntypedStorage):
         super().__init__(tensor)
 
     def element_size(self) -> int:
-        """Return the bytes of one element."""
         return self._tensor.element_size()
 
     @property
     def dtype(self):
-        """Dtype of the elements."""
         return self._tensor.dtype
 
     def kept_as(self, dtype) -> dt.DType:

@@ -51,7 +51,6 @@ def clone(input, *, memory_format=preserve_format):
 
 
 def _in_format(x, memory_format):
-    """Return a copy of x in a memory format."""
     return laid_out(x, order_asked(x, format_of(memory_format)))
 
 

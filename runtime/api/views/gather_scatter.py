@@ -360,15 +360,11 @@ def one_hot(tensor, num_classes=-1):
     if num_classes == -1:
         num_classes = int(tensor.max().item()) + 1
     if numel_of(tensor) and not tensor.is_meta:
-        of_every_sample(_require_classes, tensor, hint(num_classes))
+        of_every_sample(lambda x, n: ix.require_range("one_hot", x._a, n, -1), tensor, hint(num_classes))
     m, a = tls.m, tensor._a
     if not m.special and a.__class__ is np.ndarray:
         return wrap(m.run(_ones_in, a, num_classes))
     return untaped(_are_equal if tensor.is_cuda else _ones_at, tensor, shape_of(tensor), num_classes)
-
-
-def _require_classes(x, n):
-    ix.require_range("one_hot", x._a, n, -1)
 
 
 def _ones_in(a, n):

@@ -256,7 +256,6 @@ def _in_memory_order(x: Tensor):
 
 
 def _rebind(x: Tensor, a) -> Tensor:
-    """Give x memory of its own."""
     fresh = Tensor.__new__(Tensor)
     fresh._a, fresh._node, fresh._storage = a, None, Storage()
     if tls.m.recorder is not None:

@@ -252,8 +252,7 @@ def _constant(sizes, size, value, dtype, device, out, requires_grad, pin_memory,
     shape = sizes_of(sizes if size is None else (size,))
     if layout is not None and layout != strided:
         return all_alike(shape, value, layout, dtype_for(dtype, out), device, requires_grad)
-    return finish(filled(mark_for(device), shape, value, dtype_for(dtype, out)), out, requires_grad, "out=", device,
-                  pin_memory)
+    return finish(filled(mark_for(device), shape, value, dtype_for(dtype, out)), out, requires_grad, "out=", device, pin_memory)
 
 
 @api(method=False)

@@ -99,12 +99,9 @@ def file_name(rank: int, turn: int) -> str:
 
 def numbers_of(folder: str) -> dict:
     """Return {name: turn} of the value files in a folder, including incomplete ones."""
-    found = {name: re.match(r"__\d+_(\d+)\.distcp(\.|$)", name, re.ASCII) for name in _names_in(folder)}
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    found = {name: re.match(r"__\d+_(\d+)\.distcp(\.|$)", name, re.ASCII) for name in names}
     return {name: int(m.group(1)) for name, m in found.items() if m}
-
-
-def _names_in(folder):
-    return os.listdir(folder) if os.path.isdir(folder) else []
 
 
 class Folder:
@@ -122,7 +119,6 @@ class Folder:
 
     @property
     def paths(self):
-        """Paths of all values."""
         return self._files.keys() | self._pieces.keys()
 
     def read(self, paths) -> dict:

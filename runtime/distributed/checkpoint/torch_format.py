@@ -73,7 +73,6 @@ class TorchFolder:
 
     @property
     def paths(self):
-        """Paths of all values."""
         return self._known.keys()
 
     def read(self, paths) -> dict:

@@ -3,8 +3,7 @@
 from ....ir.errors import IngotError
 from ...backends.unavailable_functions import refused as refusal
 
-__all__ = ["CheckpointException", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError",
-           "DistTimeoutError"]
+__all__ = ["CheckpointException", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "DistTimeoutError"]
 
 class DistError(IngotError, RuntimeError):
     """Base of the errors of `ingot.distributed`."""

@@ -125,19 +125,15 @@ class Store:
         return self.table.add(self._key(key), int(amount))
 
     def append(self, key, value):
-        """Append to the value."""
         self.table.append(self._key(key), as_bytes(value))
 
     def compare_set(self, key, expected_value, desired_value) -> bytes:
-        """Set the value if it is the expected one; return the value after that."""
         return self.table.compare_set(self._key(key), as_bytes(expected_value), as_bytes(desired_value))
 
     def wait(self, keys, timeout=None):
-        """Return when all keys are set."""
         self.table.wait([self._key(k) for k in keys], seconds(self.timeout if timeout is None else timeout))
 
     def check(self, keys) -> bool:
-        """Return whether all keys are set."""
         return self.table.has([self._key(k) for k in keys])
 
     def delete_key(self, key) -> bool:
@@ -145,11 +141,9 @@ class Store:
         return self.table.delete(self._key(key))
 
     def num_keys(self) -> int:
-        """Return the number of keys."""
         return self.table.count()
 
     def multi_set(self, keys, values):
-        """Set several values."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 

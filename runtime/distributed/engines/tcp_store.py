@@ -15,7 +15,6 @@ _GRACE = 5.0    # seconds beyond a wait's own limit that a client waits for the 
 
 
 def _answer(table: Table, name: bytes, args: list) -> bytes:
-    """Answer a request from the table."""
     key, rest = (args[0].decode() if args else ""), args[1:]
     if name == b"put":
         table.put(key, rest[0])

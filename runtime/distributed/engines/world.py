@@ -129,7 +129,6 @@ def _from_environment(name: str, said: int) -> int:
 
 
 def _store_of(init_method: str, rank: int, world_size: int, timeout) -> tuple:
-    """Return (store, rank, world size) of an address."""
     url = urlsplit(init_method)
     host: str | None
     port: int | None

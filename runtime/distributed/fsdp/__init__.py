@@ -8,26 +8,7 @@ from . import wrap_policies as wrap  # noqa: F401 (public)
 from .composable_fsdp import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method
 from .flat_parameter import FlatParameter
 from .fully_sharded_data_parallel import FullyShardedDataParallel
-from .settings import (
-    BackwardPrefetch,
-    CPUOffload,
-    CPUOffloadPolicy,
-    FullOptimStateDictConfig,
-    FullStateDictConfig,
-    LocalOptimStateDictConfig,
-    LocalStateDictConfig,
-    MixedPrecision,
-    MixedPrecisionPolicy,
-    OffloadPolicy,
-    OptimStateDictConfig,
-    OptimStateKeyType,
-    ShardedOptimStateDictConfig,
-    ShardedStateDictConfig,
-    ShardingStrategy,
-    StateDictConfig,
-    StateDictSettings,
-    StateDictType,
-)
+from .settings import *
 
 __all__ = ["BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FlatParameter", "FullOptimStateDictConfig",
            "FullStateDictConfig", "FullyShardedDataParallel", "LocalOptimStateDictConfig", "LocalStateDictConfig",

@@ -68,7 +68,6 @@ class Entry:
         return over(local, shape, mesh, placements)
 
     def part_shape(self, rank) -> tuple:
-        """Return the shape of a rank's part."""
         return (*self.shape[:self.dim], self.sizes[rank], *self.shape[self.dim + 1:])
 
     def cut(self, a) -> list:

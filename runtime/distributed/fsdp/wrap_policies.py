@@ -79,8 +79,7 @@ class CustomPolicy(_Policy):
     def options_for(self, module):
         found = self._lambda_fn(module)
         if not isinstance(found, (bool, dict)):
-            raise ArgumentError("the function of a CustomPolicy returns a bool, or a dict of options, got "
-                                f"{found!r}")
+            raise ArgumentError(f"the function of a CustomPolicy returns a bool, or a dict of options, got {found!r}")
         return found
 
 

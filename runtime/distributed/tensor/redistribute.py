@@ -183,7 +183,6 @@ def _resized(shape, dim, n) -> tuple:
 
 
 def _joined(arrays, dim):
-    """Join arrays along a dim."""
     if arrays[0].__class__ is not DeviceArray:
         return np.concatenate(arrays, dim)
     return arrays[0].backend.run(cat, tuple(arrays), {"dim": dim})

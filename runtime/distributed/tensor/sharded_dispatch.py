@@ -66,7 +66,8 @@ def run(op: Op, arrays, params):
                 _plans.clear()
             _plans[key] = plan
     if not plan.ins:
-        return op.lower.body(*_of_no_terms(arrays), **params)
+        whole = [lying_as(a, without_terms(a.memory.placements)) if is_on_mesh(a) else a for a in arrays]
+        return op.lower.body(*whole, **params)
     return _viewed(op, arrays[0], params, plan, mesh) if op.is_view else _run(op, arrays, params, plan, mesh)
 
 
@@ -77,11 +78,6 @@ def _mesh_of(op, arrays):
             raise DTypeError(f"{op.name} takes tensors on one mesh, got some on {meshes[0]} and some on {mesh}; bring them "
                              f"there with DTensor.from_local(t.to_local(), mesh, placements)")
     return meshes[0]
-
-
-def _of_no_terms(arrays) -> list:
-    """Return arrays with terms reduced."""
-    return [lying_as(a, without_terms(a.memory.placements)) if is_on_mesh(a) else a for a in arrays]
 
 
 # Running.

@@ -338,8 +338,7 @@ def _index_put(call):
     summed = call.params["accumulate"]
     reduced = {} if summed else {n: None for names in own if names is not None for n in names}
     rest = [False] * len(indices)
-    return Names((whole, out, *own), (whole,), reduced, added=(0,) if summed else (),
-                 linear=((True, True, *rest),))
+    return Names((whole, out, *own), (whole,), reduced, added=(0,) if summed else (), linear=((True, True, *rest),))
 
 
 @rule_of(ix.gather)

@@ -61,7 +61,6 @@ class Call:
     mesh: Any
 
     def parts_of(self, operand: int, dim: int) -> int:
-        """Return the number of parts of a dim of an operand."""
         count = 1
         for i, p in enumerate(self.placements[operand] or ()):
             count *= self.mesh.shape[i] if p.is_shard(dim) else 1

@@ -1,14 +1,6 @@
 """`ingot.distributed.tensor.parallel`: modules with parameters and activations sharded over a mesh."""
 
-from .parallel_styles import (
-    ColwiseParallel,
-    ParallelStyle,
-    PrepareModuleInput,
-    PrepareModuleInputOutput,
-    PrepareModuleOutput,
-    RowwiseParallel,
-    SequenceParallel,
-)
+from .parallel_styles import *
 from .parallelize_plan import input_reshard, parallelize_module
 from .sharded_losses import loss_parallel
 

@@ -41,11 +41,8 @@ class ParallelStyle(ABC):
     def _apply(self, module, device_mesh):
         """Shard a module."""
 
-    def _facts(self) -> dict:
-        return {name: value for name, value in vars(self).items() if name != "src_data_rank"}
-
     def __repr__(self):
-        return f"{type(self).__name__}({', '.join([f'{k}={v}' for k, v in self._facts().items()])})"
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in vars(self).items() if k != 'src_data_rank')})"
 
     def _put(self, module, mesh, places: dict):
         """Shard the parameters of a module by name; None gives the layout of the others."""
