@@ -23,9 +23,9 @@ from .program import CalledNode, CompiledGraph, EnvironmentSlots, SharedCalls
 from .step_cache import Kinds, form_of, places_of
 
 _MOST_PLANS = 8
-_MOST_LAID_OUT = 64     # alignment of places in an arena
+_MOST_LAID_OUT = 64     # cached layouts of arenas
 _LARGE = 1 << 20        # bytes of a value
-_MET_AGAIN = 3          # number of runs after which sizes are no longer new
+_MET_AGAIN = 3          # runs from which on sizes are no longer new
 
 
 class Outline:

@@ -44,7 +44,8 @@ def level(request, monkeypatch):
     if request.param != "host":
         machine = cpu_of(request.param)
         monkeypatch.setattr(int8_conv, "host", lambda: machine)
-        monkeypatch.setattr(int8_conv, "compile_module", lambda text, names: compiler.compile_module(text, names, machine))
+        compiled = lambda kernel: compiler.compile_module(kernel.text(), [kernel.symbol], machine)[kernel.symbol]
+        monkeypatch.setattr(int8_conv, "task_of", compiled)
     for cache in caches:
         cache.cache_clear()
     yield request.param
