@@ -187,6 +187,12 @@ class SlotPlan:
         launch, address, _ = ready
         launch(x, w, y, operands, extra, factors, start, address)
 
+    def new(self, shape, x, w, *words) -> np.ndarray:
+        """Run the jobs; return their result, a new array of a shape and of the dtype of x."""
+        out = alloc.empty(shape, x.dtype)
+        self(x, w, out, *words)
+        return out
+
     def native(self, places: dict, block=()) -> NativeCall:
         """Return the jobs as steps of a graph. `places` has a word (`step_list.py`) for each slot; `block` are the words that
         OPERANDS points to, unless `places` names it."""

@@ -318,9 +318,6 @@ def _from_blocked_step(node, operands, results):
     return plan.native({X: At(0), Y: At(1)}) if x.dtype in conv.DTYPES else None
 
 
-# Gradients of convolutions.
-
-
 def _pack_turned_step(node, operands, results):
     plan, _ = conv_blocked_grad.pack_plan(*flipped_plan(operands[0], node.params), pool.get_num_threads())
     return plan.native({W: At(0), Y: At(1)})
@@ -333,9 +330,6 @@ def _conv_input_grad_step(node, operands, results):
 
 def _conv_weight_grad_step(node, operands, results):
     return planned_weight_grad(operands[0], node.params).plan.native({X: At(0), W: At(1), Y: At(2)})
-
-
-# Batch normalisation.
 
 
 def _norm(kind, x, params):
@@ -361,27 +355,15 @@ def _batch_norm_grad_step(node, operands, results):
     return plan.native(slots, [places.get(name, 0) for name in NORM_OPERANDS])
 
 
-# Pools.
+def _pool(run, plan_of) -> OperatorKernel:
+    """Return the kernel of a pool, or its gradient; places of maxima are its second operand or result."""
 
+    def step(node, operands, results):
+        plan, _ = plan_of(operands[0].shape, operands[0].dtype, **node.params)
+        places = {OPERANDS: At(1 if len(operands) > 1 else 2)} if len(operands) + len(results) > 2 else {}
+        return plan.native({X: At(0), Y: At(len(operands))} | places)
 
-def _pool_blocked_step(node, operands, results):
-    plan, _ = _POOLS[node.op](operands[0].shape, operands[0].dtype, **node.params)
-    return plan.native({X: At(0), Y: At(1)})
-
-
-def _max_pool_places_step(node, operands, results):
-    plan, _ = pooling.max_pool_places_plan(operands[0].shape, operands[0].dtype, **node.params)
-    return plan.native({X: At(0), Y: At(1), OPERANDS: At(2)})
-
-
-def _max_pool_grad_step(node, operands, results):
-    plan, _ = pooling.max_pool_grad_plan(operands[0].shape, operands[0].dtype, **node.params)
-    return plan.native({X: At(0), OPERANDS: At(1), Y: At(2)})
-
-
-_POOLS: dict = {ops.max_pool_blocked: pooling.max_pool_blocked_plan,
-                ops.avg_pool_blocked: pooling.avg_pool_blocked_plan,
-                grad_ops.avg_pool_grad_blocked: pooling.avg_pool_grad_blocked_plan}
+    return _for_lanes(_on_plain(run), step)
 
 
 OPERATORS = {
@@ -390,14 +372,14 @@ OPERATORS = {
     ops.conv_chain_blocked: _for_lanes(_conv_chain, _conv_chain_blocked_step),
     ops.to_blocked: _for_lanes(lambda x, *, lanes: conv_fused.block(x), _to_blocked_step),
     ops.from_blocked: _for_lanes(lambda x, *, channels: conv_fused.unblock(plain(x), channels), _from_blocked_step),
-    ops.max_pool_blocked: _for_lanes(_on_plain(pooling.max_pool_blocked), _pool_blocked_step),
-    ops.avg_pool_blocked: _for_lanes(_on_plain(pooling.avg_pool_blocked), _pool_blocked_step),
+    ops.max_pool_blocked: _pool(pooling.max_pool_blocked, pooling.max_pool_blocked_plan),
+    ops.avg_pool_blocked: _pool(pooling.avg_pool_blocked, pooling.avg_pool_blocked_plan),
     grad_ops.pack_turned: _for_lanes(_pack_turned, _pack_turned_step),
     grad_ops.conv_input_grad_blocked: _for_lanes(_input_grad, _conv_input_grad_step),
     grad_ops.conv_weight_grad_blocked: _for_lanes(_weight_grad, _conv_weight_grad_step),
     grad_ops.batch_norm_train_blocked: _for_lanes(_on_plain(batch_norm_blocked.train), _batch_norm_train_step),
     grad_ops.batch_norm_grad_blocked: _for_lanes(_on_plain(batch_norm_blocked.gradient), _batch_norm_grad_step),
-    grad_ops.max_pool_places_blocked: _for_lanes(_on_plain(pooling.max_pool_places_blocked), _max_pool_places_step),
-    grad_ops.max_pool_grad_blocked: _for_lanes(_on_plain(pooling.max_pool_grad_blocked), _max_pool_grad_step),
-    grad_ops.avg_pool_grad_blocked: _for_lanes(_on_plain(pooling.avg_pool_grad_blocked), _pool_blocked_step),
+    grad_ops.max_pool_places_blocked: _pool(pooling.max_pool_places_blocked, pooling.max_pool_places_plan),
+    grad_ops.max_pool_grad_blocked: _pool(pooling.max_pool_grad_blocked, pooling.max_pool_grad_plan),
+    grad_ops.avg_pool_grad_blocked: _pool(pooling.avg_pool_grad_blocked, pooling.avg_pool_grad_blocked_plan),
 }

@@ -23,7 +23,6 @@ from ..calls.step_list import At, Table
 from ..gemm import complex_products, gemm
 from ..loops.copies import plain
 from ..loops.low_precision import LOW, widened
-from ..memory import alloc
 from . import conv_algorithm, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, winograd
 from .conv_algorithm import Algorithm
 from .conv_layout import Bias
@@ -133,10 +132,8 @@ class Direct:
         self.plan = steps.plan()
 
     def __call__(self, x, w, b):
-        out = alloc.empty(self.shape, self.dtype)
         _bias, words = self.bias(b)       # the words hold its address
-        self.plan(x, w, out, call.address_of(words))
-        return out
+        return self.plan.new(self.shape, x, w, call.address_of(words))
 
 
 def _add_winograd(steps, g, algorithm, x, taps, y):
@@ -231,10 +228,7 @@ class DirectGrad:
         conv_plan.add_direct(steps, g, filters, x, w, y, scatter=scatter)
 
     def __call__(self, grad, w):
-        out = alloc.empty(self.shape, self.dtype)
-        _, words = self.bias.nothing
-        self.plan(grad, w, out, call.address_of(words))
-        return out
+        return self.plan.new(self.shape, grad, w, call.address_of(self.bias.nothing[1]))
 
 
 # The gradient of the weight.
@@ -283,9 +277,7 @@ class WeightGrad:
         self.plan = steps.plan()
 
     def __call__(self, x, g):
-        out = alloc.empty(self.shape, self.dtype)
-        self.plan(x, g, out)
-        return out
+        return self.plan.new(self.shape, x, g)
 
 
 # 1x1 convolutions of bfloat16: products of their planes, if products have matrix tiles. Others run in float32. Sums are rounded

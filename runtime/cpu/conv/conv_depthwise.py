@@ -18,7 +18,6 @@ from ..calls.plan import OPERANDS, WORKSPACE, SlotJobs, W, X, Y, share
 from ..compiler.compile import compile_module, task_of
 from ..compiler.ir_cache import text_of
 from ..loops.copies import plain
-from ..memory import alloc
 from . import conv_depthwise_planar, conv_layout, conv_plan
 from .conv_layout import Bias
 from .conv_plan import Geometry, Scatter, Window
@@ -154,10 +153,8 @@ class Depthwise:
         self.plan = steps.plan()
 
     def __call__(self, x, w, b):
-        out = alloc.empty(self.shape, self.dtype)
         _bias, words = self.bias(b)       # the words hold its address
-        self.plan(repeated(x, self.times), w, out, call.address_of(words))
-        return out
+        return self.plan.new(self.shape, repeated(x, self.times), w, call.address_of(words))
 
 
 class NarrowGrad:
@@ -196,9 +193,7 @@ class DepthwiseGrad:
         self.full = (shape[0], flipped.groups, *shape[2:])
 
     def __call__(self, grad, w):
-        out = alloc.empty(self.full, self.dtype)
-        _, words = self.bias.nothing
-        self.plan(grad, w, out, call.address_of(words))
+        out = self.plan.new(self.full, grad, w, call.address_of(self.bias.nothing[1]))
         return out if self.times == 1 else out.reshape(self.shape[0], -1, self.times, *self.shape[2:]).sum(axis=2)
 
 
@@ -215,6 +210,4 @@ class DepthwiseWeightGrad:
         self.plan = steps.plan()
 
     def __call__(self, x, g):
-        out = alloc.empty(self.shape, self.dtype)
-        self.plan(repeated(x, self.times), g, out)
-        return out
+        return self.plan.new(self.shape, repeated(x, self.times), g)

@@ -44,16 +44,14 @@ def block_plan(images, channels, pixels, item, back, threads):
 def block(x: np.ndarray) -> np.ndarray:
     """Return (N, C, *spatial) as (N, blocks, *spatial, lanes); missing channels are zeros."""
     x, lanes = plain(x), lanes_of(x.dtype)
-    out = alloc.empty((x.shape[0], -(-x.shape[1] // lanes), *x.shape[2:], lanes), x.dtype)
-    block_plan(x.shape[0], x.shape[1], prod(x.shape[2:]), x.itemsize, False, pool.get_num_threads())(x, x, out)
-    return out
+    plan = block_plan(x.shape[0], x.shape[1], prod(x.shape[2:]), x.itemsize, False, pool.get_num_threads())
+    return plan.new((x.shape[0], -(-x.shape[1] // lanes), *x.shape[2:], lanes), x, x)
 
 
 def unblock(x: np.ndarray, channels: int) -> np.ndarray:
     """Return (N, blocks, *spatial, lanes) as (N, channels, *spatial)."""
-    out = alloc.empty((x.shape[0], channels, *x.shape[2:-1]), x.dtype)
-    block_plan(x.shape[0], channels, prod(x.shape[2:-1]), x.itemsize, True, pool.get_num_threads())(x, x, out)
-    return out
+    plan = block_plan(x.shape[0], channels, prod(x.shape[2:-1]), x.itemsize, True, pool.get_num_threads())
+    return plan.new((x.shape[0], channels, *x.shape[2:-1]), x, x)
 
 
 def read_as(g: Geometry, x_blocked: bool, algorithm: Algorithm | None) -> Geometry:

@@ -17,7 +17,6 @@ from ..calls.plan import share
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_by
 from ..loops.copies import plain
-from ..memory import alloc
 
 _RUN = 512                          # pixels that one item of a copy moves
 _ROWS = 64                          # rows that one item of a copy moves without transposing them
@@ -257,8 +256,6 @@ def run_with_epilogue(plan, shape, x, w, after, beside=(), taps=()):
     """Run a plan of a packed weight and an epilogue; return a new array of a shape. OPERANDS points to the words of the
     epilogue (`after`, a `Following`) with the arrays `beside`. EXTRA and FACTORS are `taps`, the arrays that a transformed
     weight was made of."""
-    out = alloc.empty(shape, x.dtype)
     beside, taps = [plain(array) for array in beside], [plain(array) for array in taps]
     words = np.array(after.block([call.address_of(array) for array in beside]), np.int64)
-    plan(plain(x), w, out, call.address_of(words), *[call.address_of(array) for array in taps])
-    return out
+    return plan.new(shape, plain(x), w, call.address_of(words), *[call.address_of(array) for array in taps])

@@ -89,9 +89,6 @@ def _row_plan(kind, dims, planes, dtype, tables=(), blocks=0):
     return steps.plan()
 
 
-# Maxima.
-
-
 def max_pool(x, *, kernel, stride, padding, dilation):
     """Return (largest elements, their places), or None if a window is entirely outside of x."""
     x = plain(x)
@@ -99,9 +96,8 @@ def max_pool(x, *, kernel, stride, padding, dilation):
     if found is None:
         return None
     plan, shape = found
-    out, places = empty(shape, x.dtype), empty(shape, np.dtype(np.int64))
-    plan(x, x, out, call.address_of(places))
-    return out, places
+    places = empty(shape, np.dtype(np.int64))
+    return plan.new(shape, x, x, call.address_of(places)), places
 
 
 @functools.lru_cache(512)
@@ -116,9 +112,6 @@ def max_plan(shape, kernel, stride, padding, dilation, dtype, threads):
             return None
     shape = (*shape[:2], *(d.out for d in dims[_DIMS - len(kernel):]))
     return _row_plan(codegen.MAX, dims, prod(shape[:2]), dtype), shape
-
-
-# Averages.
 
 
 def _table(window, counted, divisor):
@@ -147,9 +140,7 @@ def avg_pool(x, *, kernel, stride, padding, counted, divisor):
     if ops.are_bins(x.shape[2:], kernel, stride, padding):
         return _mean_of_bins(x, kernel, divisor)
     plan, shape = avg_plan(x.shape, kernel, stride, padding, counted, divisor, x.dtype, pool.get_num_threads())
-    out = empty(shape, x.dtype)
-    plan(x, x, out)
-    return out
+    return plan.new(shape, x, x)
 
 
 def _mean_of_bins(x, kernel, divisor):
@@ -178,9 +169,7 @@ def avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
         return _shared_out(g, size, kernel, prod(kernel) if divisor is None else divisor)
     plan, shape = avg_grad_plan(g.shape, tuple(size), kernel, stride, padding, counted, divisor, g.dtype,
                                  pool.get_num_threads())
-    out = empty(shape, g.dtype)
-    plan(g, g, out)
-    return out
+    return plan.new(shape, g, g)
 
 
 _LONG = 4           # elements along the last dim of a window from which copying its number pays
@@ -218,7 +207,8 @@ def avg_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor, dtyp
 
 def max_pool_blocked(x, **params):
     """Return the largest element of each window; every window must meet x."""
-    return _run_blocked(x, max_pool_blocked_plan(x.shape, x.dtype, **params))
+    plan, shape = max_pool_blocked_plan(x.shape, x.dtype, **params)
+    return plan.new(shape, x, x)
 
 
 def max_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, dilation):
@@ -228,7 +218,8 @@ def max_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, dilation):
 
 def avg_pool_blocked(x, **params):
     """Return the mean of each window."""
-    return _run_blocked(x, avg_pool_blocked_plan(x.shape, x.dtype, **params))
+    plan, shape = avg_pool_blocked_plan(x.shape, x.dtype, **params)
+    return plan.new(shape, x, x)
 
 
 def avg_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, counted, divisor):
@@ -240,9 +231,8 @@ def avg_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, counted, d
 def max_pool_places_blocked(x, **params):
     """Return (largest element of each window, their places as int32); every window must meet x."""
     plan, shape = max_pool_places_plan(x.shape, x.dtype, **params)
-    out, places = empty(shape, x.dtype), empty(shape, np.dtype(np.int32))
-    plan(x, x, out, call.address_of(places))
-    return out, places
+    places = empty(shape, np.dtype(np.int32))
+    return plan.new(shape, x, x, call.address_of(places)), places
 
 
 def max_pool_places_plan(x_shape, dtype, *, kernel, stride, padding, dilation):
@@ -254,9 +244,7 @@ def max_pool_places_plan(x_shape, dtype, *, kernel, stride, padding, dilation):
 def max_pool_grad_blocked(g, places, *, size, **params):
     """Put values at their places in planes of spatial `size`."""
     plan, shape = max_pool_grad_plan(g.shape, g.dtype, size=tuple(size), **params)
-    out = empty(shape, g.dtype)
-    plan(g, g, out, call.address_of(places))
-    return out
+    return plan.new(shape, g, g, call.address_of(places))
 
 
 def max_pool_grad_plan(g_shape, dtype, *, size, kernel, stride, padding, dilation):
@@ -278,7 +266,8 @@ def _max_grad_plan(shape, kernel, stride, padding, dilation, dtype, threads):
 
 def avg_pool_grad_blocked(g, **params):
     """Return the gradient of `avg_pool_blocked`."""
-    return _run_blocked(g, avg_pool_grad_blocked_plan(g.shape, g.dtype, **params))
+    plan, shape = avg_pool_grad_blocked_plan(g.shape, g.dtype, **params)
+    return plan.new(shape, g, g)
 
 
 def avg_pool_grad_blocked_plan(g_shape, dtype, *, size, kernel, stride, padding, counted, divisor):
@@ -295,22 +284,12 @@ def _blocked_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor,
     return plan, (*g_shape[:2], *size, g_shape[-1])
 
 
-def _run_blocked(x, found):
-    plan, shape = found
-    out = empty(shape, x.dtype)
-    plan(x, x, out)
-    return out
-
-
 @functools.lru_cache(512)
 def _blocked_plan(kind, shape, kernel, stride, padding, dilation, counted, divisor, dtype, threads):
     dims = _windows(shape[2:-1], kernel, stride, padding, dilation)
     tables = _tables(dims, counted, divisor) if kind == codegen.AVERAGE else ()
     shape = (*shape[:2], *(d.out for d in dims[_DIMS - len(kernel):]), shape[-1])
     return _row_plan(kind, dims, prod(shape[:2]), dtype, tables, blocks=shape[1]), shape
-
-
-# Values at places.
 
 
 def plane_put(x, indices, *, size, accumulate):

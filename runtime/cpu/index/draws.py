@@ -133,9 +133,6 @@ def draw(name: str) -> Draw:
     return Draw(name)
 
 
-# Eager calls.
-
-
 def drawn(name):
     """Return a function that gives the first elements of a key's stream. It draws into `out` if given: a contiguous array of
     the shape and dtype. `scaled`, a factor and a summand, needs `out`."""

@@ -78,9 +78,6 @@ def transform_plan(task, dtype, shape, dim, scale, inverse, threads) -> Planned 
     return Planned(plan, factors, out_shape, kind)
 
 
-# Sizes.
-
-
 def _radices(n: int):
     """Return the radices of the passes over n rows, from the first one on; None if other factors are left."""
     found = []
@@ -116,9 +113,6 @@ def _lanes(part, n, task) -> int:
     while lanes > 1 and (n % lanes or lanes * lanes > n or not _radices(n // lanes)):
         lanes //= 2
     return lanes if lanes > 1 else 0
-
-
-# Plans.
 
 
 @functools.lru_cache(None)

@@ -162,9 +162,6 @@ class Visibility(NamedTuple):
                 "squash_inner": inner, "squash_outer": outer}
 
 
-# Forward.
-
-
 def forward(q, k, v, mask, *, causal, scale):
     """Return (attention, logsumexp of each row), without the matrix of scores."""
     if not supported(q, k, v, mask):
@@ -256,9 +253,6 @@ def distances_over(table, q, k):
     shape = (*q.shape[:-1], k.shape[-2])
     lead, item = [0 if n == 1 else s for n, s in zip(table.shape[:-1], table.strides)], table.strides[-1]
     return Layout(shape, (*lead, -item, item), (shape[-2] - 1) * item)
-
-
-# Gradients.
 
 
 def gradients(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):

@@ -80,9 +80,6 @@ def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, thre
     return todo.plan(packed + panels * blocks * room, work * steps)
 
 
-# Forward.
-
-
 def _reads_in_place(sizes, weight_bytes):
     """Whether a forward call of so many steps and sequences reads the weights in place."""
     if sizes[1] > _FEW_ROWS:
@@ -124,9 +121,6 @@ def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True, scale=None):
     return y, cells, gates
 
 
-# Packed weights.
-
-
 def fits(kernel, item) -> bool:
     """Whether this machine's kernels read weights packed for `kernel` (`ir/ops/packed/recurrent_packed.py`)."""
     return host().lanes(item) == kernel[1]
@@ -158,9 +152,6 @@ def pack(name, w, size):
     arrays = dict.fromkeys(codegen.ARRAYS, _NOTHING) | {"w": w, "y": packed}
     pack_plan(name, w.shape[1], w.strides[0], w.dtype, pool.get_num_threads())(*arrays.values())
     return packed
-
-
-# Gradients.
 
 
 @functools.lru_cache(_KEPT)
@@ -272,9 +263,6 @@ class _ProjectedBackward:
         run_backward(plan, outside, (None, self.cells[one], self.gates[one]), None, None, self.before[t], self.w,
                            (self.dz[one], self.dz[one], np.zeros(dc.shape, dc.dtype), dc))
         return gemm.matmul(self.dz[t], self.w), dc
-
-
-# Eager calls.
 
 
 def rnn(z, mask, h, w, *, activation, reverse):
@@ -393,9 +381,6 @@ def _has_step(z, w) -> bool:
     return z.dtype in ELEMENTS and w.dtype == z.dtype and 0 not in z.shape and 0 not in w.shape
 
 
-# Forward.
-
-
 def _forward_step(name, node, operands, results, names, made, keeps=True):
     """Plan a layer whose inputs are called `names` and its results `made`; flat weights are packed. `keeps`: the results have
     what gradients need."""
@@ -435,9 +420,6 @@ def _pack_step(node, operands, results):
         return None
     plan = pack_plan(name, w.shape[1], w.strides[0], w.dtype, pool.get_num_threads())
     return plan.native([{"w": 0, "y": 1}.get(array) for array in codegen.ARRAYS])
-
-
-# Gradients.
 
 
 class _Backward:
