@@ -345,55 +345,33 @@ def _biased(out, bias=None):
     return out if bias is None else np.add(out, bias.reshape(-1, *[1] * (out.ndim - 2)), out)
 
 
-def _with_bias(made, bias, places):
-    """Return the call of a plan with a bias (its position, or None) as its only operand word."""
-    width = made.bias.width
-    if bias is not None and width != made.bias.outputs:
-        return None
-    nothing = np.zeros(-(-made.bias.groups * width * made.dtype.itemsize // 8), np.int64)
-    return made.plan.native(places, (Table(nothing) if bias is None else At(bias),))
+def _step(plan_of):
+    """Return the step of a convolution or gradient, if it is planned as one plan that runs once."""
+
+    def step(node, operands, results):
+        (x, y, *rest), params = operands, node.params
+        if not supported(x, y):
+            return None
+        size = (tuple(params["size"]),) if "size" in params else ()
+        window = [params[name] for name in ("stride", "padding", "dilation", "groups")]
+        made = plan_of(x.shape, y.shape, *size, *window, x.dtype, state())
+        words = _bias_words(made, *rest) if hasattr(made, "plan") and getattr(made, "times", 1) == 1 else None
+        return None if words is None else made.plan.native({X: At(0), W: At(1), Y: At(len(operands))}, words)
+
+    return step
 
 
-def _is_one_plan(made) -> bool:
-    return hasattr(made, "plan") and getattr(made, "times", 1) == 1
-
-
-def _forward_step(node, operands, results):
-    x, w, b = operands
-    if not supported(x, w):
-        return None
-    made = forward_plan(x.shape, w.shape, *_window(node), x.dtype, state())
-    if not _is_one_plan(made):
-        return None
-    return _with_bias(made, None if b is None else 2, {X: At(0), W: At(1), Y: At(3)})
-
-
-def _input_grad_step(node, operands, results):
-    g, w = operands
-    if not supported(g, w):
-        return None
-    made = input_grad_plan(g.shape, w.shape, tuple(node.params["size"]), *_window(node), g.dtype, state())
-    if not _is_one_plan(made):
-        return None
-    return _with_bias(made, None, {X: At(0), W: At(1), Y: At(2)})
-
-
-def _weight_grad_step(node, operands, results):
-    x, g = operands
-    if not supported(x, g):
-        return None
-    made = weight_grad_plan(x.shape, g.shape, tuple(node.params["size"]), *_window(node), x.dtype, state())
-    if not _is_one_plan(made):
-        return None
-    return made.plan.native({X: At(0), W: At(1), Y: At(2)})
-
-
-def _window(node):
-    return tuple(node.params[name] for name in ("stride", "padding", "dilation", "groups"))
+def _bias_words(made, bias=None):
+    """Return the words of a bias (operand 2, or zeros), none for the gradient of a weight; None if it must be padded."""
+    if not hasattr(made, "bias"):
+        return ()
+    if bias is not None:
+        return (At(2),) if made.bias.width == made.bias.outputs else None
+    return (Table(np.zeros(-(-made.bias.groups * made.bias.width * made.dtype.itemsize // 8), np.int64)),)
 
 
 OPERATORS = {
-    conv_ops.conv: OperatorKernel(make=_eager(forward, forward_bf16), step=_forward_step),
-    conv_ops.conv_input_grad: OperatorKernel(make=_eager(input_grad, input_grad_bf16), step=_input_grad_step),
-    conv_ops.conv_weight_grad: OperatorKernel(make=_eager(weight_grad), step=_weight_grad_step),
+    conv_ops.conv: OperatorKernel(make=_eager(forward, forward_bf16), step=_step(forward_plan)),
+    conv_ops.conv_input_grad: OperatorKernel(make=_eager(input_grad, input_grad_bf16), step=_step(input_grad_plan)),
+    conv_ops.conv_weight_grad: OperatorKernel(make=_eager(weight_grad), step=_step(weight_grad_plan)),
 }
