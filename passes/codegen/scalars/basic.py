@@ -1,28 +1,36 @@
 """Elementwise functions of a few instructions: arithmetic, comparison, logic, classification."""
 
+import operator
+
 from ....ir import dtype as dt
 from . import constants as K
-from .builder import sign_mask
+from .builder import Val, sign_mask
 from .exponential import exp, exp2, log, log1p, log_edges, wide_exp, wide_exp2, wide_log, wide_log1p
 from .trigonometric import sin
 
 INF, NAN = float("inf"), float("nan")
 
 
-def add(s, a, b):
-    return a | b if a.dtype is dt.bool_ else a + b
+def _of(function):
+    return lambda s, *values: function(*values)
 
 
-def sub(s, a, b):
-    return a - b
+def _by_kind(of_bools, of_numbers):
+    return lambda s, a, b: (of_bools if a.dtype is dt.bool_ else of_numbers)(a, b)
 
 
-def mul(s, a, b):
-    return a & b if a.dtype is dt.bool_ else a * b
+def _of_truth(function):
+    return lambda s, a, b: function(a.to(dt.bool_), b.to(dt.bool_))
 
 
-def div(s, a, b):
-    return a / b
+sub, div, neg = _of(operator.sub), _of(operator.truediv), _of(operator.neg)
+bitwise_and, bitwise_or, bitwise_xor = _of(operator.and_), _of(operator.or_), _of(operator.xor)
+bitwise_not, positive, copy = _of(operator.invert), _of(lambda x: x), _of(lambda x: x)
+logical_and, logical_or, logical_xor = _of_truth(operator.and_), _of_truth(operator.or_), _of_truth(operator.xor)
+add, mul = _by_kind(operator.or_, operator.add), _by_kind(operator.and_, operator.mul)
+eq, ne = _by_kind(lambda a, b: ~(a ^ b), Val.eq), _by_kind(operator.xor, Val.ne)
+lt, le = _by_kind(lambda a, b: ~a & b, operator.lt), _by_kind(lambda a, b: ~a | b, operator.le)
+gt, ge = _by_kind(lambda a, b: a & ~b, operator.gt), _by_kind(lambda a, b: a | ~b, operator.ge)
 
 
 def fma(s, a, b, c):
@@ -50,10 +58,6 @@ def add_quotient(s, x, y, z, n):
     return x + y / z * n
 
 
-def neg(s, x):
-    return -x
-
-
 def abs_(s, x):
     return abs(x) if x.dtype.is_signed else x
 
@@ -68,14 +72,6 @@ def square(s, x):
 
 def reciprocal(s, x):
     return 1.0 / x
-
-
-def positive(s, x):
-    return x
-
-
-def copy(s, x):
-    return x
 
 
 def _rounding(method):
@@ -126,64 +122,12 @@ def copysign(s, x, y):
     return s.copysign(x, y)
 
 
-def eq(s, a, b):
-    return ~(a ^ b) if a.dtype is dt.bool_ else a.eq(b)
-
-
-def ne(s, a, b):
-    return a ^ b if a.dtype is dt.bool_ else a.ne(b)
-
-
-def lt(s, a, b):
-    return ~a & b if a.dtype is dt.bool_ else a < b
-
-
-def le(s, a, b):
-    return ~a | b if a.dtype is dt.bool_ else a <= b
-
-
-def gt(s, a, b):
-    return a & ~b if a.dtype is dt.bool_ else a > b
-
-
-def ge(s, a, b):
-    return a | ~b if a.dtype is dt.bool_ else a >= b
-
-
 def where(s, cond, a, b):
     return s.select(cond, a, b)
 
 
-def logical_and(s, a, b):
-    return a.to(dt.bool_) & b.to(dt.bool_)
-
-
-def logical_or(s, a, b):
-    return a.to(dt.bool_) | b.to(dt.bool_)
-
-
-def logical_xor(s, a, b):
-    return a.to(dt.bool_) ^ b.to(dt.bool_)
-
-
 def logical_not(s, x):
     return ~x.to(dt.bool_)
-
-
-def bitwise_and(s, a, b):
-    return a & b
-
-
-def bitwise_or(s, a, b):
-    return a | b
-
-
-def bitwise_xor(s, a, b):
-    return a ^ b
-
-
-def bitwise_not(s, x):
-    return ~x
 
 
 def _in_range(s, b):

@@ -30,6 +30,7 @@ A backend for chips with special function units (`has_units`) spells four more i
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from ....ir import dtype as dt
 from . import complex_numbers, float8
@@ -37,6 +38,26 @@ from . import complex_numbers, float8
 SIGNED_OF = {8: dt.int64, 4: dt.int32, 2: dt.int16, 1: dt.int8}
 UNSIGNED_OF = {8: dt.uint64, 4: dt.uint32, 2: dt.uint16, 1: dt.uint8}
 LOW_PRECISION = dt.NARROW
+
+
+def _binary(op: str) -> Callable:
+    return lambda value, other: value.s.binary(op, value, other)
+
+
+def _reversed(op: str) -> Callable:
+    return lambda value, other: value.s.binary(op, other, value)
+
+
+def _compared(op: str) -> Callable:
+    return lambda value, other: value.s.compare(op, value, other)
+
+
+def _unary(op: str) -> Callable:
+    return lambda value: value.s.emit(op, value.dtype, (value,))
+
+
+def _emitted(op: str) -> Callable:
+    return lambda builder, value: builder.emit(op, value.dtype, (value,))
 
 
 class Val:
@@ -48,73 +69,12 @@ class Val:
     def __init__(self, s, dtype, ref):
         self.s, self.dtype, self.ref = s, dtype, ref
 
-    def __add__(self, o):
-        return self.s.binary("add", self, o)
-
-    def __radd__(self, o):
-        return self.s.binary("add", o, self)
-
-    def __sub__(self, o):
-        return self.s.binary("sub", self, o)
-
-    def __rsub__(self, o):
-        return self.s.binary("sub", o, self)
-
-    def __mul__(self, o):
-        return self.s.binary("mul", self, o)
-
-    def __rmul__(self, o):
-        return self.s.binary("mul", o, self)
-
-    def __truediv__(self, o):
-        return self.s.binary("div", self, o)
-
-    def __rtruediv__(self, o):
-        return self.s.binary("div", o, self)
-
-    def __and__(self, o):
-        return self.s.binary("and", self, o)
-
-    def __or__(self, o):
-        return self.s.binary("or", self, o)
-
-    def __xor__(self, o):
-        return self.s.binary("xor", self, o)
-
-    def __lshift__(self, o):
-        return self.s.binary("shl", self, o)
-
-    def __rshift__(self, o):
-        return self.s.binary("shr", self, o)
-
-    def __invert__(self):
-        return self.s.emit("not", self.dtype, (self,))
-
-    def __neg__(self):
-        return self.s.emit("neg", self.dtype, (self,))
-
-    def __abs__(self):
-        return self.s.emit("abs", self.dtype, (self,))
-
-    def __lt__(self, o):
-        return self.s.compare("lt", self, o)
-
-    def __le__(self, o):
-        return self.s.compare("le", self, o)
-
-    def __gt__(self, o):
-        return self.s.compare("gt", self, o)
-
-    def __ge__(self, o):
-        return self.s.compare("ge", self, o)
-
-    def eq(self, o):
-        """Compare lane by lane (`==` keeps its Python meaning)."""
-        return self.s.compare("eq", self, o)
-
-    def ne(self, o):
-        """Compare lane by lane; true where either is nan."""
-        return self.s.compare("ne", self, o)
+    __add__, __sub__, __mul__, __truediv__ = map(_binary, ("add", "sub", "mul", "div"))
+    __radd__, __rsub__, __rmul__, __rtruediv__ = map(_reversed, ("add", "sub", "mul", "div"))
+    __and__, __or__, __xor__, __lshift__, __rshift__ = map(_binary, ("and", "or", "xor", "shl", "shr"))
+    __invert__, __neg__, __abs__ = map(_unary, ("not", "neg", "abs"))
+    __lt__, __le__, __gt__, __ge__ = map(_compared, ("lt", "le", "gt", "ge"))
+    eq, ne = map(_compared, ("eq", "ne"))       # lane by lane (`==` keeps its Python meaning); nan differs from all
 
     def bits(self):
         """Return the bits as the signed integer of the same size."""
@@ -129,7 +89,6 @@ class Val:
         return self.s.emit("bitcast", dtype, (self,))
 
     def to(self, dtype):
-        """Convert to `dtype`."""
         return self.s.cast(self, dtype)
 
 
@@ -140,6 +99,9 @@ class Builder(ABC):
     """
 
     has_units = False
+    sqrt, floor, ceil, trunc = map(_emitted, ("sqrt", "floor", "ceil", "trunc"))
+    round = _emitted("round")                                                   # ties to even
+    power, reciprocal = _emitted("power"), _emitted("reciprocal")               # 2**x and 1 / x by a special function unit
 
     @abstractmethod
     def emit(self, op: str, dtype, args: tuple, attr=None) -> Val:
@@ -213,24 +175,12 @@ class Builder(ABC):
         return self.emit("select", like.dtype, (cond, a, b))
 
     def fma(self, a, b, c):
-        """a * b + c with one rounding."""
         like = next(x for x in (a, b, c) if isinstance(x, Val))
         return self.emit("fma", like.dtype, tuple(self.lift(like, x) for x in (a, b, c)))
-
-    def sqrt(self, x):
-        return self.emit("sqrt", x.dtype, (x,))
 
     def by_units(self, x) -> bool:
         """Return whether functions of `x` use special function units."""
         return self.has_units and x.dtype is dt.float32
-
-    def power(self, x):
-        """2**x by a special function unit."""
-        return self.emit("power", x.dtype, (x,))
-
-    def reciprocal(self, x):
-        """1 / x by a special function unit."""
-        return self.emit("reciprocal", x.dtype, (x,))
 
     def smaller(self, x, limit):
         """min(x, limit), or `limit` if x is nan; only with special function units."""
@@ -247,19 +197,6 @@ class Builder(ABC):
         r = self.reciprocal(b)
         q = r * a
         return self.fma(self.fma(-q, b, a), r, q)
-
-    def floor(self, x):
-        return self.emit("floor", x.dtype, (x,))
-
-    def ceil(self, x):
-        return self.emit("ceil", x.dtype, (x,))
-
-    def trunc(self, x):
-        return self.emit("trunc", x.dtype, (x,))
-
-    def round(self, x):
-        """Round to the nearest integer, ties to even."""
-        return self.emit("round", x.dtype, (x,))
 
     def quo(self, a, b):
         return self.binary("quo", a, b)
@@ -328,7 +265,6 @@ class Builder(ABC):
         return x.bits() & sign_mask(x.dtype)
 
     def copysign(self, x, sign):
-        """|x| with the sign of `sign`."""
         return (abs(x).bits() | self.sign_bit(sign)).as_(x.dtype)
 
     def power_of_two(self, n):
@@ -352,7 +288,6 @@ class Builder(ABC):
         return s, (a - (s - t)) + (b - t)
 
     def fast_two_sum(self, a, b):
-        """`two_sum` for |a| >= |b| or a = 0."""
         s = a + b
         return s, b - (s - a)
 

@@ -36,7 +36,6 @@ def philox(s, b, seed, call):
 
 
 def _pair(s, index, seed, call):
-    """Return words 2i and 2i + 1."""
     a, b, c, d = philox(s, (index.as_(dt.uint64) >> 1).as_(dt.int64), seed, call)
     first = (index & 1).eq(0)
     return s.select(first, a, c), s.select(first, b, d)

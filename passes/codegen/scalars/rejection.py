@@ -18,7 +18,6 @@ _SMALL = tuple([struct.unpack("Q", struct.pack("d", x))[0] for x in LOG_FACTORIA
 
 
 def _of_round(s, seed, turn):
-    """Return the seed of an attempt."""
     return seed ^ (turn * s.const(dt.int64, ROUND))
 
 

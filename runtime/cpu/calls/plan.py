@@ -22,7 +22,6 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.target import host
-from ....passes.codegen.llvm.pool import conv_steps as slot_codegen
 from ....passes.codegen.llvm.pool import job_plan as codegen
 from ....passes.codegen.llvm.pool.fork_join import at_most
 from ..compiler.compile import compile_module
@@ -121,7 +120,7 @@ def chunks_for(work: int, items: int, threads: int) -> int:
     return max(1, min(items, 8 * threads, work // _LEAST_WORK))
 
 
-X, W, Y, OPERANDS, EXTRA, FACTORS, WORKSPACE = range(slot_codegen.SLOTS)
+X, W, Y, OPERANDS, EXTRA, FACTORS, WORKSPACE = range(codegen.SLOTS)
 _WORD = 8
 _SERIAL_BYTES = 1 << 16             # arrays below which the interpreter lock is kept
 # Workspace regions start at odd multiples of a few cache lines, so that streams do not meet in one cache set.
@@ -201,7 +200,7 @@ class SlotPlan:
 
 def _words_of(given, threads) -> array:
     """Return the launcher's words: the number of jobs, the heads with the places of their words and patches, then these."""
-    heads, rest, after = [len(given)], [], _WORD * (1 + slot_codegen.STEP_WORDS * len(given))
+    heads, rest, after = [len(given)], [], _WORD * (1 + codegen.STEP_WORDS * len(given))
     for task, chunks, words, patches in given:
         heads += [task, at_most(chunks, threads), len(words), after + _WORD * len(rest), len(patches),
                   after + _WORD * (len(rest) + len(words))]
@@ -210,7 +209,7 @@ def _words_of(given, threads) -> array:
             rest += patch
     made = array("q", heads + rest)
     start, _ = made.buffer_info()
-    for at in range(1, len(heads), slot_codegen.STEP_WORDS):
+    for at in range(1, len(heads), codegen.STEP_WORDS):
         made[at + 3] += start
         made[at + 5] += start
     return made
@@ -231,7 +230,7 @@ def _native_step(given, places, block):
 
 @functools.lru_cache(None)
 def _slot_launcher(x, w, y, long):
-    address = compile_module(slot_codegen.launch_text(host()), [slot_codegen.LAUNCH])[slot_codegen.LAUNCH]
+    address = compile_module(codegen.slots_text(host()), [codegen.SLOTS_LAUNCH])[codegen.SLOTS_LAUNCH]
     arrays = (call.array(x, -1), call.array(w, -1), call.array(y, -1, writable=True))
     return call.entry("conv", address, (*arrays, *[call.INTEGER] * 5), 0 if long else -1)
 

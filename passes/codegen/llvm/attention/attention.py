@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..contract.inline_gemm import HEIGHTS, write_product
 from ..contract.microkernel import Precision, TileShape, tile_shape
 from ..contract.packing import PACK_TRANSPOSED, packers
-from ..ir.emit import ModuleWriter
+from ..ir.emit import ElementWriter
 from ..ir.types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, zero
 from ..pool.tasks import Words, chunk_share, write_task
 from .attention_few import write_scores
@@ -31,10 +31,9 @@ STATS = 2 * ROOM                    # running maxima, then sums of exponentials
 
 
 @dataclass(frozen=True)
-class AttentionKernel(ModuleWriter):
+class AttentionKernel(ElementWriter):
     """Generator of forward attention for an element type and options."""
 
-    element: str
     mask: str = NO_MASK
     bounds: bool = False                # whether rows have bounds
     squash: bool = False                # whether scores go through a tanh

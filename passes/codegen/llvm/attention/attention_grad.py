@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ...fast_activations import exp_below
 from ..contract.inline_gemm import write_product
 from ..contract.microkernel import Precision, TileShape, tile_shape
-from ..ir.emit import ModuleWriter
+from ..ir.emit import ElementWriter
 from ..ir.instructions import joined
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, zero
@@ -49,10 +49,9 @@ GIVES_ROWS, GIVES_KEYS = 1, 2       # results of a task: dq, and dk with dv
 
 
 @dataclass(frozen=True)
-class AttentionGradKernel(ModuleWriter):
+class AttentionGradKernel(ElementWriter):
     """Generator of backward attention for an element type and options."""
 
-    element: str
     mask: str = NO_MASK
     bounds: bool = False
     squash: bool = False

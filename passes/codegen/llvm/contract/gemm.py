@@ -365,7 +365,7 @@ def _finish(f, kernel, job, sums, c, where, mask, flags):
     values = [value for line in sums for value in line]
     if out == kernel.precision.accumulate:
         again = f.compare("ne", f.bit_and(flags, _ACCUMULATE), 0)
-        values = f.choose(again, lambda: [f.fadd(_load_out(f, value.type, spot, edge), value)
+        values = f.choose(again, lambda: [f.fadd(f.load_masked(value.type, spot, edge), value)
                                           for value, (spot, edge) in zip(values, spots)], lambda: values)
     if kernel.epilogue.name and not kernel.epilogue.is_long:
         operands = word(f, job, "operands", PTR)
@@ -387,24 +387,5 @@ def _finish(f, kernel, job, sums, c, where, mask, flags):
             call_epilogue(f, job, c, where, len(sums), width)
 
 
-def _load_out(f, type_, spot, edge):
-    return f.load_masked(type_, spot, edge)
-
-
-__all__ = [
-    "GROUP_TILES",
-    "IN_PLACE",
-    "LAUNCH",
-    "LAUNCH_BESIDE",
-    "PACK_ANY",
-    "PACK_ROWS",
-    "PACK_TRANSPOSED",
-    "PLAN_WORDS",
-    "ROADS",
-    "TILE_DEPTH",
-    "VECTOR_PANEL",
-    "WORDS",
-    "GemmKernel",
-    "Precision",
-    "launch_text",
-]
+__all__ = ["GROUP_TILES", "IN_PLACE", "LAUNCH", "LAUNCH_BESIDE", "PACK_ANY", "PACK_ROWS", "PACK_TRANSPOSED", "PLAN_WORDS",
+           "ROADS", "TILE_DEPTH", "VECTOR_PANEL", "WORDS", "GemmKernel", "Precision", "launch_text"]

@@ -60,7 +60,6 @@ def _along_columns(f, item, table, widths=_WIDTHS):
 
 
 def _dots(f, job, item, kernels, row, column, strides, most=DOT_ROWS):
-    """Run one tile of at most `most` rows."""
     a_row, b_column, c_row = (word(f, job, name) for name in (*strides, "c_row"))
     height = f.min(f.sub(item.end_row, row), most)
     kernel = f.load(PTR, f.at(f.at(kernels, height, PTR), -8))

@@ -180,7 +180,6 @@ class _OuterStep:
         self.starts, self.strides = [list(part) for part in zip(*streams)]
 
     def moved(self, places, count):
-        """Return the streams `count` steps on."""
         return [self.f.at(place, self.f.mul(stride, count)) for place, stride in zip(places, self.strides)]
 
     def add(self, places, number, sums):
@@ -201,7 +200,6 @@ class _OuterStep:
         return sums
 
     def _prefetch(self, at_b, stream):
-        """Prefetch the lines of a step."""
         f, ahead = self.f, self.ahead
         if type(ahead) is tuple:
             for line in (0, f.sub(ahead[1], _LINE)):

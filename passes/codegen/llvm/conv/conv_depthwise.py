@@ -20,7 +20,7 @@ from typing import Any
 from .....ir.target import Target
 from ..contract.epilogue import Identity, Place
 from ..contract.microkernel import multiply_add
-from ..ir.emit import Module, ModuleWriter
+from ..ir.emit import ElementWriter, Module
 from ..ir.types import I64, PTR, VOID, bytes_of, lanes_of, mangled, vector, zero
 from ..pool.tasks import WORD, Words, chunk_share, split_index
 from .conv import tap_range
@@ -54,22 +54,16 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class DepthwiseKernel(ModuleWriter):
+class DepthwiseKernel(ElementWriter):
     """Generator of depthwise convolutions of a pattern, and of their weight gradient.
 
     A `far` x is prefetched. Groups have `inputs` channels (forward only), and as many results.
     """
 
-    element: str
     pattern: Pattern
     epilogue: Any = field(default_factory=Identity)
     far: bool = False
     inputs: int = 1
-
-    @property
-    def lanes(self) -> int:
-        """Channels of a block."""
-        return self.target.lanes(bytes_of(self.element))
 
     @property
     def symbol(self) -> str:

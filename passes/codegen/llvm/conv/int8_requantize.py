@@ -44,7 +44,6 @@ class Finish:
         return f.binary("add", f.bitcast(f.fadd(value, _MAGIC), sums.type), f.splat(self.zero, lanes))
 
     def store(self, sums, factor, beside, y, mask=None):
-        """Store the results of sums at y."""
         f, value = self.f, self.values(sums, factor, beside, mask)
         value = f.cast("trunc", value, like(sums.type, I8)) if self.kind == "u8" else value
         f.store_masked(value, y, mask)

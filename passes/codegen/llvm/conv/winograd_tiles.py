@@ -64,7 +64,6 @@ class BlockOfTiles:
         return found
 
     def count(self, kind):
-        """Return the number of tiles of a kind."""
         return self.f.load(I64, self.f.at(self.counts, kind * WORD))
 
 

@@ -7,7 +7,7 @@ or of table[index[i]] * scales[i]. Indices and offsets are 64-bit and in range; 
 
 from dataclasses import dataclass
 
-from ..ir.emit import ModuleWriter
+from ..ir.emit import ElementWriter
 from ..ir.types import I64, PTR, bytes_of, vector, zero
 from ..pool.tasks import Words, write_task
 
@@ -19,10 +19,9 @@ _TOGETHER = 8                       # vectors of a row summed side by side
 
 
 @dataclass(frozen=True)
-class BagKernel(ModuleWriter):
+class BagKernel(ElementWriter):
     """Generator for an element type, with or without scales."""
 
-    element: str
     scaled: bool = False
 
     @property

@@ -9,7 +9,7 @@ range reads and writes nothing, and sets the word at `wrong`.
 
 from dataclasses import dataclass
 
-from ..ir.emit import ModuleWriter
+from ..ir.emit import ElementWriter, ModuleWriter
 from ..ir.types import I64, element_of, is_float, vector, zero
 from ..pool.tasks import Words, chunk_share
 
@@ -34,10 +34,9 @@ class GatherKernel(ModuleWriter):
 
 
 @dataclass(frozen=True)
-class ScatterKernel(ModuleWriter):
+class ScatterKernel(ElementWriter):
     """Generator for an element type and a way to combine. An item is one o."""
 
-    element: str
     how: str
 
     @property

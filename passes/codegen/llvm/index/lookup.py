@@ -8,7 +8,7 @@ Indices are 64-bit and in range.
 
 from dataclasses import dataclass
 
-from ..ir.emit import ModuleWriter
+from ..ir.emit import ElementWriter
 from ..ir.types import F32, F64, I64, bytes_of, is_float, vector, zero
 from ..pool.tasks import Words, chunk_share
 
@@ -19,10 +19,8 @@ _COLUMNS = 16                       # columns of a block: a cache line of floats
 
 
 @dataclass(frozen=True)
-class LookupKernel(ModuleWriter):
+class LookupKernel(ElementWriter):
     """Generator for an element type: any of its size for take, a float for add."""
-
-    element: str
 
     @property
     def adds(self) -> bool:

@@ -37,7 +37,6 @@ class OrderKernel(ModuleWriter):
 
     @property
     def key_bits(self) -> int:
-        """Bits of a key, and of the index."""
         return 64 if self.bits == 64 else 32
 
     @property

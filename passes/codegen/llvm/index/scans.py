@@ -20,7 +20,7 @@ from ... import scalars
 from ...cost import function_cost
 from ..contract.microkernel import transpose
 from ..contract.transpose_squares import rows_there
-from ..ir.emit import ModuleWriter
+from ..ir.emit import ElementWriter
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import F32, F64, I1, I64, bytes_of, constant, element_of, iota, is_float, lanes_of, vector, zero
 from ..pool.tasks import Words, chunk_share
@@ -35,10 +35,9 @@ BLOCK = 4               # vectors of inner elements side by side
 
 
 @dataclass(frozen=True)
-class ScanKernel(ModuleWriter):
+class ScanKernel(ElementWriter):
     """Generator for an element type and a step."""
 
-    element: str
     how: str = ADD
 
     @property

@@ -8,7 +8,7 @@ time. As in a sort, nan follows all numbers.
 
 from dataclasses import dataclass
 
-from ..ir.emit import ModuleWriter
+from ..ir.emit import ElementWriter
 from ..ir.types import I64, constant, is_float, like, vector, zero
 from ..pool.tasks import Words, chunk_share, split_index
 
@@ -20,10 +20,9 @@ AT_ONCE = 4             # vectors searched side by side, so that loads overlap
 
 
 @dataclass(frozen=True)
-class SearchKernel(ModuleWriter):
+class SearchKernel(ElementWriter):
     """Generator for an element type and a side of equal elements."""
 
-    element: str
     right: bool
 
     @property

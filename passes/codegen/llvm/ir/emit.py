@@ -110,6 +110,18 @@ class ModuleWriter:
         return module.text()
 
 
+@dataclass(frozen=True)
+class ElementWriter(ModuleWriter):
+    """Writer of a module for one type of elements."""
+
+    element: str
+
+    @property
+    def lanes(self) -> int:
+        """Count of elements in a vector."""
+        return self.target.lanes(bytes_of(self.element))
+
+
 class Loop:
     """State of `with f.loop(...)`: `index` and `carried` inside, `results` after it. The body calls `next`."""
 
@@ -171,7 +183,6 @@ class Function(Instructions):
         self.do(f"br i1 {condition.name}, label %{yes}, label %{no}{', !prof !3' * is_rare}")
 
     def ret(self, value: Value | None = None):
-        """Return."""
         self.do(f"ret {value}" if value is not None else "ret void")
 
     def phi(self, type_: str, *incoming) -> Value:

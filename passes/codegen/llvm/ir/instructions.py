@@ -3,7 +3,7 @@
 Index arithmetic folds Python ints; a Python number beside a Value becomes a constant of its type.
 """
 
-from functools import partialmethod
+from collections.abc import Callable
 from typing import Any
 
 from .types import (
@@ -27,6 +27,10 @@ from .types import (
     vector,
     zero,
 )
+
+
+def _binary(opcode: str) -> Callable:
+    return lambda function, a, b: function.binary(opcode, a, b)
 
 
 class Instructions:
@@ -97,11 +101,9 @@ class Instructions:
         return self._fold("add nsw", a, b, lambda x, y: x + y, right_unit=0, left_unit=0)
 
     def sub(self, a, b):
-        """a - b."""
         return self._fold("sub nsw", a, b, lambda x, y: x - y, right_unit=0)
 
     def mul(self, a, b):
-        """a * b."""
         if 0 in (a, b) and (isinstance(a, int) or isinstance(b, int)):
             return 0
         return self._fold("mul nsw", a, b, lambda x, y: x * y, right_unit=1, left_unit=1)
@@ -144,11 +146,9 @@ class Instructions:
         return self.binary(opcode, a, b)
 
     # --- floats ---
-    fadd, fsub = partialmethod(binary, "fadd"), partialmethod(binary, "fsub")
-    fmul, fdiv = partialmethod(binary, "fmul"), partialmethod(binary, "fdiv")
+    fadd, fsub, fmul, fdiv = map(_binary, ("fadd", "fsub", "fmul", "fdiv"))
 
     def fneg(self, a):
-        """-a."""
         return self.op(a.type, f"fneg {a}")
 
     def fma(self, a, b, c):
@@ -192,7 +192,6 @@ class Instructions:
         return self.op(type_, f"shufflevector {a}, {b}, <{len(lanes)} x i32> <{mask}>")
 
     def extract(self, a: Value, lane) -> Value:
-        """Return one lane as a scalar."""
         return a if lanes_of(a.type) == 1 else self.op(element_of(a.type), f"extractelement {a}, {self.index(lane)}")
 
     def insert(self, a: Value, scalar: Value, lane) -> Value:

@@ -53,7 +53,6 @@ class LlvmBuilder(InMemory):
         return Val(self, dtype, ref)
 
     def type(self, dtype) -> str:
-        """Return the LLVM type of a dtype in registers."""
         return vector(self.lanes, ELEMENT[dtype])
 
     def maximum(self, a, b):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..contract.microkernel import Operand, Precision, TileShape, multiply_add, outer_tile
 from ..contract.transpose_squares import turn_in, turn_out, write_turn_square
-from ..ir.emit import ModuleWriter
+from ..ir.emit import ElementWriter
 from ..ir.types import I32, I64, PTR, VOID, bytes_of, constant, mangled, vector, zero
 from ..pool.tasks import Words, write_task
 from .triangular import Steps, TriangularKernel, solve_tile
@@ -21,10 +21,8 @@ TASKS = ("turn", "factor", "lower")
 
 
 @dataclass(frozen=True)
-class CholeskyKernel(ModuleWriter):
+class CholeskyKernel(ElementWriter):
     """Generator of the three tasks."""
-
-    element: str
 
     @property
     def tile(self) -> TileShape:

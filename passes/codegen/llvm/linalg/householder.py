@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from ..contract.microkernel import add_lanes, multiply_add
 from ..contract.transpose_squares import turn_in, turn_out, write_turn_square
-from ..ir.emit import ModuleWriter
-from ..ir.types import F32, F64, I64, PTR, VOID, Value, bytes_of, constant, mangled, vector, zero
+from ..ir.emit import ElementWriter
+from ..ir.types import F32, F64, I64, PTR, VOID, Value, constant, mangled, vector, zero
 from ..pool.tasks import Words, write_task
 from .matrix_columns import Columns
 
@@ -24,15 +24,8 @@ _SAFE = {F32: (2.0 ** -100, 2.0 ** 100), F64: (2.0 ** -900, 2.0 ** 900)}    # ra
 
 
 @dataclass(frozen=True)
-class HouseholderKernel(ModuleWriter):
+class HouseholderKernel(ElementWriter):
     """Generator of the task; an item is a matrix."""
-
-    element: str
-
-    @property
-    def lanes(self) -> int:
-        """Elements of a vector: columns begin at multiples of them in the scratch."""
-        return self.target.lanes(bytes_of(self.element))
 
     @property
     def symbol(self) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..contract.microkernel import multiply_add
 from ..contract.transpose_squares import turn_in, turn_out, write_turn_square
-from ..ir.emit import ModuleWriter
+from ..ir.emit import ElementWriter
 from ..ir.types import F32, F64, I32, I64, PTR, VOID, bytes_of, constant, iota, lanes_of, mangled, vector
 from ..pool.tasks import WORD, Words, write_task
 from .matrix_columns import Columns
@@ -27,15 +27,8 @@ _GROWTH = 2.0 ** 64
 
 
 @dataclass(frozen=True)
-class LuKernel(ModuleWriter):
+class LuKernel(ElementWriter):
     """Generator of the factoring task and of row exchanges."""
-
-    element: str
-
-    @property
-    def lanes(self) -> int:
-        """Elements of a vector: columns begin at multiples of them in the scratch."""
-        return self.target.lanes(bytes_of(self.element))
 
     @property
     def block(self) -> int:

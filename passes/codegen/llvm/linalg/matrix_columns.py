@@ -13,7 +13,6 @@ class Columns:
         self.number = I32 if self.size == 4 else I64
 
     def column(self, index) -> Value:
-        """Return the address of a column."""
         return self.f.at(self.start, self.f.mul(index, self.apart))
 
     def spot(self, row, column) -> Value:

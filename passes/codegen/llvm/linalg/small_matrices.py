@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...small_matrices import ROUTINES
 from ..attention.attention_softmax import DTYPES
-from ..ir.emit import ModuleWriter
+from ..ir.emit import ElementWriter
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import I32, I64, PTR, VOID, Value, bytes_of, element_of, iota, mangled, vector
 from ..pool.tasks import Words, write_task
@@ -17,10 +17,9 @@ WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "count")
 
 
 @dataclass(frozen=True)
-class SmallMatrixKernel(ModuleWriter):
+class SmallMatrixKernel(ElementWriter):
     """Generator for a routine, an element type, rows and columns of each operand."""
 
-    element: str
     routine: str
     shapes: tuple
 
@@ -28,11 +27,6 @@ class SmallMatrixKernel(ModuleWriter):
     def symbol(self) -> str:
         sizes = "_".join(f"{rows}x{columns}" for rows, columns in self.shapes)
         return f"{self.routine}_{sizes}_{mangled(self.element)}"
-
-    @property
-    def lanes(self) -> int:
-        """Matrices of an item."""
-        return self.target.lanes(bytes_of(self.element))
 
     def write(self, module):
         f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..contract.microkernel import Operand, Precision, TileShape, multiply_add, outer_tile
-from ..ir.emit import ModuleWriter
+from ..ir.emit import ElementWriter
 from ..ir.types import I64, PTR, VOID, bytes_of, constant, mangled, vector
 from ..pool.tasks import Words, write_task
 
@@ -21,10 +21,8 @@ _UNROLL = 2
 
 
 @dataclass(frozen=True)
-class TriangularKernel(ModuleWriter):
+class TriangularKernel(ElementWriter):
     """Generator of the task."""
-
-    element: str
 
     @property
     def symbol(self) -> str:

@@ -269,7 +269,6 @@ class Where:
         self.bases = {b.name: nest.pointer(b, nest.offset(b, indices)) for b in nest.kernel.buffers}
 
     def within(self, indices: dict, lane_dim=None, mask=None, scan=None) -> "Where":
-        """Return the same Where with more indices."""
         inner = Where.__new__(Where)
         inner.nest, inner.indices = self.nest, self.indices | indices
         inner.lane_dim, inner.mask, inner.scan = lane_dim or self.lane_dim, mask or self.mask, scan or self.scan

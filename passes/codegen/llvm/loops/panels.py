@@ -160,7 +160,6 @@ class Panels(Nest):
                 self.rows(stage.body, place)
 
     def inside(self, place, column, mask):
-        """Return the place of a vector of columns."""
         return place.within({self.lane_dim: column}, self.lane_dim, mask)
 
     def points(self, body, place):

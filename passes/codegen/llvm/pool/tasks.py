@@ -19,7 +19,6 @@ class Words:
         return self.f.load(PTR, self.spot(name))
 
     def spot(self, name) -> Value:
-        """Return the address of a word."""
         return self.f.at(self.pointer, WORD * self.names.index(name))
 
     def put(self, **values):

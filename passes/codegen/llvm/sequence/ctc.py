@@ -15,7 +15,7 @@ from ...fast_activations import log_sum
 from ...scalars import apply
 from ..attention.attention_softmax import DTYPES
 from ..contract.microkernel import add_lanes
-from ..ir.emit import ModuleWriter
+from ..ir.emit import ElementWriter
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import I1, I32, I64, PTR, Value, bytes_of, constant, lanes_of, vector, zero
 from ..pool.tasks import Words, chunk_share
@@ -26,10 +26,8 @@ _NONE = float("-inf")
 
 
 @dataclass(frozen=True)
-class CtcKernel(ModuleWriter):
+class CtcKernel(ElementWriter):
     """Generator of CTC losses and gradients."""
-
-    element: str
 
     @property
     def losses(self) -> str:
@@ -40,11 +38,6 @@ class CtcKernel(ModuleWriter):
     def gradients(self) -> str:
         """Name of the task for the gradients of log probabilities."""
         return f"ctc_grad_{self.element}"
-
-    @property
-    def lanes(self) -> int:
-        """States of a vector."""
-        return self.target.lanes(bytes_of(self.element))
 
     def room(self, width: int, steps: int) -> int:
         """Return the scratch bytes of a worker: all rows for gradients (`steps`), and three more."""

@@ -123,7 +123,6 @@ class Nest:
         return self.kernel.name
 
     def write(self):
-        """Write the body."""
         raise NotImplementedError
 
     def parameters(self) -> tuple:
@@ -223,7 +222,6 @@ class Nest:
         return value if given is buffer.dtype else self.s.cast(value, buffer.dtype)
 
     def store(self, i: Instr, value: Val, place: Place):
-        """Store a value into a buffer."""
         buffer = self.kernel.buffer(str(i.attr))
         offset, axes = self.offset(buffer, place)
         self.s.store(value, buffer.name, offset, place.mask(self.store_axes(axes, place)))
