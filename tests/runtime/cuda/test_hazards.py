@@ -1,5 +1,4 @@
-"""What a device does not forgive: contexts of other threads and devices, memory that another stream still reads, captures that
-are interrupted, copies onto themselves, forked processes."""
+"""Hazards of devices: contexts of other threads and devices, memory read by other streams, interrupted captures, forks."""
 
 import gc
 import os
@@ -25,7 +24,7 @@ def cuda():
 
 
 def in_thread(work):
-    """What a function gives in a thread of its own; its error is raised here."""
+    """Return the result of a function in a thread of its own; raise its error here."""
     found = []
 
     def run():
@@ -264,7 +263,7 @@ def test_a_capture_needs_no_run_before(make, cuda):
 
 
 def capture_without_a_run(make):
-    """What operators load once is loaded beside the capture, and stays when the graph is gone."""
+    """Data that operators load once is loaded outside of the capture, and outlives the graph."""
     f, g = make(), ingot.cuda.CUDAGraph()
     with ingot.cuda.graph(g):
         y = f()

@@ -329,7 +329,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does():
 
 @pytest.mark.parametrize("call", [2, 5])        # launch by launch, and as a CUDA graph
 def test_a_traced_step_that_finds_no_memory_raises_and_is_not_made_twice(call, monkeypatch):
-    """Whoever leaves out the batch goes on as if it had not come."""
+    """A program that skips the batch continues as if it had not come."""
 
     def trained(device):
         ingot.manual_seed(0)

@@ -24,8 +24,7 @@ class Held:
 
 
 class World:
-    """What a random program works on. Every action keeps to the rules: what another stream made is waited for, and said to be
-    used there."""
+    """State of a random program. Its actions are valid: work of other streams is waited for, and uses there are recorded."""
 
     def __init__(self, seed, devices=2, run_some=lambda count: None):
         self.random, self.devices, self.run_some = random.Random(seed), devices, run_some

@@ -15,7 +15,7 @@ F = nn.functional
 
 
 class Residual(nn.Module):
-    """What networks for images are made of."""
+    """A residual block of convolutions."""
 
     def __init__(self, act=F.relu):
         super().__init__()

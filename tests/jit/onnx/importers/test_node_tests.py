@@ -58,7 +58,7 @@ def array(x):
 
 
 def wrong(case, model):
-    """What is wrong with a model's results, or None."""
+    """Return what is wrong with a model's results, or None."""
     for inputs, outputs in case.data_sets:
         found = model.compute(*[wrap(array(x).copy()) for x in inputs])
         for got, want in zip(found if isinstance(found, tuple) else (found,), map(array, outputs), strict=True):

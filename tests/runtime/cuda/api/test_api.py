@@ -1,4 +1,4 @@
-"""What scripts ask of `ingot.cuda` by PyTorch's names: streams and events, memory, graphs by hand, old tensor types."""
+"""`ingot.cuda` under PyTorch's names: streams and events, memory, graphs captured by hand, old tensor types."""
 
 import gc
 import warnings

@@ -1,6 +1,4 @@
-"""What ingot says to a CUDA driver, held against the driver's own header; and what it does where a driver refuses, or promises
-less than one might hope.
-"""
+"""Calls of the CUDA driver, compared with the driver's header, and reactions to errors of the driver."""
 
 import ctypes
 import gc
@@ -40,7 +38,7 @@ def cuda():
 
 
 def kinds_of(parameters: str) -> list:
-    """What ctypes must call each parameter of a prototype."""
+    """Return the ctypes type of each parameter of a prototype."""
     plain = {"size_t": c_size_t, "CUdeviceptr": c_uint64, "cuuint64_t": c_uint64, "unsigned long long": c_uint64, "int": c_int,
              "unsigned int": c_uint, "unsigned char": c_int, "CUdevice": c_int, "CUresult": c_int}
     opaque = re.findall(r"typedef struct \w+ \*(CU\w+);", header())

@@ -167,7 +167,7 @@ def test_want_of_memory_is_told_once_and_what_waits_runs_when_there_is_some(cuda
 
 
 def test_who_asks_again_and_again_is_answered_though_nobody_waits(cuda, gate):
-    """What a finaliser leaves in line just after the thread that asks has ended is asked, too."""
+    """A call that a finaliser queues just after the queue's thread has ended runs, too."""
     x = ingot.ones(3, device="cuda")
     gate.open()
     mark = ingot.cuda.Event()

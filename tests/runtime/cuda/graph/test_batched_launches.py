@@ -36,7 +36,7 @@ def cuda():
 
 @pytest.fixture
 def alone(monkeypatch):
-    """What has every kernel launched by itself from now on."""
+    """Return a function that turns batched launches off."""
     return lambda: monkeypatch.setattr(batched_launches, "SMALL", -1)
 
 
@@ -270,7 +270,7 @@ def test_an_end_comes_after_its_kernel(cuda):
 
 
 def test_arguments_between_whole_vectors(cuda):
-    """What is said of addresses when code is compiled holds for all of a launch."""
+    """Alignment that compiled code assumes holds for all sets of a launch."""
     f = jit.trace(lambda *xs: [x * 3 for x in xs])
     whole = ingot.arange(200.0, device="cuda")
     for starts in ((0, 64, 128), (0, 64, 129), (1, 64, 128)):
@@ -323,7 +323,8 @@ def chains(random, count):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_steps_come_after_what_they_need(seed, monkeypatch):
-    """Whatever is gathered: what a step reads was made before, and what it writes over was read before."""
+    """Batched or not, a step runs after the writes of values that it reads, and after the reads of values that it
+    overwrites."""
     monkeypatch.setattr("ingot.passes.fusion.fuse.Fuser._try", lambda *args: None)
     graph, targets = chains(np.random.default_rng(seed), 25)
     made = plans.plan(graph, frozenset(), targets)

@@ -19,7 +19,7 @@ SEED = 31
 
 
 class Work:
-    """What was compiled, and how many graphs went through the passes, since it was last asked."""
+    """Variants compiled, and graphs run through the passes, since the last query."""
 
     def __init__(self):
         self.built, self.passes = [], 0
@@ -202,7 +202,7 @@ def test_each_size_has_a_graph_of_its_own():
 
 
 def test_sizes_that_decide_what_is_done(work):
-    """What the passes took for granted holds for some sizes only; others get steps of their own."""
+    """Assumptions of passes hold for some sizes only; other sizes get steps of their own."""
     traced = jit.trace(lambda x: x.reshape(x.shape[0] // 2, 2, -1).sum(1) if x.shape[0] % 2 == 0 else x * 3)
     for n in (6, 8, 7, 10, 5, 12, 9, 1, 14):
         x = draw(n, 4).cuda()

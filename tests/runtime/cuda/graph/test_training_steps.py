@@ -1,5 +1,6 @@
-"""Whole training steps on a device, on the mock driver: nothing runs on the host, nothing is copied from the device, and after
-the first runs a step is one CUDA graph, one upload, and copies of its arguments and results.
+"""Whole training steps on the mock driver: nothing runs on the host, and nothing is copied from the device.
+
+After the first runs, a step is one CUDA graph, one upload, and copies of its arguments and results.
 """
 
 import numpy as np

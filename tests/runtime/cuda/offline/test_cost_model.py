@@ -1,4 +1,4 @@
-"""What a GPU would be asked to do, noted without one: bytes, operations and launches of every step."""
+"""Costs of GPU work, without a GPU: bytes, operations and launches of every step."""
 
 from math import prod
 
@@ -32,7 +32,7 @@ def ledger():
 
 
 def rows_of(ledger, f, *shapes, dtype=None, runs=2):
-    """What the last of some calls of a traced function asks for."""
+    """Return the rows of the last of some calls of a traced function."""
     given = [ingot.empty(s, device="cuda", dtype=dtype or ingot.float32) for s in shapes]
     traced = jit.trace(f)
     for _ in range(runs):

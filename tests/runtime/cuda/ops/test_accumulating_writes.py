@@ -18,7 +18,7 @@ def cuda():
 
 
 def both(f, *arrays, grad=False):
-    """What f gives on the CPU and on the device, and the gradients of its first result."""
+    """Return f's results on the CPU and on the device, and the gradients of its first result."""
     found = []
     for device in ("cpu", "cuda"):
         given = [ingot.tensor(a, device=device) for a in arrays]
@@ -143,7 +143,7 @@ def test_powers_of_integers(kind):
 
 
 def test_captured_graphs():
-    """What was sorted, counted or drawn once is sorted, counted and drawn anew when the graph is replayed."""
+    """Sorts, counts and draws run again when the graph is replayed."""
     def work(x):
         x = x.detach().requires_grad_()
         index = (x.detach().abs() * 3).to(ingot.int64) % 6

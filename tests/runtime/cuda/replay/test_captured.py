@@ -199,7 +199,7 @@ def training_step(width):
 
 
 def test_gradients_leave_together_and_stay_what_they_were():
-    """What is kept of a step outlives later ones; whoever keeps a loss keeps no gradients."""
+    """Results of a step that are held outlive later steps, and holding a loss holds no gradients."""
     width = captures.SMALL // 8
     (net, plain), (copy, other) = training_step(width), training_step(width)
     traced, kept = jit.trace(plain), []

@@ -107,7 +107,7 @@ def test_on_operands_that_are_new_each_time(name, cuda, worked_out):
 
 @pytest.mark.parametrize("name", [n for n in CALLS if n not in ("sort", "topk", "zeros", "largest")])
 def test_gradients(name, cuda):
-    """What backward runs is repeated as well, and the tape finds what it keeps."""
+    """Calls of backward are repeated too, with the tape's saved values."""
     for run in range(RUNS):
         ingot.manual_seed(run)
         f, *operands = CALLS[name](ingot.randn)
@@ -209,7 +209,7 @@ def test_switches_of_precision(cuda, monkeypatch):
 
 
 def test_memory_is_taken_and_given_back(cuda):
-    """What is small may be there all the time that a call takes."""
+    """Small memory may be held for the whole call."""
     x, w = ingot.randn(64, 64).to("cuda"), ingot.randn(64, 64).to("cuda")
     found = []
     for _ in range(RUNS):

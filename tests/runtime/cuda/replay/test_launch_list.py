@@ -1,4 +1,4 @@
-"""Where the memory of repeated lists of launches lies (`replay/launch_list.py`)."""
+"""Memory of repeated launch lists (`replay/launch_list.py`)."""
 
 import itertools
 import random

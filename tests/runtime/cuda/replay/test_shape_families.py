@@ -195,7 +195,7 @@ def test_sizes_of_a_class_are_worked_out_a_few_times(name, work):
 @pytest.mark.parametrize("least", [0, 141, 1 << 40], ids=["always", "of some", "never"])
 @pytest.mark.parametrize("name", ["by a turned weight", "attention"])
 def test_operands_are_turned_where_sizes_make_that_worth_it(name, least, cuda, monkeypatch):
-    """Which is a condition of every list: sizes of both kinds come in turn."""
+    """The choice is a condition of every list: sizes of both kinds alternate."""
     monkeypatch.setattr(matmul, "is_worth_turning", choice(f"is_worth_turning_from_{least}", lambda _, m, *sizes: m >= least))
     monkeypatch.setattr(attention_configs, "LEAST_WORK", 2 * 8 * least * least)
     counts: dict = {}
@@ -464,7 +464,7 @@ def test_where_operands_begin_and_what_they_share_are_told_apart(cuda):
 
 
 def test_a_view_of_new_memory_is_told_from_a_whole(cuda):
-    """What a noted run gives has sizes that are numbers, also those of what it is a view of."""
+    """Results of a recorded run have plain sizes, also those of their bases."""
     for n in ALIKE[:6]:
         for made in (ingot.zeros(n, 4, device="cuda").to(ingot.complex64).conj(), draw(n, 4).to("cuda").sort(-1)[1],
                      draw(3, n).to("cuda").topk(2, -1)[0]):
@@ -476,7 +476,7 @@ def test_a_view_of_new_memory_is_told_from_a_whole(cuda):
 
 @pytest.mark.parametrize("interpolation", ["linear", "lower", "midpoint"])
 def test_numbers_that_a_body_makes_of_sizes(interpolation, cuda):
-    """What a plan decides that is made while a list is noted, the list is good for no longer than that."""
+    """A list is valid only as long as the decisions of a plan that was made while it was recorded."""
     levels = ingot.tensor([0.0, 0.31, 1.0])
     for n in (8, 5, 9, 5, 8, 12, 7, 40, 12, 6):
         x = ingot.tensor(np.random.default_rng(n).standard_normal(n).astype("f"))

@@ -18,7 +18,7 @@ def cuda():
 
 
 def on(device, seed=5, skip=0):
-    """What a program draws on a device."""
+    """Return the draws of a program on a device."""
     ingot.manual_seed(seed)
     for _ in range(skip):
         ingot.rand(1)

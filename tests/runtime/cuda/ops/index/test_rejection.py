@@ -23,7 +23,7 @@ def bits(t):
 
 
 def same(draw, *arrays, times=1):
-    """What is drawn after one seed on the CPU and on the device."""
+    """Compare draws after one seed on the CPU and on the device."""
     found = []
     for device in ("cpu", "cuda"):
         ingot.manual_seed(7)

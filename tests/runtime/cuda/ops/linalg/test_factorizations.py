@@ -1,6 +1,6 @@
-"""Factorisations and triangular systems on a CUDA device, on the mock driver: small matrices in one launch, larger ones block
-by block, with residuals like the CPU's, the same words for what cannot be factored, gradients, traces and captured graphs;
-nothing of it touches the host.
+"""Factorisations and triangular systems on the mock driver: small matrices in one launch, larger ones block by block.
+
+Residuals and error messages are those of the CPU. Gradients, traces and captured graphs work, and nothing runs on the host.
 """
 
 import numpy as np
@@ -115,7 +115,7 @@ def test_gradients_of_cholesky(n):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", SIZES)
 def test_triangular_systems(n, kind):
-    """What lies beside the triangle is not read."""
+    """Elements beside the triangle are not read."""
     for lead, columns in (((), 1), ((2,), 19), ((2, 1), 3)):
         a = matrices(kind, *lead, n, n) / n + 2 * np.eye(n, dtype=kind)
         b = matrices(kind, *lead, n, columns)
@@ -153,7 +153,7 @@ def test_the_same_bits_again():
 
 
 def process(x, y, scale):
-    """What is minimised over the parameters of a Gaussian process."""
+    """Return the negative log likelihood of a Gaussian process, to be minimised."""
     kernel = ingot.exp(-(x[:, None] - x[None, :]).square().sum(-1) * scale) + 0.1 * ingot.eye(len(x), device=x.device,
                                                                                              dtype=x.dtype)
     factor = linalg.cholesky(kernel)

@@ -23,7 +23,7 @@ def draw(*shape):
 
 
 def cut(length, groups):
-    """Where groups end, some of them empty, with a rest behind the last."""
+    """Return the ends of groups, some of them empty, with a rest after the last."""
     return ingot.tensor(np.sort(np.random.default_rng([SEED, groups]).integers(0, length, groups)).astype(np.int32))
 
 

@@ -29,7 +29,7 @@ def cuda():
 
 @pytest.fixture
 def one_by_one(monkeypatch):
-    """What has rows run each by itself from now on."""
+    """Return a function that makes every row run alone."""
     return lambda: monkeypatch.setattr(many, "_sorted", lambda rows: (rows, {}))
 
 

@@ -170,7 +170,7 @@ def test_small_changes_add_up(keeps):
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_calls_are_repeated(name):
-    """What one call asked of the driver serves others: of other values, in other memory, of other lengths."""
+    """Recorded calls are repeated for other values, memory and lengths."""
     there, here = layer(name, 7), layer(name, 7).cuda()
     for number, steps in enumerate((3, 3, 3, 5, 3)):
         x = draw(steps, 3, 4, salt=number).float()
@@ -227,7 +227,7 @@ def test_tensor_cores_for_float32_are_asked_for(cuda, monkeypatch):
 
 @pytest.mark.parametrize("name", ["lstm", "gru"])
 def test_gradients_of_gates_and_cells(name):
-    """Which the layers themselves never have, but second gradients do."""
+    """Second gradients have gradients of gates and cells; layers never do."""
     rng, batch, hidden = np.random.default_rng(SEED), 3, 5
     gates = {"lstm": 4, "gru": 3}[name]
     given = [rng.standard_normal(s) * 0.5 for s in ((STEPS, batch, gates * hidden), (batch, hidden), (batch, hidden),
