@@ -34,9 +34,11 @@ def ordered_images(graph: Graph) -> Graph:
     return channels_last(graph, precision.of_convolutions() != "ieee")
 
 
-for _module in (draws, products, data_movement, sorting, gathers, attention, convolutions, class_targets, recurrent, resample,
-                scans, sliding_windows, complex_products, integers, fourier, multi_tensor, special_functions, ctc, triangular,
-                cholesky, lu, qr, small_matrices):
+FAMILIES = (
+    draws, products, data_movement, sorting, gathers, attention, convolutions, class_targets, recurrent, resample, scans,
+    sliding_windows, complex_products, integers, fourier, multi_tensor, special_functions, ctc, triangular, cholesky, lu, qr,
+    small_matrices)
+for _module in FAMILIES:
     eager.OWN.update(_module.OPERATORS)
 for _module in (attention, gathers, data_movement):
     eager.INTO.update(_module.INTO)

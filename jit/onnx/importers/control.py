@@ -16,8 +16,7 @@ def _truth(x) -> bool:
 
 
 @onnx_op("If", raw=True)
-def branch(call, condition):
-    """Run one of two graphs."""
+def _branch(call, condition):
     branches = [partial(call.graphs[name].run, [], call.scope) for name in ("then_branch", "else_branch")]
     if isinstance(condition, Tensor):
         return tuple(ing.cond(condition, *branches))
@@ -25,7 +24,7 @@ def branch(call, condition):
 
 
 @onnx_op("Loop", raw=True)
-def loop(call, most=None, condition=None, *carried):
+def _loop(call, most=None, condition=None, *carried):
     """Run a graph repeatedly, and stack its results beside the state."""
     body = call.graphs["body"]
     turns = MOST_TURNS if most is None else int(np.asarray(to_host(most)).reshape(-1)[0])
@@ -84,8 +83,7 @@ def _collected(call, outputs):
 
 
 @onnx_op("OptionalGetElement", raw=True)
-def optional_element(call, x=None):
-    """Return the value of an optional; raise if it has none."""
+def _optional_element(call, x=None):
     if x is None:
         raise FileError("operator OptionalGetElement got nothing")
     return x
@@ -97,22 +95,19 @@ def _place(position, count):
 
 
 @onnx_op("SequenceInsert", raw=True)
-def sequence_insert(call, xs, x, position=None):
-    """Return the list with a further tensor."""
+def _sequence_insert(call, xs, x, position=None):
     at = len(xs) if position is None else _place(position, len(xs))
     return [*xs[:at], to_tensor(x), *xs[at:]]
 
 
 @onnx_op("SequenceErase", raw=True)
-def sequence_erase(call, xs, position=None):
-    """Return the list without one tensor."""
+def _sequence_erase(call, xs, position=None):
     at = len(xs) - 1 if position is None else _place(position, len(xs))
     return [*xs[:at], *xs[at + 1:]]
 
 
 @onnx_op("SplitToSequence", raw=True)
-def sequence_split(call, x, sizes=None):
-    """Split a tensor along an axis into a list."""
+def _sequence_split(call, x, sizes=None):
     x = to_tensor(x)
     axis = whole_axis(call.get("axis", 0), x.ndim)
     n = x.shape[axis]

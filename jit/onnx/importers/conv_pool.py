@@ -61,7 +61,7 @@ def conv(call, x, w, b=None):
 
 
 @onnx_op("ConvTranspose")
-def conv_transpose(call, x, w, b=None):
+def _conv_transpose(call, x, w, b=None):
     """Compute the transpose of a convolution whole, then cut or pad it to the requested size."""
     rank = x.ndim - 2
     g = Geometry(call, x.shape[2:], w.shape[2:])
@@ -88,7 +88,7 @@ def _shared(call, total):
 
 
 @onnx_op("MaxPool")
-def maximum_pool(call, x):
+def _maximum_pool(call, x):
     """Return maxima of windows, and their positions in the whole input."""
     g = Geometry(call, x.shape[2:], call.need("kernel_shape"))
     padding = g.grown(x.shape[2:]) if call.get("ceil_mode", 0) else g.padding
@@ -121,7 +121,7 @@ def window_sums(x, g, padding):
 
 
 @onnx_op("AveragePool")
-def average_pool(call, x):
+def _average_pool(call, x):
     """Return means of windows; count_include_pad decides whether padding counts."""
     g = Geometry(call, x.shape[2:], call.need("kernel_shape"))
     padding = g.grown(x.shape[2:]) if call.get("ceil_mode", 0) else g.padding
@@ -135,8 +135,7 @@ def average_pool(call, x):
 
 
 @onnx_op("LpPool")
-def power_pool(call, x):
-    """Norms of windows."""
+def _power_pool(call, x):
     p = call.get("p", 2)
     g = Geometry(call, x.shape[2:], call.need("kernel_shape"))
     padding = g.grown(x.shape[2:]) if call.get("ceil_mode", 0) else g.padding
@@ -148,14 +147,13 @@ def _spatial(x):
 
 
 @onnx_op("GlobalLpPool")
-def global_norm(call, x):
-    """Return the norm over all spatial dimensions."""
+def _global_norm(call, x):
     p = call.get("p", 2)
     return ing.pow(ing.sum(ing.pow(ing.abs(x), p), _spatial(x), True), 1 / p)
 
 
 @onnx_op("MaxUnpool", host=(2,))
-def unpool(call, x, places, shape=None):
+def _unpool(call, x, places, shape=None):
     """Put values back at the positions where a maximum pool found them."""
     rank = x.ndim - 2
     g = Geometry(call, x.shape[2:], call.need("kernel_shape"))
@@ -179,7 +177,7 @@ def conv_integer(call, x, w, x_zero=None, w_zero=None):
 
 
 @onnx_op("DeformConv")
-def deformable_conv(call, x, w, offset, b=None, mask=None):
+def _deformable_conv(call, x, w, offset, b=None, mask=None):
     """Convolve with taps moved by offsets, and a weight for each tap."""
     g = Geometry(call, x.shape[2:], w.shape[2:])
     n, c, o = x.shape[0], x.shape[1], w.shape[0]

@@ -14,8 +14,7 @@ from .registry import ing, ints, onnx_op, onnx_ops, to_tensor, whole_axis
 
 
 @onnx_op("Gather", either=(1,))
-def gather(call, x, indices):
-    """Return rows along an axis; one known row is a view."""
+def _gather(call, x, indices):
     axis = whole_axis(call.get("axis", 0), x.ndim)
     if indices.ndim == 0 and isinstance(indices, np.ndarray):
         at = ints(indices)[0]
@@ -28,14 +27,13 @@ def _counted_from_front(indices, n):
 
 
 @onnx_op("GatherElements")
-def gather_elements(call, x, indices):
-    """Return one element for each index along an axis."""
+def _gather_elements(call, x, indices):
     axis = whole_axis(call.get("axis", 0), x.ndim)
     return gather_op(x, _counted_from_front(indices, x.shape[axis]), dim=axis)
 
 
 @onnx_op("GatherND")
-def gather_nd(call, x, indices):
+def _gather_nd(call, x, indices):
     """Return the elements at the index tuples in the last dimension."""
     lead = call.get("batch_dims", 0)
     own = [indices.select(indices.ndim - 1, i) for i in range(indices.shape[-1])]
@@ -61,14 +59,13 @@ def _scattered(x, indices, updates, axis, reduction):
 
 
 @onnx_op("ScatterElements", "Scatter")
-def scatter_elements(call, x, indices, updates):
-    """Write each update to its index along an axis."""
+def _scatter_elements(call, x, indices, updates):
     axis = whole_axis(call.get("axis", 0), x.ndim)
     return _scattered(x, _counted_from_front(indices, x.shape[axis]), updates, axis, call.get("reduction", "none"))
 
 
 @onnx_op("ScatterND")
-def scatter_nd(call, x, indices, updates):
+def _scatter_nd(call, x, indices, updates):
     """Write updates to the index tuples in the last dimension."""
     depth = indices.shape[-1]
     sizes, rest = x.shape[:depth], x.shape[depth:]
@@ -84,7 +81,7 @@ def scatter_nd(call, x, indices, updates):
 
 
 @onnx_op("OneHot", host=(1,))
-def one_hot(call, indices, depth, values):
+def _one_hot(call, indices, depth, values):
     """Return the on value at each index along a new axis, and the off value elsewhere."""
     count = int(np.asarray(depth).reshape(-1)[0])
     axis = whole_axis(call.get("axis", -1), indices.ndim + 1)
@@ -95,7 +92,7 @@ def one_hot(call, indices, depth, values):
 
 
 @onnx_op("Compress", host=(1,))
-def compress(call, x, condition):
+def _compress(call, x, condition):
     """Return the slices (or elements) that the condition selects."""
     at = to_tensor(np.flatnonzero(condition))
     axis = call.get("axis")
@@ -117,15 +114,13 @@ def unique(call, x):
 
 
 @onnx_op("TopK", since=10, host=(1,))
-def top_k(call, x, k):
-    """Return the largest or smallest elements along an axis and their positions."""
+def _top_k(call, x, k):
     found = ing.topk(x, ints(k)[0], call.get("axis", -1), bool(call.get("largest", 1)), bool(call.get("sorted", 1)))
     return tuple(found)
 
 
 @onnx_op("CumSum", "CumProd", host=(1,))
-def running(call, x, axis):
-    """Return running sums or products, with or without the element itself, from the start or the end."""
+def _running(call, x, axis):
     dim = whole_axis(int(axis.reshape(-1)[0]), x.ndim)
     scan, start = (ing.cumsum, 0) if call.kind == "CumSum" else (ing.cumprod, 1)
     if call.get("reverse", 0):
@@ -138,7 +133,7 @@ def running(call, x, axis):
 
 
 @onnx_op("ReverseSequence")
-def reverse_sequence(call, x, lengths):
+def _reverse_sequence(call, x, lengths):
     """Reverse the first elements of each sequence."""
     batch, time = call.get("batch_axis", 1), call.get("time_axis", 0)
     steps = ing.arange(x.shape[time]).reshape(-1, 1)
@@ -151,7 +146,7 @@ def reverse_sequence(call, x, lengths):
 
 
 @onnx_op("TensorScatter")
-def tensor_scatter(call, cache, update, start=None):
+def _tensor_scatter(call, cache, update, start=None):
     """Write new keys or values into a cache, from each batch's start on."""
     axis = whole_axis(call.get("axis", -2), cache.ndim)
     count, size = update.shape[axis], cache.shape[axis]

@@ -30,8 +30,7 @@ for _onnx, _name in {
 
 
 @onnx_op("Pow")
-def power(call, a, b):
-    """Return a power in the first argument's dtype."""
+def _power(call, a, b):
     if a.dtype is b.dtype:
         return ing.pow(a, b)
     wide = dt.promote_types(a.dtype, b.dtype)
@@ -39,7 +38,7 @@ def power(call, a, b):
 
 
 @onnx_op("BitShift")
-def bit_shift(call, a, b):
+def _bit_shift(call, a, b):
     """Shift bits; beyond the width all bits but the sign are lost."""
     width = 8 * a.dtype.itemsize
     inside = b < width
@@ -51,8 +50,7 @@ def bit_shift(call, a, b):
 
 
 @onnx_op("Max")
-def largest(call, *xs):
-    """Return the largest of all inputs."""
+def _largest(call, *xs):
     return reduce(ing.maximum, xs)
 
 
@@ -65,8 +63,7 @@ def _limited(x, low, high):
 
 
 @onnx_op("IsInf")
-def is_infinite(call, x):
-    """Return whether elements are infinite with one of the requested signs."""
+def _is_infinite(call, x):
     up, down = call.get("detect_positive", 1), call.get("detect_negative", 1)
     if up and down:
         return ing.isinf(x)
@@ -76,26 +73,23 @@ def is_infinite(call, x):
 
 
 @onnx_op("Selu")
-def selu(call, x):
-    """Return a scaled Elu."""
+def _selu(call, x):
     alpha, gamma = call.get("alpha", 1.6732632423543772), call.get("gamma", 1.0507009873554805)
     return ing.where(x > 0, x, ing.expm1(x) * alpha) * gamma
 
 
 @onnx_op("Swish")
-def swish(call, x):
-    """x * sigmoid(alpha * x)"""
+def _swish(call, x):
     alpha = call.get("alpha", 1.0)
     return F.silu(x) if alpha == 1 else x * ing.sigmoid(x * alpha)
 
 
 @onnx_op("Shrink")
-def shrink(call, x):
-    """Moved towards 0 by bias outside of [-lambd, lambd], 0 within."""
+def _shrink(call, x):
     bias, lambd = call.get("bias", 0.0), call.get("lambd", 0.5)
     if x.dtype.is_inexact:
         return ing.where(x < -lambd, x + bias, ing.where(x > lambd, x - bias, ing.zeros_like(x)))
-    return shrink(call, x.to(dt.float64)).to(x.dtype)
+    return _shrink(call, x.to(dt.float64)).to(x.dtype)
 
 
 def convert(x, dtype, saturate=True):
@@ -137,7 +131,7 @@ def constant(call):
 
 
 @onnx_op("ConstantOfShape", raw=True)
-def constant_of_shape(call, shape):
+def _constant_of_shape(call, shape):
     """Return a constant array; floats are data, other values stay known numbers."""
     sizes = tuple(ints(to_host(shape)))
     value = call.get("value", np.zeros(1, np.float32)).reshape(-1)[0]
@@ -147,7 +141,7 @@ def constant_of_shape(call, shape):
 
 
 @onnx_op("Range", raw=True)
-def numbers(call, *bounds):
+def _numbers(call, *bounds):
     """Return numbers from start to limit (excluded) by step: a tensor, so that a trace holds for other sizes."""
     host = [to_host(x) for x in bounds]
     kind = dt.int64 if any(is_symbolic(x) for x in host) else dt.from_numpy(host[0].dtype)
@@ -158,8 +152,7 @@ def numbers(call, *bounds):
 
 
 @onnx_op("EyeLike")
-def eye_like(call, x):
-    """Ones on a diagonal."""
+def _eye_like(call, x):
     dtype = call.dtype("dtype") if "dtype" in call.attributes else x.dtype
     rows, columns = x.shape
     on = np.eye(rows, columns, call.get("k", 0), dtype=bool)

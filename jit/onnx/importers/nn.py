@@ -12,21 +12,19 @@ from .registry import ing, ints, onnx_op, onnx_ops, to_tensor, whole_axis
 
 
 @onnx_op("MatMul")
-def matmul(call, a, b):
-    """Return the matrix product, with broadcasting; integers exactly."""
+def _matmul(call, a, b):
     if a.dtype.is_inexact:
         return ing.matmul(a, b)
     return ing.matmul(a.to(dt.float64), b.to(dt.float64)).to(a.dtype)
 
 
 @onnx_op("Gemm")
-def gemm(call, a, b, c=None):
-    """alpha * a @ b + beta * c, with either transposed first."""
+def _gemm(call, a, b, c=None):
     alpha, beta = call.get("alpha", 1.0), call.get("beta", 1.0)
     a = a.T if call.get("transA", 0) else a
     if alpha == beta == 1 and call.get("transB", 0) and c is not None and c.ndim == 1 and c.shape[0] == b.shape[0]:
         return F.linear(a, b, c)
-    out = matmul(call, a, b.T if call.get("transB", 0) else b)
+    out = _matmul(call, a, b.T if call.get("transB", 0) else b)
     out = out if alpha == 1 else out * alpha
     return out if c is None or beta == 0 else out + (c if beta == 1 else c * beta)
 
@@ -51,7 +49,7 @@ def _beside(v, x):
 
 
 @onnx_op("BatchNormalization")
-def batch_normalisation(call, x, scale, bias, mean, var):
+def _batch_normalisation(call, x, scale, bias, mean, var):
     """Normalise by given statistics, or by the batch's own, with new running ones."""
     eps = call.get("epsilon", 1e-5)
     if not call.get("training_mode", 0):
@@ -67,21 +65,20 @@ def batch_normalisation(call, x, scale, bias, mean, var):
 
 
 @onnx_op("GroupNormalization")
-def group_normalisation_by_group(call, x, scale, bias):
+def _group_normalisation_by_group(call, x, scale, bias):
     """Normalise groups of channels, with a weight and bias for each group."""
     groups = call.need("num_groups")
     each = x.shape[1] // groups
-    return group_normalisation(call, x, ing.repeat_interleave(scale, each), ing.repeat_interleave(bias, each))
+    return _group_normalisation(call, x, ing.repeat_interleave(scale, each), ing.repeat_interleave(bias, each))
 
 
 @onnx_op("GroupNormalization", since=21)
-def group_normalisation(call, x, scale, bias):
-    """Normalise groups of channels, with a weight and bias for each channel."""
+def _group_normalisation(call, x, scale, bias):
     return F.group_norm(x, call.need("num_groups"), scale, bias, call.get("epsilon", 1e-5))
 
 
 @onnx_op("LayerNormalization")
-def layer_normalisation(call, x, scale, bias=None):
+def _layer_normalisation(call, x, scale, bias=None):
     """Normalise over the dimensions from an axis on; return mean and inverse deviation if requested."""
     axis, eps = whole_axis(call.get("axis", -1), x.ndim), call.get("epsilon", 1e-5)
     dims, shape = x.ndim - axis, tuple(x.shape[axis:])
@@ -98,14 +95,13 @@ def layer_normalisation(call, x, scale, bias=None):
 
 
 @onnx_op("RMSNormalization")
-def rms_normalisation(call, x, scale):
-    """Divide by the root of the mean square over the dimensions from an axis on."""
+def _rms_normalisation(call, x, scale):
     axis = whole_axis(call.get("axis", -1), x.ndim)
     return rms_norm(x, None, dims=x.ndim - axis, eps=call.get("epsilon", 1e-5)) * scale
 
 
 @onnx_op("LRN")
-def local_response(call, x):
+def _local_response(call, x):
     """Normalise by the squares of neighbouring channels."""
     size = call.need("size")
     before = (size - 1) // 2
@@ -115,17 +111,16 @@ def local_response(call, x):
 
 
 @onnx_op("Dropout")
-def dropout_at_inference(call, x):
-    """Return the input."""
+def _dropout_at_inference(call, x):
     return (x, ing.ones(tuple(x.shape), dtype=dt.bool_)) if call.results > 1 else x
 
 
 @onnx_op("Dropout", since=12, host=(1, 2))
-def dropout(call, x, ratio=None, training=None):
+def _dropout(call, x, ratio=None, training=None):
     """Drop elements in training mode."""
     p = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
     if training is None or not bool(training.reshape(-1)[0]) or p == 0:
-        return dropout_at_inference(call, x)
+        return _dropout_at_inference(call, x)
     kept = ing.rand(tuple(x.shape)) >= p
     return ing.where(kept, x / (1 - p), ing.zeros_like(x)), kept
 
@@ -141,8 +136,7 @@ def _loss(values, weights, reduction):
 
 
 @onnx_op("NegativeLogLikelihoodLoss")
-def nll_loss(call, x, target, weight=None):
-    """-x at each target's class."""
+def _nll_loss(call, x, target, weight=None):
     ignored = call.get("ignore_index")
     target = target.to(dt.int64)
     kept = None if ignored is None else ing.ne(target, ignored)
@@ -155,10 +149,9 @@ def nll_loss(call, x, target, weight=None):
 
 
 @onnx_op("SoftmaxCrossEntropyLoss")
-def cross_entropy(call, scores, target, weight=None):
-    """Return the loss of scores, and their log probabilities if requested."""
+def _cross_entropy(call, scores, target, weight=None):
     log_probabilities = F.log_softmax(scores, 1)
-    return nll_loss(call, log_probabilities, target, weight), log_probabilities
+    return _nll_loss(call, log_probabilities, target, weight), log_probabilities
 
 
 # Sampling.
@@ -167,15 +160,14 @@ _SAMPLING = {"bilinear": "linear", "linear": "linear", "nearest": "nearest", "bi
 
 
 @onnx_op("GridSample")
-def sample(call, x, grid):
-    """Return the input at the points of a grid."""
+def _sample(call, x, grid):
     mode = _SAMPLING[call.get("mode", "linear")]
     return grid_sample(x, grid, mode=mode, padding_mode=call.get("padding_mode", "zeros"),
                        align_corners=bool(call.get("align_corners", 0)))
 
 
 @onnx_op("RotaryEmbedding")
-def rotate(call, x, cosines, sines, positions=None):
+def _rotate(call, x, cosines, sines, positions=None):
     """Rotate pairs of elements by angles that depend on their position."""
     shape, heads = x.shape, call.get("num_heads", 0)
     if x.ndim == 3:
@@ -241,8 +233,7 @@ def _fourier(x, axis, length, inverse, onesided):
 
 
 @onnx_op("DFT", since=17, host=(1,))
-def fourier_by_attribute(call, x, length=None):
-    """Return the discrete Fourier transform along the axis that an attribute names."""
+def _fourier_by_attribute(call, x, length=None):
     return _fourier(x, whole_axis(call.get("axis", 1), x.ndim), None if length is None else ints(length)[0],
                     bool(call.get("inverse", 0)), bool(call.get("onesided", 0)))
 
@@ -255,8 +246,7 @@ def fourier(call, x, length=None, axis=None):
 
 
 @onnx_op("STFT", host=(1, 3))
-def short_fourier(call, signal, step, window=None, length=None):
-    """Transforms of windows along a signal."""
+def _short_fourier(call, signal, step, window=None, length=None):
     n = ints(length)[0] if length is not None else window.shape[0]
     x = signal if signal.ndim == 3 else signal.unsqueeze(-1)
     frames = x.unfold(1, n, ints(step)[0]).transpose(2, 3)
@@ -266,8 +256,7 @@ def short_fourier(call, signal, step, window=None, length=None):
 
 
 @onnx_op("MelWeightMatrix", host=(0, 1, 2, 3, 4))
-def mel_weights(call, bins, size, rate, low, high):
-    """Return the matrix from a spectrum to mel bands."""
+def _mel_weights(call, bins, size, rate, low, high):
     bins, size, rate, low, high = [float(np.asarray(v).reshape(-1)[0]) for v in (bins, size, rate, low, high)]
     spectrum = int(size) // 2 + 1
     mel_low, mel_high = [2595 * math.log10(1 + f / 700) for f in (low, high)]

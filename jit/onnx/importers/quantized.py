@@ -25,8 +25,7 @@ def _rounded(x, dtype):
 
 
 @onnx_op("QuantizeLinear")
-def quantise(call, x, scale, zero=None):
-    """Return x / scale + zero, rounded to integers or to a float8."""
+def _quantise(call, x, scale, zero=None):
     number = call.get("output_dtype", 0)
     kind = zero.dtype if zero is not None else call.dtype("output_dtype") if number else dt.uint8
     scale = _beside(scale, x, call).to(dt.float32)
@@ -40,8 +39,7 @@ def quantise(call, x, scale, zero=None):
 
 
 @onnx_op("DequantizeLinear")
-def dequantise(call, x, scale, zero=None):
-    """(x - zero) * scale"""
+def _dequantise(call, x, scale, zero=None):
     wide = x.to(dt.float32)
     if zero is not None:
         wide = wide - _beside(zero, x, call).to(dt.float32)
@@ -50,8 +48,7 @@ def dequantise(call, x, scale, zero=None):
 
 
 @onnx_op("DynamicQuantizeLinear")
-def quantise_by_range(call, x):
-    """Quantise to uint8 over the range of the values; return the scale and the zero point too."""
+def _quantise_by_range(call, x):
     low, high = ing.clamp(ing.amin(x), max=0.0), ing.clamp(ing.amax(x), min=0.0)
     scale = (high - low) / 255.0
     zero = ing.clamp(ing.round(-low / scale), 0.0, 255.0)
@@ -64,8 +61,7 @@ def _requantised(total, scale, zero):
 
 
 @onnx_op("QLinearMatMul")
-def matmul_quantised(call, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
-    """Return a product of quantised matrices, quantised."""
+def _matmul_quantised(call, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
     total = matmul_integer(call, a, b, a_zero, b_zero)
     left = a_scale.to(dt.float64)
     scale = (left.unsqueeze(-1) if left.ndim else left) * b_scale.to(dt.float64) / y_scale.to(dt.float64)
@@ -73,8 +69,7 @@ def matmul_quantised(call, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_ze
 
 
 @onnx_op("QLinearConv")
-def conv_quantised(call, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None):
-    """Return a convolution of quantised values, quantised."""
+def _conv_quantised(call, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None):
     total = conv_integer(call, x, w, x_zero, w_zero)
     beside = [-1] + [1] * (x.ndim - 2)
     if b is not None:

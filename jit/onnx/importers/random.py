@@ -26,21 +26,18 @@ def random(call):
 
 
 @onnx_op("RandomNormalLike", "RandomUniformLike", raw=True)
-def random_like(call, x):
-    """Draw a tensor of the shape of another one."""
+def _random_like(call, x):
     kind = call.dtype("dtype") if "dtype" in call.attributes else dt.from_numpy(x.dtype) if not hasattr(x, "aval") else x.dtype
     return _drawn(call, tuple(x.shape), kind)
 
 
 @onnx_op("Bernoulli")
-def bernoulli(call, p):
-    """Return 1 with the probability given by each element."""
+def _bernoulli(call, p):
     kind = call.dtype("dtype") if "dtype" in call.attributes else p.dtype
     return (ing.rand(tuple(p.shape), generator=_generator(call)) < p.to(dt.float32)).to(kind)
 
 
 @onnx_op("Multinomial")
-def multinomial(call, logs):
-    """Draw classes by their unnormalised log probabilities."""
+def _multinomial(call, logs):
     drawn = ing.multinomial(ing.softmax(logs, -1), call.get("sample_size", 1), True, generator=_generator(call))
     return drawn.to(call.dtype("dtype", 6))

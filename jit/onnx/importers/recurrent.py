@@ -153,14 +153,12 @@ def _recurrent(call, run, gates, defaults, x, w, r, b, lengths, starts, peep=Non
 
 
 @onnx_op("LSTM")
-def lstm(call, x, w, r, b=None, lengths=None, h=None, c=None, peep=None):
-    """Long short-term memory."""
+def _lstm(call, x, w, r, b=None, lengths=None, h=None, c=None, peep=None):
     return _recurrent(call, _run_lstm, 4, ["Sigmoid", "Tanh", "Tanh"], x, w, r, b, lengths, [h, c], peep)
 
 
 @onnx_op("GRU")
-def gru(call, x, w, r, b=None, lengths=None, h=None):
-    """Gated recurrent units."""
+def _gru(call, x, w, r, b=None, lengths=None, h=None):
     return _recurrent(call, _run_gru, 3, ["Sigmoid", "Tanh"], x, w, r, b, lengths, [h])
 
 

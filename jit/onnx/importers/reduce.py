@@ -84,20 +84,18 @@ def _over(call, x, dims):
 
 
 @onnx_op(*_REDUCTIONS)
-def reduce_by_attribute(call, x):
-    """Reduce over axes given by an attribute."""
+def _reduce_by_attribute(call, x):
     return _reduced(call, x, call.get("axes"))
 
 
 @onnx_op(*[n for n in _REDUCTIONS if n != "ReduceSum"], since=18, host=(1,))
 @onnx_op("ReduceSum", since=13, host=(1,))
-def reduce_by_input(call, x, axes=None):
-    """Reduce over axes given by an input."""
+def _reduce_by_input(call, x, axes=None):
     return _reduced(call, x, ints(axes))
 
 
 @onnx_op("ArgMax", "ArgMin")
-def position(call, x):
+def _position(call, x):
     """Return positions of the largest or smallest elements: the first of equals, or the last."""
     axis = whole_axis(call.get("axis", 0), x.ndim)
     find = ing.argmax if call.kind == "ArgMax" else ing.argmin
@@ -126,16 +124,14 @@ for _name, _fn in {"Softmax": F.softmax, "LogSoftmax": F.log_softmax, "Hardmax":
 
 
 @onnx_op("LpNormalization")
-def unit_norm(call, x):
-    """Divide by the norm along an axis; zeros stay."""
+def _unit_norm(call, x):
     axis = whole_axis(call.get("axis", -1), x.ndim)
     size = ing.sum(ing.abs(x), axis, True) if call.get("p", 2) == 1 else ing.sqrt(ing.sum(x * x, axis, True))
     return ing.where(ing.eq(size, 0), ing.zeros_like(x), x / ing.where(ing.eq(size, 0), ing.ones_like(size), size))
 
 
 @onnx_op("MeanVarianceNormalization")
-def standardise(call, x):
-    """Scale to mean 0 and variance 1 over axes."""
+def _standardise(call, x):
     axes = tuple(whole_axis(a, x.ndim) for a in call.get("axes", [0, 2, 3]))
     centred = x - ing.mean(x, axes, True)
     return centred / (ing.sqrt(ing.mean(centred * centred, axes, True)) + 1e-9)

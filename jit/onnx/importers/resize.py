@@ -111,7 +111,7 @@ def _factor(scale) -> float:
 
 
 @onnx_op("Upsample", host=(1,))
-def upsample(call, x, scales):
+def _upsample(call, x, scales):
     """Resize as before version 10: positions are multiples of the scale, from the start."""
     call.attributes["coordinate_transformation_mode"] = "asymmetric"
     call.attributes["nearest_mode"] = "floor"
@@ -201,7 +201,7 @@ def _bins(plane, ys, xs, shape, mode):
 
 
 @onnx_op("NonMaxSuppression", host=(0, 1, 2, 3, 4))
-def suppress(call, boxes, scores, most=None, overlap=None, least=None):
+def _suppress(call, boxes, scores, most=None, overlap=None, least=None):
     """Return (batch, class, box) of the boxes that no better one overlaps."""
     most = 0 if most is None else int(most.reshape(-1)[0])
     overlap = 0.0 if overlap is None else float(overlap.reshape(-1)[0])

@@ -14,8 +14,7 @@ from .symbolic_values import known, settled
 
 
 @onnx_op("Reshape", host=(1,))
-def reshape(call, x, shape):
-    """Reshape; 0 keeps a size, and -1 takes the rest."""
+def _reshape(call, x, shape):
     sizes = ints(shape)
     if not call.get("allowzero", 0):
         if len(sizes) > x.ndim and 0 in sizes[x.ndim:]:
@@ -25,8 +24,7 @@ def reshape(call, x, shape):
 
 
 @onnx_op("Flatten")
-def flatten(call, x):
-    """Flatten to a matrix, with the dimensions before the axis as rows."""
+def _flatten(call, x):
     axis = call.get("axis", 1)
     axis = axis + x.ndim if axis < 0 else axis
     return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
@@ -74,8 +72,7 @@ def stepped(x, axis, start, stop, step):
 
 
 @onnx_op("Slice")
-def slice_by_attributes(call, x):
-    """Slice along axes given by attributes."""
+def _slice_by_attributes(call, x):
     starts, ends = call.need("starts"), call.need("ends")
     return _sliced(x, starts, ends, call.get("axes"), None)
 
@@ -111,8 +108,7 @@ def pad(call, x, pads, value=None, axes=None):
 
 
 @onnx_op("DepthToSpace")
-def depth_to_space(call, x):
-    """Move blocks of channels into blocks of elements."""
+def _depth_to_space(call, x):
     n, c, h, w = x.shape
     b = call.need("blocksize")
     if call.get("mode", "DCR") == "DCR":
@@ -123,8 +119,7 @@ def depth_to_space(call, x):
 
 
 @onnx_op("SpaceToDepth")
-def space_to_depth(call, x):
-    """Move blocks of elements into channels."""
+def _space_to_depth(call, x):
     n, c, h, w = x.shape
     b = call.need("blocksize")
     if call.get("mode", "DCR") == "DCR":
@@ -135,8 +130,7 @@ def space_to_depth(call, x):
 
 
 @onnx_op("CenterCropPad", host=(1,))
-def center_crop_pad(call, x, shape):
-    """Cut, or pad with zeros, around the middle."""
+def _center_crop_pad(call, x, shape):
     axes = call.get("axes", list(range(x.ndim)))
     for axis, size in zip(axes, ints(shape)):
         axis = whole_axis(axis, x.ndim)
@@ -153,8 +147,7 @@ def center_crop_pad(call, x, shape):
 
 
 @onnx_op("Col2Im", host=(1, 2))
-def columns_to_image(call, x, size, kernel):
-    """Add columns up to images."""
+def _columns_to_image(call, x, size, kernel):
     size, kernel = tuple(ints(size)), tuple(ints(kernel))
     rank = len(size)
     pads = call.get("pads", [0] * 2 * rank)
@@ -163,8 +156,7 @@ def columns_to_image(call, x, size, kernel):
 
 
 @onnx_op("Trilu", host=(1,))
-def triangle(call, x, k=None):
-    """Return the upper or lower triangle, zeros elsewhere."""
+def _triangle(call, x, k=None):
     offset = 0 if k is None else int(k.reshape(-1)[0])
     return ing.triu(x, offset) if call.get("upper", 1) else ing.tril(x, offset)
 

@@ -9,7 +9,7 @@ from .....ir.errors import DTypeError
 from .....ir.ops.core import complex_numbers as co
 from .....ir.ops.core import elementwise as ew
 from .....ir.ops.core.shape import expand, iota, reshape
-from .....ir.ops.linalg.products import grouped_matmul, matmul
+from .....ir.ops.linalg.products import grouped_matmul
 from .....ir.ops.nn import conv as cv
 from ....core.device_array import DeviceArray
 from ...graph.eager import composed, contiguous, copied
@@ -87,6 +87,6 @@ def grouped_product(inputs, params, device):
     return grouped.grouped(inputs, params, device)
 
 
-_CONVOLUTIONS = (cv.conv, cv.conv_input_grad, cv.conv_weight_grad)
-OPERATORS = {co.pairs: pairs, matmul: product, grouped_matmul: grouped_product,
-             **{op: _by_parts(op, convolutions.OPERATORS[op]) for op in _CONVOLUTIONS}}
+OPERATORS = {co.pairs: pairs, grouped_matmul: grouped_product, cv.conv: _by_parts(cv.conv, convolutions.conv),
+             cv.conv_input_grad: _by_parts(cv.conv_input_grad, convolutions.conv_input_grad),
+             cv.conv_weight_grad: _by_parts(cv.conv_weight_grad, convolutions.conv_weight_grad)}

@@ -298,8 +298,7 @@ def avg_pool_grad(inputs, params, device):
     return out
 
 
-OPERATORS = {cv.conv: conv, cv.conv_input_grad: conv_input_grad, cv.conv_weight_grad: conv_weight_grad,
-             last.packed_image: packed_image, last.conv_last: conv_of_last, last.conv_last_input_grad: input_grad_of_last,
-             last.conv_last_weight_grad: weight_grad_of_last, pool.max_pool: max_pool,
-             pool.max_pool_grad: max_pool_grad, pool.adaptive_max_pool: adaptive_max_pool,
-             pool.fractional_max_pool: fractional_max_pool, pool.avg_pool: avg_pool, pool.avg_pool_grad: avg_pool_grad}
+OPERATORS = {last.packed_image: packed_image, last.conv_last: conv_of_last, last.conv_last_input_grad: input_grad_of_last,
+             last.conv_last_weight_grad: weight_grad_of_last, pool.max_pool: max_pool, pool.max_pool_grad: max_pool_grad,
+             pool.adaptive_max_pool: adaptive_max_pool, pool.fractional_max_pool: fractional_max_pool, pool.avg_pool: avg_pool,
+             pool.avg_pool_grad: avg_pool_grad}      # (`complex_products.py` lists the convolutions)

@@ -13,7 +13,6 @@ from .....ir.kernel.kernel_builder import KernelBuilder
 from .....ir.opdef.aval import Aval
 from .....ir.ops.core.elementwise import cast
 from .....ir.ops.core.reduce import sum_
-from .....ir.ops.linalg.products import matmul
 from .....ir.ops.quantized.scaled_products import matmul8
 from .....passes.codegen.epilogue_program import EpilogueProgram, Operand
 from .....passes.codegen.triton.contract import matmul as template
@@ -329,4 +328,4 @@ def _prepared(case: Case, chosen, beside):
     return PreparedLaunch(one, sizes, source.pointers, wide=any([reach >= _NARROW - room for reach in reaches]))  # noqa: C419  (quicker)
 
 
-OPERATORS = {matmul: product, matmul8: product8}
+OPERATORS = {matmul8: product8}

@@ -14,6 +14,7 @@ from ingot.ir import dtype as dt
 from ingot.ir.opdef.op import OPS
 from ingot.ir.ops.core.host_call import host_call
 from ingot.runtime.core.tensor import Tensor, wrap
+from ingot.runtime.cuda import backend
 from ingot.runtime.cuda.graph import eager
 from samples import (
     SAMPLES,
@@ -34,6 +35,11 @@ TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-11, np.dtype(n
 ON_HOST = set(re.findall(r"`(\w+)`", (Path(ingot.__file__).parent / "docs/gpu.md").read_text().split("| family |")[1]))
 OF_THE_CPU = re.compile(r"pack_|(.*_blocked$)|recurrent_packed|later|in_range")      # of graphs of the CPU alone
 AS_WELL = {"conv", "eigh", "eigvalsh", "pinv", "svd", "svdvals"}      # some of them
+
+
+def test_an_operator_is_listed_once():
+    listed = [op.name for family in backend.FAMILIES for op in family.OPERATORS]
+    assert len(listed) == len(set(listed))
 
 
 @pytest.fixture
