@@ -76,25 +76,16 @@ def _ptx(kind):
 
 def forget():
     """Makes the runtime forget everything that belongs to a driver."""
-    launch_queue.forget()
-    compiler._made.clear()
-    shape_families.forget()
-    for made in (products._added, recurrent._graph):
-        made.cache_clear()
-    launch.forget()
-    kernels.forget()
-    launch_cache.forget()
-    draws._keys.clear()
-    tuning.forget()
-    class_targets.forget()
-    resample.forget()
-    fourier.forget()
-    status_words.forget()
-    multi_tensor.forget()
-    pools.forget()
-    PINNED.forget()
-    streams.forget()
-    context.forget()
+    for module in (launch_queue, shape_families, launch_cache, tuning, class_targets, resample):
+        module.forget()
+    for cache in (products._added, recurrent._graph, multi_tensor._prepared, multi_tensor._prepared_together,
+                  multi_tensor._parts):
+        cache.cache_clear()
+    for held in (compiler._made, launch._functions, kernels._forms, draws._keys, fourier._uploaded, status_words._words,
+                 status_words._apart, status_words._pending, pools._allocators, pools._foreign):
+        held.clear()
+    for module in (PINNED, streams, context):
+        module.forget()
 
 
 @contextlib.contextmanager

@@ -219,11 +219,6 @@ def _is_far(kernel):
     return function_of(kernel.symbols, " or ".join([f"({r}) >= {_NARROW - _ROOM}" for r in dict.fromkeys(reaches)]))
 
 
-def forget():
-    """Forget what was loaded, for a driver that was replaced."""
-    _forms.clear()
-
-
 def launch(device, source, arrays, sizes, how, stages=3):
     """Launch a hand-written kernel.
 

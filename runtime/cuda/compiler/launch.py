@@ -232,8 +232,3 @@ def function(device: int, binary: Binary) -> Function:
     if found is None:
         found = _functions[key] = Function(device, binary)
     return found
-
-
-def forget():
-    """Forget all loaded code, for a driver that was replaced."""
-    _functions.clear()

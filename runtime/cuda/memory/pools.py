@@ -301,9 +301,3 @@ class Pool:
         if not self._uses[self._key]:
             del self._uses[self._key]
             self.allocator.end_pool(self.number, self._streams.pop(self._key))
-
-
-def forget():
-    """Forget all memory, for a driver that was replaced."""
-    _allocators.clear()
-    _foreign.clear()

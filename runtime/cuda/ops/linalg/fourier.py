@@ -100,11 +100,6 @@ def _table(make, args, kind, device) -> DeviceArray:
     return found
 
 
-def forget():
-    """Forget the tables, for a driver that was replaced."""
-    _uploaded.clear()
-
-
 # Launches.
 
 

@@ -247,10 +247,4 @@ def _parts(what, kind) -> BatchedLaunch:
     return BatchedLaunch(one, 1, texts.SLOTS, ((_vector(kind),), ()))
 
 
-def forget():
-    """Forget prepared kernels, for a driver that was replaced."""
-    for cache in (_prepared, _prepared_together, _parts):
-        cache.cache_clear()
-
-
 OPERATORS = {multi_tensor.norms: norms, multi_tensor.all_finite: all_finite}

@@ -390,13 +390,13 @@ def test_who_listens_hears_every_run(cuda, monkeypatch):
 
 
 def test_a_failure_while_noting_leaves_nothing(cuda, monkeypatch):
-    x, before = ingot.randn(5).to("cuda"), launch_cache.Notes.took
-    monkeypatch.setattr(launch_cache.Notes, "took", lambda *args: 1 / 0)
+    x, before = ingot.randn(5).to("cuda"), launch_cache.LaunchRecorder.took
+    monkeypatch.setattr(launch_cache.LaunchRecorder, "took", lambda *args: 1 / 0)
     for _ in range(launch_cache._FIRST):
         x.exp()
     with pytest.raises(ZeroDivisionError):
         launch_cache.run(ingot.ir.opdef.op.OPS["exp"], (x._a,), {}, 0, eager._run_uncached)
-    monkeypatch.setattr(launch_cache.Notes, "took", before)
+    monkeypatch.setattr(launch_cache.LaunchRecorder, "took", before)
     for _ in range(RUNS):
         ingot.testing.assert_close(x.exp().cpu(), x.cpu().exp())
 

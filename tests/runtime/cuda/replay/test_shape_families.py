@@ -40,7 +40,7 @@ class Work:
     def __init__(self, monkeypatch):
         self.calls: list = []
         for module, name in ((eager, "_run_uncached"), (inplace_ops, "_worked_into"), (inplace_ops, "_written"),
-                             (launch_cache, "_noted_for_all"), (shape_families, "_make")):
+                             (launch_cache, "_recorded_with_symbols"), (shape_families, "_make")):
             self.watch(monkeypatch, module, name)
 
     def watch(self, monkeypatch, module, name):
