@@ -64,7 +64,7 @@ class Free:
 def _two_more(runs, base, s, n) -> list:
     found: list = []
     first = None
-    for m in dict.fromkeys((n + 1, *_far(n), n + 3, n + 2, n - 1, n - 2, n // 2, 3 * n, 4 * n)):
+    for m in dict.fromkeys((n + 1, 2 * n + 3, 2 * n, n + 3, n + 2, n - 1, n - 2, n // 2, 3 * n, 4 * n)):
         if m < LEAST or m == n:
             continue
         sizes = {**base, s: m}
@@ -79,11 +79,6 @@ def _two_more(runs, base, s, n) -> list:
     m, error = first if first is not None else (n, None)
     raise PinnedSize(s, f"the dimension {s!r} is fixed by the code{_user_line(error)}: at size {m} it fails with "
                       f"{type(error).__name__}: {error}") from error
-
-
-def _far(n) -> tuple:
-    """Return sizes so far from n that results of strided layers differ, too."""
-    return 2 * n + 3, 2 * n
 
 
 def _user_line(e) -> str:

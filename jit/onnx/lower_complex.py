@@ -46,7 +46,7 @@ def _with_real_weights(graph: Graph, weights: dict, count: int) -> tuple:
 
 
 def _visit(b: Builder, node: Node, operands):
-    if node.op in _PLAIN or not any(v.dtype.is_complex for v in (*node.outputs, *_values(operands))):
+    if node.op in _PLAIN or not any(v.dtype.is_complex for v in (*node.outputs, *operands) if type(v) is Value):
         return None
     rule = _RULES.get(node.op)
     if rule is not None:
@@ -54,10 +54,6 @@ def _visit(b: Builder, node: Node, operands):
     if node.op.is_view or node.op in _MOVED:
         return _moved(b, node.op, operands, node.params)
     raise ExportError(f"operator {node.op.name}{at(node.line)} has no counterpart in ONNX for complex numbers")
-
-
-def _values(operands) -> list:
-    return [x for x in operands if type(x) is Value]
 
 
 def _is_complex(x) -> bool:

@@ -76,13 +76,13 @@ def _ptx(kind):
 
 def forget():
     """Makes the runtime forget everything that belongs to a driver."""
-    for module in (launch_queue, shape_families, launch_cache, tuning, class_targets, resample):
+    for module in (launch_queue, shape_families, launch_cache, tuning, class_targets, resample, status_words):
         module.forget()
     for cache in (products._added, recurrent._graph, multi_tensor._prepared, multi_tensor._prepared_together,
                   multi_tensor._parts):
         cache.cache_clear()
-    for held in (compiler._made, launch._functions, kernels._forms, draws._keys, fourier._uploaded, status_words._words,
-                 status_words._apart, status_words._pending, pools._allocators, pools._foreign):
+    for held in (compiler._made, launch._functions, kernels._forms, draws._keys, fourier._uploaded, pools._allocators,
+                 pools._foreign):
         held.clear()
     for module in (PINNED, streams, context):
         module.forget()

@@ -54,6 +54,7 @@ class MockDriver(Queues):
         self.thread = Thread()
         self.blocks: dict[int, tuple] = {}         # address -> (device, array)
         self.handed: list[tuple] = []              # (address, bytes) of what the allocator gave out last
+        self.handing = threading.RLock()           # held while `handed` is read or written
         self.pinned: dict[int, np.ndarray] = {}
         self.borrowed: dict[int, Stream] = {}      # by thread: what still reads or writes ordinary memory of the host
         self.defaults = [Stream(i) for i in range(devices)]
@@ -209,17 +210,19 @@ class MockDriver(Queues):
 
     def hand_out(self, address, size):
         """Says that a part of a block is one array from now on: who is given a place in it stays within."""
-        first = bisect.bisect_right(self.handed, (address,))
-        if first and sum(self.handed[first - 1]) > address:
-            first -= 1
-        self.handed[first:bisect.bisect_left(self.handed, (address + size,))] = [(address, size)]
+        with self.handing:
+            first = bisect.bisect_right(self.handed, (address,))
+            if first and sum(self.handed[first - 1]) > address:
+                first -= 1
+            self.handed[first:bisect.bisect_left(self.handed, (address + size,))] = [(address, size)]
 
     def array_at(self, address):
         """(start, bytes) of the array that an address points into; of the whole block where nobody said."""
-        k = bisect.bisect_right(self.handed, (address, 1 << 62))
-        if k and sum(self.handed[k - 1]) > address:
-            return self.handed[k - 1]
-        return next(((start, block.nbytes) for start, (_, block) in self.blocks.items()
+        with self.handing:
+            k = bisect.bisect_right(self.handed, (address, 1 << 62))
+            if k and sum(self.handed[k - 1]) > address:
+                return self.handed[k - 1]
+        return next(((start, block.nbytes) for start, (_, block) in list(self.blocks.items())
                      if start <= address < start + block.nbytes), (address, 0))
 
     def spoil(self, stream, address, size):

@@ -191,7 +191,7 @@ def _add_examples(made, fn, example, sizes):
               *[[{**base, **v.fixed}] for v in made.variants[1:]]]
     together = [dict(zip(base, row)) for row in zip(*[others(n) for n in base.values()])]
     for candidates in [*wanted, together]:
-        if candidates is together and not any(_is_alone(made, name) for name in base):
+        if candidates is together and not any(len({e.sizes[name] for e in made.examples} - {0, 1}) < 2 for name in base):
             break
         enough = min(2, len(candidates))
         for found in candidates:
@@ -203,11 +203,6 @@ def _add_examples(made, fn, example, sizes):
                 known[tuple(found.items())] = ran
                 made.examples.append(ran)
                 enough -= 1
-
-
-def _is_alone(made, name) -> bool:
-    """Return whether the examples have a size of 2 or more at one value only."""
-    return len({e.sizes[name] for e in made.examples} - {0, 1}) < 2
 
 
 def _ran_again(made, fn, example, first) -> Example:

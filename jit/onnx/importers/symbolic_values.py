@@ -52,20 +52,12 @@ def _elementwise(fn):
     return run
 
 
-def _gather(call, x, indices):
-    return np.asarray(np.take(x, fixed(indices), axis=call.get("axis", 0)), object)
-
-
 def _slice(call, x, starts, ends, axes=None, steps=None):
     starts, ends = ints(fixed(starts)), ints(fixed(ends))
     at = [slice(None)] * x.ndim
     for start, end, axis, step in zip(starts, ends, ints(axes, range(len(starts))), ints(steps, [1] * len(starts))):
         at[axis] = slice(start, None if step < 0 and end < -x.shape[axis] else end, step)
     return x[tuple(at)]
-
-
-def _unsqueeze(call, x, axes=None):
-    return np.expand_dims(x, tuple(ints(axes, call.get("axes"))))
 
 
 def _squeeze(call, x, axes=None):
@@ -80,29 +72,22 @@ def _product(call, x, axes=None):
     return _objects([total], (1,) * x.ndim if call.get("keepdims", 1) else ())
 
 
-def _cast(call, x):
-    return x if call.dtype("to").is_integer else None
-
-
-def _reshape(call, x, shape):
-    return x.reshape([int(n) for n in shape])
-
-
 def _where(call, condition, a, b):
     if is_symbolic(condition):
         return None
     return np.where(condition, np.asarray(a, object), np.asarray(b, object))
 
 
-def _equal(call, a, b):
-    return _elementwise(operator.eq)(call, a, b).astype(bool)
-
-
 _OPERATORS = {
     "Add": _elementwise(operator.add), "Sub": _elementwise(operator.sub), "Mul": _elementwise(operator.mul),
-    "Div": _elementwise(operator.floordiv), "Equal": _equal, "Where": _where, "Gather": _gather, "Slice": _slice,
-    "Squeeze": _squeeze, "Unsqueeze": _unsqueeze, "Reshape": _reshape, "ReduceProd": _product, "Cast": _cast,
+    "Div": _elementwise(operator.floordiv), "Where": _where, "Slice": _slice, "Squeeze": _squeeze,
+    "ReduceProd": _product,
     "Concat": lambda call, *xs: np.concatenate(xs, call.need("axis")),
+    "Equal": lambda call, a, b: _elementwise(operator.eq)(call, a, b).astype(bool),
+    "Gather": lambda call, x, indices: np.asarray(np.take(x, fixed(indices), axis=call.get("axis", 0)), object),
+    "Unsqueeze": lambda call, x, axes=None: np.expand_dims(x, tuple(ints(axes, call.get("axes")))),
+    "Reshape": lambda call, x, shape: x.reshape([int(n) for n in shape]),
+    "Cast": lambda call, x: x if call.dtype("to").is_integer else None,
 }
 
 

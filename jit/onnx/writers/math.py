@@ -363,13 +363,9 @@ def _bitwise(kind, for_bools):
     return write
 
 
-def _bits(node, opset):
-    return opset >= 18 or node.outputs[0].dtype is dt.bool_
-
-
 for _op, _name, _bools in ((ew.bitwise_not, "BitwiseNot", "Not"), (ew.bitwise_and, "BitwiseAnd", "And"),
                            (ew.bitwise_or, "BitwiseOr", "Or"), (ew.bitwise_xor, "BitwiseXor", "Xor")):
-    emits(_op, when=_bits)(_bitwise(_name, _bools))
+    emits(_op, when=lambda node, opset: opset >= 18 or node.outputs[0].dtype is dt.bool_)(_bitwise(_name, _bools))
 
 
 @emits(ew.bitwise_left_shift)

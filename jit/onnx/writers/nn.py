@@ -28,11 +28,7 @@ def _matmul(w, item, x, y):
     return w.cast(w.cast(found, dt.bool_) if x.dtype is dt.bool_ else found, x.dtype)
 
 
-def _never(w, item):
-    return None
-
-
-@emits(products.linear, when=lambda node, opset: node.inputs[0].dtype.is_inexact, lazy=_never)
+@emits(products.linear, when=lambda node, opset: node.inputs[0].dtype.is_inexact, lazy=lambda w, item: None)
 def _linear(w, item, x, weight, b):
     bias = None if b is None else w.name(b)
     if x.ndim == 2:
@@ -109,11 +105,6 @@ def _group_norm(w, item, x, weight, b, *, groups, eps):
 # Attention.
 
 
-def _by_key_head(w, v, key_heads, groups):
-    """Reshape (..., heads, L, E) to (..., key heads, groups, L, E)."""
-    return w.reshape(w.name(v), [*v.shape[:-3], key_heads, groups, *v.shape[-2:]])
-
-
 def _transposed(n):
     return [*range(n - 2), n - 1, n - 2]
 
@@ -124,7 +115,7 @@ def _scores(w, q, k, scale, groups):
     if groups == 1:
         return w.node("MatMul", w.names[scaled], w.transpose(w.name(k), _transposed(k.ndim)))
     heads = k.shape[-3]
-    left = _by_key_head(w, scaled, heads, groups)
+    left = w.reshape(w.name(scaled), [*scaled.shape[:-3], heads, groups, *scaled.shape[-2:]])
     right = w.transpose(w.unsqueeze(w.name(k), [k.ndim - 2]), _transposed(k.ndim + 1))
     return w.reshape(w.node("MatMul", left, right), [*q.shape[:-1], k.shape[-2]])
 

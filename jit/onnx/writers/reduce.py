@@ -13,10 +13,6 @@ from .graph_writer import emits
 from .math import log1p, truth
 
 
-def _kept(x, dim, keepdim):
-    return tuple(1 if i in dim else n for i, n in enumerate(x.shape) if keepdim or i not in dim)
-
-
 def _plain(kind):
     def write(w, item, x, *, dim, keepdim):
         if not dim:
@@ -65,7 +61,7 @@ def _position(kind):
         moved = w.transpose(name, [*rest, *dim])
         rows = w.reshape(moved, [*[x.shape[d] for d in rest], math.prod([x.shape[d] for d in dim])])
         found = w.node(kind, rows, axis=len(rest), keepdims=0)
-        return w.reshape(found, _kept(x, dim, keepdim))
+        return w.reshape(found, tuple(1 if i in dim else n for i, n in enumerate(x.shape) if keepdim or i not in dim))
 
     return write
 

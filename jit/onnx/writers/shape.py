@@ -33,11 +33,7 @@ def _reshape(w, item, x, *, shape):
     return w.node("Reshape", w.name(x), w.ints([-1 if i == rest[-1] else n for i, n in enumerate(shape)]))
 
 
-def _before_expanding(w, item):
-    return w.small(item.inputs[0]) or w.name(item.inputs[0])
-
-
-@emits(sh.expand, lazy=_before_expanding)
+@emits(sh.expand, lazy=lambda w, item: w.small(item.inputs[0]) or w.name(item.inputs[0]))
 def _expand(w, item, x, *, shape):
     lead = len(shape) - x.ndim
     if not lead and x.shape == tuple(shape):
@@ -219,7 +215,7 @@ def _assigned(w, base, shape, dtype, chain, value):
     if name == sh.select.name:
         dim, index = params["dim"], params["index"]
         part = w.node("Gather", base, w.scalar(index, dt.int64), axis=dim)
-        inner = _assigned(w, part, _without(shape, dim), dtype, rest, value)
+        inner = _assigned(w, part, [n for i, n in enumerate(shape) if i != dim], dtype, rest, value)
         return _joined(w, base, shape, dim, index, index + 1, w.unsqueeze(inner, [dim]))
     if name == sh.permute.name:
         dims = params["dims"]
@@ -232,10 +228,6 @@ def _assigned(w, base, shape, dtype, chain, value):
     at = w.const(places.reshape(-1), "places")
     flat = w.node("ScatterElements", w.reshape(base, [-1]), at, w.reshape(value, [-1]), axis=0)
     return w.reshape(flat, shape)
-
-
-def _without(shape, dim):
-    return [n for i, n in enumerate(shape) if i != dim]
 
 
 def _between(w, base, shape, dtype, dim, start, stop, rest, value):

@@ -51,12 +51,9 @@ def _assign(dst, src):
     steps = (0,) * dst.ndim if number else _broadcast_strides(src, dst.shape)
     made = _copier(dst, kind, steps, number)
     stream = streams.current(dst.device).handle
-    given = [used(src, stream)] if not number else _parts(kind, src) if kind.is_complex else [as_number(kind, src)]
+    parts = (src.real, src.imag) if number and kind.is_complex else (src,)
+    given = [as_number(dt.PARTS.get(kind, kind), x) for x in parts] if number else [used(src, stream)]
     made(dst.device, stream, (*given, used(dst, stream)))
-
-
-def _parts(kind, number) -> list:
-    return [as_number(dt.PARTS[kind], x) for x in (number.real, number.imag)]
 
 
 def _broadcast_strides(src, shape):

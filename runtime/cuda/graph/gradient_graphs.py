@@ -64,7 +64,8 @@ def _is_read(x) -> bool:
 def _graph(call, args, params, sizes) -> DeviceGraph | None:
     """Return the graph of the rules; None if there can be none, or it is not worth it."""
     b, kind = Builder(f"eager_{call.op.name}_rules"), dt.from_numpy(args[0].dtype)
-    operands = [_operand(b, f"x{i}", x, kind, sizes) if _is_read(x) else sizes.of_aval(x) for i, x in enumerate(args)]
+    operands = [sizes.of_aval(x) if not _is_read(x) else eager.stored(b, f"x{i}", x, sizes) if x.__class__ is DeviceArray
+                else b.input(f"x{i}", Aval((), kind)) for i, x in enumerate(args)]
     write = write_rules if type(call.op.vjp) is tuple else write_joint_rule
     try:
         outs = write(b, call.op, call.goals, operands, sizes.of_params(params))
@@ -74,7 +75,3 @@ def _graph(call, args, params, sizes) -> DeviceGraph | None:
     graph = pass_manager.run(b.finish(outs), eager.PASSES)
     numbers = frozenset([n for n, x in enumerate(filter(_is_read, args)) if x.__class__ in _NUMBERS])
     return DeviceGraph(graph, eager.run_into, frozenset(range(len(outs))), numbers, names=sizes.symbols)
-
-
-def _operand(b, name, x, kind, sizes):
-    return eager.stored(b, name, x, sizes) if x.__class__ is DeviceArray else b.input(name, Aval((), kind))

@@ -133,3 +133,10 @@ def _set_in(array, names, device) -> list:
     if wrong:
         fill(array, 0)
     return wrong
+
+
+def forget():
+    """Forget the words, for a driver that was replaced."""
+    _words.clear()
+    _apart.clear()
+    _pending.clear()

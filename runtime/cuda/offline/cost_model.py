@@ -269,7 +269,8 @@ def _row(running) -> Row:
     if type(step) is program.Launched:
         return Row("fused", kernels, *_of_kernel(step))
     if type(step) is program.LaunchedTogether:
-        moved = [_of_end(s) for s in step.steps] if step.are_ends else [_of_kernel(m) for m in step.members]
+        moved = ([(sum(map(_bytes, set(s.reads))), sum(map(_bytes, set(s.writes)))) for s in step.steps] if step.are_ends
+                 else [_of_kernel(m) for m in step.members])
         kind = f"fused, {len(moved)} {'ends' if step.are_ends else 'alike'}"
         return Row(kind, kernels, sum([read for read, _ in moved]), sum([written for _, written in moved]))
     node = step.node
@@ -296,11 +297,6 @@ def _row(running) -> Row:
         return Row(node.op.name, kernels, running.read, running.written, flops, kind, shapes)
     read_in_all, written_in_all = sum(read.values()) + running.read, (running.parts or written) + running.written
     return Row(node.op.name, kernels, read_in_all, written_in_all, flops, kind, shapes)
-
-
-def _of_end(step) -> tuple:
-    """Return (bytes read, bytes written) of a kernel's final part."""
-    return sum(map(_bytes, set(step.reads))), sum(map(_bytes, set(step.writes)))
 
 
 def _of_kernel(step) -> tuple:

@@ -233,8 +233,8 @@ class Planner:
             _WORDS_ALLOCATION: self.first + len(avals) + 1, **{n: self.first + region for n, region in kept.items()}}))
         checks.words(0)
         self.noted.clear()
-        inputs = [backend.foreign(0, _address(self.first + i), a.shape, a.dtype.np, _strides(a), self)
-                  for i, a in enumerate(avals)]
+        inputs = [backend.foreign(0, _address(self.first + i), a.shape, a.dtype.np,
+                                  contiguous_strides(a.shape, a.dtype.itemsize), self) for i, a in enumerate(avals)]
         thread.plans = True
         try:
             results = run(inputs)
@@ -254,10 +254,6 @@ class Planner:
 
 def _address(region: int) -> int:
     return (region + 1) << _REGION
-
-
-def _strides(a) -> tuple:
-    return contiguous_strides(a.shape, a.dtype.itemsize)
 
 
 def _set(out, value) -> int:

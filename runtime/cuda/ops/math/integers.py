@@ -28,7 +28,8 @@ def _of_whole(op, divides=True):
 
     def run(inputs, params, device):
         kinds = [x.dtype for x in inputs if isinstance(x, DeviceArray)]
-        if kinds[0].kind not in "iu" or not all(_is_whole(x) for x in inputs):
+        if kinds[0].kind not in "iu" or not all(
+                isinstance(x, (DeviceArray, int)) or (isinstance(x, np.ndarray) and x.dtype.kind in "iub") for x in inputs):
             return NotImplemented
         kind = dt.from_numpy(kinds[0])
         shape = np.broadcast_shapes(*[np.shape(x) if not isinstance(x, DeviceArray) else x.shape for x in inputs])
@@ -56,10 +57,6 @@ def _note_zeros(op, b, kind, device):
         launch(device, check_values(kind, "divisor"), (contiguous(b), status_words.words(device)), {"TOTAL": b.size}, how)
     else:
         refuse_zero(op.name, np.ones(1, np.int64), np.asarray(b))
-
-
-def _is_whole(x) -> bool:
-    return isinstance(x, (DeviceArray, int)) or (isinstance(x, np.ndarray) and x.dtype.kind in "iub")
 
 
 def _laid_out(x, shape):
