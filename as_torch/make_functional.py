@@ -4,7 +4,7 @@ import copy
 
 from ..ir.errors import ArgumentError
 from ..runtime.nn.base.module import Module
-from ..runtime.nn.utils.stateless import functional_call, stack_module_state
+from ..runtime.nn.utils.stateless import functional_call, stack_module_state, swapped_tensors
 
 __all__ = ["FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "make_functional",
            "make_functional_with_buffers"]
@@ -66,3 +66,8 @@ def combine_state_for_ensemble(models) -> tuple:
     params, buffers = stack_module_state(models)
     f, _, _ = make_functional_with_buffers(models[0])
     return f, tuple(params.values()), tuple(buffers.values())
+
+
+def _reparametrize_module(module, parameters_and_buffers, *, tie_weights=False, strict=False, stack_weights=False):
+    """Replace tensors of a module inside, under PyTorch's private name of `swapped_tensors`."""
+    return swapped_tensors(module, parameters_and_buffers, tie_weights, strict)

@@ -6,7 +6,7 @@ ingot when these are loaded, and `MEMBERS` to classes. The core knows none of th
 
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder, SourceFileLoader
@@ -97,10 +97,16 @@ NAMES: Mapping[str, Mapping[str, Any]] = {
         "_get_trace_graph": Alias(_HERE + "call_graph:_get_trace_graph"),
         **dict.fromkeys(("_overload", "_overload_method", "_script_if_tracing"), Alias("jit.torchscript.scripting:unused")),
     },
-    "nn.functional": {name: Alias(_HERE + f"private_functions:{name}") for name in ("_canonical_mask", "_none_or_dtype")},
+    "nn.attention.flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
+    "nn.functional": {
+        **{name: Alias(_HERE + f"private_functions:{name}") for name in ("_canonical_mask", "_none_or_dtype")},
+        **{name: Alias(f"overrides:{name}") for name in (
+            "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")},
+    },
     "nn.init": {f"_no_grad_{name}_": Alias(f"nn.init:{own}_") for name, own in (
         ("fill", "constant"), ("normal", "normal"), ("trunc_normal", "trunc_normal"), ("uniform", "uniform"),
         ("zero", "zeros"))},
+    "nn.utils.stateless": {"_reparametrize_module": Alias(_HERE + "make_functional:_reparametrize_module")},
     "nn.parameter": {"_ParameterMeta": type(Tensor)},
     "optim.lr_scheduler": {"_LRScheduler": Alias("optim.lr_scheduler:LRScheduler")},
     "optim.optimizer": {
@@ -122,6 +128,9 @@ NAMES: Mapping[str, Mapping[str, Any]] = {
         "_EXTRA_STATE_KEY_SUFFIX": "_extra_state", "_IncompatibleKeys": Alias("runtime.nn.base.state_dict:IncompatibleKeys"),
         **{f"_global_{kind}_registration_hooks": Alias(f"runtime.nn.base.hooks:{kind.upper()}_HOOKS")
            for kind in ("buffer", "module", "parameter")}},
+    "utils.data._utils.collate": {"np_str_obj_array_pattern": Alias("runtime.data.collate:_TEXT_ARRAY")},
+    "utils.data.dataloader": {"_collate_fn_t": Callable[[list], Any], "_worker_init_fn_t": Callable[[int], None]},
+    "xpu": {"_is_in_bad_fork": Alias("xpu:is_available")},
 }
 MEMBERS: Mapping[type, Mapping[str, Any]] = {
     Node: {"__getattr__": saved_value},

@@ -136,9 +136,6 @@ def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
     """Return NumPy's numbers as a tensor of their dtype."""
     return wrap(np.array(batch, dt.from_numpy(batch[0].dtype).np))
 
-
-np_str_obj_array_pattern = _TEXT_ARRAY        # name that libraries import
-
 default_collate_fn_map = {Tensor: collate_tensor_fn, np.ndarray: collate_numpy_array_fn,
                           (np.bool_, np.number): collate_numpy_scalar_fn, float: collate_float_fn, int: collate_int_fn,
                           str: collate_str_fn, bytes: collate_str_fn}

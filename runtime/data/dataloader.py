@@ -4,9 +4,7 @@ import itertools
 import multiprocessing
 import multiprocessing.context
 import warnings
-from collections.abc import Callable
 from types import GenericAlias
-from typing import Any, TypeAlias
 
 from ...ir.errors import ArgumentError, DTypeError, IngotError
 from ..backends import accelerator
@@ -20,8 +18,6 @@ from .worker_pool import WorkerIterator
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
-_collate_fn_t: TypeAlias = Callable[[list], Any]        # annotation names that libraries import
-_worker_init_fn_t: TypeAlias = Callable[[int], None]
 _NONE = object()
 
 

@@ -34,23 +34,20 @@ class PackedSequence(_Fields):
         return self if data is self.data else type(self)(data, self.batch_sizes, *(None if t is None else t.to(data.device)
                                                                                    for t in self[2:]))
 
-    def _cast(self, dtype):
-        return self.to(dtype)
-
     def float(self):
-        return self._cast(dt.float32)
+        return self.to(dt.float32)
 
     def double(self):
-        return self._cast(dt.float64)
+        return self.to(dt.float64)
 
     def half(self):
-        return self._cast(dt.float16)
+        return self.to(dt.float16)
 
     def long(self):
-        return self._cast(dt.int64)
+        return self.to(dt.int64)
 
     def int(self):
-        return self._cast(dt.int32)
+        return self.to(dt.int32)
 
     def cpu(self):
         return self.to("cpu")

@@ -7,10 +7,6 @@ from ...api.nn.distances import cosine_similarity, pairwise_distance, pdist
 from ...api.nn.normalization import layer_norm, rms_norm
 from ...api.nn.pixel_shuffle import channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle
 from ...api.nn.pooling import avg_pool1d
-from ...api.register.overrides import handle_torch_function as handle_torch_function
-from ...api.register.overrides import has_torch_function as has_torch_function
-from ...api.register.overrides import has_torch_function_unary as has_torch_function_unary
-from ...api.register.overrides import has_torch_function_variadic as has_torch_function_variadic
 from ...api.register.register import FUNCTIONS
 from . import conv_gradients as grad  # noqa: F401 (public)
 from .activation import *

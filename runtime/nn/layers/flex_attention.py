@@ -27,7 +27,7 @@ from .score_mods import ScoreForm, score_form
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
            "noop_mask", "or_masks"]
 
-_DEFAULT_SPARSE_BLOCK_SIZE = 128        # a name that libraries import
+_BLOCK_SIZE = 128
 
 
 class AuxRequest(NamedTuple):
@@ -99,7 +99,7 @@ class BlockMask:
 
     @classmethod
     def from_kv_blocks(cls, kv_num_blocks, kv_indices, full_kv_num_blocks=None, full_kv_indices=None,
-                       BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, mask_mod=None, seq_lengths=None, compute_q_blocks=True):
+                       BLOCK_SIZE=_BLOCK_SIZE, mask_mod=None, seq_lengths=None, compute_q_blocks=True):
         """Return a mask from lists of blocks. Sizes are (batch, heads, rows[, columns]).
 
         Each row of blocks attends to the first `kv_num_blocks` of `kv_indices` where `mask_mod` allows it, and entirely to the
@@ -240,7 +240,7 @@ def _evaluate_mask(mask_mod, shape, block, device):
             for parts in (counts, None if apart else bounds)]
 
 
-def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, _compile=False):
+def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=_BLOCK_SIZE, _compile=False):
     """Return the BlockMask of a mask_mod; None for B or H is one mask for all. A traced function stores it whole."""
     if not callable(mask_mod):
         raise ArgumentError(f"create_block_mask takes a function (b, h, q_idx, kv_idx) -> bool, got {mask_mod!r}")

@@ -75,11 +75,6 @@ def swapped_tensors(module, values: dict, tie_weights: bool = True, strict: bool
         Structure.version += 1
 
 
-def _reparametrize_module(module, parameters_and_buffers, *, tie_weights=False, strict=False, stack_weights=False):
-    """Replace tensors of a module inside, under PyTorch's private name of `swapped_tensors`."""
-    return swapped_tensors(module, parameters_and_buffers, tie_weights, strict)
-
-
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """Call the module with other tensors in place of its parameters and buffers.
 

@@ -9,6 +9,7 @@ import pytest
 
 import ingot
 import mock_cuda
+import private_names  # noqa: F401
 from ingot import nn
 
 RNG = np.random.default_rng(0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import nn, optim
 from ingot.nn.utils import prune
 from ingot.optim import swa_utils
