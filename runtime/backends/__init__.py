@@ -1,4 +1,9 @@
-"""`ingot.backends`: libraries that programs query, and switches that they set."""
+"""`ingot.backends`, `ingot.accelerator`, `ingot.cpu`, `ingot.xpu`: queries about devices and libraries, and switches that
+programs set.
+
+Way in: each module by itself. A switch either sets `core/float32_precision` (TF32 in products and convolutions) or changes
+nothing, as its docstring says. `disable_global_flags` freezes the switches.
+"""
 
 import sys
 

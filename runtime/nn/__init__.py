@@ -1,4 +1,9 @@
-"""`ingot.nn`: modules, their functions, and tools for them."""
+"""`ingot.nn`: modules, their functions, and tools for them.
+
+Rooms: `base` (Module, parameters), `functional`, `layers`, `utils`, `parallel`, and `modules` for the paths of older programs.
+Names of layers come from the `__all__` of each file. `parallel` and SyncBatchNorm load late, since they need
+`runtime.distributed`.
+"""
 
 import importlib as _importlib
 

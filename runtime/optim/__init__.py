@@ -1,4 +1,9 @@
-"""`ingot.optim`: optimizers and learning rate schedules."""
+"""`ingot.optim`: optimizers and learning rate schedules.
+
+Way in: `optimizer.Optimizer`. An elementwise optimizer states its rule once (`update_rules.Elementwise`); it runs fused,
+operator by operator, or recorded in a trace, with the same bits. The class gets its step hooks when it is made. The room knows
+modules only for averages of weights.
+"""
 
 from . import lr_scheduler
 from . import weight_averaging as swa_utils

@@ -1,4 +1,7 @@
-"""`ingot.utils`: tools for programs around models."""
+"""`ingot.utils` and `ingot.testing`: benchmark, FLOP counter, hub, progress bars, weak references, comparison of tensors.
+
+Way in: each module by itself. Nothing below imports the room.
+"""
 
 from .. import data
 from ..autograd import checkpoint

@@ -1,4 +1,9 @@
-"""`ingot.nn.functional`: activations, losses, attention, lookups, convolutions, pools, norms."""
+"""`ingot.nn.functional`: activations, losses, attention, lookups, convolutions, pools, norms.
+
+Way in: the names in `__all__`, from the `__all__` of each file. A name that `ingot.*` has too is the same function. An
+embedding lookup with `sparse=True` in a leaf has a history node of its own, whose gradient is a CooTensor (dense with
+`create_graph`). The room knows no module.
+"""
 
 from inspect import unwrap
 

@@ -1,4 +1,8 @@
-"""`ingot.nn.parallel`: training on several devices or in several processes."""
+"""`ingot.nn.parallel`: training on several devices (DataParallel) or in several processes (DistributedDataParallel).
+
+Way in: these two classes; `comm` moves tensors between devices, differentiably. `reducer` averages gradients during backward,
+in the same order of buckets on every process.
+"""
 
 from . import comm
 from . import distributed_data_parallel as distributed

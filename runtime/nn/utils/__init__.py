@@ -1,4 +1,8 @@
-"""Tools for modules and their parameters: clipping, pruning, parametrisations, fusion."""
+"""`ingot.nn.utils`: clipping, pruning, parametrisations, fusion of batch norm, modules as functions.
+
+Way in: `clip_grad_norm_`, `parametrize.register_parametrization`, `prune`, `stateless.functional_call`. Tools change the tables
+of modules only through `Module`, so traces see each change of structure.
+"""
 
 import importlib as _importlib
 

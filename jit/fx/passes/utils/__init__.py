@@ -1,4 +1,7 @@
-"""`ingot.fx.passes.utils`: tools for passes."""
+"""`ingot.fx.passes.utils`: tools for passes.
+
+Way in: `matcher_utils.SubgraphMatcher`, which finds a pattern in graphs.
+"""
 
 from . import matcher_utils
 
