@@ -33,7 +33,7 @@ def quick_call(entry, symbols, call):
     """Return a function of the arguments of a call that was just replayed: its result, or MISS for a call of another kind. None
     if the call was not plain."""
     finish, key, leaves = entry.tree.first.finish, call.key, call.leaves
-    if finish is None or not entry.is_simple or finish.outcome.effects:
+    if finish is None or not entry.tensors.is_simple or finish.outcome.effects:
         return None
     if not has_plain_arguments(call) or not is_good_for_numbers(entry, call):
         return None
@@ -41,7 +41,7 @@ def quick_call(entry, symbols, call):
         return None
     if not all(_is_plain_array(t._a) for t in leaves):
         return None
-    if not all([t._a.flags.c_contiguous for t, *_ in entry.captured.values()]):  # noqa: C419
+    if not all([t._a.flags.c_contiguous for t, *_ in entry.tensors.captured.values()]):  # noqa: C419
         return None
     plain = entry.tree.single_segment(symbols)
     if plain is None or not _is_bound_by_sizes(entry):
@@ -178,7 +178,7 @@ class _Writer:
 
     def _captured(self):
         tests = []
-        for t, *_ in self.entry.captured.values():
+        for t, *_ in self.entry.tensors.captured.values():
             name = self._name(t)
             tests.append(f"{name}._a is {self._name(t._a)} and {_node_test(name, t)}")
         return tests

@@ -434,7 +434,7 @@ def test_constants_are_kept_only_if_they_are_read():
     traced = jit.trace(fn)
     traced(vec())
     entry, _ = next(iter(traced._cache.entries.values()))[0]
-    assert not entry.captured
+    assert not entry.tensors.captured
 
 
 def test_a_constant_written_before_it_is_read():

@@ -1,0 +1,217 @@
+"""Conditions of a cache entry on tensors: captured ones, gradients, and the memory of arguments."""
+
+from operator import attrgetter, is_not
+
+from ...runtime.core.device_array import place_of
+from ...runtime.core.node import Leaf
+from ...runtime.core.tensor import Tensor
+from ..guards.memory_order import may_overlap, memory_order, overlapping
+from ..python_state.tensor_attributes import attributes_seen
+from ..recorder.gradient_log import GradientGuard
+from ..recorder.recording import Source, kind_of_gradient
+
+_array_of, _node_of = attrgetter("_a"), attrgetter("_node")
+
+
+def joined(known: dict, more) -> dict:
+    """Return a new dictionary: known items, and the (key, value) pairs of new keys."""
+    found = dict(known)
+    for key, value in more:
+        found.setdefault(key, value)
+    return found
+
+
+class TensorConditions:
+    """Conditions on captured tensors and on the memory of arguments; `changed` checks them."""
+
+    def __init__(self):
+        self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad, order in memory)
+        self.is_simple = True            # there are no conditions but on captured tensors
+        self._gradients = GradientConditions()
+        self.layouts: dict = {}          # (kind, id, query) -> (source of an input, answer)
+        self.same: dict = {}             # argument -> the tensor that it is, reached otherwise too
+        self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
+        self.clashes: dict = {}          # positions or ids -> sources of two inputs that must not overlap
+        self.written: dict = {}          # id -> captured tensor that is written in place
+        self.writes = self.writes_arguments = self.rebinds = False
+
+    def add(self, recording, guards):
+        """Add the conditions of a path; `guards` are all of the entry."""
+        captured = [(i, s.what) for i, s in enumerate(recording.sources) if s.kind == "captured"]
+        turned = {position for position, _ in recording.turns}
+        self.captured = joined(self.captured, [
+            (id(t), (t, *shape_and_dtype, (t._node is not None) != (i in turned), order))
+            for i, t, (*shape_and_dtype, order) in [
+                (i, t, recording.kinds.get(i) or (t._a.shape, t._a.dtype, memory_order(t._a))) for i, t in captured]])
+        layouts = [(recording.sources[position], query, answer) for position, query, answer in recording.layouts]
+        self.layouts = {**self.layouts, **{(s.kind, id(s.what), query): (s, answer) for s, query, answer in layouts}}
+        self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
+        self.same = {**self.same, **dict(recording.same)}
+        pairs = [tuple([_origin(recording.sources, i) for i in pair]) for pair in recording.clashes]
+        self.clashes = joined(self.clashes, [(tuple(map(_name_of, pair)), pair) for pair in pairs])
+        self._gradients.add(recording, guards, self.same)
+        self.writes = self.writes or bool(recording.updates or recording.grads)
+        self.rebinds = self.rebinds or bool(recording.rebinds)
+        written = [recording.sources[position] for position, _ in recording.updates]
+        self.writes_arguments = self.writes_arguments or any(s.kind != "captured" for s in written)
+        self.written = joined(self.written, [(id(s.what), s.what) for s in written if s.kind == "captured"])
+        self.tensors = [t for t, *_ in self.captured.values()]
+        self._find_storages()
+        self.arrays = [(t, t._a if _is_kind(t._a, shape, dtype, order) else None, needs)
+                       for t, shape, dtype, needs, order in self.captured.values()]
+        self.known = [a for _, a, _ in self.arrays]
+        self.nodes = self._leaves_now()
+        self.together = self._together()
+        self.places = [(t, place_of(a)) for t, a, _ in self.arrays]
+        self.is_simple = not (self.same or self.shared or self.must_not_share or self._gradients.leaves or self.layouts
+                              or self.clashes)
+
+    def _find_storages(self):
+        """Find the memory that arguments must not share: that of captured tensors which are written or have gradients, or of
+        all if arguments are written."""
+        writes_any = self.writes_arguments or (self.rebinds and self.writes)
+        outside = {id(t._storage) for t, _, _, needs, _ in self.captured.values()
+                   if writes_any or id(t) in self.written or (needs and self.writes)}
+        self.must_not_share = outside - {id(t._storage) for _, t in self.shared.values()}
+        self.storages = {id(t._storage) for t in self.tensors}
+
+    def changed(self, arguments):
+        """Return in words what changed about tensors and their gradients, or None."""
+        if not self._has_same_arrays():
+            why = self._changed_capture()
+            if why is not None:
+                return why
+            self._find_storages()
+        for position, t in self.same.items():
+            if arguments[position] is not t:
+                return "an argument was a tensor that the function also reaches on another way, and no longer is"
+        for position, t in self.shared.values():
+            if arguments[position]._storage is not t._storage:
+                return "an argument no longer shares memory with a captured tensor"
+        if self.must_not_share and any(id(t._storage) in self.must_not_share for t in arguments):
+            return "an argument shares memory with a captured tensor"
+        if self.writes and overlapping(arguments, self.tensors):
+            return "an argument lies over an array over which a captured tensor lies, too"
+        why = self._gradients.changed(arguments, self.storages, self.writes)
+        if why is not None:
+            return why
+        for pair in self.clashes.values():
+            if may_overlap(*[_tensor_of(source, arguments) for source in pair]):
+                return "a tensor whose memory is replaced lies over one that is written"
+        for (_, _, query), (source, answer) in self.layouts.items():
+            if query(arguments[source.what] if source.kind == "argument" else source.what) != answer:
+                return ("a tensor has other attributes, for which the function asks" if query is attributes_seen else
+                        "a tensor lies in its memory in another way, and the function asks in which")
+        return None
+
+    def _changed_capture(self):
+        """Return in words which captured tensor changed its kind, or None."""
+        for t, shape, dtype, needs, order in self.captured.values():
+            if (t._node is not None) != needs:
+                return f"a captured tensor {'no longer requires' if needs else 'now requires'} grad"
+            if t._a.shape != shape or t._a.dtype != dtype:
+                return f"a captured tensor changed from {dtype}{list(shape)} to {t._a.dtype}{list(t._a.shape)}"
+            if memory_order(t._a) != order:
+                return "a captured tensor lies in memory in another order"
+        if any(place_of(t._a) != place for t, place in self.places):
+            return "a captured tensor moved to another device"
+        if self.writes and self._together() != self.together:
+            return "captured tensors share memory that did not, or the other way round"
+        return None
+
+    def _together(self) -> tuple:
+        """Return for each captured tensor the number of the first one in its storage, and the pairs that overlap in memory."""
+        first: dict = {}
+        return ([first.setdefault(id(t._storage), i) for i, t in enumerate(self.tensors)],
+                overlapping(self.tensors, self.tensors))
+
+    def _has_same_arrays(self) -> bool:
+        """Return whether captured tensors have their arrays, and histories where they had any: by one comparison of lists, or
+        else one by one."""
+        tensors = self.tensors
+        if not (any(map(is_not, map(_array_of, tensors), self.known)) or any(map(is_not, map(_node_of, tensors), self.nodes))):
+            return True
+        if all([t._a is a and (t._node is not None) is needs for t, a, needs in self.arrays]):  # noqa: C419  (quicker)
+            self.nodes = self._leaves_now()
+            return True
+        return False
+
+    def _leaves_now(self) -> list:
+        """Return the nodes of captured tensors; the class Leaf for nodes with a history, which must not be kept alive here."""
+        return [n if n is None or type(n) is Leaf else Leaf for n in map(_node_of, self.tensors)]
+
+
+class GradientConditions:
+    """Conditions on the gradients of leaves."""
+
+    def __init__(self):
+        self.leaves: dict = {}           # (kind, position or id) -> (source of a leaf, kind of its gradient)
+        self._looked_up: dict = {}       # the same -> source of a leaf whose gradient is looked up at every call
+        self._without: list = []         # captured leaves without a gradient
+        self._others: list = []          # (source, kind of the gradient, whether it may be another tensor at each call)
+
+    def add(self, recording, guards, same):
+        """Add the conditions of a path; `same` leads from arguments to tensors that are reached otherwise."""
+        leaves = [(_origin(recording.sources, position), kind) for position, kind in recording.leaves]
+        self.leaves = joined(self.leaves, [(_name_of(s), (s, kind)) for s, kind in leaves])
+        looked_up = [_origin(recording.sources, s.what) for s in recording.sources if s.kind == "grad"]
+        self._looked_up = joined(self._looked_up, [(_name_of(s), s) for s in looked_up])
+        fixed = {id(g.leaf) for g in guards if type(g) is GradientGuard}
+
+        def is_fixed(source):
+            return id(same.get(source.what) if source.kind == "argument" else source.what) in fixed
+
+        found = [(s, kind, name in self._looked_up and not is_fixed(s)) for name, (s, kind) in self.leaves.items()]
+        self._without = [s.what for s, kind, _ in found if kind is None and s.kind == "captured"]
+        self._others = [g for g in found if g[1] is not None or g[0].kind != "captured"]
+
+    def changed(self, arguments, storages, writes):
+        """Return in words what changed about gradients, or None."""
+        if any([t.grad is not None for t in self._without]):     # noqa: C419  (a list is quicker here)
+            return "a gradient that was None is set, or the other way round"
+        looked_up = []
+        for source, kind, is_looked_up in self._others:
+            t = source.what if source.kind == "captured" else _tensor_of(source, arguments)
+            now = t.grad if isinstance(t, Tensor) else None
+            is_sparse = kind_of_gradient(now)
+            if is_sparse is not kind:
+                return ("a gradient that was None is set, or the other way round" if None in (is_sparse, kind) else
+                        "a gradient that was dense is sparse, or the other way round")
+            if is_looked_up and kind is False:
+                looked_up.append(now)
+        if looked_up and writes and self._share_memory(looked_up, arguments, storages):
+            return "a gradient lies in memory that the function uses otherwise, too"
+        return None
+
+    @staticmethod
+    def _share_memory(gradients, arguments, storages) -> bool:
+        """Return whether gradients share memory with each other, or with other tensors that the function uses. A gradient
+        without a storage has memory of its own."""
+        places = {id(g._shared or g) for g in gradients}
+        return (len(places) < len(gradients) or not places.isdisjoint(storages)
+                or not places.isdisjoint([id(t._shared or t) for t in arguments]))
+
+
+def _origin(sources, position) -> Source:
+    """Return the source of an input; that of a gradient refers to the source of its leaf."""
+    source = sources[position]
+    return Source("grad", sources[source.what]) if source.kind == "grad" else source
+
+
+def _name_of(source) -> tuple:
+    """Return the identity of such a source."""
+    if source.kind == "grad":
+        return "grad", _name_of(source.what)
+    return source.kind, source.what if source.kind == "argument" else id(source.what)
+
+
+def _tensor_of(source, arguments):
+    """Return the tensor of a source in a call."""
+    if source.kind == "grad":
+        return _tensor_of(source.what, arguments).grad
+    return arguments[source.what] if source.kind == "argument" else source.what
+
+
+def _is_kind(a, shape, dtype, order) -> bool:
+    """Return whether an array is as it was when a call began; one that the call resized is not."""
+    return a.shape == shape and a.dtype == dtype and memory_order(a) == order
