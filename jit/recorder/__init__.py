@@ -1,5 +1,10 @@
 """Functionalisation: operators run eagerly and are appended to a graph; each storage has one current graph value.
 
-Way in: `Recorder`; result: `Recording`, which is plain data. Inputs keep their source: argument, captured tensor, gradient,
-random key, changing number. It must not compile, and it must not watch Python state.
+Way in: `record.Recorder`; its result is a `recording.Recording`, plain data. The recorder builds the graph and holds a table of
+inputs with their sources, a table of aliases, and logs of gradients, memory swaps, reads, host calls, random streams and
+optimizer steps. Eager code reports to it by the events of `runtime/core/recorder.py`.
+
+Invariant: the graph has no writes; a write gives a storage another value. Leaves over one memory share its cell, and are inputs
+of their own for their gradients (`InputTable.own`). Gradients that a function drops before its first operator are freed before
+a replay computes (`Recording.cleared`). The room must not compile, and must not track Python state.
 """
