@@ -22,7 +22,6 @@ def _index(x, indices):
 
 
 def _copied(x, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
-    """Return a converted copy."""
     return x.to(device=device, dtype=dtype, non_blocking=bool(non_blocking), copy=True, memory_format=memory_format)
 
 
@@ -44,7 +43,6 @@ class Overload:
         self._function = packet._function
 
     def name(self) -> str:
-        """Return the name with its namespace."""
         return f"{self.namespace}::{self.__name__}".removesuffix(".default")
 
     def __call__(self, *args, **kwargs):
@@ -73,7 +71,6 @@ class Packet:
         return made
 
     def overloads(self) -> list[str]:
-        """Return the names of overloads."""
         return list(_OVERLOADS)
 
     def __repr__(self):

@@ -57,12 +57,10 @@ class CustomOpDef:
         return self
 
     def overloads(self) -> list[str]:
-        """Return the names of overloads."""
         start = f"{self._qualname}."
         return ["default", *(n[len(start):] for n in REGISTERED if n.startswith(start))]
 
     def name(self) -> str:
-        """Return the name with its namespace."""
         return self._qualname
 
     def __call__(self, *args, **kwargs):
@@ -96,7 +94,6 @@ class CustomOpDef:
         return self._writing(given, keywords)
 
     def _cast(self, given, keywords, dtype):
-        """Return arguments with floats cast as autocast says."""
         def cast(args):
             return filled(args, iter([t.to(dtype) if t.is_floating_point() else t for t in leaves(args)]))
 
@@ -326,7 +323,6 @@ def _stacked(results):
 
 
 def _gradients(place, given):
-    """Return the gradients of the tensors of one argument."""
     if isinstance(place, _Mark):
         return [given]
     if not isinstance(place, (list, tuple)) or not _holds(place):

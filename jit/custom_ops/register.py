@@ -133,7 +133,6 @@ def impl(qualname, types, func=None, *, lib=None):
 
 
 def _implemented(op, function, key):
-    """Register a function for a dispatch key."""
     if function is fallthrough_kernel:
         return
     if key in BACKENDS:
@@ -189,7 +188,6 @@ class Library:
         register_fake(op_name if "::" in op_name else f"{self.ns}::{op_name}", fn, allow_override=allow_override)
 
     def _destroy(self):
-        """Remove what was defined here."""
         for name in self._defined:
             REGISTERED.pop(name, None)
         self._defined.clear()

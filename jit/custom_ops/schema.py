@@ -185,7 +185,6 @@ def _worded(p, written, named, number):
 
 
 def _shown(default):
-    """Return a default in a schema's spelling."""
     if isinstance(default, DType):
         return default.name
     return f'"{default}"' if isinstance(default, (str, Device)) else repr(default)

@@ -193,7 +193,6 @@ def _channels_of_bins(input, rois, bins):
 
 
 def _images(input, rois):
-    """Return the image of each region."""
     return input[rois[:, 0].to(dt.int64)]
 
 

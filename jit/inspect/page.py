@@ -140,7 +140,6 @@ def _graph(name, graph, groups, most, is_open=False):
 
 
 def _code(profile):
-    """Yield what each kernel computes, once."""
     found = [row.work for row in profile.rows if row.work.kind == "kernel"]
     texts = {w.name: str(w.step.lowered.kernel) for w in found}
     for name, text in texts.items():

@@ -70,7 +70,6 @@ class _Walk(Backward):
         self._met: dict = {}            # by node: the gradients of its results, behind the hooks of these
 
     def arrivals(self, edges, gradients) -> dict:
-        """Return {stop: its gradient}."""
         for edge, g in zip(edges, gradients):
             self.deliver(edge, g)
         m = tls.m

@@ -97,7 +97,6 @@ class OptimizerLog:
         return seen
 
     def _computed(self, number) -> Tensor:
-        """Return a symbolic number as a 0-d tensor."""
         t, r = wrap(np.asarray(hint(number), np.float64)), self._recorder
         r.fresh(t, r.fitted(number if type(number) is SymFloat else number * 1.0, Aval((), dt.float64)))
         return t

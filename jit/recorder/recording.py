@@ -228,7 +228,6 @@ class Gradient:
         return Gradient(tuple(map(recorder.value_of, parts)), make, given)
 
     def over(self, numbers) -> "Gradient":
-        """Return the same with numbers for the values."""
         return replace(self, values=tuple([numbers[v] for v in self.values]))
 
     def made(self, tensors, plain=None) -> Tensor:

@@ -106,7 +106,6 @@ class ValueReads:
         return seen
 
     def _sizes(self, t: Tensor, seen: list, line) -> list:
-        """Return symbols for a list of sizes."""
         pinned(self._recorder.shape_of(t)[0])
         return [self.size(part, n, line) for part, n in zip(t.detach().unbind(0), seen)]
 

@@ -177,7 +177,6 @@ class Replay:
             asked.check(len(finish.hosts), self, finish.hosts, work)
 
     def _give_gradient(self, position, g):
-        """Set the gradient of an input."""
         t = self.tensors[position]
         if type(t._node) is Leaf:
             t._node.grad = g

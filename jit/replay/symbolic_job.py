@@ -102,7 +102,6 @@ class Bound:
         self.is_plain = not self.takes_numbers and variant.derived is None
 
     def run(self, job, env, symbols):
-        """Return the results of the job."""
         variant, arrays = self.variant, job.arrays(env)
         if not self.is_plain:
             early, late = self.numbers if variant.is_fixed else variant.numbers(symbols)

@@ -158,7 +158,6 @@ def hparams(hparam_dict: dict, metric_dict, hparam_domain_discrete: dict | None 
 
 
 def _hparam(name, value):
-    """Return (type, value as a message)."""
     if isinstance(value, str):
         return _TEXT, message((3, value))
     if isinstance(value, (bool, np.bool_)):

@@ -58,7 +58,6 @@ class Cache:
                 del self.entries[next(iter(self.entries))]
 
     def drop(self, entry):
-        """Drop an entry everywhere."""
         with self.lock:
             self.entries = {key: [b for b in known if b[0] is not entry] for key, known in self.entries.items()}
             for family in self._families.values():

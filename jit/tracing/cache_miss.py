@@ -62,7 +62,6 @@ class MissHandler:
     # Symbols of a recording.
 
     def _symbols(self, call, family) -> Symbols | None:
-        """Return the symbols for the recording of a call."""
         if call.met or call.checks:
             likes = [entry.symbols for entry in (*call.met, *[e for e, _ in call.checks[:1]]) if entry.symbols is not None]
             if likes or not self._reads_sizes():
@@ -217,7 +216,6 @@ class MissHandler:
         self._cache.remember(call.key, entry, values)
 
     def _complain(self):
-        """Warn, once, about a function that is recorded often."""
         misses = self.stats["misses"]
         (reason, times), = Counter(misses).most_common(1)
         why = f"most often ({times} times) because: {reason}" if times > 1 else f"the last time because: {misses[-1]}"

@@ -160,7 +160,6 @@ class Run:
                              "instead")
 
     def _called(self, tracker, args, kwargs):
-        """Call the function and return its result."""
         try:
             return self.fn(*args, **kwargs)
         except BaseException as error:

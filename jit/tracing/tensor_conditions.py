@@ -206,7 +206,6 @@ def _name_of(source) -> tuple:
 
 
 def _tensor_of(source, arguments):
-    """Return the tensor of a source in a call."""
     if source.kind == "grad":
         return _tensor_of(source.what, arguments).grad
     return arguments[source.what] if source.kind == "argument" else source.what

@@ -97,7 +97,6 @@ class _Host:
         self._backend: Any = None
 
     def enter(self, backend: LazyModule):
-        """Take the module of the backend."""
         self._backend = backend
 
     def __getattr__(self, name):

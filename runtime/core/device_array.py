@@ -302,7 +302,6 @@ _UFUNCS: dict = {}
 
 
 def _by_ufunc() -> dict:
-    """Return {ufunc of NumPy: its operator}."""
     if not _UFUNCS:
         for op in OPS.values():
             if op.quick is not None:

@@ -390,7 +390,6 @@ def rescue_operands_between(edge, given, array, storage):
 
 
 def _meets(a, b) -> bool:
-    """Return whether two arrays of one kind may overlap."""
     if a.__class__ is not b.__class__:
         return False
     return np.may_share_memory(a, b) if isinstance(a, np.ndarray) else a.memory is b.memory

@@ -81,7 +81,6 @@ def _count_of(op) -> int:
 
 @lru_cache(None)
 def _class_of(form: Form | None) -> type:
-    """Return the class of operators of a form."""
     found: dict = {}
     exec(compile(text_of(form) if form else _ANY, "<a call of ingot>", "exec"), NAMES, found)
     call = found["__call__"]

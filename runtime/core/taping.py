@@ -147,7 +147,6 @@ def _saved(name: str, plan) -> str:
 
 
 def _aval(name: str) -> str:
-    """Return the source of a tensor's aval."""
     return f"_known_avals.get(({name}._a.shape, {name}._a.dtype)) or _aval_of({name}._a)"
 
 
@@ -188,7 +187,6 @@ def _by_steps(op, args, params, out):
 
 
 def _several_by_steps(op, args, params, outs):
-    """Tape an operation with several results step by step."""
     m = tls.m
     inexact, kind = _kinds_of(tuple([t._a.dtype.kind for t in outs]))
     if not m.noticed:

@@ -311,7 +311,6 @@ class Text:
         return f"{out} = {self._constant(specialized_calls.specialize(step.op).call)}({', '.join([*operands, *given])})"
 
     def _value(self, v) -> str:
-        """Return the source of a value."""
         if type(v) is Place:
             return f"t{v.number}"
         if isinstance(v, (tuple, list)) and any(type(x) is Place for x in tensors_of(v)):

@@ -54,7 +54,6 @@ _private_register_pytree_node, _deregister_pytree_node = register_pytree_node, d
 
 
 def _register_pytree_node(cls, flatten_fn, unflatten_fn, to_str_fn=None, maybe_from_str_fn=None, **options):
-    """Call `register_pytree_node`, under its first name."""
     register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
 
 
