@@ -13,12 +13,9 @@ OWN = ("aten", "prim", "prims")             # namespaces of another framework's 
 
 
 def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
-    """Register a function as the operator "namespace::name".
-
-    `mutates_args` names the tensors that it writes ("unknown": all of them). Annotations give its types, unless there is a
-    `schema`. Traces call it at every run and do not look inside; gradients come from `register_autograd`. `device_types` are
-    the devices of the function, None for all. `tags` are kept (`tags.py`).
-    """
+    """Register a function as the operator "namespace::name". `mutates_args` names the tensors that it writes ("unknown": all of
+    them). Annotations give its types, unless there is a `schema`. Traces call it at every run and do not look inside; gradients
+    come from `register_autograd`. `device_types` are the devices of the function, None for all. `tags` are kept (`tags.py`)."""
     marks = as_tags("custom_op", tags)
 
     def register(function):

@@ -68,10 +68,8 @@ class AliasTable:
 
 @dataclass(frozen=True)
 class Part:
-    """The place of a result in the memory of result number `of`: a chain of view operators.
-
-    A result that is no view shares memory as `detach()` does; writes to `t.data` are not checked.
-    """
+    """The place of a result in the memory of result number `of`: a chain of view operators. A result that is no view shares
+    memory as `detach()` does; writes to `t.data` are not checked."""
 
     of: int
     chain: tuple
@@ -87,10 +85,8 @@ class Part:
 
 
 def share_memory(recorder, results, outputs, gradients):
-    """Set the `part` of results that lie in one memory which the function made; `gradients` are those of leaves.
-
-    Their bases become results too, if nobody returns them: they are appended to both lists.
-    """
+    """Set the `part` of results that lie in one memory which the function made; `gradients` are those of leaves. Their bases
+    become results too, if nobody returns them: they are appended to both lists."""
     groups: dict = {}
     for t, o in zip(results, outputs):
         if o.source is None:

@@ -106,10 +106,8 @@ class DataSwaps:
         return [position for _, position, _ in self.swapped.values() if b.inputs[position] in read]
 
     def _are_apart(self, cell, results) -> bool:
-        """Return whether swapped tensors over parts of memory made inside have it to themselves.
-
-        Nobody can tell such a part from memory of its own.
-        """
+        """Return whether swapped tensors over parts of memory made inside have it to themselves. Nobody can tell such a part
+        from memory of its own."""
         link = self._recorder.link
         parts = [t for t, _, _ in self.swapped.values() if link(t).cell is cell]
         return not (any(link(t).cell is cell for _, t in results) or overlap(parts))

@@ -36,10 +36,8 @@ class GradientGuard(Condition):
 
 
 class GradientLog:
-    """Log of leaves and their gradients.
-
-    `changing` holds the keys of gradients that were other tensors at earlier calls (`GradientGuard.identity`).
-    """
+    """Log of leaves and their gradients. `changing` holds the keys of gradients that were other tensors at earlier calls
+    (`GradientGuard.identity`)."""
 
     def __init__(self, recorder, changing=frozenset()):
         self._recorder, self._changing = recorder, changing
@@ -77,10 +75,8 @@ class GradientLog:
                 self.fix(grad)
 
     def position_of_owner(self, t) -> int | None:
-        """Return the position of the leaf by which a gradient is looked up at every call; None for other tensors.
-
-        A gradient that shares its memory is the same tensor at each call, until it is seen to be another one.
-        """
+        """Return the position of the leaf by which a gradient is looked up at every call; None for other tensors. A gradient
+        that shares its memory is the same tensor at each call, until it is seen to be another one."""
         owner = t.__dict__.get("_gradient_of")
         if owner is None or owner[0] is not self._recorder:
             return None
@@ -131,10 +127,8 @@ class GradientLog:
         return Saved(r.value_of(t), r.link(t), t._storage) if isinstance(t, Tensor) else t if is_symbol(t) else None
 
     def unpacked(self, t: Tensor, saved, node, guards):
-        """Backward unpacked a saved array as the tensor `t`; `guards` are (storage, version) saved with it.
-
-        After writes through `.data`, it holds the newer values.
-        """
+        """Backward unpacked a saved array as the tensor `t`; `guards` are (storage, version) saved with it. After writes
+        through `.data`, it holds the newer values."""
         value = None if saved is None else saved.value
         if value is None or value.owner is not self._recorder.builder:
             raise TraceError(f"backward inside a traced function reached {node.op.name}, which ran before it; call backward() "

@@ -54,10 +54,8 @@ class InputTable:
         r.gradients.note_leaf(t)
 
     def enter(self, t, source, name="", aval=None):
-        """Make a tensor an input.
-
-        A second part of memory that already came in is an input of its own, as long as nobody writes to either part.
-        """
+        """Make a tensor an input. A second part of memory that already came in is an input of its own, as long as nobody writes
+        to either part."""
         r = self._recorder
         if r.cell_of(t) is not None:
             r.aliases.read_only.add(id(t._storage))
@@ -184,10 +182,8 @@ class LayoutLog:
         self._query_root(t, layout_of)
 
     def offset_read(self, t: Tensor, is_whole: bool):
-        """The function reads where a tensor begins in its memory; `is_whole` if it is all of that memory.
-
-        The answer depends on the layout, and on the sizes and numbers that the tensor's views use.
-        """
+        """The function reads where a tensor begins in its memory; `is_whole` if it is all of that memory. The answer depends on
+        the layout, and on the sizes and numbers that the tensor's views use."""
         if is_whole:
             self._query_root(t, is_root)
             return

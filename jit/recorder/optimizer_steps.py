@@ -18,10 +18,8 @@ _FLOATS = {float, *NUMPY_FLOATS}        # kinds of options that are read anew
 
 
 class OptimizerLog:
-    """Log of the optimizers that a run creates or steps; options become guards or inputs.
-
-    `changing` holds keys of options that were other numbers at earlier calls (`OptionGuard.place`): these become inputs.
-    """
+    """Log of the optimizers that a run creates or steps; options become guards or inputs. `changing` holds keys of options that
+    were other numbers at earlier calls (`OptionGuard.place`): these become inputs."""
 
     def __init__(self, recorder, changing=frozenset()):
         self._recorder, self._changing = recorder, changing
@@ -52,10 +50,8 @@ class OptimizerLog:
             self._recorder.guards.append(GroupsGuard(optimizer))
 
     def state_replaced(self, state, name):
-        """An entry of an optimizer's state is about to be replaced.
-
-        That is a write like others if user code leads to the state, as it does to the states of its own optimizers.
-        """
+        """An entry of an optimizer's state is about to be replaced. That is a write like others if user code leads to the
+        state, as it does to the states of its own optimizers."""
         contents = self._recorder.contents
         if contents is None or not contents.leads_to(state):
             self._recorder.reads.defers = False
@@ -71,11 +67,8 @@ class OptimizerLog:
         return self._recorder.contents is not None and self._recorder.contents.is_written(group, key)
 
     def options(self, group: dict) -> dict:
-        """Return a group of options as the update may read it.
-
-        The learning rate, and options that were seen to change, are 0-d tensors that every call reads anew. All else is
-        guarded.
-        """
+        """Return a group of options as the update may read it. The learning rate, and options that were seen to change, are 0-d
+        tensors that every call reads anew. All else is guarded."""
         seen = dict(numeric_options(group))
         is_own = any(group is g for own in self._own for g in own.param_groups)
         for key, value in group.items():

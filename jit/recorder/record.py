@@ -111,13 +111,9 @@ class ModuleStack:
 
 
 class Recorder:
-    """Recorder of one run; its interface to eager code is `runtime/core/recorder.py`.
-
-    `changing` holds the keys of options and gradients that were others at earlier calls. `scope` holds the symbolic sizes and
-    numbers of the arguments; None if all are fixed.
-
-    Tensors of the run are not held: each refers to its place here by its link, each storage by its cell.
-    """
+    """Recorder of one run; its interface to eager code is `runtime/core/recorder.py`. `changing` holds the keys of options and
+    gradients that were others at earlier calls. `scope` holds the symbolic sizes and numbers of the arguments; None if all are
+    fixed. Tensors of the run are not held: each refers to its place here by its link, each storage by its cell."""
 
     differentiates = True     # whether the backward of results is recorded, for a backward after the call
     fixes_weights = False     # whether Python may read captured tensors, since they stay as they are

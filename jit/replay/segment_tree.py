@@ -101,11 +101,8 @@ class Tree:
 
     def single_segment(self, symbols=()):
         """Return (inputs, `Job.ready`, positions of its results) of a single segment without writes, gradients or draws, once
-        it is native code or a captured graph; else None.
-
-        Inputs are numbers of arguments, and captured tensors. A position comes with the permutation that restores the order of
-        dims.
-        """
+        it is native code or a captured graph; else None. Inputs are numbers of arguments, and captured tensors. A position
+        comes with the permutation that restores the order of dims."""
         here, work = self.first, self.first.work
         finish, ready = here.finish, work.job.ready(symbols)
         compiled = None if ready is None else ready.compiled

@@ -111,11 +111,8 @@ class Finish:
         return [o.order for _, o in self.outputs] == [o.order for o in recording.outputs]
 
     def hand_out(self, made, wanted, needed):
-        """Add the results that the last segment must give to `wanted`.
-
-        Return for results, updates, gradients, host steps and replaced memory, in this order, the positions of their results;
-        None for values that are kept by slot.
-        """
+        """Add the results that the last segment must give to `wanted`. Return for results, updates, gradients, host steps and
+        replaced memory, in this order, the positions of their results; None for values that are kept by slot."""
         residuals = [slot for slot, _ in self.differential.residuals] if self.differential is not None else []
         taken, kept = set(), frozenset(residuals)
 

@@ -74,10 +74,8 @@ class SymbolicGraph:
 
 
 class Variant(SymbolicGraph):
-    """A job's graph, compiled for all sizes that meet some conditions.
-
-    `derived` computes values of weights alone: the inputs between early numbers and late ones.
-    """
+    """A job's graph, compiled for all sizes that meet some conditions. `derived` computes values of weights alone: the inputs
+    between early numbers and late ones."""
 
     def __init__(self, job: "SymbolicJob", symbols, backend=None):
         scope = job.scope.at(symbols)

@@ -25,11 +25,9 @@ class _Made(NamedTuple):
 
 
 class Derived:
-    """Values of captured tensors alone, cached until one of these is written or gets other memory.
-
-    A write by ingot counts a version. Memory that is lent (to NumPy, DLPack, another process) may be written without one: its
-    content is compared with a copy at every call, and all is computed again when it was returned.
-    """
+    """Values of captured tensors alone, cached until one of these is written or gets other memory. A write by ingot counts a
+    version. Memory that is lent (to NumPy, DLPack, another process) may be written without one: its content is compared with a
+    copy at every call, and all is computed again when it was returned."""
 
     def __init__(self, compiled, tensors):
         self.compiled, self.tensors = compiled, tuple(tensors)

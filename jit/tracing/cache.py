@@ -18,11 +18,9 @@ def numbers_key(numbers) -> tuple:
 
 
 class Cache:
-    """Entries by key, with the locations whose values belong to each key.
-
-    `places` are locations that were seen to change: every call looks them up. `changing` holds those that were seen since, and
-    keys of optimizer options and gradients that were seen to change (`Condition.moved`).
-    """
+    """Entries by key, with the locations whose values belong to each key. `places` are locations that were seen to change:
+    every call looks them up. `changing` holds those that were seen since, and keys of optimizer options and gradients that were
+    seen to change (`Condition.moved`)."""
 
     def __init__(self, fn):
         self._fn = fn
@@ -81,10 +79,8 @@ class Cache:
             return family
 
     def add_changed_places(self) -> bool:
-        """Look up the locations in `changing` at every call from now on; return whether there were any.
-
-        Entries stay, for the numbers that were in these locations, if all of them agree on the numbers.
-        """
+        """Look up the locations in `changing` at every call from now on; return whether there were any. Entries stay, for the
+        numbers that were in these locations, if all of them agree on the numbers."""
         known = {p.identity for p in self.places}
         with self.lock:
             changing = set(self.changing)              # other threads may add to it

@@ -23,10 +23,8 @@ MOST_FIXED = 4       # recordings of fixed sizes that symbolic ones are compared
 
 
 class MissHandler:
-    """Recorder of the calls of one function, with what earlier recordings showed about it.
-
-    `why` is the reason of the next miss, where a recording was thrown away and the next call must look again.
-    """
+    """Recorder of the calls of one function, with what earlier recordings showed about it. `why` is the reason of the next
+    miss, where a recording was thrown away and the next call must look again."""
 
     def __init__(self, fn, dynamic, arrays, cache: Cache):
         self.why = ""

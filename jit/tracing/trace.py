@@ -28,11 +28,9 @@ MOST_QUICK = 64      # kinds of calls for which an entry keeps a quick call
 
 
 class Traced:
-    """A function that replays what is recorded of it, and records what is new.
-
-    A call tries the quick call of the last one, then the entries of its key, then the symbolic entries of its family. A call
-    that misses all of them goes to the `MissHandler`.
-    """
+    """A function that replays what is recorded of it, and records what is new. A call tries the quick call of the last one,
+    then the entries of its key, then the symbolic entries of its family. A call that misses all of them goes to the
+    `MissHandler`."""
 
     def __init__(self, fn, dynamic=None):
         functools.update_wrapper(self, fn, updated=())
@@ -225,9 +223,7 @@ class Traced:
 
     def stats(self) -> dict:
         """Return counts of calls and compiles, the reason of each recording, and what the compiled paths consist of.
-
-        `unrecorded` counts calls that ran as they are, since recordings did not pay.
-        """
+        `unrecorded` counts calls that ran as they are, since recordings did not pay."""
         jobs = self._jobs()
         done = [job.compiled for job in jobs if job.compiled is not None]
         runs = [s for c in done for s in c.plan.steps if type(s) is plan_steps.Run]
@@ -250,21 +246,17 @@ class Traced:
         return report.kernels(self._jobs())
 
     def explain(self, profile: bool = False) -> str:
-        """Describe what runs: reasons for several recordings, what was fused or not and why, and the work of each kernel.
-
-        With `profile` the text has the time of each kernel, on random values (`jit.profile` measures real calls).
-        """
+        """Describe what runs: reasons for several recordings, what was fused or not and why, and the work of each kernel. With
+        `profile` the text has the time of each kernel, on random values (`jit.profile` measures real calls)."""
         text = "\n\n".join(filter(None, (report.explain_reasons(self._stats["misses"]),
                                          report.explain_sizes(self._cache.families()), report.explain(self._jobs()))))
         return f"{text}\n\n{profiling.profile_jobs(self._jobs())}" if profile else text
 
 
 def trace(func=None, *, dynamic=None):
-    """Decorate a function, method or module: recorded at its first run, replayed as compiled code afterwards.
-
-    `dynamic` says which sizes of arguments are symbolic. None: those that are seen to change; True: all; False: none;
-    {parameter or position: {dim: name}}: the named ones (equal names, equal sizes).
-    """
+    """Decorate a function, method or module: recorded at its first run, replayed as compiled code afterwards. `dynamic` says
+    which sizes of arguments are symbolic. None: those that are seen to change; True: all; False: none; {parameter or position:
+    {dim: name}}: the named ones (equal names, equal sizes)."""
     if func is None:
         return functools.partial(trace, dynamic=dynamic)
     if not callable(func):

@@ -67,11 +67,8 @@ def is_small(array) -> bool:
 
 def computed_into(t: Tensor, ops: tuple, fn, args, options) -> Tensor:
     """Return fn(t, *args, **options), computed into the memory of `t` by its last operator, if that is one of `ops` and the
-    write is safe.
-
-    The result's array says whether it was. Where histories are kept, only operators do so whose gradient rule needs neither the
-    old nor the new values.
-    """
+    write is safe. The result's array says whether it was. Where histories are kept, only operators do so whose gradient rule
+    needs neither the old nor the new values."""
     m = tls.m
     if m.grad and _has_history(args, options):
         ops = tuple([op for op in ops if op.rule_is_blind])

@@ -493,10 +493,8 @@ def renew(node, storage):
 
 
 def successor(storage, array, edge):
-    """Return the leaf whose array this was, if the leaf has other data now, else None.
-
-    The edge distinguishes the leaf from other tensors over the same array, such as `p.detach()`.
-    """
+    """Return the leaf whose array this was, if the leaf has other data now, else None. The edge distinguishes the leaf from
+    other tensors over the same array, such as `p.detach()`."""
     if edge is not None and getattr(edge, "op", None) is expand:
         edge = edge.edges[0]
     for leaf, left, node, _ in storage.moved or ():

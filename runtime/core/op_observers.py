@@ -7,10 +7,8 @@ from .state import tls
 
 
 class OpObserver:
-    """An observer that is active between `open` and `close`; observers nest.
-
-    While it runs an operator, the observer before it is active, so operators inside of that operator are part of it.
-    """
+    """An observer that is active between `open` and `close`; observers nest. While it runs an operator, the observer before it
+    is active, so operators inside of that operator are part of it."""
 
     observes_rules = False    # whether gradient rules are observed, too
     only_watches = False      # whether functions do what they do without an observer

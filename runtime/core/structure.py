@@ -5,10 +5,8 @@ from collections import OrderedDict
 
 class Structure:
     """Version of the structure of all modules (parameters, buffers, children, hooks, train or eval), of `requires_grad`, and of
-    hooks of optimizers and leaves.
-
-    A compiled trace with captured parameters compares this number first, and checks details only when it has moved.
-    """
+    hooks of optimizers and leaves. A compiled trace with captured parameters compares this number first, and checks details
+    only when it has moved."""
 
     version = 0
 

@@ -38,11 +38,8 @@ def operand(x, dtype):
 
 
 def write(dst: Tensor, src, name: str, *, foreign: bool = False):
-    """Write `src` (a tensor or number) into `dst`: data, version, and histories of all views.
-
-    Nothing changes if the value does not fit. `foreign` says that src was not computed from dst, whose old value then gets a
-    gradient of zeros.
-    """
+    """Write `src` (a tensor or number) into `dst`: data, version, and histories of all views. Nothing changes if the value does
+    not fit. `foreign` says that src was not computed from dst, whose old value then gets a gradient of zeros."""
     m = tls.m
     if m.recorder is not None:
         src = operand(src, dst.dtype)
