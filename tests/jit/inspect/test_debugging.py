@@ -1,4 +1,4 @@
-"""`jit.debug(nan=True)`: where nan and infinity come from; integer division by zero; graphs of one run."""
+"""`jit.debug(nan=True)`: sources of nan and infinity; integer division by zero; graphs of one run."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""Profiles: what they count, that results stay the same, and that their files hold together."""
+"""Profiles: counts, unchanged results, and consistent files."""
 
 import json
 import re
@@ -18,7 +18,7 @@ def network():
 
 
 def training():
-    """A step and its arguments."""
+    """Return a step and its arguments."""
     net = network()
     opt = optim.Adam(net.parameters(), lr=1e-2)
 
@@ -34,7 +34,7 @@ def training():
 
 @pytest.fixture(scope="module")
 def profiled():
-    """(the traced step, its profile over four calls)."""
+    """Return (the traced step, its profile over four calls)."""
     step, args = training()
     traced = jit.trace(step)
     for _ in range(2):

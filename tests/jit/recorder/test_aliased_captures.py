@@ -1,5 +1,5 @@
-"""Captured tensors over one memory of which one asks for gradients: a parameter and its `detach()`, two parameters over one
-weight. Calls give what eager ones give, gradients that are asked for afterwards included."""
+"""Captured tensors over one memory, one of which requires grad: a parameter and its `detach()`, two parameters over one weight.
+Traced calls agree with eager ones, and so do gradients read afterwards."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""Gradients that lie in memory of other tensors: views (of an argument, of one buffer for all), the same tensor for two
-leaves, one that is reached otherwise, too. Calls of a traced function give what eager ones give."""
+"""Gradients that share memory with other tensors: views (of an argument, of one buffer for all), one tensor for two leaves, one
+that is also reached otherwise. Traced calls agree with eager ones."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from side_by_side import numbers
 
 
 class State:
-    """Two leaves, their gradients, and tensors that lie where these lie."""
+    """Two leaves, their gradients, and tensors that share memory with them."""
 
     def __init__(self, begin):
         self.w, self.v = [ingot.tensor([1.0, 2.0, 3.0]).requires_grad_() for _ in range(2)]
@@ -42,7 +42,7 @@ def of_their_own(s):
 
 
 def none(s):
-    """Nothing has a gradient yet."""
+    """Leave all gradients None."""
 
 
 BEGINS = {"parts of one": parts_of_one, "one for both": one_for_both, "reached otherwise": reached_otherwise,

@@ -91,7 +91,7 @@ def test_parts_of_one_memory(program):
 
 
 def test_many_parts():
-    """Rows that are changed one after the other, and the whole of them."""
+    """Rows are changed one after the other, and then all of them."""
     def step(rows, whole):
         for r in rows:
             r.div_(r.norm() + 1)
@@ -121,7 +121,7 @@ def test_other_windows_are_other_recordings_and_written_ones_alone():
 
 
 def test_gradients_beside_them():
-    """Of a parameter, with what lies in that memory as data."""
+    """A parameter comes with data in the same memory."""
     def life(wrap):
         w, got = ingot.ones(3, requires_grad=True), []
 
@@ -143,7 +143,7 @@ def test_gradients_beside_them():
 
 @pytest.mark.parametrize("make", [lambda x: (x[:2], x[1:]), lambda x: (x * 1, (x * 1).detach())])
 def test_views_with_gradients(make):
-    """They are right, or refused."""
+    """Gradients are right, or the call is refused."""
     def f(a, b):
         b.mul_(2)
         return a.sum() + b.sum()

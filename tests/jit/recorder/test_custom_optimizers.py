@@ -1,4 +1,4 @@
-"""Optimizers of the user's own, as papers publish them, inside of traced training steps: state made in the first step."""
+"""User optimizers, as papers publish them, inside of traced training steps: state created in the first step."""
 
 import pytest
 
@@ -28,7 +28,7 @@ class Lion(optim.Optimizer):
 
 
 class Muon(optim.Optimizer):
-    """With Adam for vectors, whose steps are counted by an int."""
+    """Muon, with Adam for vectors, whose steps are counted by an int."""
 
     def __init__(self, params, lr=0.02, momentum=0.95):
         super().__init__(list(params), {"lr": lr, "momentum": momentum})
@@ -117,7 +117,7 @@ class SAM(optim.Optimizer):
 
 
 class Lookahead(optim.Optimizer):
-    """Around another one; every third step goes back half the way."""
+    """An optimizer around another one; every third step goes back half the way."""
 
     def __init__(self, params, k=3):
         super().__init__(params, {"k": k})
@@ -137,7 +137,7 @@ class Lookahead(optim.Optimizer):
 
 
 class Counted(optim.Adam):
-    """Adam of ingot's, looked at by the class of the user's that is built on it."""
+    """A user class over ingot's Adam."""
 
     def step(self, closure=None):
         super().step(closure)
@@ -162,7 +162,7 @@ def net(depth):
 
 
 def life(make, wrap, depth=1, calls=12):
-    """Losses, parameters and state of several steps."""
+    """Return losses, parameters and state of several steps."""
     model = net(depth)
     opt = make(model.parameters())
 
@@ -194,7 +194,7 @@ def test_steps_of_own_optimizers_are_replayed(case, depth):
 
 
 class Noting(optim.SGD):
-    """Writes something into its state that its next step may or may not read."""
+    """An optimizer that writes into its state what its next step may or may not read."""
 
     def __init__(self, params, note, use=lambda state, p: None):
         super().__init__(params, lr=0.1)
@@ -245,7 +245,7 @@ def test_a_refusal_prints_no_parameters():
 
 
 class Signed(optim.Optimizer):
-    """An optimizer as it is written against the parts of `torch.optim.optimizer`."""
+    """An optimizer written against the parts of `torch.optim.optimizer`."""
 
     def __init__(self, params, lr=0.1, foreach=None, fused=None, differentiable=False):
         super().__init__(params, {"lr": lr, "foreach": foreach, "fused": fused, "differentiable": differentiable})

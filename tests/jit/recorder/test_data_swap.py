@@ -1,4 +1,4 @@
-"""Parameters that get other memory in a trace (`vector_to_parameters`, `p.data = part`), and optimizers that a trace makes."""
+"""Parameters that get other memory in a trace (`vector_to_parameters`, `p.data = part`), and optimizers created in a trace."""
 
 import copy
 
@@ -20,7 +20,7 @@ def model():
 
 
 def scales(net):
-    """Parameters become parts of a vector that is made inside."""
+    """Make parameters parts of a vector that is created inside."""
     def step(x):
         vector_to_parameters(parameters_to_vector(net.parameters()) * 0.9, net.parameters())
         return net(x).sum()
@@ -37,7 +37,7 @@ def descends(net):
 
 
 def perturbs(net):
-    """As evolution strategies do it: several vectors in one call."""
+    """Evaluate several parameter vectors in one call, as evolution strategies do."""
     def step(x):
         vector, losses = parameters_to_vector(net.parameters()), []
         for shift in (0.1, -0.1):
@@ -49,7 +49,7 @@ def perturbs(net):
 
 
 def follows(net):
-    """Parameters are parts of a vector from outside, which is written in place."""
+    """Make parameters parts of a vector from outside, which is written in place."""
     vector = parameters_to_vector(net.parameters()).detach().clone()
 
     def step(x):
@@ -69,7 +69,7 @@ def splits(net):
 
 
 def trained(net, optimizer, before=lambda: None):
-    """A step of an optimizer, after something else."""
+    """Run a step of an optimizer after something else."""
     def step(x):
         before()
         optimizer.zero_grad()
@@ -81,7 +81,7 @@ def trained(net, optimizer, before=lambda: None):
 
 
 def trains_after(net):
-    """Parameters that were made parts of one vector outside are trained in the trace."""
+    """Train parameters that were made parts of one vector outside."""
     vector_to_parameters(parameters_to_vector(net.parameters()) * 0.5, net.parameters())
     return trained(net, ingot.optim.Adam(net.parameters(), lr=0.1))
 
@@ -92,7 +92,7 @@ def trains_inside(net):
 
 
 def adapts(make):
-    """A copy of the network takes two steps of an optimizer of its own, whose state and schedule begin anew at each call."""
+    """Take two steps on a copy of the network by a new optimizer, whose state and schedule begin anew at each call."""
     def of(net):
         outer = ingot.optim.SGD(net.parameters(), lr=0.1)
 
@@ -124,7 +124,7 @@ def run(program, wrap, calls=5):
 
 
 class Counting(ingot.optim.Optimizer):
-    """One of the user's own, whose state has an int, too."""
+    """A user optimizer whose state has an int."""
 
     def __init__(self, params):
         super().__init__(params, {"lr": 0.1})
@@ -185,7 +185,7 @@ def test_a_differentiable_optimizer_of_the_function_is_recorded():
 
 
 def lose_memory(wrap, part):
-    """A parameter is read in memory that it loses then; from the second call on that is memory which is written before."""
+    """Read a parameter in memory that it loses then; from the second call on, that memory was written before."""
     p, vector = ingot.ones(3, requires_grad=True), ingot.arange(3.0 + part)
 
     @wrap

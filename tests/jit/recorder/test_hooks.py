@@ -1,4 +1,4 @@
-"""Hooks that keep something, around traced calls: objects with `__call__`, methods, closures, wherever hooks are registered."""
+"""Hooks that keep something, around traced calls: objects with `__call__`, methods, closures, registered in every place."""
 
 import functools
 
@@ -17,7 +17,7 @@ class Keeps:
         self.calls, self.last, self.table, self.all = 0, None, {}, []
 
     def note(self, g):
-        """Keeps the gradient in several ways, and gives another one."""
+        """Keep the gradient in several ways, and return another one."""
         self.calls += 1
         self.last = g.detach() if self.last is None else self.last * 0.9 + g
         self.table["mean"] = g.mean()
@@ -31,7 +31,7 @@ class OfATensor(Keeps):
 
 
 class Watches(Keeps):
-    """Writes what nobody reads."""
+    """A hook that writes what nobody reads."""
 
     def __call__(self, g):
         self.seen = g.norm()
@@ -165,7 +165,7 @@ def test_a_hook_of_all_modules_is_met():
 
 
 class SampleGradients:
-    """Hooks that lead back to their modules: what a layer reads is put down, and taken up again when its gradient comes."""
+    """Hooks that lead back to their modules: they store the inputs of a layer for its gradient."""
 
     def __init__(self, net):
         for m in net:

@@ -14,7 +14,7 @@ from side_by_side import plain
 
 
 def same(fn, *argument_lists):
-    """A traced function gives what the function itself gives, for every list of arguments, twice over; returns it."""
+    """Check that a traced function agrees with the function for every list of arguments, twice over; return it."""
     traced = jit.trace(fn)
     for i, arguments in enumerate([*argument_lists, *argument_lists]):
         for got, want in zip(traced(*arguments), fn(*arguments), strict=True):
@@ -59,7 +59,7 @@ def test_an_argument_and_another_name_of_the_same_part():
 @pytest.mark.parametrize("write", [lambda x, y, data: x.add_(1), lambda x, y, data: y.mul_(2), lambda x, y, data: data.zero_()],
                          ids=["first", "second", "captured"])
 def test_overlapping_arguments_are_written(write):
-    """Also where the function reaches their memory otherwise, and later calls are about other memory."""
+    """The function also reaches their memory otherwise, and later calls have other memory."""
     def life(wrap):
         data, other, got = ingot.arange(6.0), ingot.arange(6.0) * 3, []
 
@@ -148,7 +148,7 @@ def test_a_global_that_only_a_later_branch_reads_through_a_function(monkeypatch)
 
 
 class Branches(nn.Module):
-    """One child for positive sums, another for the rest."""
+    """A module with one child for positive sums, another for the rest."""
 
     def __init__(self):
         super().__init__()
@@ -234,7 +234,7 @@ def test_the_reason_for_a_recording_shows_what_was_read():
 
 
 def test_the_reason_for_a_recording_is_what_the_latest_lacked():
-    """Not what an older one did, which may have been out of date for long."""
+    """The reason is not that of an older entry, which may have been out of date for long."""
     state = {}
 
     def fn(x):

@@ -1,4 +1,4 @@
-"""Rates of learning rate schedules that step in a traced function: what reads them sees those of the call."""
+"""Learning rate schedules that step in a traced function: reads see the rates of the call."""
 
 import copy
 import itertools
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:lr_scheduler.step")
 
 
 class Halves(L.LRScheduler):
-    """A schedule of the user's, with a list, a text and a flag that it changes."""
+    """A user schedule that changes a list, a text and a flag."""
 
     def __init__(self, optimizer):
         self.seen, self.phase, self.is_late = [], "early", False
@@ -31,7 +31,7 @@ class Halves(L.LRScheduler):
 
 
 class Rates:
-    """A callable with a state of its own."""
+    """A callable with state."""
 
     def __init__(self):
         self.calls = 0
@@ -82,7 +82,7 @@ READS = [last_rate, in_the_group, of_a_loop, computed, compared, whole_state]
 
 
 def settings(opt, schedule):
-    """All that a schedule and its optimizer hold, as plain data."""
+    """Return all that a schedule and its optimizer hold, as plain data."""
     kept = [{k: v for k, v in s.__dict__.items() if k not in ("optimizer", "_schedulers", "lr_lambdas", "_scale_fn_ref")
              and not callable(v)} for s in (schedule, *getattr(schedule, "_schedulers", ()))]
     calls = [getattr(f, "calls", None) for f in getattr(schedule, "lr_lambdas", ())]
@@ -131,7 +131,7 @@ def compare(make, read, most=3, **how):
 @pytest.mark.parametrize("order", ["after", "first", "around"])
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_rates_that_are_read_are_those_of_the_call(name, order):
-    """In every way in which a schedule's numbers are read, one after the other."""
+    """Numbers of a schedule are read in every way, one after the other."""
     for read in READS[::2 if order == "first" else 1]:
         compare(SCHEDULES[name], read, most=8 if name == "own" else 6, order=order)
 
@@ -361,7 +361,7 @@ def test_steps_of_schedules_within_a_step(program, most):
 
 
 def test_what_lies_there_while_a_call_is_recorded_is_plain_for_others():
-    """Also where the call fails."""
+    """The same holds where the call fails."""
     net = nn.Linear(3, 2)
     opt = optim.SGD(net.parameters(), lr=0.1)
     s = L.ExponentialLR(opt, 0.5)
@@ -380,7 +380,7 @@ def test_what_lies_there_while_a_call_is_recorded_is_plain_for_others():
 
 
 def test_threads_that_replay_at_once():
-    """Each with a net, an optimizer and a schedule of its own."""
+    """Each thread has a net, an optimizer and a schedule."""
     def work(results, i):
         ingot.manual_seed(i)
         net = nn.Linear(3, 2)
@@ -406,7 +406,7 @@ def test_threads_that_replay_at_once():
 
 
 def test_host_functions_of_tensors_take_batches_of_any_size():
-    """A host function that gives tensors is the same one in each recording."""
+    """A host function that returns tensors is the same one in each recording."""
     calls = itertools.count()
 
     @jit.host

@@ -1,4 +1,4 @@
-"""Training steps in a trace: options of optimizers that change, gradients of leaves, what runs as it is."""
+"""Training steps in a trace: changing options of optimizers, gradients of leaves, steps that run uncompiled."""
 
 import pytest
 
@@ -107,7 +107,7 @@ def test_a_step_whose_first_time_is_special():
 @pytest.mark.parametrize("search", [None, "strong_wolfe"])
 @pytest.mark.parametrize("traces_closure", [False, True])
 def test_steps_of_an_optimizer_with_python_state_run_as_they_are(search, traces_closure):
-    """Its steps take Python numbers; what a trace can do is the closure."""
+    """Its steps take Python numbers; only the closure can be traced."""
     def life(wrap, wrap_closure):
         w, got, count = vec().requires_grad_(), [], [0]
         opt = ingot.optim.LBFGS([w], lr=0.5, max_iter=4, line_search_fn=search)

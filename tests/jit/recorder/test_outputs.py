@@ -1,4 +1,4 @@
-"""Results of a traced function after the call: written, read in several places, gone through backward one after the other."""
+"""Results of a traced function after the call: written, read in several places, differentiated one after the other."""
 
 import pytest
 

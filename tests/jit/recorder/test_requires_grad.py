@@ -1,4 +1,4 @@
-"""Tensors from outside that a traced function lets require grad, or stops: as adversarial training and attacks do."""
+"""Captured tensors whose `requires_grad` a traced function changes, as adversarial training and attacks do."""
 
 import pytest
 

@@ -1,5 +1,4 @@
-"""Tensors from outside that a traced function gives other sizes, strides or memory: `out=` that grows, `t_()`, `resize_()`,
-`set_()`."""
+"""Inputs whose sizes, strides or memory a traced function changes: `out=` that grows, `t_()`, `resize_()`, `set_()`."""
 
 import pytest
 

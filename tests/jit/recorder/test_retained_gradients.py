@@ -1,4 +1,4 @@
-"""Gradients of results of traced functions, and of what they are computed from: kept, asked for and seen by hooks."""
+"""Gradients of results of traced functions, and of values that they are computed from: kept, read, and seen by hooks."""
 
 import pytest
 
@@ -148,7 +148,7 @@ def test_gradients_that_are_kept_within_a_call():
 
 
 def test_a_hook_that_replaces_what_others_are_computed_from_is_refused():
-    """Its gradient comes by in the middle of compiled code."""
+    """Its gradient is computed in the middle of compiled code."""
     net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
     step = jit.trace(lambda x: not_kept(net, x))
     for _ in range(2):

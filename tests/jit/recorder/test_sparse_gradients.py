@@ -1,4 +1,4 @@
-"""Sparse gradients of embeddings in traces: they are sparse where eager ones are, with their entries and bits."""
+"""Sparse gradients of embeddings in traces: sparse where eager ones are, with the same entries and bits."""
 
 import numpy as np
 import pytest
@@ -17,12 +17,12 @@ def table(cls=nn.Embedding, **options):
 
 
 def indices(seed, size=6):
-    """Row numbers, some several times; at the fourth call nothing but padding."""
+    """Return row numbers, some several times; at the fourth call nothing but padding."""
     return ingot.tensor(np.full(size, 3) if seed == 4 else np.random.default_rng(seed).integers(0, ROWS, size))
 
 
 def entries(g):
-    """All that a gradient is."""
+    """Return indices and values of a gradient."""
     if g is None or not g.is_sparse:
         return None if g is None else g.numpy().tobytes()
     return g.is_coalesced(), g._indices().tolist(), g._values().numpy().tobytes()

@@ -170,7 +170,7 @@ def test_a_schedule_inside_steps_at_every_call(name, optimizer):
 
 @pytest.mark.parametrize("new", [lambda p: ingot.zeros(5), lambda p: p.data.double(), lambda p: p.data.t().contiguous().t()])
 def test_data_of_another_kind(new):
-    """Of a parameter it is refused."""
+    """It is refused for a parameter."""
     def life(wrap):
         p, got = ingot.ones(3, 2), []
 

@@ -1,4 +1,4 @@
-"""Traced code as compiled programs: the bits of eager code, writes in place, threads, forks, and what it says of itself."""
+"""Traced code as compiled programs: bits of eager code, writes in place, threads, forks, and descriptions."""
 
 import os
 import subprocess

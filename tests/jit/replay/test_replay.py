@@ -1,4 +1,4 @@
-"""Replays that cannot go on: what is missing or raises is an error at once, and leaves nothing half done."""
+"""Replays that cannot go on: missing values and errors raise at once, and leave nothing half done."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from side_by_side import vec
 
 
 def branching(seen):
-    """A function that gives a value from before a question, and writes after it; the tensor to which it writes."""
+    """Return a function that gives a value from before a question and writes after it, and the tensor that it writes."""
     written = ingot.zeros(2)
 
     def fn(x):
@@ -84,7 +84,7 @@ REFUSES = {      # of x[3] and i[1], what raises for an i of 9 and not for one o
 @pytest.mark.parametrize("sizes", [(3,), (3, 4, 5)])
 @pytest.mark.parametrize("name", REFUSES)
 def test_what_nobody_reads_raises_as_well(name, sizes):
-    """`try: cholesky(x)` asks whether it can be done."""
+    """`try: cholesky(x)` tests whether it can be done."""
     def fn(x, i):
         try:
             REFUSES[name](x, i)

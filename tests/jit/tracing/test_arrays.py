@@ -1,4 +1,4 @@
-"""Numpy arrays as arguments of traced functions, and arrays, lists and numbers that these read and return."""
+"""NumPy arrays as arguments of traced functions, and arrays, lists and numbers that these read and return."""
 
 import threading
 import warnings
@@ -152,7 +152,7 @@ EACH = [pytest.param(number, dtype, marks=[] if i == number % 3 else pytest.mark
 
 @pytest.mark.parametrize("number, dtype", EACH)
 def test_each_call_takes_its_own_array(number, dtype):
-    """Dtypes in turns; the slow run takes all."""
+    """Dtypes take turns; the slow run takes all."""
     fn, uses = USES[number]
     traced = jit.trace(fn)
     for x in arrays(number, dtype=dtype):
@@ -241,7 +241,7 @@ def test_results_over_the_memory_of_an_array():
 
 @pytest.mark.parametrize("x_is_y", [False, True])
 def test_memory_that_comes_in_twice(x_is_y):
-    """Reading is fine; writing gives eager's result or is refused."""
+    """Reading is fine; writing agrees with eager mode or is refused."""
     def read(x, y):
         return ingot.from_numpy(x) + ingot.from_numpy(y)
 
@@ -283,7 +283,7 @@ def test_a_captured_tensor_over_the_same_array():
 
 
 def test_tensors_over_one_array_are_told_apart():
-    """The same holds for tensors that users have made of one array."""
+    """The same holds for tensors that users made of one array."""
     def fn(t, u):
         t.add_(1)
         return t + u

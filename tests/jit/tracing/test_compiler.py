@@ -193,7 +193,7 @@ def test_an_assertion_by_a_function_holds_in_traces():
 
 
 def test_modules_traced_by_example_are_modules_that_can_be_saved(tmp_path):
-    """As PyTorch's programs do it: trace, save, load to a place, evaluate."""
+    """PyTorch's programs trace, save, load to a device, evaluate."""
     net, x = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2)).eval(), ingot.randn(5, 3)
     made = ingot.jit.trace(net, x, strict=False, check_trace=False, check_inputs=[(ingot.randn(5, 3),)])
     assert isinstance(made, nn.Module) and made._traced.stats()["calls"] == 2 and ingot.equal(made(x), net(x))
@@ -229,7 +229,7 @@ def test_functions_traced_by_example(tmp_path):
 
 
 class _Asks(ingot.nn.Module):
-    """Another result for each of the ways it is run in."""
+    """A module with another result for each way of running it."""
 
     def __init__(self, asked):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Sizes and numbers that change from call to call: the results of eager, and few recordings."""
+"""Sizes and numbers that change from call to call: results of eager mode, and few recordings."""
 
 import random
 
@@ -89,7 +89,7 @@ def test_a_hundred_batch_sizes_of_twenty_lengths():
 
 
 def variants(traced) -> int:
-    """How many times a graph of symbolic sizes was compiled."""
+    """Return how many times a graph of symbolic sizes was compiled."""
     return sum(len(getattr(job, "variants", ())) for job in traced._jobs())
 
 
@@ -172,7 +172,7 @@ class Picture(nn.Module):
 
 
 def learner(model, decides=False):
-    """(model, a training step), with a value that Python reads if `decides`."""
+    """Return (model, a training step), with a value that Python reads if `decides`."""
     ingot.manual_seed(5)
     net = model()
     optimizer = ingot.optim.AdamW(net.parameters(), lr=1e-2)
@@ -313,7 +313,7 @@ def test_wrong_dynamic_is_refused(dynamic):
 
 
 def test_a_leaked_size_is_found_by_comparison():
-    """A size that reaches the trace on a way that it does not see (here through numpy's own shape) is not generalised."""
+    """A size that bypasses the trace (here through NumPy's own shape) is not generalised."""
     traced = jit.trace(lambda x: x * float(x.detach()._a.shape[0]))
     compare(traced.fn, traced, [(b, 3) for b in (3, 5, 7, 4, 6)], lambda i, b, s: [ingot.rand(b, s)])
     assert "other sizes" in traced.explain()
@@ -406,7 +406,7 @@ def test_counts_as_numbers():
 
 
 def test_a_cache_that_grows():
-    """Generation with a cache: one position more at every call."""
+    """Generation with a cache has one position more at every call."""
     def make():
         cache = ingot.zeros(2, 32, 4)
 

@@ -96,7 +96,7 @@ def test_what_needs_a_device_says_so(name):
 
 
 class FakeDriver:
-    """Two devices that count what is asked of them."""
+    """A driver of two devices that counts its calls."""
 
     def __init__(self):
         self.now, self.waited = 0, []

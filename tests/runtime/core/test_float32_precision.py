@@ -1,4 +1,4 @@
-"""Switches of how float32 is multiplied: older and newer ones set one table, and read it."""
+"""Switches of float32 precision: older and newer ones set and read one table."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def put(path, value):
 
 
 def all_of():
-    """(products, convolutions, recurrent layers) on a GPU, oneDNN's products, and what the older switches say."""
+    """Return (products, convolutions, recurrent layers) on a GPU, oneDNN's products, and the values of the older switches."""
     return (B.cuda.matmul.fp32_precision, B.cudnn.conv.fp32_precision, B.cudnn.rnn.fp32_precision,
             B.mkldnn.matmul.fp32_precision, B.cuda.matmul.allow_tf32, B.cudnn.allow_tf32, ingot.get_float32_matmul_precision())
 

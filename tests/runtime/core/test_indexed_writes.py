@@ -1,4 +1,5 @@
-"""Indexed writes in place write what they name, copy nothing else, keep histories, and do nothing where an index is wrong."""
+"""Indexed writes in place: they write the named elements, copy nothing else, keep histories, and do nothing for a wrong index.
+"""
 
 import numpy as np
 import pytest
@@ -15,12 +16,12 @@ PLACES = ingot.tensor([[3, 0, 41, 7, 1, 2], [4, 4, 3, 0, 0, 9]])
 assert ROWS * WIDTH >= SMALL        # (less is copied)
 
 def at(x):
-    """The positions beside a tensor."""
+    """Return positions on the device of a tensor."""
     return AT.to(x.device)
 
 
 def places(x):
-    """The places beside a tensor."""
+    """Return places on the device of a tensor."""
     return PLACES.to(x.device)
 
 
@@ -60,7 +61,7 @@ def _given(shape, dtype=ingot.float32):
 
 @pytest.fixture
 def kernels(monkeypatch):
-    """The kernels of updates, which make a copy, are counted."""
+    """Count the kernels of updates, which make a copy."""
     called = []
     for op in OPERATORS:
         plain = dispatch.kernel_of(op)

@@ -1,5 +1,5 @@
-"""Operations in place that compute where their tensor lies: the bits of the same operation out of place, in the same memory,
-whatever else sees that memory."""
+"""Operations in place that compute in their tensor's memory: the bits of the same operation out of place, whatever else sees
+that memory."""
 
 import pytest
 
@@ -141,7 +141,7 @@ def test_histories_are_kept(n):
 
 
 def test_what_was_written_is_where_it_was():
-    """A write that is done beside and copied would pass the tests above, so the door is asked."""
+    """A write that is computed apart and copied would pass the tests above, so the kernels are observed."""
     x, y = drawn((70_000,), "float32"), drawn((70_000,), "float32", 1)
     assert overwrite.overwrite(ew.sigmoid, x, "sigmoid_") and overwrite.overwrite(ew.mul, x, "mul_", y)
     assert not overwrite.overwrite(ew.lt, x, "lt_", y), "a result of another dtype"

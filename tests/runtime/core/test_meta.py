@@ -1,4 +1,4 @@
-"""The meta device: shapes, dtypes and strides of results are those on the CPU; elements there are none."""
+"""The meta device: shapes, dtypes and strides of results are those of the CPU; there are no elements."""
 
 import copy
 
@@ -11,7 +11,7 @@ F = nn.functional
 
 
 def meta(x):
-    """The same without elements."""
+    """Return the same without elements."""
     return x.to("meta") if isinstance(x, ingot.Tensor) else x
 
 

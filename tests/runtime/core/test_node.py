@@ -1,4 +1,4 @@
-"""`p.data = new` between forward and backward: gradients read what PyTorch's read. The numbers are PyTorch's."""
+"""`p.data = new` between forward and backward: gradients read the values that PyTorch's read. The numbers are PyTorch's."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How tensors print."""
+"""Printed tensors."""
 
 import numpy as np
 import pytest

@@ -1,9 +1,9 @@
-"""Doors of operators (`runtime/core/specialized_calls.py`): every one does what `dispatch.call` does; who gets one, and when.
+"""Specialised calls of operators (`runtime/core/specialized_calls.py`): each does the work of `dispatch.call`.
 
 bits       results on tensors and on arrays are those of the general call
 tape       nodes hold the same edges and saved values
-errors     what the shape rule refuses is refused in the same words
-special    autocast, vmap, recorders and anomaly mode are not passed by
+errors     refusals of the shape rule have the same words
+special    autocast, vmap, recorders and anomaly mode are not bypassed
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ VIEWS = [n for n in NAMES if OPS[n].is_view]
 
 
 def with_door(op):
-    """The operator, called through a door from now on."""
+    """Return the operator, specialised."""
     object.__setattr__(op, "__class__", specialized_calls._class_of(specialized_calls.form_of(op)))
     return op
 
@@ -40,12 +40,12 @@ FIRST = {"float": "float32", "int": "int64", "any": "float32", "number": "float3
 
 
 def arrays(sample):
-    """A sample's arguments, in the first dtype that the operator takes."""
+    """Return a sample's arguments, in the first dtype that the operator takes."""
     return sample.cast(dt.by_name(FIRST.get(sample.dtypes) or sample.dtypes[0]))
 
 
 def tensors(sample, grad=False):
-    """The same as tensors, with a history if asked."""
+    """Return the same as tensors, with a history on request."""
     made = [wrap(a.copy()) if isinstance(a, np.ndarray) else a for a in arrays(sample)]
     return [a.requires_grad_() if grad and isinstance(a, Tensor) and a.dtype.is_inexact else a for a in made]
 

@@ -1,8 +1,8 @@
-"""The tape (`runtime/core/taping.py`): what is written out for a kind of call does what the way step by step does.
+"""The tape (`runtime/core/taping.py`): generated code for a kind of call does what the step-by-step path does.
 
 node       the same edges, saved values, guards and results that carry gradients, for every operator of the table of samples,
            with each argument's history left out in turn
-kinds      calls of other kinds get code of their own; those with many arguments, or strange ones, go step by step
+kinds      calls of other kinds get code of their own; those with many arguments, or unusual ones, go step by step
 """
 
 import itertools
@@ -34,7 +34,7 @@ def nothing_written():
 
 
 def called(op, sample, which):
-    """A sample's arguments as tensors, of which those in `which` require gradients, and the results."""
+    """Return a sample's arguments as tensors, of which those in `which` require gradients, and the results."""
     args = [wrap(a.copy()) if isinstance(a, np.ndarray) else a for a in arrays(sample)]
     for i in which:
         args[i].requires_grad_()

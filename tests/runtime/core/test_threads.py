@@ -11,7 +11,7 @@ from ingot.autograd import grad
 
 
 def in_threads(count, work):
-    """Runs work(i) in `count` threads at once; returns the results or raises the first error."""
+    """Run work(i) in `count` threads at once; return the results or raise the first error."""
     results, errors = [None] * count, []
     gate = threading.Barrier(count)
 
@@ -138,7 +138,7 @@ def test_the_number_of_threads_may_change_while_others_compute(threads):
 
 
 def test_a_thread_that_has_lost_its_state_asks_in_vain():
-    """As finalizers do that run while a thread ends."""
+    """Finalizers run while a thread ends."""
     from ingot.runtime.core.state import tls
     seen = []
 

@@ -1,5 +1,5 @@
-"""Calls of public functions that are remembered: what they come to is what the function gives, in every way that it can be
-called, for other values, and wherever a call only looks like one that is known."""
+"""Remembered calls of public functions: same results as the function, for every way to call it, for other values, and for calls
+that only look like a known one."""
 
 import gc
 import threading
@@ -25,7 +25,7 @@ load_rest()
 
 
 class P(tuple):
-    """A tuple as it stands."""
+    """A tuple as an operand."""
 
     def __new__(cls, *items):
         return tuple.__new__(cls, items)
@@ -157,7 +157,7 @@ def kinds_of(fn) -> dict:
 
 
 def given(call, rng, dtype="float32", leaf=False, turned=False) -> tuple:
-    """(arguments, keywords) of a call."""
+    """Return (arguments, keywords) of a call."""
     def made(value):
         if isinstance(value, P):
             return tuple(value)
@@ -178,7 +178,7 @@ def given(call, rng, dtype="float32", leaf=False, turned=False) -> tuple:
 
 
 def seed_of(fn) -> int:
-    """A seed of a function's own."""
+    """Return a seed for a function."""
     return zlib.crc32(fn.__name__.encode())
 
 
@@ -187,7 +187,7 @@ def flat(result) -> list:
 
 
 def outcome(fn, args, keywords):
-    """Everything about a call's results: their container, dtypes, strides and bits."""
+    """Return all about a call's results: container, dtypes, strides and bits."""
     result = fn(*args, **keywords)
     return type(result), [(t.dtype, t.shape, t.stride(), t.detach().numpy().tobytes()) if isinstance(t, Tensor) else t
                           for t in flat(result)]
@@ -233,7 +233,7 @@ def test_other_dtypes_do_the_same_or_are_refused_in_the_same_words(fn, call, dty
 
 
 def ways(fn) -> list:
-    """How the kinds of calls that are known of a function are done."""
+    """Return how the known kinds of calls of a function are run."""
     return [way.__globals__.get("run", "operators") if way.__name__ == "remembered" else way.__name__
             for way in kinds_of(fn).values()]
 
@@ -292,7 +292,7 @@ def test_a_reshape_that_copies_is_no_view_where_others_of_its_shape_were():
 
 
 def where(x):
-    """Numbers of their own in x's shape."""
+    """Return new numbers in x's shape."""
     return ingot.arange(float(x.numel())).reshape(x.shape)
 
 
@@ -423,7 +423,7 @@ def test_another_default_dtype_is_another_result():
 
 
 def test_settings_of_a_thread_hold():
-    """Winograd's convolutions are for others than "strict"."""
+    """Winograd's convolutions need settings other than "strict"."""
     x, w = ingot.randn(1, 32, 32, 32), ingot.randn(32, 32, 3, 3)
     quick = repeat(ingot.conv2d, x, w, None, 1, 1)
     with config.override(numerics="strict"):
