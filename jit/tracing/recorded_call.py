@@ -224,30 +224,8 @@ class Run:
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
         m.refresh()
         try:
-            for i, t in enumerate(call.leaves):
-                recorder.inputs.argument(t, i, None if self.symbols is None else self.symbols.shape(i, t._a.shape))
-            for g in call.arrays:
-                if g.sizes_are_read:
-                    recorder.pin_sizes(g.tensor)
-            with lookups, inputs, PatchedBuiltins(tracker), tracker:
-                self.result = self._called(tracker, args, kwargs)
-                if not recorder.runs_as_it_is:
-                    recorder.runs_as_it_is = unprofiled(tracker.hosts.against_order, recorder)
-                if recorder.runs_as_it_is:
-                    raise RunEagerlyError(recorder.runs_as_it_is)
-                effects = [t for t in unprofiled(tracker.effects) if not recorder.optimizers.schedules.explains(t)]
-                attributes, read = MadeObjects(recorder, tracker.known.made).attributes, recorder.reads.handed_out.part
-                self.outcome, tensors = self._outcome(effects, tracker.contents, attributes, read)
-                recorder.reads.handed_out.settle()
-                devices = self._devices(call)
-                written = unprofiled(tracker.writes.state)
-                self.recording = recorder.finish(tensors)
-                if self.recording.backward is not None:
-                    unprofiled(tracker.writes.check_still, written)
-                self.recording.outcome = self.outcome
-                self.recording.reached = tracker.contents.containers() if self.given.were() else []
-            self._check_containers(before, given, (args, kwargs), recorder.reads.handed_out.part,
-                                   self.given.were())
+            effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
+            self._check_containers(before, given, (args, kwargs), recorder.reads.handed_out.part, self.given.were())
         except RunEagerlyError:
             self.result = mapped(self.result, now)
             raise
@@ -261,7 +239,41 @@ class Run:
         self.keeps_plain = lookups.is_written
         if self.outcome.has_proxies or self.outcome.has_reads or self.given.are_copies:
             self.result = self.outcome.given(tensors, call.containers)
-        first_time = recorder.first_time or tracker.verdict.first_time
+        self._check_usable(tracker, devices)
+        self._set_guards(call, tracker, lookups, effects)
+        inputs.close()
+        tracker.close()
+
+    def _run(self, call, tracker, lookups, inputs, args, kwargs) -> tuple:
+        """Run the function under recorder and tracker, and set `recording`; return (effects, result tensors, devices)."""
+        recorder = self.recorder
+        for i, t in enumerate(call.leaves):
+            recorder.inputs.argument(t, i, None if self.symbols is None else self.symbols.shape(i, t._a.shape))
+        for g in call.arrays:
+            if g.sizes_are_read:
+                recorder.pin_sizes(g.tensor)
+        with lookups, inputs, PatchedBuiltins(tracker), tracker:
+            self.result = self._called(tracker, args, kwargs)
+            if not recorder.runs_as_it_is:
+                recorder.runs_as_it_is = unprofiled(tracker.hosts.against_order, recorder)
+            if recorder.runs_as_it_is:
+                raise RunEagerlyError(recorder.runs_as_it_is)
+            effects = [t for t in unprofiled(tracker.effects) if not recorder.optimizers.schedules.explains(t)]
+            attributes, read = MadeObjects(recorder, tracker.known.made).attributes, recorder.reads.handed_out.part
+            self.outcome, tensors = self._outcome(effects, tracker.contents, attributes, read)
+            recorder.reads.handed_out.settle()
+            devices = self._devices(call)
+            written = unprofiled(tracker.writes.state)
+            self.recording = recorder.finish(tensors)
+            if self.recording.backward is not None:
+                unprofiled(tracker.writes.check_still, written)
+            self.recording.outcome = self.outcome
+            self.recording.reached = tracker.contents.containers() if self.given.were() else []
+        return effects, tensors, devices
+
+    def _check_usable(self, tracker, devices):
+        """Raise if a replay would not do what this call did."""
+        first_time = self.recorder.first_time or tracker.verdict.first_time
         if first_time:
             raise FirstTimeError(f"{first_time}, which later calls don't repeat")
         if len(devices) > 1:
@@ -272,6 +284,10 @@ class Run:
             raise DisturbedError(tracker.verdict.filled)
         if tracker.verdict.replaced:
             raise ReplacedError(tracker.verdict.replaced)
+
+    def _set_guards(self, call, tracker, lookups, effects):
+        """Turn what the run has read into guards, and finish the recording."""
+        recorder = self.recorder
         self.guards = [*recorder.guards, *tracker.finish(effects, recorder.gradients.turned_tensors(), recorder.links.touched)]
         tracker.chains.caches.check()
         targets = relocated(self.outcome.effects, tracker.contents.alone)
@@ -284,5 +300,3 @@ class Run:
         self.guards += fixed
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]
         self.looked_up = lookups.places(self.guards, tracker.contents)
-        inputs.close()
-        tracker.close()
