@@ -66,13 +66,3 @@ class Operand(NamedTuple):
                 return False
             step *= n
         return True
-
-
-def or_reference(op, run):
-    """Return `run` with the reference of the operator for calls where `run` returns None."""
-
-    def call(*args, **params):
-        found = run(*args, **params)
-        return op.ref(*args, **params) if found is None else found
-
-    return call

@@ -18,13 +18,13 @@ from ....ir.ops.nn import norm as norm_ops
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import batch_norm as codegen
 from ..calls import call, pool
-from ..calls.operator_kernel import OperatorKernel, or_reference
+from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import EXTRA, OPERANDS, SlotJobs, W, X, Y, share
 from ..calls.step_list import At
 from ..compiler.compile import task_of
 from ..loops import copies
 from ..loops.copies import plain
-from ..loops.low_precision import widened
+from ..loops.low_precision import LOW, widened
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 _KEPT = 2048                        # plans
@@ -121,10 +121,16 @@ def _eager(op):
     run = _EAGER[op]
     position = tuple(inspect.signature(op.infer).parameters).index("x")
 
-    def call(*arrays, eps):
+    def checked(*arrays, eps):
         return run(*arrays, eps=eps) if supported(arrays[position], *arrays) else None
 
-    return or_reference(op, widened(call, 1, position))
+    through_float32 = widened(checked, 1, position)
+
+    def call(*arrays, eps):
+        found = (through_float32 if arrays[position].dtype in LOW else checked)(*arrays, eps=eps)
+        return op.ref(*arrays, eps=eps) if found is None else found
+
+    return call
 
 
 _EAGER: dict[Op, Callable] = {

@@ -15,13 +15,13 @@ from ....ir.target import host
 from ....passes.codegen.llvm.conv import pooling as codegen
 from ....passes.codegen.llvm.conv import pooling_blocked as blocked_codegen
 from ..calls import call, pool
-from ..calls.operator_kernel import OperatorKernel, or_reference
+from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import EXTRA, OPERANDS, SlotJobs, StepBuilder, X, Y, share, wide
 from ..calls.step_list import At, Status
 from ..compiler.compile import task_of
 from ..loops import kernels
 from ..loops.copies import plain
-from ..loops.low_precision import widened
+from ..loops.low_precision import LOW, widened
 from ..memory.alloc import empty
 from .conv_plan import Window
 
@@ -371,10 +371,19 @@ def bin_maxima(x, *, size):
 
 def _eager(run):
     """Return the maker of an eager pool; float16 and bfloat16 values go through float32."""
-    def call(x, *others, **params):
-        return run(x, *others, **params) if supported(x) and all(a.size for a in others) else None
+    def checked(x, *others, **params):
+        return run(x, *others, **params) if supported(x) and all([a.size for a in others]) else None  # noqa: C419
 
-    return lambda op: or_reference(op, widened(call, 1))
+    through_float32 = widened(checked, 1)
+
+    def make(op):
+        def call(x, *others, **params):
+            found = (through_float32 if x.dtype in LOW else checked)(x, *others, **params)
+            return op.ref(x, *others, **params) if found is None else found
+
+        return call
+
+    return make
 
 
 _LARGE_WINDOW = 512         # elements from which windows that do not meet are reduced as bins

@@ -100,8 +100,11 @@ class Compiled:
                 return None, None
         if params:
             key.extend(params)
-            for v in params.values():           # floats as they are, except 0.0, -0.0 and nan
-                key.append(v if v.__class__ is float and v and v == v else _param_key(v))
+            for v in params.values():           # strings, and floats except 0.0, -0.0 and nan, as they are
+                if v.__class__ is float:
+                    key.append(v if v and v == v else _param_key(v))
+                else:
+                    key.append(v if v.__class__ is str else (v.__class__, v))
         kind = tuple(key)
         try:
             return kind, self._made.get(kind)

@@ -60,11 +60,10 @@ def _compiled_after(op: Op, general, calls_before):
         calls = calls_before(*args)
         if calls is not None:
             compiled = compiled or composites.composites_of(op)
-            for a in args:
-                if a.__class__ is np.ndarray and not a.flags.c_contiguous:
-                    args = tuple([copies.dense(a) if a.__class__ is np.ndarray else a for a in args])
-                    break
             graph = compiled.find(args, params, calls)
+            if graph is None and any(a.__class__ is not np.ndarray or not a.flags.c_contiguous for a in args if a is not None):
+                args = tuple([None if a is None else copies.dense(np.asarray(a)) for a in args])
+                graph = compiled.find(args, params, calls)
             if graph is not None:
                 return graph(args)
         return general(*args, **params)

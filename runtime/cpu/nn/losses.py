@@ -59,7 +59,7 @@ def compiled_after(*arrays) -> int | None:
 
 
 def _unless_weighted(x, target, weight) -> int | None:
-    return compiled_after(x, target) if weight is None else None
+    return _CALLS if weight is None and 0 < x.size <= _SMALL and 0 < target.size <= _SMALL else None
 
 
 def cross_entropy(x, target, weight, *, ignore_index, label_smoothing, reduction):
