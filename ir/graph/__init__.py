@@ -1,5 +1,5 @@
-"""Graphs of operators in SSA form: built, printed, parsed, verified, interpreted, differentiated.
+"""Graphs of operators in SSA form: built, printed, parsed, verified, interpreted.
 
 `Builder` makes one, `show` and `parse` turn it into text and back, `verify` checks it, `interp.interpret` is its meaning on
-NumPy, `gradient.gradients` appends the backward pass. A graph is frozen once it is built.
+NumPy. A graph is frozen once it is built.
 """

@@ -37,7 +37,7 @@ def problems(graph: Graph, known: dict | None = None) -> list:
         for i, x in enumerate(node.inputs):
             for message in _operand_problems(i, x, defined):
                 say(message, node)
-        parts = _parts(node)
+        parts = [node.params, *[x.aval if type(x) is Value else x for x in node.inputs], *[v.aval for v in node.outputs]]
         kind = (node.op, node.multi, *map(id, parts))
         if kind not in known:
             before = len(found)
@@ -70,11 +70,6 @@ def _input_problems(graph):
             yield f"input {v!r} is made by a node"
         if not v.name:
             yield f"an input of type {v.aval} has no name"
-
-
-def _parts(node: Node) -> list:
-    """Return the inputs of an operation's own rules. A copy has the very parameters and types of the original."""
-    return [node.params, *[x.aval if type(x) is Value else x for x in node.inputs], *[v.aval for v in node.outputs]]
 
 
 def _node_problems(node: Node):

@@ -307,7 +307,7 @@ class Writer:
     def _pays(self, t, sweeps, result, dtype):
         if t in self.kept or len(sweeps) < 2 or t.dtype is not dtype:
             return False
-        if self._weight(t) < DEAR and not (self.far and t is result and self._fetches(t) > 1):
+        if self._weight(t) < DEAR and not (self.far and t is result and sum(x.kind == LOAD for x in _along_rows(t)) > 1):
             return False
         return t is result or sweeps[-1] <= result.depth + 1
 
@@ -330,10 +330,6 @@ class Writer:
     def _weight(self, t):
         """Return the cost of computing a term from memory."""
         return sum(x.cost for x in _along_rows(t))
-
-    def _fetches(self, t):
-        return sum(x.kind == LOAD for x in _along_rows(t))
-
 
 def _along_rows(t) -> set:
     """Return a term and its operands, as far as they vary along a row."""

@@ -157,7 +157,7 @@ class Blocker:
 
     def _small(self, value, lanes):
         """Return a fill, or a small value that was expanded, in blocks without a copy of the whole; else None."""
-        node, shape = value.node, _blocked_shape(value, lanes)
+        node, shape = value.node, (value.shape[0], blocks_of(value.shape[1], lanes), *value.shape[2:], lanes)
         if node is None or value in self.blocked:
             return None
         if node.op is full:
@@ -241,10 +241,6 @@ def is_small(value) -> bool:
 
 def _passes_on(node):
     return node.op in _PASSED_ON or type(node.op.lower) is Scalar
-
-
-def _blocked_shape(value, lanes):
-    return (value.shape[0], blocks_of(value.shape[1], lanes), *value.shape[2:], lanes)
 
 
 # The rules: each puts a node's results in blocks and says so, or declines.

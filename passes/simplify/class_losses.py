@@ -61,10 +61,6 @@ def _class_weight(checked, target, weight, *, ignore_index, classes, dtype):
     return ew.cast(ew.ne(target, ignore_index), dtype=dtype)
 
 
-def _sum_of_all(v):
-    return sum_(v, dim=tuple(range(v.ndim)), keepdim=False)
-
-
 def _cross_entropy(checked, x, target, weight, *, ignore_index, label_smoothing, reduction):
     if weight is not None or not x.aval.size or x.dtype not in _KINDS:
         return None
@@ -78,7 +74,7 @@ def _cross_entropy(checked, x, target, weight, *, ignore_index, label_smoothing,
         rows = ew.add(ew.mul(rows, 1 - label_smoothing), ew.mul(smooth, label_smoothing / x.shape[1]))
     if reduction == loss.NONE:
         return rows, lse
-    whole = _sum_of_all(rows)
+    whole = sum_(rows, dim=tuple(range(rows.ndim)), keepdim=False)
     if reduction == loss.MEAN:
         whole = ew.div(whole, ew.cast(kept, dtype=x.dtype))
     return whole, lse

@@ -35,7 +35,7 @@ def _is_composite(op: Op, keep):
 def expand_body(b: Builder, node: Node, operands, keep=frozenset()):
     """Append the decomposed body of a composite node; return its results."""
     body = body_graph(node, wide=False, keep=keep)
-    if _is_low(node) and all(_rounds_once(n.op) for n in body.nodes):
+    if any(type(x) is Value and x.dtype in _LOW for x in node.inputs) and all(_rounds_once(n.op) for n in body.nodes):
         body = body_graph(node, wide=True, keep=keep)
     inputs = [x for x in operands if type(x) is Value]
     env = b.inline(body, dict(zip(body.inputs, inputs)))
@@ -60,10 +60,6 @@ def _fit(node, declared, given):
     if given.aval != declared.aval:
         raise GraphError(f"the body of {node.op.name} gives {given.aval}, its shape rule says {declared.aval}")
     return given
-
-
-def _is_low(node):
-    return any(type(x) is Value and x.dtype in _LOW for x in node.inputs)
 
 
 def _rounds_once(op):

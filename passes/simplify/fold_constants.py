@@ -54,7 +54,7 @@ def _fold_uniform(b, node, operands):
         return b.call(full, None, shape=out.shape, value=operands[0].node.params["value"], dtype=out.dtype)
     if not node.op.is_elementwise or _comes_later(operands):
         return None
-    one = [_filled(x, ()) if type(x) is Value else x for x in operands]
+    one = [full.ref(None, **{**x.node.params, "shape": ()}) if type(x) is Value else x for x in operands]
     return _literal(b, _run(node, one), out)
 
 
@@ -73,7 +73,7 @@ def _fold_small(b, node, operands):
     avals = [v.aval for v in (*[x for x in operands if type(x) is Value], *node.outputs)]
     if any(a.is_symbolic for a in avals) or max(a.size for a in avals) > LIMIT or _comes_later(operands):
         return None
-    given = _run(node, [_array(x) if type(x) is Value else x for x in operands])
+    given = _run(node, [x.node.op.ref(None, **x.node.params) if type(x) is Value else x for x in operands])
     results = tuple([np.asarray(r) for r in (given if node.multi else (given,))])
     if any(r.shape != v.shape or r.dtype != v.dtype.np for r, v in zip(results, node.outputs)):
         return None
@@ -86,14 +86,6 @@ def _as_literal(b, array, out):
         value = array.reshape(-1)[0] if array.size else np.zeros((), array.dtype)
         return _literal(b, value, out)
     return b.call(constant, None, values=tuple(array.reshape(-1).tolist()), shape=out.shape, dtype=out.dtype)
-
-
-def _array(value):
-    return value.node.op.ref(None, **value.node.params)
-
-
-def _filled(value, shape):
-    return full.ref(None, **{**value.node.params, "shape": shape})
 
 
 def _run(node, arrays):

@@ -40,10 +40,6 @@ def _trailing(x, dims):
     return tuple(range(x.ndim - dims, x.ndim))
 
 
-def _leading(x, dims):
-    return tuple(range(x.ndim - dims))
-
-
 def _affine(y, w, b, kind):
     if w is not None:
         y = ew.mul(y, _over(ew.in_dtype(w, dt.of(y)), y))
@@ -140,7 +136,7 @@ def _infer_layer_norm_grad(g, x, w, *, dims, eps):
 
 
 def _row_sum(x, dims):
-    return rd.sum_(x, dim=_leading(x, dims), keepdim=False)
+    return rd.sum_(x, dim=tuple(range(x.ndim - dims)), keepdim=False)
 
 
 def _row_gradients(x, w, gr, gw, y, inverse, rest, dims):

@@ -195,7 +195,8 @@ def _check(name, z, mask, states, w_hh, gates):
     return z.shape[1], hidden
 
 
-def _flops(args, outs, params):
+def layer_flops(args, outs, params):
+    """Return the flops of the recurrent products over all steps."""
     return 2 * prod(args[0].shape) * args[2].shape[-1]
 
 
@@ -259,7 +260,7 @@ def _rnn_vjp(g, y, z, mask, h, w_hh, *, activation, reverse, needs):
 
 
 rnn_sequence = op("rnn_sequence", infer=_infer_rnn, ref=in_single(run_rnn), vjp=_rnn_vjp, saves=(0, 2, 3, 4),
-                  lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
+                  lower=Template("recurrent"), traits=("autocast_low",), flops=layer_flops,
                   batch=batch_of_sequences(2, 1),
                   doc="h = act(z + h @ w_hh.T) along time; all states.")
 
@@ -351,7 +352,7 @@ def _lstm_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
 
 
 lstm_sequence = op("lstm_sequence", infer=_infer_lstm, ref=in_single(run_lstm), vjp=_lstm_vjp, saves=(0, 2, 3, 4, 5, 6),
-                   lower=Template("recurrent"), traits=("autocast_low", "gaps", "rescued"), flops=_flops,
+                   lower=Template("recurrent"), traits=("autocast_low", "gaps", "rescued"), flops=layer_flops,
                    batch=batch_of_sequences(2, 2),
                    doc="LSTM along time, gates (input, forget, cell, output); all states, cells and activated gates.")
 
@@ -382,7 +383,7 @@ def _at_end(last, steps, reverse):
 
 
 lstm_states = op("lstm_states", infer=_infer_lstm_states, ref=in_single(_lstm_states), vjp=_lstm_states_vjp, saves=range(1, 7),
-                 lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=_flops,
+                 lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=layer_flops,
                  batch=batch_of_sequences(2, 2),
                  doc="LSTM along time, where gradients will hardly be asked for: all states, and the last cells.")
 
@@ -465,7 +466,7 @@ def _gru_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
 
 
 gru_sequence = op("gru_sequence", infer=_infer_gru, ref=in_single(run_gru), vjp=_gru_vjp, saves=(0, 2, 3, 4, 5),
-                  lower=Template("recurrent"), traits=("autocast_low", "gaps", "rescued"), flops=_flops,
+                  lower=Template("recurrent"), traits=("autocast_low", "gaps", "rescued"), flops=layer_flops,
                   batch=batch_of_sequences(2, 1),
                   doc="GRU along time, gates (reset, update, new); all states, and activated gates with the new gate's "
                       "recurrent product.")
@@ -481,6 +482,6 @@ def _gru_states_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
 
 
 gru_states = op("gru_states", infer=_infer_gru_states, ref=in_single(lambda *args, reverse: run_gru(*args, reverse=reverse)[0]),
-                vjp=_gru_states_vjp, saves=range(1, 6), lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
-                batch=batch_of_sequences(2, 1),
+                vjp=_gru_states_vjp, saves=range(1, 6), lower=Template("recurrent"), traits=("autocast_low",),
+                flops=layer_flops, batch=batch_of_sequences(2, 1),
                 doc="GRU along time, where gradients will hardly be asked for: all states.")

@@ -4,8 +4,6 @@ A pass makes these operators. A packed weight is a flat array in an order known 
 names it for the operators that pack and read; for the references it is the flat weight, filled up to its size.
 """
 
-from math import prod
-
 from ...errors import ShapeError
 from ...opdef.op import NO_GRAD, Template, op
 from ..nn import recurrent as plain
@@ -43,9 +41,6 @@ def _run(z, mask, h, c, w, bias, *, kernel, reverse):
     return (plain.rnn_sequence.ref(z, mask, h, w, activation=name.removeprefix("rnn_"), reverse=reverse),)
 
 
-def _flops(args, outs, params):
-    return 2 * prod(args[0].shape) * args[2].shape[-1]
-
-
-recurrent_packed = op("recurrent_packed", infer=_infer, ref=_run, vjp=NO_GRAD, lower=Template("recurrent"), flops=_flops,
+recurrent_packed = op("recurrent_packed", infer=_infer, ref=_run, vjp=NO_GRAD, lower=Template("recurrent"),
+                      flops=plain.layer_flops,
                       doc="A recurrent layer with packed weights: (all states,), and the last cells of an LSTM.")

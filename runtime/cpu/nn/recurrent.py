@@ -199,16 +199,12 @@ def gradients(name, upstream, results, mask, h, c, w, *, reverse):
 # LSTM layers with a projection: each step is a native call for the gates, and products around it.
 
 
-def _steps_in_order(steps, reverse):
-    return range(steps - 1, -1, -1) if reverse else range(steps)
-
-
 def projected_forward(z, mask, h, c, w, projection, *, reverse):
     """Return (states, cells, gates) of an LSTM with a projection."""
     steps = len(z)
     y, cells = (alloc.empty((steps, *state.shape), z.dtype) for state in (h, c))
     gates, turned = alloc.empty(z.shape, z.dtype), projection.T
-    for t in _steps_in_order(steps, reverse):
+    for t in ops.order(steps, reverse):
         hidden, cell, gates[t:t + 1] = forward("lstm", z[t:t + 1], None, h, c, w, None, reverse=False)
         gemm.matmul(hidden[0], turned, y[t])
         if mask is not None:
@@ -223,7 +219,7 @@ def projected_gradients(upstream, results, mask, h, c, w, projection, *, reverse
     """Return (dz, dh, dc, dw, the projection's); `upstream` are those of (states, cells, gates), None where none came."""
     walk = _ProjectedBackward(upstream, results, mask, c, w, projection, reverse)
     dh, dc = np.zeros(h.shape, h.dtype), np.zeros(c.shape, c.dtype)
-    for t in _steps_in_order(len(walk.dz), not reverse):
+    for t in ops.order(len(walk.dz), not reverse):
         dh, dc = walk.step(t, dh, dc)
     y, cells, gates = results
     outer = gates[:, :, 3 * c.shape[1]:]

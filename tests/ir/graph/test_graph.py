@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import ingot  # noqa: F401  (fills the table of operators)
+from graph_gradients import grad_graph, vjp_graph
 from graphs import arrays_for, random_graph, same_bits
 from ingot.ir import config
 from ingot.ir import dtype as dt
 from ingot.ir.errors import ArgumentError, GraphError, IngotError, ShapeError
-from ingot.ir.graph.gradient import grad_graph, vjp_graph
 from ingot.ir.graph.graph import Builder, Graph, Node, Update, Value, live_nodes
 from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import problems, verify

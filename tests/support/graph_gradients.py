@@ -1,10 +1,10 @@
 """Gradients of graphs by the operators' own rules: the tape's backward walk as nodes of a graph."""
 
-from ..errors import AutogradError
-from ..opdef.op import NO_GRAD
-from ..ops.core.elementwise import add
-from ..ops.core.shape import full
-from .graph import Builder, Graph, Node, Value
+from ingot.ir.errors import AutogradError
+from ingot.ir.graph.graph import Builder, Graph, Node, Value
+from ingot.ir.opdef.op import NO_GRAD
+from ingot.ir.ops.core.elementwise import add
+from ingot.ir.ops.core.shape import full
 
 
 def gradients(builder: Builder, outputs, seeds, wrt) -> list:
