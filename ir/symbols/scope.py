@@ -34,7 +34,7 @@ class Scope:
         self.numbers: dict[str, Any] = {}
         self.conditions: dict[str, Any] = {}
         self.reads: dict[str, Any] = {}   # name of a size that is read out of data on the way -> the user's line that reads it
-        self.pinned: set = set()          # names whose very value was asked for
+        self.pinned: set = set()          # names whose value was fixed
         self.open = True
         self.is_inner = False             # of the compiler: what is printed are expressions
         self.printer: Callable | None = None    # gives what stands for a number in a string, or None if it has to be its text

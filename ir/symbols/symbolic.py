@@ -302,10 +302,10 @@ _SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.true
           operator.floordiv: "//", operator.mod: "%"}
 
 
-# What makes a number whole, as an expression says them.
+# Roundings by their names in expressions.
 ROUNDINGS: dict[str, Callable] = {
     "math_floor": math.floor, "math_ceil": math.ceil, "math_trunc": math.trunc, "math_round": round}
-# Of `math`, as an expression says them: those that give a float for floats.
+# Functions of `math` from floats to floats, by their names in expressions.
 MATH = {name: getattr(math, name) for name in (
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "copysign", "cos", "cosh", "degrees", "erf", "erfc", "exp",
     "expm1", "fabs", "fmod", "gamma", "hypot", "lgamma", "log", "log10", "log1p", "log2", "pow", "radians", "sin", "sinh",

@@ -83,7 +83,7 @@ def _pattern(value) -> Pattern | None:
     return None if before is None else through(before, value.node.op, value.node.params)
 
 
-# What is written by strides.
+# Operators that write by strides.
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from ..rewrite.rewrite import prune
 _GRADIENTS = (conv_input_grad, conv_weight_grad)
 _CONVOLUTIONS = (conv, *_GRADIENTS)
 MOST_DIMS = 5
-_TURN = 2        # how often a turned image is gone over
+_TURN = 2        # passes over memory of a transposed image
 _MOVED = (cat, slice_, pad, later)
 
 

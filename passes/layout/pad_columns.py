@@ -23,10 +23,10 @@ from ...ir.symbols.symbolic import hint
 from ..rewrite.kernel_body import can_fuse
 from ..rewrite.rewrite import rebuild
 
-VECTOR = 16          # bytes on which rows had better begin
+VECTOR = 16          # bytes to which rows are aligned
 COLUMNS = 64         # what sizes become multiples of
 LEAST = 1 << 20      # elements of a matrix from which it is worth it
-# What a column holds that changes no result of a reduction. (A sum of nothing but -0.0 is -0.0.)
+# The neutral element of each reduction. (A sum of nothing but -0.0 is -0.0.)
 NEUTRAL = {sum_: -0.0, amax: float("-inf"), amin: float("inf")}
 
 

@@ -125,7 +125,7 @@ LOGIC = (
     Rule("not of ne", find=lambda x, y: logical_not(ne(x, y)), make=lambda x, y: eq(x, y)),
 )
 
-# Where there is a nan, "not less" is more than "greater or equal".
+# With a nan, "not less" is more than "greater or equal".
 ORDERED = tuple(
     Rule(f"not of {a.name}", find=lambda x, y, a=a: logical_not(a(x, y)), where=_are_integral, make=lambda x, y, b=b: b(x, y))
     for a, b in ((lt, ge), (ge, lt), (gt, le), (le, gt))

@@ -135,9 +135,9 @@ bernoulli_mask = op("bernoulli_mask", infer=_infer_mask, vjp=NO_GRAD, lower=Temp
                     numbers=("p",), given=_mask_by_number, ref=_mask,
                     doc="Bools, true with probability p (word < round(p * 2**32)): what dropout keeps.")
 
-# What follows rejects: each element has a stream of its own, so it is the same whoever is drawn beside it.
+# Rejection sampling: each element has a stream of its own, so it does not depend on other draws.
 
-MOST_ROUNDS = 999                   # that an element is given; none needs as many
+MOST_ROUNDS = 999                   # rounds of rejection per element; none needs as many
 ROUND = 0x9E3779B97F4A7C15          # times the number of a round is what its seed is changed by
 
 

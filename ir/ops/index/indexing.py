@@ -19,7 +19,7 @@ from ..core.batching import all_lifted, all_repeated, numbered
 from ..core.elementwise_rules import wide
 from ..core.shape import expand, full, pad, permute, slice_
 
-# What all of them check.
+# Checks of indices.
 
 
 def require_index(name, index):
@@ -264,7 +264,7 @@ index_put = op("index_put", infer=_infer_index_put, ref=_index_put, vjp=_index_p
                traits=("float8", "refuses", "updates"),
                doc="x with `value` written (or added, if `accumulate`) at index tensors; None takes a whole dimension.")
 
-# What a pass makes of the indices that updates take (`passes/schedule/hoist_index_checks.py`).
+# Hoisted checks of update indices (`passes/schedule/hoist_index_checks.py`).
 
 
 def _infer_in_range(index, *, low, high):

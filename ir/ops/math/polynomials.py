@@ -21,7 +21,7 @@ FAMILIES = {
     "legendre_polynomial_p": (lambda x: x, lambda x, q, p, k: ((2 * k + 1) * x * q - k * p) / (k + 1)),
 }
 
-MOST_DEGREE = 1 << 24       # what there is one step for each degree to
+MOST_DEGREE = 1 << 24       # one step per degree
 
 
 def _infer_polynomial(x, n, *, family):
@@ -41,7 +41,7 @@ def _polynomial(x, n, *, family):
         for k in range(1, most + 1):
             out = np.where(degree == k, now, out)
             if not (now == now).any():
-                break                       # what is nan stays nan
+                break                       # nan stays nan
             before, now = now, step(wide, now, before, k)
         return out.astype(x.dtype)
 

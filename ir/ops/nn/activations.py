@@ -249,7 +249,7 @@ prelu = op("prelu", infer=_infer_prelu, ref=in_single(lambda x, w: np.where(x > 
            doc="x above 0, w * x below; w is laid out over x.")
 
 
-# What a mask leaves.
+# Masked activations.
 
 
 def _infer_drop(x, keep, *, scale):

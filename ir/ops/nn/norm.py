@@ -21,7 +21,7 @@ from ..core.elementwise_rules import wide
 from ..core.pointwise import wants_float
 from ..core.shape import expand, reshape
 
-# What the bodies and gradient rules share.
+# Shared by bodies and gradient rules.
 
 
 def _sum(x, dims):

@@ -221,6 +221,6 @@ def _blocked_pool(name, plain, doc):
 max_pool_blocked = _blocked_pool("max_pool_blocked", plain_pool.max_pool, "The largest of each window of blocked planes.")
 avg_pool_blocked = _blocked_pool("avg_pool_blocked", plain_pool.avg_pool, "The mean of each window of blocked planes.")
 
-# What only the layout pass makes, for one kind of machine.
+# Made by the layout pass alone, for one kind of machine.
 OPERATORS = frozenset((to_blocked, from_blocked, pack_filters, conv_blocked, conv_chain_blocked, max_pool_blocked,
                        avg_pool_blocked))

@@ -143,7 +143,7 @@ def test_a_chain_that_python_calls_gives_the_same_bits(same_bits, monkeypatch):
     assert same_bits(net, ingot.randn(2, 3, 15, 17)) == 1
 
 
-# What is done in which order.
+# The order of work.
 
 
 class Rows(conv_chain_schedule.Layer):

@@ -82,7 +82,7 @@ def test_other_sums_are_left_alone(change):
     assert join_sweeps(body) is body
 
 
-# What the generated source gives.
+# Results of the generated source.
 
 
 def run(body, x, *results):
