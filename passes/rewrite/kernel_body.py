@@ -161,11 +161,14 @@ class Body:
         self._known = {}        # (value, pattern) -> its term, while terms are made
         self.pattern = row_major(self.shape).plain
         self.row_shape = kept(self.shape, self.reduced)
-        self.row_pattern = through(row_major(self.row_shape), expand, {"shape": self.shape}).plain
+        self.row_pattern = self._over_rows(self.row_shape).plain
         ways = {v: self.way_to(v) for v in stores}
         self.rows = {v for v, way in ways.items() if self.is_row(self.pattern_of(v, way))}
         self.results = {v: self.demand(v, way) for v, way in ways.items()}
         del self._known
+
+    def _over_rows(self, shape):
+        return through(row_major(shape), expand, {"shape": self.shape})
 
     def way_to(self, value):
         """Return the views that lay a stored value out over the iteration shape."""
