@@ -31,7 +31,6 @@ class _Writer:
         self.root, self.lines, self.globals = root, [], {}     # type: ignore[var-annotated]
 
     def global_name(self, name: str, thing) -> str:
-        """Return a global name for an object."""
         name = re.sub(r"\W", "_", name).strip("_") or "thing"
         name = f"_{name}" if name[0].isdigit() or keyword.iskeyword(name) else name
         tried, number = name, 0

@@ -160,7 +160,7 @@ def _out_dims_of(result, found, out_dims):
 def _add_batch_dim(tensor, in_dim, vmap_level):
     """Return the sample of a tensor with a batch dimension."""
     order = (in_dim, *[i for i in range(tensor.ndim) if i != in_dim])
-    return vmap_level.sample(vmap_level.outside(_turned, tensor, order) if in_dim else tensor)
+    return vmap_level.sample(vmap_level.run_outer(_turned, tensor, order) if in_dim else tensor)
 
 
 def _turned(t, order):
@@ -169,7 +169,7 @@ def _turned(t, order):
 
 def _remove_batch_dim(tensor, vmap_level, batch_size, out_dim):
     """Return the tensor of all samples, with the batch at a dimension."""
-    return vmap_level.outside(_placed, vmap_level.full(tensor), out_dim)
+    return vmap_level.run_outer(_placed, vmap_level.full(tensor), out_dim)
 
 
 def _placed(t, dim):

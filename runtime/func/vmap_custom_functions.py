@@ -26,7 +26,7 @@ def run(level, cls, ctx, args, separate):
     """Return the results of a Function inside a level; ctx stores what backward needs."""
     if not any(level.holds(a) for a in args):
         if level.outer is not None:
-            return level.outside(run, level.outer, cls, ctx, args, separate)
+            return level.run_outer(run, level.outer, cls, ctx, args, separate)
         return fn.run_forward(cls, ctx, args, separate)
     if cls.vmap is not fn.Function.vmap:
         if cls.generate_vmap_rule or not separate:
@@ -45,12 +45,12 @@ def run_own_rule(level, cls, args):
     """Return the results of a Function's static method `vmap` on whole batches, as samples."""
     in_dims = tuple([0 if level.holds(a) else None for a in args])
     fulls = [a._a.memory.full if d == 0 else a for a, d in zip(args, in_dims)]
-    found = level.outside(cls.vmap, VmapInfo(level.size, level.randomness), in_dims, *fulls)
+    found = level.run_outer(cls.vmap, VmapInfo(level.size, level.randomness), in_dims, *fulls)
     if not isinstance(found, tuple) or len(found) != 2:
         raise AutogradError(f"{cls.__name__}.vmap must return (output, out_dims), got {type(found).__name__}")
     outs, spec = tree_flatten(found[0])
     dims = broadcast_prefix(found[1], found[0], lambda d: d is None or isinstance(d, int))
-    return spec.unflatten([x if d is None else level.sample(level.outside(_in_front, x, d)) for x, d in zip(outs, dims)])
+    return spec.unflatten([x if d is None else level.sample(level.run_outer(_in_front, x, d)) for x, d in zip(outs, dims)])
 
 
 def _in_front(x, dim):
@@ -82,7 +82,7 @@ def with_outer_history(level, cls, ctx, args, result):
     flags = [level.holds(a) for a in args]
     fulls = [_outer_argument(level, a) for a in args]
     own = _context_of(level, ctx, {id(o): g for o, g in zip((*args, *outs), (*fulls, *given))})
-    whole = level.outside(_tape_whole, _whole_of(cls, type(level), level.size, flags), own, fulls, tuple(given))
+    whole = level.run_outer(_tape_whole, _whole_of(cls, type(level), level.size, flags), own, fulls, tuple(given))
     fresh = [level.sample(w) if isinstance(o, Tensor) else o for w, o in zip(whole, outs)]
     now = {id(o): f for o, f in zip(outs, fresh)}
     ctx._to_save = tuple([now.get(id(t), t) for t in ctx._to_save])

@@ -71,7 +71,7 @@ class Level:
         m.batched, m.recorder, m.sizes = self.outer, self.recorder, self.sizes
         m.refresh()
 
-    def outside(self, work, *args):
+    def run_outer(self, work, *args):
         """Run work one level further out."""
         m = tls.m
         before = m.batched, m.recorder, m.sizes
@@ -101,7 +101,7 @@ class Level:
 
     def full(self, t: Tensor) -> Tensor:
         """Return the tensor of all samples; a tensor of no level is repeated."""
-        return t._a.memory.full if self.holds(t) else self.outside(repeated, t, self.size)
+        return t._a.memory.full if self.holds(t) else self.run_outer(repeated, t, self.size)
 
     def size_of(self, t: Tensor) -> tuple:
         """Return the sizes of a tensor, perhaps symbolic."""
@@ -116,7 +116,7 @@ class Level:
         if not any([self.holds(a) for a in args]):  # noqa: C419  (quicker than a generator)
             if "random" in op.traits:
                 return self.drawn(op, args, params)
-            return NotImplemented if self.outer is None else self.outside(self.outer.call, op, args, params)
+            return NotImplemented if self.outer is None else self.run_outer(self.outer.call, op, args, params)
         m = tls.m
         autocast = m.autocast
         if autocast is not None and not op.is_view:
@@ -142,11 +142,11 @@ class Level:
             self.refuse_random(op)
         fulls = [a._a.memory.full if held else self.from_outside(a) for a, held in zip(args, flags)]
         alike = "random" in op.traits and self.randomness == "same"
-        found = NotImplemented if alike else self.outside(batched, self.size, op, fulls, flags, params)
+        found = NotImplemented if alike else self.run_outer(batched, self.size, op, fulls, flags, params)
         if found is NotImplemented and type(op.lower) is Composite:
             return op.lower.body(*[self.bare(a) if held else full for a, full, held in zip(args, fulls, flags)], **params)
         if found is NotImplemented:
-            found = self.outside(one_by_one, self.size, op, fulls, flags, params)
+            found = self.run_outer(one_by_one, self.size, op, fulls, flags, params)
         return tuple([self.sample(f) for f in found]) if type(found) is tuple else self.sample(found)
 
     def bare(self, t):
@@ -168,7 +168,7 @@ class Level:
     def viewed(self, op, x, params):
         """Return a view of a sample, if the batch can be viewed the same way."""
         behind = x._a.memory.full
-        full = self.outside(self.viewed_at_once, op, behind, params)
+        full = self.run_outer(self.viewed_at_once, op, behind, params)
         if full._storage is not behind._storage:
             return self.sample(full)
         out = self.sample(full, x._a if x._a.base is None else x._a.base)
@@ -185,9 +185,9 @@ class Level:
         if self.randomness == "error":
             self.refuse_random(op)
         if self.randomness == "same" or "shape" not in params:
-            return NotImplemented if self.outer is None else self.outside(self.outer.call, op, args, params)
+            return NotImplemented if self.outer is None else self.run_outer(self.outer.call, op, args, params)
         shape = (self.size, *params["shape"])
-        return self.sample(self.outside(lambda: op(*args, **{**params, "shape": shape})))
+        return self.sample(self.run_outer(lambda: op(*args, **{**params, "shape": shape})))
 
     def refuse_random(self, op):
         """Raise with advice on the argument `randomness`."""
@@ -206,19 +206,19 @@ class Level:
             if self.holds(src):
                 raise AutogradError("vmap: a tensor that is one for all samples cannot be written with a value that each "
                                     "sample has its own of; make it from a mapped one, as with x.new_zeros()")
-            return self.outer is not None and self.outside(self.outer.writes, dst, src)
+            return self.outer is not None and self.run_outer(self.outer.writes, dst, src)
         full = dst._a.memory.full
         value = src
         if isinstance(src, Tensor) and self.holds(src):
-            value = self.outside(lifted, src._a.memory.full, dst._a.ndim)
-        self.outside(writes.write, full, value, "vmap")
+            value = self.run_outer(lifted, src._a.memory.full, dst._a.ndim)
+        self.run_outer(writes.write, full, value, "vmap")
         return True
 
     def detached(self, t: Tensor):
         """Return a sample without its history, at this level and further out, or None for other tensors."""
         if not self.holds(t):
-            return None if self.outer is None else self.outside(self.outer.detached, t)
-        out = self.sample(self.outside(t._a.memory.full.detach), t._a.base)
+            return None if self.outer is None else self.run_outer(self.outer.detached, t)
+        out = self.sample(self.run_outer(t._a.memory.full.detach), t._a.base)
         out._shared = t._storage
         return out
 
@@ -326,12 +326,12 @@ class Backend:
     def converted(self, a, dtype):
         """Return the elements in another dtype."""
         level, full = a.memory.level, a.memory.full
-        return level.sample(level.outside(full.to, dtype))._a
+        return level.sample(level.run_outer(full.to, dtype))._a
 
     def copied(self, a):
         """Return the elements in new memory."""
         level, full = a.memory.level, a.memory.full
-        return level.sample(level.outside(full.clone))._a
+        return level.sample(level.run_outer(full.clone))._a
 
 
 def _tensor(a) -> Tensor:

@@ -86,7 +86,7 @@ class _Modules:
         self.open: list[str] = []
         self.thread = 0
 
-    def watch(self):
+    def start(self):
         self.thread = threading.get_ident()
         self.open.clear()
         if not COUNTERS:
@@ -156,7 +156,7 @@ class FlopCounterMode(OpObserver):
         if tls.m.recorder is not None:
             tls.m.recorder.refuse("it counts operations", "open FlopCounterMode outside of the function")
         self.flop_counts = defaultdict(_Counts)
-        self.modules.watch()
+        self.modules.start()
         COUNTERS.append(self)
         self.open()
         return self

@@ -8,4 +8,4 @@ def of_every_sample(check, x, *rest):
     level = tls.m.batched
     if level is None:
         return check(x, *rest)
-    return level.outside(of_every_sample, check, level.full(x) if level.holds(x) else x, *rest)
+    return level.run_outer(of_every_sample, check, level.full(x) if level.holds(x) else x, *rest)

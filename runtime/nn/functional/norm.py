@@ -50,7 +50,6 @@ def _blend(running, found, keep, take, name):
 
 
 def _update_by_tensor_momentum(running, found, momentum, factor, name):
-    """Update running statistics with a momentum that is a tensor."""
     with no_grad():
         found = to_dtype(found.detach(), running.dtype)
         if isinstance(momentum, Tensor):

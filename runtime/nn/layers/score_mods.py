@@ -96,16 +96,15 @@ class Terms(Level):
         """Apply an operator to stand-ins."""
         terms = [a._a.memory if self.holds(a) else None for a in args]
         if not any(terms):
-            return NotImplemented if self.outer is None else self.outside(self.outer.call, op, args, params)
+            return NotImplemented if self.outer is None else self.run_outer(self.outer.call, op, args, params)
         seen = self._visible_shape(op, args, terms)
         if any(t is not None and t.form is not None for t in terms):
-            form = self.outside(self._score_operator, op, args, terms, params)
+            form = self.run_outer(self._score_operator, op, args, terms, params)
             return self.stand_in(Term(self, self.none, form=form), seen, self.none._a.dtype)
-        full, axes = self.outside(self._index_operator, op, args, terms, params)
+        full, axes = self.run_outer(self._index_operator, op, args, terms, params)
         return self.stand_in(Term(self, full, axes), seen, full._a.dtype)
 
     def _visible_shape(self, op, args, terms):
-        """Return the shape for the function."""
         if op is shape.expand:
             raise Unknown
         which = args[1:] if op is indexing.index else args
