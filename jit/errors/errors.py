@@ -65,17 +65,13 @@ class NotFiniteError(IngotError, ArithmeticError):
 
 
 class Verdict:
-    """Reasons why a recording fails or is not kept.
-
-    problem      the first error of an action that a trace cannot repeat
-    first_time   an action of this call that later calls do not repeat
-    filled       why no recording is kept if later calls, too, put new values into a dictionary
-    replaced     why this recording is not kept; a call that replaces no object can be recorded
-    """
+    """Reasons why a recording fails or is not kept."""
 
     def __init__(self):
-        self.problem: TraceError | None = None
-        self.first_time = self.filled = self.replaced = ""
+        self.problem: TraceError | None = None      # error of the first action that a trace cannot repeat
+        self.first_time = ""        # action of this call that later calls do not repeat
+        self.filled = ""            # this call put something new into a dictionary; no recording helps if all calls do so
+        self.replaced = ""          # this call replaced an object; calls that do not can be recorded
 
     def refuse(self, reason):
         """Note an action that a trace cannot repeat."""

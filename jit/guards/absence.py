@@ -44,6 +44,7 @@ class AttributeNames(Condition):
 
     def __init__(self, owner, text: str, with_classes: bool):
         self.owner, self.text, self.with_classes = owner, text, with_classes
+        self.identity = "keys", id(owner), with_classes
         self.names = self._now()
 
     def _now(self) -> list:
@@ -51,10 +52,6 @@ class AttributeNames(Condition):
         classes = [c for c in kind.__mro__ if not c.__flags__ & _IMMUTABLE] if self.with_classes else []
         spaces = [getattr(self.owner, "__dict__", {}), *[vars(c) for c in classes]]
         return [tuple(space) for space in spaces]
-
-    @property
-    def identity(self) -> tuple:
-        return "keys", id(self.owner), self.with_classes
 
     def holds(self) -> bool:
         return self._now() == self.names

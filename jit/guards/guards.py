@@ -69,6 +69,7 @@ class ModulesGuard(StructureCondition):
         self.written = written or {}
         states = [(m, self._state(m, self.written, turned)) for m in modules]
         self.states = [(m, {k: _expected(m, k, v, inputs) for k, v in state.items()}) for m, state in states]
+        self.identity = tuple([id(m) for m, _ in self.states])
 
     def _state(self, m, written, turned=()):
         """Return the compared state of a module; with `written` and `turned`, that from before the function wrote."""
@@ -79,10 +80,6 @@ class ModulesGuard(StructureCondition):
             for k in [k for k, at in found.items() if self.written[at] is UNREAD or state[k] is MISSING]:
                 del state[k]
         return state
-
-    @property
-    def identity(self) -> tuple:
-        return tuple([id(m) for m, _ in self.states])
 
     def is_as_before(self) -> bool:
         return all(same_state(self._state(m, {}), state) for m, state in self.states)
@@ -137,6 +134,11 @@ class ReadCondition(Condition):
     expected: Any
     text: str
 
+    @staticmethod
+    def of(identity, read, text, expect=lambda value: value) -> "ReadCondition":
+        """Return the condition that `read` goes on to return what it does now, as `expect` turns it into an expectation."""
+        return ReadCondition(identity, read, expect(read()), text)
+
     def holds(self) -> bool:
         return looks_like(self.read(), self.expected)
 
@@ -148,18 +150,10 @@ class FunctionGuard(Condition):
     """A function has the same code and defaults; reloading replaces them in the same object."""
 
     def __init__(self, function):
-        self.function = function
-        self.parts = self._parts()
+        self.function, self.identity = function, ("function", id(function))
+        self.parts = function.__code__, function.__defaults__, function.__kwdefaults__
         named = function.__kwdefaults__ or {}
         self.named = [(name, named[name]) for name in named]       # they may be set one by one
-
-    def _parts(self):
-        f = self.function
-        return f.__code__, f.__defaults__, f.__kwdefaults__
-
-    @property
-    def identity(self) -> tuple:
-        return "function", id(self.function)
 
     def holds(self) -> bool:
         code, defaults, named = self.parts

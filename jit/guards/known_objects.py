@@ -33,28 +33,18 @@ class ArgumentParts:
 
 
 class KnownObjects:
-    """Objects that a recorded call has met, by their ids.
-
-    made         ids of objects of the function's own: their `__init__` ran inside, or they are copies
-    passed       ids of the arguments of the traced function, and of the tensors in them
-    given        ids of those that the first frame of user code received
-    parts        containers and dataclasses of which the arguments consist
-    outside      {id: (object, its name, names of its attributes)} of reached objects that were there before the call
-    modules      {id: module} of modules that ran or were read
-    tensors      {id: tensor} of tensors from before the call that are reached on other ways than as arguments
-    containers   lists, dicts, sets and views of them that were read
-    """
+    """Objects that a recorded call has met, by their ids."""
 
     def __init__(self, verdict: Verdict):
         self._verdict = verdict
-        self.made: set = set()
-        self.passed: set = set()
-        self.given: set = set()
-        self.parts = ArgumentParts()
-        self.outside: dict = {}
-        self.modules: dict = {}
-        self.tensors: dict = {}
-        self.containers: list = []
+        self.made: set = set()          # the function's own objects: their `__init__` ran inside, or they are copies
+        self.passed: set = set()        # arguments of the traced function, and tensors in them
+        self.given: set = set()         # those of them that the first frame of user code received
+        self.parts = ArgumentParts()    # containers and dataclasses of which the arguments consist
+        self.outside: dict = {}         # reached objects from before the call: (object, its name, names of its attributes)
+        self.modules: dict = {}         # modules that ran or were read
+        self.tensors: dict = {}         # tensors from before the call, reached on other ways than as arguments
+        self.containers: list = []      # lists, dicts, sets and views of them that were read
         self._alive: list = []          # objects whose ids are in use
 
     def add_made(self, x):

@@ -1,7 +1,7 @@
 """Guards on tensors and optimizers beside their values: groups, options, hooks, parts, shared memory."""
 
 from dataclasses import dataclass
-from operator import is_
+from operator import eq, is_
 
 from ...runtime.core.tensor import Tensor
 from ...runtime.optim.optimizer import step_hooks
@@ -12,12 +12,8 @@ class GroupsGuard(Condition):
     """Groups of an optimizer and their parameters: plain lists, which anybody may change."""
 
     def __init__(self, optimizer):
-        self.optimizer = optimizer
+        self.optimizer, self.identity = optimizer, ("groups", id(optimizer))
         self.groups = [(group, [*group["params"]]) for group in optimizer.param_groups]
-
-    @property
-    def identity(self) -> tuple:
-        return "groups", id(self.optimizer)
 
     def holds(self) -> bool:
         groups = self.optimizer.param_groups
@@ -37,13 +33,9 @@ class OptimizerGuard(StructureCondition):
     def __init__(self, optimizer, replaced):
         """`replaced` are entries of states, (id of the state, name), that user code writes."""
         super().__init__()
-        self.optimizer, self.replaced = optimizer, replaced
+        self.optimizer, self.replaced, self.identity = optimizer, replaced, ("optimizer", id(optimizer))
         self.seen = optimizer.layout()
         self.states = [*optimizer.state.values()]
-
-    @property
-    def identity(self) -> tuple:
-        return "optimizer", id(self.optimizer)
 
     def holds(self) -> bool:
         return _are_same(self.optimizer.state.values(), self.states) and super().holds()
@@ -68,64 +60,43 @@ class OptimizerGuard(StructureCondition):
         return f"the state or the groups of {type(self.optimizer).__name__} are other objects than before"
 
 
-class StepHooksGuard(StructureCondition):
-    """Hooks around the steps of an optimizer."""
-
-    def __init__(self, optimizer):
-        super().__init__()
-        self.optimizer, self.seen = optimizer, step_hooks(optimizer)
-
-    @property
-    def identity(self) -> tuple:
-        return "step hooks", id(self.optimizer)
-
-    def is_as_before(self) -> bool:
-        return all(map(_are_same, step_hooks(self.optimizer), self.seen))
-
-    def __str__(self):
-        return f"the hooks around the steps of {type(self.optimizer).__name__} are others than before"
-
-
 def _are_same(objects, known) -> bool:
     """Return whether two sequences hold the same objects."""
     return len(objects) == len(known) and all(map(is_, objects, known))
 
 
-class HooksGuard(StructureCondition):
-    """Hooks of leaves, compared only after some hook or module of the process has changed."""
+class StructureReading(StructureCondition):
+    """`read` returns what agrees with its result when recorded; compared only after some structure has changed."""
 
-    def __init__(self, leaves):
+    def __init__(self, identity, read, agree, text):
         super().__init__()
-        self.seen = [(leaf, leaf.hook_numbers()) for leaf in leaves]
-
-    @property
-    def identity(self) -> tuple:
-        return "hooks", tuple([id(leaf) for leaf, _ in self.seen])
+        self.identity, self._read, self._agree, self._text, self._before = identity, read, agree, text, read()
 
     def is_as_before(self) -> bool:
-        return all(leaf.hook_numbers() == seen for leaf, seen in self.seen)
+        return self._agree(self._read(), self._before)
 
     def __str__(self):
-        return "a hook was registered on a tensor, or removed"
+        return self._text
 
 
-class PartsGuard(StructureCondition):
-    """Parts of a sparse tensor, compared only after one has taken over others, or a module has changed."""
+def step_hooks_guard(optimizer) -> StructureReading:
+    """Guard the hooks around the steps of an optimizer."""
+    return StructureReading(("step hooks", id(optimizer)), lambda: step_hooks(optimizer),
+                            lambda now, before: all(map(_are_same, now, before)),
+                            f"the hooks around the steps of {type(optimizer).__name__} are others than before")
 
-    def __init__(self, tensor):
-        super().__init__()
-        self.tensor, self.seen = tensor, tensor.parts()
 
-    @property
-    def identity(self) -> tuple:
-        return "parts", id(self.tensor)
+def hooks_guard(leaves) -> StructureReading:
+    """Guard the hooks of leaves."""
+    return StructureReading(("hooks", tuple(map(id, leaves))), lambda: [leaf.hook_numbers() for leaf in leaves], eq,
+                            "a hook was registered on a tensor, or removed")
 
-    def is_as_before(self) -> bool:
-        (seen, how), (parts, make) = self.seen, self.tensor.parts()
-        return how == make and all(map(is_, seen, parts))
 
-    def __str__(self):
-        return "a sparse tensor has other entries, which were written in place"
+def parts_guard(tensor) -> StructureReading:
+    """Guard the tensors of which a sparse tensor consists, and the function that joins them."""
+    return StructureReading(("parts", id(tensor)), tensor.parts,
+                            lambda now, before: now[1] == before[1] and all(map(is_, now[0], before[0])),
+                            "a sparse tensor has other entries, which were written in place")
 
 
 @dataclass(frozen=True)

@@ -91,38 +91,23 @@ class ReadOrder:
 
 @dataclass
 class HostMark:
-    """Host call of a recorded run, and how much was recorded when it returned.
+    """Host call of a recorded run, and how much was recorded when it returned."""
 
-    name       of the host function, for messages
-    is_quiet   whether it changes nothing
-    call       (function, its arguments, those by name)
-    written    what the function had written before, as `HostLog._written` returns it
-    nodes, guards, sources   how many the recorder had
-    changed    {place: its name} of what the host function has changed
-    known      the places that had guards
-    filled     ids of the containers that it has changed
-    memory     numbers of the inputs that it has written
-    drew       ids of the random generators that it has used
-    wrote      numbers of its tensor arguments that it has written
-    gives      whether it returned tensors
-    hosts      number of host calls so far that returned none
-    """
-
-    name: str
-    is_quiet: bool
-    call: tuple
-    written: tuple
+    name: str           # of the host function, for messages
+    is_quiet: bool      # whether it changes nothing
+    call: tuple         # (function, its arguments, those by name)
+    written: tuple      # writes of the traced function before, as `HostLog._written` returns them
     nodes: int
     guards: int
     sources: int
-    changed: dict
-    known: frozenset
-    filled: frozenset
-    memory: list
-    drew: frozenset
-    wrote: list
-    gives: bool = True
-    hosts: int = 0
+    changed: dict       # {place: its name} of what the host function has changed
+    known: frozenset    # places that had guards
+    filled: frozenset   # ids of the containers that it has changed
+    memory: list        # numbers of the inputs that it has written
+    drew: frozenset     # ids of the random generators that it has used
+    wrote: list         # numbers of its tensor arguments that it has written
+    gives: bool = True  # whether it returned tensors
+    hosts: int = 0      # number of host calls so far that returned none
 
 
 class Reads(Protocol):
@@ -134,18 +119,14 @@ class Reads(Protocol):
 
 
 class HostLog:
-    """Host calls of a recorded run, and what the function may read behind them.
-
-    arguments    containers and arrays among the arguments of the call
-    outside      code that calls the traced function
-    """
+    """Host calls of a recorded run, and what the function may read behind them."""
 
     def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, reads: Reads, writes: WriteLog,
                  queries: QueryLog, casts):
         self._known, self._inputs, self._contents, self._writes = known, inputs, contents, writes
         self._reads, self._queries, self._casts, self._order = reads, queries, casts, reads.order
-        self.arguments: list = []
-        self.outside: Any = None
+        self.arguments: list = []       # containers and arrays among the arguments of the call
+        self.outside: Any = None        # code that calls the traced function
         self._marks: list = []          # a `HostMark` for each host call
         self._left: dict = {}           # (id of an object, attribute) that host calls have changed -> value from before
 

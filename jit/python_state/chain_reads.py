@@ -32,27 +32,18 @@ from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, StateInputs, read, root_value
 from ..guards.snapshot import CONTAINERS, PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like
 from ..proxies.symbolic_tables import real_table
-from ..side_effects.contents import ContainerLog, item_of
+from ..side_effects.contents import ContainerLog, calls_of, item_of, note_arguments
 from ..side_effects.effects import is_repeatable
-from ..side_effects.passed_containers import calls_of, note_arguments
 from ..side_effects.writes import WriteLog
-from .function_caches import FunctionCaches
-from .implicit_reads import known_in_class
+from .library_state import FunctionCaches, RandomGenerators
 from .patched_builtins import real
-from .random_generators import RandomGenerators
 from .reachable import Reachable
-from .read_log import ReadLog
+from .read_log import ReadLog, known_in_class
 from .tensor_attributes import TensorAttributes
 
 
 class ChainReads:
-    """Reads of user code that chains of names show.
-
-    reads        log of the guards
-    caches       cached functions that chains lead to
-    generators   random generators that chains lead to
-    set_rates    locations that learning rate schedulers set
-    """
+    """Reads of user code that chains of names show. `set_rates` are locations that learning rate schedulers set."""
 
     def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, functions: RunningFunctions,
                  reads: ReadLog, writes: WriteLog, tensors: TensorAttributes, reachable: Reachable,

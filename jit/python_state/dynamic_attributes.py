@@ -16,9 +16,8 @@ from ..guards.instances import attributes_of, is_users, is_users_space
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
 from ..side_effects.writes import WriteLog
-from .implicit_reads import known_in_class
 from .patched_casts import PatchedCasts
-from .read_log import ReadLog
+from .read_log import ReadLog, known_in_class
 
 
 class DynamicAttributes:

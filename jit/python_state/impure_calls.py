@@ -16,57 +16,19 @@ from ...runtime.autograd.function import run_forward
 from ...runtime.core.device import set_default_device
 from ...runtime.core.state import Defaults, set_default_dtype, tls
 from ...runtime.core.storage import user_line
-from ..bytecode.reads import GLOBAL, MISSING, Chain
+from ..bytecode.reads import GLOBAL, Chain
 from ..bytecode.user_code import TRUSTED
-from ..errors.errors import TraceError, Verdict, at
+from ..errors.errors import Verdict, at
 from ..guards.frames import is_user, works_for_user
 from ..guards.guards import ReadCondition
 from ..guards.instances import is_users
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import CONTEXT, StateInputs
-from ..guards.snapshot import snapshot
 from ..proxies.other_threads import is_service
 from ..side_effects.contents import ContainerLog
-from ..side_effects.effects import Target
 from .chain_reads import ChainReads
-from .implicit_reads import context_condition
-from .patched_builtins import file_state, is_read_only, is_stream
+from .library_state import FROM_SYSTEM, RANDOM, ContextVariables
+from .patched_builtins import IS_ENABLED, file_state, is_read_only, is_stream, level_condition
 from .patched_casts import PatchedCasts
-from .random_generators import FROM_SYSTEM, RANDOM
-from .read_log import ReadLog
-from .warnings import IS_ENABLED, level_condition
-
-
-class ContextVariables:
-    """Context variables that the function sets. A value that it has set itself and resets is no state from outside."""
-
-    def __init__(self, inputs: StateInputs, reads: ReadLog):
-        self._inputs, self._reads = inputs, reads
-        self._set: dict = {}        # by id: (variable, its value before, number of set() without reset(), where)
-
-    def called(self, variable, name, place):
-        """Note a call of a method of a context variable."""
-        now = variable.get(MISSING)
-        if name in ("set", "reset"):
-            _, before, open_sets, _ = self._set.get(id(variable), (variable, now, 0, place))
-            self._set[id(variable)] = variable, before, open_sets + (1 if name == "set" else -1), place
-        elif self._set.get(id(variable), (variable, now))[1] is now:
-            self._reads.add_condition(context_condition(variable))
-
-    def targets(self) -> list:
-        """Return the variables that keep what the function has set; raise if it resets one by a token from outside."""
-        found = []
-        for variable, before, open_sets, place in self._set.values():
-            if open_sets > 0:
-                if variable.get(MISSING) is before:     # perhaps by the token of the first of several set()
-                    self._reads.add_condition(context_condition(variable))
-                text = f"the context variable {variable.name} (at {place})"
-                found.append(Target(variable, CONTEXT, CONTEXT, before, snapshot(before, self._inputs), text))
-            elif variable.get(MISSING) is not before:
-                raise TraceError(f"this function cannot be traced: it resets the context variable {variable.name} at {place} "
-                                 "with a token from outside; do so outside, or set it")
-        return found
-
 
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
                        "discard", "sort", "reverse", "appendleft", "popleft"))

@@ -18,13 +18,93 @@ from typing import Any
 from ...ir.symbols.symbolic import MATH, applied, is_symbol
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
+from ..errors.errors import TraceError
 from ..guards.frames import is_user, unprofiled
+from ..guards.guards import ReadCondition
+from ..guards.snapshot import snapshot
 from ..host.host_call import record
 from ..proxies import lazy_scalars
 from ..proxies.lazy_scalars import LazyScalar
 from ..side_effects.deferred_print import written
-from . import warnings as notices
 from .patched_casts import CASTS
+
+IS_ENABLED = logging.Logger.isEnabledFor.__code__
+
+
+def level_condition(logger, level) -> ReadCondition:
+    """Return the condition that a logger takes, or does not take, records of a level."""
+    return ReadCondition.of(("logging", id(logger), level), lambda: logger.isEnabledFor(level),
+                            f"whether the logger {logger.name} takes level {level}")
+
+
+def warning(tracker):
+    """Return a function that wraps `warnings.warn`."""
+    shows: Any = warnings
+    before, filters = (warnings.showwarning, shows._showwarnmsg_impl), tuple(warnings.filters)
+
+    def make(really):
+        def warn(message, category=None, stacklevel=1, *args, **kwargs):
+            if tls.m.recorder is None or args or kwargs:
+                return really(message, category, stacklevel + 1, *args, **kwargs)
+            tracker.world.depends_on(ReadCondition(
+                ("warnings",), lambda: tuple(warnings.filters), snapshot(filters), "how warnings are filtered"))
+            if (warnings.showwarning, shows._showwarnmsg_impl) != before:       # user code listens
+                return really(message, category, stacklevel + 1)
+            frame = sys._getframe(1)
+            for _ in range(stacklevel - 1):
+                frame = frame.f_back or frame
+            space = frame.f_globals
+            place = frame.f_code.co_filename, frame.f_lineno, space.get("__name__", "<string>")
+            registry, own = space.setdefault("__warningregistry__", {}), tuple(warnings.filters)
+
+            def say():
+                with Filters(own if own != filters else None):
+                    warnings.warn_explicit(message, category or UserWarning, *place, registry)
+
+            return record(tls.m.recorder, say, (), {}, is_quiet=True)
+
+        return warn
+
+    return make
+
+
+class Filters:
+    """Context with other filters of warnings, if there are any."""
+
+    def __init__(self, filters):
+        self._filters = filters
+
+    def __enter__(self):
+        self._before = warnings.filters
+        if self._filters is not None:
+            warnings.filters = list(self._filters)
+            warnings._filters_mutated()         # type: ignore[attr-defined]
+
+    def __exit__(self, *exc):
+        if self._filters is not None:
+            warnings.filters = self._before
+            warnings._filters_mutated()         # type: ignore[attr-defined]
+
+
+def logging_record(really):
+    """Wrap `logging.Logger.handle`."""
+
+    def handle(logger, given):
+        recorder = tls.m.recorder
+        if recorder is None:
+            return really(logger, given)
+        if given.exc_info:
+            raise TraceError(f"this function cannot be traced: it logs an exception at {given.pathname}:{given.lineno}; do so "
+                             "in a function that is marked with jit.host")
+
+        def say(args):
+            really(logger, logger.makeRecord(given.name, given.levelno, given.pathname, given.lineno, given.msg, args, None,
+                                             given.funcName))
+
+        return record(recorder, say, (given.args or (),), {})
+
+    return handle
+
 
 _WRITES = frozenset("wax+")
 _PLAIN = (str, int, float, bool, type(None), Tensor)        # types whose text no user code makes
@@ -44,9 +124,9 @@ class PatchedBuiltins:
         self._places: list = [(builtins, "print", _printing)]
         if tracker is not None:
             self._places += [(module, "open", _opening(tracker)) for module in (builtins, io)]
-            self._places += [(warnings, "warn", notices.warning(tracker))]
+            self._places += [(warnings, "warn", warning(tracker))]
             self._places += [(builtins, name, make(tracker)) for name, make in _ASKS.items()]
-            self._places += [(logging.Logger, "handle", notices.logging_record)]
+            self._places += [(logging.Logger, "handle", logging_record)]
         self._places += [(math, name, _computing) for name in MATH] + [(math, name, _asking) for name in _ANSWERS]
         self._before: list = []
 

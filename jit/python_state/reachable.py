@@ -18,11 +18,10 @@ from ..guards.instances import attributes_of, attributes_of_module, is_instance,
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
 from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
-from ..side_effects.contents import ContainerLog
-from ..side_effects.passed_containers import UntrackedUses
+from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
 from .dynamic_attributes import DynamicAttributes
-from .implicit_reads import partial_condition, results_of
+from .library_state import results_of
 from .read_log import ReadLog
 from .tensor_attributes import TensorAttributes
 
@@ -166,7 +165,9 @@ class Reachable:
                     self._reads.add_library(name, v)
             return found
         if type(value) is functools.partial:
-            self._reads.conditions.setdefault(("partial", id(value)), partial_condition(value, text, self._inputs))
+            place = "partial", id(value)
+            self._reads.conditions.setdefault(place, ReadCondition.of(
+                place, lambda x=value: (x.args, x.keywords), f"the arguments of {text}", lambda x: snapshot(x, self._inputs)))
             return [(text, v) for v in (value.func, *value.args, *value.keywords.values())]
         if type(value) in (types.BuiltinMethodType, types.MethodType) and not isinstance(value.__self__, Module):
             return [(text, value.__self__)]

@@ -1,19 +1,98 @@
 """Log of what user code read: guards on locations, and conditions on state that no chain of names shows."""
 
+import inspect
+import sys
 import types
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
+from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.reads import ARGUMENT, Chain
+from ..bytecode.reads import ARGUMENT, MISSING, Chain
 from ..guards.absence import AbsentNames
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
 from ..guards.instances import is_users
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, read
-from ..guards.snapshot import is_container, snapshot
+from ..guards.snapshot import is_container, is_plain, snapshot
 from ..host.ordering import ReadOrder
-from ..side_effects.passed_containers import UntrackedUses
-from .implicit_reads import decimal_condition, held_by, known_in_class, registry_condition
+from ..side_effects.contents import UntrackedUses
+
+_IN_CLASSES = (types.FunctionType, staticmethod, classmethod, property, Tensor)
+
+
+def owners_above(frame) -> list:
+    """Return (class, name) of the methods and values of base classes that code reaches by `super()`, if it does."""
+    code = frame.f_code
+    if "__class__" not in code.co_freevars or not code.co_argcount:
+        return []
+    cls, first = frame.f_locals.get("__class__"), frame.f_locals.get(code.co_varnames[0])
+    order = (first if isinstance(first, type) else type(first)).__mro__
+    above = [c for c in order[order.index(cls) + 1 if cls in order else 0:] if is_users(c)]
+    return [(next(c for c in above if name in vars(c)), name) for name in code.co_names if any(name in vars(c) for c in above)]
+
+
+def known_in_class(cls, name) -> bool:
+    """Return whether `cls.name` gives a function, property, number, string, tensor or container without running code."""
+    value = inspect.getattr_static(cls, name, MISSING)
+    if is_container(value):
+        return is_users(next(c for c in cls.__mro__ if name in vars(c)))
+    return isinstance(value, _IN_CLASSES) or (is_plain(value) and value is not MISSING)
+
+
+def registry_condition(function) -> ReadCondition | None:
+    """Return the condition on the functions by type from which `functools.singledispatch` chooses."""
+    if not hasattr(function, "registry") or not hasattr(function, "dispatch"):
+        return None
+    return ReadCondition.of(("registry", id(function)), lambda: dict(function.registry),
+                            f"the functions of {function.__name__}", snapshot)
+
+
+def decimal_condition() -> ReadCondition:
+    """Return the condition on the precision and rounding of decimal numbers."""
+    context = sys.modules["decimal"].getcontext
+
+    def read():
+        c = context()
+        return c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, tuple(c.traps.values())
+
+    return ReadCondition.of(("decimal",), read, "the context of decimal numbers")
+
+
+# Class -> what an object holds; classes by their names, as most programs never import them.
+_HELD: dict = {
+    "array.array": lambda a: (a.typecode, a.tobytes()),
+    "builtins.bytearray": bytes,
+    "builtins.memoryview": lambda view: (view.format, view.tobytes()),
+    "builtins.mappingproxy": dict,
+    "_ctypes._SimpleCData": bytes, "_ctypes.Array": bytes, "_ctypes.Structure": bytes, "_ctypes.Union": bytes,
+    "_io.BytesIO": lambda file: (file.getvalue(), file.tell()),
+    "_io.StringIO": lambda file: (file.getvalue(), file.tell()),
+    **dict.fromkeys(("collections.UserDict", "collections.UserList", "collections.UserString"), lambda box: box.data),
+    "configparser.RawConfigParser": lambda c: ({k: dict(v) for k, v in c._sections.items()}, dict(c.defaults())),
+    "queue.Queue": lambda q: list(q.queue),
+    "threading.Event": lambda event: event.is_set(),
+    "threading.Semaphore": lambda s: s._value,
+}
+
+
+def held_by(value) -> Any:
+    """A function without arguments that gives what such an object holds (None once it was closed or released); None for other
+    objects, and for what programs print to."""
+    if value is sys.stdout or value is sys.stderr:
+        return None
+    for kind in type(value).__mro__[:-1]:
+        holds = _HELD.get(f"{kind.__module__}.{kind.__qualname__}")
+        if holds is not None:
+            return partial(_unless_closed, holds, value)
+    return None
+
+
+def _unless_closed(holds, value):
+    try:
+        return holds(value)
+    except ValueError:
+        return None
 
 
 class Walker(Protocol):
@@ -27,26 +106,18 @@ class Walker(Protocol):
 
 
 class ReadLog:
-    """Guards and conditions of what user code read.
+    """Guards and conditions on what user code read."""
 
-    guards         {(id of the root, chain): `Guard`}
-    conditions     {identity: condition}
-    module_reads   {(id of a module, attribute)} that were read
-    by_name        whether code may have read attributes that no chain shows
-    reader         function whose code is looked at, as file:line
-    order          when the guarded locations may be read, between host calls
-    walker         follows values that were read
-    """
-
-    walker: Walker
+    walker: Walker      # follows values that were read
 
     def __init__(self, known: KnownObjects, inputs: StateInputs, order: ReadOrder, uses: UntrackedUses):
-        self._known, self._inputs, self._uses, self.order = known, inputs, uses, order
-        self.guards: dict = {}
-        self.conditions: dict = {}
-        self.module_reads: set = set()
-        self.by_name = False
-        self.reader = ""
+        self._known, self._inputs, self._uses = known, inputs, uses
+        self.order = order              # when the guarded locations may be read, between host calls
+        self.guards: dict = {}          # {(id of the root, chain): `Guard`}
+        self.conditions: dict = {}      # {identity: condition}
+        self.module_reads: set = set()  # {(id of a module, attribute)}
+        self.by_name = False            # whether code may have read attributes that no chain shows
+        self.reader = ""                # function whose code is looked at, as file:line
 
     def add(self, chain, root, value):
         """Guard that a chain leads to a value."""

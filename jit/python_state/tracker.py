@@ -26,19 +26,16 @@ from ..guards.instances import is_users_space
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, root_value
 from ..host.ordering import HostLog, ReadOrder
-from ..side_effects.contents import ContainerLog
-from ..side_effects.passed_containers import UntrackedUses
+from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
 from .chain_reads import ChainReads
-from .concretize import make_plain, settle
 from .dynamic_attributes import DynamicAttributes
 from .finalize import Finaliser
-from .implicit_reads import known_in_class, owners_above
 from .impure_calls import WATCHED, ContextVariables, WorldPolicy
-from .patched_casts import PatchedCasts
-from .random_generators import RANDOM, RandomGenerators
+from .library_state import RANDOM, RandomGenerators
+from .patched_casts import PatchedCasts, make_plain, settle
 from .reachable import Reachable
-from .read_log import ReadLog
+from .read_log import ReadLog, known_in_class, owners_above
 from .tensor_attributes import TensorAttributes
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
@@ -52,27 +49,11 @@ _SYSTEM_RANDOM = os.urandom
 
 
 class Tracker:
-    """Tracker of one call of a traced function while it is recorded.
-
-    held         locations that are looked up at every call
-    contents     containers that the function reaches, and what was in them
-    verdict      why the recording fails or is not kept
-    known        objects that were met, by origin
-    casts        stand-ins for `int`, `float`, `len` and `type` in the globals of user modules
-    reads        guards and conditions
-    writes       locations that were assigned to
-    attributes   reads that no chain of names shows
-    tensors      reads and writes of the attributes of tensors
-    reachable    walk over the objects that user code reaches
-    chains       reads that chains of names show
-    world        calls that depend on the world or act on it
-    contexts     context variables that the function sets
-    hosts        host calls, and what is read behind them
-    """
+    """Tracker of one call of a traced function while it is recorded."""
 
     def __init__(self, inputs: StateInputs | None = None, set_rates=frozenset()):
         self.inputs = inputs = inputs or StateInputs()
-        self.contents = contents = inputs.contents = ContainerLog()
+        self.contents = contents = inputs.contents = ContainerLog()     # containers that the function reaches
         self.verdict = verdict = Verdict()
         self.known = known = KnownObjects(verdict)
         self.casts = PatchedCasts()

@@ -9,7 +9,7 @@ from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
 from ..errors.conditions import Condition
 from ..errors.errors import TraceError
-from ..guards.state_guards import HooksGuard
+from ..guards.state_guards import hooks_guard
 from .recording import LeafState, Saved
 
 
@@ -110,7 +110,7 @@ class GradientLog:
         if any(s.leaf.hook_numbers() != s.hooks for s in states):
             r.refuse("it registers a hook on a tensor from outside, or removes one", "do so outside of the function")
         if states:
-            r.guards.append(HooksGuard([s.leaf for s in states]))
+            r.guards.append(hooks_guard([s.leaf for s in states]))
 
     # Values that gradient rules read.
 

@@ -17,7 +17,7 @@ from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ..errors.errors import TraceError, at
 from ..guards.memory_order import is_root, layout_of
-from ..guards.state_guards import MemoryGuard, PartsGuard
+from ..guards.state_guards import MemoryGuard, parts_guard
 from .recording import Cell, Link, Source, base_of
 
 OUTSIDE = ("argument", "base", "captured", "grad")      # kinds of sources with memory that outlives a call
@@ -163,7 +163,7 @@ class SparseTensors:
                      "clear it first (zero_grad(), .grad = None), or use it outside")
         parts = t.parts()[0]
         if id(t) not in self._used and not all(map(self._is_argument, parts)):
-            r.guards.append(PartsGuard(t))
+            r.guards.append(parts_guard(t))
         self._used[id(t)] = t
 
     def _is_argument(self, t):

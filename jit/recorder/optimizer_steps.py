@@ -7,7 +7,7 @@ from ...ir.opdef.aval import Aval
 from ...ir.symbols.symbolic import SymFloat, hint
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.optim.optimizer import NUMPY_FLOATS, numeric_options, step_hooks
-from ..guards.state_guards import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, StepHooksGuard
+from ..guards.state_guards import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, step_hooks_guard
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.numpy_scalars import SymScalar, stands_for_number
 from ..proxies.thread_overlay import mapped
@@ -36,7 +36,7 @@ class OptimizerLog:
     def step_called(self, optimizer):
         """`step()` was called on an optimizer, perhaps of a user's class; its hooks run around the step."""
         self.makes_state = self.is_own(optimizer)
-        self._recorder.guards.append(StepHooksGuard(optimizer))
+        self._recorder.guards.append(step_hooks_guard(optimizer))
         before, after = step_hooks(optimizer)
         self._recorder.meets_hooks(f"a hook of {type(optimizer).__name__}", [*before, *after])
 

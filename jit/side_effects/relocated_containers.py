@@ -34,16 +34,13 @@ class SoleReference(Condition):
     def __init__(self, place, first, text):
         self.place, self.first, self.text = place, first, text
         self.owner, self.key, self.kind = place
+        self.identity = "alone", id(self.owner), self.key
         _KEPT[id(self.first)] += 1
 
     def __del__(self):
         _KEPT[id(self.first)] -= 1
         if not _KEPT[id(self.first)]:
             del _KEPT[id(self.first)]
-
-    @property
-    def identity(self) -> tuple:
-        return "alone", id(self.owner), self.key
 
     def holds(self) -> bool:
         at = id(kept(self.owner, self.key, self.kind))

@@ -24,23 +24,16 @@ from .effects import Target, is_repeatable
 
 
 class WriteLog:
-    """Locations that user code assigns to, and copies of containers and namespaces that it may change.
-
-    targets        {place: `Target`} of assignments that bytecode shows
-    modules        writes to modules, which no chain of names shows
-    copies         {id: (container of a user class, copy of its items or None, its name)}
-    namespaces     {id: (namespace that code gets by `globals()`, copy)}
-    reader         function whose code is looked at, as file:line
-    """
+    """Locations that user code assigns to, and copies of containers and namespaces that it may change."""
 
     def __init__(self, verdict: Verdict, known: KnownObjects, inputs: StateInputs, contents: ContainerLog,
                  functions: RunningFunctions):
         self.verdict, self._known, self._inputs, self._contents, self._functions = verdict, known, inputs, contents, functions
-        self.targets: dict = {}
+        self.targets: dict = {}         # {place: `Target`} of assignments that bytecode shows
         self.modules = ModuleWrites()
-        self.copies: dict = {}
-        self.namespaces: dict = {}
-        self.reader = ""
+        self.copies: dict = {}          # by id: (container of a user class, copy of its items or None, its name)
+        self.namespaces: dict = {}      # by id: (namespace that code gets by `globals()`, copy)
+        self.reader = ""                # function whose code is looked at, as file:line
 
     # Assignments.
 
