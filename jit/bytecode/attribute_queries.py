@@ -48,10 +48,8 @@ NO_QUERIES = AttributeQueries(frozenset(), frozenset(), False, False, False, Fal
 
 
 class QueryLog:
-    """Attribute queries of all code that has run: each object that is reached answers them.
-
-    A *kind* is a query without names. `computing` holds the kinds of code that computes attribute names.
-    """
+    """Attribute queries of all code that has run, by kind: a query without names. `computing` holds kinds with computed
+    names."""
 
     def __init__(self):
         self._names: dict = {}          # kind -> all names that are queried in this way
@@ -75,11 +73,9 @@ class QueryLog:
         return kind
 
     def all(self) -> list:
-        """Return all queries so far, one of each kind."""
         return [kind._replace(names=names) for kind, names in self._names.items()]
 
     def names(self) -> frozenset:
-        """Return all names that are queried."""
         return frozenset().union(*self._names.values())
 
 
@@ -94,8 +90,7 @@ def queries_of(code) -> AttributeQueries:
 
 
 def names_by_value(frame) -> frozenset:
-    """Return attributes that code reads by values: `operator.attrgetter` and `methodcaller` objects, and classes in patterns
-    such as `case Point(x, y)`, which spell out no names."""
+    """Return attributes that code reads by values: `attrgetter` and `methodcaller` objects, classes in `case Point(x, y)`."""
     named = {n: frame.f_globals.get(n) for n in frame.f_code.co_names}
     found = [*named.values(), *frame.f_locals.values()]
     getters = [x for x in found if type(x) in (operator.attrgetter, operator.methodcaller)]
@@ -142,7 +137,7 @@ def computes_names(code) -> bool:
 
 
 def _takes_table(code) -> bool:
-    """Return whether code does more with an object's `__dict__` than to look up names that it spells out."""
+    """Return whether code does more with a `__dict__` than to look up names that it spells out."""
     instructions = instructions_of(code) if "__dict__" in code.co_names else ()
     return any(ins.opname == "LOAD_ATTR" and ins.argval == "__dict__" and not (
         after and after[0].opname in CONSTANTS and is_lookup(after[1]))

@@ -102,8 +102,7 @@ def chains_of_generators(code) -> frozenset:
 
 
 def chains_in(instructions, code) -> list:
-    """Return (index of the load, variable as `_root_of` gives it, steps, index behind them) for each variable that code
-    reads."""
+    """Return (index of the load, variable as in `_root_of`, steps, index behind them) for each variable that code reads."""
     arguments, found = _kept_in(code, instructions), []
     for at, ins in enumerate(instructions):
         root = _root_of(ins, code, arguments)
@@ -151,8 +150,7 @@ def is_measured(instructions, start, at) -> bool:
 
 
 def instructions_in(code) -> list:
-    """Return the instructions of code that have an effect. An instruction of Python 3.13 that moves two variables counts as
-    two."""
+    """Return the instructions of code that have an effect; one of Python 3.13 that moves two variables counts as two."""
     found = []
     for ins in dis.get_instructions(code):
         if type(ins.argval) is tuple and (moves := variables_of(ins)) is not None:
@@ -163,7 +161,6 @@ def instructions_in(code) -> list:
 
 
 def unassigned_arguments(code) -> set:
-    """Return the arguments that the code does not assign to."""
     return _kept_in(code, instructions_in(code))
 
 
@@ -231,8 +228,7 @@ def stores_of(code) -> tuple:
 
 @lru_cache(maxsize=4096)
 def untracked_names(code) -> tuple:
-    """Return (names, those of them that it assigns) of attributes that the code reads or assigns of untracked objects: its own
-    variables, items of a loop."""
+    """Return (names, those that it assigns) of attributes of untracked objects: the code's own variables, items of a loop."""
     loose = [ins for _, ins in untracked_in(instructions_in(code), code)]
     names, assigned = {i.argval for i in loose}, {i.argval for i in loose if i.opname in _STORES}
     names |= names_in_text(code)

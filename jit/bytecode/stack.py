@@ -122,8 +122,7 @@ class Walk:
         return taken
 
     def up_to(self, instructions, at):
-        """Walk the straight-line code before an instruction. The stack before it, and behind unknown instructions, is
-        unknown."""
+        """Walk the straight-line code before an instruction. The stack before it is unknown."""
         start = at
         while start > 0 and not instructions[start].is_jump_target and "JUMP" not in instructions[start - 1].opname:
             start -= 1

@@ -94,8 +94,7 @@ def _uses_in(code) -> tuple:
 
 
 def _taken(instructions, start, at) -> tuple:
-    """Return (use of the value on top of the stack, offset of the call that takes it if that is all). `start` is where its
-    chain begins."""
+    """Return (use of the value on top of the stack, offset of the only call that takes it); its chain begins at `start`."""
     walk = Walk(stack=[PASSED])
     for before, ins, after in zip(instructions[at - 1:], instructions[at:], [*instructions[at + 1:], instructions[-1]]):
         if ins.opname.startswith("POP_JUMP") and walk.stack[-1:] == [PASSED] and not ins.is_jump_target:
@@ -177,8 +176,7 @@ def _is_store(instructions, at) -> bool:
 
 @lru_cache(maxsize=4096)
 def untracked_uses(code) -> frozenset:
-    """Return (name, use, offset of the call that takes it) of attributes that code reads or assigns of untracked objects.
-    Items that it reads of them have no guards of their own."""
+    """Return (name, use, offset of the call that takes it) of attributes of untracked objects; their items have no guards."""
     instructions = instructions_in(code)
     found: set = {(name, None, None) for name in names_in_text(code)}
     for at, ins in untracked_in(instructions, code):
@@ -190,7 +188,6 @@ def untracked_uses(code) -> frozenset:
 
 
 def _used_at(instructions, at) -> tuple:
-    """Return the use of the value on top of the stack, as `_taken` does."""
     following = instructions[at:at + 1]
     if following and following[0].opname in ATTRIBUTES:
         step = ("attr", following[0].argval)

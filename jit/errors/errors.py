@@ -8,8 +8,7 @@ class TraceError(IngotError, RuntimeError):
 
 
 class TracingCheckError(TraceError):
-    """Error of PyTorch for a trace that gives other results than its function. ingot never raises it: its traces are
-    guarded."""
+    """Error of PyTorch for a trace whose results are wrong. ingot never raises it: its traces are guarded."""
 
 
 class TracerWarning(RuntimeWarning):
@@ -42,8 +41,8 @@ class SeveralDevicesError(FirstTimeError):
 
 
 class ProxyError(TraceError):
-    """Error of C code that did not accept a proxy for a number. `reads`: the number was read out of a tensor, and is no size
-    or argument; `may_repeat`: nothing had been written yet."""
+    """Error of C code that did not accept a proxy; `reads`: for a number from a tensor; `may_repeat`: nothing was written
+    yet."""
 
     reads = may_repeat = False
 

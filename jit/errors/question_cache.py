@@ -7,8 +7,8 @@ from ...passes.simplify.cse import Equals
 
 
 class QuestionCache:
-    """Answers of a recording, by value and by the way of reading. Reading an equal value again, as `x[mask]` and `y[mask]` do,
-    gives the same answer, so a path asks each question once."""
+    """Answers of a recording, by value and way of reading: reading an equal value again, as `x[mask]`, `y[mask]`, asks
+    nothing."""
 
     def __init__(self, builder: Builder):
         self._builder, self._equals, self._entered = builder, Equals(), 0
@@ -22,7 +22,6 @@ class QuestionCache:
         return self._equals.of(value), how
 
     def given(self, value: Value, how: str):
-        """Return the answer, or None."""
         return self._given.get(self._key(value, how))
 
     def give(self, value: Value, how: str, seen):

@@ -26,7 +26,6 @@ AGAIN, GIVEN = "again", "given"     # a container of the same structure, or of t
 
 
 def _array_of(t):
-    """Return the array that an argument is, or one over the memory of a result."""
     return t.__dict__["_lies_over"] if "_lies_over" in t.__dict__ else t.numpy()
 
 
@@ -244,7 +243,6 @@ class Flattener:
 
 
 def _as_a_whole(x):
-    """Return the spec of an object that is not taken apart."""
     kind = type(x)
     if kind is np.ndarray and not x.dtype.hasobject:
         return ByContent(x)
@@ -258,8 +256,7 @@ def _as_a_whole(x):
 
 
 def unflatten(spec, leaves, numbers=None, given=(), made=None):
-    """Return the structure of a spec over an iterator of leaves, and one of numbers; `given` are the containers of the
-    arguments."""
+    """Return the structure of a spec over iterators of leaves and numbers; `given` are the containers of the arguments."""
     if spec is TENSOR or spec == TENSOR:
         return next(leaves)
     if isinstance(spec, ByIdentity):
@@ -302,7 +299,6 @@ def _is_whole(kind, inner) -> bool:
 
 
 def _made_of(kind, inner, each):
-    """Rebuild a container or object from the specs of its parts."""
     if kind is MADE:
         make, parts = inner
         return make(*each(parts))

@@ -47,8 +47,8 @@ def function_of(frame):
 
 
 def _slots(frame):
-    """Return the first words of the interpreter's frame. A frame object is a head, the outer frame, and a pointer to these
-    words (CPython 3.11 to 3.15)."""
+    """Return the first words of the interpreter's frame: a head, the outer frame, and a pointer to these (CPython 3.11 to
+    3.15)."""
     return (ctypes.c_size_t * 3).from_address(ctypes.c_size_t.from_address(id(frame) + object.__basicsize__ + 8).value)
 
 
@@ -68,8 +68,7 @@ def _function_slot() -> int | None:
 
 
 def functions_with_code(frame) -> list:
-    """Return the functions that have the code of a frame, found by name, else among all objects of the process. That takes a
-    second in a process of a gigabyte."""
+    """Return the functions with the code of a frame, by name, else among all objects (a second in a process of a gigabyte)."""
     code, found = frame.f_code, frame.f_globals
     for part in code.co_qualname.split("."):
         found = found.get(part) if isinstance(found, (dict, types.MappingProxyType)) else None
@@ -80,7 +79,6 @@ def functions_with_code(frame) -> list:
 
 
 class RunningFunctions:
-    """Functions that frames run."""
 
     def __init__(self):
         self._found: dict = {}      # code -> functions that have it, where the interpreter does not tell which one runs

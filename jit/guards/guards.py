@@ -28,7 +28,6 @@ class Guard(Location, Condition):
         return looks_like(self.value(), self.expected)
 
     def moved(self) -> list:
-        """Return `MovedValue` for each number and tensor that is another one now; nothing if something else differs."""
         return moved_in(Location(self.chain, self.root), self.expected, self.value())
 
     def __str__(self):
@@ -85,7 +84,6 @@ class ModulesGuard(StructureCondition):
         return all(same_state(self._state(m, {}), state) for m, state in self.states)
 
     def moved(self) -> list:
-        """Return `MovedValue` for each number and tensor that is another one now; nothing if something else differs."""
         found = []
         for m, state in self.states:
             now = self._state(m, {})
@@ -109,8 +107,7 @@ def _expected(m, key, value, inputs):
 
 
 def module_state(m, turned=()) -> dict:
-    """Return the parts of a module, one level deep. Parameters with an id in `turned` count as if they had not changed whether
-    they require grad."""
+    """Return the parts of a module, one level deep. For ids in `turned`, whether a parameter requires grad counts negated."""
     state = attributes_of_module(m)
     for table in (m._parameters, m._buffers, m._modules):
         state.update(table)

@@ -125,20 +125,15 @@ class MovedValue:
 
 
 class StateInputs:
-    """State inputs of a recorded call: locations with the symbolic numbers and tensors that they hold meanwhile.
-
-    known    {id of a value: its location}
-    owners   {(id of the owner, key): its location}
-    first    {identity of a location: its value} while the call is recorded
-    """
+    """State inputs of a recorded call: locations with the symbolic numbers and tensors that they hold meanwhile."""
 
     def __init__(self, places=(), values=(), is_symbolic=False):
         self.places, self.values, self.is_symbolic = places, values, is_symbolic
         self.views = ThreadViews()
         self.contents: Any = None       # the `ContainerLog` of the call
-        self.first = {p.identity: v for p, v in zip(places, values)}
-        self.known: dict = {}
-        self.owners: dict = {}
+        self.first = {p.identity: v for p, v in zip(places, values)}        # while the call is recorded
+        self.known: dict = {}           # id of a value -> its location
+        self.owners: dict = {}          # (id of the owner, key) -> its location
         self._lengths: dict = {}        # by id of a list: (symbolic length, length at first)
         self._back: list = []
         self._laid: list = []           # (location, table that is stored there)
@@ -199,8 +194,7 @@ class StateInputs:
         return self.is_symbolic and is_viewable(owner, key) and self.views.show(owner, key, value)
 
     def length_of(self, values: list):
-        """Return the length of a list, symbolic if it is a state input: its length at first, and what the function has
-        added."""
+        """Return the length of a list: a symbolic one if it is a state input, and what the function has added."""
         symbol, first = self._lengths.get(id(values), (0, 0))
         return symbol + (len(values) - first) if len(values) != first else symbol
 
@@ -370,8 +364,7 @@ def root_value(namespace, name):
 
 
 def read(start, steps):
-    """Return the end of steps. A method looked up on its object, a new object at every lookup, is its function; a stored one
-    stays bound."""
+    """Return the end of steps; a method looked up on its object, new at every lookup, is its function."""
     found = follow(start, steps)
     if type(found) is not types.MethodType or not steps or follow(start, steps) is found:
         return found

@@ -27,10 +27,7 @@ def base_of(kind) -> Any:
 
 
 class Snapshot:
-    """Content of a container: its type and its items, nested containers likewise.
-
-    itself   the tuple, if it consists of immutable values
-    """
+    """Content of a container: its type and its items, nested containers likewise."""
 
     __slots__ = ("base", "items", "itself", "keys", "kind")
 
@@ -39,7 +36,7 @@ class Snapshot:
         self.keys: Any = tuple(self.base.__iter__(container)) if self.base is set or self.base in _MAPPINGS else None
         self.items = tuple([snapshot(v, inputs) for v in self._values_of(container)])
         is_fixed = isinstance(container, tuple) and not any(hasattr(type(e), "matches") for e in self.items)
-        self.itself = container if is_fixed else None
+        self.itself = container if is_fixed else None       # a tuple of immutable values
 
     def _values_of(self, container):
         return self.base.values(container) if self.base in _MAPPINGS else self.base.__iter__(container)
@@ -152,8 +149,8 @@ def is_item(owner, kind, key) -> bool:
 
 
 def snapshot(value, inputs=None):
-    """Return what a guard compares a value with: containers, tuples and arrays by content, `inputs` by their location,
-    everything else as it is."""
+    """Return what a guard compares a value with: containers, tuples and arrays by content, `inputs` by location, others as
+    is."""
     expected = None if inputs is None else inputs.same_as(value)
     if expected is not None:
         return expected

@@ -36,16 +36,12 @@ class TableLocation(Location):
 
 
 class SymbolicLookups:
-    """Tables at some locations while a call is recorded, and a log of further containers that symbolic numbers index.
-
-    found        {id: container} of these
-    is_written   whether the call wrote to a list through its table
-    """
+    """Tables at some locations while a call is recorded, and a log of further containers that symbolic numbers index."""
 
     def __init__(self, scope: Scope | None, inputs, places):
         self.scope = scope
-        self.found: dict = {}
-        self.is_written = False
+        self.found: dict = {}           # id -> container that is indexed
+        self.is_written = False         # whether the call wrote to a list through its table
         self._made: dict = {}        # id of a container -> its table
         for place in places if scope is not None else ():
             container = place.value()

@@ -68,8 +68,7 @@ class HostArguments:
 
 
 def write_back(given, copy, tensors: dict):
-    """Copy changes in copied arguments back to the originals, and return these. `tensors` are the originals by the ids of
-    those in the copy."""
+    """Copy changes in copied arguments back, and return the originals; `tensors` are these by the ids of those in the copy."""
     if type(given) is not type(copy):
         return tensors.get(id(copy), copy)
     if type(given) is list:
@@ -181,7 +180,6 @@ def _call_of(fn, spec, is_mutable):
 
 
 def _remembered(fn) -> list:
-    """Return the values that a function closes over."""
     cells = [c.cell_contents for c in getattr(fn, "__closure__", None) or () if c != _EMPTY]
     return [*cells, *(getattr(fn, "__defaults__", None) or ()), *(getattr(fn, "__kwdefaults__", None) or {}).values()]
 
@@ -206,7 +204,6 @@ class HostStep:
         self.kept: tuple = ()       # numbers of the tensors that others use, too
 
     def run(self, arrays, symbols=()):
-        """Call the function on the values of this run."""
         spec = bound_values(self.spec, symbols) if has_symbols(self.spec) else self.spec
         tensors = [wrap(a) for a in arrays]
         self.call(tensors, spec)

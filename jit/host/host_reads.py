@@ -67,7 +67,6 @@ class Reach:
             self.is_all = len(self.objects) > MOST
 
     def _look_into(self, x):
-        """Add an object, all of which may be read."""
         if is_plain(x) or id(x) in self.objects:
             return
         self.objects[id(x)] = x

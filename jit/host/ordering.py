@@ -39,15 +39,11 @@ _AT_ONCE = frozenset((MEASURED, COUNTED, INSPECTED, CONTAINED))     # uses that 
 
 
 class ReadOrder:
-    """Intervals between host calls in which guarded locations may be read.
-
-    steps      number of host calls so far
-    at         (code, chain) that leads to the next location; None if no chain does
-    """
+    """Intervals between host calls in which guarded locations may be read."""
 
     def __init__(self):
-        self.steps = 0
-        self.at: Any = None
+        self.steps = 0                # host calls so far
+        self.at: Any = None           # (code, chain) that leads to the next location; None if no chain does
         self._reads: dict = {}       # place -> {numbers of host calls behind which it may be read}
         self._lasting: dict = {}     # place -> number of host calls from which on it may be read at any time
         self._places: dict = {}      # (code, chain) -> the places to which it has led
@@ -72,8 +68,7 @@ class ReadOrder:
         self._lasting.setdefault(place, self.steps)
 
     def stepped(self, frame, outside):
-        """Note that a frame has made a host call; code `outside` called the first frame. Running code goes on to the chains
-        that it loads behind."""
+        """Note a host call of a frame; running code, up to `outside`, goes on to the chains that it loads behind."""
         self.steps += 1
         while frame is not None and frame.f_code is not outside:
             if is_user(frame):
@@ -164,8 +159,7 @@ class HostLog:
             [i for i, (t, version) in enumerate(zip(tensors, versions)) if t._storage.version != version]))
 
     def _changed_attributes(self, x, was) -> dict:
-        """Return {place: its name} of the attributes of an object that a host call has changed, and note that they are no
-        writes of the function."""
+        """Return {place: its name} of the attributes that a host call has changed; they are no writes of the function."""
         now = _attributes(x)
         others = {k for k in {**was, **now} if not looks_like(now.get(k, MISSING), was.get(k, MISSING))}
         self._writes.modules.left_by_others(x, others)
@@ -197,7 +191,6 @@ class HostLog:
                 self._contents.changed())
 
     def _owners(self) -> list:
-        """Return the objects and modules that the function has met."""
         return [*[x for x, *_ in self._known.outside.values()], *self._writes.modules.modules()]
 
     # The end of the call.
@@ -300,7 +293,6 @@ class HostLog:
         return HostChecks([mark.gives for mark in self._marks], made, targets, _drawn_from(recorder.inputs.sources[first:]))
 
     def _after(self, recorder, guards, first, end) -> AfterHost:
-        """Return what the function reads behind host call number `first`, and before number `end`."""
         mark, names = self._marks[first - 1], self._queries.names()
         last = self._marks[end - 1].guards if end <= len(self._marks) else len(recorder.guards)
         read = [g for g in guards if (type(g) is Guard and self._order.is_read(g.identity, first, end))

@@ -57,16 +57,12 @@ class CompletedSteps:
 
 
 class HostChecks:
-    """Host calls of a path.
-
-    gives        for each, whether it returns tensors, and so runs between kernels
-    after        {number of others that have run: `AfterHost`}
-    targets      writes of the function to Python state
-    generators   random generators that give keys behind the first host call
-    """
+    """Host calls of a path. `gives` tells for each whether it returns tensors, and so runs between kernels."""
 
     def __init__(self, gives, after: dict, targets, generators):
-        self.gives, self.after, self.targets, self.generators = gives, after, targets, generators
+        self.gives, self.after = gives, after       # {number of those without results that have run: `AfterHost`}
+        self.targets = targets                      # writes of the function to Python state
+        self.generators = generators                # random generators that give keys behind the first host call
 
     def begins(self, before):
         before.stood = [(g, g.place) for g in self.generators]
@@ -203,18 +199,15 @@ class AfterHost:
                 if not looks_like(now.get(k, MISSING), e)]
 
     def differing(self, replay) -> str:
-        """Return the name of what has changed."""
         found = [*map(str, self._failing()[:1]), *self._others(replay), "a tensor"]
         return found[0]
 
     def refused(self, replay) -> TraceError:
-        """Return the error of a call that cannot go on."""
         return TraceError("a host function has changed what the traced function reads behind it, which none did when that was "
                           f"recorded: {self.differing(replay)}. Let the host function return what is needed, as a tensor")
 
     def rewound(self, replay, targets) -> "Rollback":
-        """Return the rollback to the state from before the host calls, as far as the function reads it; raise if there is
-        none."""
+        """Return the rollback to the state before the host calls, as far as the function reads it; raise if there is none."""
         refused, before = self.refused(replay), replay.before
         way = Rollback(before)
         for g in [g for g in self._failing() if type(g) is Guard]:
@@ -245,7 +238,6 @@ class Rollback:
 
     @property
     def owners(self) -> set:
-        """Return the ids of the changed objects."""
         return {id(owner) for owner, *_ in self._places} | self._contents.keys()
 
     def takes(self, place, expected):
@@ -260,13 +252,11 @@ class Rollback:
             self.puts(owner, key, kind, self._made(expected))
 
     def puts(self, owner, key, kind, value):
-        """Add a location that held a value."""
         now = kept(owner, key, kind)
         if now is not value and not hasattr(type(value), "matches"):
             self._places.append((owner, key, kind, value, now))
 
     def shortens(self):
-        """Add the lists that have become longer."""
         for c, n in self._before.lists:
             if len(c) > n:
                 self._contents.setdefault(id(c), (c, c[:n], c[:]))

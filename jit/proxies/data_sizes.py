@@ -33,21 +33,17 @@ def _mentions(text, scope) -> bool:
 
 
 class Stage:
-    """What a segment of a path relies on, of numbers that were read before it.
-
-    conditions   that mention these, and were noted in the segment
-    count        how many symbols there are up to it
-    seen         for each number that was read, its values in recordings that were alike
-    """
+    """Conditions of a segment of a path on numbers that were read before it."""
 
     def __init__(self, scope=None, conditions=(), reads=0):
         names = [] if scope is None else list(scope.hints)[: len(scope.hints) - len(scope.reads) + reads]
-        self.conditions, self.count, self.reads = tuple(conditions), len(names), reads
+        self.conditions, self.count, self.reads = tuple(conditions), len(names), reads      # count: symbols up to it
         self.holds = condition_check(self.conditions, names)
+        # for each number that was read, its values in recordings that agreed
         self.seen: list = [{scope.hints[name]} for name in names[len(names) - reads:]] if reads else []
 
     def takes(self, symbols) -> bool:
-        """Whether the segment is good for the values of the symbols so far."""
+        """Return whether the segment is good for the values of the symbols so far."""
         if not self.reads:
             return True
         try:
@@ -58,13 +54,13 @@ class Stage:
         return holds and all(n in seen or (n > 1 and len(seen - {1}) > 1) for n, seen in zip(read, self.seen))
 
     def agreed(self, other: "Stage"):
-        """A recording of the segment with other numbers was alike."""
+        """Note that a recording of the segment with other numbers was the same."""
         for mine, theirs in zip(self.seen, other.seen):
             mine |= theirs
 
 
 def stages_of(recording) -> list:
-    """The stage of each segment of a recording."""
+    """Return the stage of each segment of a recording."""
     scope, cuts = recording.scope, recording.cuts
     if scope is None or not scope.reads:
         return [Stage(scope)] * (len(cuts) + 1)
@@ -78,15 +74,11 @@ def stages_of(recording) -> list:
 
 
 class DataSizes:
-    """Lines of a function that give sizes, as far as calls have shown.
-
-    lines    (file, line) of those whose next number becomes a symbol
-    ones     lines for which 1 is an answer of its own
-    """
+    """Lines of a function that give sizes, as far as calls have shown."""
 
     def __init__(self):
-        self.lines: frozenset = frozenset()
-        self.ones: frozenset = frozenset()
+        self.lines: frozenset = frozenset()     # (file, line) of those whose next number becomes a symbol
+        self.ones: frozenset = frozenset()      # and of those for which 1 is an answer of its own
         self._fixed: set = set()        # lines whose very number is needed
         self._first: dict = {}          # line -> the first number that it gave
 

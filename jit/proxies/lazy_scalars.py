@@ -131,8 +131,7 @@ def forced(x):
 
 
 def operands(op, args) -> list:
-    """Return the operands of an operator. A lazy scalar beside tensors, whose dtype it takes, is a tensor too if the bits
-    agree."""
+    """Return the operands of an operator; a lazy scalar beside tensors, in their dtype, is a tensor if the bits agree."""
     if LazyScalar not in map(type, args) or not ((op.is_elementwise and "exact" in op.traits) or _is_plain_power(op, args)):
         return [forced(x) for x in args]
     dtype = next((x.dtype for x in args if isinstance(x, Tensor) and x.dtype is not dt.bool_), None)     # where(c, x, v)
@@ -140,8 +139,7 @@ def operands(op, args) -> list:
 
 
 def operand(x, dtype):
-    """Return a lazy scalar as a tensor of a dtype if the bits agree and nobody forced it, else its value; other values as they
-    are."""
+    """Return an open lazy scalar as a tensor of a dtype if the bits agree, else its value; other values as they are."""
     if type(x) is not LazyScalar:
         return x
     if dtype is dt.float32 or dtype is dt.float64:

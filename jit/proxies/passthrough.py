@@ -86,8 +86,7 @@ def read_on(t: Tensor, seen, code, frame):
 
 
 def goes_to_result(frame) -> bool:
-    """Return whether a frame and its callers, up to the recorded function, return the value of the current instruction
-    unread."""
+    """Return whether a frame and its callers, up to the recorded function, return the value of its instruction unread."""
     while frame is not None and frame.f_globals.get("__name__") != _END:
         if not _is_returned(frame):
             return False

@@ -97,8 +97,7 @@ class ThreadViews:
         return True
 
     def lift(self) -> list:
-        """Let this thread see what all see; return what `lay` takes: (view, id of an object, its own value, the common
-        value)."""
+        """Let this thread see what all see; return [(view, id of an object, its own value, common value)] for `lay`."""
         found = [(view, obj, value, obj.__dict__.get(view.name, MISSING)) for view in self._made.values()
                  for obj in self._keep if (value := view.own.get(id(obj), MISSING)) is not MISSING]
         for view, obj, *_ in found:

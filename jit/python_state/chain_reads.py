@@ -83,8 +83,7 @@ class ChainReads:
                 self.add(Chain(GLOBAL, steps[0], ()), vars(found), vars(found).get(steps[0], MISSING))
 
     def add_defaults(self, frame):
-        """Note containers and objects that are the defaults of parameters: they outlive the call. All that the first function
-        receives comes from outside."""
+        """Note mutable defaults of parameters, which outlive the call, and what the first function receives from outside."""
         code, local = frame.f_code, frame.f_locals
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         known = self._known
@@ -108,8 +107,8 @@ class ChainReads:
                 self._reachable.walk(name, value)
 
     def names_past_made(self, frame, own) -> frozenset:
-        """Return the attributes that code reads by way of properties, of objects that the function made, and of its own
-        variables: other objects may be behind these by then."""
+        """Return attributes that code reads behind properties, the function's own objects, and its own variables: others may
+        be there by then."""
         local = frame.f_locals
         found = []
         for chain in reads_of(frame.f_code):
@@ -193,7 +192,6 @@ class ChainReads:
             self._guard(chain, root, base, real_table(real(value)), only_asks)
 
     def _guard(self, chain, root, base, value, only_asks):
-        """Guard the value of a chain, and follow it."""
         if chain.root != ARGUMENT or id(base) in self._known.outside:
             self._tensors.add(value)
             self.reads.add_library(str(chain), value)
@@ -217,16 +215,16 @@ class ChainReads:
             self._reachable.walk(str(chain), value)
 
     def _counts_elsewhere(self, base, steps) -> bool:
-        """Return whether a chain leads to the length or last items of an object that is guarded as a whole, or into a list or
-        dictionary that the function has made."""
+        """Return whether a chain leads to the length or end of an object guarded as a whole, or into a container of the
+        function."""
         owner = follow(base, steps[:-1])
         if steps and steps[-1][0] != "attr" and type(owner) in RESTORED and not self._contents.has_seen(owner):
             return not self._known.parts.leads_to(base, steps[:-1], owner)
         return (is_length(steps) and type(owner) is not list) or (counts_back(steps) and isinstance(owner, np.ndarray))
 
     def _first_at(self, base, steps):
-        """Return what a chain leads to. The length and the last items of a list, and its emptiness, are those from before the
-        function appended to it."""
+        """Return what a chain leads to; length, last items and emptiness of a list are those from before the function
+        appended."""
         if is_length(steps):
             values = follow(base, steps[:-1])
             before = self._contents.before(values)
@@ -240,8 +238,8 @@ class ChainReads:
         return kind == "item" and type(owner) is list and type(key) is int and key >= len(self._contents.before(owner))
 
     def _is_own_item(self, base, steps, value) -> bool:
-        """Return whether a chain leads to an item or attribute that the function, or a scheduler of it, has set: the source of
-        the value is guarded."""
+        """Return whether a chain leads to an item or attribute that the function or its scheduler has set: the source is
+        guarded."""
         if steps and self.set_rates and (id(follow(base, steps[:-1])), steps[-1][1]) in self.set_rates:
             return True
         if not steps or not is_repeatable(value, self._contents):
@@ -276,8 +274,7 @@ class ChainReads:
             self._contents.used(value, how, calls)
 
     def _past_modules(self, chain, root, base):
-        """Return (chain, root, base) from the first object on a chain that is no module; modules on the way are guarded as a
-        whole. Return None if that is all."""
+        """Return (chain, root, base) from the first object on a chain that is no module (these are guarded whole), or None."""
         steps, value, owner, first = chain.steps, base, base, ()
         while isinstance(value, Module) and steps:
             self._reachable.see_module(value)
@@ -307,5 +304,4 @@ class ChainReads:
         self.reads.add_library(text, value)
 
     def close(self):
-        """Drop references to containers."""
         self._unwalked = {}

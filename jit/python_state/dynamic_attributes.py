@@ -55,8 +55,8 @@ class DynamicAttributes:
             self._reads.add_attribute(text, value, name, attributes[name])
 
     def answer_with_all(self, question, text, value, reach):
-        """Guard all attributes of an object for code that computes names. In the `__builtins__` of a module stand-ins lie
-        while a call is recorded."""
+        """Guard all attributes of an object for code that computes names, without `__builtins__`, in which functions are
+        patched."""
         names = frozenset(attributes_of(value)) - {"__builtins__"}
         self.answer(question._replace(names=names), text, value, reach)
 

@@ -20,10 +20,7 @@ from .read_log import ReadLog
 
 
 class Finaliser:
-    """Turns the logs of a recorded call into guards.
-
-    written   {place: `Target`} of the side effects
-    """
+    """Conversion of the logs of a recorded call to guards."""
 
     def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, reads: ReadLog, writes: WriteLog,
                  hosts: HostLog, effects):
@@ -32,8 +29,7 @@ class Finaliser:
         self._written = {t.place: t for t in effects}
 
     def guard_unchanged(self):
-        """Guard locations that the function may have assigned to, and that hold what they held, unless they are guarded
-        already: calls that find another value there may have to write."""
+        """Guard assigned locations that hold what they held: calls that find another value there may have to write."""
         targets, guards = self._writes.targets, self._reads.guards
         for at, g in guards.items():            # read for the first time after it was assigned to, and put back since
             t = targets.get(g.locations_on_path()[-1])
@@ -78,7 +74,6 @@ class Finaliser:
         return [*modules, *conditions, *found, *self._written_on_the_way(), *contents.alone.values()]
 
     def _module_guards(self, turned) -> list:
-        """Return the guard on the state of all modules, if there are any."""
         before = self._hosts.left_in_modules()
         before |= {place: UNREAD if self._is_unread(t) else t.before for place, t in self._written.items()}
         seen = {id(m): m for top in self._known.modules.values() for m in Module.modules(top)}
@@ -86,7 +81,6 @@ class Finaliser:
         return [ModulesGuard(seen.values(), self._inputs, before, turned)] if seen else []
 
     def _is_unread(self, t) -> bool:
-        """Return whether the function wrote a location without having read it."""
         reads = self._reads
         return not reads.by_name and (t.place in self._writes.modules.unread or t.place not in reads.module_reads)
 

@@ -84,20 +84,16 @@ def results_of(function) -> list:
 
 
 class FunctionCaches:
-    """Cached functions that the code of a recorded call reaches.
-
-    is_reached   whether the code that is looked at reaches one
-    """
+    """Cached functions that the code of a recorded call reaches."""
 
     def __init__(self, reads: ReadLog, tensors: TensorAttributes):
         self._reads, self._tensors = reads, tensors
         self._found: dict = {}          # by id: (function, its misses before)
         self._codes: set = set()        # code of the functions behind the caches
-        self.is_reached = False
+        self.is_reached = False         # whether the code that is looked at reaches one
 
     def starts(self, code):
-        """Note code that starts; that of a cached function counts as reaching it."""
-        self.is_reached = code in self._codes
+        self.is_reached = code in self._codes       # code of a cached function reaches it
 
     def add(self, value):
         """Note a value that is read, if it is a cached function or a method of one."""

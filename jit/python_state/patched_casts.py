@@ -210,8 +210,8 @@ def _united(marks) -> frozenset | None:
 
 @lru_cache(maxsize=4096)
 def casts_of(code) -> dict:
-    """Return {name of `CASTS` in code: whether it is only called or used in `isinstance`}. Code that looks at types needs the
-    original `int` and `float`."""
+    """Return {name of `CASTS` in code: may it be patched}: it is only called or used in `isinstance`, and types are not looked
+    at."""
     if CASTS.keys().isdisjoint(code.co_names):
         return {}
     used, more, walk = set(), set(), _Kinds()
@@ -249,8 +249,7 @@ _getattr = getattr      # the original, which is quicker than the patched one
 
 
 def settle(frame, is_symbolic):
-    """Replace numbers in the arguments of a function that starts by their values, if it looks at types, or is a library's that
-    user code calls. `is_symbolic` says whether numbers are symbolic, too."""
+    """Make numbers in the arguments of a function plain if it looks at types, or is a library's that user code calls."""
     if not is_symbolic and not _getattr(_getattr(tls.m.recorder, "reads", None), "has_numbers", False):
         return
     if is_user(frame):

@@ -98,8 +98,8 @@ class Reachable:
     # Values.
 
     def walk(self, text, value, is_given=False):
-        """Visit all objects that are reached from a value, each once: a hook or a container may lead back to where it lies.
-        Containers of arguments (`is_given`) are compared at every call anyway."""
+        """Visit all objects that are reached from a value, once each; containers of arguments (`is_given`) are compared
+        anyway."""
         stack, seen = [(text, value)], {}
         while stack:
             text, value = stack.pop()
@@ -152,8 +152,7 @@ class Reachable:
         self._writes.copy_container(value, text)
 
     def _items_of(self, text, value, is_given) -> list:
-        """Return (text, value) of the objects to which a container, a partial or cached function, a method or a reference
-        leads."""
+        """Return (text, value) of the objects to which a container, partial or cached function, method or reference leads."""
         if type(value) in CONTAINERS or isinstance(value, tuple):
             items = value.items() if hasattr(value, "items") else enumerate(value)
             found = [(f"{text}[{key_text(k)}]", v) for k, v in items if not is_plain(v)]

@@ -59,7 +59,7 @@ def decimal_condition() -> ReadCondition:
     return ReadCondition.of(("decimal",), read, "the context of decimal numbers")
 
 
-# Class -> what an object holds; classes by their names, as most programs never import them.
+# Class -> content of an object; classes by their names, as most programs never import them.
 _HELD: dict = {
     "array.array": lambda a: (a.typecode, a.tobytes()),
     "builtins.bytearray": bytes,
@@ -77,8 +77,8 @@ _HELD: dict = {
 
 
 def held_by(value) -> Any:
-    """A function without arguments that gives what such an object holds (None once it was closed or released); None for other
-    objects, and for what programs print to."""
+    """Return a function that reads the content of such an object (None once it was closed), or None for other objects and
+    streams to which programs print."""
     if value is sys.stdout or value is sys.stderr:
         return None
     for kind in type(value).__mro__[:-1]:

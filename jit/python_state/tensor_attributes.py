@@ -28,18 +28,14 @@ def attributes_seen(t) -> tuple:
 
 
 class TensorAttributes:
-    """Reads and writes of the attributes of tensors.
-
-    _met      {id: tensor that was there before and that code may reach}
-    _others   [(tensor that may be another one at each call, its role, its attributes before)]
-    """
+    """Reads and writes of the attributes of tensors."""
 
     def __init__(self, verdict: Verdict, known: KnownObjects, inputs: StateInputs, reads: ReadLog, writes: WriteLog,
                  attributes: DynamicAttributes):
         self._verdict, self._known, self._inputs = verdict, known, inputs
         self._reads, self._writes, self._attributes = reads, writes, attributes
-        self._met: dict = {}
-        self._others: list = []
+        self._met: dict = {}            # id -> tensor that was there before and that code may reach
+        self._others: list = []         # (tensor that may be another one at each call, its role, its attributes before)
 
     def add_arguments(self, tensors):
         """Note the tensors among the arguments."""
@@ -95,8 +91,8 @@ class TensorAttributes:
                 self.add_write(t, name, f"{text}.{name}")
 
     def is_on_the_way(self, base, steps) -> bool:
-        """Return whether a chain reads an attribute of a tensor, and guard it if users have put it there. The kind of the
-        tensor is guarded where it comes in."""
+        """Return whether a chain reads an attribute of a tensor, and guard one that users have set; its kind is guarded
+        elsewhere."""
         for n, (kind, key) in enumerate(steps):
             t = follow(base, steps[:n])
             if isinstance(t, Tensor):
@@ -154,6 +150,5 @@ def _names_alike(now, before) -> set:
 
 
 def _is_made(t) -> bool:
-    """Return whether the run itself has made a tensor."""
     link = t.__dict__.get("_traced")
     return link is not None and not link.is_given

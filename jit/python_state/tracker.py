@@ -251,8 +251,8 @@ class Tracker:
         return self.writes.repeated(self.contents.targets() + self.writes.changed() + self.contexts.targets())
 
     def finish(self, effects=(), turned=(), touched=()) -> list:
-        """Return the guards; raise if the run did something that a replay could not repeat, or changed state that it had read
-        other than by `effects`. `turned` and `touched` are explained at `Finaliser.guards`."""
+        """Return the guards; raise if the run did what a replay could not repeat. See `Finaliser.guards` for `turned` and
+        `touched`."""
         self.world.check()
         if self.verdict.problem is not None:
             raise self.verdict.problem

@@ -43,15 +43,11 @@ from .effects import Target
 
 
 class ContainerLog:
-    """Containers that a run reaches, and their content from before.
-
-    first    {id of a container: its snapshot}
-    alone    {id of a container to which the run writes: condition on its only location}, known at the end
-    """
+    """Containers that a run reaches, and their content from before."""
 
     def __init__(self):
-        self.first: dict = {}
-        self.alone: dict = {}
+        self.first: dict = {}        # by id: its snapshot
+        self.alone: dict = {}        # by id of a written container: condition on its only location, known at the end
         self._raw: dict = {}         # by id: (container, its copy, its name)
         self._base: dict = {}        # by id: its content before the function itself changed it
         self._done: dict = {}        # by id: ADDED, STORED, STEPPED or HANDED, as long as nothing else is done with it
@@ -76,8 +72,8 @@ class ContainerLog:
 
     @contextmanager
     def left_to_host(self, besides=()):
-        """Leave to a host function what it changes in containers, except for those `besides`: every call repeats it. Yield a
-        set, which takes the ids of the changed ones."""
+        """Leave to a host function its changes of containers, except for `besides`; yield a set for the ids of the changed
+        ones."""
         left_out, changed = set(map(id, besides)), set()
         before = [(c, c.copy()) for c, _, _ in self._raw.values() if id(c) not in left_out]
         yield changed
@@ -223,8 +219,7 @@ class ContainerLog:
                                     for e, (key, _) in zip(expected.items, pairs)])
 
     def exact(self, expected, now):
-        """Return the expectation of a value with the very containers in it to which replays write, and other ones for the
-        rest."""
+        """Return the expectation of a value with the very containers in it to which replays write, and others for the rest."""
         if type(expected) is Snapshot and type(now) is expected.kind and type(now) in (tuple, *RESTORED):
             before = self._raw[id(now)][1] if id(now) in self._raw else now
             items = list(before.values() if type(before) in DICTS else before)
@@ -330,7 +325,6 @@ def item_of(container, key):
 
 
 def _is_same(a, b) -> bool:
-    """Return whether containers of one kind hold the same objects in the same order."""
     x, y = [(*c, *c.values()) if type(c) in DICTS else c for c in (a, b)]
     return len(x) == len(y) and all(map(is_, x, y))
 
@@ -362,8 +356,8 @@ def _appended(container, copy, text):
 
 
 def _shows_additions(container, copy) -> bool:
-    """Return whether the content of a list or deque shows how many items were appended. A full deque drops as many, and a new
-    item may be an object that it held before."""
+    """Return whether the content shows how many items were appended; a full deque drops as many, and a new item may be an old
+    one."""
     if type(container) is list or len(container) != container.maxlen:
         return type(container) not in DICTS
     return any({id(v) for v in t.value()}.isdisjoint(map(id, copy)) for t in _appended(container, copy, ""))
@@ -437,8 +431,8 @@ class UntrackedUses:
         self._by_name: dict = {}        # attribute name, or _ANY -> {(use, call or None): None}
 
     def add(self, code, asked, more) -> dict:
-        """Add the uses in code that starts; return the new ones. Attributes that it queries by name, `more` among them, have
-        any use."""
+        """Add the uses in code that starts; return the new ones. Attributes queried by name, `more` among them, have any
+        use."""
         known = untracked_uses(code)
         uses = [(name, how, None if offset is None else (code, offset)) for name, how, offset in known]
         uses += [(name, None, None) for name in (asked.names - {name for name, *_ in known}) | more]

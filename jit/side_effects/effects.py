@@ -102,7 +102,6 @@ class Target:
             self.rewrite(plain)
 
     def settle(self):
-        """Replace symbolic numbers by their current values."""
         self.fix(now)
 
     @property
@@ -127,8 +126,7 @@ class Target:
 
 
 def is_repeatable(value, contents) -> bool:
-    """Return whether a value can be made anew at every call: tensors, numbers, and plain containers of these that the function
-    has made."""
+    """Return whether each call can make a value anew: tensors, numbers, and plain containers that the function has made."""
     kind = type(value)
     if kind is list or kind is deque or isinstance(value, tuple):
         return not contents.has_seen(value) and all(is_repeatable(v, contents) for v in value)

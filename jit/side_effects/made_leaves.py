@@ -21,8 +21,7 @@ class NewLeaf:
 
     @staticmethod
     def of(t: Tensor, results: list) -> "NewLeaf | None":
-        """Describe a result that the function has made; None if it is no leaf, or nothing but values. A gradient is added to
-        `results`."""
+        """Describe a result that the function has made, or return None if it is no leaf; its gradient is added to `results`."""
         is_owned = isinstance(t, Owned)
         if not t.is_leaf or not (is_owned or t.requires_grad):
             return None

@@ -43,7 +43,7 @@ class OutputTemplate:
                        tuple([t.without_values() for t in effects]), has_symbols(spec)), different
 
     def leaves_the_same(self, other) -> bool:
-        """Return whether calls leave the same state as one recorded with another template: what that one need not write is
+        """Return whether calls leave the same state as one recorded with another template, which need not write what is
         there."""
         theirs = set(other._places)
         mine = [(t, spec) for t, spec in zip(self.effects, self._written) if t.place in theirs]

@@ -104,8 +104,8 @@ class WriteLog:
         return [*others]
 
     def is_changed(self, t) -> bool:
-        """Return whether a location holds another value than before. A container that the function made counts as another
-        one, even if it holds the same."""
+        """Return whether a location holds another value than before; a container of the function's own counts as another
+        one."""
         now = t.value()
         return t.is_changed or (type(now) in RESTORED and now is not t.was and is_repeatable(now, self._contents))
 
@@ -162,7 +162,6 @@ class WriteLog:
         self._contents.settle()
 
     def _settle_object(self, x):
-        """Do the same in an object that the function has made, and in the values that it has put there."""
         stack, seen = [x], dict(self._known.outside)
         while stack:
             x = stack.pop()
@@ -182,7 +181,6 @@ class WriteLog:
                 stack.append(items[key])
 
     def close(self):
-        """Drop references to containers and objects."""
         self.copies, self.targets = {}, {}
 
 
@@ -196,7 +194,6 @@ def _plain_copy(container):
 
 
 def _items(container) -> list:
-    """Return the ids of a container's items, in order."""
     if isinstance(container, dict):
         return [tuple(map(id, item)) for item in dict.items(container)]
     return list(map(id, list.__iter__(container) if isinstance(container, list) else set.__iter__(container)))
@@ -224,18 +221,14 @@ _MODE = "training"
 
 
 class ModuleWrites:
-    """Attributes of modules that a run may have written past all chains: `model.eval()`, `for m in model.modules(): m.p =
-    0.1`. Each module is remembered, with its parts, when the function first reaches it.
-
-    unread    locations that the run wrote without having read them
-    """
+    """Attributes of modules written past all chains: `model.eval()`, `for m in model.modules(): m.p = 0.1`."""
 
     def __init__(self):
         self._first: dict = {}       # by id: (module, its attributes and buffers)
         self._tables: dict = {}      # by id: (module, its parameters, children and hooks, and the names of its buffers)
         self._ran: set = set()       # ids of modules whose library code may have read the mode
         self._names: set = set()     # attributes of untracked objects that code reads or writes
-        self.unread: set = set()
+        self.unread: set = set()     # locations that the run wrote without having read them
 
     def remember(self, module) -> list:
         """Remember the state of a module and of those below it, unless known; return the new ones."""
@@ -298,7 +291,6 @@ class ModuleWrites:
 
 
 def _attributes(m) -> dict:
-    """Return the attributes of a module, without parameters and children."""
     return {**attributes_of_module(m), **m._buffers}
 
 
