@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 
 from ...runtime.core.tensor import Tensor
 from .stack import CONSTANTS, is_lookup, variables_of
-from .user_code import is_users_code
+from .user_code import is_user_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 LENGTH, ANY = "length", "any"       # steps to the length of a list, and to whether it has items
@@ -161,6 +161,7 @@ def instructions_in(code) -> list:
 
 
 def unassigned_arguments(code) -> set:
+    """Return the arguments that the code does not assign to."""
     return _kept_in(code, instructions_in(code))
 
 
@@ -300,7 +301,7 @@ def follow(root, steps):
                          MISSING if is_computed(value, key) else getattr(value, key))
             elif kind == LENGTH:
                 value = MISSING if type(value) is not list else len(value) if key == LENGTH else bool(value)
-            elif is_users_function(getattr(type(value), "__getitem__", None)):
+            elif is_user_function(getattr(type(value), "__getitem__", None)):
                 value = MISSING
             elif type(value).__getitem__ is dict.__getitem__:
                 value = dict.__getitem__(value, key) if key in value else MISSING       # unlike defaultdict, adds nothing
@@ -317,8 +318,8 @@ def is_computed(owner, name) -> bool:
     found = next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), MISSING)
     if type(found) is cached_property or found is MISSING:
         is_there = name in getattr(owner, "__dict__", ())
-        return not is_there and (found is not MISSING or is_users_function(getattr(kind, "__getattr__", None)))
-    return isinstance(found, property) and is_users_function(found.fget)
+        return not is_there and (found is not MISSING or is_user_function(getattr(kind, "__getattr__", None)))
+    return isinstance(found, property) and is_user_function(found.fget)
 
 
 def computed_at(root, steps) -> int | None:
@@ -326,15 +327,15 @@ def computed_at(root, steps) -> int | None:
     value = root
     for n, (kind, key) in enumerate(steps):
         if is_computed(value, key) if kind == "attr" else (
-                kind == "item" and is_users_function(getattr(type(value), "__getitem__", None))):
+                kind == "item" and is_user_function(getattr(type(value), "__getitem__", None))):
             return n
         value = follow(value, steps[n:n + 1])
     return None
 
 
-def is_users_function(f) -> bool:
+def is_user_function(f) -> bool:
     """Return whether a value is a function of user code, which is tracked when it runs."""
-    return type(f) is types.FunctionType and is_users_code(f.__globals__.get("__name__", ""), f.__code__.co_filename)
+    return type(f) is types.FunctionType and is_user_code(f.__globals__.get("__name__", ""), f.__code__.co_filename)
 
 
 def _plain_instance(value, key) -> bool:

@@ -8,7 +8,7 @@ TRUSTED = frozenset((INGOT, "llvmlite", "ml_dtypes", "networkx", "numpy", "rich"
 _STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
 
 
-def is_users_code(module: str, file: str) -> bool:
+def is_user_code(module: str, file: str) -> bool:
     """Return whether code is the user's: not ingot's, the standard library's or an installed package's. Packages keep state of
     their own, and may run at any time, as from the garbage collector."""
     installed = "site-packages" in file or "dist-packages" in file

@@ -12,7 +12,7 @@ class QuestionCache:
 
     def __init__(self, builder: Builder):
         self._builder, self._equals, self._entered = builder, Equals(), 0
-        self._given: dict = {}      # (number of a value, how it was read) -> what Python got
+        self._answers: dict = {}      # (number of a value, how it was read) -> what Python got
 
     def _key(self, value: Value, how: str):
         nodes = self._builder.nodes
@@ -21,11 +21,11 @@ class QuestionCache:
         self._entered = len(nodes)
         return self._equals.of(value), how
 
-    def given(self, value: Value, how: str):
-        return self._given.get(self._key(value, how))
+    def answer(self, value: Value, how: str):
+        return self._answers.get(self._key(value, how))
 
-    def give(self, value: Value, how: str, seen):
-        self._given[self._key(value, how)] = seen
+    def add(self, value: Value, how: str, seen):
+        self._answers[self._key(value, how)] = seen
 
 
 def frozen_value(seen):

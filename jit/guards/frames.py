@@ -7,7 +7,7 @@ import sys
 import types
 
 from ...runtime.cpu.calls.call import knows_objects
-from ..bytecode.user_code import INGOT, is_users_code
+from ..bytecode.user_code import INGOT, is_user_code
 from .locations import root_value
 
 _LAST_KNOWN = (3, 15)       # the newest Python whose layout of frames was checked
@@ -116,7 +116,7 @@ def is_user(frame) -> bool:
 def _verdict(file, module) -> bool:
     if len(_verdicts) >= _MOST_VERDICTS:
         _verdicts.clear()
-    found = _verdicts[file, module] = is_users_code(module, file)
+    found = _verdicts[file, module] = is_user_code(module, file)
     return found
 
 

@@ -22,7 +22,7 @@ def is_instance(value) -> bool:
             and (isinstance(getattr(value, "__dict__", None), dict) or bool(_slots_of(kind))))
 
 
-def is_users(x) -> bool:
+def is_user_defined(x) -> bool:
     """Return whether a function or class is the user's, or of a library that does not know ingot."""
     module = getattr(x, "__module__", None) or ""
     if module == "builtins":        # or made by Python code without a module, as in `exec(text, {})`
@@ -30,11 +30,11 @@ def is_users(x) -> bool:
     return module.partition(".")[0] not in (*TRUSTED, *sys.stdlib_module_names)
 
 
-def is_users_space(value) -> bool:
+def is_user_namespace(value) -> bool:
     """Return whether a value is a user's class or Python module."""
     if isinstance(value, types.ModuleType):
         return value.__name__.partition(".")[0] not in (*TRUSTED, *sys.stdlib_module_names)
-    return isinstance(value, type) and is_users(value)
+    return isinstance(value, type) and is_user_defined(value)
 
 
 def attributes_of(value) -> dict:
@@ -53,5 +53,5 @@ def attributes_of_module(m) -> dict:
 def _slots_of(kind) -> list:
     if not hasattr(kind, "__slots__"):
         return []
-    return [name for c in kind.__mro__ if is_users(c) for name, member in vars(c).items()
+    return [name for c in kind.__mro__ if is_user_defined(c) for name, member in vars(c).items()
             if type(member) is types.MemberDescriptorType]

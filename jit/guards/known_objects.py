@@ -4,7 +4,7 @@ from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import MISSING, follow
 from ..errors.errors import Verdict
 from .arg_pytree import fields_of
-from .instances import attributes_of, is_users, is_users_space
+from .instances import attributes_of, is_user_defined, is_user_namespace
 from .snapshot import is_plain
 
 
@@ -48,7 +48,7 @@ class KnownObjects:
         self._alive: list = []          # objects whose ids are in use
 
     def add_made(self, x):
-        if hasattr(type(x), "__del__") and is_users(type(x)):
+        if hasattr(type(x), "__del__") and is_user_defined(type(x)):
             self._verdict.refuse(f"it makes a {type(x).__name__}, whose __del__ would not run at later calls; do without that "
                                  "method, or make the object outside")
         self.made.add(id(x))
@@ -63,7 +63,7 @@ class KnownObjects:
 
     def existed(self, owner) -> bool:
         """Return whether an object that code has reached was there before the call."""
-        if is_users_space(owner):
+        if is_user_namespace(owner):
             return True
         return id(owner) in self.outside or id(owner) in self.modules or id(owner) in self.tensors
 

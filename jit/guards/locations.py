@@ -135,20 +135,20 @@ class StateInputs:
         self.known: dict = {}           # id of a value -> its location
         self.owners: dict = {}          # (id of the owner, key) -> its location
         self._lengths: dict = {}        # by id of a list: (symbolic length, length at first)
-        self._back: list = []
-        self._laid: list = []           # (location, table that is stored there)
-        self._taken: set = set()        # ids of tables that were taken away again
+        self._stored: list = []
+        self._tables: list = []           # (location, table that is stored there)
+        self._removed: set = set()        # ids of tables that were taken away again
 
-    def lay(self, place, value):
+    def store_table(self, place, value):
         """Store a table (`symbolic_tables.py`) at a location while the call is recorded."""
-        self._laid.append((place, value))
+        self._tables.append((place, value))
 
-    def given(self, value, how, calls):
+    def without_table(self, value, how, calls):
         """Return the container behind a table, or the value itself. If code that starts does more with it, as `how` and
         `calls` say, than a table supports, the container is stored back; so are those in a value."""
         if type(value) not in TABLES:
-            if self._laid and how not in (INSPECTED, MEASURED, *SINGLE):
-                for table in [table for place, table in self._laid if place.holder() is value]:
+            if self._tables and how not in (INSPECTED, MEASURED, *SINGLE):
+                for table in [table for place, table in self._tables if place.holder() is value]:
                     self._take_away(table)
             return value
         if not value.suits(how, calls):
@@ -156,16 +156,16 @@ class StateInputs:
         return value.of
 
     def _take_away(self, table):
-        for owner, key, kind in [place.owner() for place, value in self._laid if value is table]:
+        for owner, key, kind in [place.owner() for place, value in self._tables if value is table]:
             if VIEWED.get((id(owner), key)) is None:
-                put(owner, key, kind, table.of)
+                store(owner, key, kind, table.of)
             else:
                 self.views.show(owner, key, table.of)
-        self._taken.add(id(table))
+        self._removed.add(id(table))
 
     def settle(self, variables):
         """Replace tables that were taken away in the variables of code that starts."""
-        for name in [name for name, value in variables.items() if id(value) in self._taken] if self._taken else ():
+        for name in [name for name, value in variables.items() if id(value) in self._removed] if self._removed else ():
             variables[name] = variables[name].of
 
     def __enter__(self):
@@ -180,13 +180,13 @@ class StateInputs:
                 owner, key, kind = found
                 self.owners[id(owner), key] = place
                 if not isinstance(value, Tensor) and not (kind == "attr" and self.show(owner, key, value)):
-                    self._back.append((owner, key, kind, value, put(owner, key, kind, value)))
-        for place, value in self._laid:
+                    self._stored.append((owner, key, kind, value, store(owner, key, kind, value)))
+        for place, value in self._tables:
             found = place.owner()
             if found is not None:
                 owner, key, kind = found
                 if not (kind == "attr" and self.show(owner, key, value)):
-                    self._back.append((owner, key, kind, value, put(owner, key, kind, value)))
+                    self._stored.append((owner, key, kind, value, store(owner, key, kind, value)))
         return self
 
     def show(self, owner, key, value=MISSING) -> bool:
@@ -216,19 +216,19 @@ class StateInputs:
         self.views.close()
 
     def _put_back(self):
-        for owner, key, kind, value, before in reversed(self._back):
-            if kept(owner, key, kind) is value:       # else the function has written there
-                put(owner, key, kind, before)
-        self._back = []
+        for owner, key, kind, value, before in reversed(self._stored):
+            if load(owner, key, kind) is value:       # else the function has written there
+                store(owner, key, kind, before)
+        self._stored = []
 
     @contextmanager
     def lifted(self, targets):
         """Store plain numbers at all locations, and in the writes `targets`, while code runs that is not recorded."""
-        lying = [(owner, key, kind, value, before) for owner, key, kind, value, before in self._back
-                 if kept(owner, key, kind) is value]
+        lying = [(owner, key, kind, value, before) for owner, key, kind, value, before in self._stored
+                 if load(owner, key, kind) is value]
         for owner, key, kind, _, before in lying:
-            put(owner, key, kind, before)
-        shown = self.views.lift()
+            store(owner, key, kind, before)
+        hidden = self.views.hide()
         written = [(t, t.value()) for t in targets]
         for t, _ in written:
             t.fix(number_now)
@@ -237,10 +237,10 @@ class StateInputs:
         for (t, value), known in zip(written, plain):
             if known is not value and t.value() is known:
                 t.rewrite(value)
-        self.views.lay(shown)
+        self.views.restore(hidden)
         for owner, key, kind, value, before in lying:
-            if kept(owner, key, kind) is before:
-                put(owner, key, kind, value)
+            if load(owner, key, kind) is before:
+                store(owner, key, kind, value)
 
     def same_as(self, value, owner=None, key=None):
         """Return the expectation of a guard for a value or attribute that is a state input; None for others."""
@@ -271,7 +271,7 @@ class SameAs:
         return f"what {self.place.chain} holds"
 
 
-def kept(owner, key, kind):
+def load(owner, key, kind):
     """Load the value of a location."""
     if kind == "cell":
         return root_value(owner, key)
@@ -304,9 +304,9 @@ def is_viewable(owner, key) -> bool:
     return is_own and not hasattr(type(found), "__set__")
 
 
-def put(owner, key, kind, value):
+def store(owner, key, kind, value):
     """Store a value at a location; return the value from before."""
-    before = kept(owner, key, kind)
+    before = load(owner, key, kind)
     if kind == "cell":
         owner.cell_contents = value
     elif type(owner) is State:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import key_text
-from .instances import is_users
+from .instances import is_user_defined
 from .locations import DICTS, RESTORED
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
@@ -133,7 +133,7 @@ def is_changeable(value) -> bool:
 
 def is_own_container(value) -> bool:
     """Return whether a value is a list, dictionary or set of a user class."""
-    return isinstance(value, (list, dict, set)) and is_users(type(value))
+    return isinstance(value, (list, dict, set)) and is_user_defined(type(value))
 
 
 def is_container(value) -> bool:

@@ -49,7 +49,7 @@ class SymbolicLookups:
             if made is not None and (is_alone() or place.is_private):
                 self._made[id(container)] = made
                 made.calls = place.calls
-                inputs.lay(place, made)
+                inputs.store_table(place, made)
 
     def __enter__(self):
         if self.scope is not None:

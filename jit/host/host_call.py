@@ -234,7 +234,7 @@ def unrecorded(call):
     before, watching = (recorder, m.grad), sys.getprofile()
     sys.setprofile(None)
     if recorder is not None and recorder.casts is not None:
-        recorder.casts.lift()
+        recorder.casts.remove()
     m.recorder, m.grad = None, False
     m.refresh()
     try:

@@ -23,12 +23,12 @@ from ..bytecode.reads import (
     chains_in,
     follow,
     instructions_in,
-    is_users_function,
+    is_user_function,
     stores_of,
     unassigned_arguments,
     writes_of,
 )
-from ..guards.instances import attributes_of, attributes_of_module, is_instance, is_users_space
+from ..guards.instances import attributes_of, attributes_of_module, is_instance, is_user_namespace
 from ..guards.locations import root_value
 from ..guards.snapshot import is_changeable, is_container, is_plain
 
@@ -58,7 +58,7 @@ class Reach:
         self._code: set = set()
         self._stack: list = []
         code = getattr(function, "__code__", None)
-        if is_users_function(function) and code is not None and len(args) <= code.co_argcount:
+        if is_user_function(function) and code is not None and len(args) <= code.co_argcount:
             self._goes_through(function, {**dict(zip(code.co_varnames, args)), **kwargs})
         else:
             self._stack += [function, *args, *kwargs.values()]
@@ -87,10 +87,10 @@ class Reach:
         elif is_container(x) or isinstance(x, tuple):
             items = [*x, *x.values()] if isinstance(x, dict) else x
             self._stack += [v for v in items if type(v) not in _PLAIN]
-        elif is_instance(x) or is_users_space(x):
+        elif is_instance(x) or is_user_namespace(x):
             self._holds(x, attributes_of(x))
             call = inspect.getattr_static(type(x), "__call__", None)
-            self._stack += [types.MethodType(call, x)] if is_users_function(call) else []
+            self._stack += [types.MethodType(call, x)] if is_user_function(call) else []
 
     def _holds(self, x, attributes):
         self.places.update([(id(x), name) for name in attributes])
@@ -99,7 +99,7 @@ class Reach:
     def _calls(self, method):
         """Add a method that may be called: code of a user class counts by what it reads."""
         function: Any = getattr(method, "__func__", None)
-        if is_users_function(function):
+        if is_user_function(function):
             self._goes_through(function, dict(zip(function.__code__.co_varnames[:1], [method.__self__])))
         else:
             self._stack.append(method.__self__)
@@ -109,7 +109,7 @@ class Reach:
         wrapped = getattr(function, "__wrapped__", None)
         if wrapped is not None:
             self._goes_through(wrapped, bound)
-        if not is_users_function(function):
+        if not is_user_function(function):
             self._stack += [root_value(cell, "") for cell in function.__closure__ or ()]
             return
         key = function.__code__, *[(name, id(x)) for name, x in bound.items()]
@@ -163,7 +163,7 @@ class Reach:
             if value is MISSING:
                 found = next((vars(c)[step[1]] for c in type(owner).__mro__ if step[1] in vars(c)), None)
                 getter: Any = found.fget if isinstance(found, property) else None
-                if is_users_function(getter):
+                if is_user_function(getter):
                     self._goes_through(getter, dict(zip(getter.__code__.co_varnames[:1], [owner])))
                 self._stack.append(owner)
                 return

@@ -22,7 +22,7 @@ from ..errors.errors import RunEagerlyError
 from ..guards.absence import AbsentNames, AttributeNames
 from ..guards.frames import is_user
 from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
-from ..guards.instances import attributes_of, attributes_of_module, is_users
+from ..guards.instances import attributes_of, attributes_of_module, is_user_defined
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, SameAs, StateInputs
 from ..guards.snapshot import Exactly, Snapshot, is_changeable, is_plain, looks_like, snapshot
@@ -131,7 +131,7 @@ class HostLog:
     def step(self, recorder, call, tensors, frame, is_quiet):
         """Compare state before and after a host call that a frame makes with some tensors; a quiet one changes nothing."""
         before = () if is_quiet else self._written(recorder)
-        lay = self._casts.lift()
+        casts = self._casts.remove()
         guards = [] if is_quiet else [(at, g, snapshot(g.value())) for at, g in self._reads.guards.items()]
         stored = [] if is_quiet else [(t, snapshot(t.value())) for t in self._writes.targets.values()]
         owners = [] if is_quiet else [(x, _attributes(x)) for x in self._owners()]
@@ -141,13 +141,13 @@ class HostLog:
         given = [] if is_quiet else [(c, snapshot(c)) for c in self.arguments if type(c) in (np.ndarray, *RESTORED)]
         with self._contents.left_to_host() as filled, self._inputs.lifted(t for t, _ in stored):
             yield
-        self._casts.lift()
+        self._casts.remove()
         self._order.stepped(frame, self.outside)
         changed = {at: str(g.chain) for at, g, was in guards if not looks_like(g.value(), was)}
         changed |= {t.place: t.text for t, was in stored if not looks_like(t.value(), was)}
         for x, was in owners:
             changed |= self._changed_attributes(x, was)
-        self._casts.lay(lay)
+        self._casts.restore(casts)
         changed |= {(id(c), _GIVEN): "a list, a dictionary or an array among its arguments" for c, copy in given
                     if not looks_like(c, copy)}
         written = [c.source for c, version, a in memory if c.root._storage.version != version or c.root._a is not a]
@@ -255,7 +255,7 @@ class HostLog:
     def _may_query(self, owner, name, names) -> bool:
         """Return whether code may read an attribute that no chain shows; ingot's own modules read all of theirs."""
         m = self._known.modules.get(owner)
-        return name in names or bool(self._queries.computing) or (m is not None and not is_users(type(m)))
+        return name in names or bool(self._queries.computing) or (m is not None and not is_user_defined(type(m)))
 
     def left_in_modules(self) -> dict:
         """Return {(id of a module, attribute): its value before, or UNREAD} of what host calls have changed in modules."""

@@ -15,7 +15,7 @@ from ..bytecode.reads import ARGUMENT, MISSING, Chain, counts_back, is_length
 from ..errors.errors import TraceError
 from ..guards.guard_code import quick_check
 from ..guards.guards import Guard, module_state
-from ..guards.locations import EXTEND, WHOLE, Location, SameAs, kept, put
+from ..guards.locations import EXTEND, WHOLE, Location, SameAs, load, store
 from ..guards.snapshot import ArraySnapshot, Exactly, Snapshot, is_plain, looks_like
 from ..side_effects.relocated_containers import RelocatedTarget
 from .host_call import HostStep
@@ -252,7 +252,7 @@ class Rollback:
             self.puts(owner, key, kind, self._made(expected))
 
     def puts(self, owner, key, kind, value):
-        now = kept(owner, key, kind)
+        now = load(owner, key, kind)
         if now is not value and not hasattr(type(value), "matches"):
             self._places.append((owner, key, kind, value, now))
 
@@ -322,7 +322,7 @@ def _refill(container, content):
 
 def _put(owner, key, kind, value):
     if kind != "attr":
-        put(owner, key, kind, value)
+        store(owner, key, kind, value)
     elif value is MISSING:
         delattr(owner, key)
     else:
@@ -343,7 +343,7 @@ def _holds_the_same(a, b) -> bool:
 
 def _written_in(target) -> tuple:
     """Return (object that a target writes to, kind of the write)."""
-    return (kept(*target.owner), target.kind) if type(target) is RelocatedTarget else (target.owner, target.kind)
+    return (load(*target.owner), target.kind) if type(target) is RelocatedTarget else (target.owner, target.kind)
 
 
 def _state_of(target) -> tuple:
@@ -351,4 +351,4 @@ def _state_of(target) -> tuple:
     owner, kind = _written_in(target)
     if kind in (EXTEND, WHOLE) and type(owner) in (list, deque):
         return (len(owner), owner[0], owner[-1]) if owner else (0,)
-    return (kept(owner, target.key, kind),) if kind in ("item", "attr", "cell") else ()
+    return (load(owner, target.key, kind),) if kind in ("item", "attr", "cell") else ()

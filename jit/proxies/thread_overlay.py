@@ -96,17 +96,17 @@ class ThreadViews:
         self._keep.append(obj)
         return True
 
-    def lift(self) -> list:
-        """Let this thread see what all see; return [(view, id of an object, its own value, common value)] for `lay`."""
+    def hide(self) -> list:
+        """Let this thread see what all see; return [(view, id of an object, its own value, common value)] for `restore`."""
         found = [(view, obj, value, obj.__dict__.get(view.name, MISSING)) for view in self._made.values()
                  for obj in self._keep if (value := view.own.get(id(obj), MISSING)) is not MISSING]
         for view, obj, *_ in found:
             view.own[id(obj)] = MISSING
         return found
 
-    def lay(self, lifted: list):
+    def restore(self, hidden: list):
         """Let it see its own values again, if nothing else was stored meanwhile."""
-        for view, obj, value, was in lifted:
+        for view, obj, value, was in hidden:
             if obj.__dict__.get(view.name, MISSING) is was:
                 view.own[id(obj)] = value
 

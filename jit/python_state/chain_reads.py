@@ -265,7 +265,7 @@ class ChainReads:
 
     def _note_use(self, chain, base, value, how, calls):
         """Remember a list or dictionary before anything changes in it, and note how code uses it."""
-        value = self._inputs.given(value, how, calls)
+        value = self._inputs.without_table(value, how, calls)
         is_given = chain.root == ARGUMENT and self._known.parts.leads_to(base, chain.steps, value)
         if type(value) in RESTORED and not is_given and not self._is_own_item(base, chain.steps, value):
             self._contents.see(value, str(chain), self._inputs)

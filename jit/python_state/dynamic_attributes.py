@@ -12,7 +12,7 @@ from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog
 from ..bytecode.reads import MISSING
 from ..guards.absence import AttributeNames
-from ..guards.instances import attributes_of, is_users, is_users_space
+from ..guards.instances import attributes_of, is_user_defined, is_user_namespace
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
 from ..side_effects.writes import WriteLog
@@ -47,7 +47,7 @@ class DynamicAttributes:
         self._reads.add_absent(text, value, lacking)
         if question.kinds:
             self._reads.add_attributes(text, value, ("__class__",))
-            if is_users_space(kind):
+            if is_user_namespace(kind):
                 reach(kind.__qualname__, kind)
         for name in question.names & attributes.keys():
             if question.sets or name in question.assigned:
@@ -78,14 +78,14 @@ class DynamicAttributes:
 
     def add_module_class(self, cls):
         """Note a class of modules, whose attributes code may read."""
-        if is_users(cls) and cls not in self.module_classes:
+        if is_user_defined(cls) and cls not in self.module_classes:
             self.module_classes.append(cls)
             for question in self.log.all():
                 self.answer_of_modules(cls, question.names)
 
     def answer_of_modules(self, cls, names):
         """Guard what code queries of modules and finds in a user class."""
-        own = set().union(*[vars(c).keys() for c in cls.__mro__ if is_users(c)])
+        own = set().union(*[vars(c).keys() for c in cls.__mro__ if is_user_defined(c)])
         self._reads.add_attributes(cls.__qualname__, cls, [name for name in names & own if known_in_class(cls, name)])
 
     def add_new(self):
@@ -101,7 +101,7 @@ class DynamicAttributes:
     def query(self, owner, name):
         """Guard that an object has, or has not, an attribute that may be missing."""
         if type(name) is str and self._known.existed(owner):
-            with self._casts.lifted():
+            with self._casts.removed():
                 self._add_name(owner, name)
 
     def query_all(self, owner, with_classes: bool):
@@ -110,7 +110,7 @@ class DynamicAttributes:
             self._writes.fix_numbers()          # code reads the values past the proxies
         if not self._known.existed(owner) or isinstance(owner, Tensor):
             return
-        with self._casts.lifted():
+        with self._casts.removed():
             place = "keys", id(owner), with_classes
             self._reads.conditions.setdefault(place, AttributeNames(owner, self._known.name_of(owner), with_classes))
 

@@ -21,7 +21,7 @@ from ..bytecode.user_code import TRUSTED
 from ..errors.errors import Verdict, at
 from ..guards.frames import is_user, works_for_user
 from ..guards.guards import ReadCondition
-from ..guards.instances import is_users
+from ..guards.instances import is_user_defined
 from ..guards.known_objects import KnownObjects
 from ..proxies.other_threads import is_service
 from ..side_effects.contents import ContainerLog
@@ -76,7 +76,7 @@ class WorldPolicy:
         code, reads = frame.f_code, self._reads
         if code in _MODE_SETTERS:
             self._mode_setter = user_line()
-        elif code is _FILLS and id(frame.f_locals["instance"]) not in self._known.made and is_users(
+        elif code is _FILLS and id(frame.f_locals["instance"]) not in self._known.made and is_user_defined(
                 type(frame.f_locals["instance"])):
             self._verdict.first_time = f"the cached property {frame.f_locals['self'].attrname} was computed"
         elif code is _FORWARD:

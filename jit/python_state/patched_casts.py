@@ -118,7 +118,7 @@ class PatchedCasts:
 
     def __init__(self):
         self._spaces: dict = {}          # id -> globals that were patched
-        self._lying: list = []           # (globals, name) of the current casts
+        self._stored: list = []           # (globals, name) of the current casts
         self._names = tuple(CASTS) if is_alone() else _FOR_ALL
 
     def enter(self, frame):
@@ -137,37 +137,37 @@ class PatchedCasts:
         if frame is not None and id(frame.f_globals) in self._spaces:
             self.enter(frame)
 
-    def lift(self) -> list:
+    def remove(self) -> list:
         """Remove the casts until user code runs again, so that modules look as they are; return [(globals, name)]."""
-        lay = []
-        for space, name in self._lying:
+        removed = []
+        for space, name in self._stored:
             if space.get(name) is CASTS[name]:
                 del space[name]
-                lay.append((space, name))
-        self._lying = []
-        return lay
+                removed.append((space, name))
+        self._stored = []
+        return removed
 
-    def lay(self, lay: list):
-        """Store the casts that `lift` returned."""
-        for space, name in lay:
+    def restore(self, removed: list):
+        """Store the casts that `remove` returned."""
+        for space, name in removed:
             if name in self._names:
                 self._put(space, name)
 
     @contextmanager
-    def lifted(self):
+    def removed(self):
         """Remove the casts for the time of a `with` block."""
-        lay = self.lift()
+        removed = self.remove()
         yield
-        self.lay(lay)
+        self.restore(removed)
 
     def _put(self, space, name):
         space[name] = CASTS[name]
-        self._lying.append((space, name))
+        self._stored.append((space, name))
 
     def close(self):
         """Remove the casts for good."""
         self._names = ()
-        self.lift()
+        self.remove()
 
 
 class Casting:

@@ -14,7 +14,7 @@ from ...runtime.nn.base.module import Module
 from ..bytecode.reads import key_text
 from ..guards.arg_pytree import fields_of, is_structure
 from ..guards.guards import ReadCondition
-from ..guards.instances import attributes_of, attributes_of_module, is_instance, is_users_space
+from ..guards.instances import attributes_of, attributes_of_module, is_instance, is_user_namespace
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
 from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
@@ -123,7 +123,7 @@ class Reachable:
                 for name, v in () if is_given or id(value) in self._known.outside else attributes_of(value).items():
                     self._see_contents(f"{text}.{name}", v)
                 stack += self.add(text, value)
-            elif is_users_space(value):
+            elif is_user_namespace(value):
                 self.add(text, value)
 
     def add(self, text, value) -> list:

@@ -11,7 +11,7 @@ from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
 from ..guards.absence import AbsentNames
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
-from ..guards.instances import is_users
+from ..guards.instances import is_user_defined
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, read
 from ..guards.snapshot import is_container, is_plain, snapshot
@@ -28,7 +28,7 @@ def owners_above(frame) -> list:
         return []
     cls, first = frame.f_locals.get("__class__"), frame.f_locals.get(code.co_varnames[0])
     order = (first if isinstance(first, type) else type(first)).__mro__
-    above = [c for c in order[order.index(cls) + 1 if cls in order else 0:] if is_users(c)]
+    above = [c for c in order[order.index(cls) + 1 if cls in order else 0:] if is_user_defined(c)]
     return [(next(c for c in above if name in vars(c)), name) for name in code.co_names if any(name in vars(c) for c in above)]
 
 
@@ -36,7 +36,7 @@ def known_in_class(cls, name) -> bool:
     """Return whether `cls.name` gives a function, property, number, string, tensor or container without running code."""
     value = inspect.getattr_static(cls, name, MISSING)
     if is_container(value):
-        return is_users(next(c for c in cls.__mro__ if name in vars(c)))
+        return is_user_defined(next(c for c in cls.__mro__ if name in vars(c)))
     return isinstance(value, _IN_CLASSES) or (is_plain(value) and value is not MISSING)
 
 
@@ -165,7 +165,7 @@ class ReadLog:
         """Guard the state of a module or function itself, to which a chain leads."""
         if isinstance(value, Module):
             self.walker.see_module(value)
-        elif type(value) is types.FunctionType and is_users(value):
+        elif type(value) is types.FunctionType and is_user_defined(value):
             self.conditions.setdefault(id(value), FunctionGuard(value))
             self.add_condition(registry_condition(value))
         elif type(value).__module__ == "decimal" or getattr(value, "__module__", "") == "decimal":

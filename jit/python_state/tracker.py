@@ -22,7 +22,7 @@ from ..bytecode.user_code import unwrap_function
 from ..errors.errors import Verdict
 from ..guards.frames import RunningFunctions, is_user, restore_profiler, unprofiled
 from ..guards.guards import module_state
-from ..guards.instances import is_users_space
+from ..guards.instances import is_user_namespace
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, root_value
 from ..host.ordering import HostLog, ReadOrder
@@ -108,16 +108,16 @@ class Tracker:
 
     def meets(self, text, value):
         """Note user code that is about to run, to which no chain leads."""
-        with self.casts.lifted():
+        with self.casts.removed():
             self.reachable.walk(text, value)
 
     def _event(self, frame, event, arg):
         if event == "call":
             if is_user(frame):
                 self.chains.caches.starts(frame.f_code)
-                lay = self.casts.lift()
+                casts = self.casts.remove()
                 self._user_frame(frame)
-                self.casts.lay(lay)
+                self.casts.restore(casts)
                 self.casts.enter(frame)
                 if self.chains.caches.is_reached:       # keys and results are there for other calls
                     self.writes.fix_numbers()
@@ -129,7 +129,7 @@ class Tracker:
             self.casts.returns_to(frame.f_back)
             if frame.f_code is _COPIED and frame.f_locals["func"] in _NEW:
                 self.known.add_made(arg)
-            elif type(arg) is types.ModuleType and is_users_space(arg):
+            elif type(arg) is types.ModuleType and is_user_namespace(arg):
                 self.reachable.walk(arg.__name__, arg)
         elif event == "c_call":
             if arg.__name__ in _ODD:
@@ -245,7 +245,7 @@ class Tracker:
 
     def effects(self) -> list:
         """Return the writes that a replay repeats; raise if one cannot be repeated."""
-        with self.casts.lifted():
+        with self.casts.removed():
             self.attributes.add_new()
         self.reads.module_reads.update(self.writes.add_modules())
         return self.writes.repeated(self.contents.targets() + self.writes.changed() + self.contexts.targets())

@@ -19,7 +19,7 @@ from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.optim.lr_scheduler import LRScheduler
 from ..bytecode.reads import VIEWED
 from ..guards.arg_pytree import flatten, unflatten
-from ..guards.instances import is_users
+from ..guards.instances import is_user_defined
 from ..host.host_call import unrecorded
 from ..proxies.lazy_scalars import LazyScalar, read_as_tensor
 from ..proxies.numpy_scalars import now, stands_for_number
@@ -212,7 +212,7 @@ class Trial:
         found = [*[vars(s) for s in self.schedulers], *self.groups]
         for s in self.schedulers:
             inner = [v for held in vars(s).values() for v in (held if type(held) in (list, tuple) else (held,))]
-            found += [vars(v) for v in inner if is_users(type(v)) and type(getattr(v, "__dict__", None)) is dict
+            found += [vars(v) for v in inner if is_user_defined(type(v)) and type(getattr(v, "__dict__", None)) is dict
                       and not isinstance(v, (Tensor, LRScheduler, type)) and not callable(getattr(v, "parameters", None))
                       and v is not s.optimizer]
         return list({id(o): o for o in found}.values())
@@ -240,7 +240,7 @@ class Trial:
             self._numbers += [(first + i, key, *at) for i, group in enumerate(self.groups) for key, v in group.items()
                               for at in _numbers_in(v)
                               if key == "lr" or not _is_same(v, began[i].get(key))]
-            self._others = [(i, key, v) for i, s in enumerate(self.schedulers) if is_users(type(s))
+            self._others = [(i, key, v) for i, s in enumerate(self.schedulers) if is_user_defined(type(s))
                             for key, v in vars(s).items() if v is None or type(v) in (bool, str)]
         self._known = [{key for i, key, *_ in self._numbers if i == first + n} for n in range(len(self.groups))]
         self._left = [_found(self._owner(i), key, at) for i, key, at, _ in self._numbers]

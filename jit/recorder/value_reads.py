@@ -51,7 +51,7 @@ class ValueReads:
             frame = frame.f_back
         by_user = is_user(frame)
         is_open = how in ("item", "tolist") and not (by_user and looks_at_types(frame.f_code))
-        answer = self._answers.given(self._recorder.value_of(t), how) if how in _REPEATED else None
+        answer = self._answers.answer(self._recorder.value_of(t), how) if how in _REPEATED else None
         if answer is not None:
             return answer if is_open else pinned(answer)
         line = user_line() if is_open and (type(seen) is int or _may_be_sizes(t, seen)) else None
@@ -80,11 +80,11 @@ class ValueReads:
         """Cut the graph: what follows is recorded for this value alone; `line` read an integer."""
         if how in _REPEATED:
             value = self._recorder.value_of(t)
-            answer = self._answers.given(value, how)
+            answer = self._answers.answer(value, how)
             if answer is not None:
                 pinned(answer)
                 return
-            self._answers.give(value, how, seen)
+            self._answers.add(value, how, seen)
         self._add_cut(t, how, frozen_value(seen), line)
 
     def _add_cut(self, t, how, seen, line):
@@ -102,7 +102,7 @@ class ValueReads:
             name = f"read{len(scope.reads)}"
             scope.reads[name] = line
             seen = scope.size(name, seen, 1)
-        self._answers.give(self._recorder.value_of(t), "item", seen)
+        self._answers.add(self._recorder.value_of(t), "item", seen)
         return seen
 
     def _sizes(self, t: Tensor, seen: list, line) -> list:

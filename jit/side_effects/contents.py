@@ -417,7 +417,7 @@ def note_arguments(frame, inputs, contents, uses) -> None:
     for name in names:
         chain, calls = Chain(ARGUMENT, name, ()), calls_of(code).get(Chain(ARGUMENT, name, ()), ())
         how = uses.get(chain, PASSED) if name in kept else None
-        value = inputs.given(local[name], how, calls)
+        value = inputs.without_table(local[name], how, calls)
         contents.used(value, _ALL_OF_IT.get(how, how), calls)
         if caller is not None:
             contents.arrived(value, (caller.f_code, instructions_of(caller.f_code)[position_of(caller)].offset))
@@ -452,4 +452,4 @@ class UntrackedUses:
             if type(value) in RESTORED or type(value) in (tuple, np.ndarray):
                 for how, call in (*uses.get(name, ()), *uses.get(_ANY, ())):
                     calls = () if call is None else (call,)
-                    self._contents.used(self._inputs.given(attributes[name], how, calls), how, calls)
+                    self._contents.used(self._inputs.without_table(attributes[name], how, calls), how, calls)

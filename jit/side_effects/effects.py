@@ -16,7 +16,7 @@ from ...runtime.nn.base.module import Module
 from ...runtime.nn.base.parameter import Buffer, Parameter
 from ...runtime.optim.optimizer import State
 from ..bytecode.reads import MISSING
-from ..guards.locations import EXTEND, RESTORED, WHOLE, kept, put
+from ..guards.locations import EXTEND, RESTORED, WHOLE, load, store
 from ..guards.snapshot import looks_like
 from ..proxies.numpy_scalars import now, stands_for_number
 from ..proxies.thread_overlay import mapped
@@ -47,7 +47,7 @@ class Target:
     def value(self):
         if self.kind == "attr" and isinstance(self.owner, Module):
             return getattr(self.owner, str(self.key), MISSING)
-        found = kept(self.owner, self.key, self.kind)
+        found = load(self.owner, self.key, self.kind)
         if found is MISSING and self.kind == "attr" and getattr(type(self.owner), str(self.key), MISSING) is self.was:
             return self.was             # its class has it, as before
         return found
@@ -90,7 +90,7 @@ class Target:
             else:
                 setattr(self.owner, str(self.key), value)
         else:
-            put(self.owner, self.key, self.kind, value)
+            store(self.owner, self.key, self.kind, value)
 
     def fix(self, give):
         """Replace numbers in the written value by what `give` makes of them."""

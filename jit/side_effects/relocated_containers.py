@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ..errors.conditions import Condition
-from ..guards.locations import DICTS, RESTORED, kept
+from ..guards.locations import DICTS, RESTORED, load
 from .effects import Target
 
 _KEPT: Counter = Counter()      # id of a container -> number of `SoleReference` that hold it
@@ -43,7 +43,7 @@ class SoleReference(Condition):
             del _KEPT[id(self.first)]
 
     def holds(self) -> bool:
-        at = id(kept(self.owner, self.key, self.kind))
+        at = id(load(self.owner, self.key, self.kind))
         if at == id(self.first):
             return True
         is_cell = self.kind == "cell"
@@ -64,7 +64,7 @@ class RelocatedTarget(Target):
         return (id(owner), key), super().place[1]
 
     def _there(self) -> Target:
-        return Target(kept(*self.owner), self.key, self.kind, self.was, self.before, self.text)
+        return Target(load(*self.owner), self.key, self.kind, self.was, self.before, self.text)
 
     def value(self):
         return self._there().value()

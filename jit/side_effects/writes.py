@@ -13,7 +13,7 @@ from ...runtime.nn.base.module import Module
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED
 from ..errors.errors import FirstTimeError, TraceError, Verdict
 from ..guards.frames import RunningFunctions, cells_of
-from ..guards.instances import attributes_of_module, is_users
+from ..guards.instances import attributes_of_module, is_user_defined
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE, StateInputs
 from ..guards.snapshot import CONTAINERS, snapshot
@@ -169,15 +169,15 @@ class WriteLog:
                 continue
             seen[id(x)] = x
             if _holds_attributes(x):
-                items, put = vars(x), vars(x).__setitem__
+                items, set_item = vars(x), vars(x).__setitem__
             elif type(x) in RESTORED:
-                items, put = x if type(x) in DICTS else dict(enumerate(x)), x.__setitem__
+                items, set_item = x if type(x) in DICTS else dict(enumerate(x)), x.__setitem__
             else:
                 stack += x if isinstance(x, tuple) else ()
                 continue
             for key, v in list(items.items()):
                 if mapped(v, now) is not v:
-                    put(key, mapped(v, now))
+                    set_item(key, mapped(v, now))
                 stack.append(items[key])
 
     def close(self):
@@ -213,7 +213,7 @@ def _holds_attributes(x) -> bool:
 def _has_setter(owner, name) -> bool:
     """Return whether assigning to an attribute calls a function of user code, which is tracked itself."""
     found = inspect.getattr_static(type(owner), str(name), None)
-    return isinstance(found, property) and type(found.fset) is types.FunctionType and is_users(found.fset)
+    return isinstance(found, property) and type(found.fset) is types.FunctionType and is_user_defined(found.fset)
 
 
 _SETS_MODE = Module.train.__code__
