@@ -102,7 +102,7 @@ def _taken(instructions, start, at) -> tuple:
         taken = None if ins.is_jump_target else walk.step(ins)
         if taken is None:
             return None, None
-        if PASSED in taken and ins.opname == "IS_OP" and _is_none(before):
+        if PASSED in taken and ins.opname == "IS_OP" and before.opname in CONSTANTS and before.argval is None:
             return MEASURED, None
         if PASSED in taken and ins.opname in _ASK:
             return INSPECTED, None
@@ -122,10 +122,6 @@ def _taken(instructions, start, at) -> tuple:
         if PASSED not in walk.stack:
             return None, None
     return None, None
-
-
-def _is_none(ins) -> bool:
-    return ins.opname in CONSTANTS and ins.argval is None
 
 
 def _use_of(step):

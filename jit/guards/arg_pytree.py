@@ -57,29 +57,23 @@ class ByContent(ByIdentity):
 
     def __init__(self, value):
         super().__init__(value.copy())
-        self.content = value.shape, value.dtype.str, value.tobytes()
+        self.content: tuple = value.shape, value.dtype.str, value.tobytes()
 
     def __eq__(self, other):
-        return isinstance(other, ByContent) and self.content == other.content
+        return type(other) is type(self) and self.content == other.content
 
     def __hash__(self):
         return hash(self.content)
 
 
-class BySet(ByIdentity):
+class BySet(ByContent):
     """Set in a spec, compared by its items when the spec was made, in order."""
 
-    __slots__ = ("content",)
+    __slots__ = ()
 
     def __init__(self, value):
-        super().__init__(value)
+        ByIdentity.__init__(self, value)
         self.content = type(value), tuple([(type(v), v) for v in value])
-
-    def __eq__(self, other):
-        return isinstance(other, BySet) and self.content == other.content
-
-    def __hash__(self):
-        return hash(self.content)
 
 
 class GivenArray:
@@ -260,7 +254,7 @@ def unflatten(spec, leaves, numbers=None, given=(), made=None):
     if spec is TENSOR or spec == TENSOR:
         return next(leaves)
     if isinstance(spec, ByIdentity):
-        return spec.value.copy() if isinstance(spec, (ByContent, BySet)) else spec.value
+        return spec.value.copy() if isinstance(spec, ByContent) else spec.value
     kind, inner = spec
     if kind is NUMBER:
         return with_kind(inner, next(numbers))

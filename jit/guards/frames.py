@@ -80,6 +80,7 @@ def functions_with_code(frame) -> list:
 
 class RunningFunctions:
 
+    """Functions that frames run, found once for each code."""
     def __init__(self):
         self._found: dict = {}      # code -> functions that have it, where the interpreter does not tell which one runs
 

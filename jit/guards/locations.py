@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from ...ir.symbols.symbolic import made_in_python
 from ...runtime.core.tensor import Tensor
 from ...runtime.optim.optimizer import State
@@ -332,6 +334,15 @@ def store(owner, key, kind, value):
     else:
         owner.__dict__[key] = value
     return before
+
+
+def refill(container, content):
+    """Replace the whole content of a container or an array."""
+    if type(container) is np.ndarray:
+        container[...] = content
+        return
+    container.clear()
+    (container.extend if type(container) in (list, deque) else container.update)(content)
 
 
 def read_locations(places, leaves: list, numbers: list) -> tuple:

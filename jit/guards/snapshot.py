@@ -126,6 +126,14 @@ def same_keys(now, before: tuple) -> bool:
         a is b or (not (isinstance(a, Tensor) or isinstance(b, Tensor)) and a == b) for a, b in zip(keys, before))
 
 
+def same_items(a, b) -> bool:
+    """Return whether two containers of one kind hold the same objects in the same order, or two arrays the same bytes."""
+    if type(a) is np.ndarray:
+        return a.shape == b.shape and a.tobytes() == b.tobytes()
+    x, y = [[*c, *c.values()] if isinstance(c, dict) else [*c] for c in (a, b)]
+    return len(x) == len(y) and all(map(is_, x, y))
+
+
 def is_changeable(value) -> bool:
     """Return whether a value is compared by its content."""
     return type(value) in CONTAINERS or type(value) is np.ndarray or is_own_container(value)

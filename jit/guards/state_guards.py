@@ -41,7 +41,7 @@ class OptimizerGuard(StructureCondition):
         return _are_same(self.optimizer.state.values(), self.states) and super().holds()
 
     def is_as_before(self) -> bool:
-        found = self._lasting()
+        found = [(at, x) for at, x in self.optimizer.layout() if at not in self.replaced]
         return len(found) == len(self.seen) and all(
             x is y and (at and at[1]) == (known and known[1]) for (at, x), (known, y) in zip(found, self.seen))
 
@@ -49,9 +49,6 @@ class OptimizerGuard(StructureCondition):
         """Stop comparing entries that the run has replaced."""
         self.seen = [(at, x) for at, x in self.seen if at not in self.replaced]
         self.states = [*self.optimizer.state.values()]
-
-    def _lasting(self) -> list:
-        return [(at, x) for at, x in self.optimizer.layout() if at not in self.replaced]
 
     def tensors(self) -> dict:
         return {id(x): x for _, x in self.seen if isinstance(x, Tensor)}

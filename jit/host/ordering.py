@@ -134,7 +134,8 @@ class HostLog:
         casts = self._casts.remove()
         guards = [] if is_quiet else [(at, g, snapshot(g.value())) for at, g in self._reads.guards.items()]
         stored = [] if is_quiet else [(t, snapshot(t.value())) for t in self._writes.targets.values()]
-        owners = [] if is_quiet else [(x, _attributes(x)) for x in self._owners()]
+        owners = [] if is_quiet else [(x, _attributes(x)) for x in (
+            *[x for x, *_ in self._known.outside.values()], *self._writes.modules.modules())]
         memory = [] if is_quiet else [(c, c.root._storage.version, c.root._a) for c in recorder.inputs.cells]
         versions = [t._storage.version for t in tensors]
         stood = {g: g.place for g in (default_generator, *recorder.random.generators())}
@@ -189,9 +190,6 @@ class HostLog:
         changed = [t for t in [*stored.values(), *self._writes.modules.targets(stored)] if t.is_changed]
         return (memory, {id(t._storage): "a gradient" for t in leaves}, {t.place: t.text for t in changed},
                 self._contents.changed())
-
-    def _owners(self) -> list:
-        return [*[x for x, *_ in self._known.outside.values()], *self._writes.modules.modules()]
 
     # The end of the call.
 

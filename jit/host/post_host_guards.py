@@ -15,8 +15,8 @@ from ..bytecode.reads import ARGUMENT, MISSING, Chain, counts_back, is_length
 from ..errors.errors import TraceError
 from ..guards.guard_code import quick_check
 from ..guards.guards import Guard, module_state
-from ..guards.locations import EXTEND, WHOLE, Location, SameAs, load, store
-from ..guards.snapshot import ArraySnapshot, Exactly, Snapshot, is_plain, looks_like
+from ..guards.locations import EXTEND, WHOLE, Location, SameAs, load, refill, store
+from ..guards.snapshot import ArraySnapshot, Exactly, Snapshot, is_plain, looks_like, same_items
 from ..side_effects.relocated_containers import RelocatedTarget
 from .host_call import HostStep
 
@@ -72,7 +72,7 @@ class HostChecks:
         found = self.after.get(n)
         if n == len(hosts):
             self._check_targets(replay.before)
-            if not all(_holds_the_same(c, copy) for c, copy in replay.before.containers):
+            if not all(same_items(c, copy) for c, copy in replay.before.containers):
                 raise TraceError("a host function has changed a list, a dictionary or an array that is an argument of the "
                                  "traced function; let it return what is new, as a tensor")
             if any(g.place != place for g, place in replay.before.stood):
@@ -296,7 +296,7 @@ class Rollback:
     def back(self):
         """Restore the state from before."""
         for container, was, _ in self._contents.values():
-            _refill(container, was)
+            refill(container, was)
         for owner, key, kind, was, _ in self._places:
             _put(owner, key, kind, was)
 
@@ -305,19 +305,11 @@ class Rollback:
         for owner, key, kind, _, now in reversed(self._places):
             _put(owner, key, kind, now)
         for container, _, now in self._contents.values():
-            _refill(container, now)
+            refill(container, now)
 
 
 _REFILLED = frozenset((list, deque, set, dict, OrderedDict, defaultdict))
 _MADE = _REFILLED - {defaultdict} | {tuple}
-
-
-def _refill(container, content):
-    if type(container) is np.ndarray:
-        container[...] = content
-        return
-    container.clear()
-    (container.extend if type(container) in (list, deque) else container.update)(content)
 
 
 def _put(owner, key, kind, value):
@@ -331,14 +323,6 @@ def _put(owner, key, kind, value):
 
 def _are_same(a, b) -> bool:
     return len(a) == len(b) and all(x is y or (type(x) is type(y) and is_plain(x) and x == y) for x, y in zip(a, b))
-
-
-def _holds_the_same(a, b) -> bool:
-    """Return whether two containers hold the same objects in the same order, or two arrays the same bytes."""
-    if type(a) is np.ndarray:
-        return a.shape == b.shape and a.tobytes() == b.tobytes()
-    x, y = [[*c, *c.values()] if isinstance(c, dict) else [*c] for c in (a, b)]
-    return len(x) == len(y) and all(map(is_, x, y))
 
 
 def _written_in(target) -> tuple:

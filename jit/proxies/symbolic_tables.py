@@ -98,11 +98,6 @@ def table_of(container) -> Any:
     return made
 
 
-def _with_kinds(container) -> list:
-    """Return the items of a container of numbers with their types: an int differs from the float that it equals."""
-    return [(type(v).__name__, v) for v in container]
-
-
 def was_written(made) -> bool:
     """Return whether a list's table was written; do the same to the list."""
     if type(made) is not ListTable or (len(made) == len(made.first) and all(map(is_, list.__iter__(made), made.first))):
@@ -117,7 +112,7 @@ def _looked_up(container, key: SymInt):
     kind = type(container[key.hint]) if -n <= key.hint < n else None
     if kind is int and key >= -n and key < n and _NUMBERS.issuperset(map(type, container)):
         found = container[key.hint]
-        key.scope.note(f"{table(_with_kinds(container))}({source_of(key)}) == {(int.__name__, found)!r}")
+        key.scope.note(f"{table([(type(v).__name__, v) for v in container])}({source_of(key)}) == {(int.__name__, found)!r}")
         return found
     if kind not in _FLOATS or not (key >= -n and key < n):
         return container[operator.index(key)]

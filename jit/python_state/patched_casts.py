@@ -255,17 +255,14 @@ def settle(frame, is_symbolic):
     if is_user(frame):
         if looks_at_types(frame.f_code):
             _settle(frame, lambda x: x.fixed() if type(x) is SymScalar else forced(x))
-    elif frame.f_back is not None and is_user(frame.f_back) and _package_of(frame) not in _MOVERS:
+    elif frame.f_back is not None and is_user(frame.f_back) and (
+            frame.f_globals.get("__name__", "").partition(".")[0] not in _MOVERS):
         make_plain(frame)
 
 
 def make_plain(frame):
     """Replace the numbers in a function's arguments by their values, and fix them."""
     _settle(frame, lambda x: fixed(forced(x)))
-
-
-def _package_of(frame) -> str:
-    return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
 def _settle(frame, give):

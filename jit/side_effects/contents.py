@@ -35,7 +35,7 @@ from ..bytecode.uses import (
 from ..errors.errors import FirstTimeError, TraceError
 from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE
 from ..guards.memory_order import memory_order
-from ..guards.snapshot import Apart, Exactly, Snapshot, looks_like, same_keys
+from ..guards.snapshot import Apart, Exactly, Snapshot, looks_like, same_items, same_keys
 from ..proxies.numpy_scalars import fixed, now
 from ..proxies.symbolic_tables import TABLES, real_table
 from ..proxies.thread_overlay import mapped
@@ -78,8 +78,8 @@ class ContainerLog:
         before = [(c, c.copy()) for c, _, _ in self._raw.values() if id(c) not in left_out]
         yield changed
         for container, copy in before:
-            if not _is_same(container, copy):
-                if not _is_same(copy, self._base[id(container)]):
+            if not same_items(container, copy):
+                if not same_items(copy, self._base[id(container)]):
                     raise TraceError(f"this function cannot be traced: it changes {self._raw[id(container)][2]}, and so does a "
                                      "host function that it calls; leave it to one of them")
                 self.changed_by_others(container)
@@ -118,7 +118,7 @@ class ContainerLog:
 
     def changed(self) -> dict:
         """Return {id: name} of the containers that the function itself has changed so far."""
-        return {at: text for at, (c, _, text) in self._raw.items() if not _is_same(c, self._base[at])}
+        return {at: text for at, (c, _, text) in self._raw.items() if not same_items(c, self._base[at])}
 
     def has_written(self, container) -> bool:
         """Return whether the run had written to a container when `targets` were last made."""
@@ -322,11 +322,6 @@ def item_of(container, key):
         return container[key]
     except IndexError:
         return MISSING
-
-
-def _is_same(a, b) -> bool:
-    x, y = [(*c, *c.values()) if type(c) in DICTS else c for c in (a, b)]
-    return len(x) == len(y) and all(map(is_, x, y))
 
 
 def _dict_targets(container, copy, text):

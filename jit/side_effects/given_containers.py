@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from ..errors.errors import TraceError
 from ..guards.arg_pytree import GIVEN, ByIdentity
+from ..guards.locations import refill
+from ..guards.snapshot import same_items
 from ..proxies.numpy_scalars import now
 from ..proxies.thread_overlay import mapped
 from .effects import Target
@@ -18,20 +20,6 @@ CONTENT = "content"     # kind of such a write
 
 def _content(container) -> tuple:
     return tuple(container) if type(container) is list else tuple([(k, v) for k, v in container.items()])
-
-
-def _refill(container, content):
-    if type(container) is list:
-        container[:] = content
-    else:
-        container.clear()
-        container.update(content)
-
-
-def _is_as_before(container, copy) -> bool:
-    """Return whether a container holds the same objects in the same order."""
-    x, y = [c if type(c) is list else [*c, *c.values()] for c in (container, copy)]
-    return len(x) == len(y) and all(a is b for a, b in zip(x, y))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +34,7 @@ class ContentTarget(Target):
         return _content(self.owner)
 
     def write_given(self, value, given):
-        _refill(given[self.key], value)
+        refill(given[self.key], value)
 
     rewrite_given = write_given
 
@@ -65,7 +53,7 @@ class ArgumentContainers:
 
     def _changed(self) -> list:
         return [(i, c, b) for i, (c, b) in enumerate(zip(self.containers, self._before))
-                if b is not None and not _is_as_before(c, b)]
+                if b is not None and not same_items(c, b)]
 
     @property
     def has_changed_callers(self) -> bool:
@@ -96,4 +84,4 @@ class ArgumentContainers:
         """Leave the changes so far, with plain numbers, in the caller's containers: the function has raised."""
         callers = {id(c): self.of_caller[i] for i, c in enumerate(self.containers)}
         for i, c, _ in self._changed():
-            _refill(self.of_caller[i], mapped(_content(c), lambda x: callers.get(id(x), now(x))))
+            refill(self.of_caller[i], mapped(_content(c), lambda x: callers.get(id(x), now(x))))
