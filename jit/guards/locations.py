@@ -48,19 +48,19 @@ class Location:
 
     def value(self):
         """Return the current value; of a method its function."""
-        return read(self._start(), self.chain.steps)
+        return read(self.start(), self.chain.steps)
 
     def method(self):
         """Return the method to which the chain leads, bound to its owner, or None."""
-        found = follow(self._start(), self.chain.steps)
+        found = follow(self.start(), self.chain.steps)
         return found if found is not self.value() else None
 
-    def _start(self):
+    def start(self):
         return self.root if self.chain.root == ARGUMENT else root_value(self.root, self.chain.name)
 
     def locations_on_path(self) -> list:
         """Return (id of the owner, key) of all locations on the chain."""
-        start, steps = self._start(), self.chain.steps
+        start, steps = self.start(), self.chain.steps
         owners = [(id(follow(start, steps[:n])), key) for n, (_, key) in enumerate(steps)]
         return [(id(self.root), "" if isinstance(self.root, types.CellType) else self.chain.name), *owners]
 
@@ -70,7 +70,7 @@ class Location:
             if isinstance(self.root, types.CellType):
                 return self.root, "", "cell"
             return (self.root, self.chain.name, "item") if self.chain.name in self.root else None     # type: ignore[operator]
-        owner, (kind, key) = follow(self._start(), self.chain.steps[:-1]), self.chain.steps[-1]
+        owner, (kind, key) = follow(self.start(), self.chain.steps[:-1]), self.chain.steps[-1]
         if kind == LENGTH:
             return None
         if kind == "item":
@@ -83,17 +83,17 @@ class Location:
     def holder(self):
         """Return the container of which the chain leads to an item, or None."""
         steps = self.chain.steps
-        return follow(self._start(), steps[:-1]) if steps and steps[-1][0] == "item" else None
+        return follow(self.start(), steps[:-1]) if steps and steps[-1][0] == "item" else None
 
     def last_owner(self):
         """Return the object from which the last step of the chain starts."""
-        return follow(self._start(), self.chain.steps[:-1])
+        return follow(self.start(), self.chain.steps[:-1])
 
     @property
     def measured(self):
         """Return the list whose length the chain reads, or None."""
         steps = self.chain.steps
-        return follow(self._start(), steps[:-1]) if steps[-1:] == LENGTH_OF else None
+        return follow(self.start(), steps[:-1]) if steps[-1:] == LENGTH_OF else None
 
     @property
     def is_settable(self) -> bool:

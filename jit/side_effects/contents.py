@@ -238,7 +238,7 @@ class ContainerLog:
 
     def on_the_way(self, place) -> list:
         """Return (number of steps, container) of those on the path to a location to which the run writes."""
-        start, steps = place._start(), place.chain.steps
+        start, steps = place.start(), place.chain.steps
         way = [(n, follow(start, steps[:n])) for n in range(len(steps))]
         return [(n, c) for n, c in way if id(c) in self._written]
 
