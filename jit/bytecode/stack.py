@@ -139,7 +139,6 @@ _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
 @lru_cache(maxsize=1024)
 def _following(code) -> tuple:
-    """Return for each instruction the indices of its successors, with jumps and exceptions."""
     instructions = instructions_of(code)
     index = {ins.offset: at for at, ins in enumerate(instructions)}
     found: list[set] = [set() for _ in instructions]

@@ -165,7 +165,6 @@ def _adds_to_default(instructions, at, steps) -> bool:
 
 
 def _is_store(instructions, at) -> bool:
-    """Return whether code next assigns to an item under a constant or variable."""
     return (at + 1 < len(instructions) and instructions[at + 1].opname == "STORE_SUBSCR"
             and instructions[at].opname.startswith("LOAD_") and instructions[at].opname not in ATTRIBUTES)
 

@@ -25,7 +25,6 @@ class Extent:
         return f"{self.times}*" * (self.times != 1) + self.name + f"{self.plus:+d}" * (self.plus != 0)
 
     def of(self, n):
-        """Return the size for a value n of the named one."""
         return self.times * n + self.plus
 
     def named(self, size: int) -> int | None:

@@ -24,7 +24,6 @@ class AbsentNames(Condition):
         return "lack", id(self.owner), self.names
 
     def found(self) -> list:
-        """Return the names that exist by now."""
         spaces = [getattr(self.owner, "__dict__", {})] if self.spaces is None else self.spaces
         return sorted(name for space in spaces for name in space.keys() & self.names)
 

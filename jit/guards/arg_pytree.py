@@ -119,7 +119,6 @@ class ContainerTable:
         return len(self.containers) - 1
 
     def leave(self, number: int):
-        """End taking a container apart."""
         self._specs[id(self.containers[number])] = (AGAIN, number)
 
 

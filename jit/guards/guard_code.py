@@ -47,7 +47,6 @@ def tests_of(guards, names: dict) -> list:
 
 
 def _may_fail(guard) -> bool:
-    """Return whether a guard can fail: one that compares a location with itself cannot."""
     expected = guard.expected if type(guard) is Guard else None
     return type(expected) is not SameAs or guard.identity != expected.place.identity
 
@@ -79,7 +78,6 @@ def _line(guard, names, known):
 
 
 def _lack(lack, names):
-    """Return the test of absent names."""
     if lack.spaces is None and not hasattr(lack.owner, "__dict__"):
         return None
     spaces = [f"{_name(names, lack.owner)}.__dict__"] if lack.spaces is None else [_name(names, s) for s in lack.spaces]

@@ -68,7 +68,6 @@ class KnownObjects:
         return id(owner) in self.outside or id(owner) in self.modules or id(owner) in self.tensors
 
     def name_of(self, owner) -> str:
-        """Return the name of such an object for messages."""
         if isinstance(owner, type):
             return owner.__qualname__
         return self.outside[id(owner)][1] if id(owner) in self.outside else getattr(owner, "__name__", type(owner).__name__)

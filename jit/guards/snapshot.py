@@ -42,7 +42,6 @@ class Snapshot:
         return self.base.values(container) if self.base in _MAPPINGS else self.base.__iter__(container)
 
     def with_items(self, items) -> "Snapshot":
-        """Return a copy with other expected items."""
         made = Snapshot.__new__(Snapshot)
         made.kind, made.base, made.keys, made.items, made.itself = self.kind, self.base, self.keys, tuple(items), None
         return made

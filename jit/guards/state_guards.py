@@ -58,7 +58,6 @@ class OptimizerGuard(StructureCondition):
 
 
 def _are_same(objects, known) -> bool:
-    """Return whether two sequences hold the same objects."""
     return len(objects) == len(known) and all(map(is_, objects, known))
 
 

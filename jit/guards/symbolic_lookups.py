@@ -138,7 +138,6 @@ def _container_at(frame) -> Any:
 
 
 def _marked(frame, mark) -> Any:
-    """Return the value to which a mark leads in the variables of a frame, or the constant."""
     if mark is None or mark[0] is None:
         return MISSING if mark is None else mark[1]
     name, steps = mark

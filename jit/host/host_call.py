@@ -211,7 +211,6 @@ class HostStep:
             self._refuse("has written to a tensor that it was given; give it a clone()")
 
     def call(self, tensors, spec):
-        """Call the function unrecorded, with tensors in place of the leaves of a spec."""
         result, has_changed = unrecorded(lambda: self._called(*unflatten(spec, iter(tensors))))
         if has_changed:
             self._refuse("has changed a list, a dictionary or an object that it was given; let it look that up by itself, or "

@@ -309,7 +309,6 @@ class HostLog:
                          [s.what for s in sources[mark.sources:] if type(s.what) is OptionNumber], inputs, early)
 
     def close(self):
-        """Drop references to the arguments of host calls."""
         self._marks = []
 
 
@@ -318,7 +317,6 @@ def _attributes(x) -> dict:
 
 
 def _drawn_from(sources) -> list:
-    """Return the random generators that give keys for some inputs."""
     return list({id(s.what.generator): s.what.generator for s in sources if s.kind == "key"}.values())
 
 
@@ -348,7 +346,6 @@ def _lasting(recorder, mark, values, outputs) -> tuple:
 
 
 def _inputs_read(recorder, mark) -> set:
-    """Return the numbers of the inputs that are read behind a host call."""
     b = recorder.builder
     behind = [*[c.value for c in recorder.reads.cuts if c.nodes >= mark.nodes],
               *[v for _, values in recorder.hosts.steps[mark.hosts:] for v in values]]

@@ -43,13 +43,11 @@ class CompletedSteps:
         return bool(self._given)
 
     def end(self):
-        """End the run."""
         if self:
             self._given.clear()
             self._rewound.forth()
 
     def take(self):
-        """Return the result of the next one."""
         found = self._given.popleft()
         if not self._given:
             self._rewound.forth()
@@ -189,12 +187,10 @@ class AfterHost:
         return found if before.structure == Structure.version else found + [type(m).__name__ for m, *_ in self._in_modules()]
 
     def _moved(self, replay) -> list:
-        """Return the numbers of the tensors that were written, or lie in other memory."""
         moved = replay.before.moved()
         return [at for at in self.inputs if id(replay.tensors[at]) in moved] if moved else []
 
     def _in_modules(self) -> list:
-        """Return (module, attribute, expectation) of what has changed in modules."""
         return [(m, k, e) for m, state in self.modules for now in [module_state(m)] for k, e in state.items()
                 if not looks_like(now.get(k, MISSING), e)]
 
@@ -241,7 +237,6 @@ class Rollback:
         return {id(owner) for owner, *_ in self._places} | self._contents.keys()
 
     def takes(self, place, expected):
-        """Add a location with its expected value, as far as that is known."""
         steps, found = place.chain.steps, place.owner()
         if is_length(steps) or (counts_back(steps) and type(place.holder()) is list):
             return              # the list itself is shortened
@@ -281,7 +276,6 @@ class Rollback:
         return now if looks_like(now, expected) or self._refills(now, expected) else self._made(expected)
 
     def _made(self, expected):
-        """Return the expected value, rebuilt if it is a container."""
         if isinstance(expected, Exactly):
             expected = expected.expected
         if type(expected) is SameAs and expected.place.identity in self._before.places:

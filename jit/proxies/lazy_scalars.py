@@ -309,7 +309,6 @@ def _attempt(plain, kind, args):
 
 
 def _host_function(name: str, kind) -> str:
-    """Return the name by which graphs know a function that gives numbers of a kind."""
     known = f"number_{name}_{kind.__name__}"
     if known not in FUNCTIONS:
         plain, wide = PLAIN[name], _NUMPY[kind]

@@ -35,14 +35,12 @@ class SymScalar:
 
     @property
     def hint(self):
-        """Return the current scalar; it is not fixed."""
         return self.kind(hint(self.number))
 
     def item(self):
         return self.number
 
     def fixed(self):
-        """Return the current scalar, and fix it."""
         return self.kind(pinned(self.number))
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):

@@ -95,7 +95,6 @@ def goes_to_result(frame) -> bool:
 
 
 def _is_builtin(name, frame) -> bool:
-    """Return whether a frame stands where it calls a builtin function by its name."""
     return called_by_name(frame) == name and name not in frame.f_globals and frame.f_builtins is vars(builtins)
 
 

@@ -115,7 +115,6 @@ class ThreadViews:
         return any(o is obj for o in self._keep)
 
     def close(self):
-        """Remove all views."""
         for (kind, name), view in self._made.items():
             if kind.__dict__.get(name) is view:
                 if view.hidden is MISSING:

@@ -46,7 +46,6 @@ class Finaliser:
             guards[id(t.owner), chain] = Guard(chain, t.owner, t.before, where)
 
     def check_modules(self):
-        """Raise if the function changed what a module consists of."""
         changed = self._writes.modules.restructured(self._written)
         if changed is not None:
             raise DisturbedError(f"while this function was recorded, it changed the parameters, children or hooks of a "
@@ -104,7 +103,6 @@ class Finaliser:
                                  "instead, or keep it in a tensor that is updated in place")
 
     def _check_conditions(self, caches):
-        """Raise if the run changed other state that it had read, and that is no side effect."""
         for reading in self._reads.conditions.values():
             fills = type(reading) in (AttributeNames, AbsentNames) and reading.explained_by(self._written)
             is_set = reading.identity[0] == CONTEXT and (reading.identity[1], CONTEXT) in self._written

@@ -67,7 +67,6 @@ class WorldPolicy:
         self._mode_setter: tuple = ()       # the line that last set a mode of the thread
 
     def start(self):
-        """Remember the modes: the recorded call begins."""
         self._modes = modes()
         self._chains.generators.start()
 
@@ -97,12 +96,10 @@ class WorldPolicy:
             self._chains.generators.called(code, frame.f_locals[code.co_varnames[0]])
 
     def system_random_called(self, frame):
-        """Refuse user code that draws random numbers from the operating system."""
         if works_for_user(frame):
             self._verdict.refuse(FROM_SYSTEM)
 
     def depends_on(self, condition):
-        """Add a condition on what the function does."""
         self._reads.add_condition(condition)
 
     def check(self):
@@ -140,16 +137,13 @@ class WorldPolicy:
             self._depend_on_file(file)
 
     def opened(self, file):
-        """Note that a file was opened."""
         self._known.add_made(file)
 
     def _depend_on_file(self, path):
-        """Make the file at a path, or its absence, a condition."""
         path = os.path.abspath(os.fspath(path))
         self._reads.add_condition(ReadCondition(("file", path), lambda: file_state(path), file_state(path), f"the file {path}"))
 
     def builtin_called(self, frame, function):
-        """Note that user code calls a builtin."""
         owner = getattr(function, "__self__", None)
         holder = owner if isinstance(owner, type) else type(owner)
         module = function.__module__ or (owner.__name__ if isinstance(owner, types.ModuleType) else holder.__module__)
@@ -185,7 +179,6 @@ class WorldPolicy:
 
 
 def _thread() -> tuple:
-    """Return what identifies the running thread."""
     return threading.get_ident(), threading.current_thread().name
 
 

@@ -37,7 +37,6 @@ class ContextVariables:
         self._set: dict = {}        # by id: (variable, its value before, number of set() without reset(), where)
 
     def called(self, variable, name, place):
-        """Note a call of a method of a context variable."""
         now = variable.get(MISSING)
         if name in ("set", "reset"):
             _, before, open_sets, _ = self._set.get(id(variable), (variable, now, 0, place))
@@ -131,7 +130,6 @@ class FunctionCaches:
 
 
 def _holds(function, results) -> bool:
-    """Return whether a cached function holds these very results."""
     return not results or {id(v) for v in results} <= {id(v) for v in results_of(function)}
 
 
@@ -148,7 +146,6 @@ class RandomGenerators:
         self._met: list = []        # (generator, function that returns its state, state when it was first met)
 
     def start(self):
-        """Remember the state of the global generators: the recorded call begins."""
         self._global = random_states()
 
     def called(self, code, x):
@@ -167,7 +164,6 @@ class RandomGenerators:
             self._met.append((x, _numpy_state, _numpy_state(x)))
 
     def check(self):
-        """Refuse a function that drew numbers."""
         if self._global != random_states() or any(state(x) != before for x, state, before in self._met):
             self._verdict.refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
                                  "recorded; use ingot's random functions, or pass the numbers as an argument")

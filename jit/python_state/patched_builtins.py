@@ -202,7 +202,6 @@ def _asks_for(tracker):
 
 
 def _lists(tracker):
-    """Wrap `dir` and `vars`, which without an argument read the calling frame."""
     def make(really):
         def call(*args):
             frame = sys._getframe(1)

@@ -148,14 +148,12 @@ class PatchedCasts:
         return removed
 
     def restore(self, removed: list):
-        """Store the casts that `remove` returned."""
         for space, name in removed:
             if name in self._names:
                 self._put(space, name)
 
     @contextmanager
     def removed(self):
-        """Remove the casts for the time of a `with` block."""
         removed = self.remove()
         yield
         self.restore(removed)
@@ -165,7 +163,6 @@ class PatchedCasts:
         self._stored.append((space, name))
 
     def close(self):
-        """Remove the casts for good."""
         self._names = ()
         self.remove()
 

@@ -68,7 +68,6 @@ class Reachable:
     # Modules.
 
     def see_module(self, m):
-        """Note a module that runs or is read."""
         if id(m) not in self._known.modules:
             self._known.modules[id(m)] = m
             self._remember(m)
@@ -76,7 +75,6 @@ class Reachable:
                 self._contents.see(value, f"{type(m).__name__}.{name}", self._inputs)
 
     def _remember(self, m):
-        """Note the state of a module and of those below it, with their tensors."""
         for new in self._writes.modules.remember(m):
             self._uses.apply(attributes_of_module(new))
             self._attributes.add_module_class(type(new))

@@ -120,16 +120,13 @@ class ReadLog:
         self.reader = ""                # function whose code is looked at, as file:line
 
     def add(self, chain, root, value):
-        """Guard that a chain leads to a value."""
         self.guards[id(root), chain] = Guard(chain, root, snapshot(value, self._inputs), self.reader)
 
     def add_attributes(self, text, owner, names):
-        """Guard attributes of an object, or that they are absent."""
         for name in names:
             self.add_attribute(text, owner, name, read(owner, (("attr", name),)))
 
     def add_attribute(self, text, owner, name, found):
-        """Guard an attribute of an object, and follow its value."""
         chain = Chain(ARGUMENT, text, (("attr", name),))
         self.order.lasts((id(owner), chain))
         if (id(owner), chain) not in self.guards:

@@ -38,7 +38,6 @@ class TensorAttributes:
         self._others: list = []         # (tensor that may be another one at each call, its role, its attributes before)
 
     def add_arguments(self, tensors):
-        """Note the tensors among the arguments."""
         for t in tensors:
             if type(t) not in PARTS:
                 self._meet_other(t, "an argument")
@@ -71,7 +70,6 @@ class TensorAttributes:
             self._answer(question, "a tensor", t)
 
     def answer_all(self, text, t):
-        """Answer all queries so far for one tensor."""
         for question in self._attributes.log.all():
             self._answer(question, text, t)
 
@@ -127,7 +125,6 @@ class TensorAttributes:
             self._attributes.query(t, name)
 
     def own_code_writes(self, t, name):
-        """Note that ingot gives a tensor an attribute."""
         self.add_write(t, name, f"a tensor.{name}")
 
     def check_others(self):

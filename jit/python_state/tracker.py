@@ -157,7 +157,6 @@ class Tracker:
             self.writes.fix_numbers()
 
     def _runs(self, code, m):
-        """Note that a module runs code of a library."""
         self.reachable.see_module(m)
         self.reads.add_class_attribute(m, "forward")
         if not self.writes.modules.sets_mode(code, m, self.reads.module_reads):
@@ -232,7 +231,6 @@ class Tracker:
         return False
 
     def _store(self, chain, base):
-        """Log an assignment to an attribute of an object that was there before."""
         target, (_, key) = follow(base, chain.steps[:-1]), chain.steps[-1]
         if id(target) in self.known.made:
             return

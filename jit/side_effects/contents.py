@@ -104,11 +104,9 @@ class ContainerLog:
         return self._done.get(at) if all((at, call) in self._arrived for call in self._calls.get(at, ())) else None
 
     def given_to(self, container) -> frozenset:
-        """Return the calls that receive a container."""
         return frozenset(self._calls.get(id(container), ()))
 
     def is_written(self, container, key) -> bool:
-        """Return whether the run has set an item of a container."""
         before = self._base.get(id(container), container)
         return before is not container and item_of(container, key) is not item_of(before, key)
 
@@ -134,7 +132,6 @@ class ContainerLog:
         return id(container) in self._raw
 
     def has_met(self, container) -> bool:
-        """Return whether a use of a container is known."""
         return id(container) in self._met
 
     def containers(self) -> list:
@@ -176,7 +173,6 @@ class ContainerLog:
                     container[k] = v
 
     def targets(self) -> list:
-        """Return the changes of containers as `Target`s."""
         self._settle_keys()
         found = [t for container, _, text in self._raw.values() for t in self._targets_of(container, text)]
         self._written = {id(t.owner): t.owner for t in found}

@@ -50,7 +50,6 @@ class DeferredPrints:
         return self._noted(t.detach().clone() if t.ndim else LazyScalar(self._recorder, as_number(t, kind), value), spec)
 
     def mark_number(self, x, spec: str, frame) -> str | None:
-        """Return the mark for a symbolic number."""
         return self._noted(x, spec) if self._recorder.reads.defers and is_user(frame) and _is_printed(frame) else None
 
     def _noted(self, x, spec) -> str:

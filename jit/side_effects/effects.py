@@ -63,7 +63,6 @@ class Target:
         return replace(self, was=None, before=None)
 
     def write(self, value):
-        """Store a value, as the function did."""
         if self.kind == EXTEND:
             self.owner.extend(value)
         else:
@@ -78,7 +77,6 @@ class Target:
         self.rewrite(value)
 
     def rewrite(self, value):
-        """Replace a written value."""
         if self.kind == "attr":
             if value is self.value():       # guards compare a module again after each change
                 return

@@ -57,7 +57,6 @@ class ArgumentContainers:
 
     @property
     def has_changed_callers(self) -> bool:
-        """Return whether the function has changed containers of its caller."""
         return any(c is self.of_caller[i] for i, c, _ in self._changed())
 
     def targets(self, contents) -> list:

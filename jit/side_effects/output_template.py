@@ -11,7 +11,6 @@ from ..guards.locations import EXTEND
 
 
 def _holds(target, spec) -> bool:
-    """Return whether a location holds the plain values of a spec."""
     tensors: list = []
     return target.kind != EXTEND and flatten(target.value(), tensors) == spec and not tensors
 
@@ -80,11 +79,9 @@ class OutputTemplate:
 
     @property
     def is_single(self) -> bool:
-        """Return whether it is one tensor."""
         return self.spec == TENSOR
 
     def tensors(self, different) -> list:
-        """Return the tensors of the structure in order."""
         return different if self.order is None else [different[i] for i in self.order]
 
     def give(self, different, symbols=(), given=()):

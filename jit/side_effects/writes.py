@@ -80,7 +80,6 @@ class WriteLog:
             self.copies.setdefault(id(container), (container, _plain_copy(container), text))
 
     def copy_namespace(self, space):
-        """Remember a namespace that code gets by `globals()`."""
         self.namespaces.setdefault(id(space), (space, dict(space)))
 
     def check_copies(self):
@@ -110,7 +109,6 @@ class WriteLog:
         return t.is_changed or (type(now) in RESTORED and now is not t.was and is_repeatable(now, self._contents))
 
     def changed(self) -> list:
-        """Return the targets that hold another value than before."""
         return [t for t in self.targets.values() if self.is_changed(t)]
 
     def repeated(self, found) -> list:
@@ -251,11 +249,9 @@ class ModuleWrites:
         return [m for m, _ in self._first.values()]
 
     def ran(self, module):
-        """Note that a module runs library code."""
         self._ran.add(id(module))
 
     def named(self, names):
-        """Note names of attributes that code reads or writes on untracked objects."""
         self._names |= names
 
     def sets_mode(self, code, module, reads) -> bool:
@@ -300,6 +296,5 @@ def _tables_of(m) -> tuple:
 
 
 def _besides(m, tables, written) -> tuple:
-    """Return the parts of a module without the written ones."""
     parts, *rest = tables
     return [part for part in parts if (id(m), part[0]) not in written], *rest
