@@ -289,7 +289,7 @@ def load(owner, key, kind):
         return owner.get(MISSING)
     view = VIEWED.get((id(owner), key)) if VIEWED else None
     if view is not None:
-        return view.seen(owner)
+        return view.current(owner)
     return getattr(owner, key, MISSING) if is_slot(owner, key) else vars(owner).get(key, MISSING)
 
 

@@ -69,7 +69,7 @@ class SymbolicLookups:
             if type(found) not in TABLES and table_of(found) is not None:
                 self.found[id(found)] = found
 
-    def places(self, guards, contents) -> list:
+    def locations(self, guards, contents) -> list:
         """Return the locations of the containers that code only indexes, and at which a table can be stored."""
         self.found = {at: container for at, container in self.found.items() if contents.only(container) == INSPECTED}
         chains = [(g.chain, g.root, g.value()) for g in guards if isinstance(g, Location)]

@@ -22,7 +22,7 @@ class ThreadView:
     def __get__(self, obj, kind=None):
         if obj is None:
             return self._inherited(None, kind)
-        value = self.seen(obj)
+        value = self.current(obj)
         return self._inherited(obj, type(obj)) if value is MISSING else value
 
     def __set__(self, obj, value):
@@ -39,7 +39,7 @@ class ThreadView:
         if obj.__dict__.pop(self.name, MISSING) is MISSING:
             raise AttributeError(self.name)
 
-    def seen(self, obj):
+    def current(self, obj):
         """Return what the current thread sees in an object; MISSING if it has no attribute of its own."""
         value = self.own.get(id(obj), MISSING) if threading.get_ident() == self.thread else MISSING
         return obj.__dict__.get(self.name, MISSING) if value is MISSING else value

@@ -13,7 +13,7 @@ from ..guards.locations import CONTEXT, EXTEND, RESTORED, WHOLE, StateInputs
 from ..guards.snapshot import Exactly
 from ..host.ordering import HostLog
 from ..proxies.other_threads import is_alone
-from ..side_effects.contents import AnyOf, ContainerLog, overwritten
+from ..side_effects.contents import AnyOf, ContainerLog, unread_replacements
 from ..side_effects.relocated_containers import sole_references
 from ..side_effects.writes import WriteLog
 from .read_log import ReadLog
@@ -64,7 +64,7 @@ class Finaliser:
         contents.alone = sole_references([(g, self._first_of(g)) for g in guards.values()], contents)
         modules = self._module_guards(turned)
         self._check_conditions(caches)
-        replaced = overwritten(self._effects, {*touched, *[id(g.root) for g in guards.values()]})
+        replaced = unread_replacements(self._effects, {*touched, *[id(g.root) for g in guards.values()]})
         for guard in guards.values() if replaced else ():
             contents.loosen(guard.expected, guard.value(), replaced)
         found = [replace(g, expected=self._settled(g.expected, self._first_of(g))) for g in guards.values()]

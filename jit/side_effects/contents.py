@@ -203,7 +203,7 @@ class ContainerLog:
         return self.expected(known[id(expected)]) if id(expected) in known else expected
 
     def loosen(self, expected, now, replaced: dict):
-        """Let a snapshot of `now`, as it was, expect `replaced` (see `overwritten`) in place of tensors that nobody read."""
+        """Let a snapshot of `now`, as it was, expect `replaced` (`unread_replacements`) in place of unread tensors."""
         if type(expected) is not Snapshot or type(now) not in RESTORED:
             return
         before = self._raw[id(now)][1] if id(now) in self._raw else now
@@ -367,7 +367,7 @@ class AnyTensor:
         return f"<a tensor of shape {list(self.kind[1])}>"
 
 
-def overwritten(effects, used) -> dict:
+def unread_replacements(effects, used) -> dict:
     """Return {(id of a container, key): expectation} of the `Target`s that held tensors which take no part in the recording:
     `state["before"] = p.clone()` replaces them unread. `used` are ids of those that do."""
     return {(id(t.owner), key_id(t.key)): AnyTensor(t.was) for t in effects

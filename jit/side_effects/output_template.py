@@ -89,7 +89,7 @@ class OutputTemplate:
         spec = bound_values(self.spec, symbols) if self.has_symbols else self.spec
         return self._handed_out(spec, different, given, again=False)
 
-    def given(self, different, given=()):
+    def recorded_result(self, different, given=()):
         """Make the result of the recorded call, with plain numbers."""
         return self._handed_out(at_hint(self.spec), different, given, again=True)
 

@@ -58,7 +58,7 @@ class WriteLog:
         if kind == "attr" and self._known.lacked(owner, key):
             before = MISSING
         elif (id(owner), key) in VIEWED:
-            before = VIEWED[id(owner), key].seen(owner)
+            before = VIEWED[id(owner), key].current(owner)
         target = Target(owner, key, kind, before, snapshot(before, self._inputs), f"{text} (in {self.reader})")
         if self.targets.setdefault(target.place, target) is target and kind == "attr" and before is not MISSING:
             self._inputs.show(owner, key)
