@@ -238,7 +238,7 @@ class Run:
             m.refresh()
         self.keeps_plain = lookups.is_written
         if self.outcome.has_proxies or self.outcome.has_reads or self.given.are_copies:
-            self.result = self.outcome.given(tensors, call.containers)
+            self.result = self.outcome.recorded_result(tensors, call.containers)
         self._check_usable(tracker, devices)
         self._set_guards(call, tracker, lookups, effects)
         inputs.close()
@@ -299,4 +299,4 @@ class Run:
         fixed = recorder.gradients.guards(tracker.known.tensors)
         self.guards += fixed
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]
-        self.looked_up = lookups.places(self.guards, tracker.contents)
+        self.looked_up = lookups.locations(self.guards, tracker.contents)
