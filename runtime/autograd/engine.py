@@ -80,9 +80,7 @@ class Backward:
 
     def gives(self, node) -> bool:
         """Return whether this run needs the gradient of a node's results, for its rule or for the caller."""
-        if self.needed is None or node in self.needed:
-            return node in self.reached
-        return node in self.wanted
+        return node in self.reached if self.needed is None or node in self.needed else node in self.wanted
 
     def walk(self, roots, waiting, needed):
         """Process each node once all its gradients have arrived, the latest recorded first; hooks rely on that order."""
@@ -231,9 +229,7 @@ class Backward:
             return tuple([slots[i] for i in kinds])
         there = next(s for s in slots if s is not None)
         filled = [self.zeros(node.outs[i], there, blanks) if slots[i] is None else slots[i] for i in kinds]
-        if len(kinds) == 1:
-            return filled[0]
-        return tuple(filled)
+        return filled[0] if len(kinds) == 1 else tuple(filled)
 
     def zeros(self, aval, beside, blanks):
         if self.on_tensors:

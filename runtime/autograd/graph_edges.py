@@ -76,6 +76,4 @@ def _result_of(node, index) -> Aval | None:
     if node.outs is not None:
         return node.outs[index]
     kept = node.saved[0] if type(node.saved) is tuple and node.saved else None
-    if kept is None or isinstance(kept, Aval):
-        return kept
-    return Aval(kept.shape, of(kept))
+    return kept if kept is None or isinstance(kept, Aval) else Aval(kept.shape, of(kept))

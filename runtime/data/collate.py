@@ -30,9 +30,7 @@ def default_convert(data):
     if isinstance(data, Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)):
-        if _TEXT_ARRAY.search(data.dtype.str):
-            return data
-        return as_array_tensor(np.asarray(data))
+        return data if _TEXT_ARRAY.search(data.dtype.str) else as_array_tensor(np.asarray(data))
     if isinstance(data, (str, bytes)):
         return data
     if isinstance(data, collections.abc.Mapping):

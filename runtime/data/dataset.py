@@ -94,9 +94,7 @@ class StackDataset(Dataset):
 def several(dataset, indices):
     """Return the samples of several indices; through the dataset's `__getitems__` if it has that."""
     at_once = getattr(dataset, "__getitems__", None)
-    if not callable(at_once):
-        return [dataset[i] for i in indices]
-    return at_once(indices)
+    return [dataset[i] for i in indices] if not callable(at_once) else at_once(indices)
 
 
 class ConcatDataset(Dataset[T_co]):

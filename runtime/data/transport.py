@@ -40,9 +40,7 @@ class _Slot:
         self.remote = 0         # pieces that the parent uses
         self.sent = False       # whether the parent has it mapped
 
-    @property
-    def is_free(self):
-        return not self.remote and (self.lease is None or self.lease() is None)
+    is_free = property(lambda self: not self.remote and (self.lease is None or self.lease() is None))
 
 
 class Outbox:

@@ -43,13 +43,8 @@ class Categorical(Distribution):
     def probs(self):
         return logits_to_probs(self.logits)
 
-    @property
-    def _param(self):
-        return self.probs if "probs" in self.__dict__ else self.logits
-
-    @property
-    def param_shape(self):
-        return self._param.shape
+    _param = property(lambda self: self.probs if "probs" in self.__dict__ else self.logits)
+    param_shape = property(lambda self: self._param.shape)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
@@ -101,19 +96,16 @@ class Categorical(Distribution):
 class _OverCategories(Distribution):
     """Families built on a Categorical."""
 
+    _tensors = ("probs", "logits", "_categorical")
+
     def _take_categorical(self, probs, logits):
         self._categorical = Categorical(probs, logits, validate_args=False)
         for name in ("probs", "logits"):
             if name in self._categorical.__dict__:
                 self.__dict__[name] = self._categorical.__dict__[name]
 
-    @property
-    def _param(self):
-        return self._categorical._param
-
-    @property
-    def param_shape(self):
-        return self._categorical.param_shape
+    _param = property(lambda self: self._categorical._param)
+    param_shape = property(lambda self: self._categorical.param_shape)
 
     @lazy_property
     def logits(self):
@@ -124,12 +116,6 @@ class _OverCategories(Distribution):
     def probs(self):
         return self._categorical.probs
 
-    def expand(self, batch_shape, _instance=None):
-        new = super().expand(batch_shape, _instance)
-        new._categorical = self._categorical.expand(batch_shape)
-        return new
-
-    _tensors = ("probs", "logits")
 
 
 class OneHotCategorical(_OverCategories):
@@ -143,18 +129,14 @@ class OneHotCategorical(_OverCategories):
         self._take_categorical(probs, logits)
         super().__init__(self._categorical.batch_shape, self.param_shape[-1:], validate_args=validate_args)
 
-    @property
-    def mean(self):
-        return self.probs
+    mean = property(lambda self: self.probs)
 
     @property
     def mode(self):
         """Row of the largest probability."""
         return self._one_hot(self.probs.argmax(-1))
 
-    @property
-    def variance(self):
-        return self.probs * (1 - self.probs)
+    variance = property(lambda self: self.probs * (1 - self.probs))
 
     def _one_hot(self, index):
         return FUNCTIONS["one_hot"](index, self._event_shape[0]).to(self._param.dtype)
@@ -204,13 +186,8 @@ class Multinomial(_OverCategories):
         """Counts that sum to the number of draws."""
         return constraints.multinomial(self.total_count)
 
-    @property
-    def mean(self):
-        return self.probs * self.total_count
-
-    @property
-    def variance(self):
-        return self.total_count * self.probs * (1 - self.probs)
+    mean = property(lambda self: self.probs * self.total_count)
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
 
     def sample(self, sample_shape=()):
         """Return random counts."""

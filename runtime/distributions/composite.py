@@ -94,6 +94,9 @@ class TransformedDistribution(Distribution):
         super().__init__(out[:cut], out[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
+        if self._tensors:       # transforms hold them
+            given = {name: getattr(self, name).expand(batch_shape) for name in self._tensors}
+            return self._copied(_instance, of=self._family()(**given, validate_args=self._validate_args))
         new = self._copied(_instance)
         shape = ComposeTransform(self.transforms).inverse_shape(Size(batch_shape) + self._event_shape)
         new.base_dist = self.base_dist.expand(shape[:len(shape) - len(self.base_dist.event_shape)])
@@ -143,9 +146,7 @@ class TransformedDistribution(Distribution):
     def _monotonized(self, probability):
         """Return a probability of the base as one of the result: reflected if the transforms are decreasing."""
         sign = self._sign()
-        if isinstance(sign, int) and sign == 1:
-            return probability
-        return sign * (probability - 0.5) + 0.5
+        return probability if isinstance(sign, int) and sign == 1 else sign * (probability - 0.5) + 0.5
 
     def cdf(self, value):
         """Return the base's cdf at the preimage."""
@@ -209,9 +210,7 @@ class MixtureSameFamily(Distribution):
         p = self._mixture_distribution.probs
         return p.reshape(p.shape + (1,) * self._event_ndims)
 
-    @property
-    def mean(self):
-        return (self._weights() * self._component_distribution.mean).sum(-1 - self._event_ndims)
+    mean = property(lambda self: (self._weights() * self._component_distribution.mean).sum(-1 - self._event_ndims))
 
     @property
     def variance(self):

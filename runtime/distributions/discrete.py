@@ -44,13 +44,8 @@ class _Tosses(Distribution):
         """Probability of success."""
         return logits_to_probs(self.logits, is_binary=True)
 
-    @property
-    def _param(self):
-        return self.probs if "probs" in self.__dict__ else self.logits
-
-    @property
-    def param_shape(self):
-        return self._param.shape
+    _param = property(lambda self: self.probs if "probs" in self.__dict__ else self.logits)
+    param_shape = property(lambda self: self._param.shape)
 
 
 class Bernoulli(_Tosses, ExponentialFamily):
@@ -59,9 +54,7 @@ class Bernoulli(_Tosses, ExponentialFamily):
     support = constraints.boolean
     has_enumerate_support = True
 
-    @property
-    def mean(self):
-        return self.probs
+    mean = property(lambda self: self.probs)
 
     @property
     def mode(self):
@@ -69,9 +62,7 @@ class Bernoulli(_Tosses, ExponentialFamily):
         likelier = (self.probs >= 0.5).to(self.probs.dtype)
         return FUNCTIONS["where"](self.probs == 0.5, float("nan"), likelier)
 
-    @property
-    def variance(self):
-        return self.probs * (1 - self.probs)
+    variance = property(lambda self: self.probs * (1 - self.probs))
 
     def sample(self, sample_shape=()):
         """Return random zeros and ones."""
@@ -99,17 +90,9 @@ class Geometric(_Tosses):
         if self._validate_args and probs is not None and holds_anywhere(~(self.probs > 0)):
             raise ArgumentError(f"Geometric takes probabilities above 0, got {self.probs}")
 
-    @property
-    def mean(self):
-        return 1 / self.probs - 1
-
-    @property
-    def mode(self):
-        return FUNCTIONS["zeros_like"](self.probs)
-
-    @property
-    def variance(self):
-        return (1 / self.probs - 1) / self.probs
+    mean = property(lambda self: 1 / self.probs - 1)
+    mode = property(lambda self: FUNCTIONS["zeros_like"](self.probs))
+    variance = property(lambda self: (1 / self.probs - 1) / self.probs)
 
     def sample(self, sample_shape=()):
         """Return random counts of failures."""
@@ -153,18 +136,14 @@ class Binomial(_Repeated):
         """Integers from 0 to the number of tosses."""
         return constraints.integer_interval(0, self.total_count)
 
-    @property
-    def mean(self):
-        return self.total_count * self.probs
+    mean = property(lambda self: self.total_count * self.probs)
 
     @property
     def mode(self):
         """Most probable count."""
         return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
-    @property
-    def variance(self):
-        return self.total_count * self.probs * (1 - self.probs)
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
 
     def sample(self, sample_shape=()):
         """Return random counts."""
@@ -203,18 +182,14 @@ class NegativeBinomial(_Repeated):
     def __init__(self, total_count, probs=None, logits=None, validate_args=None):
         super().__init__(total_count, probs, logits, validate_args)
 
-    @property
-    def mean(self):
-        return self.total_count * self.logits.exp()
+    mean = property(lambda self: self.total_count * self.logits.exp())
 
     @property
     def mode(self):
         """Most probable count."""
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0)
 
-    @property
-    def variance(self):
-        return self.mean / (-self.logits).sigmoid()
+    variance = property(lambda self: self.mean / (-self.logits).sigmoid())
 
     def sample(self, sample_shape=()):
         """Return random counts: Poisson numbers of gamma distributed rates."""
@@ -243,18 +218,14 @@ class Poisson(ExponentialFamily):
         (self.rate,) = broadcast_all(rate)
         super().__init__(batch_of((rate,), self.rate), validate_args=validate_args)
 
-    @property
-    def mean(self):
-        return self.rate
+    mean = property(lambda self: self.rate)
 
     @property
     def mode(self):
         """Most probable count."""
         return self.rate.floor()
 
-    @property
-    def variance(self):
-        return self.rate
+    variance = property(lambda self: self.rate)
 
     def sample(self, sample_shape=()):
         """Return random counts."""

@@ -78,6 +78,8 @@ class Distribution:
             value = self.__dict__.get(name)
             if isinstance(value, Tensor):
                 new.__dict__[name] = value.expand(batch_shape + value.shape[len(self._batch_shape):])
+            elif isinstance(value, Distribution):
+                new.__dict__[name] = value.expand(batch_shape)
         new._batch_shape = batch_shape
         return new
 
@@ -87,20 +89,14 @@ class Distribution:
             raise NotImplementedError(f"{type(self).__name__} has an __init__ of its own, so it must define expand(), too")
         return type(self).__new__(type(self)) if _instance is None else _instance
 
-    def _copied(self, instance=None):
-        """Return a copy whose attributes may be replaced; `expand` must know all attributes that `__init__` sets."""
-        family = next(cls for cls in type(self).__mro__ if cls.__module__.startswith(f"{__package__}."))
-        new = self._get_checked_instance(family, instance)
-        new.__dict__.update(self.__dict__)
-        return new
+    def _family(self) -> type:
+        return next(cls for cls in type(self).__mro__ if cls.__module__.startswith(f"{__package__}."))
 
-    def _made_of(self, family, instance, **given):
-        """Return a `family` with other parameters, as an object of this one's class."""
-        made = family(**given, validate_args=self._validate_args)
-        if instance is None and type(self) is family:
-            return made
-        new = self._get_checked_instance(family, instance)
-        new.__dict__.update(made.__dict__)
+    def _copied(self, instance=None, of=None):
+        """Return a copy (of this or of a given object) whose attributes may be replaced; `expand` must know all attributes that
+        `__init__` sets."""
+        new = self._get_checked_instance(self._family(), instance)
+        new.__dict__.update((of or self).__dict__)
         return new
 
     def _extended_shape(self, sample_shape=()) -> Size:

@@ -39,17 +39,9 @@ class Exponential(ExponentialFamily):
         (self.rate,) = broadcast_all(rate)
         super().__init__(batch_of((rate,), self.rate), validate_args=validate_args)
 
-    @property
-    def mean(self):
-        return self.rate.reciprocal()
-
-    @property
-    def mode(self):
-        return FUNCTIONS["zeros_like"](self.rate)
-
-    @property
-    def stddev(self):
-        return self.rate.reciprocal()
+    mean = property(lambda self: self.rate.reciprocal())
+    mode = property(lambda self: FUNCTIONS["zeros_like"](self.rate))
+    stddev = property(lambda self: self.rate.reciprocal())
 
     @property
     def variance(self):
@@ -87,17 +79,9 @@ class Gamma(ExponentialFamily):
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(batch_of((concentration, rate), self.concentration), validate_args=validate_args)
 
-    @property
-    def mean(self):
-        return self.concentration / self.rate
-
-    @property
-    def mode(self):
-        return ((self.concentration - 1) / self.rate).clamp(min=0)
-
-    @property
-    def variance(self):
-        return self.concentration / self.rate.pow(2)
+    mean = property(lambda self: self.concentration / self.rate)
+    mode = property(lambda self: ((self.concentration - 1) / self.rate).clamp(min=0))
+    variance = property(lambda self: self.concentration / self.rate.pow(2))
 
     def rsample(self, sample_shape=()):
         """Return samples, differentiable in both parameters."""
@@ -150,9 +134,7 @@ class Dirichlet(ExponentialFamily):
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
 
-    @property
-    def mean(self):
-        return self.concentration / self.concentration.sum(-1, True)
+    mean = property(lambda self: self.concentration / self.concentration.sum(-1, True))
 
     @property
     def mode(self):
@@ -187,32 +169,17 @@ class Beta(ExponentialFamily):
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
+    _tensors = ("_dirichlet",)
 
     def __init__(self, concentration1, concentration0, validate_args=None):
         both = FUNCTIONS["stack"](broadcast_all(concentration1, concentration0), -1)
         self._dirichlet = Dirichlet(both, validate_args=False)
         super().__init__(both.shape[:-1], validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        new = super().expand(batch_shape, _instance)
-        new._dirichlet = self._dirichlet.expand(batch_shape)
-        return new
-
-    @property
-    def concentration1(self):
-        return self._dirichlet.concentration[..., 0]
-
-    @property
-    def concentration0(self):
-        return self._dirichlet.concentration[..., 1]
-
-    @property
-    def mean(self):
-        return self.concentration1 / (self.concentration1 + self.concentration0)
-
-    @property
-    def mode(self):
-        return self._dirichlet.mode[..., 0]
+    concentration1 = property(lambda self: self._dirichlet.concentration[..., 0])
+    concentration0 = property(lambda self: self._dirichlet.concentration[..., 1])
+    mean = property(lambda self: self.concentration1 / (self.concentration1 + self.concentration0))
+    mode = property(lambda self: self._dirichlet.mode[..., 0])
 
     @property
     def variance(self):
@@ -247,9 +214,7 @@ class StudentT(Distribution):
         """The location; nan up to one degree of freedom."""
         return _where(self.df <= 1, _NAN, self.loc)
 
-    @property
-    def mode(self):
-        return self.loc
+    mode = property(lambda self: self.loc)
 
     @property
     def variance(self):

@@ -35,13 +35,8 @@ class _LocationScale(Distribution):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(batch_of((loc, scale), self.loc), validate_args=validate_args)
 
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
 
     def _standard(self, value):
         self._validate(value)
@@ -58,9 +53,7 @@ class _LocationScale(Distribution):
 class Normal(_LocationScale, ExponentialFamily):
     """Normal distribution with mean `loc` and standard deviation `scale`."""
 
-    @property
-    def stddev(self):
-        return self.scale
+    stddev = property(lambda self: self.scale)
 
     @property
     def variance(self):
@@ -121,13 +114,8 @@ class Laplace(_LocationScale):
 class Cauchy(_LocationScale):
     """Distribution of the ratio of two normal numbers; it has no mean."""
 
-    @property
-    def mean(self):
-        return FUNCTIONS["full_like"](self.loc, math.nan)
-
-    @property
-    def variance(self):
-        return FUNCTIONS["full_like"](self.loc, math.inf)
+    mean = property(lambda self: FUNCTIONS["full_like"](self.loc, math.nan))
+    variance = property(lambda self: FUNCTIONS["full_like"](self.loc, math.inf))
 
     def _noise(self, shape):
         with no_grad():
@@ -166,21 +154,10 @@ class Uniform(Distribution):
         """Interval from low to high."""
         return constraints.interval(self.low, self.high)
 
-    @property
-    def mean(self):
-        return (self.high + self.low) / 2
-
-    @property
-    def mode(self):
-        return math.nan * self.high
-
-    @property
-    def stddev(self):
-        return (self.high - self.low) / math.sqrt(12)
-
-    @property
-    def variance(self):
-        return (self.high - self.low) ** 2 / 12
+    mean = property(lambda self: (self.high + self.low) / 2)
+    mode = property(lambda self: math.nan * self.high)
+    stddev = property(lambda self: (self.high - self.low) / math.sqrt(12))
+    variance = property(lambda self: (self.high - self.low) ** 2 / 12)
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)

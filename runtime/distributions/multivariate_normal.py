@@ -93,17 +93,9 @@ class MultivariateNormal(Distribution):
             self._event_shape[0], dtype=self.loc.dtype, device=self.loc.device).expand(root.shape), upper=False)
         return inverse.mT @ inverse
 
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
-
-    @property
-    def variance(self):
-        return self._factor().pow(2).sum(-1)
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
+    variance = property(lambda self: self._factor().pow(2).sum(-1))
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -145,21 +137,10 @@ class LowRankMultivariateNormal(Distribution):
         self._capacitance = linalg.cholesky(weighted @ self.cov_factor + identity)
         super().__init__(batch, event, validate_args=validate_args)
 
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
-
-    @property
-    def variance(self):
-        return self.cov_factor.pow(2).sum(-1) + self.cov_diag
-
-    @property
-    def covariance_matrix(self):
-        return self.cov_factor @ self.cov_factor.mT + FUNCTIONS["diag_embed"](self.cov_diag)
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
+    variance = property(lambda self: self.cov_factor.pow(2).sum(-1) + self.cov_diag)
+    covariance_matrix = property(lambda self: self.cov_factor @ self.cov_factor.mT + FUNCTIONS["diag_embed"](self.cov_diag))
 
     @property
     def scale_tril(self):

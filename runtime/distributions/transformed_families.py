@@ -35,18 +35,9 @@ class LogNormal(TransformedDistribution):
 
     loc = property(lambda self: self.base_dist.loc)
     scale = property(lambda self: self.base_dist.scale)
-
-    @property
-    def mean(self):
-        return (self.loc + self.scale.pow(2) / 2).exp()
-
-    @property
-    def mode(self):
-        return (self.loc - self.scale.square()).exp()
-
-    @property
-    def variance(self):
-        return self.scale.pow(2).expm1() * (2 * self.loc + self.scale.pow(2)).exp()
+    mean = property(lambda self: (self.loc + self.scale.pow(2) / 2).exp())
+    mode = property(lambda self: (self.loc - self.scale.square()).exp())
+    variance = property(lambda self: self.scale.pow(2).expm1() * (2 * self.loc + self.scale.pow(2)).exp())
 
     def entropy(self):
         return self.base_dist.entropy() + self.loc
@@ -71,6 +62,7 @@ class Gumbel(TransformedDistribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
+    _tensors = ("loc", "scale")
 
     def __init__(self, loc, scale, validate_args=None):
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -81,29 +73,15 @@ class Gumbel(TransformedDistribution):
         steps = [log, AffineTransform(0, -FUNCTIONS["ones_like"](self.scale)), log, AffineTransform(self.loc, -self.scale)]
         super().__init__(base, steps, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        return self._made_of(Gumbel, _instance, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape))
-
     def log_prob(self, value):
         self._validate(value)
         y = (self.loc - value) / self.scale
         return (y - y.exp()) - self.scale.log()
 
-    @property
-    def mean(self):
-        return self.loc + self.scale * EULER
-
-    @property
-    def mode(self):
-        return self.loc
-
-    @property
-    def stddev(self):
-        return (math.pi / math.sqrt(6)) * self.scale
-
-    @property
-    def variance(self):
-        return self.stddev.pow(2)
+    mean = property(lambda self: self.loc + self.scale * EULER)
+    mode = property(lambda self: self.loc)
+    stddev = property(lambda self: (math.pi / math.sqrt(6)) * self.scale)
+    variance = property(lambda self: self.stddev.pow(2))
 
     def entropy(self):
         return self.scale.log() + (1 + EULER)
@@ -121,10 +99,7 @@ class _Half(TransformedDistribution):
         super().__init__(self._of(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
     scale = property(lambda self: self.base_dist.scale)
-
-    @property
-    def mode(self):
-        return FUNCTIONS["zeros_like"](self.scale)
+    mode = property(lambda self: FUNCTIONS["zeros_like"](self.scale))
 
     def log_prob(self, value):
         """Return the log density at a value: twice that of the base."""
@@ -148,13 +123,8 @@ class HalfNormal(_Half):
 
     _of = Normal
 
-    @property
-    def mean(self):
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
-    def variance(self):
-        return self.scale.pow(2) * (1 - 2 / math.pi)
+    mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))
+    variance = property(lambda self: self.scale.pow(2) * (1 - 2 / math.pi))
 
 
 class HalfCauchy(_Half):
@@ -162,13 +132,8 @@ class HalfCauchy(_Half):
 
     _of = Cauchy
 
-    @property
-    def mean(self):
-        return FUNCTIONS["full_like"](self.scale, math.inf)
-
-    @property
-    def variance(self):
-        return self.base_dist.variance
+    mean = property(lambda self: FUNCTIONS["full_like"](self.scale, math.inf))
+    variance = property(lambda self: self.base_dist.variance)
 
 
 class InverseGamma(TransformedDistribution):
@@ -190,9 +155,7 @@ class InverseGamma(TransformedDistribution):
         """The mean; inf up to concentration 1."""
         return FUNCTIONS["where"](self.concentration > 1, self.rate / (self.concentration - 1), math.inf)
 
-    @property
-    def mode(self):
-        return self.rate / (self.concentration + 1)
+    mode = property(lambda self: self.rate / (self.concentration + 1))
 
     @property
     def variance(self):
@@ -209,14 +172,12 @@ class Pareto(TransformedDistribution):
     """Power-law distribution of numbers above `scale`."""
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+    _tensors = ("scale", "alpha")
 
     def __init__(self, scale, alpha, validate_args=None):
         self.scale, self.alpha = broadcast_all(scale, alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
         super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args=validate_args)
-
-    def expand(self, batch_shape, _instance=None):
-        return self._made_of(Pareto, _instance, scale=self.scale.expand(batch_shape), alpha=self.alpha.expand(batch_shape))
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
@@ -229,9 +190,7 @@ class Pareto(TransformedDistribution):
         a = self.alpha.clamp(min=1)
         return a * self.scale / (a - 1)
 
-    @property
-    def mode(self):
-        return self.scale
+    mode = property(lambda self: self.scale)
 
     @property
     def variance(self):
@@ -248,6 +207,7 @@ class Weibull(TransformedDistribution):
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
+    _tensors = ("scale", "concentration")
 
     def __init__(self, scale, concentration, validate_args=None):
         self.scale, self.concentration = broadcast_all(scale, concentration)
@@ -255,13 +215,7 @@ class Weibull(TransformedDistribution):
         steps = [PowerTransform(self.concentration.reciprocal()), AffineTransform(0, self.scale)]
         super().__init__(base, steps, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        return self._made_of(Weibull, _instance, scale=self.scale.expand(batch_shape),
-                             concentration=self.concentration.expand(batch_shape))
-
-    @property
-    def mean(self):
-        return self.scale * (1 + self.concentration.reciprocal()).lgamma().exp()
+    mean = property(lambda self: self.scale * (1 + self.concentration.reciprocal()).lgamma().exp())
 
     @property
     def mode(self):
@@ -289,6 +243,7 @@ class LogitRelaxedBernoulli(Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
     has_rsample = True
+    _tensors = ("_tosses",)
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
         self.temperature = temperature
@@ -297,11 +252,6 @@ class LogitRelaxedBernoulli(Distribution):
 
     probs = property(lambda self: self._tosses.probs)
     logits = property(lambda self: self._tosses.logits)
-
-    def expand(self, batch_shape, _instance=None):
-        new = super().expand(batch_shape, _instance)
-        new._tosses = self._tosses.expand(batch_shape)
-        return new
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -337,6 +287,7 @@ class ExpRelaxedCategorical(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector
     has_rsample = True
+    _tensors = ("_categorical",)
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
         self.temperature = temperature
@@ -345,11 +296,6 @@ class ExpRelaxedCategorical(Distribution):
 
     probs = property(lambda self: self._categorical.probs)
     logits = property(lambda self: self._categorical.logits)
-
-    def expand(self, batch_shape, _instance=None):
-        new = super().expand(batch_shape, _instance)
-        new._categorical = self._categorical.expand(batch_shape)
-        return new
 
     def rsample(self, sample_shape=()):
         """Return differentiable samples: log-weights with Gumbel noise."""

@@ -30,6 +30,7 @@ class Kumaraswamy(TransformedDistribution):
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
+    _tensors = ("concentration1", "concentration0")
 
     def __init__(self, concentration1, concentration0, validate_args=None):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
@@ -39,17 +40,11 @@ class Kumaraswamy(TransformedDistribution):
         super().__init__(Uniform(FUNCTIONS["zeros_like"](ones), ones, validate_args=validate_args), steps,
                          validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        return self._made_of(Kumaraswamy, _instance, concentration1=self.concentration1.expand(batch_shape),
-                             concentration0=self.concentration0.expand(batch_shape))
-
     def _moment(self, n):
         a, b = 1 + n / self.concentration1, self.concentration0
         return (b.log() + a.lgamma() + b.lgamma() - (a + b).lgamma()).exp()
 
-    @property
-    def mean(self):
-        return self._moment(1)
+    mean = property(lambda self: self._moment(1))
 
     @property
     def mode(self):
@@ -58,9 +53,7 @@ class Kumaraswamy(TransformedDistribution):
         found = ((a - 1) / (a * b - 1)) ** (1 / a)
         return FUNCTIONS["where"]((a < 1) | (b < 1), math.nan, found)
 
-    @property
-    def variance(self):
-        return self._moment(2) - self.mean.pow(2)
+    variance = property(lambda self: self._moment(2) - self.mean.pow(2))
 
     def entropy(self):
         a, b = self.concentration1.reciprocal(), self.concentration0.reciprocal()
@@ -73,14 +66,11 @@ class GeneralizedPareto(Distribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
+    _tensors = ("loc", "scale", "concentration")
 
     def __init__(self, loc, scale, concentration, validate_args=None):
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape, _instance=None):
-        return self._made_of(GeneralizedPareto, _instance, loc=self.loc.expand(batch_shape),
-                             scale=self.scale.expand(batch_shape), concentration=self.concentration.expand(batch_shape))
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
@@ -126,9 +116,7 @@ class GeneralizedPareto(Distribution):
         k = FUNCTIONS["where"](finite, self.concentration, 0.0)
         return FUNCTIONS["where"](finite, self.loc + self.scale / (1 - k), math.inf)
 
-    @property
-    def mode(self):
-        return self.loc
+    mode = property(lambda self: self.loc)
 
     @property
     def variance(self):
@@ -148,6 +136,7 @@ class ContinuousBernoulli(ExponentialFamily):
     support = constraints.unit_interval
     has_rsample = True
     _mean_carrier_measure = 0
+    _tensors = ("probs", "logits")
 
     def __init__(self, probs=None, logits=None, lims=(0.499, 0.501), validate_args=None):
         if (probs is None) == (logits is None):
@@ -161,11 +150,6 @@ class ContinuousBernoulli(ExponentialFamily):
             self.logits = broadcast_all(logits)[0]
         self._lims = lims
         super().__init__((self.probs if probs is not None else self.logits).shape, validate_args=validate_args)
-
-    def expand(self, batch_shape, _instance=None):
-        given = {"probs": self.probs.expand(batch_shape)} if "probs" in self.__dict__ else \
-            {"logits": self.logits.expand(batch_shape)}
-        return self._made_of(ContinuousBernoulli, _instance, **given, lims=self._lims)
 
     @lazy_property
     def logits(self):
@@ -205,9 +189,7 @@ class ContinuousBernoulli(ExponentialFamily):
         found = p * (p - 1) / (1 - 2 * p) ** 2 + 1 / ((-p).log1p() - p.log()) ** 2
         return FUNCTIONS["where"](exact, found, 1 / 12 - (1 / 15 - 128 / 945 * x ** 2) * x ** 2)
 
-    @property
-    def stddev(self):
-        return self.variance.sqrt()
+    stddev = property(lambda self: self.variance.sqrt())
 
     def sample(self, sample_shape=()):
         with no_grad():
@@ -239,9 +221,7 @@ class ContinuousBernoulli(ExponentialFamily):
         log0, log1 = (-self.probs).log1p(), self.probs.log()
         return self.mean * (log0 - log1) - self._log_normalizer_of_probs() - log0
 
-    @property
-    def _natural_params(self):
-        return (self.logits,)
+    _natural_params = property(lambda self: (self.logits,))
 
     def _log_normalizer(self, x):
         near = (x.abs() <= self._lims[1] - 0.5)
@@ -325,9 +305,7 @@ class VonMises(Distribution):
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(batch_of((loc, concentration), self.loc), validate_args=validate_args)
 
-    @property
-    def mean(self):
-        return self.loc
+    mean = property(lambda self: self.loc)
 
     @property
     def mode(self):

@@ -111,9 +111,7 @@ def _by_sums(x, ord, rows, cols):
     over, rest = (rows, cols) if abs(ord) == 1 else (cols, rows)
     sums = rd.sum_(magnitude(x), dim=(over,), keepdim=False)
     at = rest - (rest > over)
-    if ord > 0:
-        return _largest(sums.movedim(at, -1))
-    return rd.amin(sums, dim=(at,), keepdim=False)
+    return _largest(sums.movedim(at, -1)) if ord > 0 else rd.amin(sums, dim=(at,), keepdim=False)
 
 
 def general_norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):

@@ -65,9 +65,7 @@ def _where(fn, condition, input, other):
 def _moved_to(fn, input, *args, **kwargs):
     """Move the mask together with the values."""
     values = fn(_values(input), *map(_values, args), **kwargs)
-    if not isinstance(input, MaskedTensor):
-        return values
-    return masked(values, input._mask.to(values.device))
+    return values if not isinstance(input, MaskedTensor) else masked(values, input._mask.to(values.device))
 
 
 # Functions that move elements.

@@ -68,10 +68,11 @@ class MaskedTensor(Tensor):
             raise DTypeError(f"the data of a masked tensor are one, got {kind_of(other)}")
         self._values.data, self._mask = other._values, other._mask
 
-    def __copy__(self):
-        return self.like(self._values)
     T = property(lambda self: self._turned("T"))
     mT = property(lambda self: self._turned("mT"))
+
+    def __copy__(self):
+        return self.like(self._values)
 
     def _turned(self, name):
         return masked(getattr(self._values, name), getattr(self._mask, name))

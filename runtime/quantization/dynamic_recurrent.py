@@ -166,6 +166,4 @@ class RNNCell(_Cells, rnn.RNNCell):
     def _options(mod):
         return {**_Cells._options(mod), "nonlinearity": mod.nonlinearity}
 
-    @property
-    def _layer(self):
-        return f"rnn_{self.nonlinearity}"
+    _layer = property(lambda self: f"rnn_{self.nonlinearity}")

@@ -91,9 +91,7 @@ def get_default_qat_qconfig(backend: str = "x86", version: int = 1) -> QConfig:
 
 def qconfig_equals(q1: Any, q2: Any) -> bool:
     """Return whether both make the same observers with the same arguments."""
-    if q1 is None or q2 is None:
-        return q1 == q2
-    return all(_told(a) == _told(b) for a, b in zip(q1, q2))
+    return q1 == q2 if q1 is None or q2 is None else all(_told(a) == _told(b) for a, b in zip(q1, q2))
 
 
 def _told(make):

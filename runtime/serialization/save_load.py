@@ -146,9 +146,7 @@ def _locations(map_location):
 
 
 def _seekable(f):
-    if hasattr(f, "seek") and (not hasattr(f, "seekable") or f.seekable()):
-        return f
-    return io.BytesIO(f.read())
+    return f if hasattr(f, "seek") and (not hasattr(f, "seekable") or f.seekable()) else io.BytesIO(f.read())
 
 
 def _guarded(file, name, mapped, where):

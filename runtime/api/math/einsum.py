@@ -163,9 +163,7 @@ def _cheapest_pair(work, out, sizes):
 def _sum_out(x, labels, kept) -> tuple[Any, list]:
     """Sum over the labels that nothing else needs."""
     dims = tuple(i for i, v in enumerate(labels) if v not in kept)
-    if not dims:
-        return x, labels
-    return sum_(x, dim=dims, keepdim=False), [v for v in labels if v in kept]
+    return (x, labels) if not dims else (sum_(x, dim=dims, keepdim=False), [v for v in labels if v in kept])
 
 
 def _contract(left: tuple[Any, list], right: tuple[Any, list], kept, sizes) -> tuple[Any, list]:

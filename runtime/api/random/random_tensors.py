@@ -149,9 +149,7 @@ def _lying_as(made, input, memory_format):
     if memory_format is None and input._a.flags.c_contiguous:
         return made
     order = order_asked(input, format_of(memory_format))
-    if order is None:
-        return made
-    return untaped(laid_out, made, order).requires_grad_(made.requires_grad)
+    return made if order is None else untaped(laid_out, made, order).requires_grad_(made.requires_grad)
 
 
 def _drawn_like(input, draw, generator, dtype, device, requires_grad, memory_format):

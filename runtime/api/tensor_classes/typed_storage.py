@@ -62,9 +62,7 @@ class UntypedStorage(StorageBase):
     def element_size(self) -> int:
         return 1
 
-    @property
-    def device(self):
-        return self._tensor.device
+    device = property(lambda self: self._tensor.device)
 
     @classmethod
     def from_buffer(cls, buffer, byte_order="native", dtype=dt.uint8):
@@ -195,9 +193,7 @@ class TypedStorage(UntypedStorage):
     def element_size(self) -> int:
         return self._tensor.element_size()
 
-    @property
-    def dtype(self):
-        return self._tensor.dtype
+    dtype = property(lambda self: self._tensor.dtype)
 
     def kept_as(self, dtype) -> dt.DType:
         """Return the dtype of the elements; raise if another one is requested."""

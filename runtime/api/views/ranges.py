@@ -69,10 +69,7 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
 
 def _progression(n, start, step, d, mark):
     """Return start + i * step for i in 0..n-1 (beside `mark`), computed in int64 or float64 and rounded once to `d`."""
-    if d.is_inexact or isinstance(start, float) or isinstance(step, float):
-        kind = dt.float64
-    else:
-        kind = dt.int64
+    kind = dt.float64 if d.is_inexact or isinstance(start, float) or isinstance(step, float) else dt.int64
     if kind is dt.int64 and start == 0 and step == 1:
         return counted(n, d, mark) if d is not dt.bool_ else ew.cast.call(counted(n, mark=mark), dtype=d)
     if mark is None and kind is dt.float64 and n > 0 and _is_by_kernel(d):

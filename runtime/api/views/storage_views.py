@@ -174,9 +174,7 @@ def resize_(self, *sizes, memory_format=None):
     if self._node is not None:
         raise AutogradError("resize_: a tensor that requires grad cannot be resized; use reshape()")
     order = None if memory_format is None else order_of_format(format_of(memory_format), shape)
-    if shape == shape_of(self) and memory_format is None:
-        return self
-    return _resized(self, shape, order, True)
+    return self if shape == shape_of(self) and memory_format is None else _resized(self, shape, order, True)
 
 
 def _resize_over(self, shape):

@@ -117,9 +117,7 @@ class Folder:
         for p, start, shape, name in found.get("pieces", ()):
             self._pieces.setdefault(tuple(p), []).append((_begin(start), tuple(shape), name))
 
-    @property
-    def paths(self):
-        return self._files.keys() | self._pieces.keys()
+    paths = property(lambda self: self._files.keys() | self._pieces.keys())
 
     def read(self, paths) -> dict:
         """Return {path: value} for some paths; pieces of a tensor are joined."""

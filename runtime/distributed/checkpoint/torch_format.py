@@ -71,9 +71,7 @@ class TorchFolder:
         except Exception as e:
             raise CheckpointException(f"{name!r} is damaged, or no index of a checkpoint ({type(e).__name__}: {e})") from e
 
-    @property
-    def paths(self):
-        return self._known.keys()
+    paths = property(lambda self: self._known.keys())
 
     def read(self, paths) -> dict:
         """Return {path: value} for some paths."""
@@ -81,9 +79,7 @@ class TorchFolder:
 
     def _value(self, key, what):
         try:
-            if "chunks" not in what.fields:
-                return self._stored(key, None)
-            return self._tensor(key, what)
+            return self._stored(key, None) if "chunks" not in what.fields else self._tensor(key, what)
         except (OSError, CheckpointException):
             raise
         except Exception as e:

@@ -12,9 +12,7 @@ def _method(function):
 
 def _one(tensors):
     """Return the tensor of a call: libraries pass it alone, or in a list of one for each device of the process."""
-    if isinstance(tensors, (list, tuple)) and len(tensors) == 1:
-        return tensors[0]
-    return tensors
+    return tensors[0] if isinstance(tensors, (list, tuple)) and len(tensors) == 1 else tensors
 
 
 def _several(tensors):

@@ -145,9 +145,7 @@ class DTensor(Tensor):
         """Return this process's part, over the same memory. Its gradient is a part in the tensor's layout (of terms, the whole
         gradient), unless `grad_placements` differs."""
         grads = None if grad_placements is None else checked(grad_placements, self.device_mesh, self.ndim, "to_local")
-        if self._node is None or not tls.m.grad:
-            return local_of(self)
-        return _ToLocal.apply(self, grads)
+        return local_of(self) if self._node is None or not tls.m.grad else _ToLocal.apply(self, grads)
 
     def redistribute(self, device_mesh=None, placements=None, *, async_op=False, forward_dtype=None,
                      backward_dtype=None) -> "DTensor":

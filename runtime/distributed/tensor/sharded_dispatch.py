@@ -102,9 +102,7 @@ def _run(op, arrays, params, plan, mesh):
 def _run_on_parts(op, local, params, plan) -> list:
     """Return the results of an operator on this process's parts."""
     def run_it(arrays, params, empty=False):
-        if empty:
-            return _zeros(plan.shapes[0], plan.avals[0], local)
-        return run_arrays(op, arrays, params)
+        return _zeros(plan.shapes[0], plan.avals[0], local) if empty else run_arrays(op, arrays, params)
 
     if plan.located is not None:
         fn, first, size = plan.located
@@ -136,9 +134,7 @@ def _viewed(op, a, params, plan, mesh):
 
 def _shares(a, b) -> bool:
     """Return whether two local arrays share memory."""
-    if a.__class__ is DeviceArray:
-        return a.memory is b.memory
-    return np.may_share_memory(a, b)
+    return a.memory is b.memory if a.__class__ is DeviceArray else np.may_share_memory(a, b)
 
 
 # Planning.
@@ -214,9 +210,7 @@ def _chosen(call: Call, names: Names | None, avals):
         way, cost = _best(call, possible, avals, i)
         found.append(way)
         far = far or cost > 0
-    if far and type(call.op.lower) is Composite and not call.op.is_pointwise:
-        return None
-    return found
+    return None if far and type(call.op.lower) is Composite and not call.op.is_pointwise else found
 
 
 def _best(call, possible, avals, i):

@@ -235,9 +235,7 @@ def _row_norm_grad(call):
 
 def _host_or_device(a, make):
     """Return a NumPy function of an index on the index's device."""
-    if a.__class__ is DeviceArray:
-        return a.backend.to_device(make(a.numpy()), a.device)
-    return make(a)
+    return a.backend.to_device(make(a.numpy()), a.device) if a.__class__ is DeviceArray else make(a)
 
 
 def _masked_rows(rows, run, arrays, params, first, size):
