@@ -34,25 +34,18 @@ def default_convert(data):
     if isinstance(data, (str, bytes)):
         return data
     if isinstance(data, collections.abc.Mapping):
-        return _like_mapping(data, {k: default_convert(v) for k, v in data.items()})
+        return _in_type_of(data, {k: default_convert(v) for k, v in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*(default_convert(v) for v in data))
     if isinstance(data, tuple):
         return [default_convert(v) for v in data]
     if isinstance(data, collections.abc.Sequence):
-        return _like_sequence(data, [default_convert(v) for v in data])
+        return _in_type_of(data, [default_convert(v) for v in data])
     return data
 
 
-def _like_mapping(sample, values: dict):
-    """Return a dict in the type of a sample, if that type can be built from a dict."""
-    try:
-        return type(sample)(values)
-    except TypeError:
-        return values
-
-
-def _like_sequence(sample, values: list):
+def _in_type_of(sample, values):
+    """Return a dict or list in the type of a sample, if that type can be built from it."""
     try:
         return type(sample)(values)
     except TypeError:
@@ -68,12 +61,12 @@ def collate(batch, *, collate_fn_map=None):
         if fn is not None:
             return fn(batch, collate_fn_map=collate_fn_map)
     if isinstance(first, collections.abc.Mapping):
-        return _like_mapping(first, {k: collate([d[k] for d in batch], collate_fn_map=collate_fn_map) for k in first})
+        return _in_type_of(first, {k: collate([d[k] for d in batch], collate_fn_map=collate_fn_map) for k in first})
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return kind(*(collate(part, collate_fn_map=collate_fn_map) for part in _columns(batch)))
     if isinstance(first, collections.abc.Sequence):
         parts = [collate(part, collate_fn_map=collate_fn_map) for part in _columns(batch)]
-        return parts if isinstance(first, tuple) else _like_sequence(first, parts)
+        return parts if isinstance(first, tuple) else _in_type_of(first, parts)
     raise DTypeError(f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}")
 
 

@@ -9,7 +9,7 @@ from ..core.tensor import Size
 from . import constraints
 from .discrete import Binomial, one_of
 from .distribution import Distribution, counted
-from .parameters import lazy_property, logits_to_probs, probs_to_logits
+from .parameters import lazy_property, logits_to_probs, probs_to_logits, where
 
 __all__ = ["Categorical", "Multinomial", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
@@ -34,22 +34,13 @@ class Categorical(Distribution):
         self._num_events = given.shape[-1]
         super().__init__(given.shape[:-1], validate_args=validate_args)
 
-    @lazy_property
-    def logits(self):
-        """Log-probabilities."""
-        return probs_to_logits(self.probs)
-
-    @lazy_property
-    def probs(self):
-        return logits_to_probs(self.logits)
+    logits = lazy_property(lambda self: probs_to_logits(self.probs))
+    probs = lazy_property(lambda self: logits_to_probs(self.logits))
 
     _param = property(lambda self: self.probs if "probs" in self.__dict__ else self.logits)
     param_shape = property(lambda self: self._param.shape)
-
-    @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self):
-        """Interval of the indices."""
-        return constraints.integer_interval(0, self._num_events - 1)
+    support = constraints.dependent_property(
+        lambda self: constraints.integer_interval(0, self._num_events - 1), is_discrete=True, event_dim=0)
 
     @property
     def mean(self):
@@ -106,15 +97,8 @@ class _OverCategories(Distribution):
 
     _param = property(lambda self: self._categorical._param)
     param_shape = property(lambda self: self._categorical.param_shape)
-
-    @lazy_property
-    def logits(self):
-        """Log-probabilities."""
-        return self._categorical.logits
-
-    @lazy_property
-    def probs(self):
-        return self._categorical.probs
+    logits = lazy_property(lambda self: self._categorical.logits)
+    probs = lazy_property(lambda self: self._categorical.probs)
 
 
 
@@ -181,10 +165,8 @@ class Multinomial(_OverCategories):
         self._take_categorical(probs, logits)
         super().__init__(self._categorical.batch_shape, self.param_shape[-1:], validate_args=validate_args)
 
-    @constraints.dependent_property(is_discrete=True, event_dim=1)
-    def support(self):
-        """Counts that sum to the number of draws."""
-        return constraints.multinomial(self.total_count)
+    support = constraints.dependent_property(
+        lambda self: constraints.multinomial(self.total_count), is_discrete=True, event_dim=1)
 
     mean = property(lambda self: self.probs * self.total_count)
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
@@ -201,7 +183,7 @@ class Multinomial(_OverCategories):
         """Return the log probability of counts."""
         self._validate(value)
         logits, value = FUNCTIONS["broadcast_tensors"](self.logits, value)
-        weight = FUNCTIONS["where"]((value == 0) & (logits == float("-inf")), 0.0, logits * value)
+        weight = where((value == 0) & (logits == float("-inf")), 0.0, logits * value)
         return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + weight.sum(-1)
 
     def entropy(self):

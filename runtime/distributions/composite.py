@@ -199,11 +199,8 @@ class MixtureSameFamily(Distribution):
 
     mixture_distribution = property(lambda self: self._mixture_distribution)
     component_distribution = property(lambda self: self._component_distribution)
-
-    @constraints.dependent_property
-    def support(self):
-        """Constraint that all components can draw a value."""
-        return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
+    support = constraints.dependent_property(
+        lambda self: constraints.MixtureSameFamilyConstraint(self._component_distribution.support))
 
     def _weights(self):
         """Return the weights, broadcastable with the components' samples."""

@@ -9,7 +9,7 @@ from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, counted
 from .location_scale import batch_of
-from .parameters import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .parameters import broadcast_all, lazy_property, logits_to_probs, probs_to_logits, where
 
 __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 
@@ -34,15 +34,8 @@ class _Tosses(Distribution):
         setattr(self, name, value)
         super().__init__(batch_of((given,), value), validate_args=validate_args)
 
-    @lazy_property
-    def logits(self):
-        """Log-odds of success."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self):
-        """Probability of success."""
-        return logits_to_probs(self.logits, is_binary=True)
+    logits = lazy_property(lambda self: probs_to_logits(self.probs, is_binary=True))
+    probs = lazy_property(lambda self: logits_to_probs(self.logits, is_binary=True))
 
     _param = property(lambda self: self.probs if "probs" in self.__dict__ else self.logits)
     param_shape = property(lambda self: self._param.shape)
@@ -60,7 +53,7 @@ class Bernoulli(_Tosses, ExponentialFamily):
     def mode(self):
         """The likelier of 0 and 1; nan if both are equal."""
         likelier = (self.probs >= 0.5).to(self.probs.dtype)
-        return FUNCTIONS["where"](self.probs == 0.5, float("nan"), likelier)
+        return where(self.probs == 0.5, float("nan"), likelier)
 
     variance = property(lambda self: self.probs * (1 - self.probs))
 
@@ -103,7 +96,7 @@ class Geometric(_Tosses):
     def log_prob(self, value):
         self._validate(value)
         value, probs = broadcast_all(value, self.probs)
-        fails = FUNCTIONS["where"]((probs == 1) & (value == 0), 0.0, probs)
+        fails = where((probs == 1) & (value == 0), 0.0, probs)
         return value * (-fails).log1p() + self.probs.log()
 
     def entropy(self):
@@ -131,10 +124,8 @@ class Binomial(_Repeated):
                        "logits": constraints.real}
     has_enumerate_support = True
 
-    @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self):
-        """Integers from 0 to the number of tosses."""
-        return constraints.integer_interval(0, self.total_count)
+    support = constraints.dependent_property(
+        lambda self: constraints.integer_interval(0, self.total_count), is_discrete=True, event_dim=0)
 
     mean = property(lambda self: self.total_count * self.probs)
 
@@ -204,7 +195,7 @@ class NegativeBinomial(_Repeated):
         n = self.total_count
         weight = n * -softplus(self.logits) + value * -softplus(-self.logits)
         ways = (n + value).lgamma() - (1.0 + value).lgamma() - n.lgamma()
-        return weight + FUNCTIONS["where"](n + value == 0, 0.0, ways)
+        return weight + where(n + value == 0, 0.0, ways)
 
 
 class Poisson(ExponentialFamily):

@@ -93,8 +93,7 @@ class Distribution:
         return next(cls for cls in type(self).__mro__ if cls.__module__.startswith(f"{__package__}."))
 
     def _copied(self, instance=None, of=None):
-        """Return a copy (of this or of a given object) whose attributes may be replaced; `expand` must know all attributes that
-        `__init__` sets."""
+        """Return a copy of this or a given object, for `expand`, which must know all attributes that `__init__` sets."""
         new = self._get_checked_instance(self._family(), instance)
         new.__dict__.update((of or self).__dict__)
         return new

@@ -10,15 +10,11 @@ from ..linalg.special import gammainc
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
 from .location_scale import batch_of
-from .parameters import as_values, broadcast_all
+from .parameters import as_values, broadcast_all, where
 
 __all__ = ["Beta", "Chi2", "Dirichlet", "Exponential", "FisherSnedecor", "Gamma", "StudentT"]
 
 _NAN, _INF = float("nan"), float("inf")
-
-
-def _where(condition, x, y):
-    return FUNCTIONS["where"](condition, x, y)
 
 
 def _log_gammas(concentration):
@@ -141,7 +137,7 @@ class Dirichlet(ExponentialFamily):
         """Most probable value; if all concentrations are below 1, the corner of the largest."""
         over = (self.concentration - 1).clamp(min=0.0)
         corner = FUNCTIONS["one_hot"](self.concentration.argmax(-1), self._event_shape[0]).to(over.dtype)
-        return _where((self.concentration < 1).all(-1, True), corner, over / over.sum(-1, True))
+        return where((self.concentration < 1).all(-1, True), corner, over / over.sum(-1, True))
 
     @property
     def variance(self):
@@ -212,7 +208,7 @@ class StudentT(Distribution):
     @property
     def mean(self):
         """The location; nan up to one degree of freedom."""
-        return _where(self.df <= 1, _NAN, self.loc)
+        return where(self.df <= 1, _NAN, self.loc)
 
     mode = property(lambda self: self.loc)
 
@@ -220,8 +216,8 @@ class StudentT(Distribution):
     def variance(self):
         """The variance; inf up to two degrees of freedom, nan up to one."""
         few = self.df <= 2
-        df = _where(few, 3.0, self.df)                  # gradients are finite everywhere
-        return _where(self.df <= 1, _NAN, _where(few, _INF, self.scale.pow(2) * df / (df - 2)))
+        df = where(few, 3.0, self.df)                  # gradients are finite everywhere
+        return where(self.df <= 1, _NAN, where(few, _INF, self.scale.pow(2) * df / (df - 2)))
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -257,20 +253,20 @@ class FisherSnedecor(Distribution):
     def mean(self):
         """The mean; nan up to df2 = 2."""
         few = self.df2 <= 2
-        d2 = _where(few, 3.0, self.df2)
-        return _where(few, _NAN, d2 / (d2 - 2))
+        d2 = where(few, 3.0, self.df2)
+        return where(few, _NAN, d2 / (d2 - 2))
 
     @property
     def mode(self):
         """Most probable value; nan up to df1 = 2."""
-        return _where(self.df1 <= 2, _NAN, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2))
+        return where(self.df1 <= 2, _NAN, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2))
 
     @property
     def variance(self):
         """The variance; nan up to df2 = 4."""
         few = self.df2 <= 4
-        d1, d2 = self.df1, _where(few, 5.0, self.df2)
-        return _where(few, _NAN, 2 * d2.pow(2) * (d1 + d2 - 2) / (d1 * (d2 - 2).pow(2) * (d2 - 4)))
+        d1, d2 = self.df1, where(few, 5.0, self.df2)
+        return where(few, _NAN, 2 * d2.pow(2) * (d1 + d2 - 2) / (d1 * (d2 - 2).pow(2) * (d2 - 4)))
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)

@@ -13,6 +13,7 @@ from .discrete import Bernoulli, Binomial, Geometric, Poisson
 from .gamma_families import Beta, Dirichlet, Exponential, Gamma
 from .location_scale import Cauchy, Laplace, Normal, Uniform
 from .multivariate_normal import LowRankMultivariateNormal, MultivariateNormal, half_log_det, mahalanobis
+from .parameters import where
 from .transformed_families import EULER, Gumbel, HalfCauchy, HalfNormal, Pareto
 from .transforms import sum_last
 
@@ -54,10 +55,6 @@ def kl_divergence(p, q):
     return rule(p, q)
 
 
-def _where(condition, x, y):
-    return FUNCTIONS["where"](condition, x, y)
-
-
 def _x_log_x(x):
     return FUNCTIONS["xlogy"](x, x)
 
@@ -68,11 +65,11 @@ def _x_log_x(x):
 @register_kl(Bernoulli, Bernoulli)
 def _(p, q):
     one = p.probs * (softplus(-q.logits) - softplus(-p.logits))
-    one = _where(q.probs == 0, math.inf, one)
-    one = _where(p.probs == 0, 0.0, one)
+    one = where(q.probs == 0, math.inf, one)
+    one = where(p.probs == 0, 0.0, one)
     zero = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
-    zero = _where(q.probs == 1, math.inf, zero)
-    return one + _where(p.probs == 1, 0.0, zero)
+    zero = where(q.probs == 1, math.inf, zero)
+    return one + where(p.probs == 1, 0.0, zero)
 
 
 @register_kl(Binomial, Binomial)
@@ -80,14 +77,14 @@ def _(p, q):
     if (p.total_count < q.total_count).any():
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     kl = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
-    return _where(p.total_count > q.total_count, math.inf, kl)
+    return where(p.total_count > q.total_count, math.inf, kl)
 
 
 @register_kl(Categorical, Categorical)
 def _(p, q):
     t = p.probs * (p.logits - q.logits)
-    t = _where((q.probs == 0).expand(t.shape), math.inf, t)
-    return _where((p.probs == 0).expand(t.shape), 0.0, t).sum(-1)
+    t = where((q.probs == 0).expand(t.shape), math.inf, t)
+    return where((p.probs == 0).expand(t.shape), 0.0, t).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
@@ -132,7 +129,7 @@ def _(p, q):
 @register_kl(Uniform, Uniform)
 def _(p, q):
     kl = ((q.high - q.low) / (p.high - p.low)).log()
-    return _where((q.low > p.low) | (q.high < p.high), math.inf, kl)
+    return where((q.low > p.low) | (q.high < p.high), math.inf, kl)
 
 
 @register_kl(Exponential, Exponential)
@@ -169,7 +166,7 @@ def _(p, q):
 def _(p, q):
     ratio = q.alpha / p.alpha
     kl = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
-    return _where(p.support.lower_bound < q.support.lower_bound, math.inf, kl)
+    return where(p.support.lower_bound < q.support.lower_bound, math.inf, kl)
 
 
 def _normal_vectors(p, q):
@@ -294,7 +291,7 @@ def _(p, q):
 @register_kl(Uniform, Exponential)
 def _(p, q):
     kl = q.rate * (p.high + p.low) / 2 - ((p.high - p.low) * q.rate).log()
-    return _where(p.low < 0, math.inf, kl)
+    return where(p.low < 0, math.inf, kl)
 
 
 @register_kl(Uniform, Gamma)
@@ -303,7 +300,7 @@ def _(p, q):
     mean_log = (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
     kl = -width.log() - q.concentration * q.rate.log() + q.concentration.lgamma() + (1 - q.concentration) * mean_log \
         + q.rate * (p.high + p.low) / 2
-    return _where(p.low < 0, math.inf, kl)
+    return where(p.low < 0, math.inf, kl)
 
 
 @register_kl(Uniform, Beta)
@@ -313,7 +310,7 @@ def _(p, q):
     down = _x_log_x(1 - p.high) - _x_log_x(1 - p.low) + width
     level = q.concentration1.lgamma() + q.concentration0.lgamma() - (q.concentration1 + q.concentration0).lgamma()
     kl = (q.concentration1 - 1) * -up / width + (q.concentration0 - 1) * down / width + level - width.log()
-    return _where((p.high > 1) | (p.low < 0), math.inf, kl)
+    return where((p.high > 1) | (p.low < 0), math.inf, kl)
 
 
 @register_kl(Beta, Normal)
@@ -327,7 +324,7 @@ def _(p, q):
 @register_kl(Beta, Uniform)
 def _(p, q):
     kl = -p.entropy() + (q.high - q.low).log()
-    return _where((q.low > 0) | (q.high < 1), math.inf, kl)
+    return where((q.low > 0) | (q.high < 1), math.inf, kl)
 
 
 @register_kl(Beta, Exponential)
@@ -347,14 +344,14 @@ def _(p, q):
     width = p.high - p.low
     mean_log = (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
     kl = (q.alpha + 1) * mean_log - q.alpha.log() - q.alpha * q.scale.log() - width.log()
-    return _where(p.low < q.support.lower_bound, math.inf, kl)
+    return where(p.low < q.support.lower_bound, math.inf, kl)
 
 
 @register_kl(Pareto, Exponential)
 def _(p, q):
     ratio = p.alpha * p.scale * q.rate / (p.alpha - 1)
     kl = -p.entropy() - q.rate.log() + ratio
-    return _where(p.alpha <= 1, math.inf, kl)
+    return where(p.alpha <= 1, math.inf, kl)
 
 
 @register_kl(Pareto, Gamma)
@@ -362,16 +359,16 @@ def _(p, q):
     mean_log = p.scale.log() + p.alpha.reciprocal()
     kl = -p.entropy() - q.concentration * q.rate.log() + q.concentration.lgamma() + (1 - q.concentration) * mean_log \
         + q.rate * p.alpha * p.scale / (p.alpha - 1)
-    return _where(p.alpha <= 1, math.inf, kl)
+    return where(p.alpha <= 1, math.inf, kl)
 
 
 @register_kl(Pareto, Normal)
 def _(p, q):
     is_finite = p.alpha > 2
-    some = Pareto(p.scale, _where(is_finite, p.alpha, 3.0), validate_args=False)      # gradients are finite everywhere
+    some = Pareto(p.scale, where(is_finite, p.alpha, 3.0), validate_args=False)      # gradients are finite everywhere
     away = some.mean - q.loc
     kl = -some.entropy() + 0.5 * (2 * math.pi * q.scale.pow(2)).log() + (some.variance + away.pow(2)) / (2 * q.scale.pow(2))
-    return _where(is_finite, kl, math.inf)
+    return where(is_finite, kl, math.inf)
 
 
 # Infinite: q has no weight on part of the support of p.

@@ -11,7 +11,7 @@ from ..autograd.grad_mode import no_grad
 from ..core.tensor import Size
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
-from .parameters import broadcast_all
+from .parameters import broadcast_all, where
 
 __all__ = ["Cauchy", "Laplace", "Normal", "Uniform"]
 
@@ -94,7 +94,7 @@ class Laplace(_LocationScale):
         with no_grad():
             side = noise.rand(size=shape, dtype=self.loc.dtype, device=self.loc.device) < 0.5
             size = noise.tail_of(shape, self.loc.dtype, None, self.loc.device).to(self.loc.dtype)
-            return FUNCTIONS["where"](side, -size, size)
+            return where(side, -size, size)
 
     def log_prob(self, value):
         return -self._standard(value).abs() - (2 * self.scale).log()
@@ -149,10 +149,8 @@ class Uniform(Distribution):
         if self._validate_args and holds_anywhere(~(self.low < self.high)):
             raise ArgumentError(f"Uniform is not defined when low >= high: low {self.low}, high {self.high}")
 
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self):
-        """Interval from low to high."""
-        return constraints.interval(self.low, self.high)
+    support = constraints.dependent_property(
+        lambda self: constraints.interval(self.low, self.high), is_discrete=False, event_dim=0)
 
     mean = property(lambda self: (self.high + self.low) / 2)
     mode = property(lambda self: math.nan * self.high)

@@ -12,7 +12,7 @@ from .distribution import Distribution, ExponentialFamily
 from .gamma_families import Beta
 from .kl import register_kl
 from .multivariate_normal import half_log_det
-from .parameters import broadcast_all, lazy_property
+from .parameters import broadcast_all, lazy_property, where
 
 __all__ = ["LKJCholesky", "Wishart"]
 
@@ -88,10 +88,7 @@ class Wishart(ExponentialFamily):
             raise ArgumentError(f"Value of df={df} expected to be greater than ndim - 1 = {self._size - 1}.")
         super().__init__(batch, matrix.shape[-2:], validate_args=validate_args)
 
-    @lazy_property
-    def scale_tril(self):
-        """The lower Cholesky factor of the covariance."""
-        return linalg.cholesky(self.covariance_matrix)
+    scale_tril = lazy_property(lambda self: linalg.cholesky(self.covariance_matrix))
 
     @lazy_property
     def covariance_matrix(self):
@@ -99,10 +96,7 @@ class Wishart(ExponentialFamily):
             return _inverse(linalg.cholesky(self.precision_matrix))
         return self.scale_tril @ self.scale_tril.mT
 
-    @lazy_property
-    def precision_matrix(self):
-        """The inverse of the covariance."""
-        return _inverse(self.scale_tril)
+    precision_matrix = lazy_property(lambda self: _inverse(self.scale_tril))
 
     def _by(self, factor):
         return factor.unsqueeze(-1).unsqueeze(-1) * self.covariance_matrix
@@ -116,7 +110,7 @@ class Wishart(ExponentialFamily):
     def mode(self):
         """Most probable matrix; nan where df is too small for one."""
         factor = self.df - self._size - 1
-        return self._by(FUNCTIONS["where"](factor <= 0, float("nan"), factor))
+        return self._by(where(factor <= 0, float("nan"), factor))
 
     @property
     def variance(self):

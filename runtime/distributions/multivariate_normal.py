@@ -72,10 +72,7 @@ class MultivariateNormal(Distribution):
         root = matrix if made is None else made(matrix)
         self._unbroadcasted_scale_tril = root.expand(*batch, *matrix.shape[-2:])    # name that libraries use
 
-    @lazy_property
-    def scale_tril(self):
-        """The lower Cholesky factor of the covariance."""
-        return self._factor()
+    scale_tril = lazy_property(lambda self: self._factor())
 
     def _factor(self):
         return self._unbroadcasted_scale_tril.expand(self._batch_shape + self._event_shape + self._event_shape)

@@ -54,16 +54,24 @@ class lazy_property:
     """Property that is computed on first use, then an attribute."""
 
     def __init__(self, wrapped):
-        self.wrapped = wrapped
+        self.wrapped, self.name = wrapped, wrapped.__name__
         functools.update_wrapper(self, wrapped)  # type: ignore[arg-type]
+
+    def __set_name__(self, owner, name):
+        self.name = name
 
     def __get__(self, instance, owner=None):
         if instance is None:
             return self
         with enable_grad():
             value = self.wrapped(instance)
-        setattr(instance, self.wrapped.__name__, value)
+        setattr(instance, self.name, value)
         return value
+
+
+def where(condition, x, y):
+    """Return x where a condition holds, else y."""
+    return FUNCTIONS["where"](condition, x, y)
 
 
 def as_values(value, like):

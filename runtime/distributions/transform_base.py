@@ -272,16 +272,10 @@ class IndependentTransform(Transform):
 
     bijective = property(lambda self: self.base_transform.bijective)
     sign = property(lambda self: self.base_transform.sign)
-
-    @constraints.dependent_property(is_discrete=False)
-    def domain(self):
-        """Domain of the base, with more dimensions."""
-        return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
-
-    @constraints.dependent_property(is_discrete=False)
-    def codomain(self):
-        """Codomain of the base, with more dimensions."""
-        return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
+    domain = constraints.dependent_property(
+        lambda self: constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims), is_discrete=False)
+    codomain = constraints.dependent_property(
+        lambda self: constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims), is_discrete=False)
 
     def _call(self, x):
         _check_dims(x, self.domain)
@@ -320,15 +314,8 @@ class ReshapeTransform(Transform):
             raise ArgumentError("in_shape, out_shape have different numbers of elements")
         super().__init__(cache_size)
 
-    @constraints.dependent_property
-    def domain(self):
-        """Real numbers in the first shape."""
-        return constraints.independent(constraints.real, len(self.in_shape))
-
-    @constraints.dependent_property
-    def codomain(self):
-        """Real numbers in the second shape."""
-        return constraints.independent(constraints.real, len(self.out_shape))
+    domain = constraints.dependent_property(lambda self: constraints.independent(constraints.real, len(self.in_shape)))
+    codomain = constraints.dependent_property(lambda self: constraints.independent(constraints.real, len(self.out_shape)))
 
     def _call(self, x):
         return x.reshape(x.shape[:x.ndim - len(self.in_shape)] + self.out_shape)

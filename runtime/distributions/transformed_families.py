@@ -14,7 +14,7 @@ from .discrete import Bernoulli
 from .distribution import Distribution
 from .gamma_families import Exponential, Gamma
 from .location_scale import Cauchy, Normal, Uniform
-from .parameters import as_values, broadcast_all, clamp_probs
+from .parameters import as_values, broadcast_all, clamp_probs, where
 from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, SigmoidTransform, StickBreakingTransform
 
 __all__ = ["ExpRelaxedCategorical", "Gumbel", "HalfCauchy", "HalfNormal", "InverseGamma", "LogNormal",
@@ -105,7 +105,7 @@ class _Half(TransformedDistribution):
         """Return the log density at a value: twice that of the base."""
         self._validate(value)
         value = as_values(value, self.scale)
-        return FUNCTIONS["where"](value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+        return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value):
         self._validate(value)
@@ -153,7 +153,7 @@ class InverseGamma(TransformedDistribution):
     @property
     def mean(self):
         """The mean; inf up to concentration 1."""
-        return FUNCTIONS["where"](self.concentration > 1, self.rate / (self.concentration - 1), math.inf)
+        return where(self.concentration > 1, self.rate / (self.concentration - 1), math.inf)
 
     mode = property(lambda self: self.rate / (self.concentration + 1))
 
@@ -161,7 +161,7 @@ class InverseGamma(TransformedDistribution):
     def variance(self):
         """The variance; inf up to concentration 2."""
         a = self.concentration
-        return FUNCTIONS["where"](a > 2, self.rate.square() / ((a - 1).square() * (a - 2)), math.inf)
+        return where(a > 2, self.rate.square() / ((a - 1).square() * (a - 2)), math.inf)
 
     def entropy(self):
         a = self.concentration
@@ -179,10 +179,8 @@ class Pareto(TransformedDistribution):
         base = Exponential(self.alpha, validate_args=validate_args)
         super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args=validate_args)
 
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self):
-        """Numbers from scale on."""
-        return constraints.greater_than_eq(self.scale)
+    support = constraints.dependent_property(
+        lambda self: constraints.greater_than_eq(self.scale), is_discrete=False, event_dim=0)
 
     @property
     def mean(self):

@@ -426,15 +426,10 @@ class CatTransform(_Joined):
         """Total length of the segments."""
         return sum(self.lengths)
 
-    @constraints.dependent_property
-    def domain(self):
-        """Domains of the parts, joined."""
-        return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
-
-    @constraints.dependent_property
-    def codomain(self):
-        """Codomains of the parts, joined."""
-        return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
+    domain = constraints.dependent_property(
+        lambda self: constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths))
+    codomain = constraints.dependent_property(
+        lambda self: constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths))
 
     def _call(self, x):
         return FUNCTIONS["cat"]([t(v) for t, v in zip(self.transforms, x.split(self.lengths, self.dim))], self.dim)
@@ -458,13 +453,8 @@ class StackTransform(_Joined):
     def __init__(self, tseq, dim=0, cache_size=0):
         super().__init__(tseq, dim, cache_size)
 
-    @constraints.dependent_property
-    def domain(self):
-        return constraints.stack([t.domain for t in self.transforms], self.dim)
-
-    @constraints.dependent_property
-    def codomain(self):
-        return constraints.stack([t.codomain for t in self.transforms], self.dim)
+    domain = constraints.dependent_property(lambda self: constraints.stack([t.domain for t in self.transforms], self.dim))
+    codomain = constraints.dependent_property(lambda self: constraints.stack([t.codomain for t in self.transforms], self.dim))
 
     def _each(self, apply, *values):
         slices = [v.unbind(self.dim) for v in values]

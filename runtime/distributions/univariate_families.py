@@ -16,7 +16,7 @@ from .distribution import Distribution, ExponentialFamily
 from .gamma_families import Beta, Exponential, Gamma
 from .kl import register_kl
 from .location_scale import Laplace, Normal, Uniform, batch_of
-from .parameters import broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits
+from .parameters import broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits, where
 from .transformed_families import Gumbel, Pareto
 from .transforms import AffineTransform, PowerTransform
 
@@ -51,7 +51,7 @@ class Kumaraswamy(TransformedDistribution):
         """Most probable value; nan where there is none."""
         a, b = self.concentration1, self.concentration0
         found = ((a - 1) / (a * b - 1)) ** (1 / a)
-        return FUNCTIONS["where"]((a < 1) | (b < 1), math.nan, found)
+        return where((a < 1) | (b < 1), math.nan, found)
 
     variance = property(lambda self: self._moment(2) - self.mean.pow(2))
 
@@ -76,15 +76,15 @@ class GeneralizedPareto(Distribution):
     def support(self):
         """Numbers from loc on, bounded if the concentration is negative."""
         bounded = self.concentration < 0
-        width = self.scale / FUNCTIONS["where"](bounded, -self.concentration, 1.0)
-        return constraints.interval(self.loc, FUNCTIONS["where"](bounded, self.loc + width, math.inf))
+        width = self.scale / where(bounded, -self.concentration, 1.0)
+        return constraints.interval(self.loc, where(bounded, self.loc + width, math.inf))
 
     def _is_exponential(self):
         return self.concentration.abs() < 1e-7
 
     def _safe(self):
         """Return the concentration, with 1 where it is 0."""
-        return FUNCTIONS["where"](self._is_exponential(), 1.0, self.concentration)
+        return where(self._is_exponential(), 1.0, self.concentration)
 
     def rsample(self, sample_shape=()):
         """Return values that are differentiable functions of the parameters."""
@@ -94,27 +94,27 @@ class GeneralizedPareto(Distribution):
         self._validate(value)
         z, k = (value - self.loc) / self.scale, self._safe()
         inside = 1 + k * z
-        curved = -(1 / k + 1) * FUNCTIONS["where"](inside <= 0, 1.0, inside).log()
-        found = FUNCTIONS["where"](self._is_exponential(), -z, FUNCTIONS["where"](inside <= 0, -math.inf, curved))
+        curved = -(1 / k + 1) * where(inside <= 0, 1.0, inside).log()
+        found = where(self._is_exponential(), -z, where(inside <= 0, -math.inf, curved))
         return found - self.scale.log()
 
     def cdf(self, value):
         self._validate(value)
         z, k = (value - self.loc) / self.scale, self._safe()
         curved = 1 - (1 + k * z).clamp(min=0) ** (-1 / k)
-        return FUNCTIONS["where"](self._is_exponential(), 1 - (-z).exp(), curved)
+        return where(self._is_exponential(), 1 - (-z).exp(), curved)
 
     def icdf(self, value):
         k = self._safe()
         curved = ((1 - value) ** -k - 1) / k
-        return self.loc + self.scale * FUNCTIONS["where"](self._is_exponential(), -(-value).log1p(), curved)
+        return self.loc + self.scale * where(self._is_exponential(), -(-value).log1p(), curved)
 
     @property
     def mean(self):
         """The mean; inf from concentration 1 on."""
         finite = self.concentration < 1
-        k = FUNCTIONS["where"](finite, self.concentration, 0.0)
-        return FUNCTIONS["where"](finite, self.loc + self.scale / (1 - k), math.inf)
+        k = where(finite, self.concentration, 0.0)
+        return where(finite, self.loc + self.scale / (1 - k), math.inf)
 
     mode = property(lambda self: self.loc)
 
@@ -122,8 +122,8 @@ class GeneralizedPareto(Distribution):
     def variance(self):
         """The variance; inf from concentration 1/2 on."""
         finite = self.concentration < 0.5
-        k = FUNCTIONS["where"](finite, self.concentration, 0.0)
-        return FUNCTIONS["where"](finite, self.scale ** 2 / ((1 - k) ** 2 * (1 - 2 * k)), math.inf)
+        k = where(finite, self.concentration, 0.0)
+        return where(finite, self.scale ** 2 / ((1 - k) ** 2 * (1 - 2 * k)), math.inf)
 
     def entropy(self):
         return self.scale.log() + self.concentration + 1
@@ -151,15 +151,8 @@ class ContinuousBernoulli(ExponentialFamily):
         self._lims = lims
         super().__init__((self.probs if probs is not None else self.logits).shape, validate_args=validate_args)
 
-    @lazy_property
-    def logits(self):
-        """The log-odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self):
-        """The parameter between 0 and 1."""
-        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
+    logits = lazy_property(lambda self: probs_to_logits(self.probs, is_binary=True))
+    probs = lazy_property(lambda self: clamp_probs(logits_to_probs(self.logits, is_binary=True)))
 
     @property
     def param_shape(self):
@@ -169,25 +162,25 @@ class ContinuousBernoulli(ExponentialFamily):
     def _split(self):
         """Return where formulas are exact, the parameter there (0.499 elsewhere), and its distance from 1/2."""
         exact = (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
-        return exact, FUNCTIONS["where"](exact, self.probs, self._lims[0]), self.probs - 0.5
+        return exact, where(exact, self.probs, self._lims[0]), self.probs - 0.5
 
     def _log_normalizer_of_probs(self):
         exact, p, x = self._split()
         found = ((-p).log1p() - p.log()).abs().log() - (1 - 2 * p).abs().log()
         near = math.log(2) + (4 / 3 + 104 / 45 * x ** 2) * x ** 2
-        return FUNCTIONS["where"](exact, found, near)
+        return where(exact, found, near)
 
     @property
     def mean(self):
         exact, p, x = self._split()
         found = p / (2 * p - 1) + 1 / ((-p).log1p() - p.log())
-        return FUNCTIONS["where"](exact, found, 0.5 + (1 / 3 + 16 / 45 * x ** 2) * x)
+        return where(exact, found, 0.5 + (1 / 3 + 16 / 45 * x ** 2) * x)
 
     @property
     def variance(self):
         exact, p, x = self._split()
         found = p * (p - 1) / (1 - 2 * p) ** 2 + 1 / ((-p).log1p() - p.log()) ** 2
-        return FUNCTIONS["where"](exact, found, 1 / 12 - (1 / 15 - 128 / 945 * x ** 2) * x ** 2)
+        return where(exact, found, 1 / 12 - (1 / 15 - 128 / 945 * x ** 2) * x ** 2)
 
     stddev = property(lambda self: self.variance.sqrt())
 
@@ -209,13 +202,13 @@ class ContinuousBernoulli(ExponentialFamily):
         self._validate(value)
         exact, p, _ = self._split()
         found = (p ** value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
-        inside = FUNCTIONS["where"](exact, found, value)
-        return FUNCTIONS["where"](value <= 0, 0.0, FUNCTIONS["where"](value >= 1, 1.0, inside))
+        inside = where(exact, found, value)
+        return where(value <= 0, 0.0, where(value >= 1, 1.0, inside))
 
     def icdf(self, value):
         exact, p, _ = self._split()
         found = ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p())
-        return FUNCTIONS["where"](exact, found, value)
+        return where(exact, found, value)
 
     def entropy(self):
         log0, log1 = (-self.probs).log1p(), self.probs.log()
@@ -225,9 +218,9 @@ class ContinuousBernoulli(ExponentialFamily):
 
     def _log_normalizer(self, x):
         near = (x.abs() <= self._lims[1] - 0.5)
-        safe = FUNCTIONS["where"](near, 1.0, x)
+        safe = where(near, 1.0, x)
         found = (safe.exp() - 1).abs().log() - safe.abs().log()
-        return FUNCTIONS["where"](near, 0.5 * x + x ** 2 / 24 - x ** 4 / 2880, found)
+        return where(near, 0.5 * x + x ** 2 / 24 - x ** 4 / 2880, found)
 
 
 # Divergences from and to ContinuousBernoulli.
@@ -259,7 +252,7 @@ def _(p, q):
 @register_kl(ContinuousBernoulli, Uniform)
 def _(p, q):
     inside = (q.low <= 0) & (q.high >= 1)
-    return FUNCTIONS["where"](inside, -p.entropy() + (q.high - q.low).log(), math.inf)
+    return where(inside, -p.entropy() + (q.high - q.low).log(), math.inf)
 
 
 @register_kl(ContinuousBernoulli, Pareto)
@@ -275,7 +268,7 @@ def _(p, q):
 @register_kl(Uniform, ContinuousBernoulli)
 def _(p, q):
     inside = (p.low >= 0) & (p.high <= 1)
-    return FUNCTIONS["where"](inside, -p.entropy() - _expected_log(p.mean, q), math.inf)
+    return where(inside, -p.entropy() - _expected_log(p.mean, q), math.inf)
 
 
 @register_kl(Exponential, ContinuousBernoulli)
@@ -312,10 +305,8 @@ class VonMises(Distribution):
         """The mean direction."""
         return self.loc
 
-    @lazy_property
-    def variance(self):
-        """Circular variance: 1 - the length of the mean of the directions."""
-        return 1 - (log_bessel(1, self.concentration) - log_bessel(0, self.concentration)).exp()
+    # 1 - the length of the mean of the directions.
+    variance = lazy_property(lambda self: 1 - (log_bessel(1, self.concentration) - log_bessel(0, self.concentration)).exp())
 
     def log_prob(self, value):
         """Return the log density at an angle."""
@@ -329,7 +320,7 @@ class VonMises(Distribution):
         k = self.concentration.detach().to(dt.float64)
         tau = 1 + (1 + 4 * k * k).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * k)
-        return FUNCTIONS["where"](k < 1e-5, 1 / k + k, (1 + rho * rho) / (2 * rho))
+        return where(k < 1e-5, 1 / k + k, (1 + rho * rho) / (2 * rho))
 
     def sample(self, sample_shape=()):
         """Return angles in [-pi, pi), by rejection."""
@@ -340,7 +331,7 @@ class VonMises(Distribution):
             x, done = _propose(r, k)
             while not bool(done.all()):
                 again, accepted = _propose(r, k)
-                x = FUNCTIONS["where"](done, x, again)
+                x = where(done, x, again)
                 done = done | accepted
             loc = self.loc.to(r.dtype)
             return ((x + math.pi + loc).remainder(2 * math.pi) - math.pi).to(self.loc.dtype)
@@ -353,4 +344,4 @@ def _propose(r, k):
     f = (1 + r * z) / (r + z)
     c = k * (r - f)
     accepted = (c * (2 - c) > height) | ((c / height).log() + 1 - c >= 0)
-    return FUNCTIONS["where"](side < 0.5, -1.0, 1.0) * f.clamp(-1, 1).acos(), accepted
+    return where(side < 0.5, -1.0, 1.0) * f.clamp(-1, 1).acos(), accepted

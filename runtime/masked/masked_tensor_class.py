@@ -8,8 +8,8 @@ from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
-from ...ir.opdef.aval import Aval
 from ..api.tensor_classes import subclasses
+from ..api.tensor_classes.value_members import ValueMembers
 from ..core.composite_tensors import PARTS
 from ..core.tensor import Tensor
 
@@ -17,10 +17,9 @@ _new = object.__new__
 HANDLERS: dict = {}         # name of a function or method -> handler
 
 
-class MaskedTensor(Tensor):
+class MaskedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members that differ
     """Values of which a mask selects some (True). The others influence neither results nor gradients."""
 
-    _values: Tensor
     _mask: Tensor
 
     def __new__(cls, data, mask, requires_grad=False):
@@ -30,9 +29,6 @@ class MaskedTensor(Tensor):
             warnings.warn("a masked tensor is a leaf of copies: gradients do not reach the data that it is made of; see "
                           "as_masked_tensor()", stacklevel=3)
         return masked(data.detach().clone().requires_grad_(bool(requires_grad)), mask.clone())
-
-    def __init__(self, *args, **kwargs):
-        pass
 
     def _refuse(self):
         raise DTypeError("this function does not take masked tensors; give it t.to_tensor(value), or t.get_data() and "
@@ -53,14 +49,7 @@ class MaskedTensor(Tensor):
 
     shape = property(lambda self: self._values.shape)
     ndim = property(lambda self: self._values.ndim)
-    aval = property(lambda self: Aval(tuple(self.shape), self.dtype))
-    dtype = property(lambda self: self._values.dtype)
-    device = property(lambda self: self._values.device)
     layout = property(lambda self: self._values.layout)
-    requires_grad = property(lambda self: self._values.requires_grad, lambda self, value: self.requires_grad_(value))
-    is_leaf = property(lambda self: self._values.is_leaf)
-    grad_fn = property(lambda self: self._values.grad_fn)
-    data = property(lambda self: self.like(self._values.data), lambda self, value: self._take(value))
 
     def _take(self, other):
         """Take over the values and mask of another masked tensor, for `t.data = other`."""
@@ -71,35 +60,8 @@ class MaskedTensor(Tensor):
     T = property(lambda self: self._turned("T"))
     mT = property(lambda self: self._turned("mT"))
 
-    def __copy__(self):
-        return self.like(self._values)
-
     def _turned(self, name):
         return masked(getattr(self._values, name), getattr(self._mask, name))
-
-    def size(self, dim=None) -> Any:
-        return self.shape if dim is None else self.shape[dim]
-
-    def dim(self) -> int:
-        return self.ndim
-
-    def numel(self) -> int:
-        """Return the number of elements, including those not selected."""
-        return self._values.numel()
-
-    @property
-    def grad(self):
-        """Gradient of the selected values, as a masked tensor."""
-        return None if self._values.grad is None else self.like(self._values.grad)
-
-    @grad.setter
-    def grad(self, value):
-        self._values.grad = None if value is None else self.values_of(value)
-
-    def requires_grad_(self, requires_grad=True):
-        """Start or stop accumulating a gradient for the values."""
-        self._values.requires_grad_(requires_grad)
-        return self
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Accumulate gradients in the leaves of the values."""
@@ -162,18 +124,12 @@ class MaskedTensor(Tensor):
     def __getitem__(self, key):
         return masked(self._values[key], self._mask[key])
 
-    def __hash__(self) -> int:
-        return id(self)
-
     def __repr__(self):
         if not self.ndim:
             return f"MaskedTensor({_texts(self)[0]}, {bool(self._mask)})"
         return "MaskedTensor(\n" + _listed(_texts(self), self.shape, 2) + "\n)"
 
     __str__ = __repr__
-
-    def __format__(self, spec):
-        return repr(self)
 
     def __deepcopy__(self, memo):
         return masked(self._values.detach().clone().requires_grad_(self.requires_grad), self._mask.clone())

@@ -76,7 +76,7 @@ def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=Non
         offsets = as_offsets(lengths)
     elif lengths is not None:
         ragged = _ragged(as_offsets(lengths), max_seqlen)
-        rows = offsets[:ragged.count][ragged.samples] + ragged.places
+        rows = offsets[:ragged.count][ragged.samples] + ragged.positions
         return NestedTensor(values.index_select(at - 1, rows), ragged, at, FUNCTIONS["jagged"])
     check_offsets(values, offsets, at)
     return NestedTensor(values, _ragged(offsets, max_seqlen), at, FUNCTIONS["jagged"])
@@ -106,7 +106,7 @@ def narrow(tensor, dim, start, length, layout=None) -> NestedTensor:
     if bool((start < 0).any() or (length < 0).any() or (start + length > tensor.shape[1]).any()):
         raise ShapeError(f"nested.narrow: start {start.tolist()} and length {length.tolist()} leave the {tensor.shape[1]} rows")
     ragged = Ragged(as_offsets(length))
-    rows = ragged.samples * tensor.shape[1] + start[ragged.samples] + ragged.places
+    rows = ragged.samples * tensor.shape[1] + start[ragged.samples] + ragged.positions
     return NestedTensor(tensor.flatten(0, 1).index_select(0, rows), ragged, layout=_layout(layout))
 
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
-from ...ir.opdef.aval import Aval
 from ..api.register.register import FUNCTIONS
 from ..api.tensor_classes import subclasses
+from ..api.tensor_classes.value_members import ValueMembers
 from ..core.composite_tensors import PARTS
 from ..core.state import tls
 from ..core.tensor import Size, Tensor
@@ -88,7 +88,7 @@ class Ragged:
         return FUNCTIONS["repeat_interleave"](FUNCTIONS["arange"](self.count, device=self.offsets.device), self.lengths)
 
     @_kept
-    def places(self) -> Tensor:
+    def positions(self) -> Tensor:
         """Return each row's index in its sample."""
         rows = FUNCTIONS["arange"](self.samples.shape[0], device=self.offsets.device)
         return rows - self.offsets[:-1][self.samples]
@@ -114,10 +114,9 @@ class RaggedSize:
         return self.ragged.name
 
 
-class NestedTensor(Tensor):
+class NestedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members that differ
     """Batch of samples that differ in one dim. `_values` joins them along that dim, without the batch dim."""
 
-    _values: Tensor
     _ragged: Ragged
     _at: int
     _layout: Any
@@ -126,9 +125,6 @@ class NestedTensor(Tensor):
         t = _new(cls)
         t._values, t._ragged, t._at, t._layout = values, ragged, at, layout or FUNCTIONS["jagged"]
         return t
-
-    def __init__(self, *args, **kwargs):
-        pass
 
     def _refuse(self):
         raise DTypeError("this function does not take nested tensors; give it t.values(), the samples t.unbind(), or "
@@ -163,25 +159,11 @@ class NestedTensor(Tensor):
         sizes[self._at - 1] = self._ragged.size
         return Size((self._ragged.count, *sizes))
 
-    def size(self, dim=None) -> Any:
-        return self.shape if dim is None else self.shape[dim]
-
     @property
     def ndim(self) -> int:
         return self._values.ndim + 1
 
-    def dim(self) -> int:
-        """Return the number of dims, including that of samples."""
-        return self.ndim
-
-    aval = property(lambda self: Aval(tuple(self.shape), self.dtype))
-    dtype = property(lambda self: self._values.dtype)
-    device = property(lambda self: self._values.device)
     layout = property(lambda self: self._layout)
-    requires_grad = property(lambda self: self._values.requires_grad, lambda self, value: self.requires_grad_(value))
-    is_leaf = property(lambda self: self._values.is_leaf)
-    grad_fn = property(lambda self: self._values.grad_fn)
-    data = property(lambda self: self.like(self._values.data), lambda self, value: self._take(value))
 
     def _take(self, other):
         """Take over the values and samples of another nested tensor, for `t.data = other`."""
@@ -191,32 +173,11 @@ class NestedTensor(Tensor):
         for name in vars(self).keys() & vars(other).keys() - {"_values"}:
             setattr(self, name, getattr(other, name))
 
-    @property
-    def grad(self):
-        """Gradient of the values, as a nested tensor."""
-        return None if self._values.grad is None else self.like(self._values.grad)
-
-    @grad.setter
-    def grad(self, value):
-        self._values.grad = None if value is None else value._values
-
-    def requires_grad_(self, requires_grad=True):
-        """Start or stop accumulating a gradient for the values."""
-        self._values.requires_grad_(requires_grad)
-        return self
-
-    def numel(self) -> int:
-        """Return the number of elements of all samples."""
-        return self._values.numel()
-
     def is_contiguous(self, memory_format=None) -> bool:
         return self._values.is_contiguous()
 
     def __len__(self) -> int:
         return self._ragged.count
-
-    def __hash__(self) -> int:
-        return id(self)
 
     def __repr__(self):
         if self.layout == "strided":
@@ -224,12 +185,6 @@ class NestedTensor(Tensor):
             return f"nested_tensor([\n{parts}\n])"
         history = f"grad_fn={self.grad_fn}, " if self.grad_fn is not None else "requires_grad=True, " * self.requires_grad
         return f"NestedTensor(size={tuple(self.shape)}, offsets={self.offsets()}, {history}contiguous={self.is_contiguous()})"
-
-    def __format__(self, spec):
-        return repr(self)
-
-    def __copy__(self):
-        return self.like(self._values)
 
     def __deepcopy__(self, memo):
         return self.like(self._values.detach().clone().requires_grad_(self.requires_grad))
@@ -321,7 +276,7 @@ class NestedTensor(Tensor):
     def unpadded(self, padded: Tensor) -> "NestedTensor":
         """Return the samples of a padded tensor."""
         rows = padded.movedim(self._at, 1)
-        index = self._ragged.samples * rows.shape[1] + self._ragged.places
+        index = self._ragged.samples * rows.shape[1] + self._ragged.positions
         return self.like(rows.flatten(0, 1).index_select(0, index).movedim(0, self._at - 1))
 
 

@@ -152,7 +152,7 @@ class NestedSamples(NestedTensor):
     def __getitem__(self, key):
         first, *rest = key if isinstance(key, tuple) else (key,)
         if first is Ellipsis and len(rest) < self._dims:
-            return self.seen([x[(..., *rest)] for x in self.unbind()])
+            return self.as_views([x[(..., *rest)] for x in self.unbind()])
         if isinstance(first, int):
             if not -len(self) <= first < len(self):
                 raise DimError(f"a nested tensor of {len(self)} samples has none of the number {first}")
@@ -162,7 +162,7 @@ class NestedSamples(NestedTensor):
             raise DTypeError("a nested tensor is indexed by the number of a sample or a slice of samples first, or along the "
                              "last dims: t[i], t[i, ...], t[a:b, ...], t[..., j]")
         part = NestedSamples(self._values, self._places[first], self._dims)
-        return part.seen([x[tuple(rest)] for x in part.unbind()]) if rest else part
+        return part.as_views([x[tuple(rest)] for x in part.unbind()]) if rest else part
 
     def __setitem__(self, key, value):
         first, *rest = key if isinstance(key, tuple) else (key,)
@@ -185,7 +185,7 @@ class NestedSamples(NestedTensor):
         """Return the same samples row-major and consecutive; itself if they are."""
         return self if self.is_contiguous() else joined(self.unbind(), self)
 
-    def seen(self, samples) -> "NestedSamples":
+    def as_views(self, samples) -> "NestedSamples":
         """Return views of samples as a nested tensor over the same elements; others as a new one."""
         there, first = self._values, self._values.storage_offset()
         if not samples or any(x._storage is not there._storage or x.dtype is not there.dtype for x in samples):

@@ -207,7 +207,7 @@ def _transpose(fn, input, dim0, dim1):
     t = _known(input)
     a, b = ([_within(fn.__name__, t, d) for d in dims] if isinstance(dims, (tuple, list)) else _within(fn.__name__, t, dims)
             for dims in (dim0, dim1))
-    return t.seen([fn(x, a, b) for x in t.unbind()])
+    return t.as_views([fn(x, a, b) for x in t.unbind()])
 
 
 @handles("__get__")
@@ -224,7 +224,7 @@ def _permute(fn, input, *dims):
     order = list(dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)
     if not order or order[0] % t.ndim:
         raise DimError(f"permute of a nested tensor names the dim of samples first, got {order}")
-    return t.seen([fn(x, [_within("permute", t, d) for d in order[1:]]) for x in t.unbind()])
+    return t.as_views([fn(x, [_within("permute", t, d) for d in order[1:]]) for x in t.unbind()])
 
 
 @handles("unsqueeze")
@@ -232,7 +232,7 @@ def _unsqueeze(fn, input, dim):
     t = _known(input)
     if not -t.ndim <= dim <= t.ndim or dim == 0:
         raise DimError(f"unsqueeze of a nested tensor puts a dim behind that of samples, got {dim}")
-    return t.seen([fn(x, dim - 1 if dim > 0 else dim) for x in t.unbind()])
+    return t.as_views([fn(x, dim - 1 if dim > 0 else dim) for x in t.unbind()])
 
 
 @handles("squeeze")
@@ -243,20 +243,20 @@ def _squeeze(fn, input, dim=None):
     dims = [_within("squeeze", t, d) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
     if len({tuple([sizes[d] == 1 for d in dims]) for sizes in t.sizes}) > 1:
         raise ShapeError(f"squeeze: dim {dim} is 1 in some samples alone: {', '.join(map(str, t.sizes))}")
-    return t.seen([fn(x, tuple(dims)) for x in t.unbind()])
+    return t.as_views([fn(x, tuple(dims)) for x in t.unbind()])
 
 
 @handles("select")
 def _select(fn, input, dim, index):
     t = _known(input)
-    return t[index] if dim % t.ndim == 0 else t.seen([fn(x, _within("select", t, dim), index) for x in t.unbind()])
+    return t[index] if dim % t.ndim == 0 else t.as_views([fn(x, _within("select", t, dim), index) for x in t.unbind()])
 
 
 @handles("narrow")
 def _narrow(fn, input, dim, start, length):
     t = _known(input)
     if dim % t.ndim:
-        return t.seen([fn(x, _within("narrow", t, dim), start, length) for x in t.unbind()])
+        return t.as_views([fn(x, _within("narrow", t, dim), start, length) for x in t.unbind()])
     first = start + len(t) if start < 0 else start
     if not 0 <= first <= first + length <= len(t):
         raise DimError(f"narrow: samples {start} to {start + length} are not among {len(t)}")
@@ -270,7 +270,7 @@ def _parts(fn, input, size, dim=0):
     if len(set(map(len, each))) > 1:
         raise ShapeError(f"{fn.__name__}: dim {dim} of the samples does not give as many parts of each: "
                          f"{', '.join(map(str, t.sizes))}")
-    return tuple([t.seen(part) for part in zip(*each)])
+    return tuple([t.as_views(part) for part in zip(*each)])
 
 
 @handles("view", "reshape")
@@ -280,20 +280,20 @@ def _reshape(fn, input, *shape):
     if not given or given[0] not in (-1, len(t)):
         raise ShapeError(f"{fn.__name__} of a nested tensor of {len(t)} samples keeps these as its first dim, got {given}")
     sizes = given[1:]
-    return t.seen([fn(x, [x.shape[d] if n == -1 and d < x.ndim else n for d, n in enumerate(sizes)]) for x in t.unbind()])
+    return t.as_views([fn(x, [x.shape[d] if n == -1 and d < x.ndim else n for d, n in enumerate(sizes)]) for x in t.unbind()])
 
 
 @handles("unflatten")
 def _unflatten(fn, input, dim, sizes):
     t = _known(input)
-    return t.seen([fn(x, _within("unflatten", t, dim), sizes) for x in t.unbind()])
+    return t.as_views([fn(x, _within("unflatten", t, dim), sizes) for x in t.unbind()])
 
 
 @handles("flatten")
 def _flatten(fn, input, start_dim=1, end_dim=-1):
     t = _known(input)
     first, last = (_within("flatten", t, d) for d in (start_dim, end_dim))
-    return t.seen([fn(x, first, last) for x in t.unbind()])
+    return t.as_views([fn(x, first, last) for x in t.unbind()])
 
 
 @handles("cat", "concat", "concatenate", "stack")

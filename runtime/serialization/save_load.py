@@ -138,11 +138,11 @@ def _locations(map_location):
         named = {str(k): require(v) for k, v in map_location.items()}
         return lambda location: there(named[location]) if location in named else as_saved(location)
 
-    def asked(location):
+    def located(location):
         found = map_location(wrap(np.empty(0, np.uint8)), location)
         return as_saved(location) if found is None else there(found.device)
 
-    return asked
+    return located
 
 
 def _seekable(f):

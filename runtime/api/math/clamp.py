@@ -40,15 +40,11 @@ def clamp(input, min=None, max=None, *, out=None):
     return deliver(x, out, "clamp")
 
 
-def _near(limit, x):
-    """Return a limit, moved to the device of x if it is a host tensor without dims, which is broadcast here."""
-    return limit if limit.ndim or limit._a.__class__ is DeviceArray else beside(limit, x)
-
-
 def _between_tensors(x, low, high, d):
     known = [v if v is None else to_dtype(v, d) for v in (x, low, high)]
     if any(v is not None and v.shape != x.shape for v in known):
-        there = iter(broadcast_tensors(*[_near(v, x) for v in known if v is not None]))
+        there = iter(broadcast_tensors(*[v if v.ndim or v._a.__class__ is DeviceArray else beside(v, x)
+                                         for v in known if v is not None]))
         known = [v if v is None else next(there) for v in known]
     return clamp_by(*known)
 

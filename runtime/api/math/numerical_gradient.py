@@ -12,7 +12,8 @@ from ..register.register import api
 from ..register.type_promotion import promote, to_dtype
 
 
-def _part(x, d, start, stop):
+def entries(x, d, start, stop):
+    """Return x[start:stop] along a dim; a stop of 0 is the end."""
     n = x.shape[d]
     return slice_(x, dim=d, start=start % n if start < 0 else start, step=1, stop=n + stop if stop <= 0 else stop)
 
@@ -27,19 +28,19 @@ def _gaps(spacing, n, like, d):
         return _distance(spacing), _distance(spacing)
     if spacing.ndim != 1 or spacing.shape[0] != n:
         raise ShapeError(f"gradient: places along a dimension of size {n} must be a vector of that size, got {spacing.aval}")
-    steps = ew.sub(_part(spacing, 0, 1, 0), _part(spacing, 0, 0, -1))
+    steps = ew.sub(entries(spacing, 0, 1, 0), entries(spacing, 0, 0, -1))
     steps = reshape(to_dtype(steps, like.dtype), shape=tuple(n - 1 if i == d else 1 for i in range(like.ndim)))
-    return _part(steps, d, 0, -1), _part(steps, d, 1, 0)
+    return entries(steps, d, 0, -1), entries(steps, d, 1, 0)
 
 
 def _edge(x, spacing, d, order, last):
     """Return the one-sided derivative at the first or last position."""
     n = x.shape[d]
     at = [(n - 1 - k if last else k) for k in range(order + 1)]
-    values = [_part(x, d, i, i + 1) for i in at]
+    values = [entries(x, d, i, i + 1) for i in at]
     sign = -1.0 if last else 1.0
     if isinstance(spacing, Tensor):
-        place = [reshape(to_dtype(_part(spacing, 0, i, i + 1), x.dtype), shape=(1,) * x.ndim) for i in at]
+        place = [reshape(to_dtype(entries(spacing, 0, i, i + 1), x.dtype), shape=(1,) * x.ndim) for i in at]
     else:
         place = [sign * k * _distance(spacing) for k in range(order + 1)]
     h1: Any = place[1] - place[0]
@@ -61,7 +62,7 @@ def _derivative(x, spacing, d, edge_order):
     ends = [_edge(x, spacing, d, edge_order, last) for last in (False, True)]
     if n == 2:
         return cat(*ends, dim=d)
-    before, here, after = _part(x, d, 0, n - 2), _part(x, d, 1, n - 1), _part(x, d, 2, n)
+    before, here, after = entries(x, d, 0, n - 2), entries(x, d, 1, n - 1), entries(x, d, 2, n)
     left, right = _gaps(spacing, n, x, d)
     if isinstance(spacing, Tensor):
         left, right = (expand(h, shape=here.shape) for h in (left, right))

@@ -143,7 +143,8 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
 # Distinct values.
 
 
-def _flat(x):
+def flattened(x):
+    """Return all elements in one dim."""
     return reshape(x, shape=(rd.count_of(x.shape, range(x.ndim)),))
 
 
@@ -219,7 +220,7 @@ def _unique(input, dim, in_order, name, inverse, counts):
         return _asked(*[None if x is None else wrap(x) for x in m.run(_distinct_of_few, a, in_order, inverse, counts)])
     input = input.detach()
     if dim is None:
-        rows = _flat(input)
+        rows = flattened(input)
         found, run, lengths = _distinct(rows, _order_of_elements if in_order else None, inverse, counts)
         return _asked(found, None if run is None else reshape(run, shape=tuple(input.shape)), lengths)
     d = canonical_dim(dim, input.ndim)

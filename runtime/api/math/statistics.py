@@ -15,7 +15,7 @@ from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import reduce as rd
 from ....ir.ops.core.complex_numbers import complex_, imag, real
 from ....ir.ops.core.moments import mean
-from ....ir.ops.core.shape import diagonal, expand, full, reshape, slice_
+from ....ir.ops.core.shape import diagonal, expand, full, reshape
 from ....ir.ops.index import order_statistics
 from ....ir.ops.index.indexing import scatter
 from ....ir.ops.index.sort import bin_counts
@@ -29,14 +29,11 @@ from ..register import return_types
 from ..register.register import FUNCTIONS, api, deliver
 from ..register.type_promotion import rounds_once, single_in_autocast, to_dtype, widened
 from ..views.tensor_factories import filled
+from .numerical_gradient import entries
 from .reductions import as_column, gather_along, holds_anywhere, promote_to_float
-from .sort import one_along
+from .sort import flattened, one_along
 
 # Medians and modes.
-
-
-def _flat(x):
-    return reshape(x, shape=(rd.count_of(x.shape, range(x.ndim)),))
 
 
 def _found(x, place):
@@ -45,7 +42,7 @@ def _found(x, place):
 
 def _median(kind, input, dim, keepdim, out, skip_nan):
     if dim is None:
-        x = _flat(input)
+        x = flattened(input)
         if x.shape[0] == 0:
             value = full(x, shape=(), value=math.nan if x.dtype.is_inexact else dt.int_range(x.dtype)[0], dtype=x.dtype)
         else:
@@ -114,12 +111,12 @@ def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
         raise DTypeError(f"{name} takes float32 or float64, got {input.aval}")
     q = _levels(name, input, q)
     d = 0 if dim is None else canonical_dim(dim, input.ndim)
-    x = _flat(input) if dim is None else as_column(input)
+    x = flattened(input) if dim is None else as_column(input)
     if 0 in input.shape:
         raise ShapeError(f"{name} of {input.aval} has no value: there are no elements")
     # If a gradient is needed, run single operators, so that backward need not sort again.
     run = order_statistics.quantile.lower.body if input.requires_grad or q.requires_grad else order_statistics.quantile
-    found = run(x, _flat(q), dim=d, interpolation=interpolation, skip_nan=skip_nan)
+    found = run(x, flattened(q), dim=d, interpolation=interpolation, skip_nan=skip_nan)
     shape = () if q.ndim == 0 else (q.shape[0],)
     rest = [] if not input.ndim else [1 if dim is None or i == d else n for i, n in enumerate(input.shape)
                                       if keepdim or not (dim is None or i == d)]
@@ -191,7 +188,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         raise DTypeError(f"histc takes a floating point tensor, got {input.aval}; use bincount for integers")
     if bins <= 0:
         raise ArgumentError(f"histc needs at least one bin, got {bins}")
-    x = to_dtype(_flat(input.detach()), dt.accumulator(input.dtype))
+    x = to_dtype(flattened(input.detach()), dt.accumulator(input.dtype))
     low, high = as_float(min), as_float(max)
     if low == high and x.shape[0]:
         low, high = rd.amin(x, dim=(0,), keepdim=False).item(), rd.amax(x, dim=(0,), keepdim=False).item()
@@ -282,11 +279,6 @@ def corrcoef(input):
 # Histograms.
 
 
-def _part(x, d, start, stop):
-    n = x.shape[d]
-    return slice_(x, dim=d, start=start % n if start < 0 else start, step=1, stop=n + stop if stop <= 0 else stop)
-
-
 @api(checked=True)
 def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
     """Return (hist, bin_edges): counts or weights between neighbouring edges; the last bin includes its upper edge."""
@@ -299,7 +291,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
     held = ew.where(inside, w, 0.0)
     hist = full(x, shape=(count,), value=0.0, dtype=x.dtype).index_add(0, ew.where(inside, place, 0), held)
     if density:
-        widths = ew.sub(_part(edges, 0, 1, 0), _part(edges, 0, 0, -1))
+        widths = ew.sub(entries(edges, 0, 1, 0), entries(edges, 0, 0, -1))
         total = rd.sum_(hist, dim=(0,), keepdim=True)
         hist = ew.div(hist, ew.mul(widths, expand(total, shape=widths.shape)))
     return return_types.deliver_all(return_types.histogram, (without_rule("histogram", hist, input, bins), edges), out)
@@ -339,7 +331,7 @@ def _bins_of(x, edges, even):
     if even is not None and _tells_apart(x.dtype, even, count):
         return _even_bins_of(x, edges, even, count)
     place = FUNCTIONS["searchsorted"](edges, x, right=True) - 1
-    place = ew.where(ew.eq(x, expand(_part(edges, 0, count, count + 1), shape=x.shape)), count - 1, place)
+    place = ew.where(ew.eq(x, expand(entries(edges, 0, count, count + 1), shape=x.shape)), count - 1, place)
     return place, ew.logical_and(ew.ge(place, 0), ew.lt(place, count))
 
 
@@ -352,7 +344,7 @@ def _tells_apart(dtype, ends, count) -> bool:
 def _even_bins_of(x, edges, ends, count):
     """Compute `_bins_of` by arithmetic, corrected where rounding crossed an edge."""
     x, (low, high) = x.detach(), ends
-    first, last = (expand(_part(edges, 0, at, at + 1), shape=x.shape) for at in (0, count))
+    first, last = (expand(entries(edges, 0, at, at + 1), shape=x.shape) for at in (0, count))
     inside = ew.logical_and(ew.ge(x, first), ew.le(x, last))
     place = ew.mul(ew.sub(ew.where(inside, x, low), low), count / (high - low)).to(dt.int64).clamp(0, count - 1)
     place = ew.sub(place, ew.lt(x, edges[place]).to(dt.int64))

@@ -25,7 +25,7 @@ from ...core.state import tls
 from ...core.tensor import Tensor, wrap
 from ..register.batched_checks import of_every_sample
 from ..register.layouts import require_strided
-from ..register.memory_formats import format_of, laid_out, order_asked
+from ..register.memory_formats import format_of, in_dim_order, requested_order
 from ..register.register import FUNCTIONS, api, deliver
 from ..register.type_promotion import as_operand, result_type, to_dtype
 from ..views.reshaping import sizes_of
@@ -148,8 +148,8 @@ def _lying_as(made, input, memory_format):
     """Return new numbers in the requested order of dims."""
     if memory_format is None and input._a.flags.c_contiguous:
         return made
-    order = order_asked(input, format_of(memory_format))
-    return made if order is None else untaped(laid_out, made, order).requires_grad_(made.requires_grad)
+    order = requested_order(input, format_of(memory_format))
+    return made if order is None else untaped(in_dim_order, made, order).requires_grad_(made.requires_grad)
 
 
 def _drawn_like(input, draw, generator, dtype, device, requires_grad, memory_format):

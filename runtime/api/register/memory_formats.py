@@ -41,7 +41,7 @@ def format_of(memory_format) -> MemoryFormat:
         raise ArgumentError(f"memory_format must be one of {', '.join(FORMATS)}, got {memory_format!r}") from None
 
 
-def order_asked(x, memory_format: MemoryFormat) -> tuple | None:
+def requested_order(x, memory_format: MemoryFormat) -> tuple | None:
     """Return the order of dims (`ir/dim_order.py`) for a tensor like x in a format; `preserve_format` takes the order of x."""
     if memory_format is preserve_format:
         return order_of(x._a)
@@ -58,7 +58,7 @@ def order_of_format(memory_format: MemoryFormat, shape) -> tuple | None:
     return order
 
 
-def laid_out(x, order: tuple | None):
+def in_dim_order(x, order: tuple | None):
     """Return a copy of x with the given order of dims."""
     if order is None:
         return sh.contiguous(x)

@@ -391,16 +391,13 @@ def _in_front(plain, function) -> Callable:
 
 def all_that_looks() -> dict[str, Any]:
     """Return what a subclass needs in place of members of Tensor that do not dispatch: methods, operators, attributes."""
-    made: dict[str, Any] = {name: _in_front(value, value) for name, value in public_methods() if not _looks_always(value)}
+    made: dict[str, Any] = {name: _in_front(fn, fn) for name, fn in public_methods()
+                            if not hasattr(fn, "_asks_for") or any(fn is row[0] for row in _modal)}
     made.update({name: _in_front(value, _said(name)) for name, value in operators() if name not in _IN_PLACE})
     for name in _PROPERTIES:
         value = vars(Tensor)[name]
         made[name] = property(_in_front(value.__get__, value.__get__), value.fset, value.fdel, value.__doc__)
     return made
-
-
-def _looks_always(fn) -> bool:
-    return hasattr(fn, "_asks_for") and all(fn is not row[0] for row in _modal)
 
 
 def asks_classes(function) -> bool:

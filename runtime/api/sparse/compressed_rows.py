@@ -125,7 +125,7 @@ class CompressedTensor(SparseTensor):
 
     # Positions of entries.
 
-    def places(self) -> tuple:
+    def entry_indices(self) -> tuple:
         """Return int64 indices of every entry (block): batch dims, compressed index, other index."""
         counts = to(self._starts[..., 1:] - self._starts[..., :-1], dt.int64).reshape(-1)
         others = to(self._others, dt.int64).reshape(-1)
@@ -141,7 +141,7 @@ class CompressedTensor(SparseTensor):
 
     def coo(self) -> CooTensor:
         """Return the tensor with the position of every number."""
-        batch, at, others = self.places()
+        batch, at, others = self.entry_indices()
         pair = (at, others) if self._form.dim == 0 else (others, at)
         values = self._v.flatten(0, self.at) if self.batch else self._v
         if not self._form.blocked:

@@ -73,7 +73,8 @@ def answer(function, args, kwargs) -> Any:
     if plain not in HANDLERS:
         raise DTypeError(f"{name} does not take sparse tensors; call to_dense()")
     first, rest = args[0], args[1:]
-    return _written(name, first, HANDLERS[plain](_function_named(plain), first, *rest, **kwargs))
+    fn = FUNCTIONS[plain] if plain in FUNCTIONS else getattr(Tensor, plain)
+    return _written(name, first, HANDLERS[plain](fn, first, *rest, **kwargs))
 
 
 def own_method(x, name):
@@ -97,10 +98,6 @@ def _plain_name(name) -> str:
     if name[:3] == "__i" and name[-2:] == "__":
         return f"__{name[3:]}"
     return name[:-1] if name[-1] == "_" and name[-2] != "_" else ""
-
-
-def _function_named(name) -> Callable:
-    return FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name)
 
 
 def _written(name, target, found):

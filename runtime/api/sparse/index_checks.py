@@ -31,7 +31,7 @@ def require_compressed(name, made, count):
     if tls.m.recorder is not None:
         _in_later_calls(ew.eq(starts[..., 0], 0), ew.eq(starts[..., -1], others.shape[-1]),
                         ew.ge(starts[..., 1:], starts[..., :-1]), _inside(others, count))
-        *_, at, numbers = made.places()
+        *_, at, numbers = made.entry_indices()
         _in_later_calls(_rise(at.reshape(others.shape), numbers.reshape(others.shape)))
 
 

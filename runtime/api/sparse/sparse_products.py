@@ -154,7 +154,7 @@ def _complex_rows(starts, cols, values, b):
 
 
 def _blocks_by_dense(a, b):
-    _, at, others = a.places()
+    _, at, others = a.entry_indices()
     (rows, cols), (high, wide) = (at, others) if a._form.dim == 0 else (others, at), a.blocksize
     parts = FUNCTIONS["bmm"](a._v, ix.index(b.reshape(-1, wide, b.shape[1]), cols))
     none = filled(b, (a.shape[0] // high, high, b.shape[1]), 0, b.dtype)

@@ -19,7 +19,7 @@ from ...core.state import Defaults, tls
 from ...core.tensor import Tensor, numel_of, shape_of
 from ...core.writes import is_plain, write, wrote_plainly
 from ..register.layouts import strided
-from ..register.memory_formats import MemoryFormat, contiguous_format, format_of, laid_out, order_asked, preserve_format
+from ..register.memory_formats import MemoryFormat, contiguous_format, format_of, in_dim_order, preserve_format, requested_order
 from ..register.register import api
 from .tensor_factories import filled, made
 
@@ -51,12 +51,7 @@ def clone(input, *, memory_format=preserve_format):
 
 
 def _in_format(x, memory_format):
-    return laid_out(x, order_asked(x, format_of(memory_format)))
-
-
-def _is_device(x) -> bool:
-    """Return whether an argument of to() names a device: by a string, an index, or a device object."""
-    return x is None or isinstance(x, (str, int)) or isinstance(getattr(x, "type", None), str)
+    return in_dim_order(x, requested_order(x, format_of(memory_format)))
 
 
 @api(function=False)
@@ -67,7 +62,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
             dtype, device = x.dtype, x.device
         elif isinstance(x, bool):
             non_blocking, copy = (x, copy) if bool not in map(type, args[:position]) else (non_blocking, x)
-        elif _is_device(x):
+        elif x is None or isinstance(x, (str, int)) or isinstance(getattr(x, "type", None), str):
             device = x
         else:
             dtype = x

@@ -154,7 +154,8 @@ def resolve(x, key):
             x, found = _mask_part(x, dim, k)
             indices.extend(found)
             dim += len(found) - 1
-        elif isinstance(k, Tensor) and (k.ndim or k.dtype.is_inexact or _stands_for_many(k)):
+        elif isinstance(k, Tensor) and (k.ndim or k.dtype.is_inexact or (
+                tls.m.batched is not None and k._a.__class__ is DeviceArray)):      # it may differ between samples of a vmap
             indices.append(_index_tensor(k))
         else:
             x = _int_view(x, dim, _as_int(k))
@@ -163,11 +164,6 @@ def resolve(x, key):
     while indices and indices[-1] is None:
         indices.pop()
     return x, beside_all(indices, x)
-
-
-def _stands_for_many(k) -> bool:
-    """Return whether an index differs between the samples of a vmap batch, so that no view can show it."""
-    return tls.m.batched is not None and k._a.__class__ is DeviceArray
 
 
 def _as_int(k) -> int:

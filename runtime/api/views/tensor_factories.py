@@ -23,7 +23,7 @@ from ...core.state import Defaults, tls
 from ...core.tensor import Tensor, shape_of, wrap
 from ...core.writes import operand, stands_for_number
 from ..register.layouts import all_alike, require_strided, strided
-from ..register.memory_formats import contiguous_format, format_of, order_asked, order_of_format
+from ..register.memory_formats import contiguous_format, format_of, order_of_format, requested_order
 from ..register.register import FUNCTIONS, api, deliver
 from ..register.type_promotion import number_dtype
 from .reshaping import sizes_of
@@ -355,7 +355,7 @@ def _like(input, shape, value, dtype, device, requires_grad, pin_memory, layout,
     require_device(device)
     if layout is not None and layout != strided:
         return all_alike(shape, value, layout, dtype or input.dtype, device or input.device, requires_grad)
-    order = order_asked(input, format_of(memory_format))
+    order = requested_order(input, format_of(memory_format))
     if order is not None:
         shape = tuple([shape[d] for d in order])
     there = input if device is None or as_device(device).type == input.device.type else None

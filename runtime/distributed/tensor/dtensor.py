@@ -26,7 +26,7 @@ from .mesh_array import lying_as, made
 from .placements import KINDS, Partial, Replicate
 from .redistribute import beside, host
 from .sharded_layout import checked, current_mesh, place_in, whole_shape, without_terms
-from .shared_random import from_first, together
+from .shared_random import from_first, mesh_keys
 
 _HANDLERS: dict = {}        # name of a public function -> handler for sharded tensors
 _implicit: list = []        # of `implicit_replication`
@@ -113,7 +113,7 @@ class DTensor(Tensor):
         name = getattr(func, "__name__", "")
         first = _check_beside(name, (args[:1] if name == "new_tensor" else (*args, *kwargs.values())))
         plain = without_asking(func) or subclasses._without_looking(func) or func
-        with unasked(), nullcontext() if first is None else together(first.device_mesh):
+        with unasked(), nullcontext() if first is None else mesh_keys(first.device_mesh):
             handler = _HANDLERS.get(name)
             return plain(*args, **kwargs) if handler is None else handler(plain, *args, **kwargs)
 

@@ -13,7 +13,7 @@ from ..collectives.collectives import broadcast_array
 
 
 @contextmanager
-def together(mesh):
+def mesh_keys(mesh):
     """Use the keys of the mesh's first process for this thread's draws."""
     m = tls.m
     before = m.agrees
@@ -27,7 +27,7 @@ def together(mesh):
 
 def key(generator, mesh) -> Any:
     """Return the next key of the first process's generator."""
-    with together(mesh):
+    with mesh_keys(mesh):
         return generator.key()._a
 
 

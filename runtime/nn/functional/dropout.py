@@ -11,7 +11,7 @@ from ....ir.ops.nn.activations import drop
 from ....ir.symbols.substitute import as_float
 from ...api.nn.activations import SELU_ALPHA, SELU_SCALE, finish, floating
 from ...api.random.generator_draws import next_drawn_beside
-from ...api.register.memory_formats import laid_out
+from ...api.register.memory_formats import in_dim_order
 from ...api.register.register import checked
 from ...core.tensor import numel_of
 
@@ -30,7 +30,7 @@ def keep_mask(input, p, shape):
     input's memory order; the drawn elements do not depend on that."""
     mask = next_drawn_beside(rnd.bernoulli_mask, input, None, shape=tuple(shape), p=1.0 - p)
     order = order_of(input._a)
-    mask = mask if order is None else laid_out(mask, order)
+    mask = mask if order is None else in_dim_order(mask, order)
     return mask if tuple(shape) == tuple(input.shape) else expand(mask, shape=input.shape)
 
 
