@@ -68,7 +68,7 @@ class Fold:
         if self.indexed:
             return self._better(s, a, b)
         if self.dtype.is_complex:
-            return s.parts(apply(s, {"sum": "add", "prod": "mul"}[self.kind], s.whole(*a), s.whole(*b)))
+            return s.re_im(apply(s, {"sum": "add", "prod": "mul"}[self.kind], s.whole(*a), s.whole(*b)))
         x, y = a[0], b[0]
         if self.kind == "sum":
             return (x | y if self.dtype is dt.bool_ else x + y,)
@@ -97,7 +97,7 @@ class Fold:
 
     def state(self, s, value) -> tuple:
         """Return the state of one value, without its index."""
-        return s.parts(value) if self.dtype.is_complex else (value,)
+        return s.re_im(value) if self.dtype.is_complex else (value,)
 
     def result(self, s, state):
         """Return the value of the reduction. An exp_sum is nan where the largest value is infinite, like exp(x - max)."""

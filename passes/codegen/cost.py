@@ -22,7 +22,7 @@ class Counter(Builder):
         self.count += op != "const"
         return Val(self, dtype, None)
 
-    def parts(self, z):
+    def re_im(self, z):
         return tuple([Val(self, dt.PARTS[z.dtype], None)] * 2)
 
     def rare(self, cond, usual, slow, *given):

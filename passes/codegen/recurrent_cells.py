@@ -12,7 +12,7 @@ class has
 
 and in the backward walk
 
-    parts(name, count), kept(name)      the parts of a saved array, or all of it
+    saved_parts(name, count), kept(name) the parts of a saved array, or all of it
     plus(name, value, parts, part)      value plus an outside gradient, if there is one
     carried(name), carry(name, value)   gradients passed to the step before
     inside(gradient)                    the gradient that enters the step: zero where the step is padding
@@ -72,7 +72,7 @@ def _lstm(p, sums):
 
 
 def _lstm_slopes(p, dh):
-    i, f, g, o = p.parts("gates", 4)
+    i, f, g, o = p.saved_parts("gates", 4)
     arrived = p.plus("gc", p.carried("dc"))
     inside, squashed = p.inside(arrived), tanh(p.s, p.kept("cells"))
     slope = inside + _hyperbolic(dh * o, squashed)
@@ -91,7 +91,7 @@ def _gru(p, sums):
 
 
 def _gru_slopes(p, dh):
-    r, u, n, m = p.parts("gates", 4)
+    r, u, n, m = p.saved_parts("gates", 4)
     dn = _hyperbolic(p.plus("gg", dh * (1.0 - u), 4, 2), n)
     du = _logistic(p.plus("gg", dh * (p.before("h") - n), 4, 1), u)
     dr = _logistic(p.plus("gg", dn * m, 4, 0), r)

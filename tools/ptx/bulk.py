@@ -2,7 +2,7 @@
 
     MEMORY_OPERATIONS[name](entry, instruction) -> function of the machine and the running lanes
 
-A box arrives as late as possible: when a thread waits for its barrier, and nothing else is missing. A waiting thread stops
+A box arrives at the last moment: when a thread waits for its barrier, and nothing else is missing. A waiting thread stops
 until the phase is over (`Machine.held`). A map is 128 bytes, whose real layout is not documented; `_FIELDS` is ours.
 """
 

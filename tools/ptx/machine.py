@@ -5,7 +5,7 @@ It is slow and strict: an address out of bounds or not aligned, or a race betwee
     launch(ptx, grid, threads, shared, parameters, {address: array of bytes})
 
 All threads of many programs run at once: a register is an array with an element per thread. Diverged threads wait for the one
-that is furthest behind, or that still has to join a warp-wide operation. Asynchronous copies arrive as late as possible.
+that is furthest behind, or that still has to join a warp-wide operation. Asynchronous copies arrive no sooner than they must.
 """
 
 import functools

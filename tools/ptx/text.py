@@ -11,7 +11,7 @@ _NO_STATEMENT = (".loc", ".file", ".pragma", ".version", ".target", ".address_si
 
 @dataclass(frozen=True)
 class Instruction:
-    """`@guard name.kind.kind operands`: operands are texts, vectors of operands tuples of them."""
+    """`@guard name.kind.kind operands`: operands are strings, vectors of operands tuples of them."""
 
     parts: tuple
     operands: tuple
@@ -101,7 +101,7 @@ def _instruction(statement) -> Instruction:
 
 
 def _operands(text):
-    """Return operands as texts without blanks, vectors as tuples."""
+    """Return operands as strings without blanks, vectors as tuples."""
     for found in re.finditer(r"\{([^}]*)\}|([^,{}]+)", text):
         if found[1] is not None:
             yield tuple("".join(x.split()) for x in found[1].split(","))

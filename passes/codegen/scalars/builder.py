@@ -139,13 +139,13 @@ class Builder(ABC):
             return tuple(self.select(cond, x, y) for x, y in zip(a, b))
         return self.select(cond, a, b)
 
-    def parts(self, z: Val) -> tuple:
+    def re_im(self, z: Val) -> tuple:
         """Return the real and the imaginary part of a complex value."""
         return tuple([Val(self, dt.PARTS[z.dtype], ref) for ref in z.ref])
 
     def pieces(self, value: Val) -> tuple:
         """Return the parts of a complex value, or a real value alone, as a tuple."""
-        return self.parts(value) if value.dtype.is_complex else (value,)
+        return self.re_im(value) if value.dtype.is_complex else (value,)
 
     def whole(self, re: Val, im: Val) -> Val:
         """Return the complex value of two parts."""
@@ -171,7 +171,7 @@ class Builder(ABC):
         like = a if isinstance(a, Val) else b
         a, b = self.lift(like, a), self.lift(like, b)
         if like.dtype.is_complex:
-            return self.whole(*[self.select(cond, x, y) for x, y in zip(self.parts(a), self.parts(b))])
+            return self.whole(*[self.select(cond, x, y) for x, y in zip(self.re_im(a), self.re_im(b))])
         return self.emit("select", like.dtype, (cond, a, b))
 
     def fma(self, a, b, c):

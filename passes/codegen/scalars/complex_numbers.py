@@ -1,4 +1,4 @@
-"""Scalar functions of complex numbers: a complex value is a pair of real values (`Builder.parts`).
+"""Scalar functions of complex numbers: a complex value is a pair of real values (`Builder.re_im`).
 
 Functions of more than a few instructions compute in float64 for complex64 too: intermediate results then do not overflow, and
 cancellation leaves enough digits. Infinities and nan give the results of numpy (C's Annex G).
@@ -22,7 +22,7 @@ def _wide(fn):
 
     def of_parts(s, *args):
         kind = dt.PARTS[args[0].dtype]
-        parts = [s.cast(x, dt.float64) for z in args for x in s.parts(z)]
+        parts = [s.cast(x, dt.float64) for z in args for x in s.re_im(z)]
         return s.whole(*[s.cast(x, kind) for x in fn(s, *parts)])
 
     return (lambda s, z, w: of_parts(s, z, w)) if fn.__code__.co_argcount == 5 else (lambda s, z: of_parts(s, z))
@@ -213,11 +213,11 @@ def _whole_power(s, x, y, n):
 
 
 def real(s, z):
-    return s.parts(z)[0]
+    return s.re_im(z)[0]
 
 
 def imag(s, z):
-    return s.parts(z)[1]
+    return s.re_im(z)[1]
 
 
 def complex(s, re, im):
@@ -225,12 +225,12 @@ def complex(s, re, im):
 
 
 def conj(s, z):
-    re, im = s.parts(z)
+    re, im = s.re_im(z)
     return s.whole(re, -im)
 
 
 def modulus(s, z):
-    return ex.hypot(s, *s.parts(z))
+    return ex.hypot(s, *s.re_im(z))
 
 
 def copy(s, z):
@@ -242,7 +242,7 @@ def cast(s, x, dtype):
     if not x.dtype.is_complex:
         re = s.cast(x, dt.PARTS[dtype])
         return s.whole(re, s.const(re.dtype, 0.0))
-    re, im = s.parts(x)
+    re, im = s.re_im(x)
     if dtype is dt.bool_:
         return re.ne(0) | im.ne(0)
     if dtype.is_complex:
@@ -254,19 +254,19 @@ def cast(s, x, dtype):
 
 
 def add(s, a, b):
-    return s.whole(*[x + y for x, y in zip(s.parts(a), s.parts(b))])
+    return s.whole(*[x + y for x, y in zip(s.re_im(a), s.re_im(b))])
 
 
 def sub(s, a, b):
-    return s.whole(*[x - y for x, y in zip(s.parts(a), s.parts(b))])
+    return s.whole(*[x - y for x, y in zip(s.re_im(a), s.re_im(b))])
 
 
 def neg(s, z):
-    return s.whole(*[-x for x in s.parts(z)])
+    return s.whole(*[-x for x in s.re_im(z)])
 
 
 def mul(s, a, b):
-    (ar, ai), (br, bi) = s.parts(a), s.parts(b)
+    (ar, ai), (br, bi) = s.re_im(a), s.re_im(b)
     return s.whole(*_product(ar, ai, br, bi))
 
 
@@ -276,12 +276,12 @@ def square(s, z):
 
 def div(s, a, b):
     """Divide by Smith's method."""
-    (ar, ai), (br, bi) = s.parts(a), s.parts(b)
+    (ar, ai), (br, bi) = s.re_im(a), s.re_im(b)
     return s.whole(*_quotient(s, ar, ai, br, bi))
 
 
 def reciprocal(s, z):
-    re, im = s.parts(z)
+    re, im = s.re_im(z)
     first = abs(re) >= abs(im)
     big, small = s.select(first, re, im), s.select(first, im, re)
     ratio = small / big
@@ -294,7 +294,7 @@ def reciprocal(s, z):
 
 
 def eq(s, a, b):
-    (ar, ai), (br, bi) = s.parts(a), s.parts(b)
+    (ar, ai), (br, bi) = s.re_im(a), s.re_im(b)
     return ar.eq(br) & ai.eq(bi)
 
 
@@ -307,27 +307,27 @@ def where(s, cond, a, b):
 
 
 def isnan(s, z):
-    re, im = s.parts(z)
+    re, im = s.re_im(z)
     return re.ne(re) | im.ne(im)
 
 
 def isinf(s, z):
-    re, im = s.parts(z)
+    re, im = s.re_im(z)
     return s.is_inf(re) | s.is_inf(im)
 
 
 def isfinite(s, z):
-    re, im = s.parts(z)
+    re, im = s.re_im(z)
     return _is_finite(re) & _is_finite(im)
 
 
 def isposinf(s, z):
-    re, im = s.parts(z)
+    re, im = s.re_im(z)
     return re.eq(INF) & im.eq(0)
 
 
 def isneginf(s, z):
-    re, im = s.parts(z)
+    re, im = s.re_im(z)
     return re.eq(-INF) & im.eq(0)
 
 
@@ -351,7 +351,7 @@ def logical_not(s, z):
 
 
 def exp(s, z):
-    return s.whole(*_exp(s, *s.parts(z)))
+    return s.whole(*_exp(s, *s.re_im(z)))
 
 
 @_wide

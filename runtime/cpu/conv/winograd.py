@@ -63,7 +63,7 @@ class Algorithm:
     @property
     def places(self) -> int:
         """Pixels of an input tile: the products for each pair of channels."""
-        return _code(self).places
+        return _code(self).tile_pixels
 
     @property
     def kept(self) -> int:

@@ -16,7 +16,7 @@ from ..ir.emit import ElementWriter
 from ..ir.types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, zero
 from ..pool.tasks import Words, chunk_share, write_task
 from .attention_few import write_scores
-from .attention_softmax import BOUND_WORDS, NO_MASK, RANGE, places, range_of, row_bounds, write_ranges, write_softmax
+from .attention_softmax import BOUND_WORDS, NO_MASK, RANGE, range_of, row_bounds, strip_lanes, write_ranges, write_softmax
 
 ARRAYS = ("q", "k", "v", "mask", "o", "lse", "bounds")
 WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size",
@@ -26,7 +26,7 @@ WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "he
 OFFSETS = ARRAYS                    # columns of the table of byte offsets, with a row per key head and batch
 TILE_ROWS = HEIGHTS[0]
 ROWS = 2 * TILE_ROWS                # rows of a strip of scores
-ROOM = places(ROWS)                 # lanes for one number per row
+ROOM = strip_lanes(ROWS)                 # lanes for one number per row
 STATS = 2 * ROOM                    # running maxima, then sums of exponentials
 
 

@@ -31,7 +31,7 @@ def row_numbers(kernel):
     return [(I64, "score_row"), *edge_numbers(kernel), *((I64, n) for n in ("near", "mask_row", "mask_step"))]
 
 
-def places(rows: int) -> int:
+def strip_lanes(rows: int) -> int:
     """Return the lanes of the vector with one number per row of a strip."""
     return 1 << (rows - 1).bit_length()
 
@@ -53,8 +53,8 @@ def write_softmax(module, kernel, rows, tile):
     plain = len(f.params) - len(squash)
     scores, score_row, *edges, near, mask_row, mask_step, mask, height, stats, keep, factor, lse = f.params[:plain]
     element, lanes = kernel.element, kernel.shape.lanes
-    item, line, many = bytes_of(element), vector(lanes, element), vector(places(rows), element)
-    s, kind, found = LlvmBuilder(f, places(rows)), DTYPES[element], f.local(rows * bytes_of(line))
+    item, line, many = bytes_of(element), vector(lanes, element), vector(strip_lanes(rows), element)
+    s, kind, found = LlvmBuilder(f, strip_lanes(rows)), DTYPES[element], f.local(rows * bytes_of(line))
 
     def each(name, more_args):
         """Call a function for several rows at a time; it leaves a vector per row."""
@@ -85,7 +85,7 @@ def write_softmax(module, kernel, rows, tile):
     f.store(safe, keep)
     each("exponentials", lambda i: [f.at(keep, f.mul(i, item))])
     again = apply(s, "exp", s.wrap(kind, f.fsub(before, safe))).ref
-    sums = f.at(stats, places(rows) * item)
+    sums = f.at(stats, strip_lanes(rows) * item)
     amount = f.fadd(f.fmul(f.load(many, sums), again), across(f.fadd))
     for value, place in ((largest, stats), (amount, sums), (again, keep)):
         f.store(value, place)
@@ -93,7 +93,7 @@ def write_softmax(module, kernel, rows, tile):
     f.store(f.fdiv(constant(many, 1), f.select(nothing, constant(many, 1), amount)), factor)
     with f.when(f.compare("ne", lse, null())):
         logarithm = f.fadd(safe, apply(s, "log", s.wrap(kind, amount)).ref)
-        f.store_masked(f.select(nothing, constant(many, float("inf")), logarithm), lse, f.mask(height, places(rows)))
+        f.store_masked(f.select(nothing, constant(many, float("inf")), logarithm), lse, f.mask(height, strip_lanes(rows)))
     f.ret()
 
 
@@ -221,7 +221,7 @@ def squasher(f, kernel, numbers):
 
 def fold_lanes(f, vectors, join):
     """Fold the lanes of each vector, as lanes of one vector, in the same tree for any count. Further lanes repeat the first."""
-    vectors = [*vectors, *[vectors[0]] * (places(len(vectors)) - len(vectors))]
+    vectors = [*vectors, *[vectors[0]] * (strip_lanes(len(vectors)) - len(vectors))]
     part = lanes_of(vectors[0].type)
     while part > 1:
         part //= 2

@@ -50,7 +50,7 @@ class Short:
         """Return a function (value, place) for values of the columns of `place`; load what they share here."""
         return lambda value, place: self.apply(f, value, place, base)
 
-    def beside(self, base: int) -> tuple:
+    def operand_words(self, base: int) -> tuple:
         """Return the operand words that address arrays with the result's layout, if the epilogue's words begin at `base`."""
         return ()
 

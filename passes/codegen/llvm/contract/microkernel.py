@@ -142,7 +142,7 @@ def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth,
             following = _prefetch_round(f, lines, loop.carried[end], loop.index, count) if asked else []
             for number in range(count):
                 sums = step.add(now, number, sums)
-            loop.next(*step.moved(now, count), *sums, *following)
+            loop.next(*step.advanced(now, count), *sums, *following)
         places, sums = loop.results[:many], loop.results[many:end]
     vectors = len(tile[0])
     return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(len(tile))]
@@ -179,13 +179,13 @@ class _OuterStep:
         streams = [(a.pointer, a.step), (b.pointer, b.step), *([ahead[:2]] if isinstance(ahead, tuple) else [])]
         self.starts, self.strides = [list(part) for part in zip(*streams)]
 
-    def moved(self, places, count):
+    def advanced(self, places, count):
         return [self.f.at(place, self.f.mul(stride, count)) for place, stride in zip(places, self.strides)]
 
     def add(self, places, number, sums):
         """Add to `sums` the products of the step that is `number` steps after `places`."""
         f, precision, sums = self.f, self.precision, list(sums)
-        at_a, at_b, *stream = self.moved(places, number) if number else places
+        at_a, at_b, *stream = self.advanced(places, number) if number else places
         at_a = f.opaque(at_a) if number else at_a
         self._prefetch(at_b, stream)
         columns = [_load_columns(f, precision, f.at(at_b, self.across[i]), self.widths[i],

@@ -109,11 +109,11 @@ class _Channel:
     def sums(self, count, terms, number):
         """Return sums over a run of terms(offset, mask) of each vector, added over lanes."""
         lanes, size = self.lanes, bytes_of(self.element)
-        joined = self.beside(count, lanes, number, lambda at: terms(self.f.mul(at, size), None),
-                             lambda at: terms(self.f.mul(at, size), self.f.mask(self.f.sub(count, at), lanes)))
+        joined = self.interleaved_sums(count, lanes, number, lambda at: terms(self.f.mul(at, size), None),
+                                       lambda at: terms(self.f.mul(at, size), self.f.mask(self.f.sub(count, at), lanes)))
         return [self.wide(add_lanes(self.f, total)) for total in joined]
 
-    def beside(self, count, step, number, whole, rest):
+    def interleaved_sums(self, count, step, number, whole, rest):
         """Return `number` sums: whole(at) for every `step` of `count`, `WAYS` side by side, then rest(at) for the remainder."""
         f, end = self.f, self.f.mul(self.f.div(count, WAYS * step), WAYS * step)
         with f.loop(0, end, WAYS * step, [zero(self.type)] * (WAYS * number)) as loop:
@@ -284,7 +284,7 @@ class _Channels(_Channel):
         def row(at):
             return terms(self.f.mul(at, step), self.mask)
 
-        return [self.wide(total) for total in self.beside(count, 1, number, row, row)]
+        return [self.wide(total) for total in self.interleaved_sums(count, 1, number, row, row)]
 
     def each(self, body):
         f = self.f

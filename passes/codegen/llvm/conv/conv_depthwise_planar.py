@@ -87,7 +87,7 @@ class PlanePlace:
             self.words[pointer] = f.splat(f.load(stored, f.at(pointer, self.place.column, stored)), lanes_of(kind))
         return self.words[pointer]
 
-    def beside(self, f, pointer, type_):
+    def load_operand(self, f, pointer, type_):
         """Load the elements of an array with the result's layout."""
         at = f.at(pointer, self.offset)
         if not self.edge:

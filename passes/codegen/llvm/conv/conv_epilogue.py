@@ -33,7 +33,7 @@ class BlockedPlace:
     def __getattr__(self, name):
         return getattr(self.place, name)
 
-    def beside(self, f, pointer, type_):
+    def load_operand(self, f, pointer, type_):
         """Load the elements of an array with the result's layout."""
         return f.load(type_, f.at(pointer, self.offset))
 
@@ -82,12 +82,12 @@ class Lines(Short):
                   for pointer, how in zip(pointers, self.kinds)]
 
         def apply(value, place):
-            beside = [place.beside(f, pointer, type_) if one is None else one for pointer, one in zip(pointers, shared)]
+            beside = [place.load_operand(f, pointer, type_) if one is None else one for pointer, one in zip(pointers, shared)]
             return run_epilogue(self.lines, value, beside, lambda name, *arguments: _computed(builder, kind, name, arguments))
 
         return apply
 
-    def beside(self, base):
+    def operand_words(self, base):
         """Return the operands with a number per element."""
         return tuple([base + i for i, kind in enumerate(self.kinds) if kind == "full"])
 
@@ -128,12 +128,12 @@ class Usual(Short):
 
         def with_array():
             start = f.cast("inttoptr", array, PTR)
-            return [f.fadd(v, place.beside(f, start, v.type)) for v, place in zip(sums, places)]
+            return [f.fadd(v, place.load_operand(f, start, v.type)) for v, place in zip(sums, places)]
 
         sums = f.choose(f.compare("ne", array, 0), with_array, lambda: sums)
         return [f.select(f.compare("ugt", v, least), v, least) for v in sums]      # nan stays
 
-    def beside(self, base):
+    def operand_words(self, base):
         return (base + 1,)
 
 

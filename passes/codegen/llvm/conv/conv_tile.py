@@ -42,7 +42,7 @@ def write_tile(module, kernel, pixels: int) -> str:
             _prefetch_block(f, f.at(x, f.mul(job.x_block, _AHEAD)), job.x_pixel, pixels)
             _prefetch_weights(f, job, frame)
         now = f.select(f.compare("sge", loop.index, last_block), last, steps)
-        loop.next(*place.moved(at), *kernel.add(f, ready, x, w, sums, now))
+        loop.next(*place.next_place(at), *kernel.add(f, ready, x, w, sums, now))
     _store_or_keep(f, kernel, words, list(loop.results[len(place.start):]), y)
     f.ret()
     return name
@@ -118,7 +118,7 @@ class _Places:
             back = f.add(back, f.mul(step, f.sub(count, 1)))
         return found
 
-    def moved(self, at):
+    def next_place(self, at):
         """Return the next place."""
         f, (x, w, _, *taps) = self.f, at
         (x_step, w_step), one, after = self.steps[0], f.index(1), []
@@ -155,7 +155,7 @@ def sum_bytes(kernel) -> int:
 def write_ask(module, kernel) -> str | None:
     """Write the function that prefetches epilogue arrays of the result's layout. They were last touched layers ago, and threads
     waiting for them at the ends of tiles would leave memory idle during products."""
-    arrays = kernel.epilogue.beside(0)
+    arrays = kernel.epilogue.operand_words(0)
     if not arrays:
         return None
     f = module.function("ask", [*_PARAMETERS, (PTR, "y")], internal=True)

@@ -144,11 +144,11 @@ def _write_tile(module, kernel, pixels) -> str:
                 f.choose(f.compare("sge", count, BLOCK * (b + 1)), lambda b=b: one(b),
                          lambda b=b: one(b, block_mask(f, f.sub(count, BLOCK * b))))
 
-        def together(at=at, given=given):
+        def side_by_side(at=at, given=given):
             f.store(packed_in_order(f, [finish.values(*each) for each in given]), at)
 
         if packs:
-            f.choose(f.compare("sge", count, BLOCK * blocks), together, separately)
+            f.choose(f.compare("sge", count, BLOCK * blocks), side_by_side, separately)
         else:
             separately()
     f.ret()

@@ -63,7 +63,7 @@ def _write_item(module, kernel):
     image, block = split_index(f, number, (1, job.row_blocks))
     rows, channels = chunk_share(f, job.rows, job.row_blocks, block), job.channels
 
-    def given(row, first):
+    def arguments(row, first):
         def at(name):
             distance = f.add(f.mul(image, getattr(job, f"{name}_image")), f.mul(row, getattr(job, f"{name}_row")))
             return f.at(job.address(name), distance)
@@ -76,9 +76,9 @@ def _write_item(module, kernel):
         with f.loop(0, whole, WIDE) as wide:
             f.call("interleave", VOID, arg, room, wide.index)
             with f.loop(*rows) as row:
-                f.call("wide_row", VOID, *given(row.index, wide.index), room)
+                f.call("wide_row", VOID, *arguments(row.index, wide.index), room)
     with f.when(f.compare("slt", whole, channels)), f.loop(*rows) as row:
-        f.call("row", VOID, *given(row.index, whole))
+        f.call("row", VOID, *arguments(row.index, whole))
     f.ret()
 
 
@@ -167,12 +167,12 @@ def _unpacked(f, a, b, side, size):
 def _turned(f, vectors):
     """Transpose 128-bit lanes: lane L of vector j becomes lane j of vector L. It converts between channel order and
     `_interleaved`, both ways."""
-    def parts(x, y, *places):
+    def picked_lanes(x, y, *places):
         return f.shuffle(x, y, [_LANE * place + i for place in places for i in range(_LANE)])
 
     a, b, c, d = vectors
-    halves = [(parts(a, b, n, n + 1, n + 4, n + 5), parts(c, d, n, n + 1, n + 4, n + 5)) for n in (0, 2)]
-    return [parts(left, right, n, n + 2, n + 4, n + 6) for left, right in halves for n in (0, 1)]
+    halves = [(picked_lanes(a, b, n, n + 1, n + 4, n + 5), picked_lanes(c, d, n, n + 1, n + 4, n + 5)) for n in (0, 2)]
+    return [picked_lanes(left, right, n, n + 2, n + 4, n + 6) for left, right in halves for n in (0, 1)]
 
 
 def _write_wide(module, kernel):

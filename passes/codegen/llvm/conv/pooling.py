@@ -159,7 +159,7 @@ def _maxima(f, kernel, job, frame, row, first, better):
     """Return (maxima, places) of a vector of windows; a place is negative if no element was better."""
     type_, lanes, lowest = vector(kernel.lanes, kernel.element), kernel.lanes, float("-inf")
 
-    def taps(line, values):
+    def window_row(line, values):
         start = f.at(row.x, line, kernel.element)
         with f.loop(0, job.taps_w, 1, values) as tap:
             best, place = tap.carried
@@ -170,7 +170,7 @@ def _maxima(f, kernel, job, frame, row, first, better):
             tap.next(f.select(wins, value, best), f.select(wins, here, place))
         return tap.results
 
-    return _window_rows(f, job, frame, row, (constant(type_, lowest), constant(vector(lanes, I32), -1)), taps)
+    return _window_rows(f, job, frame, row, (constant(type_, lowest), constant(vector(lanes, I32), -1)), window_row)
 
 
 def _average_row(f, kernel, job, frame, number):
@@ -180,14 +180,14 @@ def _average_row(f, kernel, job, frame, number):
     with f.loop(0, job.out_width, lanes) as loop:
         exists = f.mask(f.sub(job.out_width, loop.index), lanes)
 
-        def taps(line, values, first=loop.index):
+        def window_row(line, values, first=loop.index):
             start = f.at(row.x, line, kernel.element)
             with f.loop(0, job.taps_w, 1, values) as tap:
                 where = _columns(f, kernel, job, first, tap.index)
                 tap.next(f.fadd(tap.carried[0], _load_columns(f, kernel, job, start, where, zero(type_))))
             return tap.results
 
-        total, = _window_rows(f, job, frame, row, (zero(type_),), taps)
+        total, = _window_rows(f, job, frame, row, (zero(type_),), window_row)
         sizes = f.load_masked(type_, f.at(job.address("sizes_w"), loop.index, kernel.element), exists)
         mean = f.fdiv(total, f.fmul(f.splat(around, lanes), sizes))
         f.store_masked(mean, f.at(row.y, loop.index, kernel.element), exists)

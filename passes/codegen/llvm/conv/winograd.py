@@ -88,14 +88,14 @@ class WinogradKernel(ModuleWriter):
                 (strided_input_line, strided_output_line, strided_filter_line))
 
     @property
-    def places(self) -> int:
+    def tile_pixels(self) -> int:
         """Pixels of an input tile: planes of V and M."""
         return self.sides[0] * self.sides[1]
 
     @property
     def kept(self) -> int:
         """Planes of U: numbers of the transformed weight per pair of channels."""
-        return self.places if self.stride == 1 else _STRIDED_SIDE ** 2
+        return self.tile_pixels if self.stride == 1 else _STRIDED_SIDE ** 2
 
     @property
     def size(self) -> str:
@@ -210,7 +210,7 @@ def _plane_products(module, kernel):
                                            (I64, "panel_end")], internal=True)
     arg, v, m, counts, first, end = f.params
     job, pixel = Words(f, arg, kernel.words), shape.lanes * size
-    with f.loop(0, kernel.places) as plane:
+    with f.loop(0, kernel.tile_pixels) as plane:
         parts = PartsOfTiles(f, f.load(I64, f.at(counts, kind_of(f, plane.index, kernel.sides), I64)), shape.rows)
         lines = f.mul(f.ceil_div(shape.columns * size // _LINE, f.max(parts.count, 1)), _LINE)
         at_v, at_m = f.at(v, f.mul(plane.index, job.v_plane)), f.at(m, f.mul(plane.index, job.m_plane))

@@ -109,12 +109,12 @@ def input_transform(module, kernel, kinds: int = 1):
                       f.compare("sle", f.add(top, rows), job.height), f.compare("sle", f.add(left, columns), job.width)))
     x, x_row, plane = f.at(job.address("x"), f.mul(image, job.x_image)), job.x_row, job.v_plane
     corner = f.add(f.mul(top, x_row), f.mul(left, size))
-    room = f.local(kernel.places * size)
+    room = f.local(kernel.tile_pixels * size)
     with f.loop(first_block, end_block) as loop:
         at = f.at(x, f.add(f.mul(loop.index, job.x_block), corner))
 
         def border(at=at):
-            for place in range(kernel.places):
+            for place in range(kernel.tile_pixels):
                 f.store(zero(type_), f.at(room, place * size))
             with (f.loop(f.max(f.sub(0, top), 0), f.min(f.sub(job.height, top), rows)) as i,
                   f.loop(f.max(f.sub(0, left), 0), f.min(f.sub(job.width, left), columns)) as j):
@@ -127,7 +127,7 @@ def input_transform(module, kernel, kinds: int = 1):
         factors = transformed(f, pixels, kernel.lines[0], kernel.tile)
         along = f.mul(f.sub(loop.index, first_block), job.v_block)
         goals = [f.at(goal, along) for goal in v]
-        for place in range(kernel.places):
+        for place in range(kernel.tile_pixels):
             value, scale = factors[place // columns][place % columns], kernel.input_scale(place)
             value = value if scale == 1 else f.fmul(value, constant(type_, scale))
             f.store(value, f.at(goals[_kind(place, kernel.sides) % kinds], f.mul(plane, place)))
@@ -209,11 +209,11 @@ def factors_of(f, job, kernel, output):
     """Return the factors of a vector of output channels; ones without factors."""
     type_ = vector(kernel.lanes, kernel.element)
 
-    def given():
+    def load_factors():
         at = f.at(job.address("factors"), f.mul(output, bytes_of(kernel.element)))
         return (f.load_masked(type_, at, f.mask(f.sub(job.outputs, output), kernel.lanes)),)
 
-    return f.choose(f.compare("ne", job.factors, 0), given,
+    return f.choose(f.compare("ne", job.factors, 0), load_factors,
                     lambda: (f.splat(f.value(kernel.element, 1.0), kernel.lanes),))[0]
 
 

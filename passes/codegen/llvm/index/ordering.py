@@ -40,7 +40,7 @@ class OrderKernel(ModuleWriter):
         return 64 if self.bits == 64 else 32
 
     @property
-    def entry(self) -> str:
+    def entry_type(self) -> str:
         return f"i{2 * self.key_bits}"
 
     @property
@@ -65,11 +65,11 @@ class OrderKernel(ModuleWriter):
 
 
 def _entry_at(f, kernel, buffer, index):
-    return f.at(buffer, index, kernel.entry)
+    return f.at(buffer, index, kernel.entry_type)
 
 
 def _load(f, kernel, buffer, index):
-    return f.load(kernel.entry, _entry_at(f, kernel, buffer, index), align=8)
+    return f.load(kernel.entry_type, _entry_at(f, kernel, buffer, index), align=8)
 
 
 def _store(f, kernel, entry, buffer, index):
@@ -93,8 +93,8 @@ def _keys(f, kernel, raw: Value, flip: Value) -> Value:
 
 
 def _entry(f, kernel, key: Value, index: Value) -> Value:
-    high = f.binary("shl", f.cast("zext", key, kernel.entry), kernel.key_bits)
-    return f.binary("or", high, f.cast("zext", index, kernel.entry))
+    high = f.binary("shl", f.cast("zext", key, kernel.entry_type), kernel.key_bits)
+    return f.binary("or", high, f.cast("zext", index, kernel.entry_type))
 
 
 def _raw_at(f, kernel, row, index):
@@ -257,7 +257,7 @@ def _fill(f, kernel, job, row, buffer):
     flip, whole, type_ = _flip_of(f, kernel, job.flip), 0, f"i{kernel.bits}"
     if kernel.key_bits == 32:
         lanes = f.lanes(I32)
-        wide, whole = vector(lanes, kernel.entry), f.bit_and(job.room, -lanes)
+        wide, whole = vector(lanes, kernel.entry_type), f.bit_and(job.room, -lanes)
         with f.loop(0, whole, lanes) as loop:
             raw = f.load(vector(lanes, type_), f.at(row, loop.index, type_), align=kernel.bits // 8)
             keys = f.cast("zext", _keys(f, kernel, raw, f.splat(flip, lanes)), wide)

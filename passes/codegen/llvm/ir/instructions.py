@@ -23,7 +23,7 @@ from .types import (
     like,
     mangled,
     poison,
-    together,
+    struct_of,
     vector,
     zero,
 )
@@ -202,7 +202,7 @@ class Instructions:
         """Pack values into one struct value, for a function to return."""
         if len(values) == 1:
             return values[0]
-        type_ = together([v.type for v in values])
+        type_ = struct_of([v.type for v in values])
         made = poison(type_)
         for number, v in enumerate(values):
             made = self.op(type_, f"insertvalue {made}, {v}, {number}")

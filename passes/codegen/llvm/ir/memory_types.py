@@ -48,7 +48,7 @@ class InMemory(Builder):
     def mapped(self, function, x: Val) -> Val:
         """Apply a function to the LLVM value of `x`, or to each of its parts."""
         if x.dtype.is_complex:
-            return self.whole(*[self.mapped(function, part) for part in self.parts(x)])
+            return self.whole(*[self.mapped(function, part) for part in self.re_im(x)])
         return Val(self, x.dtype, function(x.ref))
 
     def memory(self, dtype) -> str:
@@ -105,7 +105,7 @@ class InMemory(Builder):
     def scatter(self, value: Val, pointers: Value, mask=None):
         """Store a value to a vector of pointers."""
         if value.dtype.is_complex:
-            for part, at in zip(self.parts(value), self._part_pointers(value.dtype, pointers)):
+            for part, at in zip(self.re_im(value), self._part_pointers(value.dtype, pointers)):
                 self.scatter(part, at, mask)
             return
         raw = self.to_memory(value)

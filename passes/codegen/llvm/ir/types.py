@@ -56,7 +56,7 @@ def bytes_of(type_: str) -> int:
     return lanes_of(type_) * _BYTES[element_of(type_)]
 
 
-def together(types) -> str:
+def struct_of(types) -> str:
     """Return the struct type of several types; a single type stays as it is."""
     return types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
 

@@ -19,7 +19,7 @@ from ...scalars import Val
 from ..ir.emit import Module
 from ..ir.memory_types import memory_element
 from ..ir.spelling import LlvmBuilder
-from ..ir.types import I1, I32, I64, PTR, VOID, Value, iota, lanes_of, mangled, together
+from ..ir.types import I1, I32, I64, PTR, VOID, Value, iota, lanes_of, mangled, struct_of
 
 _LONG = 50          # instructions from which a function that is used again is worth a call
 _UNROLLED = 4       # how often a function of a sweep is written, about
@@ -186,11 +186,11 @@ class Nest:
         name = f"{i.op}_{'_'.join(map(mangled, kinds))}"
         gives = [s.type(dt.PARTS[i.dtype])] * 2 if i.dtype.is_complex else [s.type(i.dtype)]
         if not self.module.has(name):
-            f = self.module.function(name, [(kind, f"x{n}") for n, kind in enumerate(kinds)], together(gives), internal=True)
+            f = self.module.function(name, [(kind, f"x{n}") for n, kind in enumerate(kinds)], struct_of(gives), internal=True)
             inner, given = LlvmBuilder(f, s.lanes), iter(f.params)
             made = scalars.apply(inner, i.op, *[inner.mapped(lambda _, given=given: next(given), a) for a in args])
             f.ret(f.packed([p.ref for p in inner.pieces(made)]))
-        found = self.f.unpacked(self.f.call(name, together(gives), *[p.ref for a in args for p in s.pieces(a)]), gives)
+        found = self.f.unpacked(self.f.call(name, struct_of(gives), *[p.ref for a in args for p in s.pieces(a)]), gives)
         return s.wrap(i.dtype, tuple(found) if i.dtype.is_complex else found[0])
 
     def fetch(self, s: LlvmBuilder, env, name) -> Val:

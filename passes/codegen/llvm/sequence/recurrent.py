@@ -82,7 +82,7 @@ class StepKernel(ModuleWriter):
         return ROWS if self.keeps else ROWS // 2
 
     @property
-    def together(self) -> int:
+    def rows_at_once(self) -> int:
         """Rows whose gates are computed side by side."""
         return rows_together(self.target)
 
@@ -217,7 +217,7 @@ def _step_item(module, kernel):
         at = f.at(sums, f.add(f.mul(place, width), f.mul(vector_, lanes * item)))
         call_finish(f, job, unit, lanes, arg, at, h, c, t, row, other, unit)
 
-    some_rows(f, low, high, kernel.rows, finish, kernel.units // lanes, multiply, kernel.together)
+    some_rows(f, low, high, kernel.rows, finish, kernel.units // lanes, multiply, kernel.rows_at_once)
     f.ret()
     return "step"
 
@@ -302,7 +302,7 @@ class Point:
     def __init__(self, f, kernel, job, befores, t, rows, unit, edge):
         self.f, self.kernel, self.job, self.befores = f, kernel, job, befores
         self.t, self.unit, (row, self.other) = t, unit, rows
-        self.rows = [row] if kernel.together == 1 else [row, f.add(row, self.other)]
+        self.rows = [row] if kernel.rows_at_once == 1 else [row, f.add(row, self.other)]
         self.item, self.hidden = bytes_of(kernel.element), job.hidden
         self.size = f.mul(self.hidden, self.item)
         self.one = vector(kernel.lanes, kernel.element)                             # one row

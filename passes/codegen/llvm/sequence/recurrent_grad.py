@@ -59,7 +59,7 @@ class StepGradKernel(ModuleWriter):
                          *["direct"] * self.direct))
 
     @property
-    def together(self) -> int:
+    def rows_at_once(self) -> int:
         """Rows whose slopes are computed side by side."""
         return rows_together(self.target)
 
@@ -138,7 +138,7 @@ def _step_item(module, kernel):
         call_finish(f, job, unit, lanes, arg, at, h, c, t, row, other, unit, last)
 
     vectors = f.min(kernel.vectors, f.ceil_div(f.sub(hidden, start), lanes))
-    some_rows(f, low, high, ROWS, finish, vectors, multiply, kernel.together)
+    some_rows(f, low, high, ROWS, finish, vectors, multiply, kernel.rows_at_once)
     f.ret()
     return "step"
 
@@ -179,7 +179,7 @@ class GradPoint(Point):
     def _choose(self, real, other):
         return self.wrap(self.f.select(self.live, real.ref, other.ref)) if self.kernel.masked else real
 
-    def parts(self, name, parts):
+    def saved_parts(self, name, parts):
         """Load the parts of an array (T, B, parts * hidden)."""
         return [self.load(self.spot(name, self.t, parts, part)) for part in range(parts)]
 

@@ -203,9 +203,9 @@ class Kind:
     def scores(self, rows, columns, masked=True) -> list:
         """Return lines for `s` of a block from its rows and columns, in units of log2(e) (or unscaled), -inf where masked."""
         product = self.dot(rows, columns, f"tl.zeros({self.block}, {self.wide})", "E")
-        return [f"s = {product}{'' if self.late else f' * {UNITS}'}", *self.seen(masked)]
+        return [f"s = {product}{'' if self.late else f' * {UNITS}'}", *self.mask_scores(masked)]
 
-    def seen(self, masked=True) -> list:
+    def mask_scores(self, masked=True) -> list:
         """Return lines that set the scores `s` of a block to -inf where masked."""
         i, j = (f"{index}{self.along(index)}" for index in "ij")
         rows = [f"({i} < L)"] if self.mask != NO_MASK else []       # (results of other rows are discarded)

@@ -102,7 +102,7 @@ def _indent(lines) -> list:
 
 
 @functools.lru_cache(64)
-def parts(kind: Kind, alone: bool) -> Source:
+def partial_attention(kind: Kind, alone: bool) -> Source:
     """Return the kernel for the statistics and weighted values of each row, for one part of the keys; `alone` for a single row.
     """
     wide, of_key, of_value = kind.wide, ("under", "j", "S", "BE", "E"), ("under", "j", "S", "BV", "V")

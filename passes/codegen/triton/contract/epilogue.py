@@ -48,7 +48,7 @@ def parameters(fused, along) -> tuple:
     return tuple(pointers), tuple(sizes)
 
 
-def together(*helpers: str) -> str:
+def joined_helpers(*helpers: str) -> str:
     """Join functions before a kernel, each once."""
     return "".join(dict.fromkeys([f"@triton.jit\n{text}" for h in helpers for text in h.split("@triton.jit\n")[1:]]))
 

@@ -70,7 +70,7 @@ def source(dtype, precision: str, x_units, y_units, fused=None, along: tuple = (
     name = f"matmul_{kinds.short}_{''.join(map(_mark, (x_units, y_units)))}{'' if precision == 'ieee' else '_' + precision}"
     name += "" if fused is None else "_" + fused.name
     heading = ", ".join([p.name for p in parameters] + [f"{c}: tl.constexpr" for c in CONSTANTS])
-    helpers = epilogue.together(x.helpers, y.helpers, "" if after is None else after.helpers)
+    helpers = epilogue.joined_helpers(x.helpers, y.helpers, "" if after is None else after.helpers)
     text = _TEXT.format(name=name, heading=heading, factors="".join(f"        {line}\n" for line in (*x.lines, *y.lines)),
                         wide=TYPE[wide], narrow=TYPE[kinds.z], stated=stated_dot(kinds.x, precision), helpers=helpers,
                         result="z_tile" if after is None else after.result,
@@ -206,7 +206,7 @@ def _waves(m, n, columns, batch) -> int:
     return -(-batch * -(-m // 128) * -(-n // columns) // WAVE)
 
 
-def parts(tile: Tiles, itemsize: int, tensor_cores: bool, sizes: tuple, processors: int) -> int:
+def depth_parts(tile: Tiles, itemsize: int, tensor_cores: bool, sizes: tuple, processors: int) -> int:
     """Return the number of parts of the depth of a product (m, n, k), each summed by programs of its own: if its tiles are too
     few, or would leave most multiprocessors idle at the end."""
     m, n, k = sizes
@@ -227,7 +227,7 @@ def is_cut(dtype, m: int, n: int, k: int) -> bool:
     on_cores = dtype.itemsize <= 4
     tile = tiles(dtype, m, n, k, on_cores, HOPPER_SHARED)
     alone = 2 * tile.m * tile.n * k / (RATES[dtype.itemsize] if on_cores else EXACT_RATE)
-    return alone > WORTH_A_LAUNCH * LAUNCH and parts(tile, dtype.itemsize, on_cores, (m, n, k), PROCESSORS) > 1
+    return alone > WORTH_A_LAUNCH * LAUNCH and depth_parts(tile, dtype.itemsize, on_cores, (m, n, k), PROCESSORS) > 1
 
 
 # Seconds per multiplication lost by a factor whose other dim should be contiguous. Sums without tensor cores read columns of

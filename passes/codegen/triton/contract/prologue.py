@@ -47,10 +47,10 @@ class Tile:
 def computed(name: str, before: Before, first: tuple, second: tuple) -> Tile:
     """Return the tile of a computed factor; `first` and `second` are (index, mask) of its dims."""
     row, column = (second, first) if before.turned else (first, second)
-    return placed(name, before, epilogue.Site(("batch", ""), row, column), f"{first[1]} & {second[1]}")
+    return factor_tile(name, before, epilogue.Site(("batch", ""), row, column), f"{first[1]} & {second[1]}")
 
 
-def placed(name: str, before: Before, site: epilogue.Site, inside: str) -> Tile:
+def factor_tile(name: str, before: Before, site: epilogue.Site, inside: str) -> Tile:
     """Return the tile of a computed factor at a site; `inside` masks existing elements."""
     made = epilogue.written(before.fused, before.along, site, FIRST[name])
     pointers, sizes = made.parameters

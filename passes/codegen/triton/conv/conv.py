@@ -159,7 +159,7 @@ def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple
     row = split("beside", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"])
     row += [f"a{d} = {x}" for d, x in zip(DIMS, at)]
     ats = [f"a{d}" for d in DIMS]
-    tile = None if before is None else prologue.placed("x", before, _GATHERED, "inside")
+    tile = None if before is None else prologue.factor_tile("x", before, _GATHERED, "inside")
     row += [f"inside = (m < N * outer) & (beside < deep) & {within(ats, 'I')}", *(() if tile is None else tile.lines),
             f"left = {_read('x', 'c', 'n', 'inside', ats, 'I') if tile is None else tile.ref}",
             "right = tl.load(w + ((cg * O + o) * deep + under), (o < O) & (under < deep), 0.0)",
@@ -171,7 +171,7 @@ def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple
     lines += ["pixel = (qD * QH + qH) * QW + qW", *end.lines]
     own = shared_parameters(kind, (*(("x",) if tile is None else ()), "w", *(("bias",) if bias else ())), "out", kind)
     own = own if tile is None else [*tile.pointers, *own, *tile.sizes]
-    helpers = TURNS + epilogue.together("" if tile is None else tile.helpers, end.helpers)
+    helpers = TURNS + epilogue.joined_helpers("" if tile is None else tile.helpers, end.helpers)
     name = named("conv_bias" if bias else "conv", kind, precision, fused) + ("" if before is None else "_" + before.name)
     return emit(name, end.parameters(own), CONSTANTS, lines, helpers=helpers)
 

@@ -123,11 +123,11 @@ class TritonBuilder(Builder):
     def store(self, value: Val, pointer: str, offset: str, mask: str):
         ref = value.ref
         if value.dtype is dt.complex128:
-            for part, at in zip(self.parts(value), _of_parts(offset)):
+            for part, at in zip(self.re_im(value), _of_parts(offset)):
                 self.store(part, pointer, at, mask)
             return
         if value.dtype is dt.complex64:
-            re, im = map(self.stated, self.parts(value))
+            re, im = map(self.stated, self.re_im(value))
             ref = (f"({im}.to(tl.int32, bitcast=True).to(tl.int64) << 32)"
                    f" | {re}.to(tl.uint32, bitcast=True).to(tl.int64)")
         elif value.dtype is dt.bool_:

@@ -157,10 +157,10 @@ class _Writer:
         sizes = {f"k{i}": r for i, r in enumerate(radices[:number + 1])} | {"j": radices[number + 1], "items": how.items}
         sizes["n"] = how.size // prod(radices[:number + 2])
         before = [f"k{i}" for i in range(number)]
-        source = [*self.beside([*before, "j", "n"], number), f"k{number}"]
+        source = [*self.lane_dims([*before, "j", "n"], number), f"k{number}"]
         is_last = number + 2 == len(radices)
         found = [*before, f"k{number}"]
-        target = [*self.beside([*(found[::-1] if is_last else found), "n"], number + 1), "j"]
+        target = [*self.lane_dims([*(found[::-1] if is_last else found), "n"], number + 1), "j"]
         shape, order = [sizes[d] for d in source], [source.index(d) for d in target]
         lanes = how.items * how.size // sizes["j"]
         parts = []
@@ -170,7 +170,7 @@ class _Writer:
             parts.append(self.taken_apart(self.let(f"tl.reshape({turned_}, [{lanes}, {sizes['j']}])"), lanes, sizes["j"]))
         return [tuple([self.s.wrap(how.part, x) for x in pair]) for pair in zip(*parts)]
 
-    def beside(self, dims, number) -> list:
+    def lane_dims(self, dims, number) -> list:
         """Return the dims of a pass's lanes, with the rows in their place."""
         return [*dims, "items"] if self.across(number) else ["items", *dims]
 
@@ -228,7 +228,7 @@ class _Writer:
 
     def take(self, array, row, place, mask) -> tuple:
         """Load a complex number."""
-        return self.s.parts(self.s.load(self.whole, array, self.at(array, row, place), mask))
+        return self.s.re_im(self.s.load(self.whole, array, self.at(array, row, place), mask))
 
     def take_real(self, row, place, mask):
         return self.s.load(self.how.part, "x", self.at("x", row, place), mask)
@@ -275,7 +275,7 @@ class _Writer:
         return _together(s, *pairs, first, self.factor("turns", place, mask))
 
     def factor(self, table, place, mask=""):
-        return self.s.parts(self.s.load(self.whole, table, place, mask))
+        return self.s.re_im(self.s.load(self.whole, table, place, mask))
 
     def twiddled(self, values, place, near, table, mask):
         """Multiply results by exp(-2 pi i k place / length)."""
@@ -390,7 +390,7 @@ def _alone(name, part, count, places, scale):
     for line in ("at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)", f"q = at // ({count})",
                  f"k = at % ({count})", "there = q < M", *places):
         text.put(line)
-    a, b, by = (s.parts(s.load(whole, *what, "there")) for what in (("x", "a"), ("x", "b"), ("turns", "k")))
+    a, b, by = (s.re_im(s.load(whole, *what, "there")) for what in (("x", "a"), ("x", "b"), ("turns", "k")))
     if scale is None:
         found = [("at", _together(s, a, b, s.wrap(dt.bool_, text.let("k == 0")), by))]
     else:

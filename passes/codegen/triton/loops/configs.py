@@ -90,7 +90,7 @@ def any_size(kernel: Kernel, numbers) -> Launch:
     return replace(_elementwise(kernel, (1,), numbers, False, True), grid=(0, 1, 1))
 
 
-def many(kernel: Kernel, numbers, one: Launch, slots: int, shared=frozenset(), over: tuple = ()) -> Launch:
+def multi_tensor(kernel: Kernel, numbers, one: Launch, slots: int, shared=frozenset(), over: tuple = ()) -> Launch:
     """Return the launch that does for up to `slots` sets of operands what `one` does for its own (`multi_tensor.py`); its grid
     depends on theirs."""
     return replace(one, source=_written_for_many(kernel, numbers, one.how, slots, shared, over), grid=(0, 1, 1))

@@ -25,7 +25,7 @@ def wide(dtype: dt.DType) -> dt.DType:
 
 
 @functools.lru_cache(64)
-def parts(what: str, dtype: dt.DType) -> Source:
+def partial_sums(what: str, dtype: dt.DType) -> Source:
     """Return the kernel for the sums of each part of up to SLOTS arrays; `at` is the place of an array's first one."""
     kind, text = TYPE[wide(dtype)], Text()
     choose(text.put, ("x", "n", "at"), SLOTS)

@@ -347,7 +347,7 @@ class Point:
 
     # What they ask for in the backward walk.
 
-    def parts(self, name, count):
+    def saved_parts(self, name, count):
         """Load the parts of a saved array."""
         return [self.at(name, "AT", count, part) for part in range(count)]
 

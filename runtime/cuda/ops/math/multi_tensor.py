@@ -167,7 +167,7 @@ def _prepared_together(kernel, outs, read, lie_there):
     over = tuple([(f"b{first + n}", f"b{n}") for n in range(outs)])
     shared = frozenset([f"b{n}" for n in range(pointers, first)])
     one = configs.any_size(nest, names)
-    made = BatchedLaunch(configs.many(nest, names, one, ARRAYS, shared, over), len(lie_there), ARRAYS, ((EVEN,),))
+    made = BatchedLaunch(configs.multi_tensor(nest, names, one, ARRAYS, shared, over), len(lie_there), ARRAYS, ((EVEN,),))
     return made, ((0,), (EVEN,)), dict(one.constants)["COLS"]
 
 
@@ -243,7 +243,7 @@ def _run_parts(kernel, device, made, rows, multiple):
 
 @functools.lru_cache(64)
 def _parts(what, kind) -> BatchedLaunch:
-    one = Launch(texts.parts(what, kind), (("COLS", texts.COLS), ("PART", texts.PART)), 4, (0, 1, 1))
+    one = Launch(texts.partial_sums(what, kind), (("COLS", texts.COLS), ("PART", texts.PART)), 4, (0, 1, 1))
     return BatchedLaunch(one, 1, texts.SLOTS, ((_vector(kind),), ()))
 
 

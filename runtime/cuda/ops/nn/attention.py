@@ -224,7 +224,7 @@ class Shapes:
         constants, warps, stages = shared.tiles(kind, self.e, self.width, self.scale, height)
         programs = count * -(-members * self.length // height) * self.batch * self.key_heads
         kind, arrays, sizes, strides = self.given(kind, shared.READS, shared.LEAVES)
-        kernels.launch(self.device, shared.parts(kind, height == 1), arrays, sizes | {"PART": keys_of_part},
+        kernels.launch(self.device, shared.partial_attention(kind, height == 1), arrays, sizes | {"PART": keys_of_part},
                          ((*constants, *strides), warps, (programs, 1, 1)), stages)
         kind, arrays, sizes, strides = self.given(text.Kind(kind.dtype, text.NO_MASK, False), shared.LEAVES, ("out", "lse"))
         kernels.launch(self.device, shared.join(kind), arrays, sizes | {"COUNT": count},

@@ -106,7 +106,7 @@ class Grouped:
         counts = [e.launch.grid[0] * e.launch.grid[1] for e in launches]
         self.sizes = [n for e, count in zip(launches, counts) for n in (*[e.template[i] for i in sizes], count)]
         self.programs = sum(counts)
-        together = configs.many(kernel, frozenset(), one, slots, shared, over)
+        together = configs.multi_tensor(kernel, frozenset(), one, slots, shared, over)
         self.kernel = BatchedLaunch(together, len(self.shared), slots, (UNITS,) * len(sizes), any(e.how[-1] for e in launches))
         self.known = self.kernel.form.known(list(map(hint, self.sizes)))
 

@@ -146,7 +146,7 @@ def _parts(case: Case) -> int:
     if not case.in_memory or case.x.kind.itemsize == 1:
         return 1
     sizes, processors = (case.m, case.n, case.k), contexts.context(case.device).processors
-    return template.parts(_first(case), case.x.kind.itemsize, _is_fast(case), sizes, processors)
+    return template.depth_parts(_first(case), case.x.kind.itemsize, _is_fast(case), sizes, processors)
 
 
 def _multiply_in_parts(case: Case, parts, out, x_at, y_at):

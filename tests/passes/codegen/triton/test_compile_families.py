@@ -268,7 +268,7 @@ def test_attention_of_few(few, size, arch):
     for rows in (1, 16, attention_split_kv.most_rows(how)):
         constants, warps, stages = attention_split_kv.tiles(how, size, size, size ** -0.5, rows)
         strides = tuple([(attention.strides_of(n)[2], 12 * size) for n in how.strided])
-        made, ptx = compiled(attention_split_kv.parts(how, rows == 1), (*constants, *strides), warps, arch, stages)
+        made, ptx = compiled(attention_split_kv.partial_attention(how, rows == 1), (*constants, *strides), warps, arch, stages)
         assert ("mma" in ptx) == (rows > 1 and (kind.itemsize == 2 or precision == "tf32"))
         assert arch == 90 or made.shared <= SHARED[89]
         assert "cp.async.cg" in ptx if rows > 1 else loads(ptx).count("ld.global.v4.b32") >= 4

@@ -329,13 +329,13 @@ def test_updates_of_many_arrays_load_whole_vectors(kind, arch):
         assert binary.spills == 0 < binary.registers <= 160 and struct.calcsize(binary.layout) < 1024
 
 
-def together(kernel, sizes, slots, arch, is_whole, **how):
+def multi_tensor_kernels(kernel, sizes, slots, arch, is_whole, **how):
     """(machine code, PTX) of a kernel for many sets of operands, of each of its launches."""
     for one in configs.launches(kernel, sizes, among=True, **how):
         shared = frozenset([p.name for p in one.source.parameters if p.kind == POINTER and p.name not in ("b0", "x", "y")])
         count = len([p for p in one.source.parameters if p.name in shared])
         own = [p for p in one.source.parameters if p.kind == SIZE]
-        made = BatchedLaunch(configs.many(kernel, frozenset(), one, slots, shared), count, slots, (UNITS,) * len(own))
+        made = BatchedLaunch(configs.multi_tensor(kernel, frozenset(), one, slots, shared), count, slots, (UNITS,) * len(own))
         variant = made.variant(arch, is_whole, (UNITS[0] * is_whole,) * len(own))
         compiled = compiler._run_triton(variant)
         yield compiler._binary(variant, compiled), compiled.asm["ptx"]
@@ -350,7 +350,7 @@ def test_kernels_for_many_sets(is_whole, arch):
     cases += [(reduction("sum", dt.float32, across), {"outer": 1, "rows": n, "cols": m, "far": n * m})
               for n, m, across in ((64, 1024, False), (3, 1 << 20, False), (768, 8192, True))]
     for kernel, values in cases:
-        for binary, ptx in together(kernel, values, 16, arch, is_whole):
+        for binary, ptx in multi_tensor_kernels(kernel, values, 16, arch, is_whole):
             assert binary.spills == 0 < binary.registers <= 128, f"{binary.name} {binary.registers} {binary.spills}"
             assert struct.calcsize(binary.layout) <= 4096
             if is_whole and "double" in binary.name:

@@ -403,7 +403,7 @@ def test_what_is_asked_for_before_a_tile(level, vectors, pixels):
     assert asked(Lines(added, ("channel", "full"), "float")) == (1, {str(pixels)})
     assert asked(Lines(added, ("full", "full"), "float")) == (2, {str(pixels)})
     assert asked(Usual("float")) == (1, {str(pixels)})
-    assert Usual("float").beside(3) == (4,)
+    assert Usual("float").operand_words(3) == (4,)
 
 
 @pytest.mark.parametrize("images, channels, size, asks", [

@@ -31,16 +31,16 @@ GRID = np.array([complex(a, b) for a in SPECIAL for b in SPECIAL])
 
 def same(a, b):
     """Equal bits, part by part, any nan equal to any other."""
-    return a.dtype == b.dtype and all(same_parts(p, q) for p, q in zip(parts(a), parts(b), strict=True))
+    return a.dtype == b.dtype and all(same_parts(p, q) for p, q in zip(re_im_of(a), re_im_of(b), strict=True))
 
 
-def parts(a):
+def re_im_of(a):
     return (a.real, a.imag) if a.dtype.kind == "c" else (a,)
 
 
 def value(array):
     """An array as a value of the builder."""
-    pieces = [S.value(p.copy()) for p in parts(array)]
+    pieces = [S.value(p.copy()) for p in re_im_of(array)]
     return S.whole(*pieces) if len(pieces) == 2 else pieces[0]
 
 
@@ -48,7 +48,7 @@ def array(v):
     """And back."""
     if not v.dtype.is_complex:
         return np.asarray(v.ref)
-    re, im = np.broadcast_arrays(*[p.ref for p in S.parts(v)])
+    re, im = np.broadcast_arrays(*[p.ref for p in S.re_im(v)])
     made = np.empty(re.shape, v.dtype.np)
     made.real, made.imag = re, im
     return made

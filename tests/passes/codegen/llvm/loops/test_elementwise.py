@@ -55,7 +55,7 @@ def test_indices_along_every_dim(shape):
     along = [[-1 if i == d else 1 for i in range(len(shape))] for d in range(len(shape))]
 
     @jit.trace
-    def placed(x):
+    def elementwise(x):
         for d, size in enumerate(x.shape):
             x = x + 10.0**d * ingot.arange(size).reshape(along[d])
         return x
@@ -64,7 +64,7 @@ def test_indices_along_every_dim(shape):
     for d, size in enumerate(shape):
         want = want + np.float32(10.0**d) * np.arange(size, dtype=np.float32).reshape(along[d])
     for _ in range(2):
-        np.testing.assert_allclose(placed(x).numpy(), want, rtol=1e-6)
+        np.testing.assert_allclose(elementwise(x).numpy(), want, rtol=1e-6)
 
 
 def test_only_chains_over_short_rows_take_one_vector():

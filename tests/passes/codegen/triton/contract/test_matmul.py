@@ -27,7 +27,7 @@ def test_products_in_every_layout(d, tolerance, flips):
     for batch, m, n, k in ((1, 1, 1, 1), (2, 40, 33, 70), (1, 130, 17, 40)):
         x, y = rng.standard_normal((batch, m, k)), rng.standard_normal((batch, k, n))
         want = (x.astype(d.np).astype(np.float64) @ y.astype(d.np).astype(np.float64))
-        (x, xs), (y, ys) = (laid_out(a.astype(d.np), flip) for a, flip in zip((x, y), flips))
+        (x, xs), (y, ys) = (transposed_if(a.astype(d.np), flip) for a, flip in zip((x, y), flips))
         chosen = matmul.tiles(d, m, n, k, d.itemsize == 2, 232448)
         source = matmul.source(d, "ieee", (xs[1] == 1, xs[2] == 1), (ys[1] == 1, ys[2] == 1))
         sizes = {"M": m, "N": n, "K": k} | dict(zip(("s_xb", "s_xm", "s_xk", "s_yb", "s_yk", "s_yn"), (*xs, *ys)))
@@ -46,7 +46,7 @@ CHIP = 132      # multiprocessors
                                           ((64, 64, 500), 1), ((768, 768, 8200), 1)], ids=str)
 def test_deep_products_of_few_tiles_are_cut(sizes, parts):
     chosen = matmul.tiles(dt.bfloat16, *sizes, True, 232448)
-    assert matmul.parts(chosen, 2, True, sizes, CHIP) == parts
+    assert matmul.depth_parts(chosen, 2, True, sizes, CHIP) == parts
 
 
 @pytest.mark.parametrize("k, n, stages", [(64, 128, 2), (128, 128, 4), (192, 128, 4), (768, 256, 3)])
@@ -64,7 +64,7 @@ def test_products_of_few_tiles_have_lower_ones():
 @pytest.mark.parametrize("d, tolerance", [(dt.float32, 1e-5), (dt.bfloat16, 2e-2), (dt.float64, 1e-12)], ids=str)
 @pytest.mark.parametrize("flips", [(False, False), (True, False), (False, True), (True, True)])
 def test_parts_of_a_product_add_up(d, tolerance, flips, monkeypatch):
-    monkeypatch.setattr(matmul, "parts", lambda *rest: 4)
+    monkeypatch.setattr(matmul, "depth_parts", lambda *rest: 4)
     rng = np.random.default_rng(9)
     x, y = (rng.standard_normal(shape).astype(d.np) for shape in ((37, 160), (160, 21)))
     want = x.astype(np.float64) @ y.astype(np.float64)
@@ -86,7 +86,7 @@ def test_products_by_bulk_copies(road, flips):
     for batch, m, n, k in ((1, 8, 16, 8), (2, 40, 72, 56), (1, 136, 24, 40)):
         x, y = rng.standard_normal((batch, m, k)), rng.standard_normal((batch, k, n))
         want = (x.astype(d.np).astype(np.float64) @ y.astype(d.np).astype(np.float64))
-        (x, xs), (y, ys) = (laid_out(a.astype(d.np), flip) for a, flip in zip((x, y), flips))
+        (x, xs), (y, ys) = (transposed_if(a.astype(d.np), flip) for a, flip in zip((x, y), flips))
         assert matmul_hopper.takes(d, 90, xs[1:], ys[1:], (2 * xs[0], 2 * ys[0]))
         source = matmul_hopper.source(d, "ieee", (xs[1] == 1, xs[2] == 1), (ys[1] == 1, ys[2] == 1), matmul.CONSTANTS, road)
         sizes = {"M": m, "N": n, "K": k} | dict(zip(("s_xb", "s_xm", "s_xk", "s_yb", "s_yk", "s_yn"), (*xs, *ys)))
@@ -123,7 +123,7 @@ def test_products_of_float8(road, first):
     x, y = rng.standard_normal((batch, m, k)).astype(kinds.x.np), rng.standard_normal((batch, k, n)).astype(kinds.y.np)
     want = x.astype(np.float64) @ y.astype(np.float64)
     for flip, precision in ((True, "ieee"), (True, FAST), (False, "ieee")):
-        there, steps = laid_out(y, flip)
+        there, steps = transposed_if(y, flip)
         if road and not flip:
             assert not matmul_hopper.takes(kinds, 90, (k, 1), steps[1:], ())
             continue
@@ -149,7 +149,7 @@ def test_bulk_copies_want_addresses_on_multiples_of_16_bytes():
     assert not takes(dt.bfloat16, 90, (64, 2), *good[1:]) and not takes(dt.bfloat16, 90, (0, 1), *good[1:])
 
 
-def laid_out(a, flip):
+def transposed_if(a, flip):
     """(the array in memory, strides of its three dims in elements)."""
     _, m, n = a.shape
     if flip:

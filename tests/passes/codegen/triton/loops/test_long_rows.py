@@ -44,7 +44,7 @@ FUNCTIONS = {
 }
 
 
-def given(kind, device):
+def logits_and_labels(kind, device):
     rng = np.random.default_rng(3)
     x, y = (100 + 5 * rng.standard_normal((ROWS, CLASSES))).astype("f"), rng.integers(0, CLASSES, ROWS)
     x[4, 1:], y[2], y[4] = -np.inf, -100, 0
@@ -65,7 +65,7 @@ def gradient(function):
                                         ("cross entropy", "bfloat16")])
 def test_as_on_the_cpu_and_traced_as_eager(name, kind):
     kind, function = getattr(ingot, kind), FUNCTIONS[name]
-    want, eager, traced = [[t.float().cpu().numpy() for t in how(gradient(function))(*given(kind, device))]
+    want, eager, traced = [[t.float().cpu().numpy() for t in how(gradient(function))(*logits_and_labels(kind, device))]
                            for how, device in ((lambda f: f, "cpu"), (lambda f: f, "cuda"), (jit.trace, "cuda"))]
     slack = 2e-2 if kind is ingot.bfloat16 else 1e-5
     for a, b, c in zip(want, eager, traced):
@@ -76,7 +76,7 @@ def test_as_on_the_cpu_and_traced_as_eager(name, kind):
 
 @pytest.mark.parametrize("name, most", [("softmax", 2), ("log_softmax", 2), ("logsumexp", 1), ("cross entropy", 1)])
 def test_sweeps(name, most, ran):
-    x, y = given(ingot.float32, "cuda")
+    x, y = logits_and_labels(ingot.float32, "cuda")
     FUNCTIONS[name](x.detach(), y)
     swept = [sum(s.over == SWEEP for s in k.stages) for k in ran if any(i.attr == "exp_sum" for i in k.instructions())]
     assert swept == [most], [k.name for k in ran]
