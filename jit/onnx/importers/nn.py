@@ -43,11 +43,6 @@ def matmul_integer(call, a, b, a_zero=None, b_zero=None):
 # Normalisations.
 
 
-def _beside(v, x):
-    """Return a value for each channel, beside (N, C, ...)."""
-    return v.reshape([1, -1] + [1] * (x.ndim - 2))
-
-
 @onnx_op("BatchNormalization")
 def _batch_normalisation(call, x, scale, bias, mean, var):
     """Normalise by given statistics, or by the batch's own, with new running ones."""

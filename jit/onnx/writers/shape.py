@@ -12,7 +12,6 @@ from ....ir.ops.nn.linear_maps import border_table
 from ....ir.ops.nn.resample import border_pad, border_pad_grad
 from ....ir.symbols.symbolic import is_symbol
 from .graph_writer import emits, emits_each
-from .recorded_ops import Ref
 from .size_formulas import is_fixed
 
 FAR = (1 << 63) - 1
@@ -139,10 +138,6 @@ def _border_pad(w, item, x, *, low, high, mode):
 
 
 # Moves that are written as one flat gather or scatter over fixed sizes.
-
-
-def _fixed(item):
-    return is_fixed([n for x in (*item.inputs, *item.outputs) if type(x) is Ref for n in x.shape])
 
 
 def gathered(w, item, x):
