@@ -37,6 +37,7 @@ $(PEERS_READY): pyproject.toml
 
 lint: $(READY)
 	$(BIN)/ruff check .
+	$(BIN)/python tools/prose.py
 
 # The root is the package, whatever its folder is called: mypy finds it under its name through a link.
 types: $(READY)

@@ -5,7 +5,9 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from importlib.util import module_from_spec, resolve_name, spec_from_file_location
 from pathlib import Path
 from typing import NamedTuple
@@ -33,7 +35,7 @@ def layer_of(parts) -> int:
     return LAYERS.get(parts[0], FACE) if len(parts) > 1 else FACE
 
 
-class Said(NamedTuple):
+class Facts(NamedTuple):
     """Facts of a file, without its syntax tree, which takes a hundred times the memory."""
 
     imports: list                   # (line, path parts inside the package, inside a function?); foreign ones as ("@name",)
@@ -44,9 +46,9 @@ class Said(NamedTuple):
 
 
 @cache
-def said_by(path: Path) -> Said:
+def facts_of(path: Path) -> Facts:
     tree, package = ast.parse(path.read_text()), path.relative_to(ROOT).with_suffix("").parts[:-1]
-    found = Said([], [], [], bool(ast.get_docstring(tree)), set())
+    found = Facts([], [], [], bool(ast.get_docstring(tree)), set())
     collect(tree, False, package, found)
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
@@ -97,7 +99,7 @@ FILES = package_files()
 def test_a_file_imports_its_own_layer_and_those_below():
     for path in FILES:
         here = layer_of(path.relative_to(ROOT).parts)
-        for line, target, hidden in said_by(path).imports:
+        for line, target, hidden in facts_of(path).imports:
             if target[0].startswith("@"):
                 name = target[0][1:].split(".")[0]
                 assert name != "ingot", f"{path}:{line} imports the project by its absolute name"
@@ -112,9 +114,9 @@ def test_a_file_imports_its_own_layer_and_those_below():
 def order_of(layer: str) -> list:
     """The rooms of a folder from the bottom to the top, as its docstring lists them, with rooms inside of rooms in place."""
     doc = ast.get_docstring(ast.parse((ROOT / layer / "__init__.py").read_text())) or ""
-    listed = re.search(r"^Rooms, from the bottom to the top: ([^.]*)\.$", doc, re.M | re.S)
+    listed = re.search(r"^Rooms, from the bottom to the top:\s+([^.]*)\.$", doc, re.M | re.S)
     rooms = []
-    for name in listed[1].replace("\n", " ").split(", ") if listed else ():
+    for name in re.split(r",\s+", listed[1]) if listed else ():
         room = layer if name == "the files here" else f"{layer}/{name}"
         rooms += [room] if room == layer else order_of(room) or [room]
     return rooms
@@ -122,9 +124,6 @@ def order_of(layer: str) -> list:
 
 ORDER = [room for layer in LAYERS for room in order_of(layer)]
 PLACE = {room: i for i, room in enumerate(ORDER)}
-# Imports that still go upwards, and how each will end.
-UPWARD = {
-}
 
 
 def file_of(parts) -> str | None:
@@ -164,8 +163,24 @@ def test_rooms_import_downwards():
         for target in imported_files(path) if here is not None else ():
             if PLACE.get(room_of(target), -1) > here and not (path.name == "__init__.py" and target.startswith(room_of(file))):
                 upward.add((file, target))
-    assert upward - UPWARD.keys() == set(), "a room imports a room above it; see the orders in docstrings of layers"
-    assert UPWARD.keys() - upward == set(), "these imports are gone: take them out of the table"
+    assert not upward, "a room imports a room above it; see the orders in docstrings of layers"
+
+
+def test_files_import_each_other_in_no_circle():
+    imports = {path.relative_to(ROOT).as_posix(): {*imported_files(path)} for path in FILES}
+    try:
+        TopologicalSorter({file: targets - {file, None} for file, targets in imports.items()}).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+FAMILIES = ("ir/ops/", "passes/codegen/", "runtime/cpu/", "runtime/cuda/", "runtime/nn/", "jit/onnx/")     # of operators
+
+
+def test_names_of_files_are_few_and_plain():
+    names = Counter(path.name for path in FILES if not path.relative_to(ROOT).as_posix().startswith(FAMILIES))
+    assert not [name for name, count in names.items() if count > 2 and not name.startswith("__")]
+    assert not [path for path in FILES if path.name.startswith(("eager_", "native_"))], "kernels stand in their family's file"
 
 
 def test_the_runtime_knows_no_backend():
@@ -192,7 +207,7 @@ def test_every_room_has_its_place():
 def test_heavy_packages_have_one_owner_each():
     owners = {}
     for path in FILES:
-        for _, target, _ in said_by(path).imports:
+        for _, target, _ in facts_of(path).imports:
             name = target[0][1:].split(".")[0] if target and target[0].startswith("@") else ""
             if name in HEAVY:
                 owners.setdefault(name, set()).add(str(path.relative_to(ROOT)))
@@ -221,7 +236,7 @@ def test_files_stay_readable():
     for path in FILES:
         text = path.read_text()
         assert path.name not in ("utils.py", "helpers.py", "misc.py", "common.py"), f"{path}: a drawer, not a room"
-        assert said_by(path).is_explained, f"{path} does not say what it is"
+        assert facts_of(path).is_explained, f"{path} does not say what it is"
         assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text), f"{path} leaves work behind in a comment"
 
 
@@ -229,7 +244,7 @@ MOST_METHODS, MOST_ATTRIBUTES, MOST_BASES = 40, 20, 3       # of a class in jit,
 
 
 class ClassSize(NamedTuple):
-    """What a class defines: names of its methods, attributes that it sets on self, and its bases."""
+    """Names of the methods of a class, attributes that it sets on self, and its bases."""
 
     methods: set
     attributes: set
@@ -282,7 +297,7 @@ def test_passes_never_name_an_operator():
         parts = path.relative_to(ROOT).parts
         if parts[0] != "passes" or "codegen" in parts:
             continue
-        for line, name in said_by(path).names:
+        for line, name in facts_of(path).names:
             assert name not in names, f"{path}:{line} names {name!r}; ask the record or a trait"
 
 
@@ -345,7 +360,7 @@ def test_public_paths_exist():
 def test_what_is_public_says_what_it_is():
     for path in FILES:
         scalar = path.parent.name == "scalars"   # there a function with an operator's name needs no more words
-        for name, line, is_explained in said_by(path).public:
+        for name, line, is_explained in facts_of(path).public:
             if not (scalar and (name in OPS or name.rstrip("_") in OPS or name in ingot.__all__)):
                 assert is_explained, f"{path}:{line} {name} has no docstring"
 
@@ -358,7 +373,7 @@ def test_every_pass_has_its_tests():
         own = ROOT.joinpath("tests", *parts[:-1], f"test_{path.stem}.py")
         room = r"\.".join(parts[:-1])
         used = re.compile(rf"^from ingot\.{room}\.{path.stem} import |^from ingot\.{room} import .*\b{path.stem}\b", re.M)
-        is_pass = path.stem in said_by(path).functions_of_graphs
+        is_pass = path.stem in facts_of(path).functions_of_graphs
         assert own.exists() or (not is_pass and any(used.search(t.read_text()) for t in (ROOT / "tests").rglob("test_*.py"))), \
             f"{path.stem} has no tests: write {own.relative_to(ROOT)}"
 

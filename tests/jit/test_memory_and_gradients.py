@@ -218,7 +218,7 @@ def test_backward_outside_of_the_trace():
 
 @pytest.mark.parametrize("asked", [(0,), (1,), (2,), (3,), (0, 1), (0, 3), (2, 3)])
 def test_backward_of_some_results(asked):
-    """What none of these depends on gets no gradient, rather than zeros, which optimizers would take for one."""
+    """Leaves that no differentiated result depends on get no gradient, rather than zeros that optimizers would use."""
     def life(wrap):
         w, v, u = (vec().requires_grad_() for _ in range(3))
         fn, seen = wrap(lambda x: (x * w, (x * v).exp(), (w * v).sum(), u * 2)), []

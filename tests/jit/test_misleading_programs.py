@@ -22,7 +22,7 @@ MOST = misleading_values.MOST | misleading_state.MOST
 
 
 def data(x):
-    """What can be seen of a value: types, orders, signs of zeros."""
+    """Return all that a program can see of a value: types, orders, signs of zeros."""
     if isinstance(x, ingot.Tensor):
         return str(x.dtype), x.requires_grad, x.detach().tolist()
     if isinstance(x, (list, tuple, dict)):
@@ -31,7 +31,7 @@ def data(x):
 
 
 def life(name, wrap, capsys):
-    """What a program gives at each call, and what is seen then; and the wrapped function."""
+    """Return the results of a program at each call with its output, and the wrapped function."""
     source, file = IMPORTS + PROGRAMS[name], f"<{name}>"
     linecache.cache[file] = len(source), None, source.splitlines(True), file
     module = types.ModuleType(f"misleading_{wrap.__name__}")

@@ -12,7 +12,7 @@ MOST = 4        # recordings that a program needs at most
 
 
 def watched(program, wrap):
-    """What a program yields, as it was at that time."""
+    """Return the values that a program yields, as they were at that time."""
     ingot.manual_seed(0)
     return [plain(seen) for seen in program(wrap)]
 

@@ -190,7 +190,7 @@ def test_a_reader_meets_plain_numbers(make, most):
 
 
 def test_lengths_are_sizes_beside_other_threads():
-    """What stands for `len` in this module is, for others, `len`."""
+    """The replacement of `len` in this module acts as `len` in other threads."""
     def mean(x):
         time.sleep(0.001)
         return x.sum() / len(x)
@@ -212,7 +212,7 @@ def test_a_class_is_as_before_after_recordings():
 
 
 def started_by_a_service():
-    """What starts a thread as progress bars do, which keep some of their own."""
+    """Return a function that starts threads from library code, as progress bars do."""
     names = {"__name__": "tqdm.std"}
     exec(compile("def start(thread): thread.start()", "/site-packages/tqdm/std.py", "exec"), names)
     return names["start"]

@@ -56,7 +56,7 @@ def raw(x):
 
 
 def traced(f, *args):
-    """What a traced function gives when it is replayed."""
+    """Return the result of a replay."""
     run = jit.trace(f)
     run(*args)
     return run(*args)

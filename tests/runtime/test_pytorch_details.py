@@ -1,4 +1,4 @@
-"""What PyTorch's users meet now and then: swapped tensors, parameters that an optimizer has twice, what nodes keep."""
+"""Rarer behaviour of PyTorch: swapped tensors, parameters that an optimizer has twice, values that nodes keep."""
 
 import weakref
 
