@@ -78,7 +78,7 @@ def test_gradients_have_the_bits_of_blocks(window):
     back, grad = conv_depthwise_planar.flipped(g), np.random.default_rng(1).standard_normal(shape, np.float32)
     if back is None:
         return
-    found = conv_depthwise_planar.Planes(back, x.dtype, x.shape, turned=True)(grad, w)
+    found = conv_depthwise_planar.Planes(back, x.dtype, x.shape, flipped=True)(grad, w)
     assert np.array_equal(found, conv_depthwise.DepthwiseGrad(g, x.dtype, x.shape)(grad, w))
     near = ops.conv_input_grad.ref(grad, w, size=x.shape[2:], **params)
     assert np.abs(found - near).max() < 1e-4
