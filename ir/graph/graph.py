@@ -367,10 +367,7 @@ class Builder:
         return dict(zip(graph.inputs, self.inputs))
 
     def inline(self, graph: Graph, env: dict) -> dict:
-        """Copy all nodes of a graph; `env` maps its inputs to values here and comes back with all its values.
-
-        Nodes without a line of their own take the current one.
-        """
+        """Copy all nodes of a graph; `env` maps its values to those here. Nodes without a line take the current one."""
         for n in graph.nodes:
             self.copy_into(env, n)
         return env

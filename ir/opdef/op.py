@@ -197,8 +197,7 @@ class Op:
 
     @cached_property
     def rule_is_blind(self) -> bool:
-        """Whether a joint gradient rule reads neither the result nor the first argument, so that one may overwrite the
-        other."""
+        """Whether a joint gradient rule reads neither result nor first argument, so that one may overwrite the other."""
         return self.differentiable and type(self.vjp) is not tuple and all(type(p) is int and p > 1 for p in self.saves)
 
     def plan(self, needs: tuple) -> tuple:

@@ -142,10 +142,7 @@ def function_of(names, expression: str, held=()) -> Callable:
 
 
 def _in_parts(expression: str) -> list:
-    """Return statements that compute an expression, none nested deeper than Python's parser goes.
-
-    A sum of hundreds of numbers is nested that deep: `(((a + b) + c) + d)`.
-    """
+    """Return statements for an expression, none nested deeper than Python's parser goes, like a sum of hundreds of numbers."""
     if expression.count("(") < MOST_NESTED:
         return [f"return {expression}"]
     parts: list = []

@@ -376,7 +376,6 @@ def _real(plain, x, y, flipped=False):
 
 
 def _is_positive(x) -> bool:
-    """Return whether a number is a size above 0, whatever the sizes."""
     return type(x) is SymInt and (x.scope.lowest(x.poly) or 0) > 0
 
 
@@ -495,10 +494,7 @@ class SymFloat:
         return _compare_real(above, self, low) and _compare_real(below, self, high)
 
     def _whole(self, rounding: str, up: bool = False, half: bool = False):
-        """Return the quotient rounded by `rounding` (a name of `ROUNDINGS`); None if the number now rounds differently.
-
-        If other sizes may differ, their agreement becomes a condition.
-        """
+        """Return the quotient rounded by a name of `ROUNDINGS`, conditional for other sizes; None if it rounds differently."""
         if self.quotient is None or not math.isfinite(self.hint):
             return None
         p, q, is_certain = self.quotient

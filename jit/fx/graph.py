@@ -22,7 +22,6 @@ class _Names:
         self.counts: dict[str, int] = {}
 
     def take(self, wish: str) -> str:
-        """Return an unused name like the wish."""
         name = re.sub(r"\W", "_", wish) or "_unnamed"
         name = f"_{name}" if name[0].isdigit() else name
         base, number = name, None

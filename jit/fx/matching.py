@@ -38,8 +38,7 @@ class Matcher:
         self.found: dict[Node, Node] = {}
 
     def match(self, start: Node) -> dict[Node, Node] | None:
-        """Return the nodes of the pattern if its last result is `start`; other results are found among users of the same
-        nodes."""
+        """Return the nodes of the pattern if its last result is `start`; others are found among users of the same nodes."""
         self.found = {}
         if not self.node(self.results[-1], start):
             return None

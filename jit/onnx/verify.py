@@ -47,10 +47,7 @@ class Trials:
         return self.found[key]
 
     def _ran(self, tensors) -> tuple:
-        """Return (tensors, results).
-
-        Repeated integers may be indices out of range or out of order; then zeros take their place.
-        """
+        """Return (tensors, results); zeros replace repeated integers if these are indices out of range or out of order."""
         try:
             return tensors, self.subject.results(tensors)
         except Exception:

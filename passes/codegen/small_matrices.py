@@ -215,7 +215,6 @@ def _identity(s, kind, n):
 
 
 def _not_finite(s, values):
-    """Return 1 where some value is not finite, else 0."""
     fine = abs(values[0]) < INF
     for a in values[1:]:
         fine = fine & (abs(a) < INF)
@@ -252,7 +251,6 @@ def _sort(s, columns, follows):
 
 
 def _exchanged(s, where, a, b) -> tuple:
-    """Return two rows, exchanged where the condition holds."""
     return [s.select(where, y, x) for x, y in zip(a, b)], [s.select(where, x, y) for x, y in zip(a, b)]
 
 

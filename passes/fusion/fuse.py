@@ -212,10 +212,7 @@ class Fuser:
 
     @staticmethod
     def _surely_fits(node):
-        """Return whether an operation always is a kernel: a scalar function of operands in memory order.
-
-        Symbolic sizes may be equal without anybody knowing.
-        """
+        """Return whether an operation surely is a scalar kernel in memory order; equal symbolic sizes may be unknown."""
         return type(node.op.lower) is Scalar and not node.output.aval.is_symbolic and all(
             [source_of(x) in (x, None) and not x.aval.is_symbolic for x in node.inputs if type(x) is Value])  # noqa: C419
 
@@ -250,10 +247,7 @@ class Fuser:
         self._try(producer, reader, move)
 
     def _is_for_others(self, node, rows):
-        """Return whether a node in a kernel with reductions is wanted only by sums over other dims.
-
-        They read its memory operands instead, and it is not stored.
-        """
+        """Return whether only sums over other dims want a node of a kernel with reductions; it is then not stored."""
         def is_full(v):
             return is_same(math.prod(v.shape), math.prod(rows.shape))
 
@@ -339,8 +333,7 @@ class Fuser:
 
     @staticmethod
     def _surely_fit(first, second, nodes, stores):
-        """Return whether two groups make one kernel without repeated work: scalar functions over one shape, read in memory
-        order."""
+        """Return whether two groups make one kernel without repeated work: scalar functions over one shape in memory order."""
         if not (first.is_simple and second.is_simple and len(nodes) <= MOST_NODES and is_same(first.shape, second.shape)):
             return False
         inside, loads = set(nodes), 0

@@ -145,7 +145,6 @@ def _flat(pattern, product, body):
 
 
 def _ends_in(shape, columns):
-    """Return whether the last dims of a shape are the columns of a product."""
     return any(math.prod(shape[at:]) == columns for at in reversed(range(len(shape))))
 
 

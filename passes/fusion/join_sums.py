@@ -37,7 +37,6 @@ def join_sums(groups: list) -> list:
 
 
 def _joined(a: Group, b: Group) -> Group | None:
-    """Return one kernel of two, if they make one."""
     assert a.body is not None and b.body is not None
     nodes = list(dict.fromkeys([*a.nodes, *b.nodes]))
     results = tuple(dict.fromkeys([*a.body.results, *b.body.results]))

@@ -106,11 +106,7 @@ class Loops:
         self.written = {v: f"b{count + i}" for i, v in enumerate(self.stored)}
 
     def _runs(self, strides):
-        """Return (parallel dims, reduce dims) as [(extent, stride of each buffer)], neighbours joined where all buffers allow
-        it.
-
-        Reduced neighbours are one run of the reduction tree and must be joined.
-        """
+        """Return (parallel, reduce dims) as [(extent, strides)]; neighbours join if all buffers allow, reduced ones must."""
         parallel, reduce, before = [], [], False
         for d, n in enumerate(self.body.shape):
             folded = d in self.body.reduced
@@ -155,7 +151,6 @@ class Loops:
 
 
 def _joined(outer, inner):
-    """Return two neighbouring dims as one, or None."""
     (n, far), (m, near) = outer, inner
     if m == 1 or n == 1:
         return (n * m, far if m == 1 else near)
@@ -287,10 +282,7 @@ class Writer:
     # Values that several sweeps need.
 
     def _choose_kept(self):
-        """Choose values to keep for a later sweep in the buffer of a later result.
-
-        Expensive values are kept, and results of several values in far memory.
-        """
+        """Choose expensive values, and results of several in far memory, to keep in later results' buffers for later sweeps."""
         free = {}
         for v, t in self.body.results.items():
             if v not in self.body.rows:

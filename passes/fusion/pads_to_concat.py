@@ -75,10 +75,7 @@ def _leaves(graph, root, sums):
 
 
 def _pads_by_place(root, leaves):
-    """Return (dim, pads by place, the full-size array) of disjoint pads along one dim; else None.
-
-    At most one full-size array may stand beside two or more pads.
-    """
+    """Return (dim, pads by place, at most one full-size array) of two or more disjoint pads along one dim; else None."""
     places, dims, beside = [], set(), []
     for x in leaves:
         if type(x) is not Value or x.aval != root.output.aval:

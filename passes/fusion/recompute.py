@@ -89,10 +89,7 @@ class _Search:
         return [g for g in kept if g is not None]
 
     def _lighten(self, g):
-        """Recompute in `g` its fetched values of each other kernel, then their own operands in turn.
-
-        All values of a kernel are taken at once where that pays, else those that pay by themselves.
-        """
+        """Recompute in `g` its fetched values of each other kernel, all or singly where it pays, then their own operands."""
         tried: set = set()
         while True:
             found: dict = {}
@@ -152,10 +149,7 @@ class _Search:
         return _Way(tuple(nodes), tuple(leaves), saved - spent)
 
     def _beginnings(self, f, there, wanted):
-        """Return a function from a value to its cheapest values in memory: itself if it is there, else the operands of `f`.
-
-        Wanted values are always computed.
-        """
+        """Return a function from a value to its cheapest values in memory: itself, or operands of `f` (always if wanted)."""
         inside, least = set(f.nodes), min(map(bytes_of, wanted))
         known: dict = {v: frozenset((v,)) for v in there}
 
@@ -252,10 +246,7 @@ def _fitting(nodes, group) -> Body | None:
 
 
 def _sweeps(group) -> int:
-    """Return how often a kernel reads its operands: once for each reduction of a reduction, and once for its results.
-
-    A kernel that holds its rows needs one sweep; one that picks an element of each row none.
-    """
+    """Return how often a kernel reads its operands: once per nested reduction and once for results; once if rows are held."""
     body = group.body
     if not body.reduced or prod(body.shape[d] for d in body.reduced) <= HELD:
         return 1

@@ -94,7 +94,6 @@ class _Search:
                 self.fed.update(n.outputs)
 
     def late(self, value):
-        """Return the readers of a value after the peak."""
         return [n for n in self.readers.get(value, ()) if self.place[n] > self.peak]
 
     def token(self, node):

@@ -62,7 +62,6 @@ def _cut(b, graph, old, new, cut):
 
 
 def _agree(one, other) -> bool:
-    """Return whether two concats have the same cuts."""
     if one is None or one.dim != other.dim:
         return False
     return is_same(tuple([p.shape for p in one.parts]), tuple([p.shape for p in other.parts]))

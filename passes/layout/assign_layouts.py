@@ -52,7 +52,6 @@ def _turned_joins(graph):
 
 
 def _only_permute(graph, value):
-    """Return the permutation that alone reads a value, if there is one."""
     readers = graph.uses[value]
     return readers[0] if len(readers) == 1 and readers[0].op is permute and value not in graph.results else None
 

@@ -114,7 +114,6 @@ class _Region:
         self.here: Any = None       # where the columns are that were there
 
     def visit(self, b: Builder, node: Node, operands):
-        """Return a node's replacement."""
         x = node.inputs[0]
         if node.output in self.inside:
             made = self._product(b, operands) if node.op is matmul else self._element(b, node, operands)

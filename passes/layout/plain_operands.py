@@ -67,8 +67,7 @@ def pattern_of(value: Value) -> tuple[Value, Pattern] | None:
 
 
 def _after_break(value):
-    """Return the views of a value from the first one on that strides cannot say: to be applied to a copy of the value
-    before."""
+    """Return the views of a value from the first one that strides cannot say on, to apply to a copy of the value before."""
     chain = []
     while is_free(value) and value.node.op is not full:
         chain.append(value.node)

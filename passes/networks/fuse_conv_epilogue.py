@@ -46,7 +46,6 @@ class Tail:
         return best
 
     def _next(self):
-        """Return the first node that reads a value of the tail."""
         readers = {u for v in self.inside for u in self.graph.uses[v]} - set(self.nodes)
         return min(readers, key=self.place.__getitem__, default=None)
 

@@ -84,10 +84,7 @@ def _segments(graph, budget):
 
 
 def _planned(graph, nodes, budget):
-    """Return the segment of these layers up to the last over the budget, or a few more if fewer results leave it then.
-
-    None where slices would gain nothing.
-    """
+    """Return the segment up to the last layer over the budget, or some more if fewer results leave then; None without gain."""
     end = 1 + max(i for i, n in enumerate(nodes) if _moved(n) > budget)
     while (made := _segment(graph, nodes[:end], budget)) is None and end < len(nodes) and _SMALL * _moved(nodes[end]) > budget:
         end += 1
@@ -106,10 +103,7 @@ def _segment(graph, nodes, budget):
 
 
 def _starts(batch, most):
-    """Return the starts of slices of at most so many images.
-
-    All have the same size where a good divisor of the batch exists, else sizes differ by one.
-    """
+    """Return the starts of slices of at most so many images: equal by a good divisor of the batch, else they differ by one."""
     even = max(n for n in range(1, most + 1) if batch % n == 0)
     count = batch // even if 2 * even > most else -(-batch // most)
     return tuple([batch * i // count for i in range(count)])

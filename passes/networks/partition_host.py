@@ -56,10 +56,7 @@ def split_host(graph: Graph, host: frozenset, keep=frozenset()) -> HostCut | Non
 
 
 def _views(graph, rest, known):
-    """Return the views between host values and the nodes `rest`.
-
-    The device expands a number through them instead of receiving it expanded.
-    """
+    """Return the views between host values and the nodes `rest`, through which the device expands a received number."""
     found, stack = set(), [x for n in graph.nodes if n in rest for x in n.inputs if type(x) is Value and x in known]
     while stack:
         v = stack.pop()

@@ -83,10 +83,7 @@ def packed(layer: Whole, groups: int) -> Packed:
 
 
 def _whole_groups(weight, groups) -> tuple:
-    """Return (weight, groups, channels to add to the input) with input channels per group in whole groups of 4.
-
-    Groups are joined, with zeros for the channels of each other.
-    """
+    """Return (weight, groups, added input channels) with channels per group in whole 4s; joined groups get zeros between."""
     outs, depth = weight.shape[:2]
     if groups == 1:
         more = -depth % GROUP

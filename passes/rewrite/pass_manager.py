@@ -89,10 +89,7 @@ def _run_one(one, before, settings, steps, fuel, known):
 
 
 def _drop_garbage():
-    """Free replaced graphs where collections are switched off: their nodes and values point at each other.
-
-    Between passes only one graph is alive, so a collection looks at little.
-    """
+    """Free replaced graphs, which are cycles, where collections are off: between passes only one graph is alive."""
     if not gc.isenabled() and gc.get_count()[0] > _MOST_NEW:
         gc.collect(0)
 

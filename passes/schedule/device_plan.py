@@ -150,10 +150,7 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
 
 
 def _early(steps, graph, targets) -> list:
-    """Move updates of inputs as early as possible, while caches hold their operands.
-
-    They come after their operands, all readers of the overwritten memory, and the last call that may fail.
-    """
+    """Move input updates early, while caches hold their operands: after operands, readers and the last call that may fail."""
     over = {graph.outputs[position]: graph.inputs[number] for position, number in targets.items()}
     read = {v for s in steps for v in s.reads}
     updates = [s for s in steps if type(s) is not CallStep and any(v in over for v in s.writes) and read.isdisjoint(s.writes)
@@ -209,7 +206,6 @@ def _has_epilogue(product, result) -> bool:
 
 
 def _are_factors(node, operands) -> bool:
-    """Return whether a product's kernels take such operands."""
     kinds = dt.FLOAT8 if node.op is matmul8 else (node.output.dtype,)
     return all(type(x) is Value and x.dtype in kinds and x.aval.size > 0 for x in operands)
 
@@ -259,8 +255,7 @@ def _by_elements(step, value) -> bool:
 
 
 def _may_fail(node) -> bool:
-    """Return whether a call raises for some values, or has an effect that Python may see; device calls note most errors
-    instead."""
+    """Return whether a call raises for some values or has an effect Python may see; device calls note most errors."""
     return node.has_effect or (type(node.op.lower) is Host and node.op.may_refuse(node.inputs))
 
 

@@ -131,10 +131,7 @@ def _views(values, made):
 
 
 def _place_all(graph, steps, targets, ends):
-    """Give runs their arguments and arenas, and each step its dead values.
-
-    `targets`: the inputs that values are written over; `ends`: the reads and writes of each step of a run.
-    """
+    """Give runs arguments and arenas, steps dead values; `targets`: inputs written over, `ends`: (reads, writes) of a step."""
     last = {}
     for i, s in enumerate(steps):
         for v in _touched(s, ends):
@@ -255,7 +252,6 @@ class _Free:
         return low
 
     def give(self, low: int, size: int):
-        """Give bytes back."""
         before, after = self._starts.get(low), self._sizes.get(low + size)
         if after is not None:
             self._remove(low + size, after)

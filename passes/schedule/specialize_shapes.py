@@ -161,8 +161,7 @@ class Copies:
         return found
 
     def value(self, v: Value) -> Value:
-        """Return the copy of a value. Its node is the copy only where it is a view or a fill, and once the whole graph is
-        made."""
+        """Return a value's copy. Its node is the copy only for views and fills, and once the whole graph is made."""
         found = self.values.get(v)
         if found is None:
             if v in self._fixed.values:

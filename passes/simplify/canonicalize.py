@@ -159,11 +159,7 @@ def _float_holds(small, large):
 
 
 def _through_is_direct(x, middle, out) -> bool:
-    """Return whether x -> middle -> out is the same as x -> out.
-
-    Nothing is lost on the way, and no float meets an integer at the end, where out of range results depend on the machine
-    instruction.
-    """
+    """Return whether x -> middle -> out is x -> out: no loss, and no float to integer, which varies by machine out of range."""
     return _holds_all(x.dtype, middle) and (out.dtype.is_inexact or not (x.dtype.is_inexact or middle.is_inexact))
 
 

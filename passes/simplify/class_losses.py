@@ -42,14 +42,12 @@ def _checked(checked, target, classes, ignore_index):
 
 
 def _exponentials(x):
-    """Return (largest of each row, exp(x - largest))."""
     top = amax(x, dim=(1,), keepdim=True)
     return top, ew.exp(ew.sub(x, expand(top, shape=x.shape)))
 
 
 def _hits(x, target, checked):
-    """Return the mask of each row's class. As int32, an invalid target may look like a class: only where nothing depends on
-    it."""
+    """Return the mask of each row's class, int32 only if `checked`: an invalid target may look like a class there."""
     kind = dt.int32 if checked and x.shape[1] < 2**31 else dt.int64
     return ew.eq(iota(x, shape=x.shape, dim=1, dtype=kind), loss.over_classes(ew.cast(target, dtype=kind), x.shape))
 

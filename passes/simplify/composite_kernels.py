@@ -107,7 +107,6 @@ def _layer_norm(x, w, b, *, dims, eps):
 
 
 def _scaled(rows, x, eps):
-    """Return x / its root mean square, and that mean's inverse for each row."""
     inverse = _inverse(rows, rows.sum(ew.mul(x, x)), eps)
     return ew.mul(x, rows.over(inverse)), inverse
 

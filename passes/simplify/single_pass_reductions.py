@@ -80,10 +80,7 @@ def _spread_over(t, count) -> _Found | None:
 
 
 def _exponentials_of(t, reduced) -> _Found | None:
-    """Return the exponentials of x less its maximum that a term sums.
-
-    The maximum may be replaced by 0 where it is not finite, and the end of a row may be masked in both.
-    """
+    """Return the exponentials of x less its maximum (0 if not finite) that a term sums; both may mask the end of a row."""
     if t.kind != FOLD or t.attr != "sum" or not t.dtype.is_floating_point:
         return None
     each, mask = t.args[0], None

@@ -185,8 +185,7 @@ class Node:
         return grads
 
     def goals(self, pending) -> tuple:
-        """Return for each argument the number of the first one whose gradient goes to the same edge, where they may be added;
-        None if it needs none."""
+        """Return, by argument, the first one whose gradient goes to the same edge and may be added; None if it needs none."""
         edges, vjp = self.edges, self.op.vjp
         if len(edges) == 1 and vjp[0] is not None:
             return _FIRST

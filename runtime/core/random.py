@@ -111,8 +111,7 @@ class Generator:
         return self.set_state(state.get_state())
 
     def get_offset(self) -> int:
-        """Return the count of keys drawn since the seed was set. An operator draws one key for all its numbers, so counts
-        differ from PyTorch's."""
+        """Return the count of keys drawn since the seed was set: one per operator, so counts differ from PyTorch's."""
         _refuse("it asks how far a random generator is")
         return self.place[1]
 

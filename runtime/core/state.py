@@ -47,8 +47,7 @@ class Mode:
         return self.special and not self.listened
 
     def only_now(self):
-        """Report something that may differ at the next such call (a value that is read, a random key), or must not be repeated
-        (a write, a warning)."""
+        """Report what may differ at the next such call (a read value, a random key) or must not be repeated (a write)."""
         if self.observer is not None:
             self.observer.met_only_now()
 

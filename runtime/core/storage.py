@@ -57,8 +57,7 @@ class Storage:
         return self, self.version
 
     def wrote(self, name: str, depth: int = 3):
-        """Count a write in place. If the memory is guarded, remember the user's line: `depth` or more frames up, as nearer ones
-        are ingot's."""
+        """Count a write in place. If guarded, remember the user's line, `depth` or more frames up: nearer ones are ingot's."""
         self.version += 1
         if self.guarded:
             self.writer = (name, *user_line(depth))

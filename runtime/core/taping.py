@@ -151,7 +151,6 @@ def _aval(name: str) -> str:
 
 
 def _items(parts) -> str:
-    """Return the source of a tuple's items."""
     return "".join([f"{part}, " for part in parts])
 
 

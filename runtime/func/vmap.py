@@ -67,7 +67,6 @@ def _process_batched_inputs(in_dims, args, func):
 
 
 def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
-    """Return the arguments as samples."""
     return args_spec.unflatten([x if d is None else _add_batch_dim(x, d, vmap_level) for x, d in zip(flat_args, flat_in_dims)])
 
 
@@ -143,7 +142,6 @@ def _batch_size(leaves, dims) -> int:
 
 
 def _out_dims_of(result, found, out_dims):
-    """Return the batch dimension of each result."""
     if isinstance(out_dims, list):
         out_dims = tuple(out_dims)
     if isinstance(out_dims, tuple) and len(out_dims) == 1 and len(found) == 1 and isinstance(result, Tensor):

@@ -111,8 +111,7 @@ class _BackwardFacts(NamedTuple):
 
 
 def _context_of(level, ctx, outside):
-    """Return the facts that a call on samples stored for backward, with whole batches; arguments and results are known by
-    id."""
+    """Return a samples call's facts for backward, with whole batches; arguments and results are known by id."""
     own: Any = fn.FunctionCtx()
     attributes = {name: value for name, value in vars(ctx).items() if not name.startswith("_")}
     mapped = {name for name, value in attributes.items() if level.holds(value)}

@@ -62,7 +62,6 @@ _LATE = {"DataParallel": ".parallel", "SyncBatchNorm": ".layers.sync_batch_norm"
 
 
 def __getattr__(name):
-    """Load rarely used parts on first use."""
     if name in _ON_DEMAND:
         return _importlib.import_module(_ON_DEMAND[name], __name__)
     if name in _LATE:

@@ -105,7 +105,6 @@ class NAdam(Elementwise):
 
 
 def _momentum(t, group):
-    """Return the momentum weight of a NAdam step."""
     return group["betas"][0] * (1 - 0.5 * power(0.96, t * group["momentum_decay"]))
 
 

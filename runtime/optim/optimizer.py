@@ -350,8 +350,7 @@ class Optimizer:
         return self._update_rows
 
     def layout(self) -> list:
-        """Return the layout that a trace must find again: groups, parameters and state tensors, as (None or (id of the
-        state, name), object)."""
+        """Return the layout a trace must find again: (None or (id of state, name), group, parameter or state tensor)."""
         found: list = []
         for group in self.param_groups:
             found.append((None, group))
@@ -469,8 +468,7 @@ class Optimizer:
 
 
 def _fitted(value, p, key=None):
-    """Return a copy of a state value for a parameter. Tensors move to its device, scalars stay, and floating point tensors
-    take its dtype, except step counts."""
+    """Return a copy of a state value: tensors move to the parameter's device (not scalars), floats to its dtype (not steps)."""
     if isinstance(value, Tensor):
         value = value.detach()
         if p is not None and key != "step":

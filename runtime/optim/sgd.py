@@ -24,8 +24,7 @@ class SGD(Elementwise):
         return ("momentum_buffer",) if group["momentum"] else ()
 
     def _begin(self, p, state, group):
-        """Return whether the parameter has had a gradient. A repeated parameter starts twice: in its first step the momentum
-        is the last gradient alone."""
+        """Return whether the parameter has had a gradient. A repeated one starts twice: momentum is then the last gradient."""
         buffer = state.get("momentum_buffer")
         if self._repeats and group["momentum"]:
             if buffer is None:

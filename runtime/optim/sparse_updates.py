@@ -85,8 +85,7 @@ class RecordedRows:
 
 
 def _unique_sums(numbers, values) -> tuple:
-    """Return (unique numbers in order, sums of their values), padded with the last one to the number of entries. Values add
-    up in order, like `coalesce`."""
+    """Return (unique numbers in order, sums of values in order, like `coalesce`), padded with the last to the same count."""
     count = numel_of(numbers)
     if not count:
         return numbers, values

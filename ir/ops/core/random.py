@@ -272,7 +272,6 @@ def _log_factorial_of(n):
 
 
 def _mode_and_weight(n, p):
-    """The likeliest count and its probability."""
     mode = np.clip(np.floor((n + 1) * p), 0, n)
     with np.errstate(all="ignore"):
         size = _log_factorial_of(n) - _log_factorial_of(mode) - _log_factorial_of(n - mode)

@@ -67,7 +67,6 @@ def _infer_linear_scan(a, b, *, dim):
 
 
 def _recur(a, b):
-    """The recurrence along axis 0."""
     rows = a[0].size if len(a) else 0
     if 0 < rows < _FEW_ROWS:
         flat = [list(accumulate(zip(ak.tolist(), bk.tolist()), lambda h, ab: (0.0, ab[0] * h[1] + ab[1]), initial=(0.0, 0.0)))
@@ -101,8 +100,7 @@ linear_scan = op("linear_scan", infer=_infer_linear_scan, ref=_linear_scan,
 
 
 def _cumprod_vjp(g, out, x, *, dim):
-    """The product before an element times the weights of the products after it. Without a division, zeros need no special
-    case."""
+    """The product before an element times the weights of the products after it: without a division, zeros need no care."""
     before = shifted(out, dim, 1, 1.0)
     return ew.mul(before, _pulled_back(g, x, dim))
 

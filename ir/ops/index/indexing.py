@@ -222,8 +222,7 @@ def add_rows(table, rows, values):
 
 
 def _add_wide_rows(table, rows, values):
-    """Sort by row, then add all first occurrences at once, all second ones and so on; with many repeats, sum each row's
-    segment."""
+    """Add all first occurrences of rows at once, all second ones and so on; with many repeats, sum each row's segment."""
     order = np.argsort(rows, kind="stable")
     rows = rows[order]
     starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
@@ -399,8 +398,7 @@ scatter = op("scatter", infer=_infer_scatter("scatter", ("set", "add")), ref=_sc
 
 
 def _scatter_mul_vjp(g, out, x, index, src, dim, needs):
-    """Each factor's gradient is the product of the others: by division, or from the remaining factors for a product's only
-    zero."""
+    """A factor's gradient is the product of the others: by division, or from the remaining factors for an only zero."""
     gx = gsrc = None
     if needs[0]:
         ones = full(g, shape=x.shape, value=1, dtype=dt.of(g))

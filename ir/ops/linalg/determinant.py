@@ -17,7 +17,6 @@ from .products import matmul, transpose_last
 
 
 def _weigh(g, m):
-    """Scale each matrix of a batch by its element of g."""
     return ew.mul(m, expand(reshape(g, shape=(*g.shape, 1, 1)), shape=m.shape))
 
 
@@ -31,7 +30,6 @@ def _cofactor(x):
 
 
 def _products_of_others(s):
-    """For each number of a row, return the product of all others."""
     padded = np.ones(s.shape[:-1] + (s.shape[-1] + 1,), s.dtype)
     before, after = padded.copy(), padded.copy()
     before[..., 1:] = np.cumprod(s, -1)

@@ -46,7 +46,6 @@ def _complex(x):
 
 
 def _as_given(g, x):
-    """Return the real part of a gradient where the matrix is real."""
     return g if dt.of(x).is_complex else real(g)
 
 

@@ -11,8 +11,7 @@ _TERMS = tuple([0.5 / (math.factorial(k) * math.factorial(k + 1)) for k in range
 
 
 def _over(y, x, sign=1, scaled=False):
-    """Return y / x for I1 (J1 with sign -1, scaled: times exp(-|x|)); near 0 by the series, as a quotient's derivatives
-    cancel."""
+    """Return y / x for I1 (J1: sign -1; scaled: times exp(-|x|)); near 0 by the series, as a quotient's derivatives cancel."""
     near = lt(abs_(x), 0.5)
     small = where(near, x, 0.0)
     power = mul(mul(small, small), 0.25 * sign)

@@ -143,8 +143,7 @@ def _series(a, x, left):
 
 
 def _fraction(a, x, least):
-    """Return a Gamma(a, x) / (x^a e^-x) for x of a + 1 and more, as a continued fraction (Steed); converged elements drop
-    out."""
+    """Return a Gamma(a, x) / (x^a e^-x) for x >= a + 1 by a continued fraction (Steed); converged elements drop out."""
     scale = a
     out, left = np.empty(a.size), np.arange(a.size)
     b = x + 1 - a

@@ -97,10 +97,7 @@ def _log_ndtr(x):
 
 
 def _hazard(g, out, x):
-    """Return density / distribution function, by the scaled function where both are small.
-
-    The branch that is not taken gets neither of them, so that the derivative of this rule is finite.
-    """
+    """Return density / distribution function; the branch not taken gets 0, so that this rule's own derivative is finite."""
     low = ew.lt(x, 0.0)
     left, right = ew.where(low, x, 0.0), ew.where(low, 0.0, x)
     scaled = ew.div(ew.mul(g, math.sqrt(2 / math.pi)), ew.erfcx(ew.mul(left, -_HALF_ROOT)))

@@ -164,7 +164,6 @@ def masked_scores(q, k, mask, causal, scale):
 
 
 def _probabilities(q, k, mask, lse, causal, scale):
-    """Return exp(scores - lse), with keys repeated for all heads."""
     s = masked_scores(q, k, mask, causal, scale)
     return ew.exp(ew.sub(s, _rows(lse, s.shape)))
 

@@ -21,7 +21,6 @@ def step(n: int, count: int, align_corners: bool, scale) -> float:
 
 
 def _sources(n, count, align_corners, scale):
-    """Return the source position of each result."""
     at = step(n, count, align_corners, scale)
     i = np.arange(count)
     return i * at if align_corners else (i + 0.5) * at - 0.5
@@ -60,10 +59,7 @@ def _cubic(n, count, align_corners, scale):
 
 
 def _area(n, count, align_corners, scale):
-    """Return means of even bins, whose lengths differ by one at most.
-
-    A shorter bin has its first place twice, at half weight each: a tap of weight 0 would make nan of inf.
-    """
+    """Return means of even bins. A shorter bin has its first place twice at half weight: weight 0 would make nan of inf."""
     i = np.arange(count)
     starts, ends = i * n // count, -(-(i + 1) * n // count)
     offsets = np.arange(int((ends - starts).max(initial=1)))[:, None]

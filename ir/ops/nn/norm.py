@@ -245,12 +245,10 @@ def _infer_group_norm(x, w, b, *, groups, eps):
 
 
 def _in_groups(x, groups):
-    """Return (N, C, ...) as (N, groups, channels of a group, elements of a channel)."""
     return reshape(x, shape=(x.shape[0], groups, x.shape[1] // groups, prod(x.shape[2:])))
 
 
 def _channels(v, groups):
-    """Broadcast a value per channel over `_in_groups`."""
     return reshape(v, shape=(1, groups, v.shape[0] // groups, 1))
 
 
@@ -311,10 +309,7 @@ def _group_norm_vjp(g, out, x, w, b, *, groups, eps, needs):
 
 
 def _group_norm_input_grad(g, x, w, summed, along, mean, inverse):
-    """Compute x's gradient from channel sums of g and of g * normalised.
-
-    g has a factor for each channel of each image, x less its mean a factor and a summand for each group.
-    """
+    """Compute x's gradient from channel sums of g and of g * normalised: factors by channel of g, by group of x - mean."""
     count = as_float(prod(x.shape[2:]))
     if w is not None:
         summed, along = ew.mul(summed, w), ew.mul(along, w)

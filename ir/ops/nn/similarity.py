@@ -13,7 +13,6 @@ from ..core.shape import expand, reshape
 
 
 def _length(x, ord, dim, eps):
-    """Return (norm, norm or at least eps), with dims of size 1."""
     norm = vector_norm.lower.body(x, ord=ord, dim=dim, keepdim=True)
     return norm, ew.maximum(norm, eps)
 

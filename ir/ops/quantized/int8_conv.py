@@ -129,7 +129,6 @@ def finished(sums, factor, beside, *, dtype, zero, low, high, beside_zero, besid
 
 
 def _tap(x, at, counts, stride, dilation):
-    """Return one tap's elements for all windows."""
     rows, columns = (slice(a * d, a * d + s * (n - 1) + 1, s) for a, d, s, n in zip(at, dilation, stride, counts))
     return x[:, rows, columns]
 

@@ -25,7 +25,6 @@ def _branch(call, condition):
 
 @onnx_op("Loop", raw=True)
 def _loop(call, most=None, condition=None, *carried):
-    """Run a graph repeatedly, and stack its results beside the state."""
     body = call.graphs["body"]
     turns = MOST_TURNS if most is None else int(np.asarray(to_host(most)).reshape(-1)[0])
     going = condition is None or _truth(condition)
@@ -65,7 +64,6 @@ def scan(call, *inputs):
 
 
 def _output_axes(call, outputs):
-    """Return the axis along which each result of a turn is stacked."""
     axes = call.get("scan_output_axes") or [0] * len(outputs[0])
     return [whole_axis(a, len(x.shape) + 1) for a, x in zip(axes, outputs[0])]
 

@@ -82,7 +82,6 @@ def _conv_transpose(call, x, w, b=None):
 
 
 def _shared(call, total):
-    """Split a total padding into (low, high)."""
     half = total // 2
     return (half, total - half) if call.get("auto_pad", "NOTSET") == "SAME_UPPER" else (total - half, half)
 
@@ -154,7 +153,6 @@ def _global_norm(call, x):
 
 @onnx_op("MaxUnpool", host=(2,))
 def _unpool(call, x, places, shape=None):
-    """Put values back at the positions where a maximum pool found them."""
     rank = x.ndim - 2
     g = Geometry(call, x.shape[2:], call.need("kernel_shape"))
     plain = [s * (n - 1) + k - lo - hi for n, s, k, (lo, hi) in zip(x.shape[2:], g.stride, g.kernel, g.padding)]

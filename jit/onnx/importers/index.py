@@ -34,14 +34,12 @@ def _gather_elements(call, x, indices):
 
 @onnx_op("GatherND")
 def _gather_nd(call, x, indices):
-    """Return the elements at the index tuples in the last dimension."""
     lead = call.get("batch_dims", 0)
     own = [indices.select(indices.ndim - 1, i) for i in range(indices.shape[-1])]
     return index_op(x, *_batch_indices(x, lead, indices.ndim - 1), *own)
 
 
 def _batch_indices(x, lead, ndim):
-    """Return indices of each batch dimension, broadcastable to index tensors of `ndim` dimensions."""
     return [to_tensor(np.arange(x.shape[d]).reshape([-1 if i == d else 1 for i in range(ndim)])) for d in range(lead)]
 
 
@@ -66,7 +64,6 @@ def _scatter_elements(call, x, indices, updates):
 
 @onnx_op("ScatterND")
 def _scatter_nd(call, x, indices, updates):
-    """Write updates to the index tuples in the last dimension."""
     depth = indices.shape[-1]
     sizes, rest = x.shape[:depth], x.shape[depth:]
     flat: Any = None
@@ -82,7 +79,6 @@ def _scatter_nd(call, x, indices, updates):
 
 @onnx_op("OneHot", host=(1,))
 def _one_hot(call, indices, depth, values):
-    """Return the on value at each index along a new axis, and the off value elsewhere."""
     count = int(np.asarray(depth).reshape(-1)[0])
     axis = whole_axis(call.get("axis", -1), indices.ndim + 1)
     places = indices.to(dt.int64).unsqueeze(axis)
@@ -93,7 +89,6 @@ def _one_hot(call, indices, depth, values):
 
 @onnx_op("Compress", host=(1,))
 def _compress(call, x, condition):
-    """Return the slices (or elements) that the condition selects."""
     at = to_tensor(np.flatnonzero(condition))
     axis = call.get("axis")
     return index_op(x.reshape(-1), at) if axis is None else index_op(x, *[None] * whole_axis(axis, x.ndim), at)
@@ -134,7 +129,6 @@ def _running(call, x, axis):
 
 @onnx_op("ReverseSequence")
 def _reverse_sequence(call, x, lengths):
-    """Reverse the first elements of each sequence."""
     batch, time = call.get("batch_axis", 1), call.get("time_axis", 0)
     steps = ing.arange(x.shape[time]).reshape(-1, 1)
     lengths = lengths.reshape(1, -1)

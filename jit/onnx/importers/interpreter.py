@@ -194,10 +194,7 @@ def _call_function(program, inputs):
 
 
 def _standard_function(node, version, context, call):
-    """Return an operator that the standard defines by others.
-
-    The definition depends on the inputs' types, so it is made when they are first seen.
-    """
+    """Return an operator that the standard defines by others, once for each combination of input types."""
     made: dict = {}
     attributes = proto.defaults_of(node.domain, node.op_type, version, call.attributes)
 

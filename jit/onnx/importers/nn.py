@@ -112,7 +112,6 @@ def _dropout_at_inference(call, x):
 
 @onnx_op("Dropout", since=12, host=(1, 2))
 def _dropout(call, x, ratio=None, training=None):
-    """Drop elements in training mode."""
     p = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
     if training is None or not bool(training.reshape(-1)[0]) or p == 0:
         return _dropout_at_inference(call, x)

@@ -6,7 +6,6 @@ from .registry import ing, ints, onnx_op
 
 
 def _generator(call):
-    """Return a generator for a node with a seed, else None: the default one."""
     seed = call.get("seed")
     return None if seed is None else Generator().manual_seed(int(seed))
 

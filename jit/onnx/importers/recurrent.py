@@ -52,10 +52,7 @@ class Layer:
 
 
 def _walk(x, mask, states, reverse, step):
-    """Run a step function along time; return the first states of all steps, and the last states.
-
-    Masked steps pass their states on.
-    """
+    """Run a step along time; return the first states of all steps and the last states. Masked steps pass states on."""
     outs: list = [None] * x.shape[0]
     for t in range(x.shape[0] - 1, -1, -1) if reverse else range(x.shape[0]):
         new = step(x[t], *states)

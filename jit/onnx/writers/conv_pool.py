@@ -167,8 +167,7 @@ def _avg_pool(w, item, x, *, kernel, stride, padding, counted, divisor):
 
 
 def _fixed_ends(sizes, kernel, stride, padding, dilation):
-    """Return padding with a fixed, non-negative high end for all sizes, if it differs only in elements that no window
-    reaches."""
+    """Return padding with a fixed, non-negative high end for all sizes, if windows reach no differing elements."""
     pads = []
     for n, k, s, (lo, hi), d in zip(sizes, kernel, stride, padding, dilation):
         count = window_count(n, k, s, (lo, hi), d)

@@ -32,7 +32,6 @@ def _tuples(w, indices, given):
 
 
 def _in_front(w, x, given):
-    """Return x with its indexed dimensions first, and their order."""
     order = [*given, *[d for d in range(x.ndim) if d not in given]]
     return w.transpose(w.name(x), order), order
 

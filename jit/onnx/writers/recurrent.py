@@ -10,8 +10,7 @@ from .graph_writer import emits
 
 
 def _projection(w, z):
-    """Return (input, weight, bias) if a linear layer, read by nothing else, computes the gates of whole sequences; else
-    None."""
+    """Return (input, weight, bias) if a linear layer, read by nothing else, computes whole sequences' gates; else None."""
     item = w.root.made_by.get(z)
     if item is None or item.op is not linear or item.inputs[0].ndim != 3 or z in w.names:
         return None
@@ -55,10 +54,7 @@ def _whole(w, kind, projection, w_hh, rb, order, states, reverse, outputs, **att
 
 
 def _stepwise(w, z, mask, starts, step, gives, reverse):
-    """Return a scan of `step(writer, gates, states) -> (states, others)` over (T, B, gates): all states, then the others.
-
-    Masked steps pass their states on.
-    """
+    """Return a scan of `step(writer, gates, states) -> (states, others)` over (T, B, gates); masked steps pass states on."""
     names = [w.name(s) for s in starts]
     sequences = [w.name(z)] + ([] if mask is None else [w.name(mask)])
     if z.shape[0] == 1:
@@ -102,7 +98,6 @@ def _rnn(w, item, z, mask, h, w_hh, *, activation, reverse):
 
 
 def _lstm_layer(w, h, c, w_hh, reverse, projection):
-    """Write ONNX's own LSTM; return all states and the last cells."""
     all_states, (_, last) = _whole(w, "LSTM", projection, w_hh, None, [0, 3, 1, 2], [h, c], reverse, 3)
     return all_states, last
 
@@ -146,7 +141,6 @@ def _lstm_states(w, item, z, mask, h, c, w_hh, w_hr, *, reverse):
 
 
 def _gru_layer(w, h, w_hh, b_hh, reverse, projection):
-    """Write ONNX's own GRU; return all states."""
     return _whole(w, "GRU", projection, w_hh, b_hh, [1, 0, 2], [h], reverse, 2, linear_before_reset=1)[0]
 
 

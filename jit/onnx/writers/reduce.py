@@ -120,7 +120,6 @@ def _cumsum(w, item, x, *, dim):
 
 
 def _state(w, x, dim, value, dtype):
-    """Return the initial state of a scan along a dimension, and the type of a step."""
     shape = [n for i, n in enumerate(x.shape) if i != dim]
     return w.filled(shape, value, dtype), (dtype, [None] * len(shape))
 

@@ -131,7 +131,6 @@ def logical_not(s, x):
 
 
 def _in_range(s, b):
-    """Return whether a shift count is below the width."""
     width = 8 * b.dtype.itemsize
     return (b >= 0) & (b < width) if b.dtype.is_signed else b < width
 

@@ -174,7 +174,6 @@ def _acos(s, x, y):
 
 
 def _atanh(s, x, y):
-    """log((1 + z) / (1 - z)) / 2."""
     large = ~((abs(x) < LARGE) & (abs(y) < LARGE))
     a, b = s.select(large, 0.0, x), s.select(large, 0.0, y)
     less = 1.0 - abs(a)
@@ -188,7 +187,6 @@ def _atanh(s, x, y):
 
 
 def _sigmoid(s, x, y):
-    """1 / (1 + exp(-z))."""
     re, im = _exp(s, -x, -y)
     one = s.const(dt.float64, 1.0)
     return _quotient(s, one, one - 1.0, 1.0 + re, im)

@@ -16,7 +16,6 @@ INF, NAN = float("inf"), float("nan")
 
 
 def _clamp(s, x, low, high):
-    """Clamp x to [low, high]; nan stays."""
     x = s.select(x > high, high, x)
     return s.select(x < low, low, x)
 

@@ -12,13 +12,11 @@ from .trigonometric import sin_near
 
 
 def _halves(s, x):
-    """Return the low and high 32 bits of an i64 as u32."""
     bits = x.as_(dt.uint64)
     return bits.to(dt.uint32), (bits >> 32).to(dt.uint32)
 
 
 def _mul(s, constant, x):
-    """Return (high, low) of a 32-bit product."""
     m = s.const(dt.uint32, constant)
     return s.emit("mulhi", dt.uint32, (m, x)), m * x
 
@@ -114,8 +112,7 @@ def normals_of(s, a, b):
 
 
 def _radius(s, word):
-    """sqrt(-2 log(1 - u)), f32, for u = 1 - word 2**-32; the logarithm of the distance to 1 is accurate where it is below 0.3.
-    """
+    """sqrt(-2 log(1 - u)), f32, for u = 1 - word 2**-32; the logarithm of the distance to 1 is accurate below 0.3."""
     left = ~word
     rest = s.fma((left >> 16).as_(dt.int32).to(dt.float32), 65536.0, (left & 0xFFFF).as_(dt.int32).to(dt.float32) + 1.0)
     bits = rest.bits()

@@ -20,7 +20,6 @@ _triple, _quadruple = _ntuple(3, "_triple"), _ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(t, n):
-    """Return the values in reverse order, each n times."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
 

@@ -105,8 +105,7 @@ class HookMethods:
         return add_hook(self._hooks.forward_pre, hook, prepend=prepend, marks=marks)
 
     def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
-        """Call hook(module, args, output) after forward; a result replaces the output. `always_call` includes a forward that
-        raised, with output None."""
+        """Call hook(module, args, output) after forward (`always_call`: even if it raised); a result replaces the output."""
         return _add_forward(self._hooks, hook, with_kwargs, always_call, prepend)
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
@@ -114,8 +113,7 @@ class HookMethods:
         return add_hook(self._hooks.backward_pre, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook, prepend=False):
-        """Call hook(module, grad_input, grad_output) once the gradients of the inputs are known; a result replaces
-        grad_input."""
+        """Call hook(module, grad_input, grad_output) at the inputs' gradients; a result replaces grad_input."""
         return add_hook(self._hooks.backward, hook, prepend=prepend)
 
     register_backward_hook = register_full_backward_hook

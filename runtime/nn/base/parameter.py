@@ -50,7 +50,6 @@ def over(cls, data):
 
 
 def _sparse_as(cls, data):
-    """Return a sparse tensor as class `cls`."""
     kind = next(k for k in type(data).__mro__ if k in PARTS and not issubclass(k, Owned))
     if (cls, kind) not in _both:
         made = _both[cls, kind] = type(cls.__name__, (kind, cls), {
@@ -99,7 +98,6 @@ def _mixed_class(cls, users) -> type:
 
 
 def _owned_class(t) -> type:
-    """Return the owned class of a mixed tensor."""
     return next(base for base in type(t).__bases__ if issubclass(base, Owned))
 
 

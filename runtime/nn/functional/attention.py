@@ -57,8 +57,7 @@ def _attention_without_scores(q, k, v, mask, p, causal, scale):
 
 
 def _attention_with_scores(q, k, v, mask, p, causal, scale):
-    """Compute attention with dropout and stored probabilities, which is faster on the CPU. 16-bit floats are computed in
-    float32."""
+    """Compute attention with dropout and stored probabilities, faster on the CPU; 16-bit floats in float32."""
     like, (q, k, v) = q, map(ew.widened, (q, k, v))
     if mask is not None and mask.dtype is not dt.bool_:
         mask = ew.widened(mask)

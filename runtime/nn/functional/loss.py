@@ -76,8 +76,7 @@ def _promote_broadcast(input, target):
 
 
 def _in_float32(fn, meet=result_type):
-    """Decorate a loss to compute in float32 and round once to the low precision of its arguments. Autocast losses stay
-    float32."""
+    """Decorate a loss to compute in float32 and round once to its arguments' low precision; in autocast it stays float32."""
     once, single = rounds_once(fn, meet), single_in_autocast(fn)
 
     @wraps(fn)

@@ -67,7 +67,6 @@ class _Activation(Module):
             setattr(self, name, value)
 
     def forward(self, input):
-        """Apply the function."""
         return type(self)._function(input, *map(getattr, repeat(self), self._field_names))
 
     def extra_repr(self):

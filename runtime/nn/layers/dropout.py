@@ -23,7 +23,6 @@ class _DropoutNd(Module):
         self.p, self.inplace = p, inplace
 
     def forward(self, input):
-        """Drop in training, return the input in evaluation."""
         return type(self)._function(input, self.p, self.training, self.inplace)
 
     def extra_repr(self):

@@ -73,7 +73,6 @@ def _combined(name, mask_mods):
 
 
 def _indices(shape, device=None):
-    """Return an index tensor for each dimension; together they broadcast to a shape."""
     return [FUNCTIONS["arange"](n, device=device).reshape([n if i == d else 1 for i in range(4)]) for d, n in enumerate(shape)]
 
 

@@ -154,7 +154,6 @@ class _LazyNorm(LazyModuleMixin):
             super().reset_parameters()  # type: ignore[misc]
 
     def initialize_parameters(self, input):
-        """Set num_features from the first input."""
         self.num_features = input.shape[1]
         for t in (self.weight, self.bias, self.running_mean, self.running_var):
             if t is not None and is_lazy(t):

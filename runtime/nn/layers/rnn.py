@@ -21,7 +21,6 @@ from .linear import empty_parameter
 
 
 def _reorder(x, order, dim=1):
-    """Return x with its batch in another order."""
     return x if order is None else FUNCTIONS["index_select"](x, dim, order)
 
 
@@ -109,8 +108,7 @@ class RNNBase(Module):
                     yield f"{name}_l{layer}{tail}", shape
 
     def _weights(self, layer, tail):
-        """Return (weight_ih, weight_hh, bias_ih, bias_hh, weight_hr), None for absent ones. Parametrised or pruned weights
-        are attributes."""
+        """Return (weight_ih, weight_hh, bias_ih, bias_hh, weight_hr) or None; parametrised and pruned ones are attributes."""
         own, end = self._parameters, f"_l{layer}{tail}"
         biases = ("bias_ih", "bias_hh") if self.bias else (None, None)
         names = [n and n + end for n in ("weight_ih", "weight_hh", *biases, "weight_hr" if self.proj_size else None)]

@@ -57,7 +57,6 @@ class _Layer(Module):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
     def _residual_blocks(self, x, blocks):
-        """Apply each (norm, block) with its residual."""
         for norm, block in blocks:
             x = x + block(norm(x)) if self.norm_first else norm(x + block(x))
         return x

@@ -88,8 +88,7 @@ class DistributedDataParallel(Module, Joinable):
         return tree_map(lambda t: t.to(device) if isinstance(t, Tensor) else t, arguments)
 
     def register_comm_hook(self, state, hook):
-        """Let hook(state, bucket) reduce the gradients of each GradBucket in place of the average. It returns a
-        futures.Future of the reduced tensor."""
+        """Let hook(state, bucket) reduce each GradBucket's gradients; it returns a futures.Future of the reduced tensor."""
         if not callable(hook):
             raise DTypeError(f"register_comm_hook takes a function, got {hook!r}")
         if self._reducer.hook is not None:

@@ -25,7 +25,6 @@ __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_
 
 
 def __getattr__(name):
-    """Load pruning on first use."""
     if name == "prune":
         return _importlib.import_module(".prune", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -89,7 +89,6 @@ def _sharded_norm(tensors, placements, norm_type):
 
 
 def _stack_numbers(norms):
-    """Return numbers as one tensor, on the device of the first."""
     return FUNCTIONS["stack"]([beside(n, norms[0]) for n in norms])
 
 
@@ -128,7 +127,6 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 
 
 def _like_gradient(number, g):
-    """Return a factor on the device and in the dtype of a gradient."""
     moved = beside(number, g)
     return moved if g.dtype is number.dtype else moved.to(g.dtype)
 

@@ -121,7 +121,6 @@ class _SpectralNorm(Module):
         return self._power.scaled(weight, self._u, self._v, self.training)
 
     def right_inverse(self, value):
-        """Return the weight unchanged."""
         return value
 
 

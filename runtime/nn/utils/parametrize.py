@@ -31,7 +31,6 @@ def cached():
 
 
 def _as_owned(t):
-    """Return a tensor as a parameter or buffer."""
     return t if isinstance(t, Parameter) else Parameter(t, requires_grad=t.requires_grad)
 
 

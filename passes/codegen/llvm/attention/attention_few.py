@@ -70,8 +70,7 @@ class _Scores:
         self._store(rest.results, first, self.lanes)
 
     def _prefetch(self, start, step):
-        """Prefetch a square's share of the next vector of keys: contiguous keys in memory order (twice as fast as by columns),
-        else its own columns."""
+        """Prefetch a square's share of the next keys: contiguous keys in memory order (twice as fast), else its own columns."""
         f, lanes, item = self.f, self.lanes, self.item
         is_dense, full = f.compare("eq", self.k_row, f.mul(self.size, item)), f.index(lanes * item)
         along, apart = f.select(is_dense, full, f.index(item)), f.select(is_dense, full, self.k_row)

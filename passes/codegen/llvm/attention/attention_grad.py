@@ -137,7 +137,6 @@ def _clear_unseen_keys(f, job, at, scratch, for_keys, part):
 
 
 def _clear(f, job, scratch, gradients, count):
-    """Zero `count` rows of dk and dv."""
     one = f.index(1)
     for at, row, columns in zip(gradients, (job.dk_row, job.dv_row), (job.size, job.v_size)):
         f.call("product", VOID, scratch, scratch, at, one, one, one, one, row, count, columns, f.index(0), null(), null(),
@@ -205,8 +204,7 @@ def _write_square(module, kernel):
 
 
 def _call_slopes(f, kernel, job, arrays, where, diagonal):
-    """Compute slopes for rows of a square, several at a time, then one by one; zeros follow, up to the last key of a register
-    tile."""
+    """Compute slopes for rows of a square, several at a time, then singly; zeros follow, up to a register tile's last key."""
     p, slopes, lse, delta, scale, mask, ds, bounds = arrays
     row, start, height, count = where
     item, squash = bytes_of(kernel.element), [job.spot("squash_inner")] if kernel.squash else []

@@ -128,8 +128,7 @@ def sweep_parts(f, kernel, edges, near, height, lanes):
 
 
 def _sweep(module, kernel, height, name, further=()):
-    """Return (function of adjacent rows, loop over their keys): step(place, masks, values) updates the rows' values, and the
-    last ones are stored."""
+    """Return (function of adjacent rows, loop over keys): step(place, masks, values) updates values, stored at the end."""
     f = module.function(f"{name}_{height}", [("ptr noalias", "scores"), *row_numbers(kernel), (PTR, "mask"),
                                              ("ptr noalias", "found"), *((PTR, n) for n in further)], internal=True)
     *edges, near, _, _, _, found = f.params[2:len(f.params) - len(further)]

@@ -67,7 +67,6 @@ class _Columns:
         self._run([i for i in program.body if i.name in program.row_invariant], self.env, None)
 
     def prefetch_next(self, row: Value, width: Value):
-        """Prefetch the operands of the next tile to the right in a row."""
         f = self.s.f
         for b in self.buffers.values():
             if b.operand.along_columns and b.operand.along_rows:

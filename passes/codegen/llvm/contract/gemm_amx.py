@@ -135,8 +135,7 @@ def _write_copy_transposed(module) -> str:
 
 
 def _tile_of_steps(f, source, step, goal, rows=None, steps=None):
-    """Build a tile of A from steps of 16 rows: pair neighbours in depth, then transpose pairs. At edges, missing rows and steps
-    are zeros."""
+    """Build a tile of A from steps of 16 rows: pair neighbours in depth, transpose pairs; missing rows and steps are zeros."""
     kind, pairs = vector(ROWS, I16), []
     together = [lane // 2 + (ROWS if lane % 2 else 0) for lane in range(2 * ROWS)]
 

@@ -46,7 +46,6 @@ def write_turn_out(module: Module, kernel, most: int) -> str:
 
 
 def _finish_row(f, kernel, job, start, spot, width, where):
-    """Apply short epilogues to a row of sums and store it to C."""
     lanes, (batch, row, column) = kernel.shape.lanes, where
 
     def one(at, mask):

@@ -55,7 +55,6 @@ def _sweep(f, precision, weights, rows, sums, columns):
 
 
 def _finish_row(f, kernel, job, item, sums):
-    """Apply the epilogue to a row of sums and store it."""
     out, lanes = kernel.precision.out, kernel.shape.lanes
     operands, total = word(f, job, "operands", PTR), vector(lanes, kernel.precision.accumulate)
     with f.loop(0, item.columns, lanes) as loop:

@@ -75,7 +75,6 @@ def _write_all_rows(module, name):
 
 
 def _forward(f, pointer, offset):
-    """Advance a pointer unless it is null."""
     return f.select(f.compare("eq", pointer, null()), pointer, f.at(pointer, offset))
 
 

@@ -37,7 +37,6 @@ class Int8Kernel(ModuleWriter):
 
 
 def _row(f, job, row):
-    """Return (numbers, pair) of a row."""
     scratch = job.address("scratch")
     return f.at(scratch, f.mul(row, job.numbers_row)), f.at(f.at(scratch, job.pairs), f.mul(row, PAIR))
 

@@ -63,7 +63,6 @@ def _pack_rows(module, shape, stored):
 
 
 def _copy_rows(f, shape, stored, starts, end, vectors, mask=None):
-    """Copy vectors of several rows to their places in a panel."""
     type_, size = vector(shape.lanes, stored), bytes_of(stored)
     spots = [(f.at(start, number * shape.lanes * size), f.at(end, (row * shape.columns + number * shape.lanes) * size))
              for row, start in enumerate(starts) for number in vectors]
@@ -141,8 +140,7 @@ def left_packer(module: Module, shape: TileShape, stored: str) -> str:
 
 
 def _left_tiles(module, shape, stored):
-    """Write the packer of tiles of one height. A few steps are done for all tiles at once, since a cache line holds rows of
-    several."""
+    """Write the packer of tiles of one height, a few steps for all tiles at once: a cache line holds rows of several."""
     size = bytes_of(stored)
     f = module.function("pack_left_tiles", [("ptr noalias readonly", "source"), (I64, "step"), (I64, "height"), (I64, "tiles"),
                                             (I64, "count"), ("ptr noalias", "room"), (I64, "apart")], internal=True)

@@ -69,20 +69,16 @@ class _Channel:
 
     # --- operands ---
     def spot(self, name):
-        """Return the address of the channel's element of an operand."""
         block = Words(self.f, self.job.address("operands"), OPERANDS)
         return self.f.at(block.address(name), self.number, self.element)
 
     def operand(self, name):
-        """Load the channel's element of an operand."""
         return self.f.load(self.element, self.spot(name))
 
     def put(self, value, name):
-        """Store the channel's element of an operand."""
         self.f.store(value, self.spot(name))
 
     def optional(self, name, missing):
-        """Load the channel's element of an operand that may be null."""
         f = self.f
         there = f.compare("ne", Words(f, self.job.address("operands"), OPERANDS).address(name), null())
         return f.choose(there, lambda: (self.operand(name),), lambda: (constant(self.kind, missing),))[0]
@@ -142,7 +138,6 @@ class _Channel:
             f.vectors(self.job.size, lanes, one)
 
     def load(self, name, offset, mask):
-        """Load a vector of x or g."""
         place = self.f.at(self.job.address(name), offset)
         return self.f.load_masked(self.type, place, mask)
 
@@ -165,11 +160,9 @@ class _Channel:
         return scalar
 
     def wide(self, value):
-        """Widen a channel's value to float64."""
         return value if self.element == F64 else self.f.cast("fpext", value, self.wide_kind)
 
     def narrow(self, value):
-        """Round a float64 to the element type."""
         return value if self.element == F64 else self.f.cast("fptrunc", value, self.kind)
 
     def float_of(self, count):
@@ -177,7 +170,6 @@ class _Channel:
 
     # --- what is done ---
     def train(self):
-        """Compute statistics, then normalise by them."""
         f = self.f
         nothing = constant(self.wide_kind, 0.0)
         count, mean, squares = self.runs((nothing, nothing, nothing), self.moments)
@@ -278,7 +270,6 @@ class _Channels(_Channel):
         return runs.results
 
     def sums(self, count, terms, number):
-        """Sum over the rows of a run."""
         step = self.f.mul(self.job.channels, bytes_of(self.element))
 
         def row(at):

@@ -75,22 +75,18 @@ class _Block:
         return self.f.mask(self.f.sub(self.job.channels, self.f.mul(block, self.lanes)), self.lanes)
 
     def spot(self, name, block):
-        """Return the address of the block's elements of a per-channel operand."""
         operands = Words(self.f, self.job.address("operands"), OPERANDS)
         return self.f.at(operands.address(name), self.f.mul(block, self.lanes), self.element)
 
     def operand(self, name, block):
-        """Load the block's elements of a per-channel operand."""
         return self.f.load_masked(self.type, self.spot(name, block), self.channel_mask(block))
 
     def optional(self, name, block, missing):
-        """Load the block's elements of an operand that may be null."""
         f = self.f
         there = f.compare("ne", Words(f, self.job.address("operands"), OPERANDS).address(name), null())
         return f.choose(there, lambda: (self.operand(name, block),), lambda: (constant(self.type, missing),))[0]
 
     def give(self, name, block, value):
-        """Store the block's elements of a result."""
         self.f.store_masked(value, self.spot(name, block), self.channel_mask(block))
 
     def inverse(self, var):
@@ -104,11 +100,9 @@ class _Block:
         return value if self.element == F64 else self.f.cast("fpext", value, self.wide_type)
 
     def narrow(self, value):
-        """Round a float64 vector to the element type."""
         return value if self.element == F64 else self.f.cast("fptrunc", value, self.type)
 
     def count(self, number):
-        """Return an integer as a vector of float64."""
         return self.f.splat(self.f.cast("sitofp", number, F64), lanes_of(self.wide_type))
 
     def locate(self, block, plane, at):
@@ -130,8 +124,7 @@ class _Block:
 
     # --- sums ---
     def each_run(self, item, body):
-        """Call body(block, place, pixels of the run, address of its partials) for the runs of a plane; place(n) locates the
-        pixel n of the run."""
+        """Call body(block, place, pixels, address of partials) for the runs of a plane; place(n) locates the run's pixel n."""
         f, job = self.f, self.job
         image, block = split_index(f, item, (1, job.blocks))
         plane = f.mul(item, job.size)
@@ -180,7 +173,6 @@ class _Block:
         return values[0]
 
     def keep(self, spot, values):
-        """Store vectors one after the other."""
         for i, value in enumerate(values):
             self.f.store(value, self.f.at(spot, i * bytes_of(value.type)))
 
@@ -196,7 +188,6 @@ class _Block:
 
     # --- coefficients, and what is made with them ---
     def coefficients(self, block):
-        """Return the address of a block's coefficients."""
         each = COEFFICIENTS[self.kernel.kind] * self.size
         return self.f.at(self.job.address("coefficients"), self.f.mul(block, each))
 

@@ -76,8 +76,7 @@ class ConvKernel(ModuleWriter):
         return tile_rows(self.target, self.vectors)
 
     def written_out(self, pixels: int) -> int:
-        """Return the unrolled steps of the depth in a tile: none if sums would leave registers, few in tall tiles to limit
-        code."""
+        """Return a tile's unrolled steps of the depth: none if sums would leave registers, few in tall tiles to limit code."""
         room = self.target.vector_registers - pixels * self.vectors
         return 1 if room < _ROOM else 4 if self.vectors >= 3 else 2
 
@@ -234,7 +233,6 @@ def _row(module, tiles, ask, clear):
 
 
 def _clear(module, kernel):
-    """Write the function that zeroes a tile of y."""
     f = module.function("clear", [(PTR, "job"), (PTR, "frame"), (PTR, "y"), (I64, "pixels")], internal=True)
     arg, at_frame, y, pixels = f.params
     job, nothing = Words(f, arg, WORDS), zero(vector(kernel.lanes, kernel.precision.out))

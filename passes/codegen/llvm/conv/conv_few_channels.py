@@ -99,8 +99,7 @@ class FewOutputsKernel(ConvKernel):
 
 
 def _lane_sums(f, level):
-    """Return the lane sums of as many vectors as they have lanes; halves are added to halves, in the same order for every
-    vector."""
+    """Return the lane sums of as many vectors as they have lanes: halves plus halves, in the same order for every vector."""
     lanes = span = len(level)
     while span := span // 2:
         starts = range(0, lanes, 2 * span)

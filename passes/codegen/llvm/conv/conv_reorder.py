@@ -48,7 +48,6 @@ def reorder_text(target: Target, element: str, variant: str) -> str:
 
 
 def _matrix(f, job, number):
-    """Return (source, target, rows, columns) of an item."""
     outer, rows, columns, extra = split_index(f, number, (job.outer, job.row_chunks, job.column_chunks, job.extra))
     source, target = job.address("source"), job.address("target")
     for name, index in (("outer", outer), ("row_chunk", rows), ("column_chunk", columns), ("extra", extra)):
@@ -124,8 +123,7 @@ def _few_columns(module, element, lanes):
 
 
 def _group(module, variant, element, lanes):
-    """Write the function of one group of rows, square by square. Edge squares share the transpose, which LLVM compiles slowly,
-    and differ in loads and stores."""
+    """Write the function of a group of rows, by squares. Edge squares share the transpose, which LLVM compiles slowly."""
     name = f"group_{variant}_{element}"
     f = module.function(name, [(PTR, "job"), ("ptr noalias", "source"), ("ptr noalias", "target"), (I64, "rows"),
                                (I64, "columns"), (I64, "first")], internal=True)
@@ -152,8 +150,7 @@ def _group(module, variant, element, lanes):
 
 
 def _row_starts(f, job, variant, source, lanes, first, rows):
-    """Return the addresses of a group's rows. Missing rows repeat the last one: a load without lanes is slow at unmapped
-    memory."""
+    """Return the addresses of a group's rows. Missing rows repeat the last: a load without lanes is slow at unmapped memory."""
     last = f.sub(rows, 1)
     places = [f.max(f.min(f.index(number), last), 0) for number in range(lanes)]
     if variant != "gather":

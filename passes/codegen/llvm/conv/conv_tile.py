@@ -76,18 +76,15 @@ def _store_or_keep(f, kernel, words, sums, y):
 
 
 def _from_start(f, job, y):
-    """Return the offset of a result in bytes."""
     return f.sub(f.cast("ptrtoint", y, I64), f.cast("ptrtoint", job.address("y"), I64))
 
 
 def _place(f, kernel, words, number):
-    """Return the place of a vector of the panel."""
     job, frame, _ = words
     return Place(job.address("operands"), frame.image, f.index(0), f.add(frame.column, f.mul(number, kernel.lanes)), None)
 
 
 def _words(f):
-    """Return the job, the frame and the segment, the first parameters of a function."""
     return tuple([Words(f, pointer, names) for pointer, names in zip(f.params, (WORDS, FRAME, SEGMENT))])
 
 
@@ -119,7 +116,6 @@ class _Places:
         return found
 
     def next_place(self, at):
-        """Return the next place."""
         f, (x, w, _, *taps) = self.f, at
         (x_step, w_step), one, after = self.steps[0], f.index(1), []
         for tap, count, (x_over, w_over) in zip(taps, self.counts, self.steps[1:]):

@@ -114,7 +114,6 @@ def _write_row(module, tiles, kernel):
 
 
 def _write_tile(module, kernel, pixels) -> str:
-    """Write the function of a tile of `pixels` pixels and a panel."""
     name = f"tile_{pixels}"
     f = module.function(name, _GIVEN, internal=True)
     arg, x, w, y, beside, start, factor, count = f.params

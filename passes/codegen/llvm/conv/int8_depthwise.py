@@ -139,7 +139,6 @@ _BYTES, _SUMS = vector(WIDE, I8), vector(WIDE // 4, I32)
 
 
 def _quads(kernel) -> int:
-    """Return the groups of four taps in a row of the window."""
     return -(-kernel.window[1] // 4)
 
 
@@ -149,8 +148,7 @@ def _room(kernel) -> int:
 
 
 def _interleaved(f, a, b, c, d):
-    """Interleave bytes of 64 channels of four taps into four i32 vectors whose lanes hold a byte of each tap: channel 16 L + 4
-    j + i is lane i of 128 bits L of vector j."""
+    """Interleave four taps' bytes of 64 channels: lane i of 128 bits L of i32 vector j has those of channel 16 L + 4 j + i."""
     halves = [(_unpacked(f, a, b, side, 1), _unpacked(f, c, d, side, 1)) for side in (0, 1)]
     return [f.bitcast(_unpacked(f, left, right, side, 2), _SUMS) for left, right in halves for side in (0, 1)]
 
@@ -165,8 +163,7 @@ def _unpacked(f, a, b, side, size):
 
 
 def _turned(f, vectors):
-    """Transpose 128-bit lanes: lane L of vector j becomes lane j of vector L. It converts between channel order and
-    `_interleaved`, both ways."""
+    """Transpose 128-bit lanes: lane L of vector j becomes lane j of vector L, from channel order to `_interleaved` or back."""
     def picked_lanes(x, y, *places):
         return f.shuffle(x, y, [_LANE * place + i for place in places for i in range(_LANE)])
 

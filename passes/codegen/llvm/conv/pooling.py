@@ -145,7 +145,6 @@ def _max_row(f, kernel, job, frame, number):
 
 
 def _better(f, job, value, columns, best, place):
-    """Return the larger value, or the first NaN."""
     return f.binary("and", f.compare("ugt", value, best), f.compare("ord", best, best))
 
 
@@ -225,8 +224,7 @@ def _average_grad_row(f, kernel, job, frame, number):
 
 
 def _window_values(f, kernel, job, line, moved, back, exists):
-    """Return (each column's `back`th window's element of a row, mask of lanes with such a window); `moved` is the first column
-    plus padding."""
+    """Return (each column's `back`th window's element, mask of lanes with one); `moved` is the first column plus padding."""
     type_, lanes, element = vector(kernel.lanes, kernel.element), kernel.lanes, kernel.element
 
     def spread(number):

@@ -150,7 +150,6 @@ def _taps(f, job, frame, origin, start, body):
 
 
 def _rows_are_inside(f, job, frame):
-    """Return whether all slices and rows of a window are inside x."""
     counts = {dim: f.sub(getattr(frame, f"end_{dim}"), getattr(frame, f"first_{dim}")) for dim in "dh"}
     return f.binary("and", *(f.compare("eq", count, getattr(job, f"taps_{dim}")) for dim, count in counts.items()))
 

@@ -153,8 +153,7 @@ class WinogradKernel(ModuleWriter):
 
 
 def _filter_task(module, kernel):
-    """Write the task that makes U of a packed weight, times optional factors of output channels: one vector of output channels
-    at one input channel after the other."""
+    """Write the task that makes U of a packed weight, times optional factors of output channels, by vectors of these."""
     f = module.task(kernel.filter_symbol)
     arg, chunk, _ = f.params
     job, type_ = Words(f, arg, FILTER_WORDS), vector(kernel.lanes, kernel.element)

@@ -129,13 +129,11 @@ def _gradient_transform(module, kernel):
 
 
 def _if(f, condition, pointer, type_):
-    """Load a value if a condition holds, else return zero."""
     return f.choose(condition, lambda: (f.load(type_, pointer),), lambda: (zero(type_),))[0]
 
 
 def _products(module, kernel):
-    """Write the table of register tiles, by rows: channels of x times a panel of dy, summed over tiles, stored or added to U.
-    """
+    """Write the table of register tiles by rows: channels of x times a panel of dy, summed over tiles, stored or added to U."""
     shape, names = tile_shape(kernel.target, kernel.element), []
     precision, size = Precision.of(kernel.element), bytes_of(kernel.element)
     for rows in range(1, shape.rows + 1):

@@ -109,8 +109,7 @@ def _item(module, kernel):
 
 
 def _take(module, kernel):
-    """Write the function that transforms all rows of x that an item meets. Outside of x are rows of zeros, and lines of T have
-    zeros at both ends."""
+    """Write the function that transforms all rows of x of an item; rows outside and both ends of lines of T are zeros."""
     f = module.function("take", [(PTR, "job"), (I64, "image"), (I64, "top"), (PTR, "t")], internal=True)
     arg, image, top, t = f.params
     job, type_, stride = Words(f, arg, WORDS), vector(kernel.lanes, _ELEMENT), kernel.stride[0]
@@ -171,8 +170,7 @@ def _products(module, kernel):
 
 
 def _give(module, kernel):
-    """Write the function of the output transform and epilogue of some pixels of a panel; results that are not finite are
-    computed again."""
+    """Write the function of the output transform and epilogue of a panel's pixels; results not finite are computed again."""
     exact = _exact(module, kernel)
     f = module.function("give", [(PTR, "job"), (I64, "image"), (I64, "top"), (I64, "first"), (I64, "count"), (I64, "panel"),
                                  ("ptr readonly", "m")], internal=True)
@@ -207,8 +205,7 @@ def _give(module, kernel):
 
 
 def _exact(module, kernel):
-    """Write the function of a pixel of some rows, one block of channels, tap by tap from the plain weight; missing lanes repeat
-    the last channel."""
+    """Write the function of a pixel of some rows, one block of channels, by plain weights; missing lanes repeat the last."""
     f = module.function("exact", [(PTR, "job"), (I64, "image"), (I64, "top"), (I64, "rows"), (I64, "column"), (I64, "block"),
                                   (I64, "y")], internal=True)
     arg, image, top, rows, column, block, y = f.params
@@ -240,8 +237,7 @@ def _exact(module, kernel):
 
 
 def _filter_item(module, kernel):
-    """Write the function of one panel at one plane and tap: the taps of its phase transformed, times the factors of output
-    channels."""
+    """Write the function of a panel at a plane and tap: its phase's taps transformed, times factors of output channels."""
     f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
     arg, number = f.params
     job, type_, lanes = Words(f, arg, FILTER_WORDS), vector(kernel.lanes, _ELEMENT), kernel.lanes

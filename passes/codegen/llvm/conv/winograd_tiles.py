@@ -226,8 +226,7 @@ def store_result(f, kernel, job, value, offset, image, block):
 
 
 def _exact(module, kernel):
-    """Write the function of one block of channels of one tile, tap by tap; sums of all its pixels grow with each block of input
-    channels."""
+    """Write the function of one block of channels of a tile, tap by tap; all pixels' sums grow with each input block."""
     turned = _turned_taps(module, kernel)
     f = module.function("exact", [(PTR, "job"), (I64, "image"), (I64, "top"), (I64, "left"), (I64, "rows"), (I64, "columns"),
                                   (I64, "block"), (I64, "y")], internal=True)
@@ -272,8 +271,7 @@ def _exact(module, kernel):
 
 
 def _turned_taps(module, kernel):
-    """Write the function of the taps of one block of output channels at some input channels, from the plain weight, output
-    channels side by side; missing ones repeat the last."""
+    """Write the function of a block's taps of the plain weight, output channels side by side; missing ones repeat the last."""
     f = module.function("turned_taps", [(PTR, "job"), (I64, "block"), (I64, "first"), (I64, "count"), (PTR, "taps")],
                         internal=True)
     arg, block, first, count, taps = f.params

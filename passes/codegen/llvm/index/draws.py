@@ -71,7 +71,6 @@ class DrawKernel(ModuleWriter):
         wide, size = min(f.lanes(element), numbers), bytes_of(element)
 
         def each(at, goal):
-            """Store the numbers from a place of the chunk on."""
             block = f.add(first, f.div(f.add(start, at), self.of_block))
             blocks = f.binary("add", f.splat(block, lanes), iota(lanes, I64))
             words = _philox(f, [_low(f, blocks), f.binary("lshr", blocks, constant(type_, 32)), low, high], keys)
@@ -118,7 +117,6 @@ class DrawKernel(ModuleWriter):
 
 
 def _halves(f, number):
-    """Return the low and high 32 bits of a number."""
     return f.bit_and(number, _LOW), f.binary("lshr", number, 32)
 
 
@@ -146,7 +144,6 @@ def _philox(f, counter, keys):
 
 
 def _interleave(f, a, b) -> Value:
-    """Interleave: a[0], b[0], a[1], b[1], ..."""
     count = int(a.type[1:a.type.index(" ")])
     return f.shuffle(a, b, [part * count + lane for lane in range(count) for part in range(2)])
 

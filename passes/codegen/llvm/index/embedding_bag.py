@@ -48,7 +48,6 @@ def _write_bag(kernel, f):
     type_, scales = vector(lanes, element), job.address("scales") if kernel.scaled else None
 
     def columns(at, vectors, mask):
-        """Sum some vectors of columns."""
         with f.loop(start, end, 1, [zero(type_)] * vectors) as loop:
             number = f.load(I64, f.at(index, loop.index, I64))
             source = f.at(f.at(table, f.mul(number, row)), at, element)

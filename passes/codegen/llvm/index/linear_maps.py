@@ -63,7 +63,6 @@ def _total(f, kernel, taps, term):
 
 
 def _moves(f, kernel, mask):
-    """Return (load, store) of vectors under a mask."""
     type_ = vector(kernel.lanes, kernel.element)
     return (lambda at: f.load_masked(type_, at, mask)), (lambda value, at: f.store_masked(value, at, mask))
 

@@ -110,8 +110,7 @@ def _flip_of(f, kernel, word: Value) -> Value:
 
 
 def _write_ranks(module, kernel):
-    """Write void ranks(buffer, other, count): put each entry in `other` at the number of entries before it. Equal keys keep
-    their order."""
+    """Write void ranks(buffer, other, count): put each entry at the number of entries before it; equal keys keep order."""
     f = module.function("ranks", [(PTR, "buffer"), (PTR, "other"), (I64, "count")], internal=True)
     buffer, other, count = f.params
     lanes, key = kernel.lanes, f"i{kernel.key_bits}"

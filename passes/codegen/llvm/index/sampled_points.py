@@ -64,7 +64,6 @@ class _Block:
         return self.f.add(self.f.mul(self.image, self.kernel.taps), k)
 
     def channel(self, c):
-        """Return the number of a plane."""
         return self.f.add(self.f.mul(self.image, self.job.channels), c)
 
     def load(self, type_, spot, mask, other=0):

@@ -120,7 +120,6 @@ def places_of(f, kernel, job, row):
 
 
 def _row(f, kernel, job, row):
-    """Scan one row, one element after the other."""
     places = places_of(f, kernel, job, row)
 
     def spot(name, at):
@@ -181,8 +180,7 @@ def store_square(f, job, place, at, count, columns):
 
 
 def _later(f, kernel, before, after):
-    """Return the extreme (value, place) of two adjacent segments: of equals the later place, but the earlier bits; nan stays.
-    """
+    """Return the extreme (value, place) of adjacent segments: of equals the later place but the earlier bits; nan stays."""
     (best, place), (x, at) = before, after
     real, least = is_float(kernel.element), kernel.how == LEAST
     better, as_good = (("olt", "ole") if least else ("ogt", "oge")) if real else (("slt", "sle") if least else ("sgt", "sge"))
@@ -389,7 +387,6 @@ def _write_products_across(module, kernel):
         lanes, type_ = f.lanes(element), vector(f.lanes(element), element)
 
         def each(row, products, value):
-            """Step all vectors of the block."""
             at, after = f.add(start, f.mul(row, job.inner)), []
             for n, (mask, product) in enumerate(zip(masks, products)):
                 x, y = [f.at(job.address(name), f.add(at, n * lanes), element) for name in ("x", "y")]

@@ -45,7 +45,6 @@ class SearchKernel(ElementWriter):
             table = f.at(rows, f.mul(row, by_row), element)
 
             def each(at, masks):
-                """Search adjacent vectors from a place on."""
                 places = [f.add(at, n * lanes) for n in range(len(masks))]
                 wanted = [f.load_masked(vector(lanes, element), f.at(source, p, element), m) for p, m in zip(places, masks)]
                 for place, found, mask in zip(places, self._search(f, table, wanted, size, halvings), masks):
@@ -58,7 +57,6 @@ class SearchKernel(ElementWriter):
         f.ret()
 
     def _search(self, f, table, wanted, size, halvings) -> list:
-        """Return vectors of places for vectors of values."""
         lanes = f.lanes(self.element)
         type_ = vector(lanes, I64)
         unknown = [f.compare("uno", x, x) if is_float(self.element) else None for x in wanted]

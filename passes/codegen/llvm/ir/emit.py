@@ -133,8 +133,7 @@ class Loop:
         self._stated = not carried
 
     def next(self, *values, again=None):
-        """State the carried values of the next iteration, once in a loop that carries any. A false `again` (an i1) ends the
-        loop."""
+        """State the next iteration's carried values, once in a loop that carries any. A false `again` (an i1) ends it."""
         if len(values) != len(self.carried):
             raise ValueError(f"the loop carries {len(self.carried)} values, next() got {len(values)}")
         self.results, self.again = tuple(values), again
@@ -201,8 +200,7 @@ class Function(Instructions):
         self.place(done)
 
     def choose(self, condition: Value, then, otherwise=None, is_rare=False) -> tuple:
-        """Branch: each function returns a tuple of values (or None); return the merged values. `is_rare` says that the
-        condition seldom holds."""
+        """Branch and return the merged values: functions return a tuple or None. `is_rare`: the condition seldom holds."""
         yes, no, done = self.new_block("then"), self.new_block("else"), self.new_block("done")
         self.jump_if(condition, yes, no, is_rare)
         ends = []

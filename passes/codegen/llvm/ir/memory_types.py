@@ -114,7 +114,6 @@ class InMemory(Builder):
         self.f.call(f"llvm.masked.scatter.{mangled(raw.type)}.{mangled(pointers.type)}", VOID, raw, pointers, align, mask)
 
     def _part_pointers(self, dtype, pointers):
-        """Return the pointers of the real and of the imaginary parts."""
         size = bytes_of(ELEMENT[dt.PARTS[dtype]])
         return pointers, self.f.op(pointers.type, f"getelementptr i8, {pointers}, i64 {size}")
 

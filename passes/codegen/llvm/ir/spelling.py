@@ -226,8 +226,7 @@ class LlvmBuilder(InMemory):
         return self.f.call(f"llvm.x86.avx512.mask.scalef.{kind}.512", y.type, y, n, y, every, rounding)
 
     def rare(self, cond, usual, slow, *given):
-        """Branch around the slow part unless some lane needs it. With `given` arguments the slow part is a function of its own.
-        """
+        """Branch around the slow part unless some lane needs it. With `given` arguments it is a function of its own."""
         many = isinstance(usual, tuple)
         values = usual if many else (usual,)
         needed = self._of_any(cond)
@@ -245,8 +244,7 @@ class LlvmBuilder(InMemory):
         return out if many else out[0]
 
     def _apart(self, slow, given, values):
-        """Call the slow part as a function on arrays on the stack, of any width. LLVM compiles it once, in vectors of the
-        registers' width."""
+        """Call the slow part as a function on stack arrays: LLVM compiles it once, in vectors of the registers' width."""
         f, rooms = self.f, []
         for v in (*given, *values):
             rooms.append(f.local(bytes_of(self.memory(v.dtype))))
@@ -272,7 +270,6 @@ class LlvmBuilder(InMemory):
         return tuple(Val(self, v.dtype, ref) for v, ref in zip(state, loop.results[1:]))
 
     def _of_any(self, cond: Val):
-        """Return whether the condition holds in some lane."""
         return self.f.call(f"llvm.vector.reduce.or.v{self.lanes}i1", I1, cond.ref) if self.lanes > 1 else cond.ref
 
     def splat(self, x: Val) -> Val:

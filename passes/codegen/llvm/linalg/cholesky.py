@@ -110,8 +110,7 @@ def _write_strip(module, kernel, vectors):
 
 
 def _write_square(module, kernel, height):
-    """Write the function of a square of U on the diagonal; it returns the place (from 1) of a pivot that is not positive, or 0.
-    """
+    """Write the function of a diagonal square of U; it returns the place (from 1) of a pivot that is not positive, or 0."""
     element, lanes, size = kernel.element, kernel.tile.lanes, bytes_of(kernel.element)
     f = module.function(f"square_{height}", [(PTR, "upper"), (I64, "row"), (I64, "first")], ret=I64, internal=True)
     upper, row, first = f.params

@@ -95,7 +95,6 @@ def _mixed(f, kernel, pair) -> list:
 
 
 def _put(f, kernel, pair, place, count=None):
-    """Store complex numbers, all or the first `count`."""
     low, high = _mixed(f, kernel, pair)
     spots = [place, f.at(place, kernel.row_bytes // 2)]
     if count is None:
@@ -233,7 +232,6 @@ def _own_scratch(f, job):
 
 
 def _ends(f, job):
-    """Return the addresses of an item's row and of its result."""
     return [f.at(job.address(name), f.mul(f.params[1], f.load(I64, job.spot(f"{name}_outer")))) for name in ("x", "out")]
 
 

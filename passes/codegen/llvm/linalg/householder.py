@@ -39,8 +39,7 @@ class HouseholderKernel(ElementWriter):
 
 
 def _write_item(module, kernel):
-    """Write the function of one matrix: the reflections, then the requested results; Q comes last, since it overwrites the
-    reflections."""
+    """Write the function of one matrix: the reflections, then the results; Q is last, since it overwrites the reflections."""
     f, element = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True), kernel.element
     arg, number, worker = f.params
     job = Words(f, arg, WORDS)
@@ -76,7 +75,6 @@ def _write_item(module, kernel):
 
 
 def _clear(f, element, start, count):
-    """Zero the first elements of a row."""
     lanes = f.lanes(element)
     type_ = vector(lanes, element)
     with f.loop(0, count, lanes) as loop:
@@ -159,8 +157,7 @@ def _write_reflect(module, kernel):
 
 
 def _write_length(module, kernel):
-    """Write `length` of a column below row k, by plain squares, or scaled ones where squares might overflow or underflow; and
-    `length_of_two` numbers."""
+    """Write `length` of a column below row k, with scaled squares if plain ones may over- or underflow, and `length_of_two`."""
     element = kernel.element
     f = module.function("length", [(PTR, "column"), (I64, "k"), (I64, "rows")], ret=element, internal=True)
     column, k, rows = f.params

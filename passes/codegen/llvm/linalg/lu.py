@@ -127,7 +127,6 @@ def _swap(f, matrix, column, here, there):
 
 
 def _note_zero(f, is_zero, k, first, info):
-    """Record the number (from 1) of the first zero pivot."""
     with f.when(f.binary("and", is_zero, f.compare("eq", f.load(I32, info), 0))):
         f.store(f.cast("trunc", f.add(f.add(k, first), 1), I32), info)
 
@@ -169,8 +168,7 @@ def _eliminate(matrix, start, number, block, pivot, note):
 
 
 def _scales(f, element, pivot, note):
-    """Return two factors of a column, which together divide by its pivot: a very small pivot is enlarged first. A column with a
-    zero pivot stays."""
+    """Return two factors that together divide by a pivot: very small ones are enlarged first; zero ones change nothing."""
     lanes, one = f.lanes(element), constant(element, 1.0)
     is_zero, tiny = f.compare("oeq", pivot, 0.0), f.compare("olt", f.intrinsic("fabs", element, pivot), _SMALLEST[element])
     note(is_zero)

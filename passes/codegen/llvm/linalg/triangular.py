@@ -65,8 +65,7 @@ def _write_item(module, kernel, strips):
 
 
 def _write_strip(module, kernel, vectors):
-    """Write the function of a strip of `vectors` vectors, the last of which may be partial: tall tiles, then the remaining
-    rows."""
+    """Write the function of a strip of `vectors` vectors, the last perhaps partial: tall tiles, then the remaining rows."""
     name, shape = f"strip_{vectors}", kernel.shape
     f = module.function(name, [(PTR, "job"), (PTR, "t"), ("ptr noalias", "x"), ("ptr noalias", "minus"), (I64, "wide")],
                         internal=True)
@@ -116,7 +115,6 @@ def _load(f, type_, start, number, mask):
 
 
 def _store(f, values, start, mask):
-    """Store adjacent vectors, the last one masked."""
     for number, value in enumerate(values):
         place = f.at(start, number * bytes_of(value.type))
         if number == len(values) - 1:

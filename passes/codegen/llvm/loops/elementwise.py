@@ -47,8 +47,7 @@ class Elementwise(Nest):
         f.ret()
 
     def runs(self, low, high):
-        """Write blocks [low, high) of all rows. Consecutive rows of one block along one dim form a run, in which only the index
-        along that dim changes; a longer row is a run of its own."""
+        """Write blocks [low, high) of all rows, by runs: consecutive rows of one block along one dim, or one longer row."""
         f, (*before, along, inner) = self.f, self.kernel.dims
         blocks, extent = self.blocks(), self.number(along.extent)
         size = f.select(f.compare("eq", f.index(blocks), f.index(1)), f.index(f.max(extent, 1)), f.index(1))

@@ -74,8 +74,7 @@ class Nest:
         return f.select(f.compare("sgt", count, f.index(1)), f.binary("shl", f.index(1), f.index(f.sub(64, zeros))), f.index(1))
 
     def lanes(self, stages=None) -> int:
-        """Return the lanes of a vector: as many as the widest type allows. Functions that compute float32 in float64 take two
-        vectors at a time, because one alone waits for its own results."""
+        """Return a vector's lanes for the widest type; float32 in float64 takes two vectors, as one waits for its results."""
         widest = 1
         for stage in self.kernel.stages if stages is None else stages:
             for i in stage.body:
@@ -134,7 +133,6 @@ class Nest:
         return s.gather(dtype, s.pointers(pointer, dtype, self.lane_steps(s, stride)), mask)
 
     def _backwards(self, value):
-        """Reverse the lanes."""
         return self.f.shuffle(value, value, range(lanes_of(value.type) - 1, -1, -1))
 
     def lane_steps(self, s, stride) -> Value:

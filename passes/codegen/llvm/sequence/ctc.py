@@ -78,11 +78,9 @@ class _Sequence:
         self.classes, self.logs = job.classes, job.address("logs")
 
     def row(self, number) -> Value:
-        """Return the address of a row's first state."""
         return self.f.at(self.rows, self.f.mul(number, self.span), self.element)
 
     def at_step(self, array, step) -> Value:
-        """Return the address of this sequence's classes at a step."""
         f = self.f
         return f.at(array, f.mul(f.add(f.mul(step, self.job.items), self.number), self.classes), self.element)
 
@@ -107,7 +105,6 @@ class _Sequence:
         return log_sum(s, *[s.wrap(self.kind, x) for x in logs]).ref
 
     def emitted(self, classes, at) -> Value:
-        """Return the log probabilities of states' labels at a step."""
         f = self.f
         labels = f.load(vector(self.lanes, I32), f.at(self.labels, at, I32))
         return f.gather(self.line, f.op(vector(self.lanes, PTR), f"getelementptr {self.element}, {classes}, {labels}"))
@@ -136,8 +133,7 @@ def _loss(sequence):
 
 
 def _gradient(sequence):
-    """Walk back from the last step: subtract from each label's gradient the share of probability through its state. A loss that
-    is not finite has the gradient nan."""
+    """Walk back from the last step and subtract each label's share of probability; a loss that is not finite gives nan."""
     f, element = sequence.f, sequence.element
     total, nothing = sequence.forward(True), constant(element, 0.0)
     g = f.load(element, f.at(sequence.job.address("g"), sequence.number, element))

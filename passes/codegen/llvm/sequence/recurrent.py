@@ -145,7 +145,6 @@ def some_rows(f, low, high, most, finish, units, multiply, together):
 
 
 def _state_before(f, job, start, states, item):
-    """Return the address of the state at the start of a turn."""
     before = time_of(f, job, f.sub(job.turn, 1))
     plane = f.mul(f.mul(job.batch, job.hidden), item)
     return f.select(f.compare("eq", job.turn, 0), job.address(start), f.at(job.address(states), f.mul(before, plane)))

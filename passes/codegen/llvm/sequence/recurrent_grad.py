@@ -144,8 +144,7 @@ def _step_item(module, kernel):
 
 
 def _write_finish(module, kernel, edge):
-    """Write the function of a vector of units of one row: from the recurrent sum to the slopes; the last turn stores the sum.
-    """
+    """Write the function of a vector of units of a row: from the recurrent sum to the slopes; the last turn stores the sum."""
     f = module.function(f"finish{'_edge' * edge}", [*((PTR, n) for n in ("arg", "sums", "h", "c")),
                                                     *((I64, n) for n in ("t", "row", "other", "unit", "last"))], internal=True)
     arg, sums, h, c, t, row, other, unit, last = f.params

@@ -232,8 +232,7 @@ class Kind:
         return f"tl.exp2(tl.fma(s, {UNITS}, 0.0 - {less}))" if self.late else f"tl.exp2(s - {less})"
 
     def described(self, *blocks) -> list:
-        """Return lines for descriptors of blocks (name, first row, count of rows, rows of a block, size); none on other roads.
-        """
+        """Return lines for descriptors of blocks (name, first row, row count, block's rows, size); none on other roads."""
         return [f"{name}_rows = tl.make_tensor_descriptor({name} + {self.start(name, base, size)}, [{count}, {size}], "
                 f"[{self.step(name, size)}, 1], [{block}, B{size}])"
                 for name, base, count, block, size in (blocks if self.is_copied else ())]
@@ -268,8 +267,7 @@ class Kind:
         return [f"{piece} = {self.rows(*given, n)}" for piece, n in pieces]
 
     def rows(self, name, base, index, count, width, size, across=False, masked=True, piece="") -> str:
-        """Return a load of rows [index, width] (or a piece of their vectors), or of their transpose, 0 beyond `count`. `index`
-        is "i" or "j", from `from_i` or `from_j`."""
+        """Return a load of rows [index, width] (or a piece of their vectors) or of the transpose; 0 beyond `count`."""
         if self.is_copied:
             copy = f"{name}_rows.load([from_{index}, 0])"
             return f"tl.trans({copy})" if across else copy
@@ -304,7 +302,6 @@ class Kind:
 
 
 def _loop(first, last, step) -> str:
-    """Return the head of a loop over blocks."""
     return f"for start in range({first}, {last}, {step}):"
 
 
@@ -323,8 +320,7 @@ _KEYS = ["from_j = start", "j = (from_j + tl.arange(0, BN)).to(INDEX)"]
 
 
 def _placed(kind, group, rows, tile, near, last_first) -> list:
-    """Return lines for a program's `block` and `group`, for this many rows in tiles. `near` is the number of groups whose rows
-    (`held`) fit the chip's cache."""
+    """Return lines for a program's `block` and `group`; `near` groups' rows (`held`) fit the chip's cache."""
     lines = [f"across = tl.cdiv({rows}, {tile})", "program = tl.program_id(0)"]
     if not kind.causal:
         return [*lines, "block = program % across", f"{group} = (program // across).to(INDEX)"]
@@ -335,7 +331,6 @@ def _placed(kind, group, rows, tile, near, last_first) -> list:
 
 
 def _own_queries(kind, upstream=False) -> list:
-    """Return lines for a program's block of queries."""
     return [*_placed(kind, "group", "L", "BM", "held * G // S", True),
             "batch = group // H", "head = group % H", "key_head = head // G",
             "under = (batch * (H // G) + head // G) * S", "from_i = block * BM",
@@ -372,15 +367,13 @@ def forward(kind: Kind) -> Source:
 
 
 def _slopes(kind, rows, columns, there=True) -> list:
-    """Return lines for `p` and `ds` of a block, from its scores and the gradients; the statistics of queries are read here
-    unless they are `there`."""
+    """Return lines for `p` and `ds` of a block; the statistics of queries are read here unless they are `there`."""
     lse, delta = ([], []) if there else ([x] for x in _row_statistics(kind))
     slope, side = kind.dropped(kind.dot(rows, columns, f"tl.zeros({kind.block}, {kind.wide})", "V")), kind.along("i")
     return [*kind.drawn, *lse, f"p = {kind.powers(f'row_lse{side}')}", *delta, f"ds = p * ({slope} - row_delta{side})"]
 
 
 def _row_statistics(kind) -> tuple:
-    """Return a line for each of the two statistics."""
     lse, delta = ("", "") if kind.full else (', i < L, float("inf")', ", i < L, 0.0")
     return (f"row_lse = tl.load(lse + (group * L + i){lse}) * {LOG2E}",
             f"row_delta = tl.load(delta + (group * L + i){delta})")

@@ -88,8 +88,7 @@ class _Writer:
             self.env[i.name] = applied(self.s, i.op, args)
 
     def _at(self, name, whole=False):
-        """Return (elements from an operand's start, mask) for the tile; `whole`: for each element, where a single row or column
-        has the index 0."""
+        """Return (elements from an operand's start, mask); `whole`: for each element, a single row or column having index 0."""
         operand, (rows, batches) = self.place[name]
         site = self.site
         found = [(f"{site.batch[0]} * t_{name}", site.batch[1])] if batches else []

@@ -140,8 +140,7 @@ def _exact(dtype, m, n, batch) -> list:
 
 @functools.lru_cache(4096)
 def _by_waves(m, n, batch) -> list:
-    """Return the indices in EVERY of the fitting tiles of EXACT, of SMALL, and of the least one if it pays, the fastest first.
-    """
+    """Return the indices in EVERY of EXACT's fitting tiles, of SMALL, and of the least one if it pays, the fastest first."""
     rows, columns = power_of_two(m), power_of_two(n)
     few = rows * columns * batch <= WAVE * LEAST_EXACT.m * LEAST_EXACT.n
 

@@ -36,7 +36,6 @@ def split(flat, names, sizes) -> list:
 
 
 def _flat(at, space) -> str:
-    """Return the flat number of a pixel."""
     return f"(({at[0]} * {space}H) + {at[1]}) * {space}W + {at[2]}"
 
 
@@ -66,7 +65,6 @@ def _product(kind, precision) -> str:
 
 
 def _zeros(kind) -> str:
-    """Return a line for the sums of a tile."""
     return f"total = tl.zeros([BN, BM] if LAST else [BM, BN], {wide_type(kind)})"
 
 
@@ -105,14 +103,12 @@ class _End:
 
     @property
     def lines(self) -> list:
-        """Return the last lines of a kernel."""
         after = [] if self.after is None else [line.removeprefix("    ") for line in self.after.lines]
         result = "z_tile" if self.after is None else self.after.result
         return [f"z_tile = total.to({TYPE[self.kind]})", *after, f"tl.store(out + ({self.place}), {result}, {self.mask})"]
 
     @property
     def helpers(self) -> str:
-        """Return the functions that the lines call."""
         return "" if self.after is None else self.after.helpers
 
     def parameters(self, own) -> list:

@@ -232,8 +232,7 @@ class TritonBuilder(Builder):
         return self._let(via, f"{inside.ref}.to({TYPE[via]})")
 
     def rare(self, cond, usual, slow, *given):
-        """Branch around the slow part unless some element of the tile needs it. A scalar condition joins a tile of one element,
-        because tl.max takes tiles only."""
+        """Branch around the slow part unless an element needs it. A scalar condition joins a tile: tl.max takes no scalar."""
         many = isinstance(usual, tuple)
         values = usual if many else (usual,)
         names = [self.text.let(f"tl.where({cond.ref}, {v.ref}, {v.ref})") for v in values]

@@ -20,8 +20,7 @@ def warps(kind: dt.DType, side: int) -> int:
 
 
 def _factored(kind) -> list:
-    """Return lines that turn the symmetric tile `v` into L in its lower triangle; `bad` is the order of the first minor that is
-    not positive, or 0."""
+    """Return lines that factor the symmetric tile `v` into L; `bad` is the order of the first minor not positive, or 0."""
     root = "tl.sqrt_rn(pivot)" if kind is dt.float32 else "tl.sqrt(pivot)"
     return ["bad = N * 0", "for k in range(0, N):",
             "    column = tl.sum(tl.where(c == k, v, 0.0), 1)", "    line = tl.sum(tl.where(r == k, v, 0.0), 0)",

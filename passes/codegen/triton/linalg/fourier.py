@@ -175,7 +175,6 @@ class _Writer:
         return [*dims, "items"] if self.across(number) else ["items", *dims]
 
     def joined(self, tiles, lanes) -> str:
-        """Join tiles along a new last dim."""
         if len(tiles) < 2:
             return tiles[0]
         pair = f"tl.join({self.joined(tiles[::2], lanes)}, {self.joined(tiles[1::2], lanes)})"
@@ -227,7 +226,6 @@ class _Writer:
     # Elements.
 
     def take(self, array, row, place, mask) -> tuple:
-        """Load a complex number."""
         return self.s.re_im(self.s.load(self.whole, array, self.at(array, row, place), mask))
 
     def take_real(self, row, place, mask):
@@ -293,7 +291,6 @@ class _Writer:
         return [values[0], *[turned(self.s, pair, of(k)) for k, pair in enumerate(values[1:], 1)]]
 
     def put(self, array, pair, place, row, mask):
-        """Store a complex number."""
         self.s.store(self.s.whole(*pair), array, self.at(array, row, place), mask)
 
     # Results.
@@ -357,8 +354,7 @@ def _apart(s, a, b, by, scale) -> tuple:
 
 
 def _together(s, a, b, first, by) -> tuple:
-    """Return the frequency k of n pairs, from the frequencies k and n - k of 2 n real numbers; the `first` and the last of
-    these are real."""
+    """Return frequency k of n pairs from k and n - k of 2 n real numbers; the `first` and the last of these are real."""
     (ar, ai), (br, bi) = a, b
     ai, bi = s.select(first, 0.0, ai), s.select(first, 0.0, bi)
     re, im = turned(s, (ar - br, ai + bi), (by[0], -by[1]))

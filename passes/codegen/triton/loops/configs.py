@@ -127,8 +127,7 @@ def _elementwise(kernel, extents, numbers, apart, among):
 
 
 def _square(kernel, extents, numbers, apart, tile):
-    """Return the two-dim tile launch of a kernel that reads in one order and writes in another; None for others, and for short
-    dims."""
+    """Return the two-dim tile launch of a kernel that reads and writes in different orders; None for others and short dims."""
     down, size = _crossed(kernel)
     if down is None:
         return None
@@ -232,8 +231,7 @@ def _cut(kernel, parallel, numbers, across, parts):
 
 
 def _rows_wanted(across, columns):
-    """Return the rows of a tile, whatever the number of rows: enough to fill it, and by columns at least a warp of neighbours.
-    """
+    """Return a tile's rows, whatever their number: enough to fill it, and by columns at least a warp of neighbours."""
     return max(ROWS_ACROSS if across else 1, TILE // columns)
 
 

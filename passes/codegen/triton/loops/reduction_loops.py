@@ -183,8 +183,7 @@ class Sweeps(Nest):
         return {i.name: self.folded(fold, kept[i.name], i, place) for i, fold in folds}
 
     def bounds(self, count) -> tuple:
-        """Return the range of a program's sweep. Every second sweep goes backwards, so that it first meets data still in cache.
-        """
+        """Return the range of a program's sweep. Every second sweep goes backwards and first meets data still in cache."""
         if self.part is None:
             return "0", count
         program = self.programs[1]

@@ -69,11 +69,9 @@ class _Lines:
         self.dtype, self.kind, self.nothing = fold.dtype, TYPE[fold.dtype], number(fold.dtype, 0)
 
     def sum(self, text) -> str:
-        """Return the sum of a tile's columns."""
         return self.let(f"tl.sum({text}, 1)[:, None]")
 
     def number(self, count) -> str:
-        """Return a whole number, the same for all rows."""
         return self.let(f"tl.full([], {count}, tl.int64).to({self.kind})")
 
     def ratio(self, total, count) -> str:
