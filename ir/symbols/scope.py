@@ -132,10 +132,7 @@ class Scope:
         self.open = False
 
     def at(self, values) -> "Scope":
-        """Return a scope of the same names with other values, in order.
-
-        Its only conditions say which sizes are 1, since these are numbers in it.
-        """
+        """Return a scope of the same names with other values, in order; its only conditions say which sizes are 1."""
         scope = Scope()
         scope.is_inner = True
         scope.hints.update(zip(self.hints, values))

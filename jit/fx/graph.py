@@ -135,8 +135,7 @@ class Graph:
         return made
 
     def graph_copy(self, g: "Graph", val_map: dict[Node, Node], return_output_node: bool = False):
-        """Copy another graph without its output, and return the output's argument. `val_map` receives the copies; it may map
-        placeholders of the other graph to nodes of this one."""
+        """Copy another graph and return its output's argument. `val_map` gets the copies; it may map its placeholders."""
         for node in g.nodes:
             if node in val_map:
                 continue

@@ -118,7 +118,6 @@ class Interpreter:
 
 
 def _plain(a):
-    """Replace immutable lists and dictionaries by plain ones."""
     if isinstance(a, tuple):
         return type(a)(*map(_plain, a)) if hasattr(a, "_fields") else type(a)(map(_plain, a))
     if isinstance(a, list):

@@ -77,7 +77,6 @@ def replace_pattern_with_filters(gm: GraphModule, pattern, replacement=None, mat
 
 
 def _insert(gm, pattern_graph, new, extra, results, found, inside) -> list[Node]:
-    """Replace the nodes of a match by a graph; return the new nodes."""
     given = [found[p] for p in pattern_graph.nodes if p.op == "placeholder" and p in found]
     arguments = [n for n in new.nodes if n.op == "placeholder"]
     if len(arguments) != len([p for p in pattern_graph.nodes if p.op == "placeholder"]) or len(given) < len(arguments):

@@ -281,7 +281,6 @@ class Tracer(TracerBase):
 
     @contextmanager
     def _in_module(self, module):
-        """Add a module to the stack of its nodes while it runs."""
         before, path = self.module_stack, self.submodule_paths.get(module)
         if path:
             self.module_stack = {**before, path: (path, type(module))}

@@ -135,7 +135,6 @@ def _affine(k, value, weight, bias):
 
 
 def _row_statistics(k, eps):
-    """Store the mean and inverse deviation of each row of x."""
     k.output("mean", "row", k.work)
     k.output("rstd", "row", k.work)
     with k.sweep():

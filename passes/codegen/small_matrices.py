@@ -62,7 +62,6 @@ def _tangent(s, difference, off):
 
 
 def _sine(s, tangent):
-    """Return (sine of an angle, sine / (1 + cosine))."""
     cosine = 1.0 / s.sqrt(s.fma(tangent, tangent, 1.0))
     sine = tangent * cosine
     return sine, sine / (1.0 + cosine)

@@ -191,7 +191,6 @@ class Fuser:
         return Group([node], node.output.shape)
 
     def _stores(self, nodes):
-        """Return the values of these nodes that other groups or the caller need."""
         inside = set(nodes)
         return tuple([v for n in nodes for v in n.outputs
                       if v in self.escaping or any(r not in inside for r in self.readers.get(v, ()))])

@@ -128,7 +128,6 @@ class Loops:
         return Dim(name, symbol, folded)
 
     def _dims_counted(self, number):
-        """Return the dims whose indices add up to an index."""
         return [d.name for d, step in zip(self.dims, self.steps[number]) if step]
 
     def _buffer(self, number, dtype, role):

@@ -92,7 +92,6 @@ def _is_even(node) -> bool:
 
 
 def _sinks(graph, value) -> bool:
-    """Return whether one elementwise operation alone reads a value."""
     readers = set(graph.uses[value])
     if len(readers) != 1 or value in graph.results:
         return False

@@ -132,7 +132,6 @@ def _copy_of(graph, value) -> _Copy | None:
 
 
 def _views(value, source) -> tuple:
-    """Return ((op, parameters), ...) of the views from a source to a value."""
     found: list = []
     while value is not source:
         found.append((value.node.op, value.node.params))

@@ -52,7 +52,6 @@ class _Writer:
         return self._plain[v]
 
     def seen(self, v: Value, order) -> Value:
-        """Return a value with its dims in an order."""
         x, lies = self._lying.get(v, (None, None))
         return x if lies == order else self.builder.append(permute, (self.plain(v),), {"dims": order})
 

@@ -28,10 +28,7 @@ def chain_convs(graph: Graph, cut: Callable) -> Graph:
 
 
 def _runs(graph):
-    """Return maximal lists of blocked convolutions, each but the last read by the next alone.
-
-    An operand beside a convolution with its result's shape ends the list: it is there for whole results.
-    """
+    """Return maximal lists of blocked convolutions, each read by the next alone; an operand of a result's shape ends one."""
     found, last = [], {}        # last: {value: the list whose last convolution makes it}
     for node in graph.nodes:
         if node.op is not conv_blocked or node.params["lanes"] == 1 or node.params.get("taps") or node.output.aval.is_symbolic:

@@ -64,10 +64,7 @@ def _is_layer(node):
 
 
 def _segments(graph, budget):
-    """Return lists of layers, in order, from one that moves more than the budget on.
-
-    No layer of a list waits for something else that waits for the list.
-    """
+    """Return lists of layers, from one that moves more than the budget on; none waits for something that waits for it."""
     found, nodes, inside, after = [], [], set(), set()      # after: values made from those inside by something else
     for node in graph.nodes:
         waits = any(x in after for x in node.inputs if type(x) is Value)

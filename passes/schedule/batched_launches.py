@@ -79,10 +79,7 @@ class ManyStep:
 
 @dataclass(frozen=True)
 class _Kind:
-    """The key of kernels that share a launch; `evens` marks sizes that are multiples of EVEN, `slots` counts how many fit.
-
-    A kernel is compared by identity: groups that compute the same have the same one (`lower.py`).
-    """
+    """The key of kernels (by identity) that share a launch; `evens`: sizes are multiples of EVEN; `slots`: how many fit."""
 
     kernel: int
     constants: tuple

@@ -197,7 +197,6 @@ def _step(group):
 
 
 def _has_epilogue(product, result) -> bool:
-    """Return whether a product's tiles can take an epilogue."""
     operands = [x for x in product.node.inputs if x is not None]
     if not _reaches_all(product.node) or _is_cut(product.node):
         return False

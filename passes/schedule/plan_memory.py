@@ -63,10 +63,7 @@ def _lighter(groups, graph) -> list:
 
 
 def _late(graph, steps):
-    """Move steps that read inputs alone, like packed weights, right before their first reader, to save memory until then.
-
-    Checks of indices that are inputs run first, before anything is written (`inplace_updates.py`).
-    """
+    """Move steps on inputs alone (packed weights) before their first reader, to save memory; checks of indices go first."""
     inputs, makers = set(graph.inputs), {}
     ordered: dict = {}
     for s in steps:

@@ -90,7 +90,6 @@ def _inverse(rows, squares, eps):
 
 
 def _standard(rows, x, eps):
-    """Return (x - mean) / deviation, and the inverse deviation of each row."""
     centred = ew.sub(x, rows.over(ew.div(rows.sum(x), rows.count)))
     inverse = _inverse(rows, rows.sum(ew.mul(centred, centred)), eps)
     return ew.mul(centred, rows.over(inverse)), inverse

@@ -64,7 +64,6 @@ def _comes_later(operands) -> bool:
 
 
 def _literal(b, result, out):
-    """Return `out` as a fill with the one element of `result`."""
     number = np.asarray(result).reshape(()).tolist()
     return b.call(full, None, shape=out.shape, value=number, dtype=out.dtype)
 

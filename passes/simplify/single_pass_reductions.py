@@ -117,7 +117,6 @@ def _is_number(term, number) -> bool:
 
 
 def _squared(t) -> Term | None:
-    """Return x of a term that is x * x."""
     if _calls(t, ew.square):
         return t.args[0]
     return t.args[0] if _calls(t, ew.mul) and t.args[0] is t.args[1] else None

@@ -31,8 +31,7 @@ def write_over(run, op: Op, array, arrays, params) -> bool:
 
 
 class _Target:
-    """A thread's `run` while a function computes the content of an array: kernels of the last operators write there. `wrote`
-    says whether one did."""
+    """A thread's `run` while a function computes an array: its last operators write there; `wrote` tells whether one did."""
 
     __slots__ = ("array", "ops", "run", "wrote")
 

@@ -131,8 +131,7 @@ class Node:
             self.guards = ()
 
     def apply(self, g, pending):
-        """Return the gradients of all arguments on plain arrays, from values saved as they are. If two go to one edge that
-        nothing is `pending` for, their sum may stand for the first."""
+        """Return all arguments' gradients on plain arrays; a sum may stand for two to one edge with nothing else `pending`."""
         for storage, version in self.guards:
             if storage.version != version:
                 self.check(storage, version)
@@ -355,7 +354,6 @@ def rescue_result(t):
 
 
 def _holds(kept, array) -> bool:
-    """Return whether saved results are, or contain, an array."""
     return any(v is array for v in kept) if type(kept) is tuple else kept is array
 
 

@@ -111,8 +111,7 @@ _HANG = """
 
 
 def _text_of(op, kinds, several) -> str:
-    """Return the source of `put(op, args, params, out)` for arguments that are True (a tensor that gradients go to), False
-    (another tensor) or the class of a number."""
+    """Return the source of `put` for arguments: True (a tensor with gradient), False (another tensor), or a number's class."""
     of_out, *of_args = op.plan(tuple([k is True for k in kinds]))
     args, outs = [f"x{i}" for i in range(len(kinds))], [f"t{i}" for i in range(several)]
     if several:

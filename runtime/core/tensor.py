@@ -370,7 +370,6 @@ class Tensor:
 
 
 def _check_kind(what, a, b):
-    """Raise if only one of two arrays makes tensors of a class of its own."""
     if class_for(a) is not class_for(b):
         raise DTypeError(f"{what} of a {class_for(a).__name__} is one, too, got a {class_for(b).__name__}")
 

@@ -61,7 +61,6 @@ def _join_chunks(parts, out_dims):
 
 
 def _process_batched_inputs(in_dims, args, func):
-    """Return (batch size, mapped dimension of each leaf, leaves, structure)."""
     leaves, spec, dims = _mapped_leaves(args, in_dims)
     return _batch_size(leaves, dims), dims, leaves, spec
 

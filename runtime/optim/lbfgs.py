@@ -11,8 +11,7 @@ from .parameter_views import is_complex, parts_of, whole
 
 
 class _Memory:
-    """The history of L-BFGS in the optimizer's state: steps, gradient changes, 1 / product of each pair, and the initial
-    scale."""
+    """The history of L-BFGS in the optimizer's state: steps, gradient changes, 1 / product of each pair, and first scale."""
 
     def __init__(self, state):
         self.state = state

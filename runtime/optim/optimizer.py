@@ -334,7 +334,6 @@ class Optimizer:
         return None
 
     def _update_each(self, rows, group):
-        """Update the parameters of a group: (parameter, gradient, state) each."""
         for p, g, state in rows:
             self._update(p, g, state, group)
 

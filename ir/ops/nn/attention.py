@@ -409,7 +409,6 @@ def _infer_dropped(q, k, v, mask, key, *, causal, scale, p):
 
 
 def _kept(x, key, p):
-    """Apply dropout to probabilities or to their gradient."""
     seen = bernoulli_mask(key, shape=tuple(x.shape), p=1.0 - p)
     return ew.where(seen, ew.mul(x, 1.0 / (1.0 - p)), 0.0)
 

@@ -45,7 +45,6 @@ def matmul_integer(call, a, b, a_zero=None, b_zero=None):
 
 @onnx_op("BatchNormalization")
 def _batch_normalisation(call, x, scale, bias, mean, var):
-    """Normalise by given statistics, or by the batch's own, with new running ones."""
     eps = call.get("epsilon", 1e-5)
     if not call.get("training_mode", 0):
         if scale.dtype is x.dtype and mean.dtype is x.dtype:
@@ -61,7 +60,6 @@ def _batch_normalisation(call, x, scale, bias, mean, var):
 
 @onnx_op("GroupNormalization")
 def _group_normalisation_by_group(call, x, scale, bias):
-    """Normalise groups of channels, with a weight and bias for each group."""
     groups = call.need("num_groups")
     each = x.shape[1] // groups
     return _group_normalisation(call, x, ing.repeat_interleave(scale, each), ing.repeat_interleave(bias, each))
@@ -97,7 +95,6 @@ def _rms_normalisation(call, x, scale):
 
 @onnx_op("LRN")
 def _local_response(call, x):
-    """Normalise by the squares of neighbouring channels."""
     size = call.need("size")
     before = (size - 1) // 2
     squares = F.pad((x * x).unsqueeze(1).flatten(3), (0, 0, before, size - 1 - before))

@@ -26,7 +26,6 @@ def _part(w, item, z):
 
 
 def _transformed(w, name, dim, **options):
-    """Transform pairs, or single numbers, along a dimension."""
     if w.opset >= 20:
         return w.node("DFT", name, None, w.const(np.array(dim, np.int64), "axis"), **options)
     return w.node("DFT", name, axis=dim, **options)

@@ -18,7 +18,6 @@ def _given(indices):
 
 
 def _tuples(w, indices, given):
-    """Return index tensors stacked in a new last dimension, and their common shape."""
     shapes = [indices[d].shape for d in given]
     ndim = max(map(len, shapes))
     common = tuple(next((s[i - ndim + len(s)] for s in shapes if i >= ndim - len(s) and s[i - ndim + len(s)] != 1), 1)

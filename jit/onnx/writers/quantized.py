@@ -10,9 +10,7 @@ def _is_not_empty(node, opset):
 
 
 def _without_signs(w, name) -> tuple:
-    """Weights of 8 bits as numbers from 0 to 255, what stands for 0 among the numbers that they are multiplied with, and among
-    these. Runtimes on processors without instructions for products of bytes (AVX2) add up those of unsigned with signed ones in
-    16 bits, where two may be too large; not those of unsigned ones."""
+    """Return (weights as uint8, zero point of the other factor, their own): on AVX2 int8 weights overflow 16-bit sums."""
     shift = w.scalar(128, dt.int32)
     moved = w.cast(w.node("Add", w.cast(name, dt.int32), shift), dt.uint8)
     return moved, w.scalar(0, dt.uint8), w.scalar(128, dt.uint8)

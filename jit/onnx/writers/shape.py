@@ -114,7 +114,6 @@ def _pad(w, item, x, *, low, high, interior, value=0):
 
 
 def _spread(w, name, shape, dim, gap, value, dtype):
-    """Insert `gap` elements of a value between neighbours along a dimension."""
     n = len(shape)
     name = w.unsqueeze(name, [dim + 1])
     low, high = [0] * (n + 1), [gap if i == dim + 1 else 0 for i in range(n + 1)]

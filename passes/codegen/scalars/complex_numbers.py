@@ -108,7 +108,6 @@ def _log1p(s, x, y):
 
 
 def _times(s, a, b):
-    """a * b, and 0 where b is 0 and a infinite."""
     return s.select(b.eq(0), b, a * b)
 
 

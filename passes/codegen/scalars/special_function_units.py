@@ -42,8 +42,7 @@ def _biased(s, x):
 
 
 def _from_parts(s, x, t):
-    """2**r 2**n for x = (r + n) ln 2. At the limits of n, r grows instead: the unit then gives 0 or infinity, or the product
-    rounds once to a subnormal."""
+    """2**r 2**n for x = (r + n) ln 2. At n's limits r grows instead: to 0, infinity, or one rounding to a subnormal."""
     r = s.fma(x, K.LOG2E_REST_32, s.fma(x, K.LOG2E_32, _BIASED - t))
     return s.power(r) * (t.bits() << 23).as_(x.dtype)
 

@@ -120,8 +120,7 @@ def _from_quadrant(s, reduced, advance, short):
 
 
 def _circular32(s, x, advance):
-    """sin(x + advance pi/2) of float32. Below 2**30 no float32 is nearer than 2**-32 to a multiple of pi/2 other than 0, so pi
-    in two parts is precise enough."""
+    """sin(x + advance pi/2) of float32: below 2**30 none is within 2**-32 of pi/2 k, k not 0, so pi in two parts suffices."""
     wide, shift = x.to(dt.float64), 0.5 * advance
     t = s.fma(wide, K.INV_PI, shift) + K.MAGIC_64 if advance else s.fma(wide, K.INV_PI, K.MAGIC_64)
     turns = t - K.MAGIC_64 - shift if advance else t - K.MAGIC_64

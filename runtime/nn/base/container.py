@@ -40,7 +40,6 @@ class _Numbered(Module):
         self._renumber(list(self._modules.values()))
 
     def _renumber(self, modules):
-        """Replace all modules, named by position."""
         self._modules.clear()
         for i, module in enumerate(modules):
             self.add_module(str(i), module)

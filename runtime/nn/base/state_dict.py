@@ -69,7 +69,6 @@ class StateMethods:
         return destination
 
     def _children_in_state(self, prefix):
-        """Iterate over (prefix of names, module) of the direct children."""
         return [(f"{prefix}{name}.", child) for name, child in self._modules.items() if child is not None]
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
@@ -95,8 +94,7 @@ class StateMethods:
         raise StateDictError(f"{type(self).__name__} has no extra state; define get_extra_state() and set_extra_state()")
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
-        """Copy tensors into parameters and buffers of the same names, or replace them with `assign`. `strict` requires equal
-        names."""
+        """Copy tensors by name into parameters and buffers, or replace these (`assign`); `strict` requires equal names."""
         if not hasattr(state_dict, "items"):
             raise DTypeError(f"load_state_dict takes a dict of tensors by name, got {type(state_dict).__name__}")
         metadata = getattr(state_dict, "_metadata", None)

@@ -84,7 +84,6 @@ def _projected(query, key, value, weights, biases):
 
 
 def _with_extra_step(x, row, batch):
-    """Return x (S, N, E) with one more step, the same for the whole batch."""
     return FUNCTIONS["cat"]([x, row.expand(1, batch, x.shape[2])])
 
 

@@ -68,7 +68,6 @@ def _common_dtype(input, target, name):
 
 
 def _promote_broadcast(input, target):
-    """Return both in their common dtype."""
     if input._a.dtype is target._a.dtype:
         return input, target
     d = common_type(input, target)
@@ -142,7 +141,6 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 
 
 def _broadcast_call(op, x, y, **params):
-    """Apply an operator of two equal shapes to values that broadcast."""
     if x.shape != y.shape:
         x, y = FUNCTIONS["broadcast_tensors"](x, y)
     return op(x, y, **params)

@@ -21,8 +21,7 @@ from ...core.writes import write
 
 
 def _update_running(running_mean, running_var, mean, var, momentum, name, count, counter=None):
-    """Update running statistics in place: running = (1 - momentum) * running + momentum * found. A `counter` grows by one.
-    Momentum may be a 0-d tensor. A variance of `count` values becomes the unbiased estimate."""
+    """Blend statistics in place by a (0-d tensor) momentum; variances of `count` become unbiased, a `counter` grows by one."""
     rows: list[tuple] = [(counter, ew.add, (1,))] if counter is not None else []
     by_tensor = []
     for running, found, factor in ((running_mean, mean, 1.0), (running_var, var, count / (count - 1) if count > 1 else 1.0)):

@@ -10,7 +10,6 @@ _MODES = ("constant", "reflect", "replicate", "circular")
 
 
 def _check_border(input, low, high, mode):
-    """Raise if a border takes more than the inside has."""
     for n, lo, hi in zip(input.shape, low, high):
         most = n - 1 if mode == "reflect" else n
         if mode != "replicate" and (lo or hi) and (lo > most or hi > most):

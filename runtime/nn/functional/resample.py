@@ -103,7 +103,6 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 
 def _coordinates(n, align_corners, device):
-    """Return the coordinates of `n` elements on -1..1."""
     if n == 1:
         return zeros((1,), dtype=dt.float64, device=device)
     line = linspace(-1, 1, n, dtype=dt.float64, device=device)

@@ -70,7 +70,6 @@ class MultiheadAttention(Module):
         return (out.transpose(0, 1) if swap else out), weights
 
     def _require_plain(self, key_padding_mask, need_weights, attn_mask):
-        """Raise for options that nested tensors do not support."""
         if not self.batch_first or self.add_zero_attn or self.bias_k is not None:
             raise ArgumentError("MultiheadAttention of nested tensors takes batch_first=True, and no further keys")
         if need_weights or key_padding_mask is not None or attn_mask is not None:

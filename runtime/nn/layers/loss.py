@@ -26,8 +26,7 @@ _OLD = (("size_average", None), ("reduce", None), ("reduction", "mean"))
 
 
 class _Loss(Module):
-    """A module of one loss: `_fields` are its arguments in order, with defaults. Subclasses of users have a forward of their
-    own and use `reduction`."""
+    """A module of one loss: `_fields` are its arguments, with defaults. Users' subclasses add forward and use `reduction`."""
 
     _function: Any = None
     _fields: tuple = _OLD

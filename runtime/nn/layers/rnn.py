@@ -29,7 +29,6 @@ def _bias_of(first, second):
 
 
 def _wants_gradient(*tensors):
-    """Return whether backward will need values of these tensors."""
     return tls.m.grad and any(t is not None and t.requires_grad for t in tensors)
 
 

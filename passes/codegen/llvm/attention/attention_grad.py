@@ -144,8 +144,7 @@ def _clear(f, job, scratch, gradients, count):
 
 
 def _write_square(module, kernel):
-    """Write the function of one square: some rows of a query head against some keys. Gradients accumulate unless keys are
-    `fresh`, or these are a row's `first` keys."""
+    """Write the function of a square of rows and keys; gradients accumulate unless keys are `fresh` or a row's `first`."""
     f = module.function("square", [*((PTR, name) for name in ("arg", "scratch", *_HEADS, "k", "v", "dk", "dv")),
                                    *((I64, name) for name in ("row", "start", "count", "fresh", "first"))],
                         internal=True)
@@ -225,8 +224,7 @@ def _call_slopes(f, kernel, job, arrays, where, diagonal):
 
 
 def _write_slopes(module, kernel, height):
-    """Write the function of some rows of a square: scores become P, products with the gradient become dS * scale. The first row
-    sees `seen` keys, each further one `more`."""
+    """Write the function of a square's rows: scores to P, products to dS * scale; row i sees `seen` + i * `more` keys."""
     element, lanes, rows = kernel.element, kernel.shape.lanes, range(height)
     whole, line = vector(lanes, element), SIDE * bytes_of(element)
     numbers, places = ("near", "mask_row", "mask_step", "kept_row"), ("lse", "delta", "scale", "mask", "kept")

@@ -73,7 +73,6 @@ class _Columns:
                 f.prefetch(b.at(f, f.add(self.column, width), row), write=b.operand.name in self.written)
 
     def one_row(self, row: Value, offset: Value):
-        """Process the row that begins `offset` bytes after the first."""
         program, spot, env = self.program, self.s.f.at(self.c, offset), dict(self.env)
         value = self.s.wrap(program.dtype, self.s.f.load_masked(vector(self.s.lanes, ELEMENT[program.dtype]), spot, self.mask))
         env |= {i.name: value for i in program.body if i.op == LOAD and i.attr == ACCUMULATED}

@@ -191,8 +191,7 @@ def _panels(f, job, modes, corner, columns, count, packed, shape):
 
 
 def _all_rows(f, job, item, parts, steps, start, panels, following, flags):
-    """Loop over groups of a few tiles of rows. With swapped operands a group's sums stand in the scratch and are transposed
-    when finished; A's remaining rows follow while B's are in cache."""
+    """Loop over groups of tiles of rows; swapped operands' finished sums are transposed, then A's last rows follow."""
     kernel, table, left, room, finish, sums = parts
     c_row = word(f, job, "c_row")
     with f.loop(item.first_row, item.end_row, GROUP_TILES * kernel.shape.rows) as group:
@@ -269,8 +268,7 @@ def _prefetch_rows(f, a, a_row, rows):
 
 
 def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, ahead, flags, height):
-    """Run tiles of one height side by side; the last one may be narrower. Each tile prefetches a column of lines of the next B,
-    in every other step; two columns if there are few tiles."""
+    """Run tiles of one height; each prefetches a column of the next B's lines every other step (two if tiles are few)."""
     panel, b_step, apart = panels
     shape, size = kernel.shape, bytes_of(memory_type(kernel.precision.b))
     tile, following, rows_ahead = ahead
@@ -308,8 +306,7 @@ def _lines_ahead(f, job, kernel, inside, columns, rows):
 
 
 def _kernel_table(module, kernel):
-    """Write the table of microkernels [variant][height - 1], each variant with its tall tile last. A missing variant, which no
-    product uses, repeats another one."""
+    """Write microkernels [variant][height - 1], each variant's tall tile last; a missing (unused) one repeats another."""
     shape, names = kernel.shape, {}
     every = range(shape.vectors + 1)
     for variant in every if kernel.variants is None else kernel.variants:

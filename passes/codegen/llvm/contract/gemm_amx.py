@@ -344,7 +344,6 @@ def _packer(module, name):
 
 
 def _clear(f, strip, count, size, width):
-    """Zero a strip from the last pair of steps to its end."""
     with f.loop(f.mul(f.ceil_div(count, 2), width), size, _LINE) as loop:
         f.store(zero(vector(_LINE // 4, I32)), f.at(strip, loop.index))
 

@@ -118,7 +118,6 @@ def _write_product(module, bias):
 
 
 def _write_tile(module, bias, height, width) -> str:
-    """Write the function of a tile: sums along the depth, scaled and stored."""
     name = f"bytes_{height}x{width}"
     f = module.function(name, [*((PTR, name) for name in _POINTERS), *((I64, name) for name in _SIZES)], internal=True)
     numbers, pairs, weights, scale, added, out, depth, numbers_row, out_row = f.params
@@ -201,7 +200,6 @@ def _halves(lanes, blocks):
 
 
 def _halved(f, a, b, blocks):
-    """Add the halves of each block of two vectors, into one vector."""
     lanes = lanes_of(a.type)
     low, high = _halves(lanes, blocks)
     return f.binary("add", *[f.shuffle(a, b, [*half, *[lanes + at for at in half]]) for half in (low, high)])

@@ -306,7 +306,6 @@ def _rows_of(f, totals, rows, columns):
 
 
 def _lanes(f, value, first, count):
-    """Return adjacent lanes; a single one as a scalar."""
     if count == lanes_of(value.type):
         return value
     return f.extract(value, first) if count == 1 else f.shuffle(value, value, range(first, first + count))

@@ -190,11 +190,9 @@ def _kind(lines, argument):
 
 
 def _computed(builder, kind, name, arguments):
-    """Apply an operator's scalar function to values and numbers."""
     wrapped = [builder.const(kind, x) if isinstance(x, (bool, int, float)) else builder.wrap(kind, x) for x in arguments]
     return scalars.apply(builder, OPS[name].lower.fn or name, *wrapped).ref
 
 
 def _builder(f, type_):
-    """Return the scalar builder for values of a type, and their dtype."""
     return LlvmBuilder(f, lanes_of(type_)), dt.float64 if element_of(type_) == F64 else dt.float32

@@ -89,8 +89,7 @@ def _words(f):
 
 
 class _Places:
-    """The taps of a segment in all its channel blocks in order: their number, and the steps of x and w from one to the next, at
-    the start of a block, a row, a plane."""
+    """The taps of a segment in order: their number, and steps of x and w to the next, or to a block, row or plane."""
 
     def __init__(self, f, words, x, w):
         job, frame, segment = words

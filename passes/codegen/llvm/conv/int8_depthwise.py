@@ -116,7 +116,6 @@ def _write_row(module, kernel):
 
 
 def _summed(f, job, pixels, x, w, start, mask):
-    """Return the sums of some pixels over all taps."""
     channels, x_pixel, taps_w, tap_w = job.channels, job.x_pixel, job.taps_w, job.tap_w
     with f.loop(0, job.taps_h, 1, [start] * pixels) as down:
         with f.loop(0, taps_w, 1, down.carried) as along:
@@ -244,8 +243,7 @@ def _wide_sums(f, job, kernel, pixels, x, room):
 
 
 class _Met:
-    """Bytes that the windows of a tile meet in a row, and interleaved pairs of them, each loaded once. With a `step` pixels are
-    that many taps apart, so windows share bytes."""
+    """Bytes that a tile's windows meet in a row, and interleaved pairs, loaded once; with a `step` windows share bytes."""
 
     def __init__(self, f, kernel, pixels, here, x_pixel, tap_w):
         self.f, self.step, self.taps = f, kernel.step, kernel.window[1]

@@ -142,8 +142,7 @@ def _row_products(module, kernel):
 
 
 def _products(module, kernel, planes):
-    """Write the table of register tiles with the first planes of a row, by tiles. From the second range on they add to memory.
-    Each step prefetches up to two lines of a stream."""
+    """Write register tiles of a row's first planes; later ranges add to memory. A step prefetches up to two lines."""
     type_, size, names = vector(kernel.lanes, kernel.element), bytes_of(kernel.element), []
     pixel, vectors = bytes_of(type_), kernel.vectors
     for rows in range(1, _TILES[kernel.tile[1]][planes] + 1):

@@ -136,7 +136,6 @@ def input_transform(module, kernel, kinds: int = 1):
 
 
 def _kind(place, sides):
-    """Return the kind of a constant plane."""
     rows, columns = sides
     return 2 * (place // columns == rows - 1) + (place % columns == columns - 1)
 

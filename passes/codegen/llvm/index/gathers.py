@@ -48,7 +48,6 @@ class ScatterKernel(ElementWriter):
 
 
 def _put_inside(f, size, wrong, index, at, put):
-    """Call put(place) for an index in range; else set the error word."""
     place = f.load(I64, f.at(index, at, I64))
     f.choose(f.compare("ult", place, size), lambda: put(place), lambda: f.store(f.index(1), wrong))
 

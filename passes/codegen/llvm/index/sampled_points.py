@@ -56,7 +56,6 @@ class _Block:
         self.lanes = f.lanes(kernel.element)
 
     def spot(self, name, row, at, element):
-        """Return the address of the block's element `at` in a row of points."""
         f = self.f
         return f.at(self.job.address(name), f.add(f.add(f.mul(row, self.job.points), self.start), at), element)
 
@@ -70,7 +69,6 @@ class _Block:
         return self.f.load_masked(type_, spot, mask, other)
 
     def numbers(self, k, at, mask):
-        """Load a tap's places for a vector of points; -1 where masked."""
         return self.load(vector(self.lanes, I32), self.spot("places", self.tap(k), at, I32), mask, -1)
 
     def values(self, plane, numbers):

@@ -80,7 +80,6 @@ class InMemory(Builder):
         return self.f.shuffle(re, im, [part * self.lanes + lane for lane in range(self.lanes) for part in range(2)])
 
     def _mask(self, dtype, mask):
-        """Expand a mask to the parts of a value in memory."""
         if mask is None or not dtype.is_complex:
             return mask
         return self.f.shuffle(mask, mask, [lane for lane in range(self.lanes) for _ in range(2)])

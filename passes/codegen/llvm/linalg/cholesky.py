@@ -49,7 +49,6 @@ class CholeskyKernel(ElementWriter):
 
 
 def _block_of_rows(f, job, lanes):
-    """Return (matrix, first row, number of rows) of an item."""
     batch, start = f.div(f.params[1], job.blocks), f.mul(f.mod(f.params[1], job.blocks), lanes)
     return batch, start, f.min(f.sub(job.rows, start), lanes)
 

@@ -121,8 +121,7 @@ _KINDS = ("first", "middle", "last")
 
 
 def _write_pass(module, kernel, radix, kind):
-    """Write `void pass(job, scratch, span, made, factors, target)`: join `radix` adjacent transforms of `span` rows, `made`
-    times. The last pass runs once and writes rows of results to the target."""
+    """Write `void pass(...)`: join `radix` transforms of `span` rows, `made` times; the last pass, once, stores results."""
     f = module.function(f"{kind}_{radix}", [(PTR, "job"), (PTR, "scratch"), (I64, "span"), (I64, "made"), (PTR, "factors"),
                                             (PTR, "target")], internal=True)
     _, scratch, span, made, factors, target = f.params
@@ -275,8 +274,7 @@ def _write_columns(kernel, f):
 
 
 def _write_halves(kernel, f):
-    """Write the frequencies of real numbers: for the transform Z of h complex numbers, Z[k] + conj(Z[h - k]) is twice that of
-    the even places, their difference 2i times that of the odd ones."""
+    """Write real numbers' frequencies: Z[k] + conj(Z[h - k]) is twice that of even places, the difference 2i of odd ones."""
     job, number_bytes = Words(f, f.params[0], WORDS), 2 * bytes_of(kernel.element)
     scratch, rows, (source, target) = _own_scratch(f, job), job.rows, _ends(f, job)
     h, by = f.mul(rows, kernel.lanes), f.at(job.address("factors"), job.halves)

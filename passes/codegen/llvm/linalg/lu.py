@@ -119,7 +119,6 @@ def _largest(f, value):
 
 
 def _swap(f, matrix, column, here, there):
-    """Exchange two elements of a column, given by their bytes."""
     one, other = f.at(column, here), f.at(column, there)
     a, b = f.load(matrix.element, one), f.load(matrix.element, other)
     f.store(b, one)

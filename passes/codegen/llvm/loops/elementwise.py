@@ -70,8 +70,7 @@ class Elementwise(Nest):
         """Hook of a task after its last store."""
 
     def width(self) -> int:
-        """Return the elements computed side by side: two vectors for a long chain of instructions, because one alone waits for
-        its own results. A vector of complex numbers is two vectors already."""
+        """Return the elements side by side: two vectors for long chains, as one waits for its results; one if complex."""
         chain = self.cost() >= CHAIN and self.target.vector_registers >= 32
         return self.lanes() * (2 if chain and not any(i.dtype.is_complex for i in self.kernel.instructions()) else 1)
 

@@ -79,7 +79,6 @@ def source(dtype, precision: str, x_units, y_units, fused=None, along: tuple = (
 
 
 def _factor(name, dtype, how, first, second) -> prologue.Tile:
-    """Return a factor's tile, loaded or computed."""
     if type(how) is prologue.Before:
         return prologue.computed(name, how, first, second)
     return prologue.loaded(name, dtype, how, first, second, Parameter(name, POINTER, dtype))

@@ -171,7 +171,6 @@ class _Writer:
         return [tuple([self.s.wrap(how.part, x) for x in pair]) for pair in zip(*parts)]
 
     def lane_dims(self, dims, number) -> list:
-        """Return the dims of a pass's lanes, with the rows in their place."""
         return [*dims, "items"] if self.across(number) else ["items", *dims]
 
     def joined(self, tiles, lanes) -> str:

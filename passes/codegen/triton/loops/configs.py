@@ -145,7 +145,6 @@ def _square(kernel, extents, numbers, apart, tile):
 
 @functools.lru_cache(4096)
 def _crossed(kernel):
-    """Return (the dim crossed with the last one, bytes of the largest element accessed)."""
     return elementwise.crossed(kernel), max(memory(b.dtype).itemsize for b in kernel.buffers)
 
 
@@ -182,7 +181,6 @@ def is_end(one: Launch) -> bool:
 
 @functools.lru_cache(4096)
 def _swept(kernel) -> tuple[bool, bool, int]:
-    """Return (whether memory is read along the last parallel dim, whether there are scans, the number of sweeps)."""
     return by_columns(kernel), has_scan(kernel), len(reduction_loops.sweeps_of(kernel))
 
 
@@ -201,8 +199,7 @@ def _sweeps(kernel, parallel, reduce, numbers):
 
 
 def _cut(kernel, parallel, numbers, across, parts):
-    """Return a launch for each sweep, with a program for each part of a row, and one for values once per row. If many programs
-    would combine many parts, another launch combines them between sweeps."""
+    """Return launches: one per sweep with a program per part, one for row values, and joins between if parts are many."""
     count, width, joined = _product(parallel), power_of_two(parts), across and parts > FEW_PARTS
     few = max(1, min(ROWS_ACROSS, COMBINED // width)) if across else _rows_wanted(across, width)
     found, swept = [], reduction_loops.sweeps_of(kernel)
