@@ -93,7 +93,6 @@ class Matcher:
         return not isinstance(g, Node) and (self.ignore_literals or (type(p) is type(g) and p == g))
 
     def _is_closed(self) -> bool:
-        """Return whether inner nodes have no users outside."""
         inside = {g for p, g in self.found.items() if p.op != "placeholder"}
         results = {self.found[r] for r in self.results}
         return all(g in results or all(u in inside for u in g.users) for g in inside)

@@ -170,10 +170,7 @@ class _Search:
         return beginnings
 
     def _begins(self, v, f, wanted) -> bool:
-        """Return whether a value is the first that `f`, as an epilogue, makes of the product, which will not be in memory.
-
-        A kernel with much other work stays a kernel: tiles would wait for it.
-        """
+        """Return whether a value is the first that `f`, an epilogue, makes of a product; false if `f` does much other work."""
         if f.body.reduced or not any(s.node is not None and s.node.op in self.products and set(self.readers[s]) == {f}
                                      for s in sources(v.node)):
             return False

@@ -117,7 +117,6 @@ def hands_on_number(function):
 
 
 def _code_in(code):
-    """Yield a function's code and the code nested in it."""
     yield code
     for inner in code.co_consts:
         if isinstance(inner, CodeType):

@@ -201,7 +201,6 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
 
 def _check_dependent(outs, sources):
-    """Raise if a result depends on none of the wanted tensors."""
     nodes = {source_of(t._node)[0] for t in sources}
     for i, o in enumerate(outs):
         root = None if o._node is None else source_of(o._node)[0]

@@ -50,7 +50,6 @@ class SparseAdam(Optimizer):
 
     @staticmethod
     def _averages(p, state):
-        """Return the running averages, initially zero."""
         for name in ("exp_avg", "exp_avg_sq"):
             if name not in state:
                 state[name] = zeros_like(p)

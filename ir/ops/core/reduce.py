@@ -93,7 +93,6 @@ int_sum = op("int_sum", infer=_infer_int_sum,
 
 
 def _rows_last(x, dim):
-    """The reduced dims as one last dim, and the permutation that moved them."""
     order = tuple(d for d in range(len(x.shape)) if d not in dim) + tuple(dim)
     moved = permute(x, dims=order)
     n = count_of(x.shape, dim)

@@ -235,7 +235,6 @@ def _prepared(importer, inputs):
 
 
 def _plain(inputs) -> list:
-    """Return inputs with values computed from sizes as plain tensors."""
     return [x.tensor if type(x) is OfSizes else x for x in inputs]
 
 

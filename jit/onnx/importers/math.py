@@ -13,7 +13,6 @@ from .symbolic_values import is_symbolic
 
 
 def _plain(onnx_name, name):
-    """Return an operator that is one of ingot's functions of the same arguments."""
     onnx_op(onnx_name)(lambda call, *xs: getattr(ing, name)(*xs))
 
 

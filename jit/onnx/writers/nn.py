@@ -50,7 +50,6 @@ def _grouped_matmul(w, item, x, y, ends):
     edges = w.node("Concat", w.ints([0]), stops, axis=0)
 
     def part(v, g, axis):
-        """Return the group's rows or columns of a matrix, or its matrix."""
         if v.ndim == 3:
             return w.node("Gather", w.name(v), w.scalar(g, dt.int64), axis=0)
         first, last = [w.slice(edges, [i], [i + 1], [0]) for i in (g, g + 1)]

@@ -242,7 +242,6 @@ def _joined(w, base, shape, dim, start, stop, inner):
 
 
 def _ends_before(stop, size) -> bool:
-    """Return whether a stop may be less than a size."""
     if is_symbol(stop) or is_symbol(size):
         return stop != size
     return stop < size

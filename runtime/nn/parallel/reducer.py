@@ -59,7 +59,6 @@ class Bucket:
                     write(p.grad, piece, "DistributedDataParallel")
 
     def _pieces(self, flat) -> list:
-        """Return each parameter's part of a flat tensor, in its shape."""
         if flat._a.__class__ is DeviceArray:
             return [piece.reshape(p.shape) for piece, p in zip(flat.split(self.sizes), self.params)]
         parts = np.split(flat._a.reshape(-1), np.cumsum(self.sizes)[:-1])

@@ -35,7 +35,6 @@ def _as_owned(t):
 
 
 def _check_same_kind(before, made, what):
-    """Raise unless a function kept the shape and dtype of a tensor."""
     if not isinstance(made, Tensor):
         raise ShapeError(f"{what} must give a tensor, got {type(made).__name__}")
     if made.shape != before.shape or made.dtype is not before.dtype:

@@ -226,7 +226,6 @@ class CustomFromMask(BasePruningMethod):
 
 
 def _method_of(module, name):
-    """Return (key, hook) of the pruning of a tensor, or None."""
     for key, hook in module._hooks.forward_pre.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             return key, hook

@@ -41,7 +41,6 @@ def _hook_of(module, kind, name):
 
 
 def _weight_of(module, kind, name):
-    """Return the parameter to split; raise if it is split already."""
     if any(isinstance(h, kind) and h.name == name for h in module._hooks.forward_pre.values()):
         raise ArgumentError(f"'{name}' of {type(module).__name__} already has a {kind.__name__}")
     if (weight := module._parameters.get(name)) is None:

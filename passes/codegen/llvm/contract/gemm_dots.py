@@ -68,8 +68,7 @@ def _dots(f, job, item, kernels, row, column, strides, most=DOT_ROWS):
 
 
 def _dot_kernels(module, kernel, strides, widths=_WIDTHS, more=()):
-    """Write the table of tile functions: all heights of one width after the other, then `more` of (height, width). Few columns
-    beyond whole tiles, once in an item, are not worth tiles of their own."""
+    """Write tile functions: all heights by width, then `more` (height, width): a few last columns get no own tiles."""
     sizes = [(height, width) for width in widths for height in range(1, DOT_ROWS + 1)]
     names = [_dot_kernel(module, kernel, height, width, strides) for height, width in [*sizes, *more]]
     return module.function_table("dot_kernels", names)

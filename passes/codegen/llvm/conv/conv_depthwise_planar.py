@@ -108,7 +108,6 @@ class _Plane:
 
 
 def _item(f, kernel, job, number):
-    """Write some rows of one plane."""
     item, rows = bytes_of(kernel.element), kernel.rows
     number, part = split_index(f, number, (1, job.parts))
     image, channel = split_index(f, number, (1, job.channels))

@@ -54,7 +54,6 @@ class MapKernel:
 
 
 def _total(f, kernel, taps, term):
-    """Sum term(k) over all taps, one after the other."""
     if not kernel.weighted:
         return term(0)
     with f.loop(1, taps, 1, [term(0)]) as loop:
