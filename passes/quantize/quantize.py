@@ -164,7 +164,8 @@ class Quantizer:
         return self.copies[key]
 
     def widened(self, value, edges, more):
-        """Return bytes of images with channels last, borders and `more` channels; plain ones are padded before transposing."""
+        """Return bytes of images with channels last, borders and `more` channels; plain ones are padded before transposing,
+        plane by plane, because pixels of three bytes are slow to copy."""
         low, high = (tuple([pair[end] for pair in edges]) for end in (0, 1))
         if not more or self.is_last(value):
             return self.padded(value, True, (0, *low, 0), (0, *high, more))

@@ -55,7 +55,8 @@ def _flat(p, start):
 
 
 def _bracket(at, start, length, most):
-    """Return (bracket or good point, evaluations, whether it is good); from turn 2 on, a point no lower ends the search."""
+    """Return (bracket or good point, evaluations, whether it is good); as in PyTorch, a point
+    after the second that is no lower than its predecessor ends the search."""
     before, now = start, at(length)
     for turn in range(most):
         if _too_high(now, start) or (turn > 1 and now.loss >= before.loss):

@@ -116,13 +116,15 @@ class Builder(ABC):
         return self.choose(cond, slow(self, *given) if given else slow(), usual)
 
     def repeat(self, times: int, state: tuple, step, numbered=False) -> tuple:
-        """Return the state after `times` times `state = step(*state)`; if `numbered`, the iteration (i64) comes first."""
+        """Return the state after `times` times `state = step(*state)`. If `numbered`, the step takes the iteration (i64) before
+        the state. A backend may write a loop."""
         for turn in range(times):
             state = step(*[self.const(dt.int64, turn)] * numbered, *state)
         return state
 
     def iterate(self, most: int, live: Val, state: tuple, step) -> tuple:
-        """Return each lane's state after at most `most` times `live, *state = step(*state)`, while the lane is live."""
+        """Return each lane's state after `live, *state = step(*state)` while the lane is live, at most `most` times. A backend
+        writes a loop that ends when no lane is live."""
         return self.repeat(most, (live, *state), lambda *before: self._lived(before, step))[1:]
 
     def _lived(self, before, step) -> tuple:

@@ -291,7 +291,8 @@ class Kind:
                 _loop("whole", "last", "BN"), *_indent(body(True))]
 
     def over_queries(self, body) -> list:
-        """Return lines for the blocks of queries of a block of keys: those on the diagonal, then those that see all of it."""
+        """Return lines for the blocks of queries of a block of keys: those on the diagonal, then those that see all of it.
+        Queries beyond the last have no probabilities."""
         first = "block * BN // BM * BM" if self.causal else "0"
         if self.mask != NO_MASK or self.drops:
             return [_loop(first, "L", "BM"), *_indent(body(True))]
