@@ -3,6 +3,7 @@
 import warnings
 from collections import Counter
 
+from ...runtime.core.storage import user_level
 from ..errors.errors import DisturbedError, ProxyError, ReplacedError, RunEagerlyError, SeveralDevicesError, TracerWarning
 from ..errors.recompile_limit import RecompileLimit
 from ..guards.locations import is_viewable
@@ -115,7 +116,8 @@ class MissHandler:
             return self.record(call, family)
         except DisturbedError as error:         # the function ran, but its recording may not hold
             if type(error) is SeveralDevicesError and str(error) != call.reason:       # once
-                warnings.warn(f"{self._name} runs as it is: {error}. Trace what is done on each", TracerWarning, stacklevel=5)
+                warnings.warn(f"{self._name} runs as it is: {error}. Trace what is done on each", TracerWarning,
+                              stacklevel=user_level())
             if self._count_failure(error):
                 self._warn_as_it_is(error)
             if self._disturbed > MOST_DISTURBED:
@@ -163,7 +165,7 @@ class MissHandler:
     def _warn_as_it_is(self, error):
         if not self._warned:
             self._warned = True
-            warnings.warn(f"{self._name} runs as it is at most calls: {error}", TracerWarning, stacklevel=6)
+            warnings.warn(f"{self._name} runs as it is at most calls: {error}", TracerWarning, stacklevel=user_level())
 
     # Entering a recording.
 
@@ -220,7 +222,7 @@ class MissHandler:
         warnings.warn(f"{self._name} was recorded {MANY} times, each time running eagerly; {why}. "
                       f"Pass numbers that change as tensors, and keep shapes few; stats() lists every reason. "
                       "If it goes on like that, most of the calls that would be recorded run as they are",
-                      TracerWarning, stacklevel=5)
+                      TracerWarning, stacklevel=user_level())
 
 
 def _names(symbols: Symbols | None) -> dict:

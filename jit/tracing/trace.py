@@ -10,6 +10,7 @@ from ...ir import config
 from ...ir.lazy import lazy
 from ...passes.schedule import plan_steps
 from ...runtime.core.state import Defaults, tls
+from ...runtime.core.storage import user_level
 from ..errors.errors import TraceError, TracerWarning
 from ..guards.arg_pytree import ContainerTable, flatten
 from ..guards.locations import read_locations
@@ -119,7 +120,7 @@ class Traced:
             self._ran_hooked = True
             warnings.warn(f"{getattr(self.fn, '__name__', self.fn)} runs as it is inside of saved_tensors_hooks (or of a "
                           "checkpoint), since a trace decides itself what it keeps. Put a checkpoint inside of the traced "
-                          "function", TracerWarning, stacklevel=4)
+                          "function", TracerWarning, stacklevel=user_level())
         return self.fn(*args, **kwargs)
 
     def _after_failure(self, m, call, error):
@@ -130,7 +131,7 @@ class Traced:
         if m.failures == before:
             name = getattr(self.fn, "__name__", self.fn)
             warnings.warn(f"compiled code of {name} raised {type(error).__name__}: {error}; the call ran as it is, and raised "
-                          "nothing", TracerWarning, stacklevel=4)
+                          "nothing", TracerWarning, stacklevel=user_level())
         return result
 
     def _is_outdated(self, call) -> bool:

@@ -93,7 +93,7 @@ class _Layers(_Quantized):
         return [self._pair(f"weight_ih{end}"), self._pair(f"weight_hh{end}"), own.get(f"bias_ih{end}"),
                 own.get(f"bias_hh{end}"), None]
 
-    def _projected(self, x, weight, bias):
+    def _project_input(self, x, weight, bias):
         return linear_int8(x, *weight, bias)
 
     def _run(self, z, mask, states, weights, reverse):

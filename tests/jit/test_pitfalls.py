@@ -346,3 +346,24 @@ def test_hooks_on_saved_tensors_are_refused_inside():
             return (x * w).exp()
 
     refused(fn, vec(1.0, 2.0), match="uses saved_tensors_hooks.*around calls of the traced function")
+
+
+def test_warnings_name_the_line_of_the_user():
+    class Holder:
+        pass
+
+    holder = Holder()
+
+    def stores_objects(x):
+        holder.value = Holder()
+        return x * 2
+
+    def reads_values(x):
+        return x * float(str(x.sum().item()))
+
+    for function in (stores_objects, reads_values):
+        traced = jit.trace(function)
+        with pytest.warns(jit.TracerWarning) as seen:
+            for i in range(70):
+                traced(ingot.full((2,), float(i)))
+        assert [w.filename for w in seen] == [__file__]
