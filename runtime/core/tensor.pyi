@@ -1563,8 +1563,7 @@ class Tensor:
     def zero_(self) -> Tensor:
         """Write zeros to all elements."""
 
-def _check_kind(what, a, b) -> Any:
-    """Raise if only one of two arrays makes tensors of a class of its own."""
+def _check_kind(what, a, b) -> Any: ...
 
 class NotOneError(_errors_module.DTypeError, builtins.ValueError):
     """An error: a tensor of no or several elements stands where one number, or truth, is needed."""

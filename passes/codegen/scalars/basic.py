@@ -11,8 +11,12 @@ from .trigonometric import sin
 INF, NAN = float("inf"), float("nan")
 
 
-def _of(function):
-    return lambda s, *values: function(*values)
+def _of_one(function):
+    return lambda s, x: function(x)
+
+
+def _of_two(function):
+    return lambda s, a, b: function(a, b)
 
 
 def _by_kind(of_bools, of_numbers):
@@ -23,9 +27,9 @@ def _of_truth(function):
     return lambda s, a, b: function(a.to(dt.bool_), b.to(dt.bool_))
 
 
-sub, div, neg = _of(operator.sub), _of(operator.truediv), _of(operator.neg)
-bitwise_and, bitwise_or, bitwise_xor = _of(operator.and_), _of(operator.or_), _of(operator.xor)
-bitwise_not, positive, copy = _of(operator.invert), _of(lambda x: x), _of(lambda x: x)
+sub, div, neg = _of_two(operator.sub), _of_two(operator.truediv), _of_one(operator.neg)
+bitwise_and, bitwise_or, bitwise_xor = _of_two(operator.and_), _of_two(operator.or_), _of_two(operator.xor)
+bitwise_not, positive, copy = _of_one(operator.invert), _of_one(lambda x: x), _of_one(lambda x: x)
 logical_and, logical_or, logical_xor = _of_truth(operator.and_), _of_truth(operator.or_), _of_truth(operator.xor)
 add, mul = _by_kind(operator.or_, operator.add), _by_kind(operator.and_, operator.mul)
 eq, ne = _by_kind(lambda a, b: ~(a ^ b), Val.eq), _by_kind(operator.xor, Val.ne)

@@ -224,7 +224,7 @@ def test_clipping(devices, kinds, cuda):
         want = clipped(["cpu"], how, *args)
         cuda.launches.clear()
         same(clipped(devices, how, *there), want)
-        launches = [launch for launch in cuda.launches if launch["name"].startswith(("_scaled", "_limited"))]
+        launches = [launch for launch in cuda.launches if launch["name"].startswith(("_scaled", "_clamp"))]
         assert 1 <= len(launches) <= 2 * len(kinds) * len({d for d in devices if d != "cpu"})
 
 
