@@ -24,6 +24,8 @@ class PackedSequence(_Fields):
     __slots__ = ()
 
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
+        if isinstance(batch_sizes, Tensor) and batch_sizes.device.type != "cpu":
+            raise ArgumentError(f"PackedSequence takes batch_sizes on the CPU, got a tensor on {batch_sizes.device}")
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)

@@ -164,10 +164,10 @@ def _sequences(rng):
     plain = (lambda: Build("nn.utils.rnn.PackedSequence", (_leaf(rng, 7), np.array([3, 2, 2]))))
     unpack = "nn.utils.rnn.pad_packed_sequence"
     for i, kwargs in enumerate(({}, {"batch_first": True, "padding_value": 1.5}, {"total_length": 7, "padding_value": -1.0}, {"batch_first": True, "total_length": 5})):
-        yield _function(unpack, i, (packed(),), kwargs)
-        yield _function(unpack, f"flat {i}", (plain(),), kwargs)
-    yield _function("nn.utils.rnn.unpack_sequence", "order", (packed(),))
-    yield _function("nn.utils.rnn.unpack_sequence", "plain", (plain(),))
+        yield _function(unpack, i, (packed(),), kwargs, host=True)        # batch_sizes stay on the CPU
+        yield _function(unpack, f"flat {i}", (plain(),), kwargs, host=True)
+    yield _function("nn.utils.rnn.unpack_sequence", "order", (packed(),), host=True)
+    yield _function("nn.utils.rnn.unpack_sequence", "plain", (plain(),), host=True)
     yield _function("nn.utils.rnn.invert_permutation", "three", (order,))
     yield _function("nn.utils.rnn.invert_permutation", "five", (np.array([3, 0, 4, 1, 2]),))
     yield _function("nn.utils.rnn.PackedSequence", "order", (_leaf(rng, 4), np.array([3, 1]), order))
