@@ -26,9 +26,9 @@ from ..guards.known_objects import KnownObjects
 from ..proxies.other_threads import is_service
 from ..side_effects.contents import ContainerLog
 from .chain_reads import ChainReads
-from .library_state import FROM_SYSTEM, RANDOM, ContextVariables
 from .patched_builtins import IS_ENABLED, file_state, is_read_only, is_stream, level_condition
 from .patched_casts import PatchedCasts
+from .stdlib_state import FROM_SYSTEM, RANDOM, ContextVariables
 
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
                        "discard", "sort", "reverse", "appendleft", "popleft"))
@@ -70,7 +70,7 @@ class WorldPolicy:
         self._modes = modes()
         self._chains.generators.start()
 
-    def library_called(self, frame):
+    def call_by_library(self, frame):
         """Note that a function of a library starts: one of `WATCHED`, of the module `random`, or named "submit"."""
         code, reads = frame.f_code, self._reads
         if code in _MODE_SETTERS:

@@ -21,8 +21,8 @@ from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
 from .dynamic_attributes import DynamicAttributes
-from .library_state import results_of
 from .read_log import ReadLog
+from .stdlib_state import results_of
 from .tensor_attributes import TensorAttributes
 
 _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)

@@ -32,10 +32,10 @@ from .chain_reads import ChainReads
 from .dynamic_attributes import DynamicAttributes
 from .finalize import Finaliser
 from .impure_calls import WATCHED, ContextVariables, WorldPolicy
-from .library_state import RANDOM, RandomGenerators
 from .patched_casts import PatchedCasts, make_plain, settle
 from .reachable import Reachable
 from .read_log import ReadLog, known_in_class, owners_above
+from .stdlib_state import RANDOM, RandomGenerators
 from .tensor_attributes import TensorAttributes
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
@@ -142,7 +142,7 @@ class Tracker:
     def _library_frame(self, frame):
         code = frame.f_code
         if id(code) in WATCHED or code.co_name == "submit" or frame.f_globals is RANDOM:
-            self.world.library_called(frame)
+            self.world.call_by_library(frame)
         if code.co_name in _RUNNERS and code.co_argcount:
             first = frame.f_locals.get(code.co_varnames[0])
             if isinstance(first, Module):
