@@ -149,7 +149,7 @@ def convolutions(plan):
                        flops=6 * batch * side ** 2 * channels * out * kernel ** 2)
 
 
-# What is worth most first: a run that is cut off has that, and goes on from there with --resume.
+# The most important first: a run that is cut off has it, and goes on from there with --resume.
 WORKLOADS = {f"gpu_{name}": on_device(work) for name, work in {
     "ceilings": reached, "gpt2": steps(gpu_steps.gpt2, "bfloat16"), "resnet50": steps(gpu_steps.images, "bfloat16"),
     "attention": device_attention, "matmul": products, "launches": launches, "elementwise": elementwise, "rows": row_operators,

@@ -1,4 +1,4 @@
-"""A check of docstrings and Markdown: refused openings, refused phrases and long sentences.
+"""A check of docstrings, comments and Markdown: refused openings, refused phrases and long sentences.
 
     python tools/prose.py [PATH ...]        # prints file:line and the text; the status is 1 if there is any
 """
@@ -16,6 +16,7 @@ OPENINGS = re.compile(r"(What|Whatever|Who|Whose|Whoever|Where|Wherever|Which|Th
 PHRASES = re.compile(r"\b(it is so that|that which|to whoever|had better)\b", re.I)
 SENTENCE_END = re.compile(r"(?<=[.!?])[)\"'`*]*\s+")
 ITEM = re.compile(r"\s*([-*+]|\d+\.|>+)\s+")
+COMMENT = re.compile(r"\s*# (.*)")
 LINK = re.compile(r"\]\([^)]*\)")
 FIELD = re.compile(r":\w[^:]*: |\w+: |[\w, *]+?  +")        # `:param x: ...`, `x: ...` and `x  ...` begin a text of their own
 
@@ -78,7 +79,11 @@ def faults_of(text: str, first_line: int = 1) -> Iterator[Finding]:
 
 
 def faults_of_source(source: str) -> Iterator[Finding]:
-    """Yield the faults of all docstrings of a module."""
+    """Yield the faults of all docstrings of a module, and the refused openings of its comments."""
+    for number, line in enumerate(source.splitlines(), 1):
+        comment = COMMENT.fullmatch(line)
+        if comment and OPENINGS.match(comment[1]):
+            yield Finding(number, "opening", comment[1])
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             doc = ast.get_docstring(node)

@@ -64,7 +64,7 @@ def page(title, jobs, profile) -> str:
             + f"<script>{SCRIPT}</script></body></html>\n")
 
 
-# What runs.
+# The steps that run.
 
 _COLUMNS = ("", "name", "operations", "over", "calls", "time", "share", "bytes", "flops", "GB/s", "GFLOP/s", "of roofline",
             "modules", "lines")

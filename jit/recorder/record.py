@@ -303,7 +303,7 @@ class Recorder:
             tensors = self.tracker.tensors
             unprofiled(tensors.own_code_writes if setting else tensors.own_code_reads, t, name)
 
-    # What a recording cannot repeat.
+    # Actions that a replay cannot repeat.
 
     def refuse(self, what: str, instead: str):
         raise TraceError(f"this function cannot be traced: {what}{at(user_line())}; {instead}")

@@ -186,7 +186,7 @@ class profile:
             self._session = None
         self._action = action
 
-    # What was found.
+    # Results.
 
     def events(self) -> EventList:
         """Return all events of the last round, in the order in which they began."""

@@ -74,7 +74,7 @@ FUNCTIONS = {
     "unpooled": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2, output_size=x.shape),
 }
 
-# What ONNX has at free sizes: no means of even bins, no wider filters, no memory; and no Bessel functions at all.
+# Limits of ONNX at free sizes: no means of even bins, no wider filters, no memory; and no Bessel functions at all.
 HERE = ("unet area", "interpolate 0.5", "unpooled", "vander", "kaiser_window", "as_strided")
 ABROAD = {name: fn for name, fn in FUNCTIONS.items() if name not in HERE}
 

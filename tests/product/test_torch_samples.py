@@ -34,7 +34,7 @@ CASTS = {"H", "T", "as_strided", "bfloat16", "bool", "byte", "cdouble", "cfloat"
          "long", "mH", "mT", "pca_lowrank", "polygamma", "sgn", "short", "slice", "special.bessel_j0", "special.bessel_y1",
          "special.polygamma", "svd_lowrank", "to_sparse", "where", "zero_"}
 
-# Which of equal values an index names is the library's choice: their values are compared, not their indices.
+# The library chooses which of equal values an index names: values are compared, not indices.
 TIES = {"topk", "kthvalue", "sort", "argsort", "mode"}
 
 

@@ -240,7 +240,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(((a == b) | (a != a) & (b != b)).all())
 
 
-# What every pass is held to.
+# Properties of every pass.
 
 
 def graph_of(text: str) -> Graph:

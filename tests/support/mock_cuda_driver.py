@@ -71,7 +71,7 @@ class MockDriver(Queues):
         self.failing: dict[str, int] = {}          # calls that are to fail, with the code that they give
         self.failing_once: dict[str, int] = {}     # the same, once
 
-    # What a test looks at: what was asked, when all that waits for kernels has been.
+    # State for tests: the calls so far, once all that waits for kernels is done.
 
     @property
     def calls(self) -> dict[str, int]:
@@ -109,7 +109,7 @@ class MockDriver(Queues):
             raise Violation(f"a stream of device {found.device} is used where device {self.thread.device} is current")
         return found
 
-    # What and where.
+    # Initialisation and devices.
 
     def cuInit(self, flags):
         return OK

@@ -54,7 +54,7 @@ FREE_SHARED, MOST_SHARED = 49152, {80: 166912, 90: 232448}      # bytes of a blo
 MOST_IN_A_CLUSTER, REGISTERS = 8, 65536
 TIMELESS = 2
 
-# What needs a context that is current in the thread, and what no thread may ask for while it captures (unless it said that
+# Calls that need a current context in the thread, and calls forbidden while it captures (unless it said that
 # it knows what it does).
 IN_A_CONTEXT = frozenset((
     "cuCtxSynchronize", "cuMemGetInfo_v2", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost",
@@ -65,7 +65,7 @@ IN_A_CONTEXT = frozenset((
 NOT_IN_A_CAPTURE = frozenset((
     "cuCtxSynchronize", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuStreamSynchronize",
     "cuStreamQuery", "cuEventSynchronize", "cuEventQuery", "cuModuleLoadData", "cuModuleGetFunction", "cuModuleUnload"))
-# What may be asked while ordinary memory is copied: what waits for that, and what has to do with no device's work.
+# Calls allowed while ordinary memory is copied: those that wait for it, and those that concern no device's work.
 BESIDE_A_COPY = frozenset((
     "cuStreamSynchronize", "cuCtxSynchronize", "cuCtxSetCurrent", "cuCtxGetCurrent", "cuGetErrorName", "cuGetErrorString"))
 

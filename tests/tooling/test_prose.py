@@ -35,6 +35,11 @@ def test_docstrings_of_all_kinds_are_read():
     assert sorted([found.line for found in faults_of_source(source)]) == [1, 3, 5, 7]
 
 
+def test_comments_of_their_own_line_are_read():
+    source = 'x = 1    # What\n# What it is.\n# of which\n    # Who?\n'
+    assert [found.line for found in faults_of_source(source)] == [2]
+
+
 def test_a_line_number_is_that_of_the_paragraph():
     found, = faults_of("First.\n\nSecond\nline.\n\nWhere third\nline.")
     assert found.line == 6

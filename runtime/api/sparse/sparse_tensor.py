@@ -86,7 +86,7 @@ class SparseTensor(Tensor):
 
     _v = part("_held")          # values, one for each entry
 
-    # What every layout defines.
+    # Methods that each layout overrides.
 
     def like(self, values: Tensor) -> Any:
         """Return a tensor with the same positions and other values."""

@@ -21,7 +21,7 @@ WORD = 8
 JOB, ARENA, ARGUMENTS = range(3)        # words of the runner's block: the job itself, the arena, the first argument
 
 
-# What a word of a job may be, other than a number.
+# Kinds of words of a job, beside numbers.
 
 
 class At(NamedTuple):

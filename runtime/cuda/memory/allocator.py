@@ -350,7 +350,7 @@ class Allocator:
                 self.counts["active_bytes"].current -= block.size
                 self._make_free(block)
 
-    # What there is.
+    # Statistics.
 
     def cached(self) -> int:
         return sum(size for found in self.lists.values() for size, _, _ in found)

@@ -299,7 +299,7 @@ def test_a_host_function_that_draws_does_so_in_its_order():
         run(jit.trace, 3)
 
 
-# Which chains are read behind a call of `host`.
+# Chains that are read behind a call of `host`.
 
 before = host = behind = around = inside = after = beside = caught = never = print
 

@@ -7,7 +7,7 @@ import ingot
 from ingot import jit, nn
 from side_by_side import plain
 
-# Where a schedule comes to a limit, it writes what is there already.
+# At its limit a schedule writes the value that is already there.
 
 
 def rate_that_reaches_a_limit():
@@ -216,7 +216,7 @@ def test_a_place_past_the_end_of_a_schedule():
     assert traced.stats()["compiles"] <= 3, traced.stats()["misses"]
 
 
-# What else is done with such a container, perhaps in code that runs late, meets the container itself.
+# Other uses of such a container, perhaps in code that runs late, meet the container itself.
 
 def appended_late(rates):
     def more():

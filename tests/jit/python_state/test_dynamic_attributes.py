@@ -129,7 +129,7 @@ def test_weights_made_before_each_call_are_those_of_the_last_one(change):
     np.testing.assert_allclose(weights(True), weights(False), rtol=1e-5, atol=1e-6)
 
 
-# What code asks for by computed names, where it is not there yet: each gives (function, what puts it there).
+# Queries of absent attributes by computed names: each gives (function, what puts it there).
 
 
 class Slotted:

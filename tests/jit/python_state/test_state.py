@@ -484,7 +484,7 @@ def test_an_argument_over_the_memory_of_a_captured_tensor(which):
     assert run(jit.trace(fn)) == run(fn)
 
 
-# What tensors do not have.
+# Absent attributes of tensors.
 
 
 def test_attributes_that_parameters_get_later():

@@ -243,7 +243,7 @@ def test_arguments_get_no_attributes(several):
         jit.trace(fn)(vec(1.0), vec(2.0))
 
 
-# What a function makes.
+# Tensors that a function makes.
 
 
 KEPT = Holder("kept")

@@ -290,7 +290,7 @@ def test_other_sizes_use_the_same_code():
     assert len(fn.kernels) == 1
 
 
-# What it says.
+# Reports.
 
 
 def test_explanations():

@@ -265,7 +265,7 @@ def test_writes_to_arguments():
         assert plain(a) == plain(c)
 
 
-# What is said up front.
+# Sizes declared by the user.
 
 
 @pytest.mark.parametrize("fn", [
@@ -309,7 +309,7 @@ def test_wrong_dynamic_is_refused(dynamic):
         jit.trace(lambda x: x, dynamic=dynamic)(ingot.rand(3))
 
 
-# What a recording must not get wrong.
+# Programs that a symbolic recording could get wrong.
 
 
 def test_a_leaked_size_is_found_by_comparison():

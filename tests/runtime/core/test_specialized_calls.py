@@ -167,7 +167,7 @@ def test_constants_need_no_tensor():
     assert made.tolist() == full(wrap(np.zeros(5)), shape=(2,), value=3.0, dtype=dt.float32).tolist() == [3, 3]
 
 
-# What else calls of small things rest on.
+# Other properties of calls on small tensors.
 
 
 def test_parts_made_together_are_those_made_one_by_one():

@@ -229,7 +229,7 @@ def test_other_dtypes_do_the_same_or_are_refused_in_the_same_words(fn, call, dty
         assert said(fn, i) == said(general, i), (seed, i)
 
 
-# What is known, and of what.
+# The contents of the memo.
 
 
 def ways(fn) -> list:

@@ -12,7 +12,7 @@ from ingot import func, nn
 from ingot.autograd import forward_ad, functional
 from watched_programs import program, refused, vec
 
-# What later calls would not do.
+# Actions that later calls would not do.
 
 @refused("leaves grad mode changed at .*with.* block")
 def grad_mode_stays_off(wrap):

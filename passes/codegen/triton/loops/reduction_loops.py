@@ -357,7 +357,7 @@ class Sweeps(Nest):
         self.text.put(f"{', '.join(_names(carry))} = {', '.join(_names(after))}")
         return self.named(self.s.cast(fold.result(self.s, out), i.dtype), _BOTH)
 
-    # What earlier sweeps left.
+    # Results of earlier sweeps.
 
     def separate(self, stage):
         """Write a barrier if a sweep reads what another thread of the program stored."""

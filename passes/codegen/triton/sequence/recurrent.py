@@ -281,7 +281,7 @@ class Point:
     def put(self, value, start, place):
         self.s.store(self.s.cast(value, self.arrays[start.split(" ")[0]]), start, place, "inside")
 
-    # What cells ask for.
+    # Steps of the forward walk that cells call.
 
     def input(self, gate):
         return self.at("z", "AT", self.how.layer.gates, gate)
@@ -345,7 +345,7 @@ class Point:
         for part, value in enumerate(values):
             self.put(value, self.start(name, "AT", f"{len(values)} * H"), self._part(len(values), part))
 
-    # What they ask for in the backward walk.
+    # Steps of the backward walk.
 
     def saved_parts(self, name, count):
         """Load the parts of a saved array."""

@@ -195,7 +195,7 @@ def test_the_range_of_least_error():
     assert error(low, high) < 1.05 * best and error(low, high) < 0.8 * error(a.min(), a.max())
 
 
-# What is refused.
+# Refused models and options.
 
 
 class Volumes(nn.Module):

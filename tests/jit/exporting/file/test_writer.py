@@ -26,7 +26,7 @@ def exported(tmp_path_factory):
     return small_file(tmp_path_factory.mktemp("model"))
 
 
-# What goes in and comes out.
+# Arguments and results.
 
 
 def test_the_signature_says_names_types_and_sizes(exported):
@@ -110,7 +110,7 @@ def test_without_freeze_the_weights_are_those_of_the_module(tmp_path):
         np.testing.assert_allclose(loaded(x).numpy(), quiet(model, x).numpy(), rtol=1e-5, atol=1e-6)
 
 
-# What cannot be exported.
+# Functions that cannot be exported.
 
 
 class Calls:

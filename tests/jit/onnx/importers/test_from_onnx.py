@@ -92,7 +92,7 @@ def test_shapes_are_known_numbers_and_no_part_of_a_trace():
     assert [n.op.name for n in recorded.nodes] == ["reshape", "neg"]
 
 
-# What is refused.
+# Refused models.
 
 
 @pytest.mark.parametrize("nodes, said", [

@@ -24,7 +24,7 @@ from samples import (
     table,  # noqa: F401  (fills SAMPLES)
 )
 
-# What ONNX (versions 17 to 22) has no operator for and no body says in others: linear algebra, special functions, gradients of
+# Operators without ONNX equivalent (versions 17 to 22) or a body of others: linear algebra, special functions, gradients of
 # templates, positions found in data, complex arguments and results, layouts, packed weights and devices that only compiled
 # programs use.
 NO_COUNTERPART = frozenset((
@@ -163,7 +163,7 @@ def test_what_has_no_counterpart_is_refused_by_name(name):
     assert refused or name == "bitcast"
 
 
-# What cannot be said in a file is an error with the user's line.
+# Programs that a file cannot express are errors with the user's line.
 
 
 def reads(x):

@@ -39,7 +39,7 @@ define i64 @work(i64 %n, ptr %out) {
 }
 """
 
-# What a field holds, read by the processor's manual: (bits of the field in the word, its meaning as a target).
+# Fields of relocated words by the processor's manual: (bits of the field in the word, its meaning as a target).
 
 
 def signed(value, bits):

@@ -171,7 +171,7 @@ def test_cuts(count, rows, columns, depth, threads):
     assert cut.sums_bytes >= 4 * 32 * cut.panel or cut.depth_block >= depth
 
 
-# Who may use tiles.
+# Permission to use tiles.
 
 
 def test_code_is_made_on_any_machine():

@@ -242,7 +242,7 @@ def test_threads_of_python_share_plans():
     assert not wrong
 
 
-# What is generated.
+# Generated code.
 
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4", "aarch64"])

@@ -125,7 +125,7 @@ def test_structures_lie_as_the_header_has_them(theirs):
     assert flat == places and ctypes.sizeof(ours) == at + -at % 8
 
 
-# What a driver refuses.
+# Calls that a driver refuses.
 
 
 def probe(**changed):
@@ -196,7 +196,7 @@ def test_after_a_kernel_has_failed_errors_say_that_nothing_goes_any_more(cuda):
         assert ("can use its devices no more" in str(e.value)) == said
 
 
-# What a driver does not promise.
+# Order that a driver does not promise.
 
 
 class Other:

@@ -152,7 +152,7 @@ def test_writing_in_place_changes_no_bit(name, count, kind):
             assert same(target.numpy(), want.numpy())
 
 
-# Where numpy's answer is a libm's, and every libm has its own (powers of infinite size, their signs; 0 to a power of nan).
+# Cases that each libm behind numpy answers otherwise (powers of infinite size, their signs; 0 to a power of nan).
 UNSAID = {"pow"}
 
 

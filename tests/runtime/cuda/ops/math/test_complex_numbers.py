@@ -16,7 +16,7 @@ from tests.runtime.api.math.test_complex_numbers import GRADIENTS, LINALG, SCANS
 
 KINDS = ("complex64", "complex128")
 SPECIAL = (0.0, -0.0, 1.0, -2.5, float("inf"), float("-inf"), float("nan"), 1e-30)
-# Where numpy's answer is a libm's, and every libm has its own (powers of infinite size, their signs; 0 to a power of nan).
+# Cases that each libm behind numpy answers otherwise (powers of infinite size, their signs; 0 to a power of nan).
 UNSAID = {"pow"}
 
 
