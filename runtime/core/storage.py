@@ -109,28 +109,27 @@ _BETWEEN = frozenset(("contextlib", "functools"))
 
 def user_line(depth: int = 1) -> tuple:
     """Return file and line of the nearest frame outside ingot and its decorators, from `depth` frames up."""
-    frame: FrameType | None = sys._getframe(depth)
-    while frame is not None:
-        if not _is_inside(frame):
-            return frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back
-    return "<unknown>", 0
+    frame, _ = _user_frame(sys._getframe(depth))
+    return ("<unknown>", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def user_level() -> int:
     """Return the `stacklevel` with which the caller's warning names the user's line."""
-    level, frame = 1, sys._getframe(1)
-    while _is_inside(frame) and frame.f_back is not None:
+    return _user_frame(sys._getframe(1))[1]
+
+
+def _user_frame(frame: FrameType | None) -> tuple:
+    """Return (nearest frame outside ingot, its number counted from 1 at `frame`)."""
+    level = 1
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        inside = _inside.get(name)
+        if inside is None:
+            inside = _inside[name] = name == _PACKAGE or name.startswith(_PACKAGE + ".") or name in _BETWEEN
+        if not inside:
+            break
         level, frame = level + 1, frame.f_back
-    return level
-
-
-def _is_inside(frame: FrameType) -> bool:
-    name = frame.f_globals.get("__name__", "")
-    inside = _inside.get(name)
-    if inside is None:
-        inside = _inside[name] = name == _PACKAGE or name.startswith(_PACKAGE + ".") or name in _BETWEEN
-    return inside
+    return frame, level
 
 
 _inside: dict = {}      # by names of modules
