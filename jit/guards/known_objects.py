@@ -77,5 +77,5 @@ class KnownObjects:
         return id(owner) in self.outside and name not in self.outside[id(owner)][2] and not hasattr(type(owner), name)
 
     def close(self):
-        """Drop references that would raise reference counts, which `relocated_containers.py` reads."""
+        """Drop references that would raise reference counts, which `SoleReference` reads."""
         self.containers, self._alive = [], []

@@ -17,7 +17,7 @@ from ..guards.guard_code import quick_check
 from ..guards.guards import Guard, module_state
 from ..guards.locations import EXTEND, WHOLE, Location, SameAs, load, refill, store
 from ..guards.snapshot import ArraySnapshot, Exactly, Snapshot, is_plain, looks_like, same_items
-from ..side_effects.relocated_containers import RelocatedTarget
+from ..side_effects.effects import RelocatedTarget
 from .host_call import HostStep
 
 _version, _shared, _array = attrgetter("version"), attrgetter("_shared"), attrgetter("_a")

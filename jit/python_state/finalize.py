@@ -14,7 +14,7 @@ from ..guards.snapshot import Exactly
 from ..host.ordering import HostLog
 from ..proxies.other_threads import is_alone
 from ..side_effects.contents import AnyOf, ContainerLog, unread_replacements
-from ..side_effects.relocated_containers import sole_references
+from ..side_effects.effects import sole_references
 from ..side_effects.writes import WriteLog
 from .read_log import ReadLog
 

@@ -90,7 +90,7 @@ class Tracker:
         restore_profiler(before)
 
     def close(self):
-        """Drop references that would raise reference counts, which `relocated_containers.py` reads."""
+        """Drop references that would raise reference counts, which `SoleReference` reads."""
         for part in (self.contents, self.known, self.hosts, self.writes, self.chains):
             part.close()
 

@@ -1,10 +1,16 @@
-"""Writes to Python state that outlives a call: `self.step += 1`, `self.last = loss`, a `global` or `nonlocal` variable.
+"""Writes to Python state that outlives a call: `self.step += 1`, `self.last = loss`, `log.append(loss)`, a `global` variable.
 
 The recorded run makes them itself. Their values are results like those that the function returns. A replay stores them after
 it has written everything else.
+
+A list or dictionary among the arguments is part of the key of a recording, so a replay stores its whole final content. Any
+other container is the same object at later calls, unless one location alone leads to it: then a write goes to the container
+that lies there at the call (`self.losses = []` at the end of an epoch), if no other name can lead to that one.
 """
 
-from collections import OrderedDict, defaultdict, deque
+import sys
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -16,11 +22,16 @@ from ...runtime.nn.base.module import Module
 from ...runtime.nn.base.parameter import Buffer, Parameter
 from ...runtime.optim.optimizer import State
 from ..bytecode.reads import MISSING
-from ..guards.locations import EXTEND, RESTORED, WHOLE, load, store
-from ..guards.snapshot import looks_like
+from ..errors.conditions import Condition
+from ..errors.errors import TraceError
+from ..guards.arg_pytree import GIVEN, ByIdentity
+from ..guards.locations import DICTS, EXTEND, RESTORED, WHOLE, load, refill, store
+from ..guards.snapshot import looks_like, same_items
 from ..proxies.numpy_scalars import now, stands_for_number
 from ..proxies.thread_overlay import mapped
 
+CONTENT = "content"     # kind of a write to a container among the arguments
+_REFILLED = frozenset((list, dict, OrderedDict, defaultdict))
 _SETTERS = (object.__setattr__, SimpleNamespace.__setattr__, type.__setattr__)
 
 
@@ -62,21 +73,15 @@ class Target:
         """Return a copy without the values from before, which it would keep alive."""
         return replace(self, was=None, before=None)
 
-    def write(self, value):
+    def write(self, value, containers=()):
+        """Store a value, in a call with these containers among its arguments."""
         if self.kind == EXTEND:
             self.owner.extend(value)
         else:
-            self.rewrite(value)
+            self.rewrite(value, containers)
 
-    def write_given(self, value, given):
-        """Store a value in a call with these containers among its arguments."""
-        self.write(value)
-
-    def rewrite_given(self, value, given):
-        """Replace a written value, for the caller with these containers."""
-        self.rewrite(value)
-
-    def rewrite(self, value):
+    def rewrite(self, value, containers=()):
+        """Replace a value that was written, in a call with these containers among its arguments."""
         if self.kind == "attr":
             if value is self.value():       # guards compare a module again after each change
                 return
@@ -136,3 +141,157 @@ def is_repeatable(value, contents) -> bool:
 
 _REMADE = (Tensor, Parameter, Buffer)
 _TABLES = (dict, OrderedDict, defaultdict, State)
+
+
+def _content(container) -> tuple:
+    return tuple(container) if type(container) is list else tuple([(k, v) for k, v in container.items()])
+
+
+@dataclass(frozen=True, eq=False)
+class ContentTarget(Target):
+    """Whole content of a container among the arguments; `key` is its number."""
+
+    @property
+    def place(self) -> tuple:
+        return CONTENT, self.key
+
+    def value(self):
+        return _content(self.owner)
+
+    def rewrite(self, value, containers=()):
+        refill(containers[self.key], value)
+
+
+class ArgumentContainers:
+    """Containers that the recorded function receives, and those of its caller. They differ if numbers in them are symbolic."""
+
+    def __init__(self, containers, of_caller):
+        self.containers, self.of_caller = containers, of_caller
+        self._before = [c.copy() if type(c) in _REFILLED else None for c in containers]
+
+    @property
+    def are_copies(self) -> bool:
+        """Return whether the function received other containers than its caller has."""
+        return any(a is not b for a, b in zip(self.containers, self.of_caller))
+
+    def _changed(self) -> list:
+        return [(i, c, b) for i, (c, b) in enumerate(zip(self.containers, self._before))
+                if b is not None and not same_items(c, b)]
+
+    @property
+    def has_changed_callers(self) -> bool:
+        return any(c is self.of_caller[i] for i, c, _ in self._changed())
+
+    def targets(self, contents) -> list:
+        """Return the changed containers as targets; `contents` knows those that are reached on other ways, too."""
+        changed = self._changed()
+        for _, c, _ in changed:
+            if contents.has_seen(c):
+                raise TraceError(f"this function cannot be traced: it changes a {type(c).__name__} that is an argument, and "
+                                 "that it also reaches otherwise; let it use the one or the other")
+        return [ContentTarget(c, i, CONTENT, None, None, f"a {type(c).__name__} among the arguments") for i, c, _ in changed]
+
+    def were(self) -> dict:
+        """Return {id: content from before} of the changed ones."""
+        return {id(c): b for _, c, b in self._changed()}
+
+    def specs(self, contents) -> dict:
+        """Return {id: spec} of containers that results may hold and that the function has not made."""
+        given = {id(c): (GIVEN, i) for i, c in enumerate(self.containers)}
+        seen = contents.containers()
+        known = {id(c): ByIdentity(c) for c in seen if id(c) not in given}
+        return {**known, **{at: spec for at, spec in given.items() if at not in {id(c) for c in seen}}}
+
+    def settle(self):
+        """Leave the changes so far, with plain numbers, in the caller's containers: the function has raised."""
+        callers = {id(c): self.of_caller[i] for i, c in enumerate(self.containers)}
+        for i, c, _ in self._changed():
+            refill(self.of_caller[i], mapped(_content(c), lambda x: callers.get(id(x), now(x))))
+
+
+_KEPT: Counter = Counter()      # id of a container -> number of `SoleReference` that hold it
+
+
+def _in_cell(cell, key) -> int:
+    return sys.getrefcount(cell.cell_contents)
+
+
+def _in_table(table, key) -> int:
+    return sys.getrefcount(table[key])
+
+
+_COUNTS = {True: _in_cell, False: _in_table}
+_ONCE = {True: _in_cell(types.CellType([]), ""), False: _in_table({"": []}, "")}       # counts without other holders
+
+
+class SoleReference(Condition):
+    """A location holds the container from before, or one that nobody else holds."""
+
+    def __init__(self, place, first, text):
+        self.place, self.first, self.text = place, first, text
+        self.owner, self.key, self.kind = place
+        self.identity = "alone", id(self.owner), self.key
+        _KEPT[id(self.first)] += 1
+
+    def __del__(self):
+        _KEPT[id(self.first)] -= 1
+        if not _KEPT[id(self.first)]:
+            del _KEPT[id(self.first)]
+
+    def holds(self) -> bool:
+        at = id(load(self.owner, self.key, self.kind))
+        if at == id(self.first):
+            return True
+        is_cell = self.kind == "cell"
+        table = vars(self.owner) if self.kind == "attr" else self.owner
+        return _COUNTS[is_cell](table, self.key) == _ONCE[is_cell] + _KEPT.get(at, 0)
+
+    def __str__(self):
+        return f"{self.text} is another {type(self.first).__name__}, which others hold, too"
+
+
+@dataclass(frozen=True, eq=False)
+class RelocatedTarget(Target):
+    """Write to the container at a location; `owner` is (owner of the container, its key there, kind)."""
+
+    @property
+    def place(self) -> tuple:
+        owner, key, _ = self.owner
+        return (id(owner), key), super().place[1]
+
+    def _there(self) -> Target:
+        return Target(load(*self.owner), self.key, self.kind, self.was, self.before, self.text)
+
+    def value(self):
+        return self._there().value()
+
+    def write(self, value, containers=()):
+        self._there().write(value)
+
+    def rewrite(self, value, containers=()):
+        self._there().rewrite(value)
+
+
+def sole_references(guards, contents) -> dict:
+    """Return {id of a container that the run writes to: condition on its location} if one location alone leads to it. `guards`
+    come with the values to which they led at first."""
+    found: dict = {}
+    for guard, value in guards:
+        if type(value) in RESTORED and contents.has_written(value):
+            found.setdefault(id(value), {})[guard.locations_on_path()[-1]] = guard, value
+    inside = {id(v) for c in contents.containers() for v in (c.values() if type(c) in DICTS else c)}
+    single = {at: next(iter(guards.values())) for at, guards in found.items() if len(guards) == 1 and at not in inside}
+    return {at: SoleReference(g.owner(), value, str(g.chain)) for at, (g, value) in single.items() if _is_lasting(g)}
+
+
+def _is_lasting(guard) -> bool:
+    """Return whether the owner of a container is the same object at each call, and the name holds nothing else."""
+    owner, key, kind = guard.owner() or (None, "", "")
+    return kind == "cell" or (kind == "item" and not guard.chain.steps) or (
+        kind == "attr" and type(getattr(owner, "__dict__", None)) is dict and key in vars(owner))
+
+
+def relocated(effects, alone: dict) -> tuple:
+    """Return the targets of a run, with those of containers in `alone` by location."""
+    return tuple([t if id(t.owner) not in alone else RelocatedTarget(
+        alone[id(t.owner)].place, t.key, t.kind, t.was, t.before, t.text) for t in effects])

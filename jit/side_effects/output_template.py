@@ -100,5 +100,5 @@ class OutputTemplate:
             return made
         result, values = made
         for target, value in zip(self.effects, values):
-            (target.rewrite_given if again else target.write_given)(value, given)
+            (target.rewrite if again else target.write)(value, given)
         return result

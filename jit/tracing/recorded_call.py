@@ -32,9 +32,8 @@ from ..python_state.patched_builtins import PatchedBuiltins
 from ..python_state.patched_casts import PROXIES
 from ..python_state.tracker import Tracker
 from ..recorder.record import Recorder
-from ..side_effects.given_containers import ArgumentContainers
+from ..side_effects.effects import ArgumentContainers, relocated
 from ..side_effects.output_template import OutputTemplate
-from ..side_effects.relocated_containers import relocated
 
 RECORDING = threading.RLock()        # held by the one recording that is made at a time
 if hasattr(os, "register_at_fork"):
