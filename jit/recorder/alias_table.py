@@ -17,8 +17,8 @@ from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.tensor import Tensor, wrap
 from ..guards.memory_order import layout_of
 from .inputs import overlap_error
-from .outputs import output_of
-from .recording import Link, Output, Source, base_of
+from .outputs import Output, output_of
+from .recording import Link, Source, base_of
 
 
 class AliasTable:

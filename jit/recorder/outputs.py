@@ -1,13 +1,110 @@
-"""Outputs of a recording: what each result tensor is to later calls."""
+"""Outputs of a recording: what each result tensor is to later calls.
 
-from dataclasses import replace
+New leaves that a function makes and returns (parameters, buffers, tensors that require grad) are made anew by replays, and so
+are the attributes that the function gave its results.
+"""
 
-from ...ir.dim_order import order_of
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...ir.dim_order import inverse, order_of
+from ...ir.graph.graph import Value
 from ...runtime.core.device_array import DeviceArray
-from ..side_effects.made_leaves import Attributes, NewLeaf, number_of
+from ...runtime.core.tensor import Tensor
+from ...runtime.interop.tensor_protocols import attributes_of
+from ...runtime.nn.base.parameter import Owned, over
+from ..guards.arg_pytree import flatten, unflatten
+from ..proxies.made_objects import MadeObjects
+from ..proxies.numpy_scalars import fixed
+from ..proxies.thread_overlay import mapped
 from .backward import is_freed
 from .inputs import OUTSIDE
-from .recording import Output, base_of
+from .recording import base_of
+
+
+@dataclass(frozen=True)
+class NewLeaf:
+    """Class of such a tensor, whether it requires grad, and the number of the result that is its gradient."""
+
+    kind: type
+    requires_grad: bool
+    gradient: int | None
+
+    @staticmethod
+    def of(t: Tensor, results: list) -> "NewLeaf | None":
+        """Describe a result that the function has made, or return None if it is no leaf; its gradient is added to `results`."""
+        is_owned = isinstance(t, Owned)
+        if not t.is_leaf or not (is_owned or t.requires_grad):
+            return None
+        return NewLeaf(type(t) if is_owned else Tensor, t.requires_grad, number_of(t.grad, results))
+
+    def over(self, t: Tensor) -> Tensor:
+        """Make such a leaf over the memory of a tensor."""
+        made = t.detach() if self.kind is Tensor else over(self.kind, t)
+        return Tensor.requires_grad_(made) if self.requires_grad else made
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Attributes that the user gave a result: their spec, and the numbers of the results that are its tensors."""
+
+    spec: tuple
+    numbers: tuple
+
+    @staticmethod
+    def of(t: Tensor, results: list, recorder) -> "Attributes | None":
+        """Describe the attributes of a result that the function has made; tensors among them are further results."""
+        given = attributes_of(t)
+        if not given:
+            return None
+        made = () if recorder.tracker is None else recorder.tracker.known.made
+        leaves: list = []
+        spec = flatten(mapped(given, fixed), leaves, None, MadeObjects(recorder, made).attributes)
+        return Attributes(spec, tuple([number_of(leaf, results) for leaf in leaves]))
+
+    def give(self, t: Tensor, made: list):
+        """Set them on a result of another call, `made` anew like all results."""
+        t.__dict__.update(unflatten(self.spec, iter([made[n] for n in self.numbers])))
+
+
+@dataclass(frozen=True)
+class Output:
+    """A result tensor: new memory, or a view of an input's memory."""
+
+    value: Value
+    source: int | None                      # position of the input whose memory it has,
+    chain: tuple                            # and the views that lead there
+    same: bool                              # it is that very tensor
+    requires_grad: bool
+    freed: bool = False                     # a backward inside of the function has used up its history
+    device: Any = None                      # of new memory; None on the host
+    gradient_of: int | None = None          # position of the input whose new gradient this very tensor is
+    memory_of: int | None = None            # number of the result whose memory it has; of `Recording.rebinds`
+    leaf: NewLeaf | None = None            # state of a leaf that the function made
+    part: Any = None                        # its place in the memory of another result (`alias_table.Part`)
+    order: tuple | None = None              # order of the dims of new memory (`ir/dim_order.py`)
+    detached: bool = False                  # a view of what `detach()` gives,
+    is_data: bool = False                   # or of `.data`
+    kept: int | None = None                 # number of the result that is its kept gradient (`retain_grad()`)
+    locked: bool = False                    # its memory is read-only
+    attributes: Attributes | None = None    # that the user gave it
+    retains: bool = False                   # it keeps the gradients of later backwards
+
+    @property
+    def back(self) -> tuple | None:
+        """The permutation that restores the order of dims, as a job returns new memory in `order`."""
+        return None if self.order is None else inverse(self.order)
+
+    @property
+    def does_more(self) -> bool:
+        """Whether it is anything else than new memory."""
+        is_more = any(x is not None for x in (self.source, self.leaf, self.part, self.kept, self.attributes))
+        return is_more or self.freed or self.locked or self.retains
+
+    @property
+    def has_history(self) -> bool:
+        """Whether a backward after the call goes through what the function computed for it."""
+        return self.requires_grad and self.source is None and not self.freed and self.leaf is None
 
 
 def output_of(recorder, t, results) -> Output:
@@ -36,3 +133,25 @@ def memory_output(recorder, t) -> Output:
     device = t.device if t._a.__class__ is DeviceArray else None
     return Output(value, None, (), False, t.requires_grad, t.requires_grad and is_freed(t._node), device,
                   order=order_of(t._a), locked=device is None and not (link.chain or t._a.flags.writeable))
+
+
+def number_of(gradient, results) -> int | None:
+    """Return the number of a gradient among the results, to which it may be added."""
+    if gradient is None:
+        return None
+    for i, t in enumerate(results):
+        if t is gradient:
+            return i
+    results.append(gradient)
+    return len(results) - 1
+
+
+def attach_results(outputs, made):
+    """Set the gradients and attributes of tensors that were made anew."""
+    for o, t in zip(outputs, made):
+        if o.attributes is not None:
+            o.attributes.give(t, made)
+        if o.kept is not None:
+            t._kept_grad = made[o.kept]
+        if o.leaf is not None and o.leaf.gradient is not None:
+            t.grad = made[o.leaf.gradient]

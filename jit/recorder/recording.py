@@ -4,13 +4,11 @@ import weakref
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...ir.dim_order import inverse
 from ...ir.graph.graph import Builder, Value
 from ...ir.symbols.scope import Scope
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
-from ..side_effects.made_leaves import Attributes, NewLeaf
 
 
 class Cell:
@@ -160,46 +158,6 @@ class Recording:
 def base_of(t: Tensor) -> Tensor:
     """Return the tensor of which `t` is a view, or `t`."""
     return t if t._base is None else t._base
-
-
-@dataclass(frozen=True)
-class Output:
-    """A result tensor: new memory, or a view of an input's memory."""
-
-    value: Value
-    source: int | None                      # position of the input whose memory it has,
-    chain: tuple                            # and the views that lead there
-    same: bool                              # it is that very tensor
-    requires_grad: bool
-    freed: bool = False                     # a backward inside of the function has used up its history
-    device: Any = None                      # of new memory; None on the host
-    gradient_of: int | None = None          # position of the input whose new gradient this very tensor is
-    memory_of: int | None = None            # number of the result whose memory it has; of `Recording.rebinds`
-    leaf: NewLeaf | None = None            # state of a leaf that the function made
-    part: Any = None                        # its place in the memory of another result (`alias_table.Part`)
-    order: tuple | None = None              # order of the dims of new memory (`ir/dim_order.py`)
-    detached: bool = False                  # a view of what `detach()` gives,
-    is_data: bool = False                   # or of `.data`
-    kept: int | None = None                 # number of the result that is its kept gradient (`retain_grad()`)
-    locked: bool = False                    # its memory is read-only
-    attributes: Attributes | None = None    # that the user gave it
-    retains: bool = False                   # it keeps the gradients of later backwards
-
-    @property
-    def back(self) -> tuple | None:
-        """The permutation that restores the order of dims, as a job returns new memory in `order`."""
-        return None if self.order is None else inverse(self.order)
-
-    @property
-    def does_more(self) -> bool:
-        """Whether it is anything else than new memory."""
-        is_more = any(x is not None for x in (self.source, self.leaf, self.part, self.kept, self.attributes))
-        return is_more or self.freed or self.locked or self.retains
-
-    @property
-    def has_history(self) -> bool:
-        """Whether a backward after the call goes through what the function computed for it."""
-        return self.requires_grad and self.source is None and not self.freed and self.leaf is None
 
 
 def kind_of_gradient(g) -> bool | None:

@@ -19,9 +19,9 @@ from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
 from ..errors.errors import NotFiniteError
 from ..errors.question_cache import frozen_value, readable
+from ..recorder.outputs import attach_results
 from ..recorder.random_streams import DrawnKeys
 from ..recorder.recording import base_of
-from ..side_effects.made_leaves import attach_results
 from .differentiate import attach, used_up
 
 
