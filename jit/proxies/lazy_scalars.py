@@ -31,8 +31,74 @@ _LIMITS = {operator.add: 1 << 62, operator.sub: 1 << 62, operator.mul: 1 << 31} 
 _FLOATS = (operator.add, operator.sub, operator.mul, operator.truediv)
 _BY_PYTHON = (operator.floordiv, operator.mod, operator.pow)
 _MOST = 1 << 63
-_ORDER = {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
 
+
+class NumberProxy:
+    """Base of proxies for numbers. Each operator asks one method, which returns None for results that only Python can compute.
+    Python gets the numbers behind the proxies then, and the recording holds for these alone from now on."""
+
+    __slots__ = ()
+    kind: type
+    plain_of: Callable[[Any], Any]      # returns the number behind a proxy; other values as they are
+
+    def combined(self, plain, x, y):
+        """Return the result of an arithmetic operator."""
+
+    def compared(self, plain, x, y):
+        """Return the answer of a comparison."""
+
+    def applied(self, plain, *args):
+        """Return the result of `abs` or of a rounding."""
+
+    def converted(self, plain, *args):
+        """Return the result of a conversion, which only Python can compute."""
+
+    @property  # type: ignore[misc]
+    def __class__(self):
+        return self.kind
+
+    def __getattr__(self, name):
+        if name.startswith("__") or not hasattr(self.kind, name):
+            raise AttributeError(f"{self.kind.__name__!r} object has no attribute {name!r}")
+        return getattr(self.plain_of(self), name)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.plain_of(self), dtype)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return getattr(ufunc, method)(*map(self.plain_of, inputs), **kwargs)
+
+    def __reduce__(self):
+        return self.kind, (self.plain_of(self),)
+
+    def __pos__(self):
+        return self
+
+
+def _operator(method: str, plain, is_flipped=False):
+    def run(self, *args):
+        operands = (*args, self) if is_flipped else (self, *args)
+        result = getattr(self, method)(plain, *operands)
+        return plain(*map(self.plain_of, operands)) if result is None else result
+    return run
+
+
+_OPERATORS: dict[str, dict[str, Callable]] = {
+    "combined": {name: getattr(operator, name) for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")},
+    "compared": {name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
+    "applied": {"abs": abs, "round": round, "floor": math.floor, "ceil": math.ceil, "trunc": int},
+    "converted": {"float": float, "int": int, "bool": bool, "complex": complex, "index": operator.index, "hash": hash,
+                  "repr": repr, "str": str, "format": format}}
+for _method, _functions in _OPERATORS.items():
+    for _name, _plain in _functions.items():
+        setattr(NumberProxy, f"__{_name}__", _operator(_method, _plain))
+for _name, _plain in _OPERATORS["combined"].items():
+    setattr(NumberProxy, f"__r{_name}__", _operator("combined", _plain, True))
+
+
+def forced(x):
+    """Force a lazy scalar; return other values as they are."""
+    return x.force() if type(x) is LazyScalar else x
 
 
 def deferred(recorder, t: Tensor, value, line=None):
@@ -48,10 +114,11 @@ def as_number(t: Tensor, kind) -> Tensor:
     return t.detach().reshape(()).to(_WIDE[kind], copy=True)
 
 
-class LazyScalar:
+class LazyScalar(NumberProxy):
     """Float or int that a recorded function has read by a line, or computed of such; it passes `isinstance` as one."""
 
     __slots__ = ("_tensor", "hint", "is_forced", "line", "recorder")
+    plain_of = staticmethod(forced)
 
     def __init__(self, recorder, tensor, value, line=None):
         self.line = line
@@ -69,10 +136,6 @@ class LazyScalar:
     def kind(self) -> type:
         return type(self.hint)
 
-    @property  # type: ignore[misc]
-    def __class__(self):
-        return type(self.hint)
-
     @property
     def is_open(self) -> bool:
         """Return whether the value was not forced, so that the graph can go on computing with it."""
@@ -85,19 +148,34 @@ class LazyScalar:
             self.recorder.cut(self.tensor, "item", self.hint, self.line if self.kind is int else None)
         return self.hint
 
-    def __getattr__(self, name):
-        if name.startswith("__") or not hasattr(self.kind, name):
-            raise AttributeError(f"{self.kind.__name__!r} object has no attribute {name!r}")
-        return getattr(self.force(), name)
+    def combined(self, plain, x, y):
+        if isinstance(x, Tensor) or isinstance(y, Tensor):
+            return NotImplemented
+        if not (isinstance(x, (int, float)) and isinstance(y, (int, float))):
+            return None
+        a, b = _sides(plain, x, y) if self.is_open else (None, None)
+        if a is None or b is None:
+            return applied(plain.__name__, (x, y)) if plain in _BY_PYTHON else None
+        first: Any = x if type(x) is LazyScalar else y
+        return LazyScalar(first.recorder, plain(a, b), plain(_now(x), _now(y)), first.line)
 
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.force(), dtype)
+    def compared(self, plain, x, y):
+        if not (isinstance(y, (int, float)) and self.is_open):
+            return None
+        if self.kind is int and type(y) is float:
+            if plain in (operator.eq, operator.ne) and not y.is_integer():
+                return plain is operator.ne
+            y = int(y) if y.is_integer() else y
+        if self.kind is float:
+            b = _as_float(y)
+        elif type(y) is LazyScalar:
+            b = y.tensor if y.kind is int else None
+        else:
+            b = y if type(y) is SymInt or (type(y) in (int, bool) and abs(y) < 1 << 63) else None
+        return None if b is None else bool(plain(self.tensor, b))
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        return getattr(ufunc, method)(*map(forced, inputs), **kwargs)
-
-    def __index__(self):
-        return operator.index(self.force())
+    def applied(self, plain, *args):
+        return applied(plain.__name__, args if None not in args[1:] else (self,))
 
     def __copy__(self):
         return self
@@ -105,15 +183,12 @@ class LazyScalar:
     def __deepcopy__(self, memo):
         return self
 
-    def __reduce__(self):
-        return self.kind, (self.force(),)
-
     def __format__(self, spec):
         mark = self.recorder.reads.printed.mark(self.tensor, self.hint, spec, sys._getframe(1)) if self.is_open else None
         return format(self.force(), spec) if mark is None else mark
 
-    def __pos__(self):
-        return self
+    def __bool__(self):
+        return self != 0
 
     def __neg__(self):
         return operator.mul(self, -1.0 if self.kind is float else -1)
@@ -123,11 +198,6 @@ class LazyScalar:
 
     def __rdivmod__(self, other):
         return other // self, other % self
-
-
-def forced(x):
-    """Force a lazy scalar; return other values as they are."""
-    return x.force() if type(x) is LazyScalar else x
 
 
 def operands(op, args) -> list:
@@ -191,15 +261,6 @@ def _sides(plain, x, y):
     return (None, None) if limit is None else (_as_int(x, limit), _as_int(y, limit))
 
 
-def _computed(plain, x, y) -> Any:
-    """Return the result of an operation with another number, or None if the graph cannot compute it as Python does."""
-    a, b = _sides(plain, x, y)
-    if a is None or b is None:
-        return None
-    first = x if type(x) is LazyScalar else y
-    return LazyScalar(first.recorder, plain(a, b), plain(_now(x), _now(y)), first.line)
-
-
 def _now(x):
     return x.hint if hasattr(x, "hint") else x
 
@@ -232,63 +293,6 @@ def read_as_tensor(recorder, x):
     """Return a symbolic number as a lazy scalar; other values as they are."""
     number = x.number if hasattr(x, "number") else x
     return LazyScalar(recorder, _tensor_of(recorder, number), _now(number)) if is_symbol(number) else x
-
-
-def _compared(plain, x, y) -> Any:
-    """Return the answer of a comparison, or None if the graph cannot compare as Python does."""
-    if x.kind is int and type(y) is float:
-        if plain in (operator.eq, operator.ne) and not y.is_integer():
-            return plain is operator.ne
-        y = int(y) if y.is_integer() else y
-    if x.kind is float:
-        b = _as_float(y)
-    elif type(y) is LazyScalar:
-        b = y.tensor if y.kind is int else None
-    else:
-        b = y if type(y) is SymInt or (type(y) in (int, bool) and abs(y) < 1 << 63) else None
-    return None if b is None else bool(plain(x.tensor, b))
-
-
-def _operators():
-    def arithmetic(plain, is_flipped):
-        def run(self, other):
-            if isinstance(other, Tensor):
-                return NotImplemented
-            if not isinstance(other, (int, float)):
-                return plain(other, self.force()) if is_flipped else plain(self.force(), other)
-            x, y = (other, self) if is_flipped else (self, other)
-            made = _computed(plain, x, y) if self.is_open else None
-            if made is None and plain in _BY_PYTHON:
-                made = applied(plain.__name__, (x, y))
-            return plain(forced(x), forced(y)) if made is None else made
-        return run
-
-    def compare(plain):
-        def run(self, other):
-            answer = _compared(plain, self, other) if isinstance(other, (int, float)) and self.is_open else None
-            return plain(self.force(), forced(other)) if answer is None else answer
-        return run
-
-    def function(plain):
-        def run(self, *args):
-            made = applied(plain.__name__, (self, *args)) if None not in args else run(self)
-            return plain(self.force(), *args) if made is None else made
-        return run
-
-    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-        plain = getattr(operator, name)
-        setattr(LazyScalar, f"__{name}__", arithmetic(plain, False))
-        setattr(LazyScalar, f"__r{name}__", arithmetic(plain, True))
-    for plain in _ORDER:
-        setattr(LazyScalar, f"__{plain.__name__}__", compare(plain))
-    for name, plain in (("float", float), ("int", int), ("hash", hash), ("repr", repr), ("str", str), ("complex", complex)):
-        setattr(LazyScalar, f"__{name}__", lambda self, *args, plain=plain: plain(self.force(), *args))
-    for name, plain in (("abs", abs), ("round", round), ("floor", math.floor), ("ceil", math.ceil), ("trunc", int)):
-        setattr(LazyScalar, f"__{name}__", function(plain))
-    setattr(LazyScalar, "__bool__", lambda self: self != 0)  # noqa: B010
-
-
-_operators()
 
 
 _NUMPY = {int: np.int64, float: np.float64}

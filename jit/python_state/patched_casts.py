@@ -251,7 +251,7 @@ def settle(frame, is_symbolic):
         return
     if is_user(frame):
         if looks_at_types(frame.f_code):
-            _settle(frame, lambda x: x.fixed() if type(x) is SymScalar else forced(x))
+            _settle(frame, lambda x: fixed(x) if type(x) is SymScalar else forced(x))
     elif frame.f_back is not None and is_user(frame.f_back) and (
             frame.f_globals.get("__name__", "").partition(".")[0] not in _MOVERS):
         make_plain(frame)
