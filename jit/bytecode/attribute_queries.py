@@ -122,7 +122,7 @@ def computes_names(code) -> bool:
         return True
     if not any(name in code.co_names for name in _BY_NAME):
         return False
-    walk = _Names()
+    walk = Names()
     for ins in instructions_of(code):
         if ins.opname == "CALL" and ins.arg >= 2:
             if len(walk.stack) < ins.arg + 2:
@@ -132,7 +132,7 @@ def computes_names(code) -> bool:
             if called in _BY_NAME and not isinstance(walk.stack[-ins.arg + 1], _Constant):
                 return True
         if ins.is_jump_target or walk.step(ins) is None:
-            walk = _Names()
+            walk = Names()
     return False
 
 
@@ -148,7 +148,7 @@ class _Constant(str):
     """Name that code spells out."""
 
 
-class _Names(Walk):
+class Names(Walk):
     """Walk that marks globals with their names, and strings."""
 
     def marked(self, ins, taken):

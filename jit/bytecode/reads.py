@@ -103,7 +103,7 @@ def chains_of_generators(code) -> frozenset:
 
 def chains_in(instructions, code) -> list:
     """Return (index of the load, variable as in `_root_of`, steps, index behind them) for each variable that code reads."""
-    arguments, found = _kept_in(code, instructions), []
+    arguments, found = unassigned_arguments(code, instructions), []
     for at, ins in enumerate(instructions):
         root = _root_of(ins, code, arguments)
         if root is not None:
@@ -160,16 +160,11 @@ def instructions_in(code) -> list:
     return found
 
 
-def unassigned_arguments(code) -> set:
-    """Return the arguments that the code does not assign to."""
-    return _kept_in(code, instructions_in(code))
-
-
-def _kept_in(code, instructions) -> set:
+def unassigned_arguments(code, instructions=None) -> set:
     """Return the arguments that the code does not assign to. In Python 3.12 a comprehension sets its variable aside
     (LOAD_FAST_AND_CLEAR) and puts it back, which is no assignment."""
     stored, lent = set(), set()
-    for ins in instructions:
+    for ins in instructions or instructions_in(code):
         if ins.opname == "LOAD_FAST_AND_CLEAR":
             lent.add(ins.argval)
         elif ins.opname.startswith(("STORE_FAST", "DELETE_FAST", "STORE_DEREF", "DELETE_DEREF")):

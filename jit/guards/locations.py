@@ -319,8 +319,7 @@ def store(owner, key, kind, value):
         for at, item in enumerate(value, key):
             owner[at] = item
     elif kind == WHOLE:
-        owner.clear()
-        owner.extend(value)
+        refill(owner, value)
     elif kind == GONE:
         owner.pop(key, None)
     elif kind == CONTEXT:

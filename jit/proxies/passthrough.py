@@ -13,6 +13,7 @@ import builtins
 import numpy as np
 
 from ...runtime.core.tensor import Tensor
+from ..bytecode.attribute_queries import Names
 from ..bytecode.stack import NO_EFFECT, Walk, builds_container, instructions_of, position_of
 from .lazy_scalars import as_number
 
@@ -104,16 +105,9 @@ def called_by_name(frame):
     ins = instructions[at]
     if ins.opname != "CALL":
         return None
-    slots = _Names().up_to(instructions, at).take(ins.arg + 2)[:2]
+    slots = Names().up_to(instructions, at).take(ins.arg + 2)[:2]
     names = {name for name in slots if name is not None}
     return names.pop() if len(names) == 1 else None
-
-
-class _Names(Walk):
-    """Walk that marks values with the names of the globals that they are."""
-
-    def marked(self, ins, taken):
-        return ins.argval if ins.opname == "LOAD_GLOBAL" else None
 
 
 class _Flow(Walk):

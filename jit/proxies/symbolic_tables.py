@@ -36,26 +36,19 @@ class ListTable(Table, list):
     """Table of a list, which held `first`."""
 
     first: tuple = ()
-
-    @property  # type: ignore[misc]
-    def __class__(self):
-        return list
+    __class__ = property(lambda self: list)     # type: ignore[assignment]
 
 
 class TupleTable(Table, tuple):
     """Table of a tuple."""
 
-    @property  # type: ignore[misc]
-    def __class__(self):
-        return tuple
+    __class__ = property(lambda self: tuple)    # type: ignore[assignment]
 
 
 class ArrayTable(Table, np.ndarray):
     """Table over the memory of an array. Results of computations with it are plain arrays."""
 
-    @property  # type: ignore[misc]
-    def __class__(self):
-        return np.ndarray
+    __class__ = property(lambda self: np.ndarray)       # type: ignore[assignment]
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         if "out" in kwargs:

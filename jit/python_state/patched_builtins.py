@@ -13,6 +13,7 @@ import os
 import stat
 import sys
 import warnings
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from ...ir.symbols.symbolic import MATH, applied, is_symbol
@@ -58,7 +59,7 @@ def warning(tracker):
             registry, own = space.setdefault("__warningregistry__", {}), tuple(warnings.filters)
 
             def say():
-                with Filters(own if own != filters else None):
+                with _warning_filters(own) if own != filters else nullcontext():
                     warnings.warn_explicit(message, category or UserWarning, *place, registry)
 
             return record(tls.m.recorder, say, (), {}, is_quiet=True)
@@ -68,22 +69,17 @@ def warning(tracker):
     return make
 
 
-class Filters:
-    """Context with other filters of warnings, if there are any."""
-
-    def __init__(self, filters):
-        self._filters = filters
-
-    def __enter__(self):
-        self._before = warnings.filters
-        if self._filters is not None:
-            warnings.filters = list(self._filters)
-            warnings._filters_mutated()         # type: ignore[attr-defined]
-
-    def __exit__(self, *exc):
-        if self._filters is not None:
-            warnings.filters = self._before
-            warnings._filters_mutated()         # type: ignore[attr-defined]
+@contextmanager
+def _warning_filters(filters):
+    """Context with other filters of warnings."""
+    before = warnings.filters
+    try:
+        warnings.filters = list(filters)
+        warnings._filters_mutated()         # type: ignore[attr-defined]
+        yield
+    finally:
+        warnings.filters = before
+        warnings._filters_mutated()         # type: ignore[attr-defined]
 
 
 def logging_record(really):

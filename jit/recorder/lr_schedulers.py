@@ -20,6 +20,7 @@ from ...runtime.optim.lr_scheduler import LRScheduler
 from ..bytecode.reads import VIEWED
 from ..guards.arg_pytree import flatten, unflatten
 from ..guards.instances import is_user_defined
+from ..guards.locations import refill
 from ..host.host_call import unrecorded
 from ..proxies.lazy_scalars import LazyScalar, read_as_tensor
 from ..proxies.numpy_scalars import now, stands_for_number
@@ -48,7 +49,7 @@ class ScheduleLog:
         written = {(i, key): value for i, group in enumerate(optimizer.param_groups) for key, value in group.items()
                    if self._optimizers.is_written(group, key) and not self._is_placed(group, key, value)}
         trial = self._try(scheduler, step, args, kwargs, written)
-        self._recorder.hosts.steps.append((Commit(trial), trial.values))
+        self._recorder.hosts.steps.append((trial, trial.values))
         if trial.sets_tensors or trial.has_flags:
             trial.made()
 
@@ -138,12 +139,8 @@ class Snapshot:
         self._containers = [(c, c.copy()) for c in held.values()]
 
     def restore(self):
-        for owner, items in self.owners:
-            owner.clear()
-            owner.update(items)
-        for container, content in self._containers:
-            container.clear()
-            (container.extend if type(container) in (list, deque) else container.update)(content)
+        for container, content in (*self.owners, *self._containers):
+            refill(container, content)
 
     def is_like(self, other) -> bool:
         """Return whether another snapshot has the same content."""
@@ -342,8 +339,8 @@ class Trial:
                      for group, before, known in zip(self.groups, began, self._known) for key, v in group.items())
         return stayed and all(_is_same(self._owner(i).get(key), v) for i, key, v in self._others)
 
-    def commit(self, arrays):
-        """Apply the step at the end of a call."""
+    def run(self, arrays, symbols=()):
+        """Apply the step at the end of a call, as a host step."""
         if self._step is None:
             return
         with _ONE_AT_A_TIME:
@@ -352,18 +349,6 @@ class Trial:
                 result[2].restore()
             else:
                 self._stepped([wrap(a) for a in arrays])
-
-
-class Commit:
-    """The end of a call with a step of a schedule, as a host step."""
-
-    __slots__ = ("trial",)
-
-    def __init__(self, trial):
-        self.trial = trial
-
-    def run(self, arrays, symbols=()):
-        self.trial.commit(arrays)
 
 
 def _numbers_in(value):

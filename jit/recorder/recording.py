@@ -78,13 +78,13 @@ class LinkTable:
         t.__dict__.pop("_gradient_of", None)
 
 
+@dataclass(slots=True, eq=False)
 class Saved:
     """A tensor saved for gradients: its value at the time, its link and its storage."""
 
-    __slots__ = ("link", "storage", "value")
-
-    def __init__(self, value: Value, link: Link, storage):
-        self.value, self.link, self.storage = value, link, storage
+    value: Value
+    link: Link
+    storage: Any
 
     @property
     def aval(self):
