@@ -1,5 +1,6 @@
 """Static analysis of user code: the reads, writes and uses that bytecode shows.
 
-Way in: `reads_of`, `writes_of`, `uses_of`, `queries_of`, `is_user_code`, all of one code object and without running it.
-Results are cached per code object. It imports `errors` alone and must not know recordings.
+Way in: `reads_of`, `writes_of`, `uses_of` and `queries_of`, of one code object and without running it. `user_code.py` tells
+user code, and objects of user classes, from those of libraries. Results are cached per code object. It must not know
+recordings.
 """

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .reads import untracked_names
 from .stack import CONSTANTS, Walk, instructions_of, is_lookup, variables_of
-from .user_code import TRUSTED
+from .user_code import is_user_module
 
 _BY_NAME = ("getattr", "hasattr", "setattr", "delattr")
 _ASKS = frozenset(("getattr", "hasattr", "vars", "__dict__", "__getattribute__"))
@@ -198,8 +198,7 @@ def imported(module, level, package) -> types.ModuleType | None:
     except ImportError:
         return None
     found = sys.modules.get(name)
-    return found if isinstance(found, types.ModuleType) and name.partition(".")[0] not in (
-        *TRUSTED, *sys.stdlib_module_names) else None
+    return found if isinstance(found, types.ModuleType) and is_user_module(name) else None
 
 
 @lru_cache(maxsize=4096)

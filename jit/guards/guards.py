@@ -8,9 +8,9 @@ from ...runtime.core.composite_tensors import PARTS, values_in
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
+from ..bytecode.user_code import attributes_of_module
 from ..errors.conditions import Condition, StructureCondition
 from ..proxies.numpy_scalars import NUMBERS
-from .instances import attributes_of_module
 from .locations import Location, MovedValue
 from .snapshot import Exactly, Snapshot, brief, first_change, looks_like, snapshot
 

@@ -2,9 +2,9 @@
 
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import MISSING, follow
+from ..bytecode.user_code import attributes_of, is_user_defined, is_user_namespace
 from ..errors.errors import Verdict
 from .arg_pytree import fields_of
-from .instances import attributes_of, is_user_defined, is_user_namespace
 from .snapshot import is_plain
 
 

@@ -22,7 +22,7 @@ from ..bytecode.uses import INSPECTED, MEASURED, SINGLE
 from ..proxies.numpy_scalars import NUMBERS, fixed, number_of
 from ..proxies.numpy_scalars import now as number_now
 from ..proxies.symbolic_tables import TABLES
-from ..proxies.thread_overlay import ThreadViews
+from ..proxies.threads import ThreadViews
 from .arg_pytree import TENSOR
 
 MOST_LOCATIONS = 1024      # state inputs of one function

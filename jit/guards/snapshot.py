@@ -10,7 +10,7 @@ import numpy as np
 
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import key_text
-from .instances import is_user_defined
+from ..bytecode.user_code import is_user_defined
 from .locations import DICTS, RESTORED
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)

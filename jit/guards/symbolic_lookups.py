@@ -15,12 +15,12 @@ from ...ir.symbols.scope import Scope
 from ...ir.symbols.symbolic import source_of
 from ..bytecode.reads import ARGUMENT, MISSING, Chain, follow
 from ..bytecode.stack import CONSTANTS, Walk, instructions_of, is_lookup, position_of, variables_of
+from ..bytecode.user_code import attributes_of_module
 from ..bytecode.uses import INSPECTED, MEASURED, SINGLE
-from ..proxies.other_threads import is_alone
 from ..proxies.symbolic_tables import TABLES, table_of, was_written
+from ..proxies.threads import is_alone
 from .frames import is_user
 from .guards import ModulesGuard
-from .instances import attributes_of_module
 from .locations import Location
 
 MOST_MEMBERS = 256      # of a set or dictionary in which a symbolic number is looked for

@@ -28,7 +28,7 @@ from ..bytecode.reads import (
     unassigned_arguments,
     writes_of,
 )
-from ..guards.instances import attributes_of, attributes_of_module, is_instance, is_user_namespace
+from ..bytecode.user_code import attributes_of, attributes_of_module, is_instance, is_user_namespace
 from ..guards.locations import root_value
 from ..guards.snapshot import is_changeable, is_container, is_plain
 

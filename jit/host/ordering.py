@@ -17,12 +17,12 @@ from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog
 from ..bytecode.reads import MISSING, chains_of_generators, reads_at
 from ..bytecode.stack import offsets_after, position_of
+from ..bytecode.user_code import attributes_of, attributes_of_module, is_user_defined
 from ..bytecode.uses import ADDED, CONTAINED, COUNTED, GROWN, INSPECTED, KEYED, MEASURED, SINGLE, STORED
 from ..errors.errors import RunEagerlyError
 from ..guards.absence import AbsentNames, AttributeNames
 from ..guards.frames import is_user
 from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
-from ..guards.instances import attributes_of, attributes_of_module, is_user_defined
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, SameAs, StateInputs
 from ..guards.snapshot import Exactly, Snapshot, is_changeable, is_plain, looks_like, snapshot

@@ -25,9 +25,9 @@ from ..bytecode.reads import (
     is_length,
     reads_of,
 )
+from ..bytecode.user_code import is_instance
 from ..bytecode.uses import CONTAINED, SINGLE, uses_of
 from ..guards.frames import RunningFunctions, cells_of
-from ..guards.instances import is_instance
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, StateInputs, read, root_value
 from ..guards.snapshot import CONTAINERS, PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like

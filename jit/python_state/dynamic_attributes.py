@@ -11,12 +11,12 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog
 from ..bytecode.reads import MISSING
+from ..bytecode.user_code import attributes_of, is_user_defined, is_user_namespace
 from ..guards.absence import AttributeNames
-from ..guards.instances import attributes_of, is_user_defined, is_user_namespace
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
 from ..side_effects.writes import WriteLog
-from .patched_casts import PatchedCasts
+from .patched_builtins import PatchedCasts
 from .read_log import ReadLog, known_in_class
 
 

@@ -12,7 +12,7 @@ from ..guards.known_objects import KnownObjects
 from ..guards.locations import CONTEXT, EXTEND, RESTORED, WHOLE, StateInputs
 from ..guards.snapshot import Exactly
 from ..host.ordering import HostLog
-from ..proxies.other_threads import is_alone
+from ..proxies.threads import is_alone
 from ..side_effects.contents import AnyOf, ContainerLog, unread_replacements
 from ..side_effects.effects import sole_references
 from ..side_effects.writes import WriteLog

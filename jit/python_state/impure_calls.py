@@ -17,17 +17,15 @@ from ...runtime.core.device import set_default_device
 from ...runtime.core.state import Defaults, set_default_dtype, tls
 from ...runtime.core.storage import user_line
 from ..bytecode.reads import GLOBAL, Chain
-from ..bytecode.user_code import TRUSTED
+from ..bytecode.user_code import TRUSTED, is_user_defined
 from ..errors.errors import Verdict, at
 from ..guards.frames import is_user, works_for_user
 from ..guards.guards import ReadCondition
-from ..guards.instances import is_user_defined
 from ..guards.known_objects import KnownObjects
-from ..proxies.other_threads import is_service
+from ..proxies.threads import is_service
 from ..side_effects.contents import ContainerLog
 from .chain_reads import ChainReads
-from .patched_builtins import IS_ENABLED, file_state, is_read_only, is_stream, level_condition
-from .patched_casts import PatchedCasts
+from .patched_builtins import IS_ENABLED, PatchedCasts, file_state, is_read_only, is_stream, level_condition
 from .stdlib_state import FROM_SYSTEM, RANDOM, ContextVariables
 
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",

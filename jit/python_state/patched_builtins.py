@@ -2,6 +2,13 @@
 
 `print`, warnings and log records become host calls. `open` makes files conditions; `hasattr`, `getattr`, `dir` and `vars` make
 names conditions. Functions of `math` compute with symbolic numbers and lazy scalars.
+
+Casts: `int(t)` and `float(t)` give what `item()` gives (`lazy_scalars.py`), `len(t)` is `t.shape[0]`, `len(log)` of a growing
+list is symbolic, and `type(v)` of a proxy is that of its number. Python makes a plain number of whatever `__int__` or `__len__`
+returns, so the name itself must lead to another function. A `Cast` is stored in the globals of a user module while code runs
+there that only calls the name with one argument, or uses it in `isinstance`. Code that does more (`type(x) is int`,
+`dtype=int`, `key=len`) finds the original. All threads share globals: if others may run user code, only `len` is patched, which
+does the same for them.
 """
 
 import builtins
@@ -16,18 +23,286 @@ import warnings
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from ...ir.symbols.symbolic import MATH, applied, is_symbol
+from ...ir import dtype as dt
+from ...ir.symbols.symbolic import MATH, SymFloat, SymInt, applied, is_symbol
 from ...runtime.core.state import tls
+from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
+from ..bytecode.attribute_queries import looks_at_types
+from ..bytecode.stack import Walk, instructions_of
+from ..bytecode.user_code import TRUSTED
 from ..errors.errors import TraceError
-from ..guards.frames import is_user, unprofiled
+from ..guards.frames import is_user, restore_profiler, unprofiled
 from ..guards.guards import ReadCondition
 from ..guards.snapshot import snapshot
 from ..host.host_call import record
 from ..proxies import lazy_scalars
-from ..proxies.lazy_scalars import LazyScalar
+from ..proxies.lazy_scalars import LazyScalar, as_number, forced
+from ..proxies.numpy_scalars import SymScalar, fixed
+from ..proxies.threads import is_alone
 from ..side_effects.deferred_print import written
-from .patched_casts import CASTS
+
+PROXIES = (LazyScalar, SymInt, SymFloat)
+_EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
+
+
+class TypeOf:
+    """Patched `type`."""
+
+    __slots__ = ()
+    kind = type
+
+    def __call__(self, *args):
+        return args[0].__class__ if len(args) == 1 and type(args[0]) in PROXIES else type(*args)
+
+    def __instancecheck__(self, x):
+        return isinstance(x, type)
+
+
+class Length:
+    """Patched `len`."""
+
+    __slots__ = ()
+    kind = len
+
+    def __call__(self, *args):
+        if len(args) == 1 and tls.m.sizes is not None:
+            x, = args
+            if isinstance(x, Tensor) and type(x).__len__ is Tensor.__len__ and x._a.ndim:
+                return x.shape[0]
+            tracker = getattr(tls.m.recorder, "tracker", None)
+            if type(x) is list and tracker is not None:
+                return tracker.inputs.length_of(x)
+        return len(*args)
+
+
+class Cast:
+    """Patched `int` or `float`."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type):
+        self.kind = kind
+
+    def __call__(self, *args):
+        made = self._kept(args[0]) if len(args) == 1 else None
+        return self.kind(*args) if made is None else made
+
+    def __instancecheck__(self, x):
+        return isinstance(x, self.kind)
+
+    def _kept(self, x) -> Any:
+        """Return a number with which the recording goes on, or None if it has to be plain."""
+        kind = type(x)
+        if kind in (SymInt, SymFloat):
+            return x if x.__class__ is self.kind else x * 1.0 if kind is SymInt else x.whole()
+        number = x if kind is LazyScalar else _number_of(x, self.kind)
+        if type(number) in (int, SymInt):        # a size
+            return number
+        if number is None or not number.is_open:
+            return None
+        if number.kind is self.kind:
+            return number
+        if self.kind is int:
+            return lazy_scalars.applied("int", (number,))
+        return LazyScalar(number.recorder, number.tensor.to(dt.float64), float(number.hint))
+
+
+def _number_of(x, kind) -> Any:
+    """Return the value of a tensor of one element, as a number or lazy scalar."""
+    recorder = tls.m.recorder
+    reads: Any = getattr(recorder, "reads", None)
+    if not isinstance(x, Tensor) or recorder is None or tls.m.batched is not None or not getattr(reads, "defers", False):
+        return None
+    is_plain = getattr(type(x), f"__{kind.__name__}__") is _EXACTLY[kind] and x.dtype is not dt.uint64 and not x.is_complex()
+    if not is_plain or x._a.size != 1:
+        return None
+    held = float if x.is_floating_point() else int
+    line = user_line() if held is kind is int else None
+    if line in reads.sized:
+        return reads.size(as_number(x, int), int(x._a.item()), line)
+    return LazyScalar(recorder, as_number(x, held), held(x._a.item()), line)
+
+
+CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {"len": Length(), "type": TypeOf()}
+_ANYWHERE = ("len", "type")      # casts that suit code that looks at types, too
+_FOR_ALL = ("len",)              # casts that other threads may meet
+
+
+class PatchedCasts:
+    """Casts in the globals of user modules: `enter` is called for each frame of user code that starts or goes on."""
+
+    def __init__(self):
+        self._spaces: dict = {}          # id -> globals that were patched
+        self._stored: list = []           # (globals, name) of the current casts
+        self._names = tuple(CASTS) if is_alone() else _FOR_ALL
+
+    def enter(self, frame):
+        """Patch the globals of user code that runs."""
+        uses = casts_of(frame.f_code)
+        if uses and self._names and frame.f_builtins is vars(builtins):
+            space = frame.f_globals
+            for name, only_calls in uses.items():
+                if only_calls and name not in space and name in self._names:
+                    self._put(space, name)
+                    self._spaces[id(space)] = space
+                elif not only_calls and space.get(name) is CASTS[name]:
+                    del space[name]
+
+    def returns_to(self, frame):
+        if frame is not None and id(frame.f_globals) in self._spaces:
+            self.enter(frame)
+
+    def remove(self) -> list:
+        """Remove the casts until user code runs again, so that modules look as they are; return [(globals, name)]."""
+        removed = []
+        for space, name in self._stored:
+            if space.get(name) is CASTS[name]:
+                del space[name]
+                removed.append((space, name))
+        self._stored = []
+        return removed
+
+    def restore(self, removed: list):
+        for space, name in removed:
+            if name in self._names:
+                self._put(space, name)
+
+    @contextmanager
+    def removed(self):
+        removed = self.remove()
+        yield
+        self.restore(removed)
+
+    def _put(self, space, name):
+        space[name] = CASTS[name]
+        self._stored.append((space, name))
+
+    def close(self):
+        self._names = ()
+        self.remove()
+
+
+class Casting:
+    """Context with casts wherever user code runs in this thread, if sizes are symbolic."""
+
+    def __init__(self, is_symbolic: bool, recorder):
+        self._casts = recorder.casts = PatchedCasts()
+        self._is_symbolic = is_symbolic
+
+    def __enter__(self):
+        self._before = sys.getprofile()
+        if self._is_symbolic:
+            sys.setprofile(self._event)
+        return self
+
+    def __exit__(self, *exc):
+        if self._is_symbolic:
+            restore_profiler(self._before)
+        self._casts.close()
+
+    def _event(self, frame, event, arg):
+        if event == "call" and is_user(frame):
+            self._casts.enter(frame)
+        elif event == "return":
+            self._casts.returns_to(frame.f_back)
+
+
+class _Kinds(Walk):
+    """Walk that marks `int`, `float`, `len` and `type`, tuples of them, and `isinstance`."""
+
+    def marked(self, ins, taken):
+        if ins.opname == "LOAD_GLOBAL" and (ins.argval in CASTS or ins.argval == "isinstance"):
+            return frozenset((ins.argval,))
+        return _united(taken) if ins.opname == "BUILD_TUPLE" else None
+
+
+def _united(marks) -> frozenset | None:
+    return frozenset().union(*filter(None, marks)) or None
+
+
+@functools.lru_cache(maxsize=4096)
+def casts_of(code) -> dict:
+    """Return {name of `CASTS` in code: may it be patched}: it is only called or used in `isinstance`, and types are not looked
+    at."""
+    if CASTS.keys().isdisjoint(code.co_names):
+        return {}
+    used, more, walk = set(), set(), _Kinds()
+    for ins in instructions_of(code):
+        held = [*walk.stack, *walk.variables.values()]
+        taken = None if ins.is_jump_target else walk.step(ins)
+        if taken is None:               # values on the stack have unknown uses
+            more |= _united(held) or set()
+            walk = _Kinds()
+            if ins.is_jump_target:
+                taken = walk.step(ins)
+        if ins.opname in ("LOAD_GLOBAL", "LOAD_NAME") and ins.argval in CASTS:
+            used.add(ins.argval)
+        if ins.opname == "LOAD_NAME" or _does_more(ins, taken or ()):
+            more |= {ins.argval} if ins.opname == "LOAD_NAME" else _united(taken) or set()
+        more |= _united(walk.variables.values()) or set()
+    return {name: name not in more and (name in _ANYWHERE or not looks_at_types(code)) for name in sorted(used)}
+
+
+def _does_more(ins, taken) -> bool:
+    """Return whether an instruction does more with the marked values than to call them or `isinstance`."""
+    marks = _united(taken)
+    if marks is None or ins.opname == "BUILD_TUPLE":
+        return False
+    if ins.opname != "CALL":
+        return True
+    called, given = _united(taken[:2]), _united(taken[2:])
+    return ins.arg != 2 if called == {"isinstance"} else ins.arg > 1 or given is not None
+
+
+_MOVERS = TRUSTED | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
+                     "logging", "operator", "types", "typing"}
+
+_getattr = getattr      # the original, which is quicker than the patched one
+
+
+def settle(frame, is_symbolic):
+    """Make numbers in the arguments of a function plain if it looks at types, or is a library's that user code calls."""
+    if not is_symbolic and not _getattr(_getattr(tls.m.recorder, "reads", None), "has_numbers", False):
+        return
+    if is_user(frame):
+        if looks_at_types(frame.f_code):
+            _settle(frame, lambda x: fixed(x) if type(x) is SymScalar else forced(x))
+    elif frame.f_back is not None and is_user(frame.f_back) and (
+            frame.f_globals.get("__name__", "").partition(".")[0] not in _MOVERS):
+        make_plain(frame)
+
+
+def make_plain(frame):
+    """Replace the numbers in a function's arguments by their values, and fix them."""
+    _settle(frame, lambda x: fixed(forced(x)))
+
+
+def _settle(frame, give):
+    code = frame.f_code
+    count, local = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8), frame.f_locals
+    for name in code.co_varnames[:count]:
+        if name in local:
+            plain = _plain(local[name], give, set())
+            if plain is not local[name]:
+                local[name] = plain
+
+
+def _plain(x, give, seen: set):
+    """Return a value with plain numbers in it; lists and dictionaries get them in place."""
+    if type(x) is tuple:
+        found = tuple([_plain(v, give, seen) for v in x])
+        return found if any(a is not b for a, b in zip(x, found)) else x
+    if type(x) not in (list, dict):
+        return give(x)
+    if id(x) not in seen:
+        seen.add(id(x))
+        for key, value in x.items() if type(x) is dict else enumerate(x):
+            found = _plain(value, give, seen)
+            if found is not value:
+                x[key] = found
+    return x
+
 
 IS_ENABLED = logging.Logger.isEnabledFor.__code__
 
@@ -38,35 +313,32 @@ def level_condition(logger, level) -> ReadCondition:
                             f"whether the logger {logger.name} takes level {level}")
 
 
-def warning(tracker):
+def _warning(tracker, really):
     """Return a function that wraps `warnings.warn`."""
     shows: Any = warnings
     before, filters = (warnings.showwarning, shows._showwarnmsg_impl), tuple(warnings.filters)
 
-    def make(really):
-        def warn(message, category=None, stacklevel=1, *args, **kwargs):
-            if tls.m.recorder is None or args or kwargs:
-                return really(message, category, stacklevel + 1, *args, **kwargs)
-            tracker.world.depends_on(ReadCondition(
-                ("warnings",), lambda: tuple(warnings.filters), snapshot(filters), "how warnings are filtered"))
-            if (warnings.showwarning, shows._showwarnmsg_impl) != before:       # user code listens
-                return really(message, category, stacklevel + 1)
-            frame = sys._getframe(1)
-            for _ in range(stacklevel - 1):
-                frame = frame.f_back or frame
-            space = frame.f_globals
-            place = frame.f_code.co_filename, frame.f_lineno, space.get("__name__", "<string>")
-            registry, own = space.setdefault("__warningregistry__", {}), tuple(warnings.filters)
+    def warn(message, category=None, stacklevel=1, *args, **kwargs):
+        if tls.m.recorder is None or args or kwargs:
+            return really(message, category, stacklevel + 1, *args, **kwargs)
+        tracker.world.depends_on(ReadCondition(
+            ("warnings",), lambda: tuple(warnings.filters), snapshot(filters), "how warnings are filtered"))
+        if (warnings.showwarning, shows._showwarnmsg_impl) != before:       # user code listens
+            return really(message, category, stacklevel + 1)
+        frame = sys._getframe(1)
+        for _ in range(stacklevel - 1):
+            frame = frame.f_back or frame
+        space = frame.f_globals
+        place = frame.f_code.co_filename, frame.f_lineno, space.get("__name__", "<string>")
+        registry, own = space.setdefault("__warningregistry__", {}), tuple(warnings.filters)
 
-            def say():
-                with _warning_filters(own) if own != filters else nullcontext():
-                    warnings.warn_explicit(message, category or UserWarning, *place, registry)
+        def say():
+            with _warning_filters(own) if own != filters else nullcontext():
+                warnings.warn_explicit(message, category or UserWarning, *place, registry)
 
-            return record(tls.m.recorder, say, (), {}, is_quiet=True)
+        return record(tls.m.recorder, say, (), {}, is_quiet=True)
 
-        return warn
-
-    return make
+    return warn
 
 
 @contextmanager
@@ -119,9 +391,9 @@ class PatchedBuiltins:
     def __init__(self, tracker=None):
         self._places: list = [(builtins, "print", _printing)]
         if tracker is not None:
-            self._places += [(module, "open", _opening(tracker)) for module in (builtins, io)]
-            self._places += [(warnings, "warn", warning(tracker))]
-            self._places += [(builtins, name, make(tracker)) for name, make in _ASKS.items()]
+            self._places += [(module, "open", functools.partial(_opening, tracker)) for module in (builtins, io)]
+            self._places += [(warnings, "warn", functools.partial(_warning, tracker))]
+            self._places += [(builtins, name, functools.partial(make, tracker)) for name, make in _ASKS.items()]
             self._places += [(logging.Logger, "handle", logging_record)]
         self._places += [(math, name, _computing) for name in MATH] + [(math, name, _asking) for name in _ANSWERS]
         self._before: list = []
@@ -161,55 +433,46 @@ def _printing(really):
     return call
 
 
-def _opening(tracker):
-    def make(really):
-        def call(file, mode="r", *args, **kwargs):
-            if tls.m.recorder is None:
-                return really(file, mode, *args, **kwargs)
-            tracker.world.opens(file, mode, sys._getframe(1))
-            found = really(file, mode, *args, **kwargs)
-            tracker.world.opened(found)
-            return found
+def _opening(tracker, really):
+    def call(file, mode="r", *args, **kwargs):
+        if tls.m.recorder is None:
+            return really(file, mode, *args, **kwargs)
+        tracker.world.opens(file, mode, sys._getframe(1))
+        found = really(file, mode, *args, **kwargs)
+        tracker.world.opened(found)
+        return found
 
-        return call
-
-    return make
+    return call
 
 
-def _asks_for(tracker):
+def _asks_for(tracker, really):
     """Wrap `hasattr`, and `getattr`, whose attribute may be missing."""
-    def make(really):
-        def call(*args):
-            # (Nearly all callers are libraries: they must cost few profile events.)
-            if not is_user(_frame(1)) or tls.m.recorder is None or len(args) < 2:
-                return really(*args)
-            try:
-                found = really(*args)
-            except AttributeError:
-                unprofiled(tracker.attributes.query, *args[:2])
-                raise
-            if really is _HASATTR or len(args) == 3:
-                unprofiled(tracker.attributes.query, *args[:2])
-            return found
-
-        return call
-
-    return make
-
-
-def _lists(tracker):
-    def make(really):
-        def call(*args):
-            frame = sys._getframe(1)
-            if not args:
-                return frame.f_locals if really is _VARS else sorted(frame.f_locals)
-            if tls.m.recorder is not None and is_user(frame):
-                unprofiled(tracker.attributes.query_all, args[0], really is not _VARS)
+    def call(*args):
+        # (Nearly all callers are libraries: they must cost few profile events.)
+        if not is_user(_frame(1)) or tls.m.recorder is None or len(args) < 2:
             return really(*args)
+        try:
+            found = really(*args)
+        except AttributeError:
+            unprofiled(tracker.attributes.query, *args[:2])
+            raise
+        if really is _HASATTR or len(args) == 3:
+            unprofiled(tracker.attributes.query, *args[:2])
+        return found
 
-        return call
+    return call
 
-    return make
+
+def _lists(tracker, really):
+    def call(*args):
+        frame = sys._getframe(1)
+        if not args:
+            return frame.f_locals if really is _VARS else sorted(frame.f_locals)
+        if tls.m.recorder is not None and is_user(frame):
+            unprofiled(tracker.attributes.query_all, args[0], really is not _VARS)
+        return really(*args)
+
+    return call
 
 
 _HASATTR, _VARS = hasattr, vars
@@ -222,7 +485,7 @@ def _computing(really):
     def call(*args):
         if LazyScalar in map(type, args):
             found = lazy_scalars.applied(f"math_{name}", args)
-            return really(*map(lazy_scalars.forced, args)) if found is None else found
+            return really(*map(forced, args)) if found is None else found
         return applied(name, args) if any(map(is_symbol, args)) else really(*args)
 
     return call

@@ -12,9 +12,9 @@ from typing import Any
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import key_text
+from ..bytecode.user_code import attributes_of, attributes_of_module, is_instance, is_user_namespace
 from ..guards.arg_pytree import fields_of, is_structure
 from ..guards.guards import ReadCondition
-from ..guards.instances import attributes_of, attributes_of_module, is_instance, is_user_namespace
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
 from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot

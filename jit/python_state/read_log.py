@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
+from ..bytecode.user_code import is_user_defined
 from ..guards.absence import AbsentNames
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
-from ..guards.instances import is_user_defined
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, read
 from ..guards.snapshot import is_container, is_plain, snapshot

@@ -18,11 +18,10 @@ from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog, catches, names_by_value, queries_of
 from ..bytecode.reads import BY_NAME, FREE, GLOBAL, Chain, follow, stores_of, writes_of
-from ..bytecode.user_code import unwrap_function
+from ..bytecode.user_code import is_user_namespace, unwrap_function
 from ..errors.errors import Verdict
 from ..guards.frames import RunningFunctions, is_user, restore_profiler, unprofiled
 from ..guards.guards import module_state
-from ..guards.instances import is_user_namespace
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, root_value
 from ..host.ordering import HostLog, ReadOrder
@@ -32,7 +31,7 @@ from .chain_reads import ChainReads
 from .dynamic_attributes import DynamicAttributes
 from .finalize import Finaliser
 from .impure_calls import WATCHED, ContextVariables, WorldPolicy
-from .patched_casts import PatchedCasts, make_plain, settle
+from .patched_builtins import PatchedCasts, make_plain, settle
 from .reachable import Reachable
 from .read_log import ReadLog, known_in_class, owners_above
 from .stdlib_state import RANDOM, RandomGenerators

@@ -18,13 +18,13 @@ from ...runtime.autograd.grad_mode import no_grad
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.optim.lr_scheduler import LRScheduler
 from ..bytecode.reads import VIEWED
+from ..bytecode.user_code import is_user_defined
 from ..guards.arg_pytree import flatten, unflatten
-from ..guards.instances import is_user_defined
 from ..guards.locations import refill
 from ..host.host_call import unrecorded
 from ..proxies.lazy_scalars import LazyScalar, read_as_tensor
 from ..proxies.numpy_scalars import now, stands_for_number
-from ..proxies.thread_overlay import mapped
+from ..proxies.threads import mapped
 
 _ONE_AT_A_TIME = threading.RLock()
 _CONTAINERS = frozenset((list, dict, set, deque, Counter, OrderedDict, defaultdict))

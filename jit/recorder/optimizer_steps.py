@@ -10,7 +10,7 @@ from ...runtime.optim.optimizer import NUMPY_FLOATS, numeric_options, step_hooks
 from ..guards.state_guards import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, step_hooks_guard
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.numpy_scalars import SymScalar, stands_for_number
-from ..proxies.thread_overlay import mapped
+from ..proxies.threads import mapped
 from .lr_schedulers import ScheduleLog
 from .recording import Source
 

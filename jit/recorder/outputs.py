@@ -16,7 +16,7 @@ from ...runtime.nn.base.parameter import Owned, over
 from ..guards.arg_pytree import flatten, unflatten
 from ..proxies.made_objects import MadeObjects
 from ..proxies.numpy_scalars import fixed
-from ..proxies.thread_overlay import mapped
+from ..proxies.threads import mapped
 from .backward import is_freed
 from .inputs import OUTSIDE
 from .recording import base_of

@@ -38,7 +38,7 @@ from ..guards.memory_order import memory_order
 from ..guards.snapshot import Apart, Exactly, Snapshot, looks_like, same_items, same_keys
 from ..proxies.numpy_scalars import fixed, now
 from ..proxies.symbolic_tables import TABLES, real_table
-from ..proxies.thread_overlay import mapped
+from ..proxies.threads import mapped
 from .effects import Target
 
 

@@ -28,7 +28,7 @@ from ..guards.arg_pytree import GIVEN, ByIdentity
 from ..guards.locations import DICTS, EXTEND, RESTORED, WHOLE, load, refill, store
 from ..guards.snapshot import looks_like, same_items
 from ..proxies.numpy_scalars import now, stands_for_number
-from ..proxies.thread_overlay import mapped
+from ..proxies.threads import mapped
 
 CONTENT = "content"     # kind of a write to a container among the arguments
 _REFILLED = frozenset((list, dict, OrderedDict, defaultdict))

@@ -11,14 +11,14 @@ from ...ir.symbols.symbolic import hint, is_symbol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED
+from ..bytecode.user_code import attributes_of_module, is_user_defined
 from ..errors.errors import FirstTimeError, TraceError, Verdict
 from ..guards.frames import RunningFunctions, cells_of
-from ..guards.instances import attributes_of_module, is_user_defined
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE, StateInputs
 from ..guards.snapshot import CONTAINERS, snapshot
 from ..proxies.numpy_scalars import fixed, now
-from ..proxies.thread_overlay import mapped
+from ..proxies.threads import mapped
 from .contents import ContainerLog
 from .effects import Target, is_repeatable
 

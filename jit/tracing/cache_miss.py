@@ -9,7 +9,7 @@ from ..errors.recompile_limit import RecompileLimit
 from ..guards.locations import is_viewable
 from ..proxies.data_sizes import DataSizes
 from ..proxies.numpy_scalars import NUMBERS
-from ..proxies.other_threads import is_alone
+from ..proxies.threads import is_alone
 from .cache import Cache
 from .cache_entry import Entry
 from .dynamic_shapes import Symbols, named_places

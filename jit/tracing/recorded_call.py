@@ -27,9 +27,8 @@ from ..guards.symbolic_lookups import SymbolicLookups
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.made_objects import MadeObjects
 from ..proxies.numpy_scalars import now, with_kind
-from ..proxies.thread_overlay import mapped
-from ..python_state.patched_builtins import PatchedBuiltins
-from ..python_state.patched_casts import PROXIES
+from ..proxies.threads import mapped
+from ..python_state.patched_builtins import PROXIES, PatchedBuiltins
 from ..python_state.tracker import Tracker
 from ..recorder.record import Recorder
 from ..side_effects.effects import ArgumentContainers, relocated

@@ -20,8 +20,7 @@ from ....runtime.nn.base.module import Module
 from ....runtime.nn.base.parameter import Parameter
 from ...errors.errors import ExportError, at
 from ...guards.arg_pytree import flatten
-from ...python_state.patched_builtins import PatchedBuiltins
-from ...python_state.patched_casts import Casting
+from ...python_state.patched_builtins import Casting, PatchedBuiltins
 from ...recorder.record import Recorder
 from ...tracing.trace import Traced
 from .buffer_mutations import NO_STATE, State

@@ -11,7 +11,7 @@ import weakref
 import pytest
 
 from ingot import jit
-from ingot.jit.proxies.other_threads import SERVICES, is_alone
+from ingot.jit.proxies.threads import SERVICES, is_alone
 from side_by_side import vec
 
 
