@@ -4,7 +4,7 @@ Code that calls `hasattr`, `getattr(obj, name, default)`, `dir` or `vars` depend
 fail when such a name appears. `Guard` (guards.py) compares the attributes that exist.
 """
 
-from ..errors.conditions import Condition
+from .guards import Condition
 
 _IMMUTABLE = 1 << 8         # Py_TPFLAGS_IMMUTABLETYPE: classes written in C, which cannot gain attributes
 

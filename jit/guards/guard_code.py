@@ -13,9 +13,8 @@ from typing import Any
 
 from ...runtime.core.structure import Structure
 from ..bytecode.reads import ARGUMENT, LENGTH, MISSING
-from ..errors.conditions import StructureCondition
 from .absence import AbsentNames
-from .guards import FunctionGuard, Guard
+from .guards import FunctionGuard, Guard, StructureCondition
 from .locations import SameAs
 from .snapshot import Snapshot
 

@@ -1,20 +1,58 @@
-"""Guards on values of Python state, on modules and on functions."""
+"""Guards: conditions on state outside of a recording. Guards on values of Python state, on modules and on functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ...runtime.core.composite_tensors import PARTS, values_in
+from ...runtime.core.structure import Structure
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
 from ..bytecode.user_code import attributes_of_module
-from ..errors.conditions import Condition, StructureCondition
 from ..proxies.numpy_scalars import NUMBERS
 from .locations import Location, MovedValue
 from .snapshot import Exactly, Snapshot, brief, first_change, looks_like, snapshot
 
 UNREAD = object()       # value of an attribute that the function writes without reading it
+
+
+class Condition:
+    """Condition that a recording relies on. Its `str` says what is different now."""
+
+    def holds(self) -> bool:
+        raise NotImplementedError
+
+    def moved(self) -> list:
+        """Return the numbers and tensors that could be looked up at each call instead, if nothing else differs."""
+        return []
+
+    def tensors(self) -> dict:
+        """Return the tensors, by id, that the function reaches through the guarded state."""
+        return {}
+
+
+class StructureCondition(Condition):
+    """Condition that can only fail after a module, optimizer or hook of the process has changed."""
+
+    version: int | None
+    is_counted = True       # whether all guarded objects count their changes
+
+    def __init__(self):
+        self.version = Structure.version
+
+    def is_as_before(self) -> bool:
+        """Compare the state itself."""
+        raise NotImplementedError
+
+    def holds(self) -> bool:
+        """Compare the state if any structure has changed since the last time."""
+        now = Structure.version
+        if now != self.version:
+            if not self.is_as_before():
+                return False
+            self.version = now
+        return True
 
 
 @dataclass(frozen=True, eq=False)

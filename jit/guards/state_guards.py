@@ -5,7 +5,7 @@ from operator import eq, is_
 
 from ...runtime.core.tensor import Tensor
 from ...runtime.optim.optimizer import step_hooks
-from ..errors.conditions import Condition, StructureCondition
+from .guards import Condition, StructureCondition
 
 
 class GroupsGuard(Condition):

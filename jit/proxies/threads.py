@@ -72,7 +72,7 @@ class ThreadView:
     def __set__(self, obj, value):
         if id(obj) in self.own and threading.get_ident() == self.thread:
             is_held = value is obj.__dict__.get(self.name, MISSING)         # as in `self.log += [loss]`
-            known = value if is_held else without_symbols(value)
+            known = value if is_held else mapped(value, now)
             self.own[id(obj)] = MISSING if known is value else value
             value = known
         obj.__dict__[self.name] = value
@@ -97,11 +97,6 @@ class ThreadView:
                 bind = getattr(type(found), "__get__", None)
                 return found if bind is None else bind(found, obj, kind)
         raise AttributeError(f"{kind.__name__!r} object has no attribute {self.name!r}")
-
-
-def without_symbols(value):
-    """Return a value with plain numbers in it."""
-    return mapped(value, now)
 
 
 def mapped(value, give):

@@ -25,8 +25,8 @@ from ..guards.known_objects import KnownObjects
 from ..proxies.threads import is_service
 from ..side_effects.contents import ContainerLog
 from .chain_reads import ChainReads
-from .patched_builtins import IS_ENABLED, PatchedCasts, file_state, is_read_only, is_stream, level_condition
-from .stdlib_state import FROM_SYSTEM, RANDOM, ContextVariables
+from .patched_builtins import IS_ENABLED, PatchedCasts, file_state, is_stream, level_condition
+from .stdlib_state import RANDOM, ContextVariables
 
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
                        "discard", "sort", "reverse", "appendleft", "popleft"))
@@ -36,6 +36,7 @@ _FORWARD = run_forward.__code__
 _FILLS = functools.cached_property.__get__.__code__      # runs only if nothing is cached yet
 _QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
 _FILES, _WRITES = frozenset(("_io", "io")), frozenset(("write", "writelines", "truncate"))
+_CHANGES_FILE = frozenset("wax+")      # in the mode of an open file
 _READS = frozenset(("read", "read1", "readline", "readlines", "readinto"))
 _WRITERS = frozenset(("_csv", "_queue"))
 _MODES = ("grad mode", "inference mode", "autocast", "anomaly mode", "the hooks on saved tensors", "the default dtype",
@@ -93,13 +94,6 @@ class WorldPolicy:
         elif frame.f_globals is RANDOM and code.co_argcount and works_for_user(frame):
             self._chains.generators.called(code, frame.f_locals[code.co_varnames[0]])
 
-    def system_random_called(self, frame):
-        if works_for_user(frame):
-            self._verdict.refuse(FROM_SYSTEM)
-
-    def depends_on(self, condition):
-        self._reads.add_condition(condition)
-
     def check(self):
         """Refuse a function that drew random numbers, or leaves modes of the thread or defaults changed."""
         if self._verdict.problem is None:
@@ -126,16 +120,13 @@ class WorldPolicy:
         if not works_for_user(frame):
             return
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        if not is_read_only(mode):
+        if not _CHANGES_FILE.isdisjoint(mode):
             self._verdict.refuse(f"it opens a file for writing at {place}; do so in a function that is marked with jit.host")
         elif type(file) is int or is_stream(file):
             self._verdict.refuse(f"it reads at {place} what is no file, and gives something else each time; pass it as an "
                                  "argument")
         else:
             self._depend_on_file(file)
-
-    def opened(self, file):
-        self._known.add_made(file)
 
     def _depend_on_file(self, path):
         path = os.path.abspath(os.fspath(path))

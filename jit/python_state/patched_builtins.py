@@ -321,7 +321,7 @@ def _warning(tracker, really):
     def warn(message, category=None, stacklevel=1, *args, **kwargs):
         if tls.m.recorder is None or args or kwargs:
             return really(message, category, stacklevel + 1, *args, **kwargs)
-        tracker.world.depends_on(ReadCondition(
+        tracker.reads.add_condition(ReadCondition(
             ("warnings",), lambda: tuple(warnings.filters), snapshot(filters), "how warnings are filtered"))
         if (warnings.showwarning, shows._showwarnmsg_impl) != before:       # user code listens
             return really(message, category, stacklevel + 1)
@@ -374,7 +374,6 @@ def logging_record(really):
     return handle
 
 
-_WRITES = frozenset("wax+")
 _PLAIN = (str, int, float, bool, type(None), Tensor)        # types whose text no user code makes
 _frame = sys._getframe
 _REAL: dict = {id(cast): cast.kind for cast in CASTS.values()}        # id of a patched function -> the original
@@ -439,7 +438,7 @@ def _opening(tracker, really):
             return really(file, mode, *args, **kwargs)
         tracker.world.opens(file, mode, sys._getframe(1))
         found = really(file, mode, *args, **kwargs)
-        tracker.world.opened(found)
+        tracker.known.add_made(found)
         return found
 
     return call
@@ -498,11 +497,6 @@ _ANSWERS = {"isnan": lambda v: v != v, "isfinite": lambda v: v - v == 0, "isinf"
 def _asking(really):
     answer = _ANSWERS[really.__name__]
     return lambda x: answer(x) if type(x) is LazyScalar or is_symbol(x) else really(x)
-
-
-def is_read_only(mode) -> bool:
-    """Return whether a file with an open mode can only be read."""
-    return _WRITES.isdisjoint(mode)
 
 
 def file_state(path):

@@ -20,7 +20,7 @@ from ..bytecode.attribute_queries import QueryLog, catches, names_by_value, quer
 from ..bytecode.reads import BY_NAME, FREE, GLOBAL, Chain, follow, stores_of, writes_of
 from ..bytecode.user_code import is_user_namespace, unwrap_function
 from ..errors.errors import Verdict
-from ..guards.frames import RunningFunctions, is_user, restore_profiler, unprofiled
+from ..guards.frames import RunningFunctions, is_user, restore_profiler, unprofiled, works_for_user
 from ..guards.guards import module_state
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, root_value
@@ -34,7 +34,7 @@ from .impure_calls import WATCHED, ContextVariables, WorldPolicy
 from .patched_builtins import PatchedCasts, make_plain, settle
 from .reachable import Reachable
 from .read_log import ReadLog, known_in_class, owners_above
-from .stdlib_state import RANDOM, RandomGenerators
+from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators
 from .tensor_attributes import TensorAttributes
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
@@ -135,8 +135,8 @@ class Tracker:
                 self._odd_builtin(frame, arg)
             if is_user(frame):
                 self.world.builtin_called(frame, arg)
-            elif arg is _SYSTEM_RANDOM:
-                self.world.system_random_called(frame)
+            elif arg is _SYSTEM_RANDOM and works_for_user(frame):
+                self.verdict.refuse(FROM_SYSTEM)
 
     def _library_frame(self, frame):
         code = frame.f_code

@@ -7,8 +7,8 @@ from ...ir.symbols.symbolic import is_symbol
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
-from ..errors.conditions import Condition
 from ..errors.errors import TraceError
+from ..guards.guards import Condition
 from ..guards.state_guards import hooks_guard
 from .recording import LeafState, Saved
 

@@ -50,7 +50,7 @@ class ScheduleLog:
                    if self._optimizers.is_written(group, key) and not self._is_placed(group, key, value)}
         trial = self._try(scheduler, step, args, kwargs, written)
         self._recorder.hosts.steps.append((trial, trial.values))
-        if trial.sets_tensors or trial.has_flags:
+        if trial.has_more_than_numbers:
             trial.made()
 
     def read(self, scheduler):
@@ -188,14 +188,9 @@ class Trial:
         self._result: Any = None             # of the last trial: (snapshot before, bytes of its arguments, snapshot after)
 
     @property
-    def sets_tensors(self) -> bool:
-        """Whether options are tensors, which it writes."""
-        return self._step is not None and bool(self._tensors)
-
-    @property
-    def has_flags(self) -> bool:
-        """Whether it has attributes that are no numbers, and may differ at other calls."""
-        return self._step is not None and bool(self._others)
+    def has_more_than_numbers(self) -> bool:
+        """Whether it writes options that are tensors, or has attributes that are no numbers and may differ at other calls."""
+        return self._step is not None and bool(self._tensors or self._others)
 
     @property
     def owners(self) -> list:

@@ -26,9 +26,9 @@ from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.nn.base.hooks import objects_of
 from ...runtime.nn.base.module import Module
-from ..errors.conditions import Condition
 from ..errors.errors import TraceError, at
 from ..guards.frames import unprofiled
+from ..guards.guards import Condition
 from ..proxies.lazy_scalars import forced, operand, operands
 from ..proxies.numpy_scalars import SymScalar
 from .alias_table import AliasTable

@@ -4,13 +4,16 @@ A read cuts the graph: what follows holds only for that value. `item()` alone cu
 (`proxies/lazy_scalars.py`). Values that go straight to results or into printed strings cut nothing either.
 """
 
+import numpy as np
+
+from ...ir.graph.graph import Builder, Value
 from ...ir.symbols.symbolic import pinned
+from ...passes.simplify.cse import Equals
 from ...runtime.core.state import HANDING_READERS, OPEN_READERS
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
 from ..bytecode.attribute_queries import looks_at_types
 from ..errors.errors import TraceError, at
-from ..errors.question_cache import QuestionCache, frozen_value
 from ..guards.frames import is_user
 from ..proxies.data_sizes import MANY
 from ..proxies.lazy_scalars import deferred
@@ -20,6 +23,28 @@ from .recording import Cut
 
 _REPEATED = ("item", "bool")     # reads of one value, which give the same when they are repeated
 MOST_SIZES = 16     # in a list that is read of a tensor
+
+
+class QuestionCache:
+    """Answers of a recording, by value and way of reading: reading an equal value again, as `x[mask]`, `y[mask]`, asks
+    nothing."""
+
+    def __init__(self, builder: Builder):
+        self._builder, self._equals, self._entered = builder, Equals(), 0
+        self._answers: dict = {}      # (number of a value, how it was read) -> what Python got
+
+    def _key(self, value: Value, how: str):
+        nodes = self._builder.nodes
+        for node in nodes[self._entered:]:
+            self._equals.enter(node)
+        self._entered = len(nodes)
+        return self._equals.of(value), how
+
+    def answer(self, value: Value, how: str):
+        return self._answers.get(self._key(value, how))
+
+    def add(self, value: Value, how: str, seen):
+        self._answers[self._key(value, how)] = seen
 
 
 def _may_be_sizes(t: Tensor, seen) -> bool:
@@ -115,3 +140,26 @@ class ValueReads:
             if frozen_value(array) != before:
                 raise TraceError(f"this function cannot be traced: the array that numpy() gave{at(line)} was written "
                                  "afterwards; take a copy of it, or write to the tensor before")
+
+
+def frozen_value(seen):
+    """Return a value that was read in a form that can be a dictionary key."""
+    if isinstance(seen, np.ndarray):
+        return ("array", seen.shape, str(seen.dtype), seen.tobytes())
+    if isinstance(seen, list):
+        return ("list", tuple([frozen_value(v) for v in seen]))
+    if isinstance(seen, float):
+        return ("float", seen.hex())
+    return (type(seen).__name__, seen)
+
+
+def readable(frozen) -> str:
+    """Return the text of a frozen value for messages."""
+    kind, *rest = frozen
+    if kind == "array":
+        shape, dtype, data = rest
+        values = np.frombuffer(data, dtype).reshape(shape)
+        return f"{dtype} {values.tolist()}" if values.size <= 8 else f"an array of {dtype}{list(shape)}"
+    if kind == "list":
+        return "[" + ", ".join([readable(v) for v in rest[0][:8]]) + (", ...]" if len(rest[0]) > 8 else "]")
+    return repr(float.fromhex(rest[0]) if kind == "float" else rest[0])

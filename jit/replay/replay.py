@@ -18,10 +18,10 @@ from ...runtime.core.placement import moved
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
 from ..errors.errors import NotFiniteError
-from ..errors.question_cache import frozen_value, readable
 from ..recorder.outputs import attach_results
 from ..recorder.random_streams import DrawnKeys
 from ..recorder.recording import base_of
+from ..recorder.value_reads import frozen_value, readable
 from .differentiate import attach, used_up
 
 

@@ -186,15 +186,19 @@ class ContainerLog:
             return _appended(container, copy, text)
         return _list_targets(container, copy, text)
 
+    def _first_items(self, container) -> tuple:
+        """Return the keys and the items that a container had before the run."""
+        before = self._raw[id(container)][1] if id(container) in self._raw else container
+        return (list(before), list(before.values())) if type(before) in DICTS else (range(len(before)), list(before))
+
     def was(self, value, expected) -> bool:
         """Return whether a value was as expected before the run."""
         if expected is self.first.get(id(value), MISSING):
             return True
         if type(value) in RESTORED and type(expected) is Snapshot and type(value) is expected.kind:
-            before = self._raw[id(value)][1] if id(value) in self._raw else value
-            items = list(before.values() if type(before) in DICTS else before)
-            is_alike = len(items) == len(expected.items) and (expected.keys is None or same_keys(before, expected.keys))
-            return (is_alike and all(map(self.was, items, expected.items)))
+            keys, items = self._first_items(value)
+            is_alike = len(items) == len(expected.items) and (expected.keys is None or same_keys(keys, expected.keys))
+            return is_alike and all(map(self.was, items, expected.items))
         return looks_like(value, expected)
 
     def settled(self, expected):
@@ -206,19 +210,17 @@ class ContainerLog:
         """Let a snapshot of `now`, as it was, expect `replaced` (`unread_replacements`) in place of unread tensors."""
         if type(expected) is not Snapshot or type(now) not in RESTORED:
             return
-        before = self._raw[id(now)][1] if id(now) in self._raw else now
-        pairs = list(before.items() if type(before) in DICTS else enumerate(before))
-        if len(pairs) == len(expected.items):
-            for e, (_, value) in zip(expected.items, pairs):
+        keys, items = self._first_items(now)
+        if len(items) == len(expected.items):
+            for e, value in zip(expected.items, items):
                 self.loosen(e, value, replaced)
             expected.items = tuple([replaced.get((id(now), key_id(key)), e) if isinstance(e, Tensor) else e
-                                    for e, (key, _) in zip(expected.items, pairs)])
+                                    for e, key in zip(expected.items, keys)])
 
     def exact(self, expected, now):
         """Return the expectation of a value with the very containers in it to which replays write, and others for the rest."""
         if type(expected) is Snapshot and type(now) is expected.kind and type(now) in (tuple, *RESTORED):
-            before = self._raw[id(now)][1] if id(now) in self._raw else now
-            items = list(before.values() if type(before) in DICTS else before)
+            _, items = self._first_items(now)
             made = list(map(self.exact, expected.items, items)) if len(items) == len(expected.items) else expected.items
             if any(map(is_not, made, expected.items)):
                 expected = expected.with_items(made)

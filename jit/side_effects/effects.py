@@ -22,9 +22,9 @@ from ...runtime.nn.base.module import Module
 from ...runtime.nn.base.parameter import Buffer, Parameter
 from ...runtime.optim.optimizer import State
 from ..bytecode.reads import MISSING
-from ..errors.conditions import Condition
 from ..errors.errors import TraceError
 from ..guards.arg_pytree import GIVEN, ByIdentity
+from ..guards.guards import Condition
 from ..guards.locations import DICTS, EXTEND, RESTORED, WHOLE, load, refill, store
 from ..guards.snapshot import looks_like, same_items
 from ..proxies.numpy_scalars import now, stands_for_number
