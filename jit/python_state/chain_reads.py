@@ -35,11 +35,11 @@ from ..proxies.symbolic_tables import real_table
 from ..side_effects.contents import ContainerLog, calls_of, item_of, note_arguments
 from ..side_effects.effects import is_repeatable
 from ..side_effects.writes import WriteLog
+from .attributes import TensorAttributes
 from .patched_builtins import real
 from .reachable import Reachable
 from .read_log import ReadLog, known_in_class
 from .stdlib_state import FunctionCaches, RandomGenerators
-from .tensor_attributes import TensorAttributes
 
 
 class ChainReads:

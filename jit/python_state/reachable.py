@@ -20,10 +20,9 @@ from ..guards.locations import StateInputs
 from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
-from .dynamic_attributes import DynamicAttributes
+from .attributes import DynamicAttributes, TensorAttributes
 from .read_log import ReadLog
 from .stdlib_state import results_of
-from .tensor_attributes import TensorAttributes
 
 _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
 

@@ -19,8 +19,8 @@ from ..guards.known_objects import KnownObjects
 from ..guards.locations import CONTEXT, StateInputs
 from ..guards.snapshot import snapshot
 from ..side_effects.effects import Target
+from .attributes import TensorAttributes
 from .read_log import ReadLog
-from .tensor_attributes import TensorAttributes
 
 _MOST_RESULTS = 256        # results that are compared to see that a cache was cleared
 

@@ -27,15 +27,14 @@ from ..guards.locations import StateInputs, root_value
 from ..host.ordering import HostLog, ReadOrder
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
+from .attributes import DynamicAttributes, TensorAttributes
 from .chain_reads import ChainReads
-from .dynamic_attributes import DynamicAttributes
 from .finalize import Finaliser
 from .impure_calls import WATCHED, ContextVariables, WorldPolicy
 from .patched_builtins import PatchedCasts, make_plain, settle
 from .reachable import Reachable
 from .read_log import ReadLog, known_in_class, owners_above
 from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators
-from .tensor_attributes import TensorAttributes
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
 _EXACT = frozenset(("__float__", "__int__", "__index__", "__complex__", "__bool__", "__str__", "__repr__", "__hash__"))

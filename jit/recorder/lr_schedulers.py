@@ -348,12 +348,10 @@ class Trial:
 
 def _numbers_in(value):
     """Yield (index or None, kind) of the numbers that a value is or holds."""
-    if isinstance(value, (float, int)) and type(value) is not bool:
-        yield None, float if isinstance(value, float) else int
-    elif type(value) in (list, tuple) and len(value) <= _MOST:
-        for i, v in enumerate(value):
-            if isinstance(v, (float, int)) and type(v) is not bool:
-                yield i, float if isinstance(v, float) else int
+    is_list = type(value) in (list, tuple) and len(value) <= _MOST
+    for i, v in enumerate(value) if is_list else [(None, value)]:
+        if isinstance(v, (float, int)) and type(v) is not bool:
+            yield i, float if isinstance(v, float) else int
 
 
 def _found(owner, key, at):

@@ -6,7 +6,7 @@ from ...runtime.core.device_array import place_of
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
 from ..guards.memory_order import may_overlap, memory_order, overlapping
-from ..python_state.tensor_attributes import attributes_seen
+from ..python_state.attributes import attributes_seen
 from ..recorder.gradient_log import GradientGuard
 from ..recorder.recording import Source, kind_of_gradient
 
