@@ -1,7 +1,7 @@
 """Guards: conditions on state outside of a recording. Guards on values of Python state, on modules and on functions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...runtime.core.composite_tensors import PARTS, values_in
@@ -79,19 +79,20 @@ def moved_in(place, expected, now) -> list:
         return []
     if isinstance(expected, Exactly):
         return moved_in(place, expected.expected, now) if expected.is_it(now) else []
-    is_photograph = isinstance(expected, Snapshot)
-    if expected.base in (expected.kind, tuple) if is_photograph else hasattr(expected, "differing"):
-        found = []
-        for key, before, v in expected.differing(now):
-            chain = Chain(place.chain.root, place.chain.name, (*place.chain.steps, ("item", key)))
-            inside = moved_in(Location(chain, place.root), before, v)
-            if not inside:
-                return []
-            found += inside
-        return found
+    is_snapshot = isinstance(expected, Snapshot)
+    if expected.base in (expected.kind, tuple) if is_snapshot else hasattr(expected, "differing"):
+        chain = place.chain
+        return _moved_in_all([(Location(replace(chain, steps=(*chain.steps, ("item", key))), place.root), before, v)
+                              for key, before, v in expected.differing(now)])
     is_number = type(now) is type(expected) and type(now) in NUMBERS
     is_tensor = isinstance(now, Tensor) and type(now) is type(expected) and type(now) not in PARTS
     return [MovedValue(place, expected)] if (is_number and place.is_settable) or is_tensor else []
+
+
+def _moved_in_all(parts) -> list:
+    """Return `moved_in` of all parts, or nothing if one of them differs in another way."""
+    found = [moved_in(*part) for part in parts]
+    return [x for inside in found for x in inside] if all(found) else []
 
 
 class ModulesGuard(StructureCondition):
@@ -122,16 +123,13 @@ class ModulesGuard(StructureCondition):
         return all(same_state(self._state(m, {}), state) for m, state in self.states)
 
     def moved(self) -> list:
-        found = []
+        parts = []
         for m, state in self.states:
             now = self._state(m, {})
-            for k in [k for k in {**state, **now} if not looks_like(now.get(k, MISSING), state.get(k, MISSING))]:
-                place = Location(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), m)
-                inside = moved_in(place, state.get(k, MISSING), now.get(k, MISSING))
-                if not inside:
-                    return []
-                found += inside
-        return found
+            both = {k: (state.get(k, MISSING), now.get(k, MISSING)) for k in {**state, **now}}
+            parts += [(Location(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), m), was, value)
+                      for k, (was, value) in both.items() if not looks_like(value, was)]
+        return _moved_in_all(parts)
 
     def __str__(self):
         changed = next((type(m).__name__ for m, state in self.states if not same_state(self._state(m, {}), state)), "a module")
