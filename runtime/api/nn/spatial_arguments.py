@@ -58,3 +58,11 @@ def as_batch(input, rank: int, name: str):
 def unbatch(x, added: bool):
     """Remove an added batch dim."""
     return reshape(x, shape=shape_of(x)[1:]) if added else x
+
+
+def by_rank(name: str, build, ranks=(1, 2, 3)) -> list:
+    """Return the function `build(rank)` for each number of spatial dims; the `{}` of `name` is the number."""
+    functions = [build(rank) for rank in ranks]
+    for rank, function in zip(ranks, functions):
+        function.__name__ = function.__qualname__ = name.format(rank)
+    return functions
