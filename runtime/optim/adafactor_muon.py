@@ -3,7 +3,7 @@
 from ...ir.errors import ArgumentError
 from ..api.register.register import FUNCTIONS
 from .exact_powers import fitted, power
-from .optimizer import Optimizer, check, count, put, zeros_like
+from .optimizer import Optimizer, check, count, options_of, put, zeros_like
 
 
 def _mean_square(g, dim):
@@ -22,8 +22,7 @@ class Adafactor(Optimizer):
             raise ArgumentError(f"beta2_decay must be at most 0, got {beta2_decay}")
         if d < 1:
             raise ArgumentError(f"d must be at least 1, got {d}")
-        super().__init__(params, {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay,
-                                  "foreach": foreach, "maximize": maximize})
+        super().__init__(params, options_of(locals()))
 
     def _update(self, p, g, state, group):
         t = count(state, p, group)
@@ -76,9 +75,7 @@ class Muon(Optimizer):
         check(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if adjust_lr_fn is not None and adjust_lr_fn not in _RATES:
             raise ArgumentError(f"adjust_lr_fn must be one of {', '.join(map(repr, _RATES))}, got {adjust_lr_fn!r}")
-        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-                                  "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps,
-                                  "adjust_lr_fn": adjust_lr_fn})
+        super().__init__(params, options_of(locals()))
         for group in self.param_groups:
             for p in group["params"]:
                 if p.ndim != 2:

@@ -3,7 +3,7 @@
 from ..api.register.register import FUNCTIONS
 from .exact_powers import number_in, power, root
 from .functional_optimizers import form
-from .optimizer import check, count, counts_on_device, device_of_scalars, set_scalar
+from .optimizer import check, count, counts_on_device, device_of_scalars, options_of, set_scalar
 from .update_rules import Elementwise, decay_of, decayed
 
 
@@ -30,10 +30,7 @@ class Adam(Elementwise):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
         _check(lr, betas, eps, weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                                  "maximize": maximize, "foreach": foreach, "capturable": capturable,
-                                  "differentiable": differentiable, "fused": fused,
-                                  "decoupled_weight_decay": decoupled_weight_decay})
+        super().__init__(params, options_of(locals()))
 
     def _names(self, group):
         return "exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ())
@@ -59,8 +56,7 @@ class AdamW(Adam):
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False,
                  foreach=None, capturable=False, differentiable=False, fused=None):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
-                         capturable=capturable, differentiable=differentiable, fused=fused, decoupled_weight_decay=True)
+        super().__init__(params, **options_of(locals()), decoupled_weight_decay=True)
 
 
 class NAdam(Elementwise):
@@ -70,10 +66,7 @@ class NAdam(Elementwise):
                  decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False):
         _check(lr, betas, eps, weight_decay)
         check(momentum_decay=momentum_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                                  "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
-                                  "maximize": maximize, "foreach": foreach, "capturable": capturable,
-                                  "differentiable": differentiable})
+        super().__init__(params, options_of(locals()))
 
     def _names(self, group):
         return "exp_avg", "exp_avg_sq"
@@ -114,9 +107,7 @@ class RAdam(Elementwise):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,
                  foreach=None, maximize=False, capturable=False, differentiable=False):
         _check(lr, betas, eps, weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
-                                  "capturable": capturable, "differentiable": differentiable})
+        super().__init__(params, options_of(locals()))
 
     def _names(self, group):
         return "exp_avg", "exp_avg_sq"
@@ -156,8 +147,7 @@ class Adamax(Elementwise):
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
                  differentiable=False, capturable=False):
         _check(lr, betas, eps, weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
-                                  "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+        super().__init__(params, options_of(locals()))
 
     def _names(self, group):
         return "exp_avg", "exp_inf"
@@ -175,21 +165,9 @@ class Adamax(Elementwise):
         s.p = s.p - s.exp_avg / s.exp_inf * n.rate
 
 
-def _adam_group(*, beta1, beta2, lr, weight_decay, eps, amsgrad=False, decoupled_weight_decay=False):
-    return {"betas": (beta1, beta2), "lr": lr, "weight_decay": weight_decay, "eps": eps, "amsgrad": amsgrad,
-            "decoupled_weight_decay": decoupled_weight_decay}
-
-
-def _adamw_group(**options):
-    return _adam_group(**options, decoupled_weight_decay=True)
-
-
-def _nadam_group(*, momentum_decay, **options):
-    return _adam_group(**options) | {"momentum_decay": momentum_decay}
-
-
-adam = form(Adam, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), _adam_group)
-adamw = form(AdamW, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), _adamw_group)
-adamax = form(Adamax, ("exp_avg", "exp_inf"), _adam_group)
-nadam = form(NAdam, ("exp_avg", "exp_avg_sq", "mu_product"), _nadam_group)
-radam = form(RAdam, ("exp_avg", "exp_avg_sq"), _adam_group)
+_BASIC = "beta1 beta2 lr weight_decay eps"
+adam = form(Adam, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), _BASIC, amsgrad=False, decoupled_weight_decay=False)
+adamw = form(AdamW, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), _BASIC, amsgrad=False, decoupled_weight_decay=True)
+adamax = form(Adamax, ("exp_avg", "exp_inf"), _BASIC)
+nadam = form(NAdam, ("exp_avg", "exp_avg_sq", "mu_product"), f"{_BASIC} momentum_decay", decoupled_weight_decay=False)
+radam = form(RAdam, ("exp_avg", "exp_avg_sq"), _BASIC, decoupled_weight_decay=False)

@@ -5,7 +5,7 @@ from ...ir.errors import ArgumentError, AutogradError
 from ..api.register.register import FUNCTIONS
 from .exact_powers import fitted, number_in, power
 from .functional_optimizers import form
-from .optimizer import check, count, device_of_scalars, set_scalar, zeros_like
+from .optimizer import check, count, device_of_scalars, options_of, set_scalar, zeros_like
 from .sparse_updates import group_number, rows_of
 from .update_rules import Elementwise, decay_of, decayed
 
@@ -18,8 +18,7 @@ class Adadelta(Elementwise):
         check(lr=lr, eps=eps, weight_decay=weight_decay)
         if not 0 <= rho <= 1:
             raise ArgumentError(f"rho must be within 0 and 1, got {rho}")
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-                                  "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
+        super().__init__(params, options_of(locals()))
 
     def _names(self, group):
         return "square_avg", "acc_delta"
@@ -50,9 +49,7 @@ class Adagrad(Elementwise):
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *,
                  maximize=False, differentiable=False, fused=None):
         check(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value, eps=eps)
-        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-                                  "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
-                                  "maximize": maximize, "differentiable": differentiable, "fused": fused})
+        super().__init__(params, options_of(locals()))
         for group in self.param_groups:
             for p in group["params"]:
                 self.state[p] |= {"step": FUNCTIONS["zeros"]((), dtype=dt.float32, device="cpu"),
@@ -101,9 +98,7 @@ class RMSprop(Elementwise):
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False,
                  foreach=None, maximize=False, differentiable=False):
         check(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        super().__init__(params, {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-                                  "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
-                                  "maximize": maximize, "differentiable": differentiable})
+        super().__init__(params, options_of(locals()))
 
     def _names(self, group):
         more = (("grad_avg",) if group["centered"] else ()) + (("momentum_buffer",) if group["momentum"] else ())
@@ -138,8 +133,7 @@ class Rprop(Elementwise):
         check(lr=lr)
         if not 0 < etas[0] < 1 < etas[1]:
             raise ArgumentError(f"etas must be (below 1, above 1), got {etas}")
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
-                                  "differentiable": differentiable, "capturable": capturable})
+        super().__init__(params, options_of(locals()))
 
     def _names(self, group):
         return "prev", "step_size"
@@ -168,9 +162,7 @@ class ASGD(Elementwise):
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,
                  differentiable=False, capturable=False):
         check(lr=lr, weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
-                                  "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
-                                  "capturable": capturable})
+        super().__init__(params, options_of(locals()))
 
     def _names(self, group):
         return ("ax",)
@@ -197,28 +189,8 @@ class ASGD(Elementwise):
         s.ax = s.ax + (s.p - s.ax) * n.mu
 
 
-def _adadelta_group(*, lr, rho, eps, weight_decay):
-    return {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay}
-
-
-def _adagrad_group(*, lr, weight_decay, lr_decay, eps):
-    return {"lr": lr, "weight_decay": weight_decay, "lr_decay": lr_decay, "eps": eps}
-
-
-def _rmsprop_group(*, lr, alpha, eps, weight_decay, momentum=0, centered=False):
-    return {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "centered": centered}
-
-
-def _rprop_group(*, step_size_min, step_size_max, etaminus, etaplus, lr=1e-2):
-    return {"lr": lr, "etas": (etaminus, etaplus), "step_sizes": (step_size_min, step_size_max)}
-
-
-def _asgd_group(*, lambd, lr, t0, alpha, weight_decay):
-    return {"lambd": lambd, "lr": lr, "t0": t0, "alpha": alpha, "weight_decay": weight_decay}
-
-
-adadelta = form(Adadelta, ("square_avg", "acc_delta"), _adadelta_group)
-adagrad = form(Adagrad, ("sum",), _adagrad_group)
-rmsprop = form(RMSprop, ("square_avg", "grad_avg", "momentum_buffer"), _rmsprop_group)
-rprop = form(Rprop, ("prev", "step_size"), _rprop_group)
-asgd = form(ASGD, ("ax", "mu", "eta"), _asgd_group)
+adadelta = form(Adadelta, ("square_avg", "acc_delta"), "lr rho eps weight_decay")
+adagrad = form(Adagrad, ("sum",), "lr weight_decay lr_decay eps")
+rmsprop = form(RMSprop, ("square_avg", "grad_avg", "momentum_buffer"), "lr alpha eps weight_decay", momentum=0, centered=False)
+rprop = form(Rprop, ("prev", "step_size"), "step_size_min step_size_max etaminus etaplus", lr=1e-2)
+asgd = form(ASGD, ("ax", "mu", "eta"), "lambd lr t0 alpha weight_decay")

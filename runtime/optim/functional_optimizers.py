@@ -1,7 +1,7 @@
 """Optimizers as functions of lists: parameters, gradients and states, which the caller holds."""
 
-import inspect
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
@@ -10,13 +10,15 @@ from .optimizer import numeric_options
 
 _SWITCHES = {"foreach": None, "capturable": False, "differentiable": False, "fused": None, "maximize": False}
 _ACCEPTED = ("grad_scale", "found_inf", "has_sparse_grad", "has_complex")
+_PAIRS = {"betas": ("beta1", "beta2"), "etas": ("etaminus", "etaplus"), "step_sizes": ("step_size_min", "step_size_max")}
 
 
-def form(cls, states: tuple, group_of: Callable, counts=True) -> Callable:
-    """Return the functional form of an optimizer. `states` are the names of its lists, in order; `group_of` converts keywords
-    to options of a group. With `counts`, the step counts are the last list."""
+def form(cls, states: tuple, required: str, counts=True, **optional) -> Callable:
+    """Return the functional form of an optimizer. `states` are the names of its lists, in order. `required` names the keywords
+    without defaults, `optional` has the others. With `counts`, the step counts are the last list."""
     names = (*states, "step") if counts else states
-    takes = inspect.signature(group_of)
+    takes = Signature([*[Parameter(name, Parameter.KEYWORD_ONLY) for name in required.split()],
+                       *[Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in optional.items()]])
 
     def function(params, grads, *lists, **options):
         if len(lists) != len(names):
@@ -28,10 +30,12 @@ def form(cls, states: tuple, group_of: Callable, counts=True) -> Callable:
         for name in _ACCEPTED:
             options.pop(name, None)
         try:
-            takes.bind(**options)
+            bound = takes.bind(**options)
         except TypeError as e:
             raise DTypeError(f"{function.__name__}: {e}") from None
-        group = {**group_of(**options), **switches, "params": list(params)}
+        bound.apply_defaults()
+        group = {**bound.arguments, **switches, "params": list(params)}
+        group |= {pair: (group.pop(first), group.pop(second)) for pair, (first, second) in _PAIRS.items() if first in group}
         with enable_grad() if switches["differentiable"] else no_grad():
             _update(cls, numeric_options(group), grads, names, lists)
 
@@ -42,19 +46,19 @@ def form(cls, states: tuple, group_of: Callable, counts=True) -> Callable:
 
 def _update(cls, group, grads, names, lists):
     """Update the parameters that have gradients, and put new states into the lists."""
-    optimizer, rows, made = object.__new__(cls), [], []
+    optimizer, rows, states = object.__new__(cls), [], []
     for i, (p, g) in enumerate(zip(group["params"], grads)):
         if g is None:
             continue
         state: dict[str, Any] = {name: values[i] for name, values in zip(names, lists) if len(values) and values[i] is not None}
-        made.append((i, state))
+        states.append((i, state))
         row, separate = (p, -g if group["maximize"] else g, state), optimizer._separate_update(p, g, group)
         if separate is None:
             rows.append(row)
         else:
             separate(*row, group)
     optimizer._update_each(rows, group)
-    for i, state in made:
+    for i, state in states:
         for name, values in zip(names, lists):
             if len(values) and values[i] is None and name in state:
                 values[i] = state[name]

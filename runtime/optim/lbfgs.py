@@ -6,7 +6,7 @@ from ...ir.errors import ArgumentError
 from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad
 from .line_search import strong_wolfe
-from .optimizer import Optimizer, check
+from .optimizer import Optimizer, check, options_of
 from .parameter_views import is_complex, parts_of, whole
 
 
@@ -57,10 +57,8 @@ class LBFGS(Optimizer):
         check(lr=lr)
         if line_search_fn not in (None, "strong_wolfe"):
             raise ArgumentError(f"line_search_fn must be None or 'strong_wolfe', got {line_search_fn!r}")
-        super().__init__(params, {"lr": lr, "max_iter": max_iter,
-                                  "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-                                  "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
-                                  "history_size": history_size, "line_search_fn": line_search_fn, "maximize": maximize})
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        super().__init__(params, options_of(locals()))
         if len(self.param_groups) != 1:
             raise ArgumentError("LBFGS takes one parameter group")
         self._params = self.param_groups[0]["params"]

@@ -139,6 +139,11 @@ def _initial_count(p: Tensor, on_device: bool) -> Tensor:
     return wrap(zeros_beside(p._a, (), np.dtype(np.float32)) if on_device else np.zeros((), np.float32))
 
 
+def options_of(arguments: dict) -> dict:
+    """Return the options of a group from the `locals()` of a constructor, which has no variables but its parameters."""
+    return {name: value for name, value in arguments.items() if name not in ("self", "params", "__class__")}
+
+
 def check(**bounds):
     """Raise unless each named value is at least 0, or in [0, 1) for names that start with beta."""
     for name, value in bounds.items():
@@ -152,8 +157,6 @@ def check(**bounds):
 def counts_on_device(p: Tensor, group) -> bool:
     """Return whether a parameter's steps are counted on its device, for manually captured CUDA graphs."""
     return p._a.__class__ is DeviceArray and bool(group.get("capturable"))
-
-
 
 
 def device_of_scalars(p: Tensor, group):

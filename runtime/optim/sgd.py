@@ -2,7 +2,7 @@
 
 from ...ir.errors import ArgumentError
 from .functional_optimizers import form
-from .optimizer import check
+from .optimizer import check, options_of
 from .sparse_updates import group_number, rows_of
 from .update_rules import Elementwise, decay_of, decayed
 
@@ -16,9 +16,7 @@ class SGD(Elementwise):
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ArgumentError("nesterov needs a momentum above 0 and no dampening")
         self._begins: dict = {}     # id of a repeated parameter -> first steps left
-        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-                                  "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
-                                  "differentiable": differentiable, "fused": fused})
+        super().__init__(params, options_of(locals()))
 
     def _names(self, group):
         return ("momentum_buffer",) if group["momentum"] else ()
@@ -60,8 +58,4 @@ class SGD(Elementwise):
             rows.put(p, rows.of(p) - rows.values * group_number(group["lr"], rows.values))
 
 
-def _group(*, lr, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False):
-    return {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
-
-
-sgd = form(SGD, ("momentum_buffer",), _group, counts=False)
+sgd = form(SGD, ("momentum_buffer",), "lr", counts=False, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False)

@@ -4,7 +4,7 @@ from ...ir.errors import ArgumentError
 from ..api.register.register import FUNCTIONS
 from ..core.state import tls
 from .exact_powers import power, root
-from .optimizer import Optimizer, check, count, put, zeros_like
+from .optimizer import Optimizer, check, count, options_of, put, zeros_like
 from .sparse_updates import group_number, rows_of
 
 __all__ = ["SparseAdam"]
@@ -18,7 +18,7 @@ class SparseAdam(Optimizer):
         check(lr=lr, beta1=betas[0], beta2=betas[1], eps=eps)
         if not eps > 0 or not float(lr) > 0:
             raise ArgumentError(f"SparseAdam takes lr and eps above 0, got {lr} and {eps}")
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        super().__init__(params, options_of(locals()))
         for group in self.param_groups:
             for p in group["params"]:
                 if p.dtype.is_complex:
