@@ -6,6 +6,7 @@ from ..core.tensor import Size
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution
+from .parameters import forwarded
 from .transforms import ComposeTransform, Transform, sum_last
 
 __all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
@@ -41,9 +42,7 @@ class Independent(Distribution):
         base = self.base_dist.support
         return constraints.independent(base, self.reinterpreted_batch_ndims) if self.reinterpreted_batch_ndims else base
 
-    mean = property(lambda self: self.base_dist.mean)
-    mode = property(lambda self: self.base_dist.mode)
-    variance = property(lambda self: self.base_dist.variance)
+    mean, mode, variance = forwarded("base_dist", "mean", "mode", "variance")
 
     def sample(self, sample_shape=()):
         """Return the base's samples."""

@@ -35,94 +35,38 @@ biject_to = ConstraintRegistry()
 transform_to = ConstraintRegistry()
 
 
-def _both(*examples):
-    """Return a decorator that enters a factory in both registries."""
-
-    def mark(fn):
-        for example in examples:
-            biject_to.register(example, fn)
-            transform_to.register(example, fn)
-        return fn
-
-    return mark
-
-
-@_both(constraints.real)
-def _(constraint):
-    return transforms.identity_transform
-
-
-@biject_to.register(constraints.independent)
-def _(constraint):
-    return transforms.IndependentTransform(biject_to(constraint.base_constraint), constraint.reinterpreted_batch_ndims)
-
-
-@transform_to.register(constraints.independent)
-def _(constraint):
-    return transforms.IndependentTransform(transform_to(constraint.base_constraint), constraint.reinterpreted_batch_ndims)
-
-
-@_both(constraints.positive, constraints.nonnegative)
-def _(constraint):
+def _above(constraint):
     if isinstance(constraint.lower_bound, (int, float)) and constraint.lower_bound == 0:
         return transforms.ExpTransform()
     return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)])
 
 
-@_both(constraints.less_than)
-def _(constraint):
+def _below(constraint):
     return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)])
 
 
-@_both(constraints.interval, constraints.half_open_interval)
-def _(constraint):
+def _between(constraint):
     low, high = constraint.lower_bound, constraint.upper_bound
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and (low, high) == (0, 1):
         return transforms.SigmoidTransform()
     return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
 
 
-@biject_to.register(constraints.simplex)
-def _(constraint):
-    return transforms.StickBreakingTransform()
+for _of in (biject_to, transform_to):
+    _of.register(constraints.real, lambda _: transforms.identity_transform)
+    for _region in (constraints.positive, constraints.nonnegative):
+        _of.register(_region, _above)
+    _of.register(constraints.less_than, _below)
+    for _kind in (constraints.interval, constraints.half_open_interval):
+        _of.register(_kind, _between)
+    _of.register(constraints.corr_cholesky, lambda _: transforms.CorrCholeskyTransform())
+    _of.register(constraints.independent, lambda c, of=_of: transforms.IndependentTransform(
+        of(c.base_constraint), c.reinterpreted_batch_ndims))
+    _of.register(constraints.stack, lambda c, of=_of: transforms.StackTransform([of(part) for part in c.cseq], c.dim))
+    _of.register(constraints.cat, lambda c, of=_of: transforms.CatTransform([of(part) for part in c.cseq], c.dim, c.lengths))
 
-
-@transform_to.register(constraints.simplex)
-def _(constraint):
-    return transforms.SoftmaxTransform()
-
-
-@transform_to.register(constraints.lower_cholesky)
-def _(constraint):
-    return transforms.LowerCholeskyTransform()
-
-
-@transform_to.register(constraints.positive_definite)
-@transform_to.register(constraints.positive_semidefinite)
-def _(constraint):
-    return transforms.PositiveDefiniteTransform()
-
-
-@_both(constraints.corr_cholesky)
-def _(constraint):
-    return transforms.CorrCholeskyTransform()
-
-
-@biject_to.register(constraints.stack)
-def _(constraint):
-    return transforms.StackTransform([biject_to(c) for c in constraint.cseq], constraint.dim)
-
-
-@transform_to.register(constraints.stack)
-def _(constraint):
-    return transforms.StackTransform([transform_to(c) for c in constraint.cseq], constraint.dim)
-
-
-@biject_to.register(constraints.cat)
-def _(constraint):
-    return transforms.CatTransform([biject_to(c) for c in constraint.cseq], constraint.dim, constraint.lengths)
-
-
-@transform_to.register(constraints.cat)
-def _(constraint):
-    return transforms.CatTransform([transform_to(c) for c in constraint.cseq], constraint.dim, constraint.lengths)
+biject_to.register(constraints.simplex, lambda _: transforms.StickBreakingTransform())
+transform_to.register(constraints.simplex, lambda _: transforms.SoftmaxTransform())
+transform_to.register(constraints.lower_cholesky, lambda _: transforms.LowerCholeskyTransform())
+for _matrices in (constraints.positive_definite, constraints.positive_semidefinite):
+    transform_to.register(_matrices, lambda _: transforms.PositiveDefiniteTransform())

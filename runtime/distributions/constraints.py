@@ -91,18 +91,10 @@ class independent(Constraint):
     def __init__(self, base_constraint, reinterpreted_batch_ndims):
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
 
-    @property
-    def is_discrete(self):
-        """Whether the base is discrete."""
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self):
-        """Event dimensions of the base, plus the new ones."""
-        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+    is_discrete = property(lambda self: self.base_constraint.is_discrete)
+    event_dim = property(lambda self: self.base_constraint.event_dim + self.reinterpreted_batch_ndims)
 
     def check(self, value):
-        """Return whether all parts are inside."""
         hit = self.base_constraint.check(value)
         if hit.ndim < self.reinterpreted_batch_ndims:
             raise ArgumentError(f"a value has {self.event_dim} or more dimensions, got {value.ndim}")
@@ -117,18 +109,10 @@ class MixtureSameFamilyConstraint(Constraint):
     def __init__(self, base_constraint):
         self.base_constraint = base_constraint
 
-    @property
-    def is_discrete(self):
-        """Whether the components are discrete."""
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self):
-        """Event dimensions of the components."""
-        return self.base_constraint.event_dim
+    is_discrete = property(lambda self: self.base_constraint.is_discrete)
+    event_dim = property(lambda self: self.base_constraint.event_dim)
 
     def check(self, value):
-        """Return whether values are inside for all components."""
         if value.ndim < self.event_dim:
             raise ArgumentError(f"a value has {self.event_dim} or more dimensions, got {value.ndim}")
         return _all_last(self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)), 1)
@@ -158,7 +142,6 @@ class integer_interval(Constraint):
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
     def check(self, value):
-        """Return whether values are such integers."""
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
@@ -187,7 +170,6 @@ class greater_than(Constraint):
         self.lower_bound = lower_bound
 
     def check(self, value):
-        """Return whether values are above."""
         return self.lower_bound < value
 
 
@@ -195,7 +177,6 @@ class greater_than_eq(greater_than):
     """Numbers at a bound or above."""
 
     def check(self, value):
-        """Return whether values are at the bound or above."""
         return self.lower_bound <= value
 
 
@@ -208,7 +189,6 @@ class less_than(Constraint):
         self.upper_bound = upper_bound
 
     def check(self, value):
-        """Return whether values are below."""
         return value < self.upper_bound
 
 
@@ -221,7 +201,6 @@ class interval(Constraint):
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
     def check(self, value):
-        """Return whether values are between."""
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
@@ -229,7 +208,6 @@ class half_open_interval(interval):
     """Numbers between two bounds, the upper one excluded."""
 
     def check(self, value):
-        """Return whether values are between."""
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
@@ -250,7 +228,6 @@ class multinomial(Constraint):
         self.upper_bound = upper_bound
 
     def check(self, x):
-        """Return whether counts sum to at most the bound."""
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
 
 
@@ -305,15 +282,8 @@ class _Joined(Constraint):
     def __init__(self, constraints, dim):
         self.cseq, self.dim = list(constraints), dim
 
-    @property
-    def is_discrete(self):
-        """Whether any part is discrete."""
-        return any(c.is_discrete for c in self.cseq)
-
-    @property
-    def event_dim(self):
-        """Largest number of event dimensions of a part."""
-        return max(c.event_dim for c in self.cseq)
+    is_discrete = property(lambda self: any(c.is_discrete for c in self.cseq))
+    event_dim = property(lambda self: max(c.event_dim for c in self.cseq))
 
 
 class cat(_Joined):
@@ -326,7 +296,6 @@ class cat(_Joined):
             raise ArgumentError(f"{len(self.cseq)} constraints take as many lengths, got {len(self.lengths)}")
 
     def check(self, value):
-        """Check each part by its constraint."""
         parts = value.split(self.lengths, self.dim)
         return FUNCTIONS["cat"]([c.check(v) for c, v in zip(self.cseq, parts)], self.dim)
 
@@ -344,7 +313,6 @@ class stack(_Joined):
         return most + 1 if self.dim + most < 0 else most
 
     def check(self, value):
-        """Check each slice by its constraint."""
         parts = value.unbind(self.dim)
         return FUNCTIONS["stack"]([c.check(v) for c, v in zip(self.cseq, parts)], self.dim)
 

@@ -3,6 +3,7 @@
 import functools
 import math
 import warnings
+from operator import attrgetter
 
 from ...ir.ops.nn.activations import softplus
 from ..api.register.register import FUNCTIONS
@@ -87,11 +88,6 @@ def _(p, q):
     return where((p.probs == 0).expand(t.shape), 0.0, t).sum(-1)
 
 
-@register_kl(OneHotCategorical, OneHotCategorical)
-def _(p, q):
-    return kl_divergence(p._categorical, q._categorical)
-
-
 @register_kl(Geometric, Geometric)
 def _(p, q):
     return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
@@ -106,12 +102,6 @@ def _(p, q):
 def _(p, q):
     ratio = (p.scale / q.scale).pow(2)
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
-
-
-@register_kl(HalfNormal, HalfNormal)
-@register_kl(HalfCauchy, HalfCauchy)
-def _(p, q):
-    return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Laplace, Laplace)
@@ -151,15 +141,16 @@ def _(p, q):
     return level + ((a - b) * (a.digamma() - a.sum(-1, True).digamma())).sum(-1)
 
 
-@register_kl(Beta, Beta)
-def _(p, q):
-    return kl_divergence(p._dirichlet, q._dirichlet)
+# Families with the divergence of a distribution that they hold.
+for _family, _inner in ((OneHotCategorical, "_categorical"), (HalfNormal, "base_dist"), (HalfCauchy, "base_dist"),
+                        (Beta, "_dirichlet")):
+    register_kl(_family, _family)(lambda p, q, inner=attrgetter(_inner): kl_divergence(inner(p), inner(q)))
 
 
 @register_kl(Gumbel, Gumbel)
 def _(p, q):
-    ratio, moved, from_q = p.scale / q.scale, q.loc / q.scale, p.loc / q.scale
-    return -ratio.log() - moved + from_q + (moved + (1 + ratio).lgamma() - from_q).exp() + EULER * ratio - (1 + EULER)
+    ratio, shift, from_q = p.scale / q.scale, q.loc / q.scale, p.loc / q.scale
+    return -ratio.log() - shift + from_q + (shift + (1 + ratio).lgamma() - from_q).exp() + EULER * ratio - (1 + EULER)
 
 
 @register_kl(Pareto, Pareto)
@@ -218,8 +209,8 @@ def _(p, q):
 
 @register_kl(Exponential, Gumbel)
 def _(p, q):
-    ratio, moved = p.rate * q.scale, q.loc / q.scale
-    return ratio.log() - 1 + moved.exp() * ratio / (ratio + 1) - moved + ratio.reciprocal()
+    ratio, shift = p.rate * q.scale, q.loc / q.scale
+    return ratio.log() - 1 + shift.exp() * ratio / (ratio + 1) - shift + ratio.reciprocal()
 
 
 @register_kl(Exponential, Normal)
@@ -232,10 +223,10 @@ def _(p, q):
 
 @register_kl(Gamma, Gumbel)
 def _(p, q):
-    beta, moved = p.rate * q.scale, q.loc / q.scale
+    beta, shift = p.rate * q.scale, q.loc / q.scale
     a = p.concentration
     head = (a - 1) * a.digamma() - a.lgamma() - a
-    return head + beta.log() + a / beta + moved.exp() * (1 + beta.reciprocal()).pow(-a) - moved
+    return head + beta.log() + a / beta + shift.exp() * (1 + beta.reciprocal()).pow(-a) - shift
 
 
 @register_kl(Gamma, Normal)

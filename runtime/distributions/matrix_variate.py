@@ -11,7 +11,7 @@ from . import constraints
 from .distribution import Distribution, ExponentialFamily
 from .gamma_families import Beta
 from .kl import register_kl
-from .multivariate_normal import half_log_det
+from .multivariate_normal import half_log_det, inverse_of_product, one_matrix
 from .parameters import broadcast_all, lazy_property, where
 
 __all__ = ["LKJCholesky", "Wishart"]
@@ -72,13 +72,7 @@ class Wishart(ExponentialFamily):
     _tensors = ("df", "covariance_matrix", "precision_matrix", "scale_tril")
 
     def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
-        given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
-        given = {name: m for name, m in given.items() if m is not None}
-        if len(given) != 1:
-            raise ArgumentError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        ((name, matrix),) = given.items()
-        if matrix.dim() < 2:
-            raise ArgumentError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
+        name, matrix = one_matrix(covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
         df = df if hasattr(df, "dtype") else FUNCTIONS["tensor"](float(df), dtype=matrix.dtype, device=matrix.device)
         batch = FUNCTIONS["broadcast_shapes"](tuple(matrix.shape[:-2]), tuple(df.shape))
         setattr(self, name, matrix.expand(*batch, *matrix.shape[-2:]))
@@ -93,10 +87,10 @@ class Wishart(ExponentialFamily):
     @lazy_property
     def covariance_matrix(self):
         if "precision_matrix" in self.__dict__:
-            return _inverse(linalg.cholesky(self.precision_matrix))
+            return inverse_of_product(linalg.cholesky(self.precision_matrix))
         return self.scale_tril @ self.scale_tril.mT
 
-    precision_matrix = lazy_property(lambda self: _inverse(self.scale_tril))
+    precision_matrix = lazy_property(lambda self: inverse_of_product(self.scale_tril))
 
     def _by(self, factor):
         return factor.unsqueeze(-1).unsqueeze(-1) * self.covariance_matrix
@@ -145,12 +139,6 @@ class Wishart(ExponentialFamily):
         scale = (p + 1) * (half_log_det(self.scale_tril) + 0.5 * p * math.log(2))
         digammas = (0.5 * self._over_rows(n)).digamma().sum(-1)
         return scale + FUNCTIONS["mvlgamma"](n / 2, p) - 0.5 * (n - p - 1) * digammas + 0.5 * n * p
-
-
-def _inverse(lower):
-    identity = FUNCTIONS["eye"](lower.shape[-1], dtype=lower.dtype, device=lower.device).expand(lower.shape)
-    inverse = linalg.solve_triangular(lower, identity, upper=False)
-    return inverse.mT @ inverse
 
 
 @register_kl(Wishart, Wishart)

@@ -45,6 +45,23 @@ def _precision_to_scale_tril(precision):
     return linalg.solve_triangular(upper, identity, upper=False)
 
 
+def inverse_of_product(lower):
+    """Return the inverse of lower @ lower.T."""
+    identity = FUNCTIONS["eye"](lower.shape[-1], dtype=lower.dtype, device=lower.device).expand(lower.shape)
+    inverse = linalg.solve_triangular(lower, identity, upper=False)
+    return inverse.mT @ inverse
+
+
+def one_matrix(**forms) -> tuple:
+    """Return (name, matrix) of the only form of a covariance that is not None."""
+    some = [(name, matrix) for name, matrix in forms.items() if matrix is not None]
+    if len(some) != 1:
+        raise ArgumentError(f"Exactly one of {' or '.join(forms)} may be specified.")
+    if some[0][1].dim() < 2:
+        raise ArgumentError(f"{some[0][0]} must be at least two-dimensional, with optional leading batch dimensions")
+    return some[0]
+
+
 class MultivariateNormal(Distribution):
     """Normal distribution of vectors, by covariance, precision (its inverse) or scale_tril (its Cholesky factor)."""
 
@@ -55,21 +72,15 @@ class MultivariateNormal(Distribution):
     _tensors = ("loc", "covariance_matrix", "precision_matrix", "scale_tril", "_unbroadcasted_scale_tril")
 
     def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
-        given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
-        given = {name: m for name, m in given.items() if m is not None}
         if loc.dim() < 1:
             raise ArgumentError("loc must be at least one-dimensional.")
-        if len(given) != 1:
-            raise ArgumentError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        ((name, matrix),) = given.items()
-        if matrix.dim() < 2:
-            raise ArgumentError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
+        name, matrix = one_matrix(covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
         batch = FUNCTIONS["broadcast_shapes"](tuple(matrix.shape[:-2]), tuple(loc.shape[:-1]))
         setattr(self, name, matrix.expand(*batch, *matrix.shape[-2:]))
         self.loc = loc.expand(*batch, loc.shape[-1])
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
-        made = {"covariance_matrix": linalg.cholesky, "precision_matrix": _precision_to_scale_tril}.get(name)
-        root = matrix if made is None else made(matrix)
+        factor_of = {"covariance_matrix": linalg.cholesky, "precision_matrix": _precision_to_scale_tril}.get(name)
+        root = matrix if factor_of is None else factor_of(matrix)
         self._unbroadcasted_scale_tril = root.expand(*batch, *matrix.shape[-2:])    # name that libraries use
 
     scale_tril = lazy_property(lambda self: self._factor())
@@ -82,13 +93,7 @@ class MultivariateNormal(Distribution):
         root = self._factor()
         return root @ root.mT
 
-    @lazy_property
-    def precision_matrix(self):
-        """The inverse of the covariance."""
-        root = self._factor()
-        inverse = linalg.solve_triangular(root, FUNCTIONS["eye"](
-            self._event_shape[0], dtype=self.loc.dtype, device=self.loc.device).expand(root.shape), upper=False)
-        return inverse.mT @ inverse
+    precision_matrix = lazy_property(lambda self: inverse_of_product(self._factor()))
 
     mean = property(lambda self: self.loc)
     mode = property(lambda self: self.loc)
@@ -154,9 +159,9 @@ class LowRankMultivariateNormal(Distribution):
     def rsample(self, sample_shape=()):
         shape, kind = self._extended_shape(sample_shape), self.loc.dtype
         here = self.loc.device
-        along = noise.randn(size=shape[:-1] + self.cov_factor.shape[-1:], dtype=kind, device=here)
-        beside = noise.randn(size=shape, dtype=kind, device=here)
-        return self.loc + times(self.cov_factor, along) + self.cov_diag.sqrt() * beside
+        factor_noise = noise.randn(size=shape[:-1] + self.cov_factor.shape[-1:], dtype=kind, device=here)
+        diagonal_noise = noise.randn(size=shape, dtype=kind, device=here)
+        return self.loc + times(self.cov_factor, factor_noise) + self.cov_diag.sqrt() * diagonal_noise
 
     def _half_log_det(self):
         return half_log_det(self._capacitance) + 0.5 * self.cov_diag.log().sum(-1)

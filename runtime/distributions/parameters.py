@@ -1,6 +1,7 @@
 """Parameters of distributions: broadcasting, and both forms of probabilities."""
 
 import functools
+from operator import attrgetter
 
 from ...ir.errors import ArgumentError
 from ..api.register.register import FUNCTIONS
@@ -36,8 +37,8 @@ def logits_to_probs(logits, is_binary=False):
 
 def probs_to_logits(probs, is_binary=False):
     """Return the log-odds, or the log-probabilities, of probabilities."""
-    kept = clamp_probs(probs)
-    return kept.log() - (-kept).log1p() if is_binary else kept.log()
+    probs = clamp_probs(probs)
+    return probs.log() - (-probs).log1p() if is_binary else probs.log()
 
 
 def _standard_normal(shape, dtype, device):
@@ -67,6 +68,11 @@ class lazy_property:
             value = self.wrapped(instance)
         setattr(instance, self.name, value)
         return value
+
+
+def forwarded(owner, *names):
+    """Return properties that read the attributes `names` of an attribute."""
+    return [property(attrgetter(f"{owner}.{name}")) for name in names]
 
 
 def where(condition, x, y):

@@ -9,6 +9,7 @@ from ...ir.errors import ArgumentError
 from ..api.register.register import FUNCTIONS
 from ..core.tensor import Size
 from . import constraints
+from .parameters import forwarded
 
 __all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Transform", "identity_transform", "sum_last"]
 
@@ -130,8 +131,7 @@ class _InverseTransform(Transform):
 
     domain = property(lambda self: self._inv.codomain)
     codomain = property(lambda self: self._inv.domain)
-    bijective = property(lambda self: self._inv.bijective)
-    sign = property(lambda self: self._inv.sign)
+    bijective, sign = forwarded("_inv", "bijective", "sign")
     inv = property(lambda self: self._inv)
 
     def with_cache(self, cache_size=1):
@@ -270,8 +270,7 @@ class IndependentTransform(Transform):
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    bijective = property(lambda self: self.base_transform.bijective)
-    sign = property(lambda self: self.base_transform.sign)
+    bijective, sign = forwarded("base_transform", "bijective", "sign")
     domain = constraints.dependent_property(
         lambda self: constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims), is_discrete=False)
     codomain = constraints.dependent_property(

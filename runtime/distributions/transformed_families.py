@@ -14,7 +14,7 @@ from .discrete import Bernoulli
 from .distribution import Distribution
 from .gamma_families import Exponential, Gamma
 from .location_scale import Cauchy, Normal, Uniform
-from .parameters import as_values, broadcast_all, clamp_probs, where
+from .parameters import as_values, broadcast_all, clamp_probs, forwarded, where
 from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, SigmoidTransform, StickBreakingTransform
 
 __all__ = ["ExpRelaxedCategorical", "Gumbel", "HalfCauchy", "HalfNormal", "InverseGamma", "LogNormal",
@@ -33,8 +33,7 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc, scale, validate_args=None):
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
-    loc = property(lambda self: self.base_dist.loc)
-    scale = property(lambda self: self.base_dist.scale)
+    loc, scale = forwarded("base_dist", "loc", "scale")
     mean = property(lambda self: (self.loc + self.scale.pow(2) / 2).exp())
     mode = property(lambda self: (self.loc - self.scale.square()).exp())
     variance = property(lambda self: self.scale.pow(2).expm1() * (2 * self.loc + self.scale.pow(2)).exp())
@@ -53,8 +52,7 @@ class LogisticNormal(TransformedDistribution):
         base = Normal(loc, scale, validate_args=validate_args)
         super().__init__(base if base.batch_shape else base.expand([1]), StickBreakingTransform(), validate_args=validate_args)
 
-    loc = property(lambda self: self.base_dist.base_dist.loc)
-    scale = property(lambda self: self.base_dist.base_dist.scale)
+    loc, scale = forwarded("base_dist.base_dist", "loc", "scale")
 
 
 class Gumbel(TransformedDistribution):
@@ -147,8 +145,7 @@ class InverseGamma(TransformedDistribution):
         minus = -FUNCTIONS["ones"]((), dtype=base.rate.dtype, device=base.rate.device)
         super().__init__(base, PowerTransform(minus), validate_args=validate_args)
 
-    concentration = property(lambda self: self.base_dist.concentration)
-    rate = property(lambda self: self.base_dist.rate)
+    concentration, rate = forwarded("base_dist", "concentration", "rate")
 
     @property
     def mean(self):
@@ -248,8 +245,7 @@ class LogitRelaxedBernoulli(Distribution):
         self._tosses = Bernoulli(probs, logits, validate_args)
         super().__init__(self._tosses.batch_shape, validate_args=validate_args)
 
-    probs = property(lambda self: self._tosses.probs)
-    logits = property(lambda self: self._tosses.logits)
+    probs, logits = forwarded("_tosses", "probs", "logits")
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -274,9 +270,7 @@ class RelaxedBernoulli(TransformedDistribution):
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits, validate_args), SigmoidTransform(),
                          validate_args=validate_args)
 
-    temperature = property(lambda self: self.base_dist.temperature)
-    probs = property(lambda self: self.base_dist.probs)
-    logits = property(lambda self: self.base_dist.logits)
+    temperature, probs, logits = forwarded("base_dist", "temperature", "probs", "logits")
 
 
 class ExpRelaxedCategorical(Distribution):
@@ -292,8 +286,7 @@ class ExpRelaxedCategorical(Distribution):
         self._categorical = Categorical(probs, logits)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
-    probs = property(lambda self: self._categorical.probs)
-    logits = property(lambda self: self._categorical.logits)
+    probs, logits = forwarded("_categorical", "probs", "logits")
 
     def rsample(self, sample_shape=()):
         """Return differentiable samples: log-weights with Gumbel noise."""
@@ -320,6 +313,4 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args), ExpTransform(),
                          validate_args=validate_args)
 
-    temperature = property(lambda self: self.base_dist.temperature)
-    probs = property(lambda self: self.base_dist.probs)
-    logits = property(lambda self: self.base_dist.logits)
+    temperature, probs, logits = forwarded("base_dist", "temperature", "probs", "logits")

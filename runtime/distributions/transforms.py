@@ -27,17 +27,22 @@ __all__ = ["AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform"
            "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform",
            "identity_transform"]
 
-class _Elementwise(Transform):
-    """Bijection of single numbers without parameters; equal to others of its class."""
 
-    domain: Any = constraints.real
-    codomain: Any = constraints.real
-    bijective, sign = True, +1
+class _WithoutParameters(Transform):
+    """Transform that is equal to others of its class."""
 
     def __eq__(self, other):
         return type(other) is type(self)
 
     __hash__ = object.__hash__
+
+
+class _Elementwise(_WithoutParameters):
+    """Bijection of single numbers without parameters."""
+
+    domain: Any = constraints.real
+    codomain: Any = constraints.real
+    bijective, sign = True, +1
 
 
 class ExpTransform(_Elementwise):
@@ -146,15 +151,10 @@ class TanhTransform(_Elementwise):
         return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
-class AbsTransform(Transform):
+class AbsTransform(_WithoutParameters):
     """Transform |x|; its inverse returns the positive branch."""
 
     domain, codomain = constraints.real, constraints.positive
-
-    def __eq__(self, other):
-        return isinstance(other, AbsTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         return x.abs()
@@ -184,10 +184,7 @@ class AffineTransform(Transform):
         """Real numbers."""
         return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
 
-    @constraints.dependent_property(is_discrete=False)
-    def codomain(self):
-        """Real numbers."""
-        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
+    codomain = domain
 
     def __eq__(self, other):
         return isinstance(other, AffineTransform) and _same(self.loc, other.loc) and _same(self.scale, other.scale)
@@ -234,15 +231,10 @@ def _same(a, b) -> bool:
     return equal if isinstance(equal, bool) else bool(equal.all())
 
 
-class SoftmaxTransform(Transform):
+class SoftmaxTransform(_WithoutParameters):
     """Transform softmax along the last dimension; its inverse is the logarithm."""
 
     domain, codomain = constraints.real_vector, constraints.simplex
-
-    def __eq__(self, other):
-        return isinstance(other, SoftmaxTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         return x.softmax(-1)
@@ -251,15 +243,10 @@ class SoftmaxTransform(Transform):
         return y.log()
 
 
-class StickBreakingTransform(Transform):
+class StickBreakingTransform(_WithoutParameters):
     """Transform of K real numbers to K + 1 probabilities by stick breaking."""
 
     domain, codomain, bijective = constraints.real_vector, constraints.simplex, True
-
-    def __eq__(self, other):
-        return isinstance(other, StickBreakingTransform)
-
-    __hash__ = object.__hash__
 
     @staticmethod
     def _offset(count, like):
@@ -291,16 +278,11 @@ class StickBreakingTransform(Transform):
         return Size(shape[:-1]) + (shape[-1] - 1,)
 
 
-class LowerCholeskyTransform(Transform):
+class LowerCholeskyTransform(_WithoutParameters):
     """Transform of square matrices to lower triangular ones with a positive diagonal."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain: Any = constraints.lower_cholesky
-
-    def __eq__(self, other):
-        return isinstance(other, LowerCholeskyTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         return x.tril(-1) + FUNCTIONS["diag_embed"](x.diagonal(0, -2, -1).exp())
@@ -313,11 +295,6 @@ class PositiveDefiniteTransform(LowerCholeskyTransform):
     """Transform of square matrices to positive definite ones."""
 
     codomain = constraints.positive_definite
-
-    def __eq__(self, other):
-        return isinstance(other, PositiveDefiniteTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         lower = super()._call(x)
@@ -439,8 +416,8 @@ class CatTransform(_Joined):
 
     def log_abs_det_jacobian(self, x, y):
         """Return the values of the segments; their sum if segments are along an event dimension."""
-        stretches = zip(self.transforms, x.split(self.lengths, self.dim), y.split(self.lengths, self.dim))
-        parts = [sum_last(t.log_abs_det_jacobian(a, b), self.event_dim - t.event_dim) for t, a, b in stretches]
+        segments = zip(self.transforms, x.split(self.lengths, self.dim), y.split(self.lengths, self.dim))
+        parts = [sum_last(t.log_abs_det_jacobian(a, b), self.event_dim - t.event_dim) for t, a, b in segments]
         dim = (self.dim - x.ndim if self.dim >= 0 else self.dim) + self.event_dim
         return FUNCTIONS["cat"](parts, dim) if dim < 0 else functools.reduce(operator.add, parts)
 
