@@ -17,8 +17,21 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossMapLRN2d", "GroupN
            "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LocalResponseNorm", "RMSNorm"]
 
 
+class _Affine(Module):
+    """Base of norms with a weight and a bias, or without."""
 
-class _NormBase(Module):
+    def _add_parameters(self, shape, device, dtype, weight, bias=False):
+        for name, present in (("weight", weight), ("bias", weight and bias)):
+            self.register_parameter(name, empty_parameter(shape, device, dtype) if present else None)
+
+    def reset_parameters(self):
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class _NormBase(_Affine):
     """Running statistics and, if `affine`, a weight and bias for each of `num_features` channels."""
 
     ndims: tuple = ()   # allowed numbers of dimensions of an input
@@ -32,8 +45,7 @@ class _NormBase(Module):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        for name, present in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, empty_parameter((num_features,), device, dtype) if present else None)
+        self._add_parameters((num_features,), device, dtype, affine, bias)
         tracked = track_running_stats
         self.register_buffer("running_mean", FUNCTIONS["zeros"](num_features, device=device, dtype=dtype) if tracked else None)
         self.register_buffer("running_var", FUNCTIONS["ones"](num_features, device=device, dtype=dtype) if tracked else None)
@@ -49,10 +61,7 @@ class _NormBase(Module):
 
     def reset_parameters(self):
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check_input(self, input):
         if input.ndim not in self.ndims:
@@ -189,21 +198,14 @@ def _sizes_of(normalized_shape):
     return tuple([int(n) for n in integers(normalized_shape, "normalized_shape")])
 
 
-class LayerNorm(Module):
+class LayerNorm(_Affine):
     """Normalisation over the last dims, then weight and bias."""
 
     def __init__(self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None):
         super().__init__()
         self.normalized_shape, self.eps, self.elementwise_affine = _sizes_of(normalized_shape), eps, elementwise_affine
-        for name, present in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            self.register_parameter(name, empty_parameter(self.normalized_shape, device, dtype) if present else None)
+        self._add_parameters(self.normalized_shape, device, dtype, elementwise_affine, bias)
         self.reset_parameters()
-
-    def reset_parameters(self):
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -233,7 +235,7 @@ class RMSNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """Normalisation of each group of channels of each image."""
 
     def __init__(self, num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None, bias=True):
@@ -241,15 +243,8 @@ class GroupNorm(Module):
         if num_channels % num_groups:
             raise ArgumentError(f"GroupNorm: num_channels {num_channels} must be divisible by num_groups {num_groups}")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        for name, present in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, empty_parameter((num_channels,), device, dtype) if present else None)
+        self._add_parameters((num_channels,), device, dtype, affine, bias)
         self.reset_parameters()
-
-    def reset_parameters(self):
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)

@@ -1,5 +1,7 @@
 """Pooling modules."""
 
+from typing import Any
+
 from ....ir.errors import ArgumentError
 from ...api.nn.spatial_arguments import per_dim
 from .. import functional as F
@@ -11,26 +13,24 @@ __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "Adapt
 
 
 class _Pool(Module):
-    """Base of pools: arguments are attributes; `call` is the function."""
+    """Base of pools: arguments are attributes; `function` with a rank names the function."""
 
     rank = 0
-    call: dict = {}
+    function = ""
     shown: tuple = ()
+    _pool: Any
 
     def __init_subclass__(cls, rank=0, **options):
         super().__init_subclass__(**options)
-        cls.rank = rank or cls.rank
-
-    @property
-    def _pool(self):
-        return self.call[self.rank]
+        if rank:
+            cls.rank, cls._pool = rank, staticmethod(getattr(F, f"{cls.function}{rank}d"))
 
     def extra_repr(self):
         return ", ".join(f"{name}={getattr(self, name)}" for name in self.shown)
 
 
 class _MaxPool(_Pool):
-    call = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+    function = "max_pool"
     shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
     def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
@@ -59,7 +59,6 @@ class MaxPool3d(_MaxPool, rank=3):
 class AvgPool1d(_Pool):
     """The mean of each window of (N, C, L)."""
 
-    rank = 1
     shown = ("kernel_size", "stride", "padding")
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
@@ -74,7 +73,7 @@ class AvgPool1d(_Pool):
 
 
 class _AvgPool(_Pool):
-    call = {2: F.avg_pool2d, 3: F.avg_pool3d}
+    function = "avg_pool"
     shown = ("kernel_size", "stride", "padding")
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
@@ -97,7 +96,7 @@ class AvgPool3d(_AvgPool, rank=3):
 
 
 class _AdaptiveAvgPool(_Pool):
-    call = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}
+    function = "adaptive_avg_pool"
     shown = ("output_size",)
 
     def __init__(self, output_size):
@@ -121,7 +120,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool, rank=3):
 
 
 class _AdaptiveMaxPool(_Pool):
-    call = {1: F.adaptive_max_pool1d, 2: F.adaptive_max_pool2d, 3: F.adaptive_max_pool3d}
+    function = "adaptive_max_pool"
     shown = ("output_size",)
 
     def __init__(self, output_size, return_indices=False):
@@ -145,7 +144,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool, rank=3):
 
 
 class _LPPool(_Pool):
-    call = {1: F.lp_pool1d, 2: F.lp_pool2d, 3: F.lp_pool3d}
+    function = "lp_pool"
     shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
 
     def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -169,7 +168,7 @@ class LPPool3d(_LPPool, rank=3):
 
 
 class _MaxUnpool(_Pool):
-    call = {1: F.max_unpool1d, 2: F.max_unpool2d, 3: F.max_unpool3d}
+    function = "max_unpool"
     shown = ("kernel_size", "stride", "padding")
 
     def __init__(self, kernel_size, stride=None, padding=0):
@@ -196,7 +195,7 @@ class MaxUnpool3d(_MaxUnpool, rank=3):
 
 
 class _FractionalMaxPool(_Pool):
-    call = {2: F.fractional_max_pool2d, 3: F.fractional_max_pool3d}
+    function = "fractional_max_pool"
 
     def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
         super().__init__()

@@ -38,16 +38,24 @@ class _Layer(Module):
     """Base of encoder and decoder layers: blocks and the position of norms. The blocks (`_sa_block`, `_mha_block`, `_ff_block`,
     each with its dropout) have PyTorch's names and arguments, since subclasses call and override them."""
 
-    def _add_feed_forward(self, d_model, dim_feedforward, dropout, bias, kinds):
+    _attentions: tuple = ("self_attn",)
+
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
+                 batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
+        super().__init__()
+        kinds = {"device": device, "dtype": dtype}
+        for name in self._attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kinds))
         self.linear1 = Linear(d_model, dim_feedforward, bias, **kinds)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **kinds)
-
-    def _add_norms(self, n, d_model, eps, bias, dropout, kinds):
-        for i in range(1, n + 1):
-            setattr(self, f"norm{i}", LayerNorm(d_model, eps=eps, bias=bias, **kinds))
-        for i in range(1, n + 1):
+        self.norm_first = norm_first
+        numbers = range(1, len(self._attentions) + 2)
+        for i in numbers:
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **kinds))
+        for i in numbers:
             setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = _get_activation_fn(activation)
 
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
         x = self.self_attn(x, x, x, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
@@ -65,16 +73,6 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and a feed-forward block."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
-                 batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
-        super().__init__()
-        kinds = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kinds)
-        self._add_feed_forward(d_model, dim_feedforward, dropout, bias, kinds)
-        self.norm_first = norm_first
-        self._add_norms(2, d_model, layer_norm_eps, bias, dropout, kinds)
-        self.activation = _get_activation_fn(activation)
-
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         """Return the layer's output, like src."""
         def attend(x):
@@ -89,16 +87,7 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output, and a feed-forward block."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
-                 batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
-        super().__init__()
-        kinds = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kinds)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kinds)
-        self._add_feed_forward(d_model, dim_feedforward, dropout, bias, kinds)
-        self.norm_first = norm_first
-        self._add_norms(3, d_model, layer_norm_eps, bias, dropout, kinds)
-        self.activation = _get_activation_fn(activation)
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
                 memory_key_padding_mask=None, tgt_is_causal=False, memory_is_causal=False):
