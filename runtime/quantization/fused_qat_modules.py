@@ -17,7 +17,6 @@ from ..nn.base import init
 from ..nn.base.module import Module
 from ..nn.layers import conv as float_conv
 from ..nn.layers import linear as float_linear
-from ..nn.layers import norm
 from ..nn.utils.batch_norm_fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
 from . import fused_modules, qat_modules
 
@@ -32,28 +31,20 @@ class WithReLU(Module):
         return F.relu(super().forward(input))
 
 
-class LinearReLU(WithReLU, qat_modules.Linear):
+class LinearReLU(WithReLU, qat_modules.Linear, of=fused_modules.LinearReLU):
     """Linear layer with a rounded weight, and a ReLU."""
 
-    _FLOAT_MODULE: Any = fused_modules.LinearReLU
 
-
-class ConvReLU1d(WithReLU, qat_modules.Conv1d):
+class ConvReLU1d(WithReLU, qat_modules.Conv1d, of=fused_modules.ConvReLU1d):
     """Convolution over (N, C, L) with a rounded weight, and a ReLU."""
 
-    _FLOAT_MODULE: Any = fused_modules.ConvReLU1d
 
-
-class ConvReLU2d(WithReLU, qat_modules.Conv2d):
+class ConvReLU2d(WithReLU, qat_modules.Conv2d, of=fused_modules.ConvReLU2d):
     """Convolution over (N, C, H, W) with a rounded weight, and a ReLU."""
 
-    _FLOAT_MODULE: Any = fused_modules.ConvReLU2d
 
-
-class ConvReLU3d(WithReLU, qat_modules.Conv3d):
+class ConvReLU3d(WithReLU, qat_modules.Conv3d, of=fused_modules.ConvReLU3d):
     """Convolution over (N, C, D, H, W) with a rounded weight, and a ReLU."""
-
-    _FLOAT_MODULE: Any = fused_modules.ConvReLU3d
 
 
 # With batch norm.
@@ -62,11 +53,10 @@ class ConvReLU3d(WithReLU, qat_modules.Conv3d):
 class _Normed(qat_modules.Rounding):
     """Layer with its batch norm `bn`. `freeze_bn` fixes the running statistics and normalises by them."""
 
-    _norm: type
     bn: Any
 
     def _add_norm(self, channels, eps, momentum, freeze_bn):
-        self.bn = self._norm(channels, eps, momentum)
+        self.bn = self._FLOAT_MODULE._parts[1](channels, eps, momentum)
         init.uniform_(self.bn.weight)
         self.freeze_bn = freeze_bn
         self.bn.train(self.training and not freeze_bn)
@@ -155,11 +145,9 @@ class _Normed(qat_modules.Rounding):
         return layer if kind is None else kind(layer, *[part() for part in kind._parts[1:]]).train(self.training)
 
 
-class LinearBn1d(_Normed, float_linear.Linear):
+class LinearBn1d(_Normed, float_linear.Linear, of=fused_modules.LinearBn1d):
     """Linear layer and its batch norm."""
 
-    _FLOAT_MODULE: Any = fused_modules.LinearBn1d
-    _layer, _norm = float_linear.Linear, norm.BatchNorm1d
     _options, _sums = qat_modules.Linear._options, staticmethod(F.linear)
 
     def __init__(self, in_features, out_features, bias=True, eps=1e-05, momentum=0.1, freeze_bn=False, qconfig=None):
@@ -181,43 +169,28 @@ class _ConvBn(_Normed):
         return self._conv_forward(input, weight, bias)
 
 
-class ConvBn1d(_ConvBn, float_conv.Conv1d):
+class ConvBn1d(_ConvBn, float_conv.Conv1d, of=fused_modules.ConvBn1d):
     """Convolution over (N, C, L) and its batch norm."""
 
-    _FLOAT_MODULE: Any = fused_modules.ConvBn1d
-    _layer, _norm = float_conv.Conv1d, norm.BatchNorm1d
 
-
-class ConvBn2d(_ConvBn, float_conv.Conv2d):
+class ConvBn2d(_ConvBn, float_conv.Conv2d, of=fused_modules.ConvBn2d):
     """Convolution over (N, C, H, W) and its batch norm."""
 
-    _FLOAT_MODULE: Any = fused_modules.ConvBn2d
-    _layer, _norm = float_conv.Conv2d, norm.BatchNorm2d
 
-
-class ConvBn3d(_ConvBn, float_conv.Conv3d):
+class ConvBn3d(_ConvBn, float_conv.Conv3d, of=fused_modules.ConvBn3d):
     """Convolution over (N, C, D, H, W) and its batch norm."""
 
-    _FLOAT_MODULE: Any = fused_modules.ConvBn3d
-    _layer, _norm = float_conv.Conv3d, norm.BatchNorm3d
 
-
-class ConvBnReLU1d(WithReLU, ConvBn1d):
+class ConvBnReLU1d(WithReLU, ConvBn1d, of=fused_modules.ConvBnReLU1d):
     """Convolution over (N, C, L), its batch norm and a ReLU."""
 
-    _FLOAT_MODULE: Any = fused_modules.ConvBnReLU1d
 
-
-class ConvBnReLU2d(WithReLU, ConvBn2d):
+class ConvBnReLU2d(WithReLU, ConvBn2d, of=fused_modules.ConvBnReLU2d):
     """Convolution over (N, C, H, W), its batch norm and a ReLU."""
 
-    _FLOAT_MODULE: Any = fused_modules.ConvBnReLU2d
 
-
-class ConvBnReLU3d(WithReLU, ConvBn3d):
+class ConvBnReLU3d(WithReLU, ConvBn3d, of=fused_modules.ConvBnReLU3d):
     """Convolution over (N, C, D, H, W), its batch norm and a ReLU."""
-
-    _FLOAT_MODULE: Any = fused_modules.ConvBnReLU3d
 
 
 # For whole models: model.apply(freeze_bn_stats).

@@ -16,8 +16,8 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
 
 
 class Rounding(Module):
-    """Layer with `weight_fake_quant`, made from a float one with a `qconfig`. `_FLOAT_MODULE` is the float class, `_layer` the
-    class of the float layer in it."""
+    """Layer with `weight_fake_quant`, made from a float one with a `qconfig`. `_FLOAT_MODULE` is the float class (`of`),
+    `_layer` the class of the float layer in it."""
 
     _FLOAT_MODULE: Any
     _layer: Any
@@ -25,18 +25,23 @@ class Rounding(Module):
     weight: Any
     bias: Any
 
+    def __init_subclass__(cls, of=None, **options):
+        super().__init_subclass__(**options)
+        if of is not None:
+            cls._FLOAT_MODULE, cls._layer = of, of._parts[0] if issubclass(of, _FusedModule) else of
+
     def _round_weights(self, qconfig):
         if not qconfig or qconfig.weight is None:
             raise ArgumentError(f"{type(self).__name__} takes a qconfig that makes fake quantisation of weights; see "
                                 f"get_default_qat_qconfig()")
         self.qconfig = qconfig
-        made = qconfig.weight()
-        if not isinstance(made, Module):
-            raise ArgumentError(f"{type(self).__name__}: the qconfig's weight makes {made!r}, which is no module; see "
+        fake_quant = qconfig.weight()
+        if not isinstance(fake_quant, Module):
+            raise ArgumentError(f"{type(self).__name__}: the qconfig's weight makes {fake_quant!r}, which is no module; see "
                                 f"get_default_qat_qconfig()")
-        self.weight_fake_quant = made.to(self.weight.device)
-        if hasattr(made, "start_with"):
-            made.start_with(self.weight)
+        self.weight_fake_quant = fake_quant.to(self.weight.device)
+        if hasattr(fake_quant, "start_with"):
+            fake_quant.start_with(self.weight)
 
     @classmethod
     def _options(cls, layer) -> dict:
@@ -53,9 +58,9 @@ class Rounding(Module):
         if not qconfig:
             raise ArgumentError(f"{cls.__name__}.from_float takes a module with a qconfig; set module.qconfig")
         layer = mod[0] if isinstance(mod, _FusedModule) else mod
-        made = cls(**cls._options(layer), **cls._more_options(mod), qconfig=qconfig)
-        made._take(mod, layer)
-        return made.train(mod.training)
+        module = cls(**cls._options(layer), **cls._more_options(mod), qconfig=qconfig)
+        module._take(mod, layer)
+        return module.train(mod.training)
 
     @classmethod
     def _more_options(cls, mod) -> dict:
@@ -89,11 +94,8 @@ class Rounding(Module):
         return layer.train(self.training)
 
 
-class Linear(Rounding, float_linear.Linear):
+class Linear(Rounding, float_linear.Linear, of=float_linear.Linear):
     """Linear layer y = x @ w.T + bias, where w is the rounded weight."""
-
-    _FLOAT_MODULE: Any = float_linear.Linear
-    _layer: Any = float_linear.Linear
 
     def __init__(self, in_features, out_features, bias=True, qconfig=None, device=None, dtype=None):
         super().__init__(in_features, out_features, bias, device, dtype)
@@ -125,25 +127,16 @@ class RoundingConv(Rounding):
         return self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias)
 
 
-class Conv1d(RoundingConv, float_conv.Conv1d):
+class Conv1d(RoundingConv, float_conv.Conv1d, of=float_conv.Conv1d):
     """Convolution over (N, C, L) with a rounded weight."""
 
-    _FLOAT_MODULE: Any = float_conv.Conv1d
-    _layer: Any = float_conv.Conv1d
 
-
-class Conv2d(RoundingConv, float_conv.Conv2d):
+class Conv2d(RoundingConv, float_conv.Conv2d, of=float_conv.Conv2d):
     """Convolution over (N, C, H, W) with a rounded weight."""
 
-    _FLOAT_MODULE: Any = float_conv.Conv2d
-    _layer: Any = float_conv.Conv2d
 
-
-class Conv3d(RoundingConv, float_conv.Conv3d):
+class Conv3d(RoundingConv, float_conv.Conv3d, of=float_conv.Conv3d):
     """Convolution over (N, C, D, H, W) with a rounded weight."""
-
-    _FLOAT_MODULE: Any = float_conv.Conv3d
-    _layer: Any = float_conv.Conv3d
 
 
 class _Lookup(Rounding):
@@ -161,11 +154,9 @@ class _Lookup(Rounding):
         return {name: getattr(layer, name) for name in ("num_embeddings", "embedding_dim", *cls._names)}
 
 
-class Embedding(_Lookup, float_sparse.Embedding):
+class Embedding(_Lookup, float_sparse.Embedding, of=float_sparse.Embedding):
     """Lookup of rows of a rounded table."""
 
-    _FLOAT_MODULE: Any = float_sparse.Embedding
-    _layer: Any = float_sparse.Embedding
     _names = ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
 
     def forward(self, input):
@@ -173,11 +164,9 @@ class Embedding(_Lookup, float_sparse.Embedding):
                            self.scale_grad_by_freq, self.sparse)
 
 
-class EmbeddingBag(_Lookup, float_sparse.EmbeddingBag):
+class EmbeddingBag(_Lookup, float_sparse.EmbeddingBag, of=float_sparse.EmbeddingBag):
     """Sums of rows of a rounded table."""
 
-    _FLOAT_MODULE: Any = float_sparse.EmbeddingBag
-    _layer: Any = float_sparse.EmbeddingBag
     _names = ("max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse", "include_last_offset", "padding_idx")
 
     def forward(self, input, offsets=None, per_sample_weights=None):
