@@ -20,7 +20,8 @@ from ..collectives.device_mesh import DeviceMesh, init_device_mesh
 from ..engines.world import get_world_size
 from ..tensor import DTensor, Shard
 from .gradient_reduction import current_round
-from .parameter_group import Entry, Held
+from .parameter_group import Entry, ParameterGroup
+from .saved_parameters import let_go
 from .settings import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 
 __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
@@ -39,8 +40,8 @@ class UnshardHandle:
 class _State:
     """State of a module from `fully_shard`."""
 
-    def __init__(self, modules, held, reshards, policy):
-        self.modules, self.held, self.policy = modules, held, policy
+    def __init__(self, modules, group, reshards, policy):
+        self.modules, self.group, self.policy = modules, group, policy
         self.reshards = reshards            # after forward; None: unless it is the outermost module
 
     def before(self, module, args, kwargs):
@@ -50,7 +51,7 @@ class _State:
             _running.root = module
             _begin(module)
         module.__dict__["_since"] = (*module.__dict__.get("_since", ()), (new_number(), is_root))
-        self.held.unshard()
+        self.group.unshard()
         dtype = self.policy.param_dtype
         if dtype is None or not self.policy.cast_forward_inputs:
             return args, kwargs
@@ -74,37 +75,37 @@ class _State:
         dtype = self.policy.output_dtype
         if dtype is not None:
             outputs = tree_map(lambda t: t.to(dtype) if isinstance(t, Tensor) and t.dtype.is_floating_point else t, outputs)
-        held = self.held
-        if not held.entries:
+        group = self.group
+        if not group.entries:
             return outputs
         if tls.m.backward is not None:          # a checkpoint recomputes what backward uses next
-            current_round(held)
+            current_round(group)
             return outputs
         tensors = tensors_in(outputs)
         is_last = module is self.modules[-1]
         if not (tls.m.grad and any(t._node is not None for t in tensors)):
-            if is_last and not held.keeps:
-                held.reshard()
+            if is_last and not group.stays_whole:
+                group.reshard()
             return outputs
-        self._ask_for_values(held, tensors, since, is_root, is_last)
+        self._ask_for_values(group, tensors, since, is_root, is_last)
         return outputs
 
-    def _ask_for_values(self, held, tensors, since, is_root, is_last):
-        stamp = held.stamp
+    def _ask_for_values(self, group, tensors, since, is_root, is_last):
+        stamp = group.stamp
 
         def fetch():
-            current_round(held)
-            return held.again(stamp)
+            current_round(group)
+            return group.unshard_again(stamp)
 
         for t in tensors:
             if t._node is not None:
                 t.register_hook(lambda _: (fetch(), None)[1])
         if self.reshards if self.reshards is not None else not is_root:
-            held.let_go_of_saved(tensors, since, fetch)
-            if is_last and not held.keeps:
-                held.reshard()
-        if is_last and not held.keeps:
-            held.hide()
+            let_go(tensors, since, group.whole._a, fetch)
+            if is_last and not group.stays_whole:
+                group.reshard()
+        if is_last and not group.stays_whole:
+            group.hide()
 
 
 def _begin(module):
@@ -113,7 +114,7 @@ def _begin(module):
         return
     for m in module.modules():
         if isinstance(m, FSDPModule) and (state := _state_of(m)) is not None:
-            state.held.reset()
+            state.group.reset()
 
 
 def _end(module):
@@ -121,10 +122,10 @@ def _end(module):
     if tls.m.backward is not None:
         return
     for m in module.modules():
-        if isinstance(m, FSDPModule) and (state := _state_of(m)) is not None and not state.held.keeps:
-            if state.held.is_shown and m is not module and state.reshards is not False:
-                state.held.reshard()
-            state.held.hide()
+        if isinstance(m, FSDPModule) and (state := _state_of(m)) is not None and not state.group.stays_whole:
+            if state.group.is_shown and m is not module and state.reshards is not False:
+                state.group.reshard()
+            state.group.hide()
 
 
 def _state_of(module) -> Any:
@@ -134,33 +135,33 @@ def _state_of(module) -> Any:
 class FSDPModule:
     """Module that was passed to `fully_shard`."""
 
-    def _held(self, recurse=True) -> list:
+    def _groups(self, recurse=True) -> list:
         """Return the sharded parameters of this module, and of those inside."""
         states = [_state_of(m) for m in (self.modules() if recurse else [self])]        # type: ignore[attr-defined]
-        return list(dict.fromkeys([s.held for s in states if s is not None]))
+        return list(dict.fromkeys([s.group for s in states if s is not None]))
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
         """Gather whole parameters of this module until `reshard`."""
-        for held in self._held(recurse=False):
-            held.unshard()
-            held.keeps = True
+        for group in self._groups(recurse=False):
+            group.unshard()
+            group.stays_whole = True
         return UnshardHandle() if async_op else None
 
     def reshard(self) -> None:
         """Drop whole parameters of this module."""
-        for held in self._held(recurse=False):
-            held.keeps = False
-            held.reshard()
+        for group in self._groups(recurse=False):
+            group.stays_whole = False
+            group.reshard()
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
         """Set whether gradients are averaged over ranks. Without, they stay this rank's, whole, until a backward with it."""
-        for held in self._held(recurse):
-            held.syncs = requires_gradient_sync
+        for group in self._groups(recurse):
+            group.syncs = requires_gradient_sync
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
         """Set whether gradients are averaged over replicas as well (with a mesh of two dims)."""
-        for held in self._held(recurse):
-            held.reduces_all = requires_all_reduce
+        for group in self._groups(recurse):
+            group.reduces_all = requires_all_reduce
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         """Set whether whole parameters are dropped after forward."""
@@ -170,13 +171,13 @@ class FSDPModule:
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
         """Set whether whole parameters are dropped after backward."""
-        for held in self._held(recurse):
-            held.reshards_after_backward = reshard_after_backward
+        for group in self._groups(recurse):
+            group.reshards_after_backward = reshard_after_backward
 
     def set_gradient_divide_factor(self, factor: float) -> None:
         """Set the divisor of summed gradients; the default is the number of ranks."""
-        for held in self._held(recurse=False):
-            held.divisor = factor
+        for group in self._groups(recurse=False):
+            group.divisor = factor
 
     set_reduce_scatter_divide_factor = set_gradient_divide_factor
 
@@ -212,12 +213,12 @@ class FSDPModule:
 
     def _apply(self, fn, recurse=True):
         """Replace this rank's shards of parameters, and buffers, by fn of them."""
-        for held in self._held():
-            held.keeps = False
-            held.reshard()
+        for group in self._groups():
+            group.stays_whole = False
+            group.reshard()
         super()._apply(fn, recurse)                     # type: ignore[misc]
-        for held in self._held():
-            held.moved()
+        for group in self._groups():
+            group.update_leaves()
         return self
 
 
@@ -241,9 +242,9 @@ def fully_shard(module, *, mesh: DeviceMesh | None = None, reshard_after_forward
         raise ArgumentError(f"fully_shard takes a mesh of one dim, or of two with replicas along the first, got {mesh}")
     entries = _entries(modules, mesh, shard_placement_fn, {id(p) for p in ignored_params or ()})
     device = next((e.leaf.device for e in entries if not e.leaf.is_meta), Device(mesh.device_type))
-    held = Held(entries, mesh, mp_policy, isinstance(offload_policy, CPUOffloadPolicy), device)
+    group = ParameterGroup(entries, mesh, mp_policy, isinstance(offload_policy, CPUOffloadPolicy), device)
     reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
-    state = _State(modules, held, reshards, mp_policy)
+    state = _State(modules, group, reshards, mp_policy)
     for m in modules:
         m.__dict__["_fully_sharded"] = state
         m.register_forward_pre_hook(state.before, prepend=True, with_kwargs=True)

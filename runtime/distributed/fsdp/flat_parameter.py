@@ -6,7 +6,7 @@ in new memory, so older ones keep their values.
 """
 
 import contextlib
-import weakref
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,16 +16,13 @@ from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...core.placement import beside
 from ...core.state import tls
-from ...core.structure import Structure
 from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
 from ..collectives.collectives import gather_arrays, host
 from ..collectives.object_collectives import all_gather_object
 from ..engines.world import member_of
-from .saved_parameters import let_go
+from .gathered_parameters import GatheredParameters, Place, next_number
 from .wrap_policies import is_unit, named_modules_of_unit
-
-_made: Any = weakref.WeakKeyDictionary()       # by group: number of units that its ranks have made
 
 
 class FlatParameter(Parameter):
@@ -34,21 +31,19 @@ class FlatParameter(Parameter):
     __slots__ = ()
 
 
-class Entry(NamedTuple):
+@dataclass(eq=False)
+class Entry:
     """One parameter in a flat one: elements `start` to `stop`."""
 
     name: str
     shape: tuple
     start: int
     stop: int
+    leaf: Any
 
-
-class Place(NamedTuple):
-    """Attribute of a module, and the number of its parameter."""
-
-    module: Any
-    name: str
-    number: int
+    def whole(self, values):
+        """Return a value of the leaf."""
+        return values
 
 
 class Groups(NamedTuple):
@@ -87,43 +82,42 @@ def _check(params, names, use_orig_params):
                             "or wrap modules that are frozen by themselves")
 
 
-class Unit:
+class Unit(GatheredParameters):
     """Parameters of one wrapped module, except those of units inside."""
 
     def __init__(self, module, ignored, groups: Groups, device, use_orig_params, offload):
-        params, names, self.places = find_parameters(module, ignored)
-        self.groups, self.use_orig_params, self.offload = groups, use_orig_params, offload
+        params, names, places = find_parameters(module, ignored)
+        super().__init__([], places, device, offload)
+        self.groups, self.use_orig_params = groups, use_orig_params
         self.count = 1 if groups.shards is None else groups.shards.size()
         self.rank = 0 if groups.shards is None else groups.shards.rank()
-        self.device, self.group = device, groups.shards or groups.replicas
-        self.whole: Any = None          # all values, while they exist
-        self.stamp: Any = None          # identity of the gathered values
-        self.is_shown = self.is_summoned = False
-        self.entries, self.params, self.leaves = [], [], []
+        self.group = groups.shards or groups.replicas
+        self.is_summoned = False
+        self.params, self.leaves = [], []
         if not params:
             self.length = 0
             return
         _check(params, names, use_orig_params)
         at = 0
         for name, p in zip(names, params):
-            self.entries.append(Entry(name, tuple(p.shape), at, at + p.numel()))
+            leaf = Parameter(p.detach(), p.requires_grad)
+            self.entries.append(Entry(name, tuple(p.shape), at, at + p.numel(), leaf))
             at += p.numel()
         self.size, self.length = at, -(-at // self.count)
-        number = _made[self.group] = _made.get(self.group, 0) + 1
-        self.label = f"unit {number} ({names[0]} and {len(names) - 1} more)"        # the same on all ranks
-        self.leaves = [Parameter(p.detach(), p.requires_grad) for p in params]
+        self.label = f"unit {next_number(self.group)} ({names[0]} and {len(names) - 1} more)"
+        self.leaves = [e.leaf for e in self.entries]
         self._share_out(params)
 
     def _share_out(self, params):
         """Keep this rank's part of the parameters' values, and drop the rest."""
         with no_grad():
-            kept = self._part_of([p.detach() for p in params])
-            kept = kept.to("cpu") if self.offload else kept
+            part = self._part_of([p.detach() for p in params])
+            part = part.to("cpu") if self.offload else part
         if self.use_orig_params:
             self.params = params
-            self._bind(kept)
+            self._bind(part)
         else:
-            self.params = [FlatParameter(kept, requires_grad=params[0].requires_grad)]
+            self.params = [FlatParameter(part, requires_grad=params[0].requires_grad)]
         for p in params:
             p._fsdp_flattened = True
         self.is_shown = True
@@ -154,11 +148,11 @@ class Unit:
 
     # This rank's part.
 
-    def _bind(self, kept):
+    def _bind(self, part):
         """Make the original parameters views of this rank's part."""
-        self.kept = kept
+        self._part = part
         for entry, p in zip(self.entries, self.params):
-            p.data = wrap(kept._a[self.piece_of(entry)])
+            p.data = wrap(part._a[self.piece_of(entry)])
         self.bound = [p._a for p in self.params]
 
     def part(self) -> Tensor:
@@ -175,7 +169,7 @@ class Unit:
                 pieces = [p.detach() for p in self.params]
                 pad = self.length - sum([p.numel() for p in pieces])
                 self._bind(FUNCTIONS["cat"]([*pieces, pieces[0].new_zeros((pad,))]))
-        return self.kept
+        return self._part
 
     def write(self, part):
         """Write this rank's part. Equal values are not written, so that gradients of an earlier forward stay computable."""
@@ -187,11 +181,7 @@ class Unit:
                 if not FUNCTIONS["equal"](p, value):
                     p.copy_(value)
 
-    def versions(self) -> list:
-        """Return a list that changes whenever a parameter is written."""
-        return [(p._storage, p._storage.version) for p in self.params]
-
-    def moved(self):
+    def update_leaves(self):
         """Update leaves after parameters were converted or moved."""
         if self.entries:
             part = self.part()
@@ -221,11 +211,11 @@ class Unit:
 
     def collect_objects(self, mine) -> list:
         """Return the object of each rank with a part."""
-        found = [mine]
+        objects = [mine]
         if self.count > 1:
-            found = [None] * self.count
-            all_gather_object(found, mine, self.groups.shards)
-        return found
+            objects = [None] * self.count
+            all_gather_object(objects, mine, self.groups.shards)
+        return objects
 
     # Whole values.
 
@@ -233,10 +223,10 @@ class Unit:
         """Return the parts of all ranks, joined, without padding."""
         if self.count == 1:
             return part[:self.size]
-        group, found = member_of(self.groups.shards, "FullyShardedDataParallel"), []
+        group, parts = member_of(self.groups.shards, "FullyShardedDataParallel"), []
         note = f"{what} of {self.label}, {self.length} {part.dtype}"
-        group.run(lambda: found.extend(gather_arrays(group, host(part), note)), False)
-        return beside(wrap(np.concatenate(found)[:self.size]), part)
+        group.run(lambda: parts.extend(gather_arrays(group, host(part), note)), False)
+        return beside(wrap(np.concatenate(parts)[:self.size]), part)
 
     def cut(self, flat) -> list:
         """Return each parameter's part of whole values, in its shape."""
@@ -258,60 +248,18 @@ class Unit:
             self._fill()
         self._show()
 
-    def reshard(self):
-        """Drop whole values."""
-        if self.whole is None:
-            return
-        written = [e.name for e, leaf, seen in zip(self.entries, self.leaves, self.seen) if leaf._storage.version != seen]
-        self.hide()
-        self._empty()
-        if written and self.count > 1 and not self.is_summoned:
-            raise AutogradError(f"{written[0]} was written while its module ran, in values that are there for that time only; "
+    def _refuse_write(self, name):
+        if self.count > 1 and not self.is_summoned:
+            raise AutogradError(f"{name} was written while its module ran, in values that are there for that time only; "
                                 "write parameters within summon_full_params()")
 
-    def _fill(self):
-        """Give leaves whole values, and the `requires_grad` of parameters."""
-        for i, (leaf, values) in enumerate(zip(self.leaves, self.cut(self.whole))):
-            leaf.data = wrap(values._a)
-            wants = self.params[i if self.use_orig_params else 0].requires_grad
-            if leaf.requires_grad is not wants:
-                leaf.requires_grad_(wants)
-        self.seen = [leaf._storage.version for leaf in self.leaves]
-
-    def _empty(self):
-        """Take values from leaves, but keep their shapes."""
-        self.whole = None
-        for entry, leaf in zip(self.entries, self.leaves):
-            leaf.data = FUNCTIONS["empty"](entry.shape, dtype=leaf.dtype, device="meta")
-
-    def _show(self):
-        """Make leaves the parameters of the modules."""
-        if not self.is_shown:
-            for place in self.places:
-                place.module.__dict__.pop(place.name, None)
-                place.module._parameters[place.name] = self.leaves[place.number]
-            self.is_shown = True
-            Structure.version += 1
-
-    def hide(self):
-        """Make the optimizers' parameters those of the modules; beside a flat parameter, leaves are plain attributes."""
-        if self.is_shown:
-            for place in self.places:
-                if self.use_orig_params:
-                    place.module._parameters[place.name] = self.params[place.number]
-                else:
-                    place.module._parameters.pop(place.name, None)
-                    place.module.__dict__[place.name] = self.leaves[place.number]
-            self.is_shown = False
-            Structure.version += 1
-
-    def again(self, stamp, dtype) -> Tensor:
-        """Gather whole values again as they were in forward, for gradients."""
-        if any(s is not now or v != n for (s, v), (now, n) in zip(stamp, self.versions())):
-            raise AutogradError(f"{self.entries[0].name} and what is gathered with it were overwritten after the forward whose "
-                                "gradients are computed; step once backward is done")
-        self.unshard(dtype)
-        return self.whole
+    def _hide_place(self, place):
+        """Put a parameter back; beside a flat parameter, the leaf becomes a plain attribute."""
+        if self.use_orig_params:
+            place.module._parameters[place.name] = self.params[place.number]
+        else:
+            place.module._parameters.pop(place.name, None)
+            place.module.__dict__[place.name] = self.leaves[place.number]
 
     @contextlib.contextmanager
     def without_parameters(self):
@@ -325,10 +273,6 @@ class Unit:
         finally:
             self.is_shown = True
             self.hide()
-
-    def let_go_of_saved(self, outputs, since, fetch):
-        """Make what was recorded since then call `fetch` for whole values, instead of holding them."""
-        let_go(outputs, since, self.whole._a, fetch)
 
 
 def wants_gradients(tensors) -> bool:

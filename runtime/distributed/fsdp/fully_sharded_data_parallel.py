@@ -27,6 +27,7 @@ from .flat_parameter import Groups, Unit, units_below, wants_gradients
 from .gradient_reduction import Sharer, current_round
 from .module_state import ModuleStates
 from .optimizer_state import OptimizerStates
+from .saved_parameters import let_go
 from .settings import BackwardPrefetch, CPUOffload, MixedPrecision, ShardingStrategy
 from .summon_full_params import summoned
 from .wrap_policies import PREFIX, Around, clean, ignored_tensors, modules_of_unit, wrap_inside
@@ -171,7 +172,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
             unit.reshard()
         super()._apply(fn, recurse)
         for unit in [m._unit for m in units_below(self)]:
-            unit.moved()
+            unit.update_leaves()
         return self
 
     @staticmethod
@@ -273,7 +274,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
 
         def fetch():
             current_round(sharer)
-            return unit.again(stamp, dtype)._a
+            return unit.unshard_again(stamp, dtype)
 
         def prepare(_):
             fetch()
@@ -282,7 +283,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
             if t._node is not None:
                 t.register_hook(prepare)
         if self.sharding_strategy not in _KEEPS_WHOLE and unit.count > 1 and not is_root:
-            unit.let_go_of_saved(tensors, since, fetch)
+            let_go(tensors, since, unit.whole._a, fetch)
             unit.reshard()
         unit.hide()
         return outputs

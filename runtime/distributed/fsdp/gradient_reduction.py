@@ -65,6 +65,21 @@ def current_round(sharer) -> Round:
     return found
 
 
+def register_gradient_hook(leaf, hook):
+    """Call `hook` when a gradient has been added to a leaf; the leaf may need none today."""
+    wants = leaf.requires_grad
+    leaf.requires_grad_(True)
+    leaf.register_post_accumulate_grad_hook(hook)
+    leaf.requires_grad_(wants)
+
+
+def check_gradient(leaf):
+    """Raise if a gradient has a history."""
+    if leaf.grad._node is not None:
+        raise AutogradError("gradients with a history (create_graph=True) cannot be shared out; take those that are to be "
+                            "differentiated by autograd.grad(..., create_graph=True) of inputs")
+
+
 class Sharer:
     """Reduction of the gradients of one unit."""
 
@@ -75,15 +90,9 @@ class Sharer:
         self.guard: Any = None          # hook that keeps optimizers from a step with these
         self.is_apart = False           # whether gradients of NO_SHARD are this rank's alone
         for i, leaf in enumerate(unit.leaves):
-            self._watch(leaf, lambda _, i=i: self.arrived(i))
+            register_gradient_hook(leaf, lambda _, i=i: self.arrived(i))
         for p in unit.params:
-            self._watch(p, _refuse_gradient)
-
-    def _watch(self, leaf, hook):
-        wants = leaf.requires_grad
-        leaf.requires_grad_(True)
-        leaf.register_post_accumulate_grad_hook(hook)
-        leaf.requires_grad_(wants)
+            register_gradient_hook(p, _refuse_gradient)
 
     # Arrival.
 
@@ -92,9 +101,7 @@ class Sharer:
         leaf, round = self.unit.leaves[i], current_round(self)
         if leaf.grad.is_sparse:
             leaf.grad = leaf.grad.to_dense()
-        if leaf.grad._node is not None:
-            raise AutogradError("gradients with a history (create_graph=True) cannot be shared out; take those that are to be "
-                                "differentiated by autograd.grad(..., create_graph=True) of inputs")
+        check_gradient(leaf)
         if all(leaf.grad is not None for leaf in self.unit.leaves if leaf.requires_grad):
             self.share(round)
 

@@ -4,7 +4,6 @@ All ranks' parts are gathered at once into new memory. Leaves over it are the mo
 gradients are averaged and reduced at once (`gradient_reduction.Round` says when).
 """
 
-import weakref
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from ...api.register.register import FUNCTIONS
 from ...autograd.engine import run_post_accumulate
 from ...autograd.grad_mode import no_grad
 from ...core.placement import beside
-from ...core.structure import Structure
 from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
 from ..collectives.collectives import host, others, reduce_arrays, reduced_piece
@@ -24,18 +22,16 @@ from ..engines.world import member_of
 from ..tensor import DTensor, Replicate, Shard, _StridedShard
 from ..tensor.dtensor import local_of, over
 from ..tensor.sharded_layout import bounds, nesting, part_sizes
-from .gradient_reduction import current_round
-from .saved_parameters import let_go
-
-_made: Any = weakref.WeakKeyDictionary()       # by group: number of parameter groups that its ranks have made
+from .gathered_parameters import GatheredParameters, Place, next_number
+from .gradient_reduction import check_gradient, current_round, register_gradient_hook
 
 
 class Entry:
     """One parameter: `param` is for optimizers, `leaf` for the module's computation. `whole` makes a tensor with the leaf's
     layout from this rank's values. If another mesh shards the parameter too, these are a part as well."""
 
-    def __init__(self, name, places, p, mesh, dim):
-        self.name, self.places = name, places
+    def __init__(self, name, slots, p, mesh, dim):
+        self.name, self.slots = name, slots        # slots: (module, attribute) pairs
         self.tensor_parallel = (p.device_mesh, p.placements, tuple(p._a.shape)) if isinstance(p, DTensor) else None
         local = local_of(p) if self.tensor_parallel else p.detach()
         self.shape, self.dim = tuple(local.shape), dim
@@ -76,7 +72,7 @@ class Entry:
 
     def refresh(self):
         """Take over a parameter that replaced this one in a module."""
-        for module, name in self.places:
+        for module, name in self.slots:
             now = module._parameters.get(name)
             if now is not None and now is not self.leaf and now is not self.param:
                 is_alike = isinstance(now, DTensor) and now.placements == self.placements
@@ -84,7 +80,7 @@ class Entry:
                     raise ArgumentError(f"{self.name} was replaced by what does not lie as it did ({list(self.placements)} on "
                                         f"{self.mesh}); share such values out with distribute_tensor first")
                 self.param = now
-                for other, called in self.places:
+                for other, called in self.slots:
                     if other._parameters.get(called) is not self.leaf:
                         other._parameters[called] = now
 
@@ -107,16 +103,18 @@ def _placed(p, mesh, dim) -> tuple:
     return root[names], (*lies, *p.placements)
 
 
-class Held:
+class ParameterGroup(GatheredParameters):
     """Parameters of one call of `fully_shard`, except those of modules sharded before."""
 
+    params = property(lambda self: [e.param for e in self.entries])
+
     def __init__(self, entries, mesh, policy, offload, device):
-        self.entries, self.mesh, self.policy, self.offload, self.device = entries, mesh, policy, offload, device
+        places = [Place(module, name, i) for i, e in enumerate(entries) for module, name in e.slots]
+        super().__init__(entries, places, device, offload)
+        self.mesh, self.policy = mesh, policy
         self.shards = mesh.get_group(mesh.ndim - 1)
         self.replicas = mesh.get_group(0) if mesh.ndim > 1 else None
-        self.whole: Any = None          # all values, while they exist
-        self.stamp: Any = None
-        self.is_shown, self.keeps = False, False        # `keeps`: the user called unshard()
+        self.stays_whole = False        # the user called unshard()
         self.syncs = self.reduces_all = True
         self.divisor: float | None = None
         self.waiting: Any = None        # unsent gradients of this rank
@@ -130,11 +128,8 @@ class Held:
         for e in entries:
             e.start, self.size = self.size, self.size + int(np.prod(e.shape))
             e.stop = self.size
-            e.leaf.requires_grad_(True)
-            e.leaf.register_post_accumulate_grad_hook(lambda _, e=e: self.arrived(e))
-            e.leaf.requires_grad_(e.param.requires_grad)
-        number = _made[self.shards] = _made.get(self.shards, 0) + 1
-        self.label = f"parameters {number} of fully_shard ({entries[0].name if entries else ''})"
+            register_gradient_hook(e.leaf, lambda _, e=e: self.arrived(e))
+        self.label = f"parameters {next_number(self.shards)} of fully_shard ({entries[0].name if entries else ''})"
         if offload:
             for e in entries:
                 e.param = Parameter(e.shared(local_of(e.param).cpu()), requires_grad=e.param.requires_grad)
@@ -144,15 +139,11 @@ class Held:
 
     # Whole values.
 
-    def versions(self) -> list:
-        """Return a list that changes whenever a parameter is written."""
-        return [(e.param._storage, e.param._storage.version) for e in self.entries]
-
-    def unshard(self):
+    def unshard(self, *dtype):
         """Gather whole values into the modules."""
         if not self.entries:
             return
-        if self.whole is not None and self._is_overwritten(self.stamp):
+        if self.whole is not None and self.is_overwritten(self.stamp):
             self._empty()
         if self.whole is None:
             member_of(self.shards, "fully_shard")       # refuses inside a trace
@@ -194,66 +185,14 @@ class Held:
         group.run(work, False)
         return found
 
-    def _fill(self):
-        """Give leaves whole values, and the `requires_grad` of parameters."""
-        for e in self.entries:
-            e.leaf.data = e.whole(wrap(self.whole._a[e.start:e.stop].reshape(e.shape)))
-            if e.leaf.requires_grad is not e.param.requires_grad:
-                e.leaf.requires_grad_(e.param.requires_grad)
-        self.seen = [e.leaf._storage.version for e in self.entries]
+    def _hide_place(self, place):
+        place.module._parameters[place.name] = self.entries[place.number].param
 
-    def _empty(self):
-        """Take values from leaves, but keep their shapes."""
-        self.whole = None
-        for e in self.entries:
-            e.leaf.data = e.whole(FUNCTIONS["empty"](e.shape, dtype=e.leaf.dtype, device="meta"))
+    def _refuse_write(self, name):
+        raise AutogradError(f"{name} was written in whole values, which are there for a time only; write the parameter itself, "
+                            "a DTensor, when they are not (after reshard())")
 
-    def _show(self):
-        """Make leaves the parameters of the modules."""
-        if not self.is_shown:
-            for e in self.entries:
-                for module, name in e.places:
-                    module._parameters[name] = e.leaf
-            self.is_shown = True
-            Structure.version += 1
-
-    def hide(self):
-        """Make the optimizers' parameters those of the modules."""
-        if self.is_shown:
-            for e in self.entries:
-                for module, name in e.places:
-                    module._parameters[name] = e.param
-            self.is_shown = False
-            Structure.version += 1
-
-    def reshard(self):
-        """Drop whole values."""
-        if self.whole is None:
-            return
-        written = [e.name for e, seen in zip(self.entries, self.seen) if e.leaf._storage.version != seen]
-        self.hide()
-        self._empty()
-        if written:
-            raise AutogradError(f"{written[0]} was written in whole values, which are there for a time only; write the "
-                                "parameter itself, a DTensor, when they are not (after reshard())")
-
-    def _is_overwritten(self, stamp) -> bool:
-        """Return whether a parameter was written since whole values were gathered."""
-        return any(s is not now or v != n for (s, v), (now, n) in zip(stamp, self.versions()))
-
-    def again(self, stamp):
-        """Gather whole values again as they were in forward, for gradients."""
-        if self._is_overwritten(stamp):
-            raise AutogradError(f"{self.entries[0].name} and what is gathered with it were overwritten after the forward whose "
-                                "gradients are computed; step once backward is done")
-        self.unshard()          # and show them: a checkpoint may recompute a part of forward
-        return self.whole._a
-
-    def let_go_of_saved(self, outputs, since, fetch):
-        """Make what was recorded since then call `fetch` for whole values, instead of holding them."""
-        let_go(outputs, since, self.whole._a, fetch)
-
-    def moved(self):
+    def update_leaves(self):
         """Update leaves after parameters were converted or moved."""
         for e in self.entries:
             e.refresh()
@@ -266,10 +205,8 @@ class Held:
 
     def arrived(self, entry):
         """Handle the arrival of one parameter's gradient."""
-        round, leaf = current_round(self), entry.leaf
-        if leaf.grad._node is not None:
-            raise AutogradError("gradients with a history (create_graph=True) cannot be shared out; take those that are to be "
-                                "differentiated by autograd.grad(..., create_graph=True) of inputs")
+        round = current_round(self)
+        check_gradient(entry.leaf)
         if all(e.leaf.grad is not None for e in self.entries if e.leaf.requires_grad):
             self.share(round)
 
@@ -280,7 +217,7 @@ class Held:
 
     def close(self):
         """Drop whole values, unless the user called unshard()."""
-        if self.keeps:
+        if self.stays_whole:
             return
         if self.reshards_after_backward:
             self.reshard()

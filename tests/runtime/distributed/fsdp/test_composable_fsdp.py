@@ -78,7 +78,7 @@ def _lets_go(rank):
     loss.backward()
     del loss
     gc.collect()
-    held = [m._fully_sharded.held for m in net.modules() if isinstance(m, FSDPModule)]
+    held = [m._fully_sharded.group for m in net.modules() if isinstance(m, FSDPModule)]
     assert all(h.whole is None for h in held)
     net.unshard()
     assert not isinstance(net.table.weight, DTensor) and tuple(net.table.weight.shape) == (11, 7)

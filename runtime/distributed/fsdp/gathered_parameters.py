@@ -1,0 +1,110 @@
+"""Base of sharded parameters that are gathered together: their whole values, and the leaves that modules show meanwhile."""
+
+import weakref
+from itertools import cycle
+from typing import Any, NamedTuple
+
+from ....ir.errors import AutogradError
+from ...api.register.register import FUNCTIONS
+from ...core.structure import Structure
+from ...core.tensor import wrap
+
+_counts: Any = weakref.WeakKeyDictionary()      # by group: number of objects that its ranks have made
+
+
+def next_number(group) -> int:
+    """Return a number for the label of sharded parameters, the same on all ranks of a group."""
+    number = _counts[group] = _counts.get(group, 0) + 1
+    return number
+
+
+class Place(NamedTuple):
+    """Attribute of a module, and the number of its parameter."""
+
+    module: Any
+    name: str
+    number: int
+
+
+class GatheredParameters:
+    """Parameters whose whole values exist only while their modules need them.
+
+    Each of `entries` has a leaf for the modules' computation: elements `start` to `stop` of the whole values. `params` are for
+    optimizers: one for each entry, or one for all. Subclasses define `unshard` and `_hide_place`.
+    """
+
+    params: Any
+
+    def __init__(self, entries, places, device, offload):
+        self.entries, self.places, self.device, self.offload = entries, places, device, offload
+        self.whole: Any = None          # all values, while they exist
+        self.stamp: Any = None          # identity of the gathered values
+        self.is_shown = False
+
+    def versions(self) -> list:
+        """Return a list that changes whenever a parameter is written."""
+        return [(p._storage, p._storage.version) for p in self.params]
+
+    def is_overwritten(self, stamp) -> bool:
+        """Return whether a parameter was written since `versions` gave a stamp."""
+        return any(s is not now or v != n for (s, v), (now, n) in zip(stamp, self.versions()))
+
+    def unshard(self, *dtype):
+        """Gather whole values into the modules."""
+        raise NotImplementedError
+
+    def unshard_again(self, stamp, *dtype):
+        """Gather whole values again as they were in forward, for gradients, and return their array."""
+        if self.is_overwritten(stamp):
+            raise AutogradError(f"{self.entries[0].name} and what is gathered with it were overwritten after the forward whose "
+                                "gradients are computed; step once backward is done")
+        self.unshard(*dtype)            # and show them: a checkpoint may recompute a part of forward
+        return self.whole._a
+
+    def reshard(self):
+        """Drop whole values."""
+        if self.whole is None:
+            return
+        written = [e.name for e, version in zip(self.entries, self._filled) if e.leaf._storage.version != version]
+        self.hide()
+        self._empty()
+        if written:
+            self._refuse_write(written[0])
+
+    def _refuse_write(self, name):
+        """Raise if the write of a leaf would be lost."""
+        raise NotImplementedError
+
+    def _fill(self):
+        """Give leaves whole values, and the `requires_grad` of parameters."""
+        for e, p in zip(self.entries, cycle(self.params)):
+            e.leaf.data = e.whole(wrap(self.whole._a[e.start:e.stop].reshape(e.shape)))
+            if e.leaf.requires_grad is not p.requires_grad:
+                e.leaf.requires_grad_(p.requires_grad)
+        self._filled = [e.leaf._storage.version for e in self.entries]
+
+    def _empty(self):
+        """Take values from leaves, but keep their shapes."""
+        self.whole = None
+        for e in self.entries:
+            e.leaf.data = e.whole(FUNCTIONS["empty"](e.shape, dtype=e.leaf.dtype, device="meta"))
+
+    def _show(self):
+        """Make leaves the parameters of the modules."""
+        if not self.is_shown:
+            for place in self.places:
+                place.module.__dict__.pop(place.name, None)
+                place.module._parameters[place.name] = self.entries[place.number].leaf
+            self.is_shown = True
+            Structure.version += 1
+
+    def hide(self):
+        """Make the optimizers' parameters those of the modules."""
+        if self.is_shown:
+            for place in self.places:
+                self._hide_place(place)
+            self.is_shown = False
+            Structure.version += 1
+
+    def _hide_place(self, place):
+        raise NotImplementedError
