@@ -30,9 +30,9 @@ class Casting:
     """Casts of autocast at dispatch; two are equal if they cast alike. Inside its context, casts of parameters are cached, so
     that one used many times is cast once."""
 
-    def __init__(self, dtypes: dict, keeps: bool):
+    def __init__(self, dtypes: dict, caches: bool):
         self.dtypes = dtypes                    # low dtype by kind of device
-        self.kept = {} if keeps else None       # id -> (weak reference, version, grad mode, dtype, cast tensor)
+        self.cache = {} if caches else None       # id -> (weak reference, version, grad mode, dtype, cast tensor)
         self._same = tuple(sorted((kind, d.name) for kind, d in dtypes.items()))
 
     def __eq__(self, other):
@@ -43,18 +43,18 @@ class Casting:
 
     def cast(self, op, args):
         traits = op.traits
-        wanted: dt.DType | None
+        target: dt.DType | None
         if "autocast_wide" in traits:
-            wanted = dt.float32
+            target = dt.float32
         elif "autocast_low" in traits:
-            wanted = self.dtypes.get(_kind(args))
+            target = self.dtypes.get(_kind(args))
         elif "wide_on_gpu" in traits:
-            wanted = dt.float32 if _kind(args) == "cuda" else None
+            target = dt.float32 if _kind(args) == "cuda" else None
         elif "low_on_gpu" in traits:
-            wanted = self.dtypes.get("cuda") if _kind(args) == "cuda" else None
+            target = self.dtypes.get("cuda") if _kind(args) == "cuda" else None
         else:
             return args
-        return args if wanted is None else tuple([self._one(a, wanted) for a in args])
+        return args if target is None else tuple([self._one(a, target) for a in args])
 
     def low(self, *args):
         """Return operands of a product in the low dtype of their device."""
@@ -65,18 +65,18 @@ class Casting:
         if not isinstance(a, Tensor) or a.dtype is wanted or a.dtype not in _CASTS:
             return a
         m = tls.m
-        if self.kept is None or type(a._node) is not Leaf or a._base is not None or m.recorder is not None:
+        if self.cache is None or type(a._node) is not Leaf or a._base is not None or m.recorder is not None:
             return cast(a, dtype=wanted)
-        entry = self.kept.get(id(a))
+        entry = self.cache.get(id(a))
         if entry is not None and entry[0]() is a and entry[1:4] == (a._version, m.grad, wanted) and _has_history(entry[4]):
             return entry[4]
-        made = cast(a, dtype=wanted)
-        self.kept[id(a)] = (weakref.ref(a), a._version, m.grad, wanted, made)
-        return made
+        result = cast(a, dtype=wanted)
+        self.cache[id(a)] = (weakref.ref(a), a._version, m.grad, wanted, result)
+        return result
 
     def forget(self):
         """Drop the cache for good."""
-        self.kept = None
+        self.cache = None
 
 
 def _kind(args) -> str | None:
@@ -135,7 +135,7 @@ def set_autocast_enabled(device_type, enabled=None):
         device_type, enabled = "cuda", device_type
     kind = _checked_kind(device_type)
     dtype = get_autocast_dtype(kind) if enabled else None
-    _install(_with(tls.m.autocast, kind, dtype, keeps=False))
+    _install(_with(tls.m.autocast, kind, dtype, caches=False))
 
 
 def is_autocast_cache_enabled() -> bool:
@@ -155,13 +155,13 @@ def clear_autocast_cache():
         casting.kept.clear()
 
 
-def _with(casting, kind, dtype, keeps) -> Casting | None:
+def _with(casting, kind, dtype, caches) -> Casting | None:
     """Return the casts in force, with another low dtype (None: off) for one kind of device."""
     dtypes = dict(casting.dtypes) if casting is not None else {}
     dtypes.pop(kind, None)
     if dtype is not None:
         dtypes[kind] = dtype
-    return Casting(dtypes, keeps) if dtypes else None
+    return Casting(dtypes, caches) if dtypes else None
 
 
 def _install(casting):

@@ -200,7 +200,7 @@ class _BaseDataLoaderIter:
         self._source = source
         self._epoch = getattr(source, "epoch", 0)
         self._loader = loader
-        self._given = 0
+        self._batch_count = 0
         self._pins = loader.pin_memory and accelerator.is_available()
 
     def __iter__(self):
@@ -213,9 +213,9 @@ class _BaseDataLoaderIter:
         if self._epoch != getattr(self._source, "epoch", 0):
             raise StopIteration       # persistent workers run another pass
         batch = self._source.next()
-        self._given += 1
+        self._batch_count += 1
         told = self._loader._IterableDataset_len_called
-        if told is not None and self._given > told:
+        if told is not None and self._batch_count > told:
             warnings.warn(f"this DataLoader has said that its length is {told}, but gave more batches: with workers, an "
                           "IterableDataset must give each worker its own share (see get_worker_info)", stacklevel=2)
         return pin_memory(batch) if self._pins else batch

@@ -19,8 +19,8 @@ class DistributedSampler(Sampler):
     own order. `num_replicas` and `rank` default to the process group's, or the launcher's WORLD_SIZE and RANK."""
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
-        self.num_replicas = _said("num_replicas", num_replicas, "WORLD_SIZE")
-        self.rank = _said("rank", rank, "RANK")
+        self.num_replicas = _from_environment("num_replicas", num_replicas, "WORLD_SIZE")
+        self.rank = _from_environment("rank", rank, "RANK")
         if not 0 <= self.rank < self.num_replicas:
             raise ArgumentError(f"Invalid rank {self.rank}, rank should be in the interval [0, {self.num_replicas - 1}]")
         self.dataset, self.shuffle, self.seed, self.drop_last, self.epoch = dataset, shuffle, seed, drop_last, 0
@@ -53,7 +53,7 @@ class DistributedSampler(Sampler):
         self.epoch = epoch
 
 
-def _said(name, value, variable) -> int:
+def _from_environment(name, value, variable) -> int:
     if value is not None:
         return value
     if world.is_initialized():

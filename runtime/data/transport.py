@@ -49,7 +49,7 @@ class Outbox:
     def __init__(self):
         self.slots: dict[int, _Slot] = {}
         self.dropped: list[int] = []
-        self.made = 0
+        self.block_count = 0
 
     def empty(self, shape, dtype) -> np.ndarray:
         """Return an uninitialised array, in a shared block unless it is small."""
@@ -71,8 +71,8 @@ class Outbox:
             del self.slots[slot.number]
             if slot.sent:
                 self.dropped.append(slot.number)
-        self.made += 1
-        slot = self.slots[self.made] = _Slot(self.made, SharedBlock.new(size))
+        self.block_count += 1
+        slot = self.slots[self.block_count] = _Slot(self.block_count, SharedBlock.new(size))
         return slot
 
     def returned(self, numbers):
@@ -160,7 +160,7 @@ def send(connection, sock, packed):
 # The parent's side.
 
 
-class _Watch(weakref.ref):
+class _LeaseReference(weakref.ref):
     """Weak reference that reports the death of the last array over a piece."""
 
     __slots__ = ("number",)
@@ -172,7 +172,7 @@ class Inbox:
 
     def __init__(self):
         self.blocks: dict[int, SharedBlock] = {}
-        self.watches: dict[int, _Watch] = {}
+        self.references: dict[int, _LeaseReference] = {}
         self.gone: deque = deque()
 
     def receive(self, connection, sock):
@@ -191,15 +191,15 @@ class Inbox:
 
     def _lease(self, number, offset, size):
         lease = self.blocks[number].lease(offset, size)
-        watch = _Watch(lease, self._note)
-        watch.number = number
-        self.watches[id(watch)] = watch
+        reference = _LeaseReference(lease, self._note)
+        reference.number = number
+        self.references[id(reference)] = reference
         return lease
 
-    def _note(self, watch):
+    def _note(self, reference):
         """Record that a piece is free. Any thread may call this."""
-        self.watches.pop(id(watch), None)
-        self.gone.append(watch.number)
+        self.references.pop(id(reference), None)
+        self.gone.append(reference.number)
 
     def to_return(self) -> list:
         """Return the blocks with a piece freed since the last call."""
@@ -211,16 +211,16 @@ class Inbox:
 
 def _received(sock, count) -> list:
     """Return the file descriptors that follow a message."""
-    found = array.array("i")
-    while len(found) < count:
-        room = socket.CMSG_SPACE(_DESCRIPTORS_AT_ONCE * found.itemsize)
+    descriptors = array.array("i")
+    while len(descriptors) < count:
+        room = socket.CMSG_SPACE(_DESCRIPTORS_AT_ONCE * descriptors.itemsize)
         data, ancillary, _, _ = sock.recvmsg(1, room)
         if not data:
             raise EOFError
         for level, kind, content in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                found.frombytes(content[:len(content) - len(content) % found.itemsize])
-    return list(found)
+                descriptors.frombytes(content[:len(content) - len(content) % descriptors.itemsize])
+    return list(descriptors)
 
 
 def socket_of(connection):

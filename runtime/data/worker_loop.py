@@ -84,15 +84,15 @@ class Failure:
 
     def error(self) -> Exception:
         """Return the exception to raise in the parent: of the same class if that is importable and takes a message."""
-        said = f"Caught {self.name} in DataLoader worker process {self.worker}.\nOriginal {self.text}"
+        message = f"Caught {self.name} in DataLoader worker process {self.worker}.\nOriginal {self.text}"
         try:
             kind = operator.attrgetter(self.name)(importlib.import_module(self.module))
             if issubclass(kind, KeyError):
-                said = _KeyProblem(said)
-            error = kind(said)
+                message = _KeyProblem(message)
+            error = kind(message)
         except Exception:
-            return WorkerError(said)
-        return WorkerError(said) if not isinstance(error, Exception) or isinstance(error, StopIteration) else error
+            return WorkerError(message)
+        return WorkerError(message) if not isinstance(error, Exception) or isinstance(error, StopIteration) else error
 
 
 class CrashReport:

@@ -70,9 +70,9 @@ class Handle:
         how = "closed its connection" if code is None else (f"was killed by {signal_name(code)}" if code < 0 else
                                                             f"exited with code {code}")
         hint = {-7: "; is the machine out of shared memory?", -9: "; is the machine out of memory?"}.get(code, "")
-        said = self.report.text()
+        last_words = self.report.text()
         return WorkerError(f"DataLoader worker {self.number} (pid {pid}) {how} unexpectedly{hint}"
-                           + (f"\nIts last words:\n{said}" if said else ""))
+                           + (f"\nIts last words:\n{last_words}" if last_words else ""))
 
     def close(self):
         """Close the connection; the worker ends after its current order."""
@@ -145,7 +145,7 @@ class WorkerIterator:
         self.in_order, self.timeout, self.persistent = loader.in_order, loader.timeout, loader.persistent_workers
         self.indices = iter(loader._index_sampler)
         self.epoch += 1
-        self.given = self.asked = self.next_worker = 0
+        self.next_result = self.next_order = self.next_worker = 0
         self.arrived, self.owner = {}, {}
         for w in self.workers:
             w.active = True
@@ -166,9 +166,9 @@ class WorkerIterator:
         except StopIteration:
             return
         self.next_worker = (w.number + 1) % len(self.workers)
-        self.owner[self.asked] = w
-        w.order("fetch", self.asked, index, w.inbox.to_return())
-        self.asked += 1
+        self.owner[self.next_order] = w
+        w.order("fetch", self.next_order, index, w.inbox.to_return())
+        self.next_order += 1
 
     def next(self):
         """Return the next batch; raise StopIteration after the last."""
@@ -202,11 +202,11 @@ class WorkerIterator:
         """Return the next task whose answer is here, or None; raise StopIteration if none is left."""
         if not self.in_order and self.arrived:
             return next(iter(self.arrived))
-        while self.given < self.asked and self.given not in self.owner and self.given not in self.arrived:
-            self.given += 1
-        if self.given in self.arrived:
-            self.given += 1
-            return self.given - 1
+        while self.next_result < self.next_order and self.next_result not in self.owner.keys() | self.arrived.keys():
+            self.next_result += 1
+        if self.next_result in self.arrived:
+            self.next_result += 1
+            return self.next_result - 1
         if not self.owner:
             raise StopIteration
         return None

@@ -42,7 +42,7 @@ from .matrix_factors import (
     matrix_sqrth,
     polar,
     solve_ex,
-    turned,
+    transposed_system,
 )
 from .matrix_functions import matrix_exp, matrix_power
 
@@ -150,7 +150,7 @@ def cond(A, p=None, *, out=None):
 def solve(A, B, *, left=True, out=None):
     """Return X with A @ X = B, or X @ A = B if not left."""
     if not left:
-        result = la.transpose_last(solve(*turned("solve", A, B)))
+        result = la.transpose_last(solve(*transposed_system("solve", A, B)))
     elif is_vector(A, B):
         result = _solve_columns(A, reshape(B, shape=(*B.shape, 1)))
         result = reshape(result, shape=tuple(result.shape[:-1]))

@@ -43,8 +43,8 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> return_types.svd_uv:
         raise ArgumentError(f"svd_lowrank: q must be at least 0, got {q}")
     if M is not None and M.shape != A.shape:
         M = M.expand(A.shape)
-    basis, turned = _basis(A, q, niter, M)
-    v, s, uh = linalg.svd(turned, full_matrices=False)
+    basis, projected = _basis(A, q, niter, M)
+    v, s, uh = linalg.svd(projected, full_matrices=False)
     return return_types.svd_uv(basis @ uh.mH, s, v)
 
 

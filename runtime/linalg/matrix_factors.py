@@ -167,7 +167,7 @@ def inv_ex(A, *, check_errors=False, out=None) -> return_types.inv_ex:
 def solve_ex(A, B, *, left=True, check_errors=False, out=None) -> return_types.solve_ex:
     """Return X with A @ X = B (or X @ A = B), and the position of the zero pivot of a singular matrix, from 1, or 0."""
     if not left:
-        x, info = solve_ex(*turned("solve_ex", A, B), check_errors=check_errors)
+        x, info = solve_ex(*transposed_system("solve_ex", A, B), check_errors=check_errors)
         return return_types.deliver_all(return_types.solve_ex, (la.transpose_last(x), info), out)
     vector = is_vector(A, B)
     b = reshape(B, shape=(*B.shape, 1)) if vector else B
@@ -214,8 +214,8 @@ def householder_product(A, tau, *, out=None):
 def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     """Multiply Q (its adjoint with `transpose`), given by Householder reflections, by a matrix, or the matrix by Q."""
     if not left:
-        turned = ormqr(input, tau, fa.adjoint(other), True, not transpose)
-        return deliver(fa.adjoint(turned), out, "ormqr")
+        product = ormqr(input, tau, fa.adjoint(other), True, not transpose)
+        return deliver(fa.adjoint(product), out, "ormqr")
     v, t = _reflections("ormqr", input, tau)
     if other.ndim != input.ndim or other.shape[-2] != input.shape[-2]:
         raise ShapeError(f"ormqr takes a matrix with as many rows as the reflections have, got {input.aval} and {other.aval}")
@@ -229,7 +229,7 @@ def batched(*xs):
     return [x if x.shape[:-2] == batch else expand(x, shape=batch + tuple(x.shape[-2:])) for x in xs]
 
 
-def turned(name, A, B):
+def transposed_system(name, A, B):
     """Return A and B of X @ A = B, transposed to the form A @ X = B."""
     if is_vector(A, B):
         raise ShapeError(f"{name}(left=False) takes matrices with as many columns as A, got {A.aval} and {B.aval}")

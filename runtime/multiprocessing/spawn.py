@@ -96,13 +96,14 @@ class ProcessContext:
                 p.join()
 
     def _error(self, index) -> Exception:
-        p, said = self.processes[index], None
+        p, report = self.processes[index], None
         if os.path.exists(_error_file(self._directory, index)):
             with open(_error_file(self._directory, index), encoding="utf-8") as file:
-                said = file.read()
+                report = file.read()
         self._forget_errors()
-        if said is not None:
-            return ProcessRaisedException(f"\n\n-- Process {index} terminated with the following error:\n{said}", index, p.pid)
+        if report is not None:
+            message = f"\n\n-- Process {index} terminated with the following error:\n{report}"
+            return ProcessRaisedException(message, index, p.pid)
         if p.exitcode < 0:
             name = signal_name(p.exitcode)
             return ProcessExitedException(f"process {index} terminated with signal {name}", index, p.pid, p.exitcode, name)

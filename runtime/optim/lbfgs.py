@@ -147,7 +147,7 @@ class LBFGS(Optimizer):
         loss, gradient = self._evaluate(closure)
         return loss, gradient, length, 1
 
-    def _done(self, group, moved, gradient, loss, before):
+    def _done(self, group, step, gradient, loss, before):
         small = group["tolerance_change"]
-        return (float(gradient.abs().max()) <= group["tolerance_grad"] or float(moved.abs().max()) <= small
+        return (float(gradient.abs().max()) <= group["tolerance_grad"] or float(step.abs().max()) <= small
                 or abs(loss - before) < small or math.isnan(loss))

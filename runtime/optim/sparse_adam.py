@@ -32,8 +32,8 @@ class SparseAdam(Optimizer):
             touched = touched.flatten(1).any(1).reshape(-1, *(1,) * (g.ndim - 1))
         mean, square = self._updated_averages(p, g, state, touched, beta1, beta2)
         step = group["lr"] * root(1 - power(beta2, t)) / (1 - power(beta1, t))
-        moved = p - mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * step
-        put(p, FUNCTIONS["where"](touched, moved, p.detach()))
+        updated = p - mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * step
+        put(p, FUNCTIONS["where"](touched, updated, p.detach()))
 
     def _update_rows(self, p, g, state, group):
         t = count(state, p, group)

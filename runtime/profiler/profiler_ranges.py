@@ -32,9 +32,9 @@ class record_function(ContextDecorator):
         name, args = self.name, self.args
 
         @wraps(func)
-        def inside(*given, **keywords):
+        def inside(*arguments, **keywords):
             with record_function(name, args):
-                return func(*given, **keywords)
+                return func(*arguments, **keywords)
 
         return inside
 

@@ -52,15 +52,15 @@ class _Histogram(MinMax):
             self._spread(self.low, width)
         flat = a.reshape(-1)
         flat = flat[np.isfinite(flat)]
-        places = np.clip(((flat.astype(np.float64) - self.start) / self.width).astype(np.int64), 0, _BINS - 1)
-        self.counts += np.bincount(places, minlength=_BINS)
+        bins = np.clip(((flat.astype(np.float64) - self.start) / self.width).astype(np.int64), 0, _BINS - 1)
+        self.counts += np.bincount(bins, minlength=_BINS)
 
     def _spread(self, start, width):
         """Move counts to bins with another start and the same width or a larger one."""
         counts = np.zeros(_BINS)
         if self.width > 0:
-            places = ((self.middles - start) / width).astype(np.int64)
-            np.add.at(counts, np.clip(places, 0, _BINS - 1), self.counts)
+            bins = ((self.middles - start) / width).astype(np.int64)
+            np.add.at(counts, np.clip(bins, 0, _BINS - 1), self.counts)
         self.start, self.width, self.counts = start, width, counts
 
     @property

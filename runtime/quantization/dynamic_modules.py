@@ -38,9 +38,9 @@ class Linear(Module):
         if type_before_parametrizations(mod) is not cls._float_module:
             raise DTypeError(f"{cls.__module__}.{cls.__name__}.from_float takes nn.{cls._float_module.__name__}, got "
                              f"{type(mod).__name__}")
-        made = cls(mod.in_features, mod.out_features, mod.bias is not None)
-        made.set_weight_bias(mod.weight, mod.bias)
-        return made
+        module = cls(mod.in_features, mod.out_features, mod.bias is not None)
+        module.set_weight_bias(mod.weight, mod.bias)
+        return module
 
     def set_weight_bias(self, weight, bias):
         """Quantise a float weight, and take it with a bias."""
@@ -60,5 +60,5 @@ class Linear(Module):
         return "DynamicQuantizedLinear"
 
     def extra_repr(self):
-        said = "" if self.bias_float is not None else ", bias=False"
-        return f"in_features={self.in_features}, out_features={self.out_features}{said}, dtype=ingot.qint8"
+        bias = "" if self.bias_float is not None else ", bias=False"
+        return f"in_features={self.in_features}, out_features={self.out_features}{bias}, dtype=ingot.qint8"

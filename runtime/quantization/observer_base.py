@@ -84,14 +84,14 @@ class UniformQuantizationObserverBase(ObserverBase):
         if others:
             raise ArgumentError(f"{type(self).__name__} does not take {', '.join(others)}")
         self.qscheme, self.reduce_range = self._scheme if qscheme is None else schemes.qscheme(qscheme), reduce_range
-        self._placed = {"dtype": dt.float32, **(factory_kwargs or {})}
+        self._tensor_options = {"dtype": dt.float32, **(factory_kwargs or {})}
         if self.dtype not in RANGES:
             raise ArgumentError(f"{type(self).__name__} takes a dtype of {', '.join(map(str, RANGES))}, got {self.dtype}")
         if self.qscheme not in self._schemes:
             raise ArgumentError(f"{type(self).__name__} takes a qscheme of {', '.join(self._schemes)}, got {self.qscheme}")
         self.has_customized_qrange = quant_min is not None and quant_max is not None
         self.quant_min, self.quant_max = self._limits(quant_min, quant_max)
-        self.register_buffer("eps", FUNCTIONS["tensor"]([eps], **self._placed))
+        self.register_buffer("eps", FUNCTIONS["tensor"]([eps], **self._tensor_options))
         self._least_scale = eps
 
     def _limits(self, least, most):

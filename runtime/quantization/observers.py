@@ -44,7 +44,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
     def __init__(self, *args, **settings):
         super().__init__(*args, **settings)
         for name, none_yet in (("min_val", _INFINITE), ("max_val", -_INFINITE)):
-            self.register_buffer(name, FUNCTIONS["tensor"](none_yet, **self._placed))
+            self.register_buffer(name, FUNCTIONS["tensor"](none_yet, **self._tensor_options))
 
     def ends_of(self, x):
         """Return the smallest and the largest number of a tensor."""
@@ -145,12 +145,12 @@ class _Counting(UniformQuantizationObserverBase):
 
     def __init__(self, **settings):
         super().__init__(**settings)
-        self.seen = self._kind()
+        self.histogram = self._kind()
         self._nothing = True
 
     def forward(self, x_orig):
         self._nothing &= not x_orig.numel()
-        self.seen.add(x_orig.detach().to(dt.float32).cpu().numpy())
+        self.histogram.add(x_orig.detach().to(dt.float32).cpu().numpy())
         return x_orig
 
     @property
@@ -161,22 +161,22 @@ class _Counting(UniformQuantizationObserverBase):
     @property
     def min_val(self):
         """Smallest number."""
-        return FUNCTIONS["tensor"](self.seen.low)
+        return FUNCTIONS["tensor"](self.histogram.low)
 
     @property
     def max_val(self):
         """Largest number."""
-        return FUNCTIONS["tensor"](self.seen.high)
+        return FUNCTIONS["tensor"](self.histogram.high)
 
     def calculate_qparams(self, **kwargs):
         """Return (scale, zero_point) as tensors of one element."""
         if self._nothing:
             raise ArgumentError(f"{type(self).__name__} has seen nothing; run the prepared model on calibration inputs")
-        return self.steps_between(*[FUNCTIONS["tensor"]([end], dtype=dt.float32) for end in self.seen.range()])
+        return self.steps_between(*[FUNCTIONS["tensor"]([end], dtype=dt.float32) for end in self.histogram.range()])
 
     def reset_min_max_vals(self):
         """Forget the observations."""
-        self.seen, self._nothing = self._kind(), True
+        self.histogram, self._nothing = self._kind(), True
 
 
 class HistogramObserver(_Counting):

@@ -262,8 +262,8 @@ def _with_fused(model, modules_to_fuse, inplace, join):
 def _joined(parts, names):
     kind = fused_modules.JOINED.get(tuple(type_before_parametrizations(p) for p in parts))
     if kind is None:
-        said = ", ".join(f"{n} ({type(p).__name__})" for n, p in zip(names, parts))
-        raise ArgumentError(f"cannot fuse {said}: what is fused is a convolution or linear layer, its batch norm and maybe a "
+        layers = ", ".join(f"{n} ({type(p).__name__})" for n, p in zip(names, parts))
+        raise ArgumentError(f"cannot fuse {layers}: what is fused is a convolution or linear layer, its batch norm and maybe a "
                             f"ReLU, or a layer and a ReLU")
     norms = [p for p in parts if hasattr(p, "running_var")]
     if any(p.running_var is None or p.weight is None for p in norms):
@@ -271,10 +271,10 @@ def _joined(parts, names):
     if len({p.training for p in parts[:1] + norms}) > 1:
         raise ArgumentError(f"cannot fuse {', '.join(names)}: the layer and its batch norm are not in the same mode; call "
                             f"model.train() or model.eval()")
-    made = kind(*parts).train(parts[0].training)
+    fused = kind(*parts).train(parts[0].training)
     if hasattr(parts[0], "qconfig"):
-        made.qconfig = parts[0].qconfig
-    return made
+        fused.qconfig = parts[0].qconfig
+    return fused
 
 
 def _fused(parts, names):

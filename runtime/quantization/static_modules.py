@@ -45,15 +45,15 @@ class _Layer(Module):
                                 f"output, this one has {weight.aval}")
         bias = None if bias is None else bias.detach().numpy()
         groups = getattr(mod, "groups", 1)
-        made = packed(whole_numbers(weight.detach().numpy(), bias, steps, scale=scale), groups)
+        parts = packed(whole_numbers(weight.detach().numpy(), bias, steps, scale=scale), groups)
         self.scale, self.zero_point = steps
-        self._groups, self._more, self._outs = made.groups, made.more, weight.shape[0]
+        self._groups, self._more, self._outs = parts.groups, parts.more, weight.shape[0]
         for name in ("weight", "start", "factor"):
-            self.register_buffer(f"{name}_int8" if name == "weight" else name, wrap(np.ascontiguousarray(getattr(made, name))))
+            self.register_buffer(f"{name}_int8" if name == "weight" else name, wrap(np.ascontiguousarray(getattr(parts, name))))
         return self
 
     @classmethod
-    def _made(cls, layer, steps: Steps, weight, bias, scale):
+    def _from_layer(cls, layer, steps: Steps, weight, bias, scale):
         raise NotImplementedError
 
     @classmethod
@@ -75,9 +75,9 @@ class _Layer(Module):
         if isinstance(mod, qat_modules.Rounding):
             weight, bias = mod.folded()
             scale = weight_scales(mod.weight_fake_quant, cls.__name__)
-        made = cls._made(layer, steps, weight, bias, scale).eval()
-        made.limits = limits
-        return made
+        module = cls._from_layer(layer, steps, weight, bias, scale).eval()
+        module.limits = limits
+        return module
 
     def get_extra_state(self):
         return {"scale": self.scale, "zero_point": self.zero_point, "groups": self._groups, "more": self._more,
@@ -88,9 +88,9 @@ class _Layer(Module):
         self.scale, self.zero_point, self.limits = state["scale"], state["zero_point"], state.get("limits", (0, TOP))
         self._groups, self._more = state["groups"], state["more"]
 
-    def _sums(self, given, **window):
+    def _sums(self, images, **window):
         """Return the layer's result for images of bytes with channels last."""
-        operands = (given, self.weight_int8, self.start, self.factor, None)
+        operands = (images, self.weight_int8, self.start, self.factor, None)
         if self._groups is None:
             return depthwise_int8(*operands, **window, **_FINISH)
         return conv_int8(*operands, outs=self._outs, groups=self._groups, **window, **_FINISH)
@@ -98,8 +98,8 @@ class _Layer(Module):
     def _bytes(self, x):
         if x.dtype is not dt.float32:
             raise DTypeError(f"{type(self).__name__} takes float32, got {x.aval}; call .float()")
-        made = to_bytes(x, scale=self.scale, zero=self.zero_point)
-        return made if tuple(self.limits) == (0, TOP) else made.clamp(*self.limits)
+        steps = to_bytes(x, scale=self.scale, zero=self.zero_point)
+        return steps if tuple(self.limits) == (0, TOP) else steps.clamp(*self.limits)
 
     def _get_name(self):
         return f"Quantized{type(self).__name__}"
@@ -112,17 +112,17 @@ class Linear(_Layer):
     _trained: tuple = qat_modules.Linear, fused_qat_modules.LinearBn1d
 
     @classmethod
-    def _made(cls, layer, steps, weight, bias, scale):
-        made = cls()
-        made.in_features, made.out_features = layer.in_features, layer.out_features
-        return made._take(layer, steps, weight[:, :, None, None], bias, scale)
+    def _from_layer(cls, layer, steps, weight, bias, scale):
+        module = cls()
+        module.in_features, module.out_features = layer.in_features, layer.out_features
+        return module._take(layer, steps, weight[:, :, None, None], bias, scale)
 
     def forward(self, input):
-        given, sizes = self._bytes(input), shape_of(input)
+        images, sizes = self._bytes(input), shape_of(input)
         if self._more:
             zeros = (0,) * (input.ndim - 1)
-            given = pad(given, low=(*zeros, 0), high=(*zeros, self._more), interior=(*zeros, 0), value=self.zero_point)
-        rows = FUNCTIONS["reshape"](given, (1, 1, -1, self.in_features + self._more))
+            images = pad(images, low=(*zeros, 0), high=(*zeros, self._more), interior=(*zeros, 0), value=self.zero_point)
+        rows = FUNCTIONS["reshape"](images, (1, 1, -1, self.in_features + self._more))
         return reshape(self._sums(rows, stride=(1, 1), dilation=(1, 1)), shape=(*sizes[:-1], self.out_features))
 
     def extra_repr(self):
@@ -132,13 +132,13 @@ class Linear(_Layer):
 
 class _Conv(_Layer):
     @classmethod
-    def _made(cls, layer, steps, weight, bias, scale):
+    def _from_layer(cls, layer, steps, weight, bias, scale):
         if layer.padding_mode != "zeros":
             raise ArgumentError(f"{cls.__name__} has padding_mode 'zeros' alone, got {layer.padding_mode!r}")
-        made = cls()
+        module = cls()
         for name in ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups"):
-            setattr(made, name, getattr(layer, name))
-        return made._take(layer, steps, weight if weight.ndim == 4 else weight[:, :, None], bias, scale)
+            setattr(module, name, getattr(layer, name))
+        return module._take(layer, steps, weight if weight.ndim == 4 else weight[:, :, None], bias, scale)
 
     def _edges(self):
         """Return the padding before and after each dim."""
@@ -152,18 +152,18 @@ class _Conv(_Layer):
         dims = len(self.kernel_size)
         if input.ndim != dims + 2:
             raise ArgumentError(f"{type(self).__name__} takes (N, C, {'H, W' if dims == 2 else 'L'}), got {input.aval}")
-        given = permute(self._bytes(input), dims=(0, *range(2, dims + 2), 1))
+        images = permute(self._bytes(input), dims=(0, *range(2, dims + 2), 1))
         low, high = zip((0, 0), *self._edges(), (0, self._more))
         if any(low) or any(high):
-            given = pad(given, low=low, high=high, interior=(0,) * (dims + 2), value=self.zero_point)
+            images = pad(images, low=low, high=high, interior=(0,) * (dims + 2), value=self.zero_point)
         row = dims == 1             # an image of one row
         if row:
-            given = reshape(given, shape=(given.shape[0], 1, *given.shape[1:]))
+            images = reshape(images, shape=(images.shape[0], 1, *images.shape[1:]))
         ones = (1,) * row
-        made = self._sums(given, stride=(*ones, *self.stride), dilation=(*ones, *self.dilation))
+        result = self._sums(images, stride=(*ones, *self.stride), dilation=(*ones, *self.dilation))
         if row:
-            made = reshape(made, shape=(made.shape[0], *made.shape[2:]))
-        return permute(made, dims=(0, dims + 1, *range(1, dims + 1)))
+            result = reshape(result, shape=(result.shape[0], *result.shape[2:]))
+        return permute(result, dims=(0, dims + 1, *range(1, dims + 1)))
 
     def extra_repr(self):
         return (f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}, "

@@ -44,7 +44,7 @@ class SobolEngine:
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: dt.DType | None = None) -> Tensor:
         """Return the next n points, as rows of a tensor of float32 or float64 (the default dtype)."""
-        n, dtype = self._asked(n), dtype or Defaults.dtype
+        n, dtype = self._checked_count(n), dtype or Defaults.dtype
         if dtype not in (dt.float32, dt.float64):
             raise DTypeError(f"SobolEngine draws float32 and float64, not {dtype}")
         first, last = self.num_generated, self.quasi.numpy().astype(np.int32)
@@ -73,7 +73,7 @@ class SobolEngine:
 
     def fast_forward(self, n: int) -> "SobolEngine":
         """Skip the next n points."""
-        self.num_generated += self._asked(n)
+        self.num_generated += self._checked_count(n)
         last = max(self.num_generated - 1, 0)
         taken = np.array([(last ^ last >> 1) >> bit & 1 for bit in range(BITS)], bool)
         leads = np.bitwise_xor.reduce(self.sobolstate.numpy()[:, taken], axis=1)
@@ -86,7 +86,7 @@ class SobolEngine:
         self.num_generated = 0
         return self
 
-    def _asked(self, n) -> int:
+    def _checked_count(self, n) -> int:
         """Return a checked number of points."""
         recorder = tls.m.recorder
         if recorder is not None:
@@ -125,9 +125,9 @@ def _scrambled(numbers: np.ndarray, seed) -> tuple[np.ndarray, np.ndarray]:
 def _times(matrix: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Multiply numbers, bit by bit modulo 2, by a lower triangular matrix with ones on its diagonal."""
     lower = (np.tril(matrix, -1) + np.eye(BITS)).astype(np.float32)       # sums of at most BITS ones are exact
-    places = np.arange(BITS - 1, -1, -1)
-    bits = numbers[None, :] >> places[:, None] & 1                   # highest first, one column for each number
-    return (((lower @ bits.astype(np.float32)).astype(np.int64) & 1) << places[:, None]).sum(0)
+    bit_numbers = np.arange(BITS - 1, -1, -1)
+    bits = numbers[None, :] >> bit_numbers[:, None] & 1                   # highest first, one column for each number
+    return (((lower @ bits.astype(np.float32)).astype(np.int64) & 1) << bit_numbers[:, None]).sum(0)
 
 
 def _random_bits(count: int, seed) -> np.ndarray:

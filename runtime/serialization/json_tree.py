@@ -40,7 +40,7 @@ class Writer:
         self.owners = []        # (array, first byte, last byte) of each block
         self._tensor_index = {}
         self._owner_index = {}
-        self._kept = []         # keeps objects alive whose ids are keys
+        self._tensors_alive = []         # keeps objects alive whose ids are keys
         self._path = []
         self._open = set()
 
@@ -107,7 +107,7 @@ class Writer:
             index = self._tensor_index[id(t)] = self._array(a, name_of(type(t)), t.requires_grad)
             if not t.is_cpu:
                 self.tensors[index]["device"] = str(t.device)
-            self._kept.append(t)
+            self._tensors_alive.append(t)
             attributes = self._attributes(t)
             if attributes:
                 self.tensors[index]["attributes"] = attributes
@@ -198,7 +198,7 @@ class Reader:
 
     def __init__(self, tensors, blocks: list[Block], name: str, where=no_device):
         self.tensors, self.blocks, self.name, self.where = tensors, blocks, name, where
-        self._made: dict = {}
+        self._tensors_by_index: dict = {}
         self.sparse: dict = {}
 
     def decode(self, x, depth=0):
@@ -235,14 +235,14 @@ class Reader:
         return d, self.blocks[d["block"]], (dtype, tuple(d["shape"]), tuple(d["strides"]), d["offset"])
 
     def tensor(self, index):
-        if index not in self._made:
+        if index not in self._tensors_by_index:
             d, block, window = self._described(index)
             t = block.tensor(*window, class_named(d["class"]))
             device = self.where(str(d.get("device", "cpu")))
             t = t if device is None else on_device(type(t), t, device, False, {})
-            self._made[index] = t = t.requires_grad_() if d["requires_grad"] is True else t
+            self._tensors_by_index[index] = t = t.requires_grad_() if d["requires_grad"] is True else t
             give_attributes(t, self.pairs(d.get("attributes", []), 0))
-        return self._made[index]
+        return self._tensors_by_index[index]
 
     def array(self, index):
         _, block, window = self._described(index)

@@ -39,15 +39,15 @@ class _Pickler(pickle.Pickler):
     def __init__(self, file):
         super().__init__(file, _PROTOCOL)
         self.tensors: list = []
-        self.places: dict[int, int] = {}
+        self.indices: dict[int, int] = {}
 
     def persistent_id(self, obj):
         if type(obj) not in (Tensor, Parameter, Buffer):
             return None
-        if id(obj) not in self.places:
-            self.places[id(obj)] = len(self.tensors)
+        if id(obj) not in self.indices:
+            self.indices[id(obj)] = len(self.tensors)
             self.tensors.append(obj)
-        return self.places[id(obj)]
+        return self.indices[id(obj)]
 
     def reducer_override(self, obj):
         """Reduce a tensor of a user's class to a plain one, which is collected, and its rebuild function."""

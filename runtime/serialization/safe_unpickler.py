@@ -107,12 +107,13 @@ class PickleMachine:
     """Reader of one pickle.
 
     `globals_` is the table of names, and `persistent` resolves persistent ids. Objects of the classes `own` may be made and
-    given their state, but nothing of them is called. Objects of the classes `given` get their state by give(object, state).
+    given their state, but nothing of them is called. The function `restore(object, state)` gives their state to objects of the
+    classes `restored`.
     """
 
-    def __init__(self, globals_: dict, persistent, name: str, own=frozenset(), given=(), give=None):
+    def __init__(self, globals_: dict, persistent, name: str, own=frozenset(), restored=(), restore=None):
         self.globals = globals_
-        self.given, self.give = given, give
+        self.restored, self.restore = restored, restore
         self.own = own
         self.persistent = persistent
         self.name = name
@@ -238,8 +239,8 @@ class PickleMachine:
         state, target = self._pop(), self._top()
         if type(target) is OrderedDict and isinstance(state, dict):
             target.__dict__.update({k: v for k, v in state.items() if isinstance(k, str)})
-        elif isinstance(target, self.given):
-            self.give(target, state)
+        elif isinstance(target, self.restored):
+            self.restore(target, state)
         elif type(target) in self.own or _is_allowed(type(target)):
             _restore(target, state)
         else:

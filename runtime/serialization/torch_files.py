@@ -167,7 +167,7 @@ _LOOKING = {**GLOBALS, "torch._utils._rebuild_sparse_tensor": Callable_(lambda l
 
 
 def _machine(persistent, name, table=GLOBALS) -> PickleMachine:
-    return PickleMachine(table, persistent, name, given=numpy_pickles.KINDS, give=numpy_pickles.restore)
+    return PickleMachine(table, persistent, name, restored=numpy_pickles.KINDS, restore=numpy_pickles.restore)
 
 
 def _storage_id(pid, name):
@@ -180,20 +180,20 @@ def _storage_id(pid, name):
     return kind.dtype, str(key), numel, str(location)
 
 
-def _with_storages(x, seen=None):
+def _with_storages(x, visited=None):
     """Return the file's content with bare storages replaced by users' storage objects."""
-    seen = set() if seen is None else seen
+    visited = set() if visited is None else visited
     if type(x) is Stored:
         flat = _window(x, 0, (x.block.memory.nbytes // x.dtype.itemsize,), (1,))
         return TypedStorage(flat)
-    if type(x) not in (list, tuple, dict, OrderedDict) or id(x) in seen:
+    if type(x) not in (list, tuple, dict, OrderedDict) or id(x) in visited:
         return x
-    seen.add(id(x))
+    visited.add(id(x))
     if type(x) is tuple:
-        made = tuple([_with_storages(v, seen) for v in x])
-        return made if any(a is not b for a, b in zip(made, x)) else x
+        replaced = tuple([_with_storages(v, visited) for v in x])
+        return replaced if any(a is not b for a, b in zip(replaced, x)) else x
     for k, v in list(x.items() if isinstance(x, dict) else enumerate(x)):
-        x[k] = _with_storages(v, seen)
+        x[k] = _with_storages(v, visited)
     return x
 
 
@@ -276,11 +276,11 @@ def _viewed(block, dtype, view, name, device):
     return Stored(part, dtype, device)
 
 
-def _fill_storages(file, keys, found, name):
-    if type(keys) is not list or {str(k) for k in keys} != set(found):
+def _fill_storages(file, keys, storages, name):
+    if type(keys) is not list or {str(k) for k in keys} != set(storages):
         raise FileError(f"{name}: its list of storages is not that of its tensors")
     for key in keys:
-        block, dtype = found[str(key)]
+        block, dtype = storages[str(key)]
         head = file.read(8)
         if len(head) != 8 or struct.unpack("<q", head)[0] * dtype.itemsize != block.memory.nbytes:
             raise FileError(f"{name}: storage {key} does not have the size that was announced")

@@ -13,7 +13,7 @@ __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general
            "kaiser", "nuttall"]
 
 
-def _made(name, values, M, sym, dtype, layout, device, requires_grad) -> Tensor:
+def _window(name, values, M, sym, dtype, layout, device, requires_grad) -> Tensor:
     """Return a window: values(positions, last position of a symmetric one)."""
     if layout != strided:
         raise ArgumentError(f"{name} makes strided tensors, got layout={layout!r}")
@@ -31,7 +31,7 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided
     def values(n, last):
         return ew.exp(ew.mul(ew.abs_(ew.sub(n, last / 2 if center is None else float(center))), -1 / tau))
 
-    return _made("exponential", values, M, sym, dtype, layout, device, requires_grad)
+    return _window("exponential", values, M, sym, dtype, layout, device, requires_grad)
 
 
 def cosine(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
@@ -40,7 +40,7 @@ def cosine(M, *, sym=True, dtype=None, layout=strided, device=None, requires_gra
     def values(n, last):
         return ew.sin(ew.mul(ew.add(n, 0.5), math.pi / (last + 1)))
 
-    return _made("cosine", values, M, sym, dtype, layout, device, requires_grad)
+    return _window("cosine", values, M, sym, dtype, layout, device, requires_grad)
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
@@ -52,21 +52,21 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=strided, device=None, r
         side = ew.mul(ew.sub(n, last / 2), 1 / std)
         return ew.exp(ew.mul(ew.mul(side, side), -0.5))
 
-    return _made("gaussian", values, M, sym, dtype, layout, device, requires_grad)
+    return _window("gaussian", values, M, sym, dtype, layout, device, requires_grad)
 
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """Return a Kaiser window; beta trades the width of the main lobe for the height of the others."""
     if beta < 0:
         raise ArgumentError(f"kaiser: beta must be at least 0, got {beta}")
-    return _made("kaiser", kaisers(float(beta)), M, sym, dtype, layout, device, requires_grad)
+    return _window("kaiser", kaisers(float(beta)), M, sym, dtype, layout, device, requires_grad)
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """Return the sum over k of (-1)^k a[k] cos(2 pi k n / (N - 1))."""
     if not isinstance(a, (list, tuple)) or not a:
         raise ArgumentError(f"general_cosine: a must be a sequence of coefficients that is not empty, got {a!r}")
-    return _made("general_cosine", cosines(a), M, sym, dtype, layout, device, requires_grad)
+    return _window("general_cosine", cosines(a), M, sym, dtype, layout, device, requires_grad)
 
 
 def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
@@ -99,4 +99,4 @@ def nuttall(M, *, sym=True, dtype=None, layout=strided, device=None, requires_gr
 
 def bartlett(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """Return a triangle that is 0 at its ends."""
-    return _made("bartlett", triangle, M, sym, dtype, layout, device, requires_grad)
+    return _window("bartlett", triangle, M, sym, dtype, layout, device, requires_grad)

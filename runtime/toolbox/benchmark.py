@@ -203,15 +203,15 @@ class Compare:
         parts: dict = defaultdict(list)
         for m in Measurement.merge(self._results):
             parts[m.title].append(m)
-        return "\n\n".join([self._table(title, found) for title, found in parts.items()])
+        return "\n\n".join([self._table(title, measurements) for title, measurements in parts.items()])
 
-    def _table(self, title, found) -> str:
-        unit, scale = select_unit(min(m.median for m in found))
-        columns = list(dict.fromkeys([m.description or "" for m in found]))
+    def _table(self, title, measurements_of_title) -> str:
+        unit, scale = select_unit(min(m.median for m in measurements_of_title))
+        columns = list(dict.fromkeys([m.description or "" for m in measurements_of_title]))
         rows = [["", *columns]]
-        for threads in sorted({m.num_threads for m in found}):
+        for threads in sorted({m.num_threads for m in measurements_of_title}):
             rows.append([f"{threads} threads:"])
-            measurements = [m for m in found if m.num_threads == threads]
+            measurements = [m for m in measurements_of_title if m.num_threads == threads]
             for name, env in dict.fromkeys([(m.as_row_name, m.env) for m in measurements]):
                 cells = {m.description or "": self._cell(m, scale) for m in measurements
                          if (m.as_row_name, m.env) == (name, env)}

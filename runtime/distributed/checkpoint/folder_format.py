@@ -124,16 +124,16 @@ class Folder:
         paths = list(paths)
         parts = {(*path, start): name for path in paths for start, _, name in self._pieces.get(path, ())}
         files = {**{path: self._files[path] for path in paths if path in self._files}, **parts}
-        found = self._read(files)
+        values = self._read(files)
         for path in paths:
             if path in self._pieces:
-                found[path] = self._together(path, found)
-        return {path: found[path] for path in paths}
+                values[path] = self._join_pieces(path, values)
+        return {path: values[path] for path in paths}
 
-    def _together(self, path, found):
+    def _join_pieces(self, path, pieces_read):
         """Return the tensor of the pieces that were read."""
         (begin, shape, _), *_ = pieces = sorted(self._pieces[path])
-        values = [found[*path, start] for start, _, _ in pieces]
+        values = [pieces_read[*path, start] for start, _, _ in pieces]
         if isinstance(begin, tuple):
             return self._of_boxes(path, shape, [start for start, _, _ in pieces], values)
         at = 0

@@ -137,9 +137,9 @@ class _Saving:
         store.set(self._key(self.rank), _FAILED + error.encode() if error else _WRITTEN)
         for rank in range(self.group.size()):
             store.wait([self._key(rank)], self.group.timeout)
-            said = store.get(self._key(rank))
-            if said.startswith(_FAILED):
-                return said[len(_FAILED):].decode()
+            status = store.get(self._key(rank))
+            if status.startswith(_FAILED):
+                return status[len(_FAILED):].decode()
         return ""
 
     def _finish(self):

@@ -48,15 +48,15 @@ def _plain_names(model) -> dict:
     return {name: plain(name) for name in model.state_dict(keep_vars=True)}
 
 
-def _placed(value, options):
+def _detached(value, options):
     """Return a value on the device of the options, without history."""
     if isinstance(value, dict):
-        return {k: _placed(v, options) for k, v in value.items()}
+        return {k: _detached(v, options) for k, v in value.items()}
     if isinstance(value, Piece):
-        return Piece(_placed(value.tensor, options), value.start, value.shape)
+        return Piece(_detached(value.tensor, options), value.start, value.shape)
     if isinstance(value, DTensor) and options.full_state_dict:
         bare: Any = value.detach()
-        return _placed(bare.full_tensor(), options)
+        return _detached(bare.full_tensor(), options)
     if isinstance(value, Tensor):
         return value.detach().cpu() if options.cpu_offload else value.detach()
     return value
@@ -91,9 +91,9 @@ def _model_state(model, submodules, options) -> dict:
             continue
         prefix = next((p for p in prefixes if name.startswith(f"{p}.")), None)
         if submodules is None:
-            found[names[name]] = _placed(value, options)
+            found[names[name]] = _detached(value, options)
         elif prefix is not None:
-            found[names[name] if options.keep_submodule_prefixes else name[len(prefix) + 1:]] = _placed(value, options)
+            found[names[name] if options.keep_submodule_prefixes else name[len(prefix) + 1:]] = _detached(value, options)
     return found
 
 
@@ -144,12 +144,12 @@ def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None
         if FullyShardedDataParallel.fsdp_modules(model):
             with _in_form(model, options):
                 own = FullyShardedDataParallel.optim_state_dict(model, optimizer)
-            found["state"].update((p, _placed(state, options)) for p, state in own["state"].items())
+            found["state"].update((p, _detached(state, options)) for p, state in own["state"].items())
             found["param_groups"] += own["param_groups"]
             continue
         params = [_name(names, p) for group in optimizer.param_groups for p in group["params"]]
         own = optimizer.state_dict()
-        found["state"].update((params[k], _placed(state, options)) for k, state in own["state"].items())
+        found["state"].update((params[k], _detached(state, options)) for k, state in own["state"].items())
         found["param_groups"] += [{**group, "params": [params[k] for k in group["params"]]} for group in own["param_groups"]]
     if _is_left_to_first(model, options):
         return {}
@@ -204,10 +204,10 @@ def set_model_state_dict(model, model_state_dict, *, options=None):
         wrapped = {plain: name for name, plain in _plain_names(model).items()}
         own = model.state_dict(keep_vars=True)
         given = {wrapped.get(k, k): v for k, v in state.items()}
-        return model.load_state_dict({k: _lying_as(v, own.get(k)) for k, v in given.items()}, strict=options.strict)
+        return model.load_state_dict({k: _in_layout_of(v, own.get(k)) for k, v in given.items()}, strict=options.strict)
 
 
-def _lying_as(value, like):
+def _in_layout_of(value, like):
     """Return a whole value as a tensor with the layout of a DTensor of its shape."""
     is_whole = isinstance(value, Tensor) and not isinstance(value, DTensor)
     if not isinstance(like, DTensor) or not is_whole or value.shape != like.shape:
@@ -235,7 +235,7 @@ def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=Non
             options_of = of_parameter[params[0]] if params else group
             groups.append({**{k: v for k, v in options_of.items() if k != "params"},
                            "params": list(range(number, number + len(params)))})
-            state.update((number + i, {k: _lying_as(v, own) for k, v in whole["state"][p].items()})
+            state.update((number + i, {k: _in_layout_of(v, own) for k, v in whole["state"][p].items()})
                          for i, (p, own) in enumerate(zip(params, group["params"])) if p in whole["state"])
             number += len(params)
         optimizer.load_state_dict({"state": state, "param_groups": groups})

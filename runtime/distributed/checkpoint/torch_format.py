@@ -35,7 +35,7 @@ class _Part:
         return self.fields[name]
 
 
-def _give(part: _Part, state):
+def _restore(part: _Part, state):
     part.fields = state
 
 
@@ -60,9 +60,9 @@ class TorchFolder:
         name = os.path.join(folder, index)
         try:
             with open(name, "rb") as file:
-                found = PickleMachine(_GLOBALS, None, name, given=(_Part,), give=_give).run(file)
+                found = PickleMachine(_GLOBALS, None, name, restored=(_Part,), restore=_restore).run(file)
             ways = found["planner_data"] if isinstance(found["planner_data"], dict) else {}
-            self._places = {_place_of(at): place for at, place in found["storage_data"].items()}
+            self._locations = {_place_of(at): place for at, place in found["storage_data"].items()}
             self._known = {tuple(ways.get(key, (key,))): (key, what) for key, what in found["state_dict_metadata"].items()}
         except OSError:
             raise
@@ -111,7 +111,7 @@ class TorchFolder:
 
     def _stored(self, key, offset):
         """Return the value in a byte range of a file."""
-        place = self._places[key, offset]
+        place = self._locations[key, offset]
         name, start, length = place["relative_path"], place["offset"], place["length"]
         if os.path.basename(name) != name:
             raise CheckpointException(f"the index of {self.folder!r} names {name!r}, which is not a file in it")

@@ -20,10 +20,10 @@ __all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broad
 
 
 def _group_for(group, what):
-    found = member_of(group, what)
-    if found is None:
+    member = member_of(group, what)
+    if member is None:
         raise ArgumentError(f"{what} needs a group that this rank is in")
-    return found
+    return member
 
 
 def _check_sum(tensor, op, what):
@@ -42,10 +42,10 @@ def _copy(t):
     return FUNCTIONS["clone"](t.detach())
 
 
-def _fill(targets, found):
+def _fill(targets, results):
     """Write results into the caller's memory; only the results themselves have gradients."""
     with no_grad():
-        for target, result in zip(targets, found):
+        for target, result in zip(targets, results):
             target.copy_(result)
 
 
@@ -101,9 +101,9 @@ class _Gather(Function):
     @staticmethod
     def forward(ctx: Any, x, to, group):
         ctx.to, ctx.group = to, group
-        found = [_like(x) for _ in range(group.size())]
-        collectives.gather(x.detach(), found if group.rank() == to else None, group=group, group_dst=to)
-        return tuple(found)
+        results = [_like(x) for _ in range(group.size())]
+        collectives.gather(x.detach(), results if group.rank() == to else None, group=group, group_dst=to)
+        return tuple(results)
 
     @staticmethod
     def backward(ctx: Any, *gs):
@@ -132,9 +132,9 @@ class _AllGather(Function):
     @staticmethod
     def forward(ctx: Any, x, group):
         ctx.group = group
-        found = [_like(x) for _ in range(group.size())]
-        collectives.all_gather(found, x.detach(), group)
-        return tuple(found)
+        results = [_like(x) for _ in range(group.size())]
+        collectives.all_gather(results, x.detach(), group)
+        return tuple(results)
 
     @staticmethod
     def backward(ctx: Any, *gs):
@@ -163,9 +163,9 @@ class _AllToAll(Function):
     @staticmethod
     def forward(ctx: Any, group, shapes, *xs):
         ctx.group, ctx.shapes = group, [x.shape for x in xs]
-        found = [FUNCTIONS["zeros"](shape, dtype=xs[0].dtype, device=xs[0].device) for shape in shapes]
-        collectives.all_to_all(found, [x.detach() for x in xs], group)
-        return tuple(found)
+        results = [FUNCTIONS["zeros"](shape, dtype=xs[0].dtype, device=xs[0].device) for shape in shapes]
+        collectives.all_to_all(results, [x.detach() for x in xs], group)
+        return tuple(results)
 
     @staticmethod
     def backward(ctx: Any, *gs):
@@ -223,17 +223,17 @@ def _all_gather_base(output_tensor, input_tensor, group=None):
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None):
     """Return on rank i the sum (or average) of every rank's i-th tensor; fill `output` as well."""
     _check_sum(output, op, "reduce_scatter")
-    found = _ReduceScatter.apply(op, _group_for(group, "reduce_scatter"), *input_list)
-    _fill([output], [found])
-    return found
+    result = _ReduceScatter.apply(op, _group_for(group, "reduce_scatter"), *input_list)
+    _fill([output], [result])
+    return result
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None) -> tuple:
     """Return on rank i every rank's i-th tensor, shaped like the first list, whose tensors are filled as well."""
     shapes = [t.shape for t in output_tensor_list]
-    found = _AllToAll.apply(_group_for(group, "all_to_all"), shapes, *input_tensor_list)
-    _fill(output_tensor_list, found)
-    return found
+    results = _AllToAll.apply(_group_for(group, "all_to_all"), shapes, *input_tensor_list)
+    _fill(output_tensor_list, results)
+    return results
 
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None):

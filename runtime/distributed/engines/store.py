@@ -177,13 +177,13 @@ class _FileTable:
     _record = struct.Struct("<qI")       # bytes of the value (-1: removed), bytes of the key
 
     def __init__(self, path):
-        self.path, self.here, self.seen = os.fspath(path), Table(), 0
+        self.path, self.here, self.position = os.fspath(path), Table(), 0
 
     def _locked(self, change):
         """Run change(rows) on the present rows; write the (key, value) pairs that it returns."""
         with open(self.path, "a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(self.seen)
+            file.seek(self.position)
             self._take(file.read())
             written, found = change(self.here.data)
             for key, value in written:
@@ -191,7 +191,7 @@ class _FileTable:
                 file.write(self._record.pack(-1 if value is None else len(value), len(name)) + name + (value or b""))
                 self._enter(key, value)
             file.flush()
-            self.seen = file.tell()
+            self.position = file.tell()
         return found
 
     def _take(self, text):

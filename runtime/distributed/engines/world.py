@@ -46,7 +46,7 @@ class _Run:
     world: Any = None
     store: Any = None
     groups: list = []
-    made = 0            # numbers of groups: equal on all ranks, as groups are made in one order
+    group_count = 0            # numbers of groups: equal on all ranks, as groups are made in one order
 
 
 NON_MEMBER = object()
@@ -118,9 +118,9 @@ def _backend(name) -> Backend:
 # Joining.
 
 
-def _from_environment(name: str, said: int) -> int:
-    if said >= 0:
-        return said
+def _from_environment(name: str, argument: int) -> int:
+    if argument >= 0:
+        return argument
     value = os.environ.get(name)
     if value is None:
         raise ArgumentError(f"init_process_group needs the environment variable {name} (a launcher sets MASTER_ADDR, "
@@ -174,7 +174,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
         raise ArgumentError(f"store must be a Store, got {type(store).__name__}")
     if not 0 <= rank < world_size:
         raise ArgumentError(f"rank must be within 0 and world_size - 1, got rank {rank} and world_size {world_size}")
-    _Run.mesh = Mesh(rank, world_size, PrefixStore(f"run{_Run.made}", store), timeout)
+    _Run.mesh = Mesh(rank, world_size, PrefixStore(f"run{_Run.group_count}", store), timeout)
     _Run.store = store
     _Run.world = _enter(range(world_size), timeout, name, group_name or "default")
     GroupMember.WORLD = _Run.world
@@ -182,12 +182,12 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
 
 def _enter(ranks, timeout, backend, name):
     """Return a new group; every rank counts it, members get it."""
-    number, _Run.made = _Run.made, _Run.made + 1
+    number, _Run.group_count = _Run.group_count, _Run.group_count + 1
     if _Run.mesh.rank not in ranks:
         return NON_MEMBER
-    made = ProcessGroup(_Run.mesh, number, ranks, timeout, backend, name, _Run.store)
-    _Run.groups.append(made)
-    return made
+    group = ProcessGroup(_Run.mesh, number, ranks, timeout, backend, name, _Run.store)
+    _Run.groups.append(group)
+    return group
 
 
 def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local_synchronization=False, group_desc=None,
@@ -198,7 +198,7 @@ def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local
     if len(set(ranks)) != len(ranks) or not set(ranks) <= set(world.ranks):
         raise ArgumentError(f"new_group takes different ranks of the run (0 to {world.size() - 1}), got {ranks}")
     return _enter(ranks, world.timeout if timeout is None else timeout, _backend(backend or world.backend),
-                  group_desc or f"group{_Run.made}")
+                  group_desc or f"group{_Run.group_count}")
 
 
 def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None, group_desc=None):

@@ -65,10 +65,10 @@ class CheckpointWrapper(ActivationWrapper):
         if not kwargs or self.checkpoint_impl is not CheckpointImpl.REENTRANT:
             return self.checkpoint_fn(inner, *args, **kwargs)
 
-        def by_place(*given):                   # one operation takes arguments by position
-            return inner(*given[:len(args)], **dict(zip(names, given[len(args):])))
+        def by_position(*values):                   # one operation takes arguments by position
+            return inner(*values[:len(args)], **dict(zip(names, values[len(args):])))
 
-        return self.checkpoint_fn(by_place, *args, *kwargs.values())
+        return self.checkpoint_fn(by_position, *args, *kwargs.values())
 
 
 def checkpoint_wrapper(module, checkpoint_impl=CheckpointImpl.NO_REENTRANT, checkpoint_fn=None, **checkpoint_fn_kwargs):

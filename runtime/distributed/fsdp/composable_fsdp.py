@@ -65,12 +65,12 @@ class _State:
         if is_root:
             _running.root = None
         try:
-            return self._given_out(module, outputs, since, is_root)
+            return self._after_forward(module, outputs, since, is_root)
         finally:
             if is_root:
                 _end(module)
 
-    def _given_out(self, module, outputs, since, is_root):
+    def _after_forward(self, module, outputs, since, is_root):
         """Return the module's outputs, with hooks for backward."""
         dtype = self.policy.output_dtype
         if dtype is not None:
@@ -264,7 +264,7 @@ def _class_of(cls) -> type:
 
 def _entries(modules, mesh, shard_placement_fn, ignored) -> list:
     """Return the parameters of modules that are not sharded yet."""
-    found: dict = {}
+    parameters: dict = {}
     for prefix, owner in _own_modules(modules):
         for name, p in owner._parameters.items():
             if p is None or id(p) in ignored:
@@ -272,14 +272,14 @@ def _entries(modules, mesh, shard_placement_fn, ignored) -> list:
             if isinstance(p, DTensor) and getattr(p, "_is_fully_sharded", False):
                 raise ArgumentError(f"the parameter {prefix}{name} is shared with a module that was given to fully_shard "
                                     "before; give it the modules that share a parameter together")
-            found.setdefault(id(p), (p, prefix + name, []))[2].append((owner, name))
+            parameters.setdefault(id(p), (p, prefix + name, []))[2].append((owner, name))
     entries = []
-    for p, name, places in found.values():
+    for p, name, slots in parameters.values():
         wanted = shard_placement_fn(p) if shard_placement_fn is not None else None
         dim = 0 if wanted is None else wanted.dim
         if wanted is not None and not isinstance(wanted, Shard):
             raise ArgumentError(f"shard_placement_fn gives Shard(dim) or None, got {wanted!r}")
-        entry = Entry(name, places, p, mesh, dim % max(1, p.ndim))
+        entry = Entry(name, slots, p, mesh, dim % max(1, p.ndim))
         entries.append(entry)
     return entries
 

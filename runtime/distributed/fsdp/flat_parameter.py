@@ -21,7 +21,7 @@ from ...nn.base.parameter import Parameter
 from ..collectives.collectives import gather_arrays, host
 from ..collectives.object_collectives import all_gather_object
 from ..engines.world import member_of
-from .gathered_parameters import GatheredParameters, Place, next_number
+from .gathered_parameters import GatheredParameters, Slot, next_number
 from .wrap_policies import is_unit, named_modules_of_unit
 
 
@@ -56,7 +56,7 @@ class Groups(NamedTuple):
 def find_parameters(module, ignored) -> tuple:
     """Return (parameters, their dotted names, places) of a unit."""
     params: dict = {}
-    names, places = [], []
+    names, slots = [], []
     for path, owner in named_modules_of_unit(module):
         for name, p in owner._parameters.items():
             if p is None or id(p) in ignored:
@@ -67,8 +67,8 @@ def find_parameters(module, ignored) -> tuple:
             if id(p) not in params:
                 params[id(p)] = p
                 names.append(path + name)
-            places.append(Place(owner, name, [*params].index(id(p))))
-    return [*params.values()], names, places
+            slots.append(Slot(owner, name, [*params].index(id(p))))
+    return [*params.values()], names, slots
 
 
 def _check(params, names, use_orig_params):
@@ -86,8 +86,8 @@ class Unit(GatheredParameters):
     """Parameters of one wrapped module, except those of units inside."""
 
     def __init__(self, module, ignored, groups: Groups, device, use_orig_params, offload):
-        params, names, places = find_parameters(module, ignored)
-        super().__init__([], places, device, offload)
+        params, names, slots = find_parameters(module, ignored)
+        super().__init__([], slots, device, offload)
         self.groups, self.use_orig_params = groups, use_orig_params
         self.count = 1 if groups.shards is None else groups.shards.size()
         self.rank = 0 if groups.shards is None else groups.shards.rank()
@@ -253,21 +253,21 @@ class Unit(GatheredParameters):
             raise AutogradError(f"{name} was written while its module ran, in values that are there for that time only; "
                                 "write parameters within summon_full_params()")
 
-    def _hide_place(self, place):
+    def _hide_slot(self, slot):
         """Put a parameter back; beside a flat parameter, the leaf becomes a plain attribute."""
         if self.use_orig_params:
-            place.module._parameters[place.name] = self.params[place.number]
+            slot.module._parameters[slot.name] = self.params[slot.number]
         else:
-            place.module._parameters.pop(place.name, None)
-            place.module.__dict__[place.name] = self.leaves[place.number]
+            slot.module._parameters.pop(slot.name, None)
+            slot.module.__dict__[slot.name] = self.leaves[slot.number]
 
     @contextlib.contextmanager
     def without_parameters(self):
         """Remove the unit's parameters from modules inside this context."""
         self.reshard()
         if self.use_orig_params:
-            for place in self.places:
-                place.module._parameters.pop(place.name, None)
+            for slot in self.slots:
+                slot.module._parameters.pop(slot.name, None)
         try:
             yield
         finally:

@@ -198,7 +198,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
             self._begin()
         try:
             self._was_root = is_root
-            args, kwargs = self._given(args, kwargs, is_root)
+            args, kwargs = self._cast_arguments(args, kwargs, is_root)
             since = new_number()
             if not self._unit.is_summoned:
                 self._unit.unshard(self.mixed_precision.param_dtype)
@@ -237,7 +237,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
                     self._buffer_dtypes[m, name] = b.dtype
                     m._buffers[name] = b.to(wanted)
 
-    def _given(self, args, kwargs, is_root):
+    def _cast_arguments(self, args, kwargs, is_root):
         """Return arguments on the compute device, in the compute dtype."""
         precision, dtype = self.mixed_precision, None
         if precision.cast_root_forward_inputs if is_root else precision.cast_forward_inputs:

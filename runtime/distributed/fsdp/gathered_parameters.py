@@ -18,7 +18,7 @@ def next_number(group) -> int:
     return number
 
 
-class Place(NamedTuple):
+class Slot(NamedTuple):
     """Attribute of a module, and the number of its parameter."""
 
     module: Any
@@ -35,8 +35,8 @@ class GatheredParameters:
 
     params: Any
 
-    def __init__(self, entries, places, device, offload):
-        self.entries, self.places, self.device, self.offload = entries, places, device, offload
+    def __init__(self, entries, slots, device, offload):
+        self.entries, self.slots, self.device, self.offload = entries, slots, device, offload
         self.whole: Any = None          # all values, while they exist
         self.stamp: Any = None          # identity of the gathered values
         self.is_shown = False
@@ -92,19 +92,19 @@ class GatheredParameters:
     def _show(self):
         """Make leaves the parameters of the modules."""
         if not self.is_shown:
-            for place in self.places:
-                place.module.__dict__.pop(place.name, None)
-                place.module._parameters[place.name] = self.entries[place.number].leaf
+            for slot in self.slots:
+                slot.module.__dict__.pop(slot.name, None)
+                slot.module._parameters[slot.name] = self.entries[slot.number].leaf
             self.is_shown = True
             Structure.version += 1
 
     def hide(self):
         """Make the optimizers' parameters those of the modules."""
         if self.is_shown:
-            for place in self.places:
-                self._hide_place(place)
+            for slot in self.slots:
+                self._hide_slot(slot)
             self.is_shown = False
             Structure.version += 1
 
-    def _hide_place(self, place):
+    def _hide_slot(self, slot):
         raise NotImplementedError

@@ -83,12 +83,12 @@ class ModuleStates:
         for (path, name), dtype in self._named_buffer_dtypes().items():
             if prefix + path + name in destination:
                 destination[prefix + path + name] = destination[prefix + path + name].to(dtype)
-        made = [key for key in destination if key not in before]
+        new = [key for key in destination if key not in before]
         if getattr(config, "rank0_only", False) and self._unit.group_rank() != 0:
-            for key in made:
+            for key in new:
                 del destination[key]
         elif config.offload_to_cpu:
-            destination.update((key, _on_cpu(destination[key])) for key in made)
+            destination.update((key, _on_cpu(destination[key])) for key in new)
         return destination
 
     def _in_form(self, form, writeback):
@@ -107,7 +107,7 @@ class ModuleStates:
         """Yield (dotted name, entry) of all parameters, shared ones under each of their names."""
         unit = self._unit
         paths = {m: path for path, m in named_modules_of_unit(self._fsdp_wrapped_module)}
-        return [(paths[place.module] + place.name, unit.entries[place.number]) for place in unit.places]
+        return [(paths[slot.module] + slot.name, unit.entries[slot.number]) for slot in unit.slots]
 
     def _named_buffer_dtypes(self) -> dict:
         """Return {(module path, buffer name): its dtype before mixed precision}."""
@@ -160,7 +160,7 @@ class ModuleStates:
             elif tuple(value.shape) != entry.shape:
                 report.errors.append(f"size mismatch for {prefix}{name}: the given value has shape {tuple(value.shape)}, the "
                                      f"module's {entry.shape}.")
-            elif own.fill(*_stretch(value)) != own.tensor.numel():
+            elif own.fill(*_segment_of(value)) != own.tensor.numel():
                 report.errors.append(f"{prefix}{name}: the given part goes from {value.start} to {value.stop}, this rank keeps "
                                      f"{own.start} to {own.stop}; load it by distributed.checkpoint, which puts parts "
                                      "together.")
@@ -168,7 +168,7 @@ class ModuleStates:
             unit.write(part)
 
 
-def _stretch(value) -> tuple:
+def _segment_of(value) -> tuple:
     """Return (elements, number of the first) of a part of a tensor, or a whole one."""
     return (value.tensor, value.start) if isinstance(value, Piece) else (value.detach(), 0)
 

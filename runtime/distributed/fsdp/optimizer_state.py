@@ -9,7 +9,7 @@ from ...core.tensor import Tensor
 from ..collectives.object_collectives import all_gather_object, broadcast_object_list
 from ..engines.world import the_group
 from ..tensor.sharded_layout import Piece
-from .module_state import ModuleStates, _stretch
+from .module_state import ModuleStates, _segment_of
 from .settings import OptimStateKeyType, StateDictType
 from .wrap_policies import clean, is_unit
 
@@ -105,13 +105,13 @@ def _params_by_number(optim, known) -> dict:
 # By names.
 
 
-def _by_names(model, optim, given, form, offload, rank0_only, group) -> dict:
+def _by_names(model, optim, state_dict, form, offload, rank0_only, group) -> dict:
     if form is StateDictType.LOCAL_STATE_DICT:
         raise ArgumentError("optim_state_dict: the local form is optim.state_dict() itself; choose FULL_STATE_DICT or "
                             "SHARDED_STATE_DICT by state_dict_type")
-    known, given = _known(model), optim.state_dict() if given is None else given
+    known, state_dict = _known(model), optim.state_dict() if state_dict is None else state_dict
     params = _params_by_number(optim, known)
-    of_param = {id(p): given["state"].get(k, {}) for k, p in params.items()}
+    of_param = {id(p): state_dict["state"].get(k, {}) for k, p in params.items()}
     units: dict = {}
     for k, p in params.items():
         units.setdefault(known[id(p)][0] or k, p)
@@ -127,7 +127,7 @@ def _by_names(model, optim, given, form, offload, rank0_only, group) -> dict:
             state.update(make(unit, all_names, [of_param.get(id(q), {}) for q in unit.params]))
     order = [name for p in params.values() for _, name in known[id(p)][1]]
     groups = [{**g, "params": [name for k in g["params"] for _, name in known[id(params[k])][1]]}
-              for g in given["param_groups"]]
+              for g in state_dict["param_groups"]]
     if rank0_only and the_group(group).rank() != 0:
         return {}
     found = {name: state[name] for name in order if name in state}
@@ -159,8 +159,8 @@ def _agreed(unit, names, states) -> tuple:
         mine.append({k: (v.dtype, None) if _is_part(v, p) else (None, v) for k, v in state.items()})
     values: dict = {}
     parts: dict = {}
-    for said in unit.collect_objects(mine):
-        for i, state in enumerate(said):
+    for states_of_rank in unit.collect_objects(mine):
+        for i, state in enumerate(states_of_rank):
             for name in [names[i]] if unit.use_orig_params else names:
                 for k, (dtype, value) in state.items():
                     values.setdefault(name, {}).setdefault(k, value)
@@ -200,12 +200,12 @@ def _own_pieces(unit, names, states) -> dict:
 # By numbers.
 
 
-def _by_numbers(model, optim, given, from_first, group) -> dict:
+def _by_numbers(model, optim, state_dict, from_first, group) -> dict:
     if from_first:
-        given = _from_rank_0(given, group)
+        state_dict = _from_rank_0(state_dict, group)
     known = _known(model)
     params = _params_by_number(optim, known)
-    options = {name: g for g in given["param_groups"] for name in g["params"]}
+    options = {name: g for g in state_dict["param_groups"] for name in g["params"]}
     groups, state = [], {}
     own = optim.state_dict()["param_groups"]
     for g in own:
@@ -216,7 +216,7 @@ def _by_numbers(model, optim, given, from_first, group) -> dict:
         groups.append({**{k: v for k, v in taken.items() if k not in ("params", "param_names")}, "params": g["params"]})
     for k, p in params.items():
         unit, names = known[id(p)]
-        found = [given["state"].get(name, {}) for _, name in names]
+        found = [state_dict["state"].get(name, {}) for _, name in names]
         if unit is None:
             state[k] = found[0]
         elif p.numel():
@@ -224,14 +224,14 @@ def _by_numbers(model, optim, given, from_first, group) -> dict:
     return {"state": {k: s for k, s in state.items() if s}, "param_groups": groups}
 
 
-def _from_rank_0(given, group):
+def _from_rank_0(state_dict, group):
     """Return the state of rank 0, unless all ranks have one."""
     group = the_group(group)
     there: list = [None] * group.size()
-    all_gather_object(there, bool(given), group)
+    all_gather_object(there, bool(state_dict), group)
     if all(there):
-        return given
-    box = [given]
+        return state_dict
+    box = [state_dict]
     broadcast_object_list(box, group=group, group_src=0)
     return box[0]
 
@@ -247,7 +247,7 @@ def _own_state(unit, p, entries, states) -> dict:
                 continue
             if tuple(v.shape) != entry.shape:
                 raise ArgumentError(f"the state {k!r} of {name} has shape {tuple(v.shape)}, the parameter {entry.shape}")
-            values, first = _stretch(v)
+            values, first = _segment_of(v)
             if k not in found:
                 found[k] = FUNCTIONS["zeros"](tuple(p.shape), dtype=values.dtype, device=p.device)
             piece = unit.piece_of(entry)

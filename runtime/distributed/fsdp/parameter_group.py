@@ -22,7 +22,7 @@ from ..engines.world import member_of
 from ..tensor import DTensor, Replicate, Shard, _StridedShard
 from ..tensor.dtensor import local_of, over
 from ..tensor.sharded_layout import bounds, nesting, part_sizes
-from .gathered_parameters import GatheredParameters, Place, next_number
+from .gathered_parameters import GatheredParameters, Slot, next_number
 from .gradient_reduction import check_gradient, current_round, register_gradient_hook
 
 
@@ -38,7 +38,7 @@ class Entry:
         if not local.ndim:
             raise ArgumentError(f"fully_shard: the parameter {name} has no dims to be cut along; give it one, or put it in "
                                 "ignored_params")
-        self.mesh, self.placements = _placed(p, mesh, dim)
+        self.mesh, self.placements = _placements_of(p, mesh, dim)
         self.count, self.at = mesh.shape[-1], mesh.get_local_rank(mesh.ndim - 1)
         self.sizes = part_sizes(self.shape[dim], self.count)
         with no_grad():
@@ -85,11 +85,11 @@ class Entry:
                         other._parameters[called] = now
 
 
-def _placed(p, mesh, dim) -> tuple:
+def _placements_of(p, mesh, dim) -> tuple:
     """Return (mesh, placements) of the sharded parameter."""
-    lies: tuple = (*[Replicate()] * (mesh.ndim - 1), Shard(dim))
+    layout: tuple = (*[Replicate()] * (mesh.ndim - 1), Shard(dim))
     if not isinstance(p, DTensor):
-        return mesh, lies
+        return mesh, layout
     inner, root = p.device_mesh, mesh._get_root_mesh()
     names = (*(mesh.mesh_dim_names or ()), *(inner.mesh_dim_names or ()))
     if (root is not inner._get_root_mesh() and root != inner._get_root_mesh()) or len(names) != mesh.ndim + inner.ndim:
@@ -99,8 +99,8 @@ def _placed(p, mesh, dim) -> tuple:
     for i in nesting(p.placements, inner.shape).get(dim, []):
         parts *= inner.shape[i]
     if parts > 1:
-        lies = (*lies[:-1], _StridedShard(dim, split_factor=parts))
-    return root[names], (*lies, *p.placements)
+        layout = (*layout[:-1], _StridedShard(dim, split_factor=parts))
+    return root[names], (*layout, *p.placements)
 
 
 class ParameterGroup(GatheredParameters):
@@ -109,8 +109,8 @@ class ParameterGroup(GatheredParameters):
     params = property(lambda self: [e.param for e in self.entries])
 
     def __init__(self, entries, mesh, policy, offload, device):
-        places = [Place(module, name, i) for i, e in enumerate(entries) for module, name in e.slots]
-        super().__init__(entries, places, device, offload)
+        slots = [Slot(module, name, i) for i, e in enumerate(entries) for module, name in e.slots]
+        super().__init__(entries, slots, device, offload)
         self.mesh, self.policy = mesh, policy
         self.shards = mesh.get_group(mesh.ndim - 1)
         self.replicas = mesh.get_group(0) if mesh.ndim > 1 else None
@@ -162,31 +162,31 @@ class ParameterGroup(GatheredParameters):
         if any(p.is_meta for p in parts):
             raise ArgumentError("fully_shard: parameters are on the meta device; call to_empty() and give them values first")
         mine = np.concatenate([np.ascontiguousarray(host(p)).reshape(-1) for p in parts])
-        found = self._swapped(mine)
+        arrays = self._swapped(mine)
         whole = np.empty(self.size, mine.dtype)
-        ends = [0] * len(found)
+        ends = [0] * len(arrays)
         for e in self.entries:
             for r, target in enumerate(e.cut(whole[e.start:e.stop].reshape(e.shape))):
-                target[...] = found[r][ends[r]:ends[r] + target.size].reshape(target.shape)
+                target[...] = arrays[r][ends[r]:ends[r] + target.size].reshape(target.shape)
                 ends[r] += target.size
         return wrap(whole).to(self.device)
 
     def _swapped(self, mine) -> list:
         """Return the arrays of all ranks, in order."""
-        group, found = self.shards, []
+        group, arrays = self.shards, []
         sizes = [sum(int(np.prod(e.part_shape(r))) for e in self.entries) for r in range(group.size())]
         note = f"parameters of {self.label}, {self.size} {mine.dtype.name}"
 
         def work():
             got = group.swap(note, dict.fromkeys(others(group), mine), others(group))
             for r, n in enumerate(sizes):
-                found.append(mine if r == group.rank() else as_array(got[r], np.broadcast_to(mine.dtype.type(0), (n,))))
+                arrays.append(mine if r == group.rank() else as_array(got[r], np.broadcast_to(mine.dtype.type(0), (n,))))
 
         group.run(work, False)
-        return found
+        return arrays
 
-    def _hide_place(self, place):
-        place.module._parameters[place.name] = self.entries[place.number].param
+    def _hide_slot(self, slot):
+        slot.module._parameters[slot.name] = self.entries[slot.number].param
 
     def _refuse_write(self, name):
         raise AutogradError(f"{name} was written in whole values, which are there for a time only; write the parameter itself, "
@@ -239,15 +239,15 @@ class ParameterGroup(GatheredParameters):
 
     def _taken(self) -> list:
         """Return the gradients of all leaves as this rank's values, with stored ones added; None for missing ones."""
-        found = []
+        gradients = []
         for e, before in zip(self.entries, self.waiting or [None] * len(self.entries)):
             g, e.leaf.grad = e.leaf.grad, None
             if g is not None and g.is_sparse:
                 g = g.to_dense()
             if g is not None and e.tensor_parallel is not None:
                 g = local_of(g.redistribute(placements=e.tensor_parallel[1]))
-            found.append(g if before is None else before if g is None else before + g)
-        return found
+            gradients.append(g if before is None else before if g is None else before + g)
+        return gradients
 
     def _start(self, grads):
         """Start averaging asynchronously; return a function that waits for this rank's parts."""

@@ -8,7 +8,7 @@ from ...autograd.function import SavedTensor
 from ...core.device_array import DeviceArray
 from ...core.node import Leaf, Output
 from ...core.tensor import wrap
-from ..tensor.mesh_array import is_on_mesh, made
+from ..tensor.mesh_array import is_on_mesh, mesh_array
 
 
 class View(NamedTuple):
@@ -35,7 +35,7 @@ class PartView(NamedTuple):
 
     def of(self, flat):
         """Return the array over the same window of whole values."""
-        return made(self.part.of(flat), self.shape, self.mesh, self.placements)
+        return mesh_array(self.part.of(flat), self.shape, self.mesh, self.placements)
 
 
 def _view_in(flat, a) -> Any:
@@ -86,8 +86,8 @@ def let_go(outputs, first: int, flat, fetch):
             views = [_view_in(flat, v) for v in node.saved]
             if any(v is not None for v in views):
                 node.saved = Fetched([v if view is None else view for v, view in zip(node.saved, views)], fetch)
-        kept = getattr(getattr(node, "ctx", None), "_saved", None)
-        for one in kept if type(kept) is tuple else ():
+        saved = getattr(getattr(node, "ctx", None), "_saved", None)
+        for one in saved if type(saved) is tuple else ():
             view = _view_in(flat, one.array) if type(one) is SavedTensor and one.unpack_hook is None else None
             if view is not None:
                 one.array, one.packed, one.unpack_hook = None, view, _unpacker(fetch)

@@ -118,9 +118,9 @@ def _chosen(root, policy, ignored_modules, ignored, options) -> dict:
     found: dict = {}
     if isinstance(policy, _Policy):
         for module in root.modules():
-            said = module not in ignored_modules and policy.options_for(module)
-            if said:
-                found[module] = {**options, **said} if isinstance(said, dict) else dict(options)
+            chosen = module not in ignored_modules and policy.options_for(module)
+            if chosen:
+                found[module] = {**options, **chosen} if isinstance(chosen, dict) else dict(options)
         return found
     seen: dict = {}
 
@@ -205,15 +205,15 @@ def is_unit(module) -> bool:
     return "_unit" in module.__dict__
 
 
-def named_modules_of_unit(module, path="", seen=None) -> Any:
+def named_modules_of_unit(module, path="", visited=None) -> Any:
     """Yield (prefix of state names, module) of the modules of one unit, each once."""
-    seen = set() if seen is None else seen
-    if module in seen or is_unit(module):
+    visited = set() if visited is None else visited
+    if module in visited or is_unit(module):
         return
-    seen.add(module)
+    visited.add(module)
     yield path, module
     for inner, child in module._children_in_state(path):
-        yield from named_modules_of_unit(child, inner, seen)
+        yield from named_modules_of_unit(child, inner, visited)
 
 
 def modules_of_unit(module) -> list:

@@ -14,10 +14,10 @@ def _leave(error: BaseException):
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
         return
-    said = {"message": f"{type(error).__name__}: {error}",
+    report = {"message": f"{type(error).__name__}: {error}",
             "extraInfo": {"py_callstack": traceback.format_exc(), "timestamp": str(int(time.time()))}}
     with open(path, "w") as file:
-        json.dump({"message": said}, file)
+        json.dump({"message": report}, file)
 
 
 def record(fn=None, error_handler=None):

@@ -93,12 +93,12 @@ def _place(args, nodes) -> tuple[str, int]:
 
 def _environment(args, place, nodes, node, count, local, restart) -> dict:
     rank, world = node * count + local, nodes * count
-    said = {"LOCAL_RANK": local, "RANK": rank, "GROUP_RANK": node, "ROLE_RANK": rank, "ROLE_NAME": args.role,
+    variables = {"LOCAL_RANK": local, "RANK": rank, "GROUP_RANK": node, "ROLE_RANK": rank, "ROLE_NAME": args.role,
             "LOCAL_WORLD_SIZE": count, "WORLD_SIZE": world, "GROUP_WORLD_SIZE": nodes, "ROLE_WORLD_SIZE": world,
             "MASTER_ADDR": place[0], "MASTER_PORT": place[1], "TORCHELASTIC_RESTART_COUNT": restart,
             "TORCHELASTIC_MAX_RESTARTS": args.max_restarts, "TORCHELASTIC_RUN_ID": args.rdzv_id}
     shared = {} if count == 1 else {"INGOT_NUM_THREADS": max(1, target.usable_cpus() // count), "OMP_NUM_THREADS": 1}
-    return {**{name: str(value) for name, value in shared.items()}, **os.environ, **{n: str(v) for n, v in said.items()}}
+    return {**{name: str(value) for name, value in shared.items()}, **os.environ, **{n: str(v) for n, v in variables.items()}}
 
 
 def _command(args, local) -> list:

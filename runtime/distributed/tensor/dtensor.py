@@ -22,9 +22,9 @@ from ...core.tensor import Tensor, over_kind, shape_of, wrap
 from ...serialization.tensor_class_names import REBUILDS
 from ..collectives.device_mesh import DeviceMesh, mesh_again
 from . import mesh_backend  # noqa: F401  (it registers itself)
-from .mesh_array import lying_as, made
+from .mesh_array import in_layout, mesh_array
 from .placements import KINDS, Partial, Replicate
-from .redistribute import beside, host
+from .redistribute import host, on_device_of
 from .sharded_layout import checked, current_mesh, place_in, whole_shape, without_terms
 from .shared_random import from_first, mesh_keys
 
@@ -34,16 +34,16 @@ _implicit: list = []        # of `implicit_replication`
 
 def over(local: Tensor, shape, mesh, placements) -> Any:
     """Return the tensor with this local part, over the same memory, without history."""
-    t = wrap(made(local._a, tuple(shape), mesh, placements))
+    t = wrap(mesh_array(local._a, tuple(shape), mesh, placements))
     t._shared = local._storage
     return t
 
 
 def local_of(t) -> Tensor:
     """Return this process's part of a tensor, over the same memory, without history."""
-    made_of = wrap(t._a.memory.local)
-    made_of._shared = t._storage
-    return made_of
+    local = wrap(t._a.memory.local)
+    local._shared = t._storage
+    return local
 
 
 class _FromLocal(Function):
@@ -51,12 +51,12 @@ class _FromLocal(Function):
 
     @staticmethod
     def forward(ctx: Any, x, shape, mesh, placements, grad_placements):
-        ctx.lies = without_terms(placements) if grad_placements is None else grad_placements
+        ctx.layout = without_terms(placements) if grad_placements is None else grad_placements
         return over(x, shape, mesh, placements)
 
     @staticmethod
     def backward(ctx: Any, g):
-        return g.redistribute(placements=ctx.lies).to_local(), None, None, None, None
+        return g.redistribute(placements=ctx.layout).to_local(), None, None, None, None
 
 
 class _ToLocal(Function):
@@ -66,12 +66,12 @@ class _ToLocal(Function):
     def forward(ctx: Any, x, grad_placements):
         m = x._a.memory
         ctx.shape, ctx.mesh = x._a.shape, m.mesh
-        ctx.lies = without_terms(m.placements) if grad_placements is None else grad_placements
+        ctx.layout = without_terms(m.placements) if grad_placements is None else grad_placements
         return local_of(x)
 
     @staticmethod
     def backward(ctx: Any, g):
-        return _FromLocal.apply(g, ctx.shape, ctx.mesh, ctx.lies, None), None
+        return _FromLocal.apply(g, ctx.shape, ctx.mesh, ctx.layout, None), None
 
 
 class _Redistribute(Function):
@@ -80,9 +80,9 @@ class _Redistribute(Function):
     @staticmethod
     def forward(ctx: Any, x, placements, backward_dtype):
         m = x._a.memory
-        ctx.lies, ctx.dtype, ctx.backward_dtype = without_terms(m.placements), x.dtype, backward_dtype
-        a = lying_as(x._a, placements)
-        t = wrap(a if a is not x._a else made(m.local, a.shape, m.mesh, m.placements, a))
+        ctx.layout, ctx.dtype, ctx.backward_dtype = without_terms(m.placements), x.dtype, backward_dtype
+        a = in_layout(x._a, placements)
+        t = wrap(a if a is not x._a else mesh_array(m.local, a.shape, m.mesh, m.placements, a))
         if a is x._a:
             t._shared = x._storage
         return t
@@ -91,7 +91,7 @@ class _Redistribute(Function):
     def backward(ctx: Any, g):
         if ctx.backward_dtype is not None:
             g = g.to(ctx.backward_dtype)
-        return _Redistribute.apply(g, ctx.lies, None).to(ctx.dtype), None, None
+        return _Redistribute.apply(g, ctx.layout, None).to(ctx.dtype), None, None
 
 
 class DTensor(Tensor):
@@ -111,7 +111,7 @@ class DTensor(Tensor):
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        first = _check_beside(name, (args[:1] if name == "new_tensor" else (*args, *kwargs.values())))
+        first = _check_operands(name, (args[:1] if name == "new_tensor" else (*args, *kwargs.values())))
         plain = without_asking(func) or subclasses._without_looking(func) or func
         with unasked(), nullcontext() if first is None else mesh_keys(first.device_mesh):
             handler = _HANDLERS.get(name)
@@ -132,14 +132,14 @@ class DTensor(Tensor):
             raise DTypeError("DTensor.from_local takes this process's part as a plain tensor, got "
                              f"{type(local_tensor).__name__}")
         ndim = local_tensor.ndim if shape is None else len(shape)
-        lies = checked(placements, mesh, ndim, "DTensor.from_local")
-        sizes = whole_shape(local_tensor.shape, mesh, lies) if shape is None else tuple(shape)
+        layout = checked(placements, mesh, ndim, "DTensor.from_local")
+        sizes = whole_shape(local_tensor.shape, mesh, layout) if shape is None else tuple(shape)
         if mesh.get_coordinate() is None:
-            local_tensor = local_tensor.new_empty(place_in(sizes, mesh, lies)[0])
+            local_tensor = local_tensor.new_empty(place_in(sizes, mesh, layout)[0])
         elif run_check:
-            local_tensor = _from_first(local_tensor, mesh, lies)
+            local_tensor = _from_first(local_tensor, mesh, layout)
         grads = None if grad_placements is None else checked(grad_placements, mesh, ndim, "DTensor.from_local")
-        return _FromLocal.apply(local_tensor, sizes, mesh, lies, grads)
+        return _FromLocal.apply(local_tensor, sizes, mesh, layout, grads)
 
     def to_local(self, *, grad_placements=None) -> Tensor:
         """Return this process's part, over the same memory. Its gradient is a part in the tensor's layout (of terms, the whole
@@ -157,12 +157,12 @@ class DTensor(Tensor):
                                 "another")
         if placements is None:
             raise ArgumentError("redistribute takes placements, one for each dim of the mesh")
-        lies = checked(placements, mesh, self.ndim, "redistribute")
-        for before, after in zip(self.placements, lies):
+        layout = checked(placements, mesh, self.ndim, "redistribute")
+        for before, after in zip(self.placements, layout):
             if isinstance(after, Partial) and before != after:
                 raise ArgumentError(f"redistribute makes no terms ({after!r}) of what lies as {before!r}")
         x = self if forward_dtype is None else self.to(forward_dtype)
-        return _Redistribute.apply(x, lies, backward_dtype)
+        return _Redistribute.apply(x, layout, backward_dtype)
 
     def full_tensor(self, *, grad_placements=None) -> Tensor:
         """Return all of it, as a plain tensor in every process."""
@@ -199,8 +199,8 @@ class DTensor(Tensor):
         return format(self.item(), spec) if spec and not self.ndim else repr(self)
 
     def __reduce_ex__(self, protocol):
-        lies = [codes_of(p) for p in self.placements]
-        return again, (self._local_tensor, tuple(shape_of(self)), self.device_mesh.__reduce__()[1], lies, self.requires_grad)
+        layout = [codes_of(p) for p in self.placements]
+        return again, (self._local_tensor, tuple(shape_of(self)), self.device_mesh.__reduce__()[1], layout, self.requires_grad)
 
 
 class TensorMeta(tuple):
@@ -244,13 +244,13 @@ def codes_of(placement) -> tuple:
 def again(local, shape, mesh, placements, requires_grad) -> Any:
     """Rebuild a tensor from a pickle of this process's part."""
     try:
-        lies = [KINDS[kind](*facts) for kind, *facts in placements]
+        layout = [KINDS[kind](*facts) for kind, *facts in placements]
         whole, on = tuple([int(n) for n in shape]), mesh_again(*mesh)
     except (KeyError, TypeError, ValueError) as e:
         raise ArgumentError(f"a DTensor of shape {shape!r} on {mesh!r} that lies as {placements!r} is none") from e
     if not isinstance(local, Tensor):
         raise DTypeError(f"a DTensor is made of a tensor, got {type(local).__name__}")
-    return over(local, whole, on, checked(lies, on, len(whole), "a DTensor")).requires_grad_(bool(requires_grad))
+    return over(local, whole, on, checked(layout, on, len(whole), "a DTensor")).requires_grad_(bool(requires_grad))
 
 
 REBUILDS.add(again)
@@ -259,8 +259,8 @@ REBUILDS.add(again)
 def _from_first(t, mesh, placements):
     """Return a part with the first process's values along replicated dims of the mesh."""
     same = [i for i, p in enumerate(placements) if isinstance(p, Replicate)]
-    found = wrap(beside(from_first(host(t.detach()._a), mesh, "from_local", same), t._a))
-    return found.requires_grad_() if t.requires_grad else found
+    values = wrap(on_device_of(from_first(host(t.detach()._a), mesh, "from_local", same), t._a))
+    return values.requires_grad_() if t.requires_grad else values
 
 
 # Handlers.
@@ -279,7 +279,7 @@ class implicit_replication:
         _implicit.pop()
 
 
-def _check_beside(name, values):
+def _check_operands(name, values):
     """Return the first sharded tensor; raise for plain ones beside it, which may differ between processes."""
     first = None
     for x in _tensors(values):
@@ -302,27 +302,27 @@ def _tensors(values):
 @handles("zeros_like", "ones_like", "empty_like", "full_like")
 def _like(fn, input, *args, **kwargs):
     """Return a constant with another tensor's layout."""
-    lies = without_terms(input.placements)
-    shape = place_in(input._a.shape, input.device_mesh, lies)[0]
+    layout = without_terms(input.placements)
+    shape = place_in(input._a.shape, input.device_mesh, layout)[0]
     local = local_of(input)
     if local.shape != shape:
         local = local.new_empty(shape)
     grad = kwargs.pop("requires_grad", False)
-    return over(fn(local, *args, **kwargs), input._a.shape, input.device_mesh, lies).requires_grad_(grad)
+    return over(fn(local, *args, **kwargs), input._a.shape, input.device_mesh, layout).requires_grad_(grad)
 
 
 @handles("rand_like", "randn_like", "randint_like")
 def _drawn_like(fn, input, *args, **kwargs):
     """Return random numbers with another tensor's layout."""
     grad = kwargs.pop("requires_grad", False)
-    found = _like(without_asking(FUNCTIONS["empty_like"]), input, dtype=kwargs.pop("dtype", None))
+    result = _like(without_asking(FUNCTIONS["empty_like"]), input, dtype=kwargs.pop("dtype", None))
     generator = kwargs.pop("generator", None)
     if fn.__name__ == "randint_like":
         low, high = args if len(args) == 2 else (0, *args) if args else (kwargs.pop("low", 0), kwargs.pop("high"))
-        found.random_(low, high, generator=generator)
+        result.random_(low, high, generator=generator)
     else:
-        getattr(found, "uniform_" if fn.__name__ == "rand_like" else "normal_")(generator=generator)
-    return found.requires_grad_(grad)
+        getattr(result, "uniform_" if fn.__name__ == "rand_like" else "normal_")(generator=generator)
+    return result.requires_grad_(grad)
 
 
 over_kind(MESH, DTensor)

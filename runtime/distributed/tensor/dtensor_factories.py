@@ -15,7 +15,7 @@ from ..collectives.collectives import broadcast_array, others
 from ..engines.process_group import as_array
 from .dtensor import DTensor, over
 from .placements import Partial, Replicate
-from .redistribute import beside, host, moved
+from .redistribute import host, on_device_of, redistributed
 from .redistribute import part as part_of
 from .sharded_layout import checked, current_mesh, nesting, part_sizes, place_in
 
@@ -26,52 +26,52 @@ def distribute_tensor(tensor, device_mesh=None, placements=None, *, src_data_ran
     """Return a tensor (all of it) sharded over a mesh, with the values of the first process. With `src_data_rank=None` each
     process takes its part of its own values, without communication. Gradients go to the result, which is a leaf."""
     mesh = device_mesh or current_mesh()
-    lies = checked(placements, mesh, tensor.ndim, "distribute_tensor")
+    placements = checked(placements, mesh, tensor.ndim, "distribute_tensor")
     if isinstance(tensor, DTensor):
-        if tensor.device_mesh != mesh or tensor.placements != lies:
+        if tensor.device_mesh != mesh or tensor.placements != placements:
             raise ArgumentError(f"distribute_tensor: the tensor is a DTensor already, on {tensor.device_mesh} as "
                                 f"{tensor.placements}; call redistribute")
         return tensor
     if not tensor.is_leaf:
         raise AutogradError("distribute_tensor takes leaf tensors; for one with a history use DTensor.from_local and "
                             "redistribute")
-    return shared_out(tensor, mesh, lies, src_data_rank).requires_grad_(tensor.requires_grad)
+    return shared_out(tensor, mesh, placements, src_data_rank).requires_grad_(tensor.requires_grad)
 
 
-def shared_out(tensor, mesh, lies, source=0) -> Any:
+def shared_out(tensor, mesh, placements, source=0) -> Any:
     """Return a tensor without history, of which each process keeps its part."""
     shape = tuple(shape_of(tensor))
     if mesh.get_coordinate() is None:
-        return over(tensor.detach().new_empty(place_in(shape, mesh, lies)[0]), shape, mesh, lies)
+        return over(tensor.detach().new_empty(place_in(shape, mesh, placements)[0]), shape, mesh, placements)
     a = tensor.detach()._a
     if source is None:
-        local = moved(a, shape, mesh, (Replicate(),) * mesh.ndim, lies)
-        return over(wrap(local if local is not a else a), shape, mesh, lies)
-    return over(wrap(beside(_scattered(host(a), mesh, lies, source), a)), shape, mesh, lies)
+        local = redistributed(a, shape, mesh, (Replicate(),) * mesh.ndim, placements)
+        return over(wrap(local if local is not a else a), shape, mesh, placements)
+    return over(wrap(on_device_of(_scattered(host(a), mesh, placements, source), a)), shape, mesh, placements)
 
 
-def _scattered(a, mesh, lies, source):
+def _scattered(a, mesh, placements, source):
     """Return this process's part of the first process's array."""
-    first, parted = a, nesting(lies, mesh.shape)
+    first, parted = a, nesting(placements, mesh.shape)
     order = {i: (dim, at) for dim, dims in parted.items() for at, i in enumerate(dims)}
     for i in sorted(range(mesh.ndim), key=lambda i: order.get(i, (0, 0))[1]):
         group, what = mesh.get_group(i), f"distribute_tensor of {a.shape} {a.dtype.name} along dim {i} of the mesh"
         if i in order:
             first = _parts_of_first(group, first, order[i][0], mesh.shape[i], what, source)
         else:
-            found: list = []
-            group.run(lambda group=group, a=first, found=found, what=what: found.append(
+            received: list = []
+            group.run(lambda group=group, a=first, received=received, what=what: received.append(
                 broadcast_array(group, a, source, what)), False)
-            first = found[0]
-            if isinstance(lies[i], Partial):
-                first = moved(first, first.shape, mesh, (Replicate(),) * mesh.ndim,
-                              tuple([p if j == i else Replicate() for j, p in enumerate(lies)]))
+            first = received[0]
+            if isinstance(placements[i], Partial):
+                first = redistributed(first, first.shape, mesh, (Replicate(),) * mesh.ndim,
+                              tuple([p if j == i else Replicate() for j, p in enumerate(placements)]))
     return first.copy() if first is a else first
 
 
 def _parts_of_first(group, a, dim, count, what, source):
     """Return this process's part along a dim of the array of a group's first process."""
-    sizes, found = part_sizes(a.shape[dim], count), []
+    sizes, received = part_sizes(a.shape[dim], count), []
     begins = [sum(sizes[:r]) for r in range(count)]
     parts = [part_of(a, dim, b, b + n) for b, n in zip(begins, sizes)]
 
@@ -79,12 +79,12 @@ def _parts_of_first(group, a, dim, count, what, source):
         mine = group.rank()
         if mine == source:
             group.swap(what, {r: parts[r] for r in others(group)}, ())
-            found.append(parts[mine].copy())
+            received.append(parts[mine].copy())
         else:
-            found.append(as_array(group.swap(what, {}, (source,))[source], parts[mine]))
+            received.append(as_array(group.swap(what, {}, (source,))[source], parts[mine]))
 
     group.run(work, False)
-    return found[0]
+    return received[0]
 
 
 # Modules.
@@ -123,14 +123,14 @@ def share_out_rest(module, mesh, source=0):
             module.register_parameter(name, as_parameter(p, mesh, whole, source))
     for name, b in list(module._buffers.items()):
         if b is not None and not isinstance(b, DTensor):
-            made = shared_out(b, mesh, checked(whole, mesh, b.ndim, "distribute_module"), source)
-            module._buffers[name] = Buffer(made) if isinstance(b, Buffer) else made
+            buffer = shared_out(b, mesh, checked(whole, mesh, b.ndim, "distribute_module"), source)
+            module._buffers[name] = Buffer(buffer) if isinstance(b, Buffer) else buffer
 
 
 def as_parameter(p, mesh, placements, source=0) -> Parameter:
     """Return a sharded parameter."""
-    lies = checked(placements, mesh, p.ndim, "a parameter")
-    return Parameter(shared_out(p, mesh, lies, source), requires_grad=p.requires_grad)
+    placements = checked(placements, mesh, p.ndim, "a parameter")
+    return Parameter(shared_out(p, mesh, placements, source), requires_grad=p.requires_grad)
 
 
 # Factories.
@@ -144,12 +144,12 @@ def _filled(size, value, dtype, layout, requires_grad, device_mesh, placements):
     mesh, shape = device_mesh or current_mesh(), _sizes(size)
     if layout not in (None, "strided", FUNCTIONS.get("strided")):
         raise DTypeError(f"DTensors are strided, got layout={layout!r}")
-    lies = checked(placements, mesh, len(shape), "a new DTensor")
-    local = FUNCTIONS["full"](place_in(shape, mesh, lies)[0], value, dtype=dtype, device=mesh.device_type)
-    for i, p in enumerate(lies):
+    placements = checked(placements, mesh, len(shape), "a new DTensor")
+    local = FUNCTIONS["full"](place_in(shape, mesh, placements)[0], value, dtype=dtype, device=mesh.device_type)
+    for i, p in enumerate(placements):
         if isinstance(p, Partial) and p.reduce_op == "sum" and mesh.get_local_rank(i):
             local = local * 0
-    return over(local, shape, mesh, lies).requires_grad_(requires_grad)
+    return over(local, shape, mesh, placements).requires_grad_(requires_grad)
 
 
 def _float(dtype):
@@ -177,10 +177,10 @@ def full(size, fill_value, *, dtype=None, layout=None, requires_grad=False, devi
 
 
 def _drawn(size, name, dtype, layout, requires_grad, device_mesh, placements):
-    made = empty(*size, dtype=dtype, layout=layout, device_mesh=device_mesh, placements=placements)
+    result = empty(*size, dtype=dtype, layout=layout, device_mesh=device_mesh, placements=placements)
     with no_grad():
-        getattr(made, name)()
-    return made.requires_grad_(requires_grad)
+        getattr(result, name)()
+    return result.requires_grad_(requires_grad)
 
 
 def rand(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:

@@ -10,7 +10,7 @@ from ....ir.ops.core import multi_tensor
 from ....ir.ops.core.moments import vector_norm
 from ....ir.ops.core.shape import cat, reshape
 from ...core.dispatch import run_arrays
-from .mesh_array import lying_as, made
+from .mesh_array import in_layout, mesh_array
 from .placements import Partial
 from .sharded_layout import REPLICATE, without_terms
 
@@ -18,17 +18,17 @@ from .sharded_layout import REPLICATE, without_terms
 def _each(mesh, arrays, one, neutral) -> Any:
     """Return the results of `one` for every array's local part, in one local array. They are `neutral` if there is no part, or
     if another process has the same part."""
-    found = []
+    results = []
     for a in arrays:
-        a = lying_as(a, without_terms(a.memory.placements))
+        a = in_layout(a, without_terms(a.memory.placements))
         local = a.memory.local
         at = mesh.get_coordinate() or [1] * mesh.ndim
         again = any(p == REPLICATE and i for p, i in zip(a.memory.placements, at))
         if again or not local.size:
-            found.append(_one_like(local, neutral))
+            results.append(_one_like(local, neutral))
         else:
-            found.append(run_arrays(reshape, (one(local),), {"shape": (1,)}))
-    return run_arrays(cat, tuple(found), {"dim": 0})
+            results.append(run_arrays(reshape, (one(local),), {"shape": (1,)}))
+    return run_arrays(cat, tuple(results), {"dim": 0})
 
 
 def _one_like(a, value):
@@ -50,5 +50,5 @@ def norms(mesh, arrays, params) -> Any:
         return norm if kind == "max" else run_arrays(ew.pow_, (norm, order), {})
 
     local = _each(mesh, arrays, one, 0)
-    whole = lying_as(made(local, (len(arrays),), mesh, (Partial(kind),) * mesh.ndim), (REPLICATE,) * mesh.ndim)
+    whole = in_layout(mesh_array(local, (len(arrays),), mesh, (Partial(kind),) * mesh.ndim), (REPLICATE,) * mesh.ndim)
     return whole if kind == "max" else ew.pow_(whole, 1 / order)

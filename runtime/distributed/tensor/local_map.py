@@ -25,14 +25,14 @@ def local_map(func=None, out_placements=None, in_placements=None, in_grad_placem
 
     @wraps(func)
     def mapped(*args, **kwargs):
-        given, spec = tree_flatten(args)
+        leaves, spec = tree_flatten(args)
         for what, wanted in (("in_placements", in_placements), ("in_grad_placements", in_grad_placements)):
-            if wanted is not None and len(wanted) != len(given):
-                raise ArgumentError(f"local_map: {what} has {len(wanted)} entries, and there are {len(given)} arguments")
-        mesh = device_mesh or next((x.device_mesh for x in given if isinstance(x, DTensor)), None)
-        local = [_part(x, i, in_placements, in_grad_placements, redistribute_inputs) for i, x in enumerate(given)]
-        found = func(*spec.unflatten(local), **kwargs)
-        return found if mesh is None else _whole(found, out_placements, mesh)
+            if wanted is not None and len(wanted) != len(leaves):
+                raise ArgumentError(f"local_map: {what} has {len(wanted)} entries, and there are {len(leaves)} arguments")
+        mesh = device_mesh or next((x.device_mesh for x in leaves if isinstance(x, DTensor)), None)
+        local = [_part(x, i, in_placements, in_grad_placements, redistribute_inputs) for i, x in enumerate(leaves)]
+        results = func(*spec.unflatten(local), **kwargs)
+        return results if mesh is None else _whole(results, out_placements, mesh)
 
     return mapped
 
@@ -52,9 +52,9 @@ def _part(x, i, in_placements, in_grad_placements, redistributes):
     return x.to_local(grad_placements=None if in_grad_placements is None else in_grad_placements[i])
 
 
-def _whole(found, placements, mesh):
+def _whole(results, placements, mesh):
     """Return results as sharded tensors."""
-    outs, spec = tree_flatten(found)
+    outs, spec = tree_flatten(results)
     alone = placements is None or all(isinstance(p, Placement) for p in placements)
     each = [placements] * len(outs) if alone else list(placements)
     if len(each) != len(outs):

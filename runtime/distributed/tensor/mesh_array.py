@@ -13,7 +13,7 @@ from ...core.device_array import MESH, DeviceArray, address_of, contiguous_strid
 from ...core.dispatch import route_kernels, shared_out
 from ...core.state import tls
 from ...core.tensor import class_for
-from .redistribute import moved
+from .redistribute import redistributed
 from .sharded_layout import REPLICATE, place_in
 
 
@@ -26,7 +26,7 @@ class Writes:
         self.count = 0
 
 
-class Seen(NamedTuple):
+class ViewOrigin(NamedTuple):
     """Origin of a view with another layout: the array, the operator and its parameters."""
 
     of: DeviceArray
@@ -35,22 +35,22 @@ class Seen(NamedTuple):
 
 
 class Parts:
-    """Memory of a mesh array: this process's part, and the layout. If a view's part is no part of its base (`seen`), it is
+    """Memory of a mesh array: this process's part, and the layout. If a view's part is no part of its base (`origin`), it is
     recomputed after a write to the base; writes to the view go to the base."""
 
-    __slots__ = ("_local", "as_of", "mesh", "placements", "seen", "writes")
+    __slots__ = ("_local", "as_of", "mesh", "origin", "placements", "writes")
 
-    def __init__(self, local, mesh, placements, seen=None, writes=None):
-        self._local, self.mesh, self.placements, self.seen = local, mesh, placements, seen
+    def __init__(self, local, mesh, placements, origin=None, writes=None):
+        self._local, self.mesh, self.placements, self.origin = local, mesh, placements, origin
         self.writes = writes or Writes()
         self.as_of = self.writes.count
 
     @property
     def local(self):
         """Array of this process's part."""
-        if self.seen is not None and self.as_of != self.writes.count:
+        if self.origin is not None and self.as_of != self.writes.count:
             self.as_of = self.writes.count
-            self._local = self.seen.of.backend.run(self.seen.op, (self.seen.of,), self.seen.params).memory.local
+            self._local = self.origin.of.backend.run(self.origin.op, (self.origin.of,), self.origin.params).memory.local
         return self._local
 
     @property
@@ -74,12 +74,12 @@ class Parts:
         return self.local.nbytes
 
 
-def made(local, shape, mesh, placements, base=None, seen=None, writes=None) -> DeviceArray:
+def mesh_array(local, shape, mesh, placements, base=None, origin=None, writes=None) -> DeviceArray:
     """Return the mesh array of a shape with this process's part."""
     refuse_traces()
     if mesh.get_coordinate() is not None:
         check_shape(local, place_in(shape, mesh, placements)[0], shape, mesh, placements)
-    return over_part(local, shape, Parts(local, mesh, placements, seen, writes), base)
+    return over_part(local, shape, Parts(local, mesh, placements, origin, writes), base)
 
 
 def check_shape(local, want, shape, mesh, placements):
@@ -91,12 +91,12 @@ def check_shape(local, want, shape, mesh, placements):
 
 def over_part(local, shape, parts, base=None) -> DeviceArray:
     """Return a mesh array over parts that are known to fit."""
-    found = DeviceArray(MESH, parts, shape, local.dtype, _strides(local, shape), 0, base)
+    array = DeviceArray(MESH, parts, shape, local.dtype, _strides(local, shape), 0, base)
     if not shared_out:
         shared_out.append(True)
         route_kernels()
-        subclasses.ask_class(class_for(found))
-    return found
+        subclasses.ask_class(class_for(array))
+    return array
 
 
 def _strides(local, shape):
@@ -108,17 +108,17 @@ def _strides(local, shape):
     return tuple([steps[order.index(d)] for d in range(len(shape))])
 
 
-def lying_as(a, placements, **options) -> Any:
+def in_layout(a, placements, **options) -> Any:
     """Return an array in a layout; itself if it has that."""
     m = a.memory
     if m.placements == placements:
         return a
-    return made(moved(m.local, a.shape, m.mesh, m.placements, placements), a.shape, m.mesh, placements, **options)
+    return mesh_array(redistributed(m.local, a.shape, m.mesh, m.placements, placements), a.shape, m.mesh, placements, **options)
 
 
 def on_mesh(a, mesh) -> DeviceArray:
     """Return a replicated array as one of a mesh."""
-    return a if is_on_mesh(a) else made(a, a.shape, mesh, (REPLICATE,) * mesh.ndim)
+    return a if is_on_mesh(a) else mesh_array(a, a.shape, mesh, (REPLICATE,) * mesh.ndim)
 
 
 def is_on_mesh(a) -> bool:

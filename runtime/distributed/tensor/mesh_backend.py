@@ -11,9 +11,9 @@ from ....ir.ops.core.shape import select, slice_
 from ....ir.ops.index.assign import assign_view
 from ...core.device_array import BACKENDS, MESH, DeviceArray
 from . import sharded_dispatch, shared_random
-from .mesh_array import is_on_mesh, lying_as, made, on_mesh, refuse_traces
+from .mesh_array import in_layout, is_on_mesh, mesh_array, on_mesh, refuse_traces
 from .placements import Partial
-from .redistribute import beside, moved
+from .redistribute import on_device_of, redistributed
 from .sharded_layout import REPLICATE, place_in
 
 
@@ -45,28 +45,28 @@ def write(dst, src):
     if m.mesh.get_coordinate() is None:
         return
     if not is_on_mesh(src):
-        given = src if hasattr(src, "shape") else np.asarray(src, dst.dtype)
-        src = on_mesh(given if given.__class__ is DeviceArray else beside(given, m.local), m.mesh)
+        source = src if hasattr(src, "shape") else np.asarray(src, dst.dtype)
+        src = on_mesh(source if source.__class__ is DeviceArray else on_device_of(source, m.local), m.mesh)
     if src.memory.mesh != m.mesh:
         raise DTypeError(f"a tensor on {src.memory.mesh} is written into one on {m.mesh}")
     if src.shape != dst.shape:
         src = sharded_dispatch.broadcast_to(src, dst.shape)
-    if m.seen is not None:
-        chain = ((m.seen.op.name, tuple(sorted(m.seen.params.items()))),)
+    if m.origin is not None:
+        chain = ((m.origin.op.name, tuple(sorted(m.origin.params.items()))),)
         src = src if src.dtype == dst.dtype else src.astype(dst.dtype)
-        write(m.seen.of, sharded_dispatch.run(assign_view, (m.seen.of, src), {"chain": chain}))
+        write(m.origin.of, sharded_dispatch.run(assign_view, (m.origin.of, src), {"chain": chain}))
         return
     m.writes.count += 1
-    np.copyto(m.local, lying_as(src, m.placements).memory.local, casting="unsafe")
+    np.copyto(m.local, in_layout(src, m.placements).memory.local, casting="unsafe")
 
 
 def to_host(a, wait=True):
     """Return all of it in host memory: a collective."""
     refuse_traces()
     m = a.memory
-    whole = moved(m.local, a.shape, m.mesh, m.placements, (REPLICATE,) * m.mesh.ndim)
-    found = whole.numpy() if whole.__class__ is DeviceArray else whole
-    return np.array(found) if found is m.local else found
+    whole = redistributed(m.local, a.shape, m.mesh, m.placements, (REPLICATE,) * m.mesh.ndim)
+    result = whole.numpy() if whole.__class__ is DeviceArray else whole
+    return np.array(result) if result is m.local else result
 
 
 def to_device(a, index=None, wait=True):
@@ -76,7 +76,7 @@ def to_device(a, index=None, wait=True):
 
 def placed(a, place):
     """Return the same array with parts moved by `place`."""
-    return made(place(a.memory.local), a.shape, a.memory.mesh, a.memory.placements)
+    return mesh_array(place(a.memory.local), a.shape, a.memory.mesh, a.memory.placements)
 
 
 def filled(shape, dtype, value, index=None):
@@ -90,11 +90,11 @@ def filled(shape, dtype, value, index=None):
 def filled_beside(a, shape, dtype, value):
     """Return an array of one number with the layout of another one of its shape."""
     m = a.memory
-    lies = tuple([REPLICATE if isinstance(p, Partial) or tuple(shape) != a.shape else p for p in m.placements])
-    local, at = place_in(shape, m.mesh, lies)[0], m.local
+    placements = tuple([REPLICATE if isinstance(p, Partial) or tuple(shape) != a.shape else p for p in m.placements])
+    local, at = place_in(shape, m.mesh, placements)[0], m.local
     if at.__class__ is DeviceArray:
-        return made(at.backend.filled(local, dtype, value, at.device), shape, m.mesh, lies)
-    return made(np.full(local, value, dtype), shape, m.mesh, lies)
+        return mesh_array(at.backend.filled(local, dtype, value, at.device), shape, m.mesh, placements)
+    return mesh_array(np.full(local, value, dtype), shape, m.mesh, placements)
 
 
 def converted(a, dtype):
@@ -104,7 +104,7 @@ def converted(a, dtype):
 
 def copied(a):
     """Return the elements in new memory, row by row."""
-    return made(a.memory.local.copy(), a.shape, a.memory.mesh, a.memory.placements)
+    return mesh_array(a.memory.local.copy(), a.shape, a.memory.mesh, a.memory.placements)
 
 
 contiguous = copied

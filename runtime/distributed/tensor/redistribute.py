@@ -16,14 +16,14 @@ from .placements import REDUCTIONS, Partial, Replicate, Shard
 from .sharded_layout import bounds, nesting, part_sizes
 
 
-def moved(local, shape, mesh, source, target) -> Any:
+def redistributed(local, shape, mesh, source, target) -> Any:
     """Return this process's part of a tensor in the layout `target`; `local` itself if nothing changes."""
     if source == target or mesh.get_coordinate() is None:
         return local
-    return _Move(local, shape, mesh, source, target).done()
+    return _Redistribution(local, shape, mesh, source, target).done()
 
 
-class _Move:
+class _Redistribution:
     """One redistribution: this process's part, and its layout, step by step."""
 
     def __init__(self, local, shape, mesh, source, target):
@@ -52,10 +52,10 @@ class _Move:
         """Return (tensor dim, mesh dim) of an innermost split that must go."""
         for dim, order in self.orders.items():
             wanted = self.wanted.get(dim, [])
-            kept = 0
-            while kept < min(len(order), len(wanted)) and order[kept] == wanted[kept]:
-                kept += 1
-            if len(order) > kept:
+            common = 0
+            while common < min(len(order), len(wanted)) and order[common] == wanted[common]:
+                common += 1
+            if len(order) > common:
                 return dim, order[-1]
         return None
 
@@ -103,16 +103,16 @@ class _Move:
     def _swapped(self, i, what, outgoing, shapes) -> list:
         """Return the arrays of all processes along a mesh dim for this one, on its device."""
         group, here = self.mesh.get_group(i), host(self.local)
-        given, found = outgoing(here), []
+        sent, received = outgoing(here), []
         note = f"{what} of a DTensor {tuple(self.shape)} {here.dtype.name} from {self.now[i]} to {self.target[i]}"
 
         def work():
-            got = group.swap(note, {r: given[r] for r in others(group)}, others(group))
+            got = group.swap(note, {r: sent[r] for r in others(group)}, others(group))
             for r, shape in enumerate(shapes):
-                found.append(given[r] if r == group.rank() else as_array(got[r], np.broadcast_to(here.dtype.type(0), shape)))
+                received.append(sent[r] if r == group.rank() else as_array(got[r], np.broadcast_to(here.dtype.type(0), shape)))
 
         group.run(work, False)
-        return [beside(a, self.local) for a in found]
+        return [on_device_of(a, self.local) for a in received]
 
     def _enter(self, i, dim):
         """Split a dim; for terms of a reduction return the reduced part."""
@@ -122,7 +122,7 @@ class _Move:
             pieces = [np.ascontiguousarray(a) for a in _cut(host(self.local), dim, sizes)]
             how = REDUCTIONS[p.reduce_op]
             mine = self._combined(i, lambda group, note: reduced_piece(group, pieces, how, note), "reduce_scatter")
-            self.local = beside(mine, self.local)
+            self.local = on_device_of(mine, self.local)
         else:
             first, last = bounds(self.local.shape[dim], parts, self.at[i])
             self.local = part(self.local, dim, first, last).copy()
@@ -132,15 +132,16 @@ class _Move:
     def _reduce(self, i, p):
         """Replace terms by their reduction."""
         here = host(self.local)
-        self.local = beside(self._combined(i, lambda group, note: reduce_arrays(group, here, REDUCTIONS[p.reduce_op], note),
-                                           "all_reduce"), self.local)
+        how = REDUCTIONS[p.reduce_op]
+        total = self._combined(i, lambda group, note: reduce_arrays(group, here, how, note), "all_reduce")
+        self.local = on_device_of(total, self.local)
         self.now[i] = Replicate()
 
     def _combined(self, i, combine, what):
-        group, found = self.mesh.get_group(i), []
+        group, results = self.mesh.get_group(i), []
         note = f"{what} of a DTensor {tuple(self.shape)} {self.local.dtype.name} {self.now[i]}"
-        group.run(lambda: found.append(combine(group, note)), False)
-        return found[0]
+        group.run(lambda: results.append(combine(group, note)), False)
+        return results[0]
 
     def _part_into_terms(self, i, p):
         """Replace a value by terms: for sums and products all of it in the first process, else in every one."""
@@ -157,7 +158,7 @@ def host(a) -> np.ndarray:
     return a.numpy() if a.__class__ is DeviceArray else a
 
 
-def beside(a, like):
+def on_device_of(a, like):
     """Return an array on the device of another one."""
     if like.__class__ is not DeviceArray:
         return a
@@ -171,11 +172,11 @@ def part(a, dim, first, last):
 
 def _cut(a, dim, sizes) -> list:
     """Return the parts of an array along a dim, as views."""
-    found, first = [], 0
+    parts, first = [], 0
     for n in sizes:
-        found.append(part(a, dim, first, first + n))
+        parts.append(part(a, dim, first, first + n))
         first += n
-    return found
+    return parts
 
 
 def _resized(shape, dim, n) -> tuple:

@@ -21,7 +21,7 @@ from ...core.dispatch import run_arrays
 from ...core.node import aval_of
 from . import grouped_reductions
 from . import sharding_rule_table as rule_table
-from .mesh_array import Parts, Seen, check_shape, is_on_mesh, lying_as, made, on_mesh, over_part
+from .mesh_array import Parts, ViewOrigin, check_shape, in_layout, is_on_mesh, mesh_array, on_mesh, over_part
 from .placements import Partial, Replicate, Shard, _StridedShard
 from .sharded_layout import place_in, without_terms
 from .sharding_rules import Call, Names, names_of, ways
@@ -66,7 +66,7 @@ def run(op: Op, arrays, params):
                 _plans.clear()
             _plans[key] = plan
     if not plan.ins:
-        whole = [lying_as(a, without_terms(a.memory.placements)) if is_on_mesh(a) else a for a in arrays]
+        whole = [in_layout(a, without_terms(a.memory.placements)) if is_on_mesh(a) else a for a in arrays]
         return op.lower.body(*whole, **params)
     return _viewed(op, arrays[0], params, plan, mesh) if op.is_view else _run(op, arrays, params, plan, mesh)
 
@@ -84,14 +84,14 @@ def _mesh_of(op, arrays):
 
 
 def _run(op, arrays, params, plan, mesh):
-    held = [lying_as(a, p) if p is not None else a for a, p in zip(arrays, plan.ins)]
-    local = [a.memory.local if is_on_mesh(a) else a for a in held]
+    operands = [in_layout(a, p) if p is not None else a for a, p in zip(arrays, plan.ins)]
+    local = [a.memory.local if is_on_mesh(a) else a for a in operands]
     if mesh.get_coordinate() is None or all(0 in s for s in plan.shapes):
-        found = [_zeros(s, aval, local) for s, aval in zip(plan.shapes, plan.avals)]
+        results = [_zeros(s, aval, local) for s, aval in zip(plan.shapes, plan.avals)]
     else:
-        found = _run_on_parts(op, local, {**params, **plan.own} if plan.own else params, plan)
+        results = _run_on_parts(op, local, {**params, **plan.own} if plan.own else params, plan)
     outs = []
-    for a, aval, p, want in zip(found, plan.avals, plan.outs, plan.shapes):
+    for a, aval, p, want in zip(results, plan.avals, plan.outs, plan.shapes):
         a = np.asarray(a) if isinstance(a, np.generic) else a
         if a.shape != want:
             check_shape(a, want, aval.shape, mesh, p)
@@ -106,10 +106,10 @@ def _run_on_parts(op, local, params, plan) -> list:
 
     if plan.located is not None:
         fn, first, size = plan.located
-        found = fn(run_it, local, params, first, size)
+        results = fn(run_it, local, params, first, size)
     else:
-        found = run_arrays(op, local, params)
-    return list(found) if plan.several else [found]
+        results = run_arrays(op, local, params)
+    return list(results) if plan.several else [results]
 
 
 def _zeros(shape, aval, local):
@@ -122,14 +122,14 @@ def _zeros(shape, aval, local):
 def _viewed(op, a, params, plan, mesh):
     """Return a view of the part if its layout allows, else of a copy, which follows its base. Views never copy by
     `reshape`."""
-    held = lying_as(a, plan.ins[0])
-    local = held.memory.local
+    source = in_layout(a, plan.ins[0])
+    local = source.memory.local
     own = {**params, **plan.own}
-    found = op.ref(local, **own) if local.__class__ is np.ndarray else local.backend.run(op, (local,), own)
-    if op is reshape and not (_shares(found, local) if held is a else a.is_contiguous):
-        return made(found, plan.avals[0].shape, mesh, plan.outs[0])
-    seen = None if held is a and a.memory.seen is None else Seen(a, op, params)
-    return made(found, plan.avals[0].shape, mesh, plan.outs[0], a if a.base is None else a.base, seen, a.memory.writes)
+    view = op.ref(local, **own) if local.__class__ is np.ndarray else local.backend.run(op, (local,), own)
+    if op is reshape and not (_shares(view, local) if source is a else a.is_contiguous):
+        return mesh_array(view, plan.avals[0].shape, mesh, plan.outs[0])
+    origin = None if source is a and a.memory.origin is None else ViewOrigin(a, op, params)
+    return mesh_array(view, plan.avals[0].shape, mesh, plan.outs[0], a if a.base is None else a.base, origin, a.memory.writes)
 
 
 def _shares(a, b) -> bool:
@@ -144,29 +144,29 @@ def _planned(op, arrays, params, mesh) -> Plan:
     avals = [aval_of(a) if is_on_mesh(a) else a for a in arrays]
     if op.is_elementwise:
         shape = broadcast_shapes(*[a.shape for a in avals if isinstance(a, Aval)])
-        found = op.infer(*[Aval(shape, a.dtype) if isinstance(a, Aval) else a for a in avals], **params)
+        results = op.infer(*[Aval(shape, a.dtype) if isinstance(a, Aval) else a for a in avals], **params)
     else:
-        found = op.infer(*avals, **params)
-    several = not isinstance(found, Aval)
-    outs = tuple(found) if several else (found,)
+        results = op.infer(*avals, **params)
+    several = not isinstance(results, Aval)
+    outs = tuple(results) if several else (results,)
     call = Call(op, tuple([a.shape if isinstance(a, Aval) else None for a in avals]),
                 tuple([a.dtype if isinstance(a, Aval) else None for a in avals]),
                 tuple([a.memory.placements if is_on_mesh(a) else None for a in arrays]),
                 tuple([o.shape for o in outs]), params, mesh)
     same = _all_alike(op, call)
     if same is not None:
-        ins = [same if s is not None else None for s in call.shapes]
-        return _plan_of(call, outs, several, ins, [same] * len(outs), None, ())
+        in_placements = [same if s is not None else None for s in call.shapes]
+        return _plan_of(call, outs, several, in_placements, [same] * len(outs), None, ())
     names = names_of(call)
     chosen = _chosen(call, names, avals)
     if chosen is None:
         return Plan()
-    ins, placed = [], []
+    in_placements, out_placements = [], []
     for k, shape in enumerate(call.shapes):
-        ins.append(None if shape is None else tuple([_placement(w.ins[k]) for w in chosen]))
+        in_placements.append(None if shape is None else tuple([_placement(w.ins[k]) for w in chosen]))
     for k in range(len(outs)):
-        placed.append(tuple([_placement(w.outs[k]) for w in chosen]))
-    return _plan_of(call, outs, several, ins, placed, names, chosen)
+        out_placements.append(tuple([_placement(w.outs[k]) for w in chosen]))
+    return _plan_of(call, outs, several, in_placements, out_placements, names, chosen)
 
 
 def _all_alike(op, call):
@@ -179,18 +179,19 @@ def _all_alike(op, call):
     return None if any(isinstance(p, Partial) for p in same) else same
 
 
-def _plan_of(call, outs, several, ins, placed, names, chosen) -> Plan:
-    shapes = tuple([place_in(o.shape, call.mesh, p)[0] for o, p in zip(outs, placed)])
+def _plan_of(call, outs, several, in_placements, out_placements, names, chosen) -> Plan:
+    shapes = tuple([place_in(o.shape, call.mesh, p)[0] for o, p in zip(outs, out_placements)])
     own = {"shape": shapes[0]} if "shape" in call.params else {}
-    return Plan(tuple(ins), tuple(placed), outs, several, own, shapes, _located(call, names, chosen, ins, placed))
+    located = _located(call, names, chosen, in_placements, out_placements)
+    return Plan(tuple(in_placements), tuple(out_placements), outs, several, own, shapes, located)
 
 
-def _located(call, names, chosen, ins, placed):
+def _located(call, names, chosen, in_placements, out_placements):
     """Return the function for a part with an offset, and this process's offset."""
     for way in chosen:
         if names is not None and way.name in names.located:
-            for shapes, lies, dims in ((call.shapes, ins, names.ins), (call.outs, placed, names.outs)):
-                for shape, placements, own in zip(shapes, lies, dims):
+            for shapes, layouts, dims in ((call.shapes, in_placements, names.ins), (call.outs, out_placements, names.outs)):
+                for shape, placements, own in zip(shapes, layouts, dims):
                     if own is not None and way.name in own:
                         size, first = place_in(shape, call.mesh, placements)
                         dim = own.index(way.name)
@@ -258,12 +259,12 @@ def sweep(rows, numbers):
     far: list = []
     apart: list = []            # (target, value computed for it)
     for kernel, outs, arrays in rows:
-        lies = without_terms(outs[0].memory.placements)
-        held = [lying_as(o, lies) for o in outs]
+        layout = without_terms(outs[0].memory.placements)
+        held = [in_layout(o, layout) for o in outs]
         for o in outs:
             o.memory.writes.count += 1
         apart += [(o, h) for o, h in zip(outs, held) if h is not o]
-        parts = [lying_as(on_mesh(a, outs[0].memory.mesh), lies).memory.local for a in arrays]
+        parts = [in_layout(on_mesh(a, outs[0].memory.mesh), layout).memory.local for a in arrays]
         own = tuple([h.memory.local for h in held])
         if own[0].__class__ is DeviceArray:
             far.append((kernel, own, parts))

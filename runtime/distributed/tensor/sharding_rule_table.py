@@ -314,11 +314,11 @@ def _index_names(x, indices):
            for i in indices]
     whole = [None if d < len(indices) and indices[d] is not None else ("x", d) for d in range(len(x))]
     given = [d for d, i in enumerate(indices) if i is not None]
-    together = given == list(range(given[0], given[-1] + 1)) if given else True
+    is_consecutive = given == list(range(given[0], given[-1] + 1)) if given else True
     sizes = {n: True for names in own if names is not None for n in names}
     block = [("i", d) if ("i", d) in sizes else None for d in range(ndim)]
     rest = [n for n in whole if n is not None]
-    before = sum(n is not None for n in whole[:given[0]]) if given and together else 0
+    before = sum(n is not None for n in whole[:given[0]]) if given and is_consecutive else 0
     return tuple(whole), own, (*rest[:before], *block, *rest[before:])
 
 

@@ -4,6 +4,7 @@ So their parts belong together. If all were seeded alike, the numbers are those 
 """
 
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,8 @@ def key(generator, mesh) -> Any:
 def from_first(a: np.ndarray, mesh, what: str, dims=None) -> np.ndarray:
     """Return the array of the mesh's first process (along some of its dims) in all processes."""
     for i in range(mesh.ndim) if dims is None else dims:
-        group, found = mesh.get_group(i), []
-        group.run(lambda group=group, a=a, found=found: found.append(broadcast_array(group, a, 0, f"{what} from the first of "
-                                                                                         f"{list(group.ranks)}")), False)
-        a = found[0]
+        group, received = mesh.get_group(i), []
+        send = partial(broadcast_array, group, a, 0, f"{what} from the first of {list(group.ranks)}")
+        group.run(lambda send=send, received=received: received.append(send()), False)
+        a = received[0]
     return a

@@ -127,15 +127,15 @@ def call_with_hooks(module, args, kwargs):
     try:
         args, kwargs = _run_pre(module, own, args, kwargs)
         has_backward = own.backward or own.backward_pre or GLOBAL.backward or GLOBAL.backward_pre
-        watch = _BackwardHooks(module, own) if has_backward else None
-        if watch is not None:
-            args = watch.inputs(args)
+        backward_hooks = _BackwardHooks(module, own) if has_backward else None
+        if backward_hooks is not None:
+            args = backward_hooks.inputs(args)
         result = module.forward(*args, **kwargs)
         result = _run_post(module, own, args, kwargs, result, called)
     except Exception:
         _run_always(module, own, args, kwargs, result, called)
         raise
-    return result if watch is None else watch.outputs(result)
+    return result if backward_hooks is None else backward_hooks.outputs(result)
 
 
 def _run_pre(module, own, args, kwargs):

@@ -17,15 +17,15 @@ def refuse_mistaken(module, args, error):
         return
     _, *taken = inspect.signature(forward).parameters.values()
     names = getattr(module, "_inputs", None) or [p.name for p in taken if p.default is p.empty]
-    for name, given in zip(names, args):
-        if isinstance(given, _WRONG_TYPES):
-            way_out = ("did the layer before return its result?" if given is None else
+    for name, value in zip(names, args):
+        if isinstance(value, _WRONG_TYPES):
+            way_out = ("did the layer before return its result?" if value is None else
                        "make it a tensor first, with as_tensor() or tensor()")
-            raise DTypeError(f"{type(module).__name__} takes a tensor as {name}, got {_described(given)}; {way_out}"
+            raise DTypeError(f"{type(module).__name__} takes a tensor as {name}, got {_described(value)}; {way_out}"
                              ) from error
 
 
-def _described(given):
-    if isinstance(given, np.ndarray):
-        return f"a numpy array {given.dtype}{list(given.shape)}"
-    return "None" if given is None else f"a {type(given).__name__}"
+def _described(value):
+    if isinstance(value, np.ndarray):
+        return f"a numpy array {value.dtype}{list(value.shape)}"
+    return "None" if value is None else f"a {type(value).__name__}"

@@ -6,7 +6,7 @@ from ....ir.ops.core import reduce as rd
 from ....ir.ops.core.shape import expand, permute, reshape
 from ....ir.ops.linalg import products
 from ....ir.ops.linalg.products import matmul
-from ...api.math import scaled_mm as grouped
+from ...api.math import scaled_mm
 from ...api.register.register import deliver, remembered
 from ...api.register.type_promotion import as_given_in_autocast, rounds_once
 from ...core.tensor import shape_of
@@ -18,9 +18,9 @@ def linear(input, weight, bias=None, *, out=None):
         return deliver(linear(input, weight, bias), out, "linear")
     rows = shape_of(weight)
     if len(rows) == 1:
-        found = products.linear.call(input, reshape(weight, shape=(1, *weight.shape)), None)
-        found = reshape(found, shape=input.shape[:-1])
-        return found if bias is None else found + bias
+        result = products.linear.call(input, reshape(weight, shape=(1, *weight.shape)), None)
+        result = reshape(result, shape=input.shape[:-1])
+        return result if bias is None else result + bias
     if bias is not None and shape_of(bias) != rows[:1]:
         return products.linear.call(input, weight, None) + bias
     return products.linear.call(input, weight, bias)
@@ -46,4 +46,4 @@ def bilinear(input1, input2, weight, bias=None):
 
 def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
     """Multiply each group of rows of mat_a by its matrix of mat_b (groups, in, out); group g ends at row offs[g]."""
-    return grouped.grouped_mm(mat_a, mat_b, offs, bias, out_dtype)
+    return scaled_mm.grouped_mm(mat_a, mat_b, offs, bias, out_dtype)

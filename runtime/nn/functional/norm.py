@@ -24,43 +24,44 @@ def _update_running(running_mean, running_var, mean, var, momentum, name, count,
     """Blend statistics in place by a (0-d tensor) momentum; variances of `count` become unbiased, a `counter` grows by one."""
     rows: list[tuple] = [(counter, ew.add, (1,))] if counter is not None else []
     by_tensor = []
-    for running, found, factor in ((running_mean, mean, 1.0), (running_var, var, count / (count - 1) if count > 1 else 1.0)):
+    unbias = count / (count - 1) if count > 1 else 1.0
+    for running, batch_value, factor in ((running_mean, mean, 1.0), (running_var, var, unbias)):
         if running is not None:
             if momentum.__class__ is float:
-                rows.append((running, ew.blend, (found, 1.0 - momentum, momentum * factor)))
+                rows.append((running, ew.blend, (batch_value, 1.0 - momentum, momentum * factor)))
             else:
-                by_tensor.append((running, found, momentum, factor))
-    for t, op, given in overwrite_each(rows, name):
+                by_tensor.append((running, batch_value, momentum, factor))
+    for t, op, arguments in overwrite_each(rows, name):
         if op is ew.add:
             t.add_(1)
         else:
-            found, keep, take = given
-            _blend(t, found, keep, take, name)
+            batch_value, keep, take = arguments
+            _blend(t, batch_value, keep, take, name)
     for row in by_tensor:
         _update_by_tensor_momentum(*row, name)
 
 
-def _blend(running, found, keep, take, name):
+def _blend(running, batch_value, keep, take, name):
     """Set running = keep * running + take * found, in place."""
     with no_grad():
-        found = to_dtype(found.detach(), running.dtype)
-        if not overwrite(ew.blend, running, name, found, keep, take):
-            write(running, ew.blend(running, found, keep, take), name)
+        batch_value = to_dtype(batch_value.detach(), running.dtype)
+        if not overwrite(ew.blend, running, name, batch_value, keep, take):
+            write(running, ew.blend(running, batch_value, keep, take), name)
 
 
-def _update_by_tensor_momentum(running, found, momentum, factor, name):
+def _update_by_tensor_momentum(running, batch_value, momentum, factor, name):
     with no_grad():
-        found = to_dtype(found.detach(), running.dtype)
+        batch_value = to_dtype(batch_value.detach(), running.dtype)
         if isinstance(momentum, Tensor):
             keep, take = [to_dtype(share, running.dtype) for share in (1.0 - momentum, ew.mul(momentum, factor))]
-            write(running, ew.add(ew.mul(running, keep), ew.mul(found, take)), name)
+            write(running, ew.add(ew.mul(running, keep), ew.mul(batch_value, take)), name)
             return
         momentum = as_float(momentum)
-        _blend(running, found, 1.0 - momentum, momentum * factor, name)
+        _blend(running, batch_value, 1.0 - momentum, momentum * factor, name)
 
 
-def _check_statistics(name, channels, **given):
-    for what, v in given.items():
+def _check_statistics(name, channels, **statistics):
+    for what, v in statistics.items():
         if v is not None and shape_of(v) != (channels,):
             raise ShapeError(f"{name}: {what} must have one element for each of the {channels} channels, got {v.aval}")
 
@@ -182,5 +183,5 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """Divide the input by its p-norm along `dim`, at least eps."""
     if input.dtype.is_complex or isinstance(p, str):
         return deliver(input / input.norm(p, dim, True).clamp_min(eps), out, "normalize")
-    found = similarity.normalize(input, ord=as_float(p), dim=dims_of(input, dim), eps=as_float(eps))
-    return deliver(found, out, "normalize")
+    result = similarity.normalize(input, ord=as_float(p), dim=dims_of(input, dim), eps=as_float(eps))
+    return deliver(result, out, "normalize")

@@ -182,8 +182,8 @@ class BlockMask:
         return math.prod(self.shape)
 
     def to(self, device):
-        moved = [None if x is None else x.to(device) for x in (self._counts, self.bounds)]
-        return BlockMask(self.shape, self.mask_mod, self.BLOCK_SIZE, lambda: self.mask.to(device), *moved)
+        on_device = [None if x is None else x.to(device) for x in (self._counts, self.bounds)]
+        return BlockMask(self.shape, self.mask_mod, self.BLOCK_SIZE, lambda: self.mask.to(device), *on_device)
 
     def __getitem__(self, index):
         """Return the masks of some batches (and heads), with the dimensions kept."""

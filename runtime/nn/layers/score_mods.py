@@ -50,7 +50,7 @@ class Terms(Level):
 
     def __init__(self, query, key):
         super().__init__(1)
-        self.sizes_seen = (*query._a.shape[:3], key._a.shape[2])
+        self.visible_sizes = (*query._a.shape[:3], key._a.shape[2])
         lengths = (*shape_of(query)[:3], shape_of(key)[2])
         self.distances = lengths[QUERY] + lengths[KEY] - 1
         self.ranges = [_along(axis, FUNCTIONS["arange"](n, device=query.device)) for axis, n in enumerate(lengths)]
@@ -58,18 +58,18 @@ class Terms(Level):
         self.distance = _along(DISTANCE, apart)
         self.none = FUNCTIONS["zeros"]((), dtype=query.dtype, device=query.device)
 
-    def stand_in(self, term, seen, dtype) -> Tensor:
+    def stand_in(self, term, visible_shape, dtype) -> Tensor:
         """Return the tensor for the function."""
         t = Tensor.__new__(Tensor)
-        t._a = DeviceArray(KIND, term, tuple(seen), dtype, (0,) * len(seen), 0, None)
+        t._a = DeviceArray(KIND, term, tuple(visible_shape), dtype, (0,) * len(visible_shape), 0, None)
         t._node = t._shared = None
         return t
 
     def arguments(self, dtype) -> list:
         """Return the score, and the indices of batch, head, query and key."""
-        score = self.stand_in(Term(self, self.none, form=ScoreForm()), self.sizes_seen, dtype)
-        seen = [[n if i == axis else 1 for i in range(4)] for axis, n in enumerate(self.sizes_seen)]
-        return [score, *[self.stand_in(Term(self, r, frozenset((axis,))), seen[axis], r._a.dtype)
+        score = self.stand_in(Term(self, self.none, form=ScoreForm()), self.visible_sizes, dtype)
+        visible_shape = [[n if i == axis else 1 for i in range(4)] for axis, n in enumerate(self.visible_sizes)]
+        return [score, *[self.stand_in(Term(self, r, frozenset((axis,))), visible_shape[axis], r._a.dtype)
                          for axis, r in enumerate(self.ranges)]]
 
     def size_of(self, t):
@@ -97,12 +97,12 @@ class Terms(Level):
         terms = [a._a.memory if self.holds(a) else None for a in args]
         if not any(terms):
             return NotImplemented if self.outer is None else self.run_outer(self.outer.call, op, args, params)
-        seen = self._visible_shape(op, args, terms)
+        visible_shape = self._visible_shape(op, args, terms)
         if any(t is not None and t.form is not None for t in terms):
             form = self.run_outer(self._score_operator, op, args, terms, params)
-            return self.stand_in(Term(self, self.none, form=form), seen, self.none._a.dtype)
+            return self.stand_in(Term(self, self.none, form=form), visible_shape, self.none._a.dtype)
         full, axes = self.run_outer(self._index_operator, op, args, terms, params)
-        return self.stand_in(Term(self, full, axes), seen, full._a.dtype)
+        return self.stand_in(Term(self, full, axes), visible_shape, full._a.dtype)
 
     def _visible_shape(self, op, args, terms):
         if op is shape.expand:

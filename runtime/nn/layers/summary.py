@@ -27,11 +27,11 @@ class GraphBuilder:
         self.builder = Builder(name)
         self.names = names                  # id of tensor -> name
         self.values: dict[int, Value] = {}
-        self.seen: list[Any] = []           # keeps tensors alive, so that ids stay unique
+        self.tensors: list[Any] = []           # keeps tensors alive, so that ids stay unique
         self.groups: dict[str, list] = {}
 
     def _enter(self, t: Tensor, value: Value):
-        self.seen.append(t)
+        self.tensors.append(t)
         self.values[id(t)] = value
 
     def value_of(self, t: Tensor) -> Value:
@@ -43,8 +43,8 @@ class GraphBuilder:
         """Append an operator that ran inside the module `group`."""
         self.builder.line = user_line()
         start = len(self.builder.nodes)
-        made = self.builder.append(op, [self.value_of(a) if isinstance(a, Tensor) else a for a in args], params)
-        pairs = zip(out, made) if type(out) is tuple else ((out, made),)
+        values = self.builder.append(op, [self.value_of(a) if isinstance(a, Tensor) else a for a in args], params)
+        pairs = zip(out, values) if type(out) is tuple else ((out, values),)
         for t, value in pairs:
             self._enter(t, value)
         if group:

@@ -204,7 +204,7 @@ def _with_given_weights(base: Any):
             if left or each != 2 + 2 * bool(has_biases) + projects:
                 raise ArgumentError(f"{len(params)} weights do not fit {num_layers} layers "
                                     f"{'with' if has_biases else 'without'} biases")
-            self.given, self.each = tuple(params), each
+            self.weights, self.each = tuple(params), each
             self.input_size, self.hidden_size = params[0].shape[1], params[0].shape[0] // self._gates
             self.proj_size = params[each - 1].shape[0] if projects else 0
             self.num_layers, self.bias, self.bidirectional = num_layers, bool(has_biases), bidirectional
@@ -213,7 +213,7 @@ def _with_given_weights(base: Any):
 
         def _weights(self, layer, tail):
             first = (layer * len(self._directions()) + bool(tail)) * self.each
-            own = list(self.given[first:first + self.each])
+            own = list(self.weights[first:first + self.each])
             if not self.bias:
                 own[2:2] = [None, None]
             return own if self.proj_size else [*own, None]
@@ -224,13 +224,13 @@ def _with_given_weights(base: Any):
 
 def _layer(name, base, nonlinearity="tanh"):
     """Register a recurrent layer: f(input, hx, params, ...), or packed f(data, batch_sizes, hx, params, ...)."""
-    made = _with_given_weights(base)
+    layer_class = _with_given_weights(base)
 
     def function(input, second, third, *rest, **options) -> Any:
         packed = isinstance(second, Tensor) and not second.dtype.is_inexact
         hx, params = (third, rest[0]) if packed else (second, third)
         arguments = _arguments(*(rest[1:] if packed else rest), **options)
-        module = made(params, *arguments, nonlinearity)
+        module = layer_class(params, *arguments, nonlinearity)
         y, ends = module(PackedSequence(input, second, None, None) if packed else input, hx)
         return (y.data if packed else y, *(ends if isinstance(ends, tuple) else (ends,)))
 
@@ -338,19 +338,19 @@ def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sp
                   include_last_offset=False, padding_idx=None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return nn.functional.embedding_bag (mode 0 sum, 1 mean, 2 max), the bag of each index, bag sizes, and for max the index
     of each largest element."""
-    found = F.embedding_bag(indices, weight, offsets, None, 2.0, scale_grad_by_freq, MODES[mode], sparse, per_sample_weights,
+    result = F.embedding_bag(indices, weight, offsets, None, 2.0, scale_grad_by_freq, MODES[mode], sparse, per_sample_weights,
                             include_last_offset, padding_idx)
     bag = embedding_ops.bag_of(offsets, size=indices.shape[0])
     counted = FUNCTIONS["ones_like"](bag) if padding_idx is None else ew.cast(ew.ne(indices, padding_idx), dtype=bag.dtype)
-    sizes = FUNCTIONS["zeros_like"](offsets, dtype=bag.dtype).index_add(0, bag, counted)[:found.shape[0]]
-    return found, bag, sizes, _argmax_rows(found, weight, indices, bag) if mode == 2 else sizes
+    sizes = FUNCTIONS["zeros_like"](offsets, dtype=bag.dtype).index_add(0, bag, counted)[:result.shape[0]]
+    return result, bag, sizes, _argmax_rows(result, weight, indices, bag) if mode == 2 else sizes
 
 
-def _argmax_rows(found, weight, indices, bag):
+def _argmax_rows(maxima, weight, indices, bag):
     """Return, for each bag and column, the last index whose row holds the largest element."""
-    in_bag = bag < found.shape[0]        # indices behind the last offset may have no bag
-    hit = (weight.detach()[indices] == found.detach()[FUNCTIONS["where"](in_bag, bag, 0)]) & in_bag.unsqueeze(1)
+    in_bag = bag < maxima.shape[0]        # indices behind the last offset may have no bag
+    hit = (weight.detach()[indices] == maxima.detach()[FUNCTIONS["where"](in_bag, bag, 0)]) & in_bag.unsqueeze(1)
     candidates = FUNCTIONS["where"](hit, indices.unsqueeze(1), -1)
-    none = FUNCTIONS["full"](tuple(found.shape), -1, dtype=candidates.dtype, device=candidates.device)
+    none = FUNCTIONS["full"](tuple(maxima.shape), -1, dtype=candidates.dtype, device=candidates.device)
     bags = FUNCTIONS["where"](in_bag, bag, 0).unsqueeze(1).expand(candidates.shape)
     return none.scatter_reduce(0, bags, candidates, "amax").clamp(min=0)

@@ -138,12 +138,12 @@ class Reducer:
 
     def expect(self, outputs, find_unused: bool):
         """Prepare for the gradients of a finished forward."""
-        if self.active and self.seen:
+        if self.active and self.has_started:
             missing = [n for n, arrived in zip(self.names, self.arrived) if not arrived]
             raise AutogradError(f"the last backward gave no gradient to the parameters {missing}, so the processes could not "
                                 "finish averaging. If the loss does not use them, say find_unused_parameters=True, and make "
                                 "sure that all of forward's outputs take part in the loss")
-        self.active, self.detects_unused, self.seen = True, find_unused, False
+        self.active, self.detects_unused, self.has_started = True, find_unused, False
         self.arrived = [False] * len(self.params)
         self.used = np.ones(len(self.params), np.int32)
         self.works: list[Any] = []
@@ -156,9 +156,9 @@ class Reducer:
         self.active = False
 
     def _arrived(self, i):
-        if not self.seen:
+        if not self.has_started:
             member_of(self.group, "DistributedDataParallel")        # raises inside a traced function
-            self.seen = True
+            self.has_started = True
             self.arrived = [not used for used in self.used]
         self.arrived[i] = True
         while len(self.works) < len(self.buckets) and all(self.arrived[k] for k in self.buckets[len(self.works)].numbers):

@@ -127,8 +127,8 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 
 
 def _like_gradient(number, g):
-    moved = beside(number, g)
-    return moved if g.dtype is number.dtype else moved.to(g.dtype)
+    factor = beside(number, g)
+    return factor if g.dtype is number.dtype else factor.to(g.dtype)
 
 
 @no_grad()

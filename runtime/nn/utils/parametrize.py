@@ -34,21 +34,22 @@ def _as_owned(t):
     return t if isinstance(t, Parameter) else Parameter(t, requires_grad=t.requires_grad)
 
 
-def _check_same_kind(before, made, what):
-    if not isinstance(made, Tensor):
-        raise ShapeError(f"{what} must give a tensor, got {type(made).__name__}")
-    if made.shape != before.shape or made.dtype is not before.dtype:
-        raise ShapeError(f"{what} must keep shape and dtype: {before.aval} became {made.aval}; pass unsafe=True if it is meant")
+def _check_same_kind(before, after, what):
+    if not isinstance(after, Tensor):
+        raise ShapeError(f"{what} must give a tensor, got {type(after).__name__}")
+    if after.shape != before.shape or after.dtype is not before.dtype:
+        raise ShapeError(f"{what} must keep shape and dtype: {before.aval} became {after.aval}; pass unsafe=True if it is "
+                         "meant")
 
 
 def _check_next(value, parametrization):
     """Raise if a function cannot follow the existing chain."""
     with no_grad():
-        made = parametrization(value)
-        _check_same_kind(value, made, "a parametrization")
+        after = parametrization(value)
+        _check_same_kind(value, after, "a parametrization")
         if hasattr(parametrization, "right_inverse"):
             with suppress(NotImplementedError):
-                _check_same_kind(value, parametrization.right_inverse(made), "right_inverse of a further parametrization")
+                _check_same_kind(value, parametrization.right_inverse(after), "right_inverse of a further parametrization")
 
 
 class ParametrizationList(ModuleList):

@@ -15,16 +15,16 @@ __all__ = ["ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareMod
            "RowwiseParallel", "SequenceParallel"]
 
 
-def lying(x, mesh, given, wanted) -> Any:
+def in_layout(x, mesh, layout, wanted) -> Any:
     """Return a tensor in the wanted layout; a plain one is a local part in the layout `given`."""
     if not isinstance(x, DTensor):
         if not isinstance(x, Tensor):
             raise DTypeError(f"what is to be shared out is a tensor, got {type(x).__name__}")
-        x = DTensor.from_local(x, mesh, given)
+        x = DTensor.from_local(x, mesh, layout)
     return x if wanted is None else x.redistribute(placements=wanted)
 
 
-def given_out(x, wanted, local) -> Any:
+def as_output(x, wanted, local) -> Any:
     """Return a result in the wanted layout, or this process's part of it."""
     if not isinstance(x, DTensor):
         return x
@@ -44,49 +44,49 @@ class ParallelStyle(ABC):
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in vars(self).items() if k != 'src_data_rank')})"
 
-    def _put(self, module, mesh, places: dict):
+    def _put(self, module, mesh, layouts: dict):
         """Shard the parameters of a module by name; None gives the layout of the others."""
         for name, p in list(module._parameters.items()):
             if p is not None:
-                module.register_parameter(name, as_parameter(p, mesh, [places.get(name, places[None])], self.src_data_rank))
+                module.register_parameter(name, as_parameter(p, mesh, [layouts.get(name, layouts[None])], self.src_data_rank))
 
 
 class _OfLayers(ParallelStyle):
     """Style of linear layers and embeddings: `_PLACES` has the layouts of parameters and of inputs."""
 
-    _PLACES: dict = {}
-    _given: Placement
-    _gives: Placement
+    _LAYOUTS: dict = {}
+    _input_layout: Placement
+    _output_layout: Placement
 
     def __init__(self, *, input_layouts=None, output_layouts=None, use_local_output=True):
-        self.input_layouts = (input_layouts or self._given,)
-        self.output_layouts = (output_layouts or self._gives,)
+        self.input_layouts = (input_layouts or self._input_layout,)
+        self.output_layouts = (output_layouts or self._output_layout,)
         self.use_local_output = use_local_output
 
     def _apply(self, module, device_mesh):
-        found = next((places for kind, places in self._PLACES.items() if isinstance(module, kind)), None)
-        if found is None:
+        entry = next((layouts for kind, layouts in self._LAYOUTS.items() if isinstance(module, kind)), None)
+        if entry is None:
             raise NotImplementedError(f"{type(self).__name__} shares out Linear and Embedding, got {type(module).__name__}; "
                                       f"distribute_module takes a partition_fn for other modules")
-        places, wanted = found
+        layouts, wanted = entry
         return distribute_module(
-            module, device_mesh, lambda name, part, mesh: self._put(part, mesh, places),
-            lambda m, inputs, mesh: (lying(inputs[0], mesh, self.input_layouts, (wanted,)), *inputs[1:]),
-            lambda m, outputs, mesh: given_out(outputs, self.output_layouts, self.use_local_output))
+            module, device_mesh, lambda name, part, mesh: self._put(part, mesh, layouts),
+            lambda m, inputs, mesh: (in_layout(inputs[0], mesh, self.input_layouts, (wanted,)), *inputs[1:]),
+            lambda m, outputs, mesh: as_output(outputs, self.output_layouts, self.use_local_output))
 
 
 class ColwiseParallel(_OfLayers):
     """Style in which each process computes some outputs of a linear layer, or columns of an embedding."""
 
-    _given, _gives = Replicate(), Shard(-1)
-    _PLACES = {Linear: ({None: Shard(0)}, Replicate()), Embedding: ({None: Shard(1)}, Replicate())}
+    _input_layout, _output_layout = Replicate(), Shard(-1)
+    _LAYOUTS = {Linear: ({None: Shard(0)}, Replicate()), Embedding: ({None: Shard(1)}, Replicate())}
 
 
 class RowwiseParallel(_OfLayers):
     """Style in which each process takes some inputs of a linear layer, or rows of an embedding; results are summed."""
 
-    _given, _gives = Shard(-1), Replicate()
-    _PLACES = {Linear: ({None: Shard(1), "bias": Replicate()}, Shard(-1)), Embedding: ({None: Shard(0)}, Replicate())}
+    _input_layout, _output_layout = Shard(-1), Replicate()
+    _LAYOUTS = {Linear: ({None: Shard(1), "bias": Replicate()}, Shard(-1)), Embedding: ({None: Shard(0)}, Replicate())}
 
 
 class SequenceParallel(ParallelStyle):
@@ -98,10 +98,10 @@ class SequenceParallel(ParallelStyle):
         self.use_local_output = use_local_output
 
     def _apply(self, module, device_mesh):
-        lies = self.sequence_sharding
+        layout = self.sequence_sharding
         return distribute_module(
             module, device_mesh, lambda name, part, mesh: self._put(part, mesh, {None: Replicate()}),
-            lambda m, inputs, mesh: (lying(inputs[0], mesh, lies, lies), *inputs[1:]),
+            lambda m, inputs, mesh: (in_layout(inputs[0], mesh, layout, layout), *inputs[1:]),
             lambda m, outputs, mesh: outputs.to_local() if self.use_local_output else outputs)
 
 
@@ -128,10 +128,10 @@ class PrepareModuleInput(ParallelStyle):
             raise ArgumentError(f"PrepareModuleInput: input_kwarg_layouts {self.input_kwarg_layouts} and desired "
                                 f"{self.desired_input_kwarg_layouts} name different arguments")
 
-    def _prepared(self, x, mesh, given, wanted):
-        if given is None:
+    def _prepared(self, x, mesh, layout, wanted):
+        if layout is None:
             return x
-        x = lying(x, mesh, (given,), None if wanted is None else (wanted,))
+        x = in_layout(x, mesh, (layout,), None if wanted is None else (wanted,))
         return x.to_local() if self.use_local_output else x
 
     def _all_prepared(self, args, kwargs, mesh):
@@ -140,7 +140,7 @@ class PrepareModuleInput(ParallelStyle):
                 raise ArgumentError(f"PrepareModuleInput: the module got {len(args)} arguments, and input_layouts has "
                                     f"{len(self.input_layouts)}")
             how = zip(args, self.input_layouts, self.desired_input_layouts)
-            args = tuple([self._prepared(x, mesh, given, wanted) for x, given, wanted in how])
+            args = tuple([self._prepared(x, mesh, layout, wanted) for x, layout, wanted in how])
         named = {k: self._prepared(x, mesh, self.input_kwarg_layouts.get(k), self.desired_input_kwarg_layouts.get(k))
                  for k, x in kwargs.items()}
         return args, named
@@ -164,13 +164,13 @@ class PrepareModuleOutput(ParallelStyle):
         if len(outs) != len(self.output_layouts):
             raise ArgumentError(f"PrepareModuleOutput: the module gave {len(outs)} results, and output_layouts has "
                                 f"{len(self.output_layouts)}")
-        made = []
-        for x, given, wanted in zip(outs, self.output_layouts, self.desired_output_layouts):
-            if given is not None:
-                x = lying(x, mesh, (given,), (wanted,))
+        results = []
+        for x, layout, wanted in zip(outs, self.output_layouts, self.desired_output_layouts):
+            if layout is not None:
+                x = in_layout(x, mesh, (layout,), (wanted,))
                 x = x.to_local() if self.use_local_output else x
-            made.append(x)
-        return made[0] if len(made) == 1 else tuple(made)
+            results.append(x)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def _apply(self, module, device_mesh):
         module.register_forward_hook(lambda m, inputs, outputs: self._prepared(outputs, device_mesh))

@@ -78,8 +78,8 @@ def _lets_go(rank):
     loss.backward()
     del loss
     gc.collect()
-    held = [m._fully_sharded.group for m in net.modules() if isinstance(m, FSDPModule)]
-    assert all(h.whole is None for h in held)
+    groups = [m._fully_sharded.group for m in net.modules() if isinstance(m, FSDPModule)]
+    assert all(h.whole is None for h in groups)
     net.unshard()
     assert not isinstance(net.table.weight, DTensor) and tuple(net.table.weight.shape) == (11, 7)
     assert isinstance(net.blocks[0].first.weight, DTensor)
@@ -87,7 +87,7 @@ def _lets_go(rank):
     assert isinstance(net.table.weight, DTensor)
     with ingot.no_grad():
         net(batch(0, rank))
-    assert all(h.whole is None for h in held)
+    assert all(h.whole is None for h in groups)
 
 
 def test_whole_parameters_are_there_only_while_they_are_used():

@@ -33,15 +33,15 @@ def cast(x, to):
     return x.astype(to) if isinstance(x, np.ndarray) and x.dtype == np.float64 else x
 
 
-def lying(a, mesh, placement):
+def in_layout(a, mesh, placement):
     """Return an array as a tensor in a layout; terms of sums are twice the value, and minus the value."""
-    lies = placement if isinstance(placement, tuple) else (placement,)
-    for i, p in enumerate(lies):
+    layouts = placement if isinstance(placement, tuple) else (placement,)
+    for i, p in enumerate(layouts):
         if isinstance(p, Partial):
             a = a * a.dtype.type(2 if mesh.get_local_rank(i) == 0 else -1)
-    held = tuple([Replicate() if isinstance(p, Partial) else p for p in lies])
+    held = tuple([Replicate() if isinstance(p, Partial) else p for p in layouts])
     t = dtensor.distribute_tensor(wrap(a.copy()), mesh, held, src_data_rank=None)
-    return t if held == lies else DTensor.from_local(t.to_local(), mesh, lies, shape=a.shape)
+    return t if held == layouts else DTensor.from_local(t.to_local(), mesh, layouts, shape=a.shape)
 
 
 def kinds_for(a) -> list:
@@ -72,7 +72,7 @@ def results(op, args, params, leaves):
             if o.requires_grad:
                 weight = ingot.arange(1, o.numel() + 1, dtype=o.dtype).reshape(o.shape) / o.numel()
                 if isinstance(o, DTensor):
-                    weight = lying(weight._a, o.device_mesh, (Replicate(),) * o.device_mesh.ndim)
+                    weight = in_layout(weight._a, o.device_mesh, (Replicate(),) * o.device_mesh.ndim)
                 term = (o * weight).sum()
                 total = term if total is None else total + term
         if total is not None:
@@ -103,10 +103,10 @@ def check(name, mesh, sample, ways=placements_of):
         want, want_grads = results(op, given, sample.params, leaves)
     except IngotError:
         return 0
-    for lies in ways(args):
-        said = f"{name} {[a.shape if isinstance(a, np.ndarray) else a for a in args]} {sample.params} {lies}"
+    for layouts in ways(args):
+        said = f"{name} {[a.shape if isinstance(a, np.ndarray) else a for a in args]} {sample.params} {layouts}"
         try:
-            given, leaves = tensors(lambda i, a, lies=lies: lying(a, mesh, lies[i]))
+            given, leaves = tensors(lambda i, a, layouts=layouts: in_layout(a, mesh, layouts[i]))
             got, grads = results(op, given, sample.params, leaves)
         except Exception as e:
             e.add_note(said)
