@@ -70,18 +70,18 @@ def test_sums_with_products_are_rounded_once(name, low):
 
 @pytest.mark.parametrize("make", [nn.LSTM, nn.GRU, nn.LSTMCell, nn.GRUCell])
 @pytest.mark.parametrize("weights", [F32, BF16])
-@pytest.mark.parametrize("given", [F32, BF16])
+@pytest.mark.parametrize("input_dtype", [F32, BF16])
 @pytest.mark.parametrize("state", [None, F32, BF16])
-def test_gates_end_in_the_dtype_of_their_state_on_cpus(make, weights, given, state):
+def test_gates_end_in_the_dtype_of_their_state_on_cpus(make, weights, input_dtype, state):
     model, shape = make(6, 3).to(weights), (2, 3) if "Cell" in make.__name__ else (1, 2, 3)
     h = None if state is None else ingot.zeros(shape, dtype=state)
     hx = h if h is None or "GRU" in make.__name__ else (h, h)
-    x = ingot.rand(2, 6, dtype=given) if "Cell" in make.__name__ else ingot.rand(5, 2, 6, dtype=given)
+    x = ingot.rand(2, 6, dtype=input_dtype) if "Cell" in make.__name__ else ingot.rand(5, 2, 6, dtype=input_dtype)
     with amp.autocast("cpu"):
         got = model(x, hx)
     flat = _pytree.tree_leaves(got)
-    assert {t.dtype for t in flat} == {given if state is None else state}
-    if weights is F32 and given is F32 and state in (None, F32):
+    assert {t.dtype for t in flat} == {input_dtype if state is None else state}
+    if weights is F32 and input_dtype is F32 and state in (None, F32):
         assert np.array_equal(flat[0].detach().numpy(), _pytree.tree_leaves(model(x, hx))[0].detach().numpy())
 
 
@@ -105,14 +105,14 @@ def test_wide_operators_run_in_float32_and_others_as_they_come():
 @pytest.mark.parametrize("low", [BF16, F16])
 def test_functions_that_run_in_float32_on_cpus(low):
     line, plane, volume = (ingot.rand(1, 2, *(8,) * n).to(low) for n in (1, 2, 3))
-    found, places = F.max_pool2d(plane, 2, return_indices=True)
+    found, indices = F.max_pool2d(plane, 2, return_indices=True)
 
     def border(x, mode):
         return lambda: F.pad(x, (1, 1) * (x.ndim - 2), mode=mode)
 
     wide = {"trace": lambda: plane[0, 0].trace(), "avg": lambda: F.avg_pool3d(volume, 2),
             "max": lambda: F.max_pool3d(volume, 2), "adaptive avg": lambda: F.adaptive_avg_pool3d(volume, 2),
-            "adaptive max": lambda: F.adaptive_max_pool3d(volume, 2), "unpool": lambda: F.max_unpool2d(found, places, 2),
+            "adaptive max": lambda: F.adaptive_max_pool3d(volume, 2), "unpool": lambda: F.max_unpool2d(found, indices, 2),
             "fractional": lambda: F.fractional_max_pool2d(plane, 2, output_size=3),
             "fake quantised": lambda: ingot.fake_quantize_per_tensor_affine(plane, 0.5, 0, 0, 255),
             "neighbouring channels": lambda: F.local_response_norm(plane, 2),
@@ -123,8 +123,8 @@ def test_functions_that_run_in_float32_on_cpus(low):
                     "mirrored volume": border(volume, "reflect"),
                     "channels of lines": lambda: F.local_response_norm(line, 2)}
     with amp.autocast("cpu", low):
-        got, kept = dtypes(**wide), dtypes(**as_they_come)
-    assert set(got.values()) == {F32} and set(kept.values()) == {low}, (got, kept)
+        got, unchanged = dtypes(**wide), dtypes(**as_they_come)
+    assert set(got.values()) == {F32} and set(unchanged.values()) == {low}, (got, unchanged)
     assert set(dtypes(**wide).values()) == {low}
 
 
@@ -135,7 +135,7 @@ def test_more_operators_run_in_float32_on_gpus():
     for device, wanted in ((x.device, F16), (there, F32)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Tensor, "device", device)
-            seen = {name: Casting({"cuda": F16, "cpu": BF16}, keeps=False).cast(OPS[name], (x,))[0].dtype
+            seen = {name: Casting({"cuda": F16, "cpu": BF16}, caches=False).cast(OPS[name], (x,))[0].dtype
                     for name in ("exp", "sum", "softmax", "cumsum", "pow", "vector_norm")}
         assert set(seen.values()) == {wanted}, (device, seen)
 
@@ -144,7 +144,7 @@ def test_matrices_times_vectors_run_low_on_gpus():
     x = ingot.ones(3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Tensor, "device", SimpleNamespace(type="cuda"))
-        casting = Casting({"cuda": F16}, keeps=False)
+        casting = Casting({"cuda": F16}, caches=False)
         assert [casting.cast(OPS[name], (x, x))[0].dtype for name in ("mv", "dot")] == [F16, F32]
 
 
@@ -155,11 +155,11 @@ def test_the_kinds_of_operators_do_not_overlap():
 
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])
-def test_what_is_no_matter_of_autocast_is_left_as_it_is(kind, monkeypatch):
+def test_autocast_leaves_other_operators_alone(kind, monkeypatch):
     """Calls of other operators take short paths without autocast."""
     ingot.__all__  # noqa: B018  (loads every operator)
     monkeypatch.setattr(Tensor, "device", SimpleNamespace(type=kind))
-    casting = Casting({"cpu": BF16, "cuda": F16}, keeps=False)
+    casting = Casting({"cpu": BF16, "cuda": F16}, caches=False)
     args = tuple([ingot.ones(2).to(dtype) for dtype in (F32, F16, BF16)])
     for op in OPS.values():
         assert op.is_autocast or casting.cast(op, args) is args, op.name
@@ -253,7 +253,7 @@ def test_gradients_arrive_in_the_dtype_of_the_parameters():
         np.testing.assert_allclose(p.grad.numpy(), g.numpy(), atol=0.05 * float(g.abs().max()) + 1e-3)
 
 
-def test_backward_inside_of_autocast_computes_what_it_does_outside():
+def test_backward_inside_autocast_equals_backward_outside():
     x = ingot.randn(4, 3)
 
     def gradient(inside):
@@ -374,24 +374,24 @@ def test_training_steps_traced_as_eager(dtype):
     assert run(lambda f: f) == run(ingot.jit.trace)
 
 
-def returned(scaler, loss, seen):
+def returned(scaler, loss, log):
     return loss, scaler.get_scale()
 
 
-def logged(scaler, loss, seen):
-    seen.append({"scale": scaler.get_scale(), "loss": loss.item()})
+def logged(scaler, loss, log):
+    log.append({"scale": scaler.get_scale(), "loss": loss.item()})
     return loss
 
 
-def compared(scaler, loss, seen):
+def compared(scaler, loss, log):
     return loss * 2 if scaler.get_scale() < 64 else loss
 
 
-def computed_with(scaler, loss, seen):
+def computed_with(scaler, loss, log):
     return ingot.tensor(scaler.get_scale()) + loss / scaler.get_scale()
 
 
-def looked_at(scaler, loss, seen):
+def looked_at(scaler, loss, log):
     return loss * (type(scaler.get_scale()) is float)
 
 
@@ -586,7 +586,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_losses_are_those_of_float32(name):
+def test_losses_run_in_float32(name):
     ingot.manual_seed(1)
     a, b = (ingot.rand(3, 3).bfloat16() for _ in range(2))
     expected = LOSSES[name](a.float(), b.float())
@@ -619,7 +619,7 @@ SINGLE = {
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_what_there_is_no_low_precision_of_runs_in_float32(name):
+def test_operators_without_low_precision_run_in_float32(name):
     x = (ingot.rand(4, 4) * 0.25 + 2 * ingot.eye(4)).bfloat16()
     x = ((x + x.mT) / 2).requires_grad_()
     with ingot.autocast("cpu", dtype=ingot.bfloat16):

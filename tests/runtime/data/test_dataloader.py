@@ -276,7 +276,7 @@ def test_a_random_sampler_refuses_counts_that_are_not_positive(wanted):
         data.DataLoader([], shuffle=True)
 
 
-def test_a_subset_sampler_gives_what_it_was_given_once_each():
+def test_a_subset_sampler_yields_each_index_once():
     orders = [list(data.SubsetRandomSampler([7, 5, 5, 9, 2], ingot.Generator().manual_seed(seed))) for seed in range(30)]
     assert {tuple(sorted(o)) for o in orders} == {(2, 5, 5, 7, 9)} and len({tuple(o) for o in orders}) > 15
     assert sorted(data.SubsetRandomSampler("abc")) == ["a", "b", "c"] and len(data.SubsetRandomSampler("abc")) == 3
@@ -495,7 +495,7 @@ ROWS = {
 
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("name", ROWS)
-def test_rows_at_once_are_what_samples_one_by_one_are(name, workers):
+def test_batched_fetches_equal_single_samples(name, workers):
     if workers and name == "with a history":
         pytest.skip("histories stay in their process")
     made = ROWS[name]()
@@ -578,7 +578,7 @@ class Boasting(data.IterableDataset):
 
 @pytest.mark.parametrize(("batch_size", "told", "beyond"), [(None, 12, 0), (None, 9, 3), (4, 12, 0), (4, 5, 1), (4, 4, 2)])
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_loader_warns_of_batches_past_the_length_that_it_has_told(batch_size, told, beyond, workers):
+def test_loaders_warn_of_batches_beyond_their_declared_length(batch_size, told, beyond, workers):
     loader = DataLoader(Boasting(told), batch_size, num_workers=workers)
     count = sum(1 for _ in loader)          # list() would ask for the length
     assert len(loader) == count - beyond
@@ -590,7 +590,7 @@ def test_a_loader_warns_of_batches_past_the_length_that_it_has_told(batch_size, 
             next(it)
 
 
-def test_a_loader_does_not_ask_a_stream_for_its_length():
+def test_loaders_do_not_query_the_length_of_streams():
     loader = DataLoader(Boasting(None), 4)
     assert sum(1 for _ in loader) == 3
     with pytest.raises(KeyError):

@@ -85,7 +85,7 @@ def stop(i):
     raise StopIteration
 
 
-def seen(loader):
+def batches_of(loader):
     """Return batches as plain values."""
     return [(b["image"][:, 0].tolist(), b["image"].shape, b["label"].tolist(), b["name"], b["array"][:, -1].tolist(),
              [x.tolist() for x in b["noise"]]) for b in loader]
@@ -108,7 +108,7 @@ def clean():
 def epochs(**options):
     ingot.manual_seed(21)
     loader = DataLoader(Images(), batch_size=3, shuffle=True, **options)
-    got = [seen(loader) for _ in range(2)]
+    got = [batches_of(loader) for _ in range(2)]
     return got, ingot.rand(1).item()
 
 
@@ -172,7 +172,7 @@ def keep_seed(worker):
     Seeded.seed = ingot.initial_seed()
 
 
-def test_the_seed_of_a_worker_is_what_its_generator_started_with():
+def test_worker_seeds_equal_their_generators_seeds():
     assert list(DataLoader(Seeded(), batch_size=None, num_workers=2, worker_init_fn=keep_seed)) == [True, True]
 
 
@@ -184,16 +184,16 @@ class SeedOfEach(data.Dataset):
         return ingot.initial_seed()
 
 
-def test_the_seed_behind_each_batch_is_a_number_that_tensors_hold():
+def test_batch_seeds_fit_int64():
     """Datasets put the seed into tensors, or pass it to NumPy."""
     seeds = ingot.cat(list(DataLoader(SeedOfEach(), batch_size=1, num_workers=1)))
     assert seeds.dtype is ingot.int64 and len(set(seeds.tolist())) == 40 and (seeds >= 0).all()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks are safe on Linux")
-@pytest.mark.parametrize(("said", "expected"), [("", "fork"), ("multiprocessing.set_start_method('spawn')", "spawn")])
-def test_workers_fork_unless_somebody_said_otherwise(said, expected):
-    code = f"import multiprocessing; {said}\nfrom ingot.runtime.data.worker_pool import default_context\n"
+@pytest.mark.parametrize(("statement", "expected"), [("", "fork"), ("multiprocessing.set_start_method('spawn')", "spawn")])
+def test_workers_fork_unless_a_start_method_is_set(statement, expected):
+    code = f"import multiprocessing; {statement}\nfrom ingot.runtime.data.worker_pool import default_context\n"
     code += "print(default_context().get_start_method())"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == expected
@@ -233,14 +233,14 @@ def test_memory_is_used_again():
         addresses.add(got.data_ptr())
         del got
         outbox.returned(inbox.to_return())
-    assert len(addresses) <= 2 and outbox.made <= 4
+    assert len(addresses) <= 2 and outbox.block_count <= 4
     kept = outbox.empty((LARGE,), np.float32)
     assert all(outbox.empty((LARGE,), np.float32).ctypes.data != kept.ctypes.data for _ in range(3))
     for end in (line, other, *socks):
         end.close()
 
 
-def test_a_worker_keeps_what_it_still_uses():
+def test_workers_keep_blocks_in_use():
     """A later batch does not overwrite a tensor that the worker holds, which may also be sent twice."""
     loader = DataLoader(Caching(), batch_size=None, num_workers=1)
     for turn, batch in enumerate(loader):
@@ -328,10 +328,10 @@ def test_iteration_goes_on_after_an_exception():
         next(it)
 
 
-@pytest.mark.parametrize("how, said", [(die, "killed by SIGKILL"), (leave, "exited with code 3"), (crash, "in crash")])
-def test_a_dead_worker_is_reported(how, said):
+@pytest.mark.parametrize("how, message", [(die, "killed by SIGKILL"), (leave, "exited with code 3"), (crash, "in crash")])
+def test_a_dead_worker_is_reported(how, message):
     start = time.monotonic()
-    with pytest.raises(RuntimeError, match=said):
+    with pytest.raises(RuntimeError, match=message):
         list(DataLoader(Images(fail_at=4, how=how), batch_size=3, num_workers=2))
     assert time.monotonic() - start < 20
 

@@ -305,7 +305,7 @@ def _never(rank):
         threading.Event().wait(3)
 
 
-def test_meeting_says_who_is_missing(tmp_path):
+def test_rendezvous_names_missing_ranks(tmp_path):
     with pytest.raises(dist.DistTimeoutError, match=r"for ranks \[1, 2\] to connect.*world size 3"):
         dist.init_process_group(init_method=f"file://{tmp_path}/s", rank=0, world_size=3, timeout=0.2)
     assert not dist.is_initialized()
@@ -385,23 +385,23 @@ def program(tmp_path):
 
 
 def test_a_program_is_started_as_several_processes(program):
-    done, said = program("--nproc-per-node=2", arguments=["--lr", "3"])
+    done, output = program("--nproc-per-node=2", arguments=["--lr", "3"])
     assert done.returncode == 0, done.stderr
-    assert said == [["3.0", "2", str(r), "True", "--lr", "3"] for r in range(2)]
+    assert output == [["3.0", "2", str(r), "True", "--lr", "3"] for r in range(2)]
 
 
 def test_a_module_is_started_and_told_its_local_rank(program):
-    done, said = program("--standalone", "--nproc_per_node", "2", "-m", "program", command="launch")
-    assert done.returncode == 1 and not said        # its first argument is the rank, where the folder should be
-    done, said = program("--standalone", "--nproc_per_node", "2", "--use-env", "-m", "program", command="launch")
-    assert done.returncode == 0 and [s[:3] for s in said] == [["3.0", "2", "0"], ["3.0", "2", "1"]], done.stderr
+    done, output = program("--standalone", "--nproc_per_node", "2", "-m", "program", command="launch")
+    assert done.returncode == 1 and not output        # its first argument is the rank, where the folder should be
+    done, output = program("--standalone", "--nproc_per_node", "2", "--use-env", "-m", "program", command="launch")
+    assert done.returncode == 0 and [s[:3] for s in output] == [["3.0", "2", "0"], ["3.0", "2", "1"]], done.stderr
 
 
 def test_failures_end_all_processes_or_start_them_again(program):
-    done, said = program("--nproc-per-node=2", arguments=["--fails"])
+    done, output = program("--nproc-per-node=2", arguments=["--fails"])
     assert done.returncode == 1 and "rank 1" in done.stderr and "exit code 7" in done.stderr
-    done, said = program("--nproc-per-node=2", "--max-restarts=1", arguments=["--fails"])
-    assert done.returncode == 0 and len(said) == 2 and "start again" in done.stderr
+    done, output = program("--nproc-per-node=2", "--max-restarts=1", arguments=["--fails"])
+    assert done.returncode == 0 and len(output) == 2 and "start again" in done.stderr
 
 
 def test_machines_of_one_run_have_numbers():
@@ -419,7 +419,7 @@ def test_machines_of_one_run_have_numbers():
         assert launcher.main([*wrong, "program.py"]) == 2
 
 
-def test_operations_wait_for_those_before_them():
+def test_operations_run_in_order():
     """An operation that the caller waits for runs after all in progress, however many there were."""
     dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)
     try:

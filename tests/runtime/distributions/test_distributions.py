@@ -315,7 +315,7 @@ def test_registered_transforms_lead_onto_their_constraints(constraint):
 @pytest.mark.parametrize("make", [transforms.ExpTransform, transforms.SigmoidTransform, transforms.TanhTransform,
                                   transforms.SoftplusTransform, lambda: transforms.AffineTransform(0.3, -1.7),
                                   lambda: transforms.StickBreakingTransform(), lambda: transforms.ExpTransform().inv])
-def test_volume_changes_are_those_of_the_jacobian(make):
+def test_volume_changes_match_the_jacobian(make):
     t = make()
     x = ingot.tensor([0.4, 1.1, 0.7], dtype=ingot.float64)
     jacobian = ingot.autograd.functional.jacobian(lambda v: t(v)[:3], x)
@@ -406,7 +406,7 @@ class Unbounded(D.Normal):
     """User class with the family's parameters."""
 
 
-def test_families_expand_what_they_know():
+def test_families_expand_their_parameters():
     assert type(Unbounded(0.0, 1.0).expand((2,))) is Unbounded and D.Chi2(ingot.ones(3)).expand((2, 3)).sample().shape == (2, 3)
     with pytest.raises(NotImplementedError, match="ByHalves has an __init__ of its own"):
         ByHalves(ingot.ones(3)).expand((2, 3))
@@ -418,9 +418,9 @@ def test_bases_of_the_right_shape_need_not_expand():
 
 
 @pytest.mark.parametrize("made", [D.HalfNormal(ingot.ones(2)), D.HalfCauchy(ingot.ones(2))], ids=lambda d: type(d).__name__)
-def test_halves_are_transformed(made):
-    assert isinstance(made, D.TransformedDistribution) and made.expand((3, 2)).sample().min() >= 0
-    assert [type(t) for t in made.transforms] == [transforms.AbsTransform]
+def test_halves_are_transformed(distribution):
+    assert isinstance(distribution, D.TransformedDistribution) and distribution.expand((3, 2)).sample().min() >= 0
+    assert [type(t) for t in distribution.transforms] == [transforms.AbsTransform]
 
 
 class Rooted(D.MultivariateNormal):

@@ -32,15 +32,15 @@ def test_shares_of_small_concentrations_lie_at_the_corners(concentration, k, dty
 def test_shares_move_with_their_concentrations_as_their_means_do(concentration, dtype):
     ingot.manual_seed(SEED)
     a = ingot.tensor([concentration, 2 * concentration], dtype=dtype, requires_grad=True)
-    many = 200000
-    x = D.Dirichlet(a).rsample((many,))[:, 0]
+    count = 200000
+    x = D.Dirichlet(a).rsample((count,))[:, 0]
     (found,) = ingot.autograd.grad(x.mean(), a)
     total = 3 * concentration
     want = ingot.tensor([2 * concentration / total ** 2, -concentration / total ** 2], dtype=dtype)
     assert (found - want).abs().max() < 0.04 * want.abs().max(), f"seed {SEED}: {found}, not {want}"
 
 
-def test_densities_of_what_is_no_number_are_none():
+def test_nan_values_have_nan_densities():
     for concentration in (-0.5, 0.0, 0.4):
         d = D.GeneralizedPareto(0.0, 1.0, concentration, validate_args=False)
         assert d.log_prob(ingot.tensor(float("nan"))).isnan() and d.log_prob(ingot.tensor(1.0)).isfinite()
@@ -89,14 +89,14 @@ def test_larger_batches_keep_the_users_class(name):
     ingot.testing.assert_close(wide.mean, d.mean.expand(3, 2))
 
     class Needing(getattr(D, name)):
-        def __init__(self, more, **given):
-            super().__init__(**given)
+        def __init__(self, more, **options):
+            super().__init__(**options)
 
     with pytest.raises(NotImplementedError, match="expand"):
         Needing(1, **given).expand((3, 2))
 
 
-def test_probabilities_beyond_one_are_refused_where_arguments_are_checked():
+def test_probabilities_above_one_are_refused_when_validating():
     for wrong in ([1.1, 0.2], [-0.5, 0.2], [1.00001], [float("nan")]):
         with pytest.raises(ValueError, match="between 0 and 1"):
             D.ContinuousBernoulli(ingot.tensor(wrong), validate_args=True)
@@ -111,7 +111,7 @@ def test_densities_take_numbers(d):
         d.log_prob(-1.0)
 
 
-def test_mixtures_take_what_all_their_components_can_draw():
+def test_mixtures_support_values_of_all_components():
     bounds = ingot.tensor([0.0, -1.0]), ingot.tensor([1.0, 3.0])
     mix = D.MixtureSameFamily(D.Categorical(ingot.ones(2)), D.Uniform(*bounds))
     assert isinstance(mix.support, constraints.MixtureSameFamilyConstraint) and mix.support.event_dim == 0
@@ -155,7 +155,7 @@ def test_triangles_as_vectors_and_back(n):
             tril_matrix_to_vec(x, diag)
 
 
-def test_what_is_no_transform_is_refused():
+def test_non_transforms_are_refused():
     for wrong in ([1], lambda x: x, None, [transforms.ExpTransform(), "exp"]):
         with pytest.raises(ValueError, match="Transform"):
             D.TransformedDistribution(D.Normal(0.0, 1.0), wrong)

@@ -40,7 +40,7 @@ def test_matmul_is_numpys_with_its_gradients(a, b):
 
 
 @pytest.mark.parametrize("a, b", [((3, 4), (3, 4)), ((2, 3, 4), (3, 4, 5)), ((), (3,)), ((4,), (3, 4))])
-def test_matmul_of_what_does_not_fit_is_an_error(a, b):
+def test_matmul_of_mismatched_shapes_is_an_error(a, b):
     with pytest.raises(ShapeError):
         t(r(*a)) @ t(r(*b))
 
@@ -147,7 +147,7 @@ def test_chains_are_numpys(shapes):
 @pytest.mark.parametrize("shapes, says", [((), "at least 2"), (((2, 2),), "at least 2"), (((), (2,)), "tensor 0"),
                                           (((2,), ()), "tensor 1"), (((2,), (2,), (2,)), "tensor 1"),
                                           (((2, 2, 2), (2, 2)), "tensor 0"), (((2,), (3,)), "inner sizes")], ids=str)
-def test_what_is_no_chain_is_refused(shapes, says):
+def test_invalid_chains_are_refused(shapes, says):
     with pytest.raises(RuntimeError, match=says):
         ingot.linalg.multi_dot([t(r(*s)) for s in shapes])
 
@@ -204,7 +204,7 @@ def test_distance_of_equal_rows_has_the_gradient_zero():
     same(x.grad, np.zeros((30, 3)))
 
 
-def test_linalg_gives_what_numpy_gives():
+def test_linalg_matches_numpy():
     a, b = r(2, 4, 4), r(2, 4, 3)
     L = ingot.linalg
     same(L.solve(t(a), t(b)), np.linalg.solve(a, b))
@@ -230,7 +230,7 @@ def test_matrix_norms(ord):
     assert ingot.linalg.matrix_norm(t(r(4, 2, 3)), ord, dim=(0, 2), keepdim=True).shape == (1, 2, 1)
 
 
-def test_traces_of_matrix_exp_ask_for_the_number_of_halvings_alone():
+def test_traces_of_matrix_exp_read_only_the_number_of_halvings():
     run = ingot.jit.trace(ingot.linalg.matrix_exp)
     for size in (0.1, 0.2, 0.3, 0.25, 0.15):
         x = ingot.full((4, 4), size)
@@ -256,12 +256,12 @@ def test_the_gradient_of_a_determinant_passes_nan_on():
     same(x.grad, [np.full((2, 2), np.nan), [[4.0, -2.0], [-2.0, 1.0]]])
 
 
-def test_what_least_squares_leave_is_real():
+def test_least_squares_residuals_are_real():
     a = t(r(3, 3) + 1j)
     assert ingot.linalg.lstsq(a, a).residuals.dtype is ingot.linalg.lstsq(a[:, :2], a).residuals.dtype is ingot.float64
 
 
-def test_errors_say_what_is_wrong():
+def test_errors_name_the_fault():
     with pytest.raises(LinAlgError, match="inv of a matrix of shape"):
         ingot.linalg.inv(ingot.zeros(2, 2))
     with pytest.raises(ShapeError, match="square"):

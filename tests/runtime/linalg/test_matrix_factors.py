@@ -48,8 +48,8 @@ def test_lu_is_a_product_with_rows_exchanged(shape, kind):
 def test_lu_factors_solve_systems(left, adjoint, kind):
     x, b = matrices(kind, 2, 40, 40), matrices(kind, 3, 1, 40, 40, seed=1)
     got = linalg.lu_solve(*linalg.lu_factor(x), b, left=left, adjoint=adjoint)
-    turned = x.mH if adjoint else x
-    near(turned @ got if left else got @ turned, b.expand(3, 2, 40, 40), 50)
+    factor = x.mH if adjoint else x
+    near(factor @ got if left else got @ factor, b.expand(3, 2, 40, 40), 50)
     near(ingot.lu_solve(b[0, 0], *x[0].lu()), linalg.solve(x[0], b[0, 0]), 50)
 
 
@@ -98,7 +98,7 @@ def test_reflections_make_q(shape, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_fails_is_told_matrix_by_matrix(kind):
+def test_failures_are_reported_for_each_matrix(kind):
     good = matrices(kind, 3, 3) + 3 * ingot.eye(3)
     batch = ingot.stack([good @ good.mH, ingot.tensor([[1.0, 2, 3], [2, 4, 6], [0, 0, 1]]).to(good.dtype)])
     inverse, info = linalg.inv_ex(batch)
@@ -170,7 +170,7 @@ def test_a_few_of_many_eigenvalues(largest):
         ingot.lobpcg(ingot.eye(5), 2)
 
 
-def test_results_go_where_out_asks():
+def test_out_receives_results():
     x = matrices("float64", 3, 3)
     for name in ("lu", "lu_factor", "eig", "inv_ex", "polar", "lu_factor_ex"):
         wanted = getattr(linalg, name)(x)
@@ -179,7 +179,7 @@ def test_results_go_where_out_asks():
         assert all((g == w).all() and g is o for g, w, o in zip(got, wanted, out)) and type(got) is type(wanted)
 
 
-def test_ranks_and_inverses_of_what_is_hermitian_read_its_lower_triangle():
+def test_hermitian_ranks_and_inverses_read_the_lower_triangle():
     """Tolerances are positional, as in NumPy, too."""
     x = matrices("complex128", 5, 3)
     x = x @ x.mH
@@ -247,7 +247,7 @@ ONLY_VALUES = {
 
 @pytest.mark.parametrize("trace", [False, True], ids=["eager", "traced"])
 @pytest.mark.parametrize("name", ONLY_VALUES)
-def test_equal_values_disturb_no_gradient_that_does_not_turn_their_vectors(name, trace):
+def test_equal_eigenvalues_leave_gradients_of_values_finite(name, trace):
     fn, x, expected = ONLY_VALUES[name]
 
     def gradient(x):
@@ -263,8 +263,8 @@ def test_exchanged_rows_one_by_one_and_all_at_once(shape, monkeypatch):
     rng, n = np.random.default_rng(7), shape[-1]
     pivots = np.stack([rng.integers(k, n, shape[:-1]) + 1 for k in range(n)], -1).reshape(shape).astype(np.int32)
     found = []
-    for many in (0, 1000):
-        monkeypatch.setattr(triangular, "_MANY", many)
+    for threshold in (0, 1000):
+        monkeypatch.setattr(triangular, "_MANY", threshold)
         found.append(triangular.order_of(pivots, n + 2))
     assert found[0].dtype == found[1].dtype and found[0].shape == (*shape[:-1], n + 2) and (found[0] == found[1]).all()
 
@@ -289,7 +289,7 @@ def test_gradients_of_determinants_are_cofactors_also_of_singular_matrices(kind,
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_cofactors_of_matrices_whose_determinants_pass_the_range_need_no_singular_values(kind, monkeypatch):
+def test_determinants_out_of_range_have_finite_gradients(kind, monkeypatch):
     """Cofactors in range are right, the others infinite, or 0."""
     monkeypatch.setattr(np.linalg, "svd", None)
     n = 40
@@ -309,7 +309,7 @@ def test_cofactors_of_matrices_whose_determinants_pass_the_range_need_no_singula
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4), (4, 2), (2, 3, 2)], ids=str)
 @pytest.mark.parametrize("some", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_older_svd_gives_v_whose_adjoint_is_the_last_factor(shape, some, kind):
+def test_the_older_svd_returns_v_and_not_its_adjoint(shape, some, kind):
     x = matrices(kind, *shape)
     u, s, v = ingot.svd(x, some=some)
     k = s.shape[-1]
@@ -318,7 +318,7 @@ def test_the_older_svd_gives_v_whose_adjoint_is_the_last_factor(shape, some, kin
 
 
 @pytest.mark.parametrize("sizes", [(2, 9, 4), (2, 1, 4), (1, 4), (4,)], ids=str)
-def test_lowrank_subtracts_what_expands_to_the_matrices(sizes):
+def test_lowrank_subtracts_expanded_matrices(sizes):
     x, taken = matrices("float64", 2, 9, 4), matrices("float64", *sizes, seed=1)
     near(ingot.svd_lowrank(x, 4, M=taken).S, linalg.svdvals(x - taken))
 
@@ -341,7 +341,7 @@ def test_reflections_of_no_matrix_are_refused():
 
 @pytest.mark.parametrize("kind", ["float64", "complex128"])
 @pytest.mark.parametrize("shape", [(3, 5), (5, 3), (2, 3, 4), (2, 4, 1)], ids=str)
-def test_whole_factors_have_the_gradients_of_the_thin_ones_where_nothing_is_arbitrary(shape, kind):
+def test_full_factors_have_the_gradients_of_reduced_ones(shape, kind):
     """Columns beside the singular vectors are an arbitrary basis; results that do not use them have a gradient."""
     x = matrices(kind, *shape).requires_grad_()
     sound = 0 if shape[-2] < shape[-1] else 2

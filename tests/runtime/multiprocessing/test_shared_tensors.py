@@ -183,7 +183,7 @@ def test_spawn():
     assert t.tolist() == [1, 2]
 
 
-def test_started_processes_report_what_went_wrong():
+def test_started_processes_report_errors():
     t = ingot.zeros(3).share_memory_()
     with pytest.raises(mp.ProcessRaisedException, match="this is what went wrong") as info:
         mp.start_processes(fail, (t,), nprocs=2, start_method="fork")

@@ -41,13 +41,13 @@ REFUSED = {   # call, class of its error, message
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name):
+def test_unsupported_arguments_are_refused(name):
     call, kind, says = REFUSED[name]
     with pytest.raises(kind, match=says):
         call()
 
 
-def test_submodules_are_put_where_modules_are_or_nothing_is():
+def test_set_submodule_replaces_modules_and_adds_new_ones():
     m = tree()
     m.set_submodule("inner.0", nn.ReLU())
     m.set_submodule("inner.1", nn.Tanh())
@@ -111,7 +111,7 @@ STEPS = {"threshold": lambda x: F.threshold(x, 0.1, 20.0), "hardshrink": lambda 
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("dtype", [ingot.float16, ingot.bfloat16, ingot.float32, ingot.float64])
 @pytest.mark.parametrize("traced", [False, True])
-def test_gradients_go_where_the_function_lets_values_through(name, dtype, traced):
+def test_gradients_flow_through_passed_values_only(name, dtype, traced):
     """This includes 16-bit floats next to a bound that they cannot represent."""
     bound = ingot.tensor(0.1).to(dtype)
     near = ingot.stack([bound + k * ingot.finfo(dtype).eps / 16 for k in (-2, -1, 0, 1, 2)]).to(dtype)
@@ -131,9 +131,9 @@ def test_clipping_nothing_is_told(clip, recwarn):
     clip(parameters, 1.0)
     clip([], 1.0)
     assert not recwarn.list
-    with pytest.warns(UserWarning, match="at its end, so no gradient is clipped") as said:
+    with pytest.warns(UserWarning, match="at its end, so no gradient is clipped") as warned:
         clip(parameters, 1.0)
-    assert said[0].filename == __file__
+    assert warned[0].filename == __file__
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -60,8 +60,8 @@ def test_pruning_masks_trains_and_becomes_plain_again():
     assert [n for n, _ in net.named_parameters()] == ["bias", "weight_orig"] and set(net.state_dict()) == {
         "bias", "weight_orig", "weight_mask"}
     assert prune.is_pruned(net) and (net.weight == 0).sum() == 12
-    kept = before.abs().flatten().sort().values[12]
-    assert ingot.equal(net.weight != 0, before.abs() >= kept)
+    smallest_kept = before.abs().flatten().sort().values[12]
+    assert ingot.equal(net.weight != 0, before.abs() >= smallest_kept)
     net(ingot.randn(3, 6)).sum().backward()
     assert ingot.equal(net.weight_orig.grad != 0, net.weight_mask != 0)
     prune.random_unstructured(net, "weight", 4)
@@ -273,8 +273,8 @@ def test_a_batch_of_ignored_rows_has_no_gradient(options):
     (nn.modules.loss._WeightedLoss, {"weight": ingot.ones(3), "reduction": "none"}, "none")])
 def test_losses_of_the_users_begin_with_the_base_class(base, args, reduction):
     class Scaled(base):
-        def __init__(self, scale, **given):
-            super().__init__(**given)
+        def __init__(self, scale, **options):
+            super().__init__(**options)
             self.scale = scale
 
         def forward(self, x, y):

@@ -27,13 +27,14 @@ def test_differentiable_steps_have_gradients(name):
     assert ingot.autograd.gradcheck(lambda s, g: stepped(name, s, g), (start, gradient), atol=1e-5)
 
 
-def test_what_has_no_parameters_to_give_is_refused_with_a_way_out():
+def test_arguments_without_parameters_are_refused_with_advice():
     net = ingot.nn.Sequential(ingot.nn.Linear(2, 2))
     gone = net.parameters()
     optim.SGD(gone, lr=0.1)
-    for given, said in ((gone, "a generator, as net.parameters"), (net, r"got Linear; pass the \.parameters\(\) of a module"),
-                        (net[0], r"pass its \.parameters")):
-        with pytest.raises((ValueError, TypeError), match=said):
+    for given, message in ((gone, "a generator, as net.parameters"),
+                           (net, r"got Linear; pass the \.parameters\(\) of a module"),
+                           (net[0], r"pass its \.parameters")):
+        with pytest.raises((ValueError, TypeError), match=message):
             optim.SGD(given, lr=0.1)
     for given in ([[1.0]], [3], GRADIENT, {"a": 1}, 3):
         with pytest.raises((ValueError, TypeError)) as refusal:
@@ -78,7 +79,7 @@ def test_lbfgs_climbs_as_it_descends(search):
 
 
 @pytest.mark.parametrize("most, calls", [(1, 2), (2, 3), (3, 4), (6, 7), (10, 11)])
-def test_a_line_search_stops_where_pytorchs_does(most, calls):
+def test_line_searches_stop_at_pytorchs_points(most, calls):
     """The search ends at most one call after the limit: the first point of a line is always evaluated."""
     p, count = ingot.full((3000,), 5.0, dtype=ingot.float64, requires_grad=True), 0
     opt = optim.LBFGS([p], lr=0.001, max_iter=3, max_eval=most, line_search_fn="strong_wolfe")
@@ -100,10 +101,10 @@ def test_lbfgs_goes_on_with_a_state_as_pytorch_writes_it():
     for foreign in (False, True):
         p = ingot.tensor([-1.2, 1.0], dtype=ingot.float64, requires_grad=True)
 
-        def made(p=p):
+        def new_optimizer(p=p):
             return optim.LBFGS([p], lr=0.5, max_iter=3)
 
-        opt = made()
+        opt = new_optimizer()
 
         def closure(p=p):
             p.grad = None
@@ -115,11 +116,11 @@ def test_lbfgs_goes_on_with_a_state_as_pytorch_writes_it():
         if foreign:
             state = opt.state_dict()
             own = state["state"][0]
-            kept = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "prev_flat_grad")
+            saved_names = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "prev_flat_grad")
             numbers = {"ro": [ingot.tensor(r, dtype=ingot.float64) for r in own["ro"]],
                        "H_diag": ingot.tensor(own["H_diag"], dtype=ingot.float64), "al": [None] * 100, "prev_loss": 1.0}
-            state["state"][0] = {name: own[name] for name in kept} | numbers
-            opt = made()
+            state["state"][0] = {name: own[name] for name in saved_names} | numbers
+            opt = new_optimizer()
             opt.load_state_dict(state)
         opt.step(closure)
         ends.append(p.detach().numpy())
@@ -127,18 +128,18 @@ def test_lbfgs_goes_on_with_a_state_as_pytorch_writes_it():
 
 
 def test_muon_rates_of_tall_and_wide_matrices():
-    moved = {}
+    norms = {}
     for rule in ("original", "spectral_unclamped"):
         for rows, cols in ((2, 8), (8, 2)):
             p = ingot.zeros(rows, cols, requires_grad=True)
             p.grad = ingot.linspace(-1, 1, 16).reshape(rows, cols) ** 2
             optim.Muon([p], lr=0.1, adjust_lr_fn=rule).step()
-            moved[rule, rows] = float(p.detach().norm())
-    assert moved["original", 8] == moved["spectral_unclamped", 8]
-    np.testing.assert_allclose(moved["spectral_unclamped", 2], moved["original", 2] / 2, rtol=1e-6)
+            norms[rule, rows] = float(p.detach().norm())
+    assert norms["original", 8] == norms["spectral_unclamped", 8]
+    np.testing.assert_allclose(norms["spectral_unclamped", 2], norms["original", 2] / 2, rtol=1e-6)
 
 
-def test_a_state_says_only_what_is_kept():
+def test_states_hold_saved_values_only():
     p = GRADIENT.clone().requires_grad_()
     p.grad = GRADIENT
     opt = optim.SGD([p], lr=0.1)
@@ -182,7 +183,7 @@ def test_an_optimizer_around_another_takes_hooks_and_schedules(kind):
     assert weight.tolist() == [-0.5, -0.5] and seen == ["stepped"] * 2 and schedule.get_last_lr() == [0.25]
 
 
-def test_lbfgs_stays_where_the_gradient_is_zero():
+def test_lbfgs_takes_no_step_at_zero_gradient():
     p = ingot.ones(2).requires_grad_()
     opt = optim.LBFGS([p], tolerance_grad=-1.0)
 
@@ -235,21 +236,21 @@ def test_dampening_leaves_the_first_gradient_as_it_is(name, way):
 
 @pytest.mark.parametrize("name", ["SGD", "Adagrad", "SparseAdam"])
 def test_sparse_gradients_on_a_device_may_name_a_row_twice(name):
-    def moved(device):
+    def values_after(device):
         p = ingot.arange(8.0).reshape(4, 2).to(device).requires_grad_()
-        places, rows = ingot.tensor([[2, 0, 2]]), ingot.tensor([[0.5, 1.0], [0.25, -1.0], [0.125, 2.0]])
+        indices, rows = ingot.tensor([[2, 0, 2]]), ingot.tensor([[0.5, 1.0], [0.25, -1.0], [0.125, 2.0]])
         optimizer = getattr(optim, name)([p], lr=0.25)
         for _ in range(3):
-            p.grad = ingot.sparse_coo_tensor(places.to(device), rows.to(device), (4, 2))
+            p.grad = ingot.sparse_coo_tensor(indices.to(device), rows.to(device), (4, 2))
             optimizer.step()
         return p.detach().cpu().numpy()
 
     with mock_cuda.installed():
-        np.testing.assert_allclose(moved("cuda"), moved("cpu"), rtol=1e-6)
+        np.testing.assert_allclose(values_after("cuda"), values_after("cpu"), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["ASGD", "NAdam", "Adam"])
-def test_a_loaded_state_keeps_its_numbers_beside_a_parameter_without_dims(name):
+def test_loaded_states_of_scalar_parameters_keep_their_numbers(name):
     def ends(device):
         p = ingot.tensor(2.0, device=device, requires_grad=True)
         optimizer = getattr(optim, name)([p], lr=0.25)
@@ -266,7 +267,7 @@ def test_a_loaded_state_keeps_its_numbers_beside_a_parameter_without_dims(name):
         assert ends("cuda") == (pytest.approx(ends("cpu")[0], rel=1e-6), ends("cpu")[1])
 
 
-def test_limits_on_the_host_are_numbers_beside_a_device():
+def test_host_limits_of_clamp_apply_on_devices():
     x = ingot.tensor([0.5, -2.0, 3.0])
     low, high = ingot.tensor(-1.0), ingot.tensor(1.5)
     with mock_cuda.installed():

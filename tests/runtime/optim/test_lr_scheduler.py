@@ -16,7 +16,7 @@ ALL = SCHEDULES | {
     "swa": lambda m, o: SWALR(o, 0.05, anneal_epochs=3)}
 
 
-def made(name, as_rate):
+def optimizer_and_schedule(name, as_rate):
     groups = [{"params": [ingot.ones(2).requires_grad_()], "lr": as_rate(lr)} for lr in START]
     opt = optim.SGD(groups, lr=0.1, momentum=0.5)
     return opt, ALL[name](sched, opt)
@@ -24,8 +24,8 @@ def made(name, as_rate):
 
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_rates_that_are_tensors_go_as_numbers_do(name):
-    opt, s = made(name, float)
-    other, t = made(name, lambda lr: ingot.tensor(lr, dtype=ingot.float64))
+    opt, s = optimizer_and_schedule(name, float)
+    other, t = optimizer_and_schedule(name, lambda lr: ingot.tensor(lr, dtype=ingot.float64))
     tensors = [g["lr"] for g in other.param_groups]
     told, expected = [], []
     for _ in range(12):
@@ -45,15 +45,15 @@ class Halving(sched.LRScheduler):
     """A schedule as users write them, which checks how get_lr is called."""
 
     def __init__(self, optimizer):
-        self.asked = []
+        self.epochs = []
         super().__init__(optimizer)
 
     def get_lr(self):
-        self.asked.append((self._is_initial, self._get_lr_called_within_step))
+        self.epochs.append((self._is_initial, self._get_lr_called_within_step))
         return [lr / 2 ** self.last_epoch for lr in self.base_lrs]
 
     def _get_closed_form_lr(self):
-        self.asked.append("closed form")
+        self.epochs.append("closed form")
         return (lr / 2 ** self.last_epoch for lr in self.base_lrs)
 
 
@@ -64,7 +64,7 @@ def test_schedules_of_users_see_how_they_are_asked():
     s.step()
     s.step(4)
     s.get_lr()
-    assert s.asked == [(True, True), (False, True), "closed form", (False, False)] and s.get_last_lr() == [0.05]
+    assert s.epochs == [(True, True), (False, True), "closed form", (False, False)] and s.get_last_lr() == [0.05]
 
 
 def first_step_of(milestones):
@@ -81,7 +81,7 @@ def first_step_of(milestones):
 
 @pytest.mark.parametrize("milestones, expected", [
     ([1, 2], [0.2, 0.4, 0.4, 0.2]), ([0, 2], [0.4, 0.2, 0.4, 0.2]), ([0, 0], [0.4, 0.2, 0.1, 0.05]), ([5, 9], [0.2] * 4)])
-def test_a_sequence_begins_with_the_schedule_whose_turn_it_is(milestones, expected):
+def test_sequential_schedules_start_with_the_active_one(milestones, expected):
     assert first_step_of(milestones) == pytest.approx(expected)
 
 

@@ -123,19 +123,19 @@ class Halved(optim.Optimizer):
         super().__setstate__(state)
         for group in self.param_groups:
             group.setdefault("added", 2)
-        for kept in self.state.values():
-            kept["mean"] = kept["mean"].half()
+        for state in self.state.values():
+            state["mean"] = state["mean"].half()
 
     @ingot.no_grad()
     def step(self, closure=None):
         for group in self.param_groups:
             for p in group["params"]:
-                kept = self.state[p]
-                kept.setdefault("mean", ingot.zeros_like(p, dtype=ingot.float16)).lerp_(p.grad.half(), 0.5)
-                p.sub_(kept["mean"].float(), alpha=group["lr"])
+                state = self.state[p]
+                state.setdefault("mean", ingot.zeros_like(p, dtype=ingot.float16)).lerp_(p.grad.half(), 0.5)
+                p.sub_(state["mean"].float(), alpha=group["lr"])
 
 
-def test_loading_asks_setstate_of_a_class_of_the_users():
+def test_loading_calls_setstate_of_user_classes():
     p = ingot.ones(3, requires_grad=True)
     p.grad = ingot.ones(3)
     opt, other = Halved([p]), Halved([p])
@@ -252,7 +252,7 @@ def test_hooks_and_closures_run():
 
 
 @pytest.mark.parametrize("around", [lambda f: f, jit.trace], ids=["eager", "traced"])
-def test_gradients_that_are_set_to_zero_stay_the_tensors_that_they_were(around):
+def test_zeroed_gradients_stay_the_same_tensors(around):
     p, flat = ingot.ones(2).requires_grad_(), ingot.zeros(4)
     opt = optim.SGD([p], lr=0.5)
 
@@ -328,7 +328,7 @@ def test_hooks_before_a_step_may_change_its_arguments():
     assert seen == [(opt, (opt,), ["closure"])]
 
 
-def test_a_parameter_that_is_named_twice_moves_twice():
+def test_a_parameter_named_twice_is_updated_twice():
     p = ingot.ones(1).requires_grad_()
     with pytest.warns(UserWarning, match="twice") as seen:
         opt = optim.SGD([p, p], lr=0.25)
@@ -500,9 +500,9 @@ def test_optimizers_as_functions_of_lists(name):
             q.grad = p.grad.clone()
         optimizer.step()
         if lists is None:                                   # the first step makes the state
-            kept = [optimizer.state[p] for p in params]
-            lists = [[s[n].clone() for s in kept] if n else [] for n in states]
-            lists += [[s["step"].clone() for s in kept]] if counted else []
+            state = [optimizer.state[p] for p in params]
+            lists = [[s[n].clone() for s in state] if n else [] for n in states]
+            lists += [[s["step"].clone() for s in state]] if counted else []
             for p, q in zip(params, own):
                 q.detach().copy_(p.detach())
             continue
@@ -518,7 +518,7 @@ def test_optimizers_as_functions_of_lists(name):
         assert n is None or all(ingot.equal(optimizer.state[p][n], t) for p, t in zip(params, held))
 
 
-def test_function_forms_make_what_is_missing_and_refuse_what_they_do_not_know():
+def test_functional_forms_create_states_and_refuse_unknown_options():
     sgd = importlib.import_module("ingot.optim.sgd").sgd
     p, buffers = ingot.ones(2, requires_grad=True), [None]
     sgd([p], [ingot.ones(2)], buffers, lr=0.5, momentum=0.9, dampening=0, weight_decay=0, nesterov=False, maximize=False)

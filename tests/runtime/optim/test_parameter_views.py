@@ -41,9 +41,9 @@ def trained(kind, options, is_complex, wrap=lambda f: f):
     step, found = wrap(step), []
     for i in range(6):
         step(pairs(i + 1, 3, 2))
-        kept = [v for _, v in sorted(optimizer.state[p].items()) if isinstance(v, ingot.Tensor) and v.ndim]
-        assert all(v.shape == p.shape and v.dtype == p.dtype for v in kept)
-        found.append([(ingot.view_as_real(t) if is_complex else t).tolist() for t in (p.detach(), *kept)])
+        tensors = [v for _, v in sorted(optimizer.state[p].items()) if isinstance(v, ingot.Tensor) and v.ndim]
+        assert all(v.shape == p.shape and v.dtype == p.dtype for v in tensors)
+        found.append([(ingot.view_as_real(t) if is_complex else t).tolist() for t in (p.detach(), *tensors)])
     return found
 
 
@@ -97,7 +97,7 @@ def with_gradient(z):
 
 @pytest.mark.parametrize("size", [3, 70000])
 @pytest.mark.parametrize("fn", ORDERED.values(), ids=ORDERED)
-def test_what_needs_an_order_refuses(fn, size):
+def test_unordered_parameters_are_refused(fn, size):
     with pytest.raises((TypeError, RuntimeError)):
         fn(ingot.view_as_complex(pairs(0, size)))
 

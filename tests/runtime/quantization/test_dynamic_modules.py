@@ -83,12 +83,12 @@ def test_layers_are_the_reference(level, threads):
             scale, bias = ((rng.random(gates * hidden) * x).astype(np.float32) for x in (hidden ** -0.5 / 127, 1))
             bias = bias if layer == "gru" and steps > 1 else None
             mask = np.arange(steps)[:, None] < rng.integers(1, steps + 1, batch) if batch > 2 else None
-            given, said = (z, mask, h, c, weight, scale, bias), {"layer": layer, "reverse": bool(steps % 2)}
+            given, params = (z, mask, h, c, weight, scale, bias), {"layer": layer, "reverse": bool(steps % 2)}
             found = []
             for count in (1, 3):
                 threads(count)
-                found.append(kernel_of(recurrent_int8)(*given, **said))
-            for one, other, want in zip(*found, recurrent_int8.ref(*given, **said)):
+                found.append(kernel_of(recurrent_int8)(*given, **params))
+            for one, other, want in zip(*found, recurrent_int8.ref(*given, **params)):
                 assert one.tobytes() == other.tobytes()
                 assert np.allclose(one, want, rtol=1e-5, atol=1e-5), (layer, steps, batch, hidden)
 
@@ -126,7 +126,7 @@ def test_a_module_in_two_places():
     assert type(made[0]) is nnqd.Linear and made[0] is made[2]
 
 
-def test_what_quantising_costs():
+def test_quantisation_error_is_bounded():
     """Each number of a row is off by half a step at most, so sums by that times the weights' absolute sum."""
     x = ingot.randn(20, 100, generator=ingot.Generator().manual_seed(0))
     layer = nn.Linear(100, 30)
@@ -166,7 +166,7 @@ def flat(results):
     return [r for x in results for r in flat(x)] if isinstance(results, tuple) else [results.detach().numpy()]
 
 
-def made(name):
+def layer_pair(name):
     """Return (float module, quantised module, an input)."""
     ingot.manual_seed(0)
     make, shape, kind = CASES[name]
@@ -178,7 +178,7 @@ def made(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_modules_are_near_their_float_ones(name):
-    layer, quantised, x = made(name)
+    layer, quantised, x = layer_pair(name)
     for got, want in zip(flat(quantised(x)), flat(layer(x)), strict=True):
         assert got.shape == want.shape and 0 < np.abs(got - want).max() < 0.03
     assert sum(b.nbytes for b in quantised.buffers()) < 0.55 * sum(p.nbytes for p in layer.parameters())
@@ -187,7 +187,7 @@ def test_modules_are_near_their_float_ones(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_traces_copies_and_states_give_the_same_bits(name):
-    _, quantised, x = made(name)
+    _, quantised, x = layer_pair(name)
     want = [r.tobytes() for r in flat(quantised(x))]
     blank = quantize_dynamic(CASES[name][0]())
     assert [r.tobytes() for r in flat(blank(x))] != want
@@ -265,7 +265,7 @@ def test_a_model():
     ({nn.Linear: default_dynamic_qconfig, "first": None}, {"body.0"}),
     ({nn.Linear: None, nn.GRU: default_dynamic_qconfig}, {"rnn"}),
     ({"body": default_dynamic_qconfig, "body.0": None}, set()), (set(), set())])
-def test_what_is_chosen(spec, changed):
+def test_chosen_layers(spec, changed):
     net = Net()
     net.body[2] = nn.Identity()
     found = kinds(quantize_dynamic(net, spec, dtype=ingot.qint8))

@@ -34,7 +34,7 @@ class Network(nn.Module):
 
 
 @pytest.fixture
-def made():
+def model_and_inputs():
     ingot.manual_seed(0)
     model = Network().eval()
     model.qconfig = aq.get_default_qconfig()
@@ -57,8 +57,8 @@ def kinds(model):
 
 
 @pytest.mark.parametrize("fused", [False, True])
-def test_prepare_and_convert(made, fused):
-    model, inputs = made
+def test_prepare_and_convert(model_and_inputs, fused):
+    model, inputs = model_and_inputs
     want = [model(x) for x in inputs]
     source = aq.fuse_modules(model, [["conv", "bn", "relu"]]) if fused else model
     done = aq.convert(observed(source, inputs))
@@ -98,8 +98,8 @@ def test_a_layer_is_exact_in_its_numbers(layer, shape):
         assert other(ingot.tensor(x)).tolist() == got.tolist()
 
 
-def test_parts_are_left_out(made):
-    model, inputs = made
+def test_parts_are_left_out(model_and_inputs):
+    model, inputs = model_and_inputs
     model.head.qconfig = None
     assert kinds(aq.convert(observed(model, inputs))) == [nnq.Conv2d, nnq.Conv2d]
     del model.head.qconfig, model.qconfig
@@ -107,8 +107,8 @@ def test_parts_are_left_out(made):
     assert kinds(aq.convert(observed(model, inputs))) == [nnq.Linear]
 
 
-def test_in_place_and_shared(made):
-    model, _ = made
+def test_in_place_and_shared(model_and_inputs):
+    model, _ = model_and_inputs
     twice = nn.Sequential(model.head, nn.ReLU(), nn.Linear(10, 16), model.head)
     twice.qconfig = aq.default_qconfig
     prepared = aq.prepare(twice, inplace=True)
@@ -118,14 +118,14 @@ def test_in_place_and_shared(made):
     assert done is twice and done[0] is done[3] and type(done[0]) is nnq.Linear
 
 
-def test_quantize_runs_what_it_is_given(made):
-    model, inputs = made
+def test_quantize_runs_its_function(model_and_inputs):
+    model, inputs = model_and_inputs
     done = aq.quantize(model, lambda m, xs: [m(x) for x in xs], [inputs])
     assert relative(model(inputs[0]), done(inputs[0])) < 0.02
 
 
-def test_a_converted_model_in_a_file(made, tmp_path):
-    model, inputs = made
+def test_a_converted_model_in_a_file(model_and_inputs, tmp_path):
+    model, inputs = model_and_inputs
     done = aq.convert(observed(model, inputs))
     jit.export(done, inputs[0], tmp_path / "m.ingot", targets=())
     assert jit.load(tmp_path / "m.ingot")(inputs[1]).tolist() == done(inputs[1]).tolist()
@@ -163,8 +163,8 @@ def test_scales_of_weights():
 # Fusion.
 
 
-def test_fusing(made):
-    model, inputs = made
+def test_fusing(model_and_inputs):
+    model, inputs = model_and_inputs
     fused = aq.fuse_modules(model, ["conv", "bn", "relu"])
     assert [type(m) for m in (fused.conv, fused.bn, fused.relu)] == [nni.ConvReLU2d, nn.Identity, nn.Identity]
     assert relative(model(inputs[0]), fused(inputs[0])) < 1e-5 and type(model.bn) is nn.BatchNorm2d
@@ -176,8 +176,8 @@ def test_fusing(made):
 
 
 @pytest.mark.slow
-def test_whole_graphs(made):
-    model, inputs = made
+def test_whole_graphs(model_and_inputs):
+    model, inputs = model_and_inputs
     for mapping, layers in ((quantize_fx.get_default_qconfig_mapping(), 3), ({"": aq.default_qconfig}, 3),
                             (quantize_fx.get_default_qconfig_mapping().set_module_name("head", None), 2),
                             (quantize_fx.get_default_qconfig_mapping().set_object_type(nn.Linear, None), 2)):
@@ -230,13 +230,13 @@ def broken(layer):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(made, name):
+def test_unsupported_arguments_are_refused(model_and_inputs, name):
     call, words = REFUSED[name]
     with pytest.raises(IngotError, match=words):
-        call(made[0])
+        call(model_and_inputs[0])
 
 
-def test_windows_are_those_of_convolutions():
+def test_even_windows_pad_like_float_layers():
     """`padding="same"` of even windows adds one more at the end, as in the float layer."""
     x, layer = ingot.randn(1, 4, 6, 7), nn.Conv2d(4, 4, (2, 4), padding="same")
     made = nnq.Conv2d.from_float(layer, Steps(0.03, 128))

@@ -65,7 +65,7 @@ DATA = [normal(4, 5, 3), normal(4, 5, 3, scale=3, shift=1, seed=1), normal(4, 5,
 
 
 @pytest.mark.parametrize("name", OBSERVERS)
-def test_numbers_are_those_of_the_definition(name):
+def test_results_match_the_definition(name):
     kind, settings = OBSERVERS[name]
     fake = aq.FakeQuantize(observer=kind, **settings)
     seen, traced = fake.activation_post_process, copy.deepcopy(fake)
@@ -142,9 +142,9 @@ def test_fixed_steps_and_observers_without_ranges():
         assert kind()(x) is x
         with pytest.raises(IngotError):
             kind().calculate_qparams()
-    noted = aq.RecordingObserver()
-    noted(x)
-    assert noted.get_tensor_value()[0].tolist() == x.tolist()
+    recorder = aq.RecordingObserver()
+    recorder(x)
+    assert recorder.get_tensor_value()[0].tolist() == x.tolist()
 
 
 def test_factories():
@@ -180,11 +180,11 @@ def layer(name, weight="channels"):
     return kind(*sizes, **options, qconfig=aq.QConfig(aq.default_fake_quant, WEIGHTS[weight])), ingot.tensor(normal(*shape))
 
 
-def plain(made, x, weight):
+def plain(layer, x, weight):
     """Return the result of a layer without batch norm for a weight."""
-    if isinstance(made, nn.Linear):
-        return F.linear(x, weight, made.bias)
-    return made._conv_forward(x, weight, made.bias)
+    if isinstance(layer, nn.Linear):
+        return F.linear(x, weight, layer.bias)
+    return layer._conv_forward(x, weight, layer.bias)
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
@@ -220,7 +220,7 @@ def test_a_layer_is_the_float_one_with_rounded_weights(name, weight):
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_layers_are_kept_and_copied(name):
+def test_layers_are_saved_and_copied(name):
     made, x = layer(name)
     made(x)
     made.eval()
@@ -237,7 +237,7 @@ def test_layers_are_kept_and_copied(name):
     assert made.to(ingot.float64).to(ingot.float32)(x).tolist() == want
 
 
-def test_a_state_of_channels_goes_into_a_module_that_has_seen_none():
+def test_channel_states_load_into_fresh_observers():
     made, fresh = (aq.default_fused_per_channel_wt_fake_quant() for _ in range(2))
     made(ingot.tensor(normal(6, 4)))
     assert fresh.scale.shape == (1,) and made.scale.shape == (6,)
@@ -374,7 +374,7 @@ def test_a_step_is_one_graph_with_eager_bits(name, low):
 
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_layers_in_whole_numbers_are_those_that_were_trained(name, config, tmp_path):
+def test_int8_layers_match_trained_layers(name, config, tmp_path):
     """Each converted layer agrees with the trained one, also beyond its observed inputs, but for half a unit of its sums,
     to which biases are rounded."""
     make, data = NETWORKS[name]
@@ -398,7 +398,7 @@ def test_layers_in_whole_numbers_are_those_that_were_trained(name, config, tmp_p
     assert jit.load(tmp_path / "m.ingot")(x).tolist() == got.tolist()
 
 
-def test_what_is_converted():
+def test_converted_layers():
     net = trained(residual(aq.get_default_qat_qconfig()), images)
     assert [type(m) for m in (net.stem, net.conv, net.head)] == [nniqat.ConvBnReLU2d, nniqat.ConvBn2d, nnqat.Linear]
     made = aq.convert(net)
@@ -441,7 +441,7 @@ def test_layers_are_called_by_keyword_and_keep_their_hooks():
     assert seen == [["input"]] * 2
 
 
-def test_parameters_are_those_of_the_model():
+def test_parameters_stay_the_models():
     """An optimizer made before `prepare_qat(inplace=True)` trains the prepared model."""
     net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).train()
     before = [id(p) for p in net.parameters()]
@@ -493,7 +493,7 @@ def names(model):
     return {path: type(m).__name__ for path, m in model.named_modules() if hasattr(m, "weight_fake_quant")}
 
 
-def test_a_mapping_says_what_is_rounded():
+def test_qconfig_mappings_choose_rounded_layers():
     special = aq.get_default_qat_qconfig("qnnpack")
     mapping = quantize_fx.get_default_qat_qconfig_mapping()
     mapping.set_object_type(nn.Linear, None).set_module_name_regex("st.*", special)
@@ -509,7 +509,7 @@ def test_a_mapping_says_what_is_rounded():
     assert type(quantize_fx.convert_fx(net).conv) is nnq.Conv2d
 
 
-def test_what_others_read_is_not_joined():
+def test_values_with_other_readers_are_not_fused():
     class Twice(nn.Module):
         def __init__(self):
             super().__init__()
@@ -591,7 +591,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name):
+def test_unsupported_arguments_are_refused(name):
     call, words = REFUSED[name]
     with pytest.raises(IngotError, match=words):
         call()

@@ -37,7 +37,7 @@ def test_numbers_and_arrays_come_back(name, protocol):
 
 @pytest.mark.parametrize("value", [np.array(["a"]), np.array([1, None], object), np.arange(3, dtype=">i4"), np.str_("a"),
                                    np.ma.masked_array([1]), np.datetime64("2026-01-01"), np.zeros(1, [("a", "f4")])], ids=repr)
-def test_what_is_no_numbers_is_refused(value):
+def test_arrays_without_numbers_are_refused(value):
     with pytest.raises(FileError):
         read(pickle.dumps(value, 2))
 

@@ -30,7 +30,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
-def test_attributes_of_tensors_are_kept(make):
+def test_attributes_of_tensors_are_saved(make):
     x = make()
     x.note, x.parts, x.itself = "a", {"b": [1, ingot.zeros(2)]}, x
     with warnings.catch_warnings():
@@ -40,7 +40,7 @@ def test_attributes_of_tensors_are_kept(make):
     assert not hasattr(plain, "note") and y.tolist() == [1, 1, 1]
 
 
-def test_attributes_of_modules_tensors_are_kept():
+def test_attributes_of_module_tensors_are_saved():
     model = nn.Linear(2, 2)
     model.weight.note = "w"
     model.register_buffer("steps", nn.Buffer(ingot.zeros(1), persistent=False))
@@ -110,7 +110,7 @@ DTYPES = (ingot.float32, ingot.bfloat16, ingot.int64, ingot.complex64)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_storages_are_kept_with_what_they_share(dtype):
+def test_shared_storages_stay_shared(dtype):
     x = ingot.arange(6).to(dtype).reshape(2, 3)
     row, typed, untyped = through_file((x[1], x.storage(), x.T.untyped_storage()))
     assert type(typed) is ingot.TypedStorage and typed.dtype is dtype and typed.tolist() == x.storage().tolist()
@@ -135,7 +135,7 @@ def test_storages_of_torch_files(write):
 
 
 @pytest.mark.parametrize("requires_grad", [False, True])
-def test_tensors_of_no_elements_are_kept(requires_grad):
+def test_empty_tensors_are_saved(requires_grad):
     x = ingot.empty(3, 2, device="meta", dtype=ingot.float16).T.requires_grad_(requires_grad)
     y, p = through_file([x, nn.Parameter(ingot.empty(10 ** 6, 10 ** 6, device="meta"))])
     assert y.is_meta and y.shape == (2, 3) and y.stride() == (1, 2) and y.dtype is ingot.float16
@@ -149,7 +149,7 @@ class Own:
     """Object of a class that nobody allowed."""
 
 
-def test_what_is_refused_is_what_pickle_refuses():
+def test_unpicklable_objects_are_refused_like_pickle():
     memory = io.BytesIO()
     ingot.save(Own(), memory)
     for data in (memory.getvalue(), b"something else", memory.getvalue()[:40]):

@@ -132,7 +132,7 @@ def test_writing_is_atomic(tmp_path):
     assert os.listdir(tmp_path) == ["x.pt"]
 
 
-def test_links_and_modes_are_kept(tmp_path):
+def test_links_and_file_modes_are_preserved(tmp_path):
     real, link = tmp_path / "real", tmp_path / "link"
     ingot.save(1, real)
     real.chmod(0o640)
@@ -141,7 +141,7 @@ def test_links_and_modes_are_kept(tmp_path):
     assert link.is_symlink() and ingot.load(real) == 2 and real.stat().st_mode & 0o777 == 0o640
 
 
-def test_what_cannot_be_saved_says_where():
+def test_errors_name_the_path_of_unsavable_values():
     class Mine(dict):
         pass
 
@@ -246,7 +246,7 @@ def test_safetensors_round_trip(tmp_path, mmap):
 
 @pytest.mark.parametrize("mmap", [False, True])
 @pytest.mark.parametrize("shift", range(8))
-def test_safetensors_whose_data_begins_anywhere(tmp_path, mmap, shift):
+def test_safetensors_with_unaligned_data(tmp_path, mmap, shift):
     path = tmp_path / "x.safetensors"
     ingot.save(weights(), path)
     data = path.read_bytes()
@@ -312,7 +312,7 @@ def subject(name, tmp_path):
     return (tmp_path / "x.safetensors").read_bytes()
 
 
-def outcome(data, mmap_path=None):
+def load_or_error(data, mmap_path=None):
     """Return the loaded object, or "refused" for a FileError. Any other error fails the test."""
     try:
         if mmap_path is not None:
@@ -327,7 +327,7 @@ def outcome(data, mmap_path=None):
 def test_cut_off_files_are_refused(name, tmp_path):
     data = subject(name, tmp_path)
     for n in np.unique(np.linspace(0, len(data) - 1, 120).astype(int)):
-        assert outcome(data[:n]) == "refused", f"{name} cut at {n} of {len(data)}"
+        assert load_or_error(data[:n]) == "refused", f"{name} cut at {n} of {len(data)}"
 
 
 @pytest.mark.parametrize("mmap", [False, True])
@@ -341,7 +341,7 @@ def test_random_damage_never_escapes(name, mmap, tmp_path):
         for _ in range(rng.integers(1, 4)):
             damaged[rng.integers(len(data))] = rng.integers(256)
         try:
-            outcome(bytes(damaged), tmp_path / "damaged" if mmap else None)
+            load_or_error(bytes(damaged), tmp_path / "damaged" if mmap else None)
         except Exception as e:
             pytest.fail(f"{name}, seed {seed}, trial {trial}: {type(e).__name__} escaped: {e}")
 
@@ -414,12 +414,12 @@ NAMED = [ingot.strided, ingot.jagged, ingot.sparse_coo, ingot.sparse_bsr, ingot.
 def test_layouts_and_formats_stay_themselves(thing):
     """Also inside a module, which makes the file one of objects."""
     class_ = nn.Linear(1, 1)
-    class_.lies = thing
+    class_.note = thing
     for data in (thing, [thing, {"key": thing}], class_):
         file = io.BytesIO()
         ingot.save(data, file)
         file.seek(0)
         found = ingot.load(file, weights_only=False)
-        assert (found.lies if data is class_ else found[1]["key"] if data is not thing else found) is thing
+        assert (found.note if data is class_ else found[1]["key"] if data is not thing else found) is thing
     assert copy.deepcopy(thing) is thing is copy.copy(thing) is pickle.loads(pickle.dumps(thing))
     assert type(copy.deepcopy({"a": thing})["a"]) is type(thing)

@@ -40,8 +40,8 @@ def test_torch_files_without_torch(write):
 def test_elements_that_pytorch_had_not_conjugated_or_negated_yet(write):
     pairs = tp.Stored("0", "ComplexFloat", np.array([1 + 2j, 3 - 1j], np.complex64))
     numbers = tp.Stored("1", "Float", np.array([2.0, -1.0], np.float32))
-    made = [tp.Call("torch._utils._rebuild_tensor_v2", *stored, False, tp.Call("collections.OrderedDict"), said)
-            for stored, said in (((pairs, 0, (2,), (1,)), {"conj": True}), ((numbers, 0, (2,), (1,)), {"neg": True}))]
+    made = [tp.Call("torch._utils._rebuild_tensor_v2", *stored, False, tp.Call("collections.OrderedDict"), metadata)
+            for stored, metadata in (((pairs, 0, (2,), (1,)), {"conj": True}), ((numbers, 0, (2,), (1,)), {"neg": True}))]
     conjugated, negated = loaded(write(made, [pairs, numbers]))
     assert conjugated.tolist() == [1 - 2j, 3 + 1j] and negated.tolist() == [-2.0, 1.0]
 
@@ -49,13 +49,13 @@ def test_elements_that_pytorch_had_not_conjugated_or_negated_yet(write):
 @torch_formats
 @pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
 def test_sparse_tensors_of_torch_files(write, layout):
-    starts, places, values = np.array([0, 1, 3]), np.array([1, 0, 1]), np.array([5.0, 6.0, 7.0], np.float32)
+    starts, columns, values = np.array([0, 1, 3]), np.array([1, 0, 1]), np.array([5.0, 6.0, 7.0], np.float32)
     dense = [[0, 5], [6, 7]]
     if layout == "coo":
-        parts = [tp.Stored("0", "Long", np.concatenate([np.repeat([0, 1], [1, 2]), places])), tp.Stored("1", "Float", values)]
+        parts = [tp.Stored("0", "Long", np.concatenate([np.repeat([0, 1], [1, 2]), columns])), tp.Stored("1", "Float", values)]
         data = (tp.tensor(parts[0], 0, (2, 3), (3, 1)), tp.tensor(parts[1], 0, (3,), (1,)), (2, 2), True)
     else:
-        parts = [tp.Stored("0", "Long", starts), tp.Stored("1", "Long", places), tp.Stored("2", "Float", values)]
+        parts = [tp.Stored("0", "Long", starts), tp.Stored("1", "Long", columns), tp.Stored("2", "Float", values)]
         data = (*[tp.tensor(part, 0, (3,), (1,)) for part in parts], (2, 2))
         dense = dense if layout == "csr" else [[0, 6], [5, 7]]
     named = tp.Call("torch.serialization._get_layout", f"torch.sparse_{layout}")
@@ -121,11 +121,11 @@ WRONG_PICKLES = {
 
 @pytest.mark.parametrize("name", WRONG_PICKLES)
 def test_pickles_that_are_wrong_say_so(name):
-    code, said = WRONG_PICKLES[name]
+    code, message = WRONG_PICKLES[name]
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as z:
         z.writestr("archive/data.pkl", b"\x80\x02" + code + b".")
-    with pytest.raises(FileError, match=said):
+    with pytest.raises(FileError, match=message):
         loaded(out.getvalue())
 
 
@@ -155,7 +155,7 @@ def test_names_of_plain_data_are_safe(write, tmp_path):
     assert ingot.serialization.get_unsafe_globals_in_checkpoint(path) == ["os.system"]
 
 
-def test_storages_of_which_a_view_is_told_are_read():
+def test_storage_ids_with_a_view_field_are_read():
     """Files before 1.6 name a storage with a sixth field, which is None, as storages have no views."""
     s = tp.Stored("0", "Float", np.arange(12, dtype=np.float32))
     text = tp.legacy(tp.tensor(s, 0, (3, 4), (4, 1)), [s])

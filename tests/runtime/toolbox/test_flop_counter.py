@@ -148,7 +148,7 @@ def test_gradients_are_the_same_bits():
 
 
 @pytest.mark.parametrize("run, expected", [row[1:] for row in COUNTED], ids=[row[0] for row in COUNTED])
-def test_what_a_program_takes(run, expected):
+def test_flops_of_programs(run, expected):
     with FlopCounterMode(display=False) as counted:
         run()
     assert counted.get_total_flops() == expected
@@ -157,7 +157,7 @@ def test_what_a_program_takes(run, expected):
     assert counted.get_flop_counts() == before      # code after the block does not count
 
 
-def test_modules_get_what_they_run_and_its_gradients():
+def test_modules_get_their_operators_and_gradients():
     net = Net()
     with FlopCounterMode(display=False) as counted:
         backward(net, ingot.ones(IMAGE))
@@ -167,7 +167,7 @@ def test_modules_get_what_they_run_and_its_gradients():
     assert counted.get_flop_counts()["Net.body"] == {"conv": BODY, "conv_weight_grad": BODY}
 
 
-def test_compiled_code_counts_what_eager_code_counts():
+def test_traces_count_like_eager_code():
     net, x = Net(), ingot.randn(IMAGE)
 
     @ingot.jit.trace

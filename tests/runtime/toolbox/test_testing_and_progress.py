@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_quiet_where_nobody_watches(monkeypatch):
+def test_progress_is_quiet_without_a_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     bar = progress([1, 2, 3], "epoch")
     assert list(bar) == [1, 2, 3] and len(bar) == 3 and sys.stderr.getvalue() == ""
@@ -107,7 +107,7 @@ def test_summary_levels_and_recurrence():
 # Comparing and making tensors.
 
 
-def test_assert_close_accepts_what_is_close():
+def test_assert_close_accepts_close_values():
     t = ingot.tensor([1.0, 2.0])
     testing.assert_close(t, t + 1e-7)
     testing.assert_close(ingot.tensor([np.inf, -np.inf]), ingot.tensor([np.inf, -np.inf]))
@@ -119,7 +119,7 @@ def test_assert_close_accepts_what_is_close():
     testing.assert_close(ingot.tensor([2 ** 60]), ingot.tensor([2 ** 60]))
 
 
-@pytest.mark.parametrize("a, b, options, said", [
+@pytest.mark.parametrize("a, b, options, message", [
     ([1.0, 2.0], [1.0, 2.5], {}, r"Mismatched elements: 1 / 2 \(50.0%\)[\s\S]*0.5 at index \(1,\)"),
     ([1.0], [[1.0]], {}, "'shape' do not match"),
     ([1], [1.0], {}, "'dtype' do not match"),
@@ -130,9 +130,9 @@ def test_assert_close_accepts_what_is_close():
     ([1.0], [1.5], {"msg": "my words"}, "^my words$"),
     ([1.0], [1.5], {"msg": lambda m: "prefix " + m}, "^prefix Tensor-likes"),
 ])
-def test_assert_close_says_what_differs(a, b, options, said):
+def test_assert_close_describes_differences(a, b, options, message):
     a, b = (ingot.tensor(v) if isinstance(v, list) else v for v in (a, b))
-    with pytest.raises(AssertionError, match=said):
+    with pytest.raises(AssertionError, match=message):
         testing.assert_close(a, b, **options)
 
 

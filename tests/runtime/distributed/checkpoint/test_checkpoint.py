@@ -122,7 +122,7 @@ def test_states_of_objects_are_asked_for_and_given_back(tmp_path):
     assert target["view"].tolist() == [10, 11]
 
 
-def test_what_does_not_fit_is_said(tmp_path):
+def test_mismatches_are_named(tmp_path):
     dcp.save({"a": ingot.ones(2), "b": {"c": 1}}, checkpoint_id=tmp_path / "c")
     target = {"a": ingot.zeros(2), "d": ingot.zeros(1)}
     with pytest.raises(dcp.CheckpointException, match=r"does not hold d.*allow_partial_load"):
@@ -187,7 +187,7 @@ def test_a_crash_at_any_moment_leaves_a_whole_checkpoint(tmp_path, monkeypatch):
     assert {("replace", 1), ("fsync", 1), ("remove", 2)} <= seen and at < 19
 
 
-def test_what_cannot_be_written_leaves_the_checkpoint_before(tmp_path):
+def test_failed_writes_leave_the_previous_checkpoint(tmp_path):
     dcp.save({"a": 1}, checkpoint_id=tmp_path)
     with pytest.raises(dcp.CheckpointException):
         dcp.save({"a": lambda: 1}, checkpoint_id=tmp_path)
@@ -224,11 +224,11 @@ def foreign(folder, chunks, whole=(4, 3), change=None, more=()):
     folder.mkdir()
     w = np.arange(whole[0] * whole[1], dtype=np.float32).reshape(whole)
     files: dict = {"__0_0.distcp": b"", "__1_0.distcp": b""}
-    places = {}
+    locations = {}
 
     def put(key, obj, storages, name, **more):
         data = pickles.archive(obj, storages)
-        places[part("MetadataIndex", fqn=key, **more)] = part("_StorageInfo", relative_path=name, offset=len(files[name]),
+        locations[part("MetadataIndex", fqn=key, **more)] = part("_StorageInfo", relative_path=name, offset=len(files[name]),
                                                               length=len(data))
         files[name] += data
 
@@ -242,7 +242,7 @@ def foreign(folder, chunks, whole=(4, 3), change=None, more=()):
             for start, rows in chunks.items()]
     tensor = part("TensorStorageMetadata", properties=properties, size=size(*whole), chunks=held)
     index = {"state_dict_metadata": {"model.w": tensor, "extra": part("BytesStorageMetadata")},
-             "planner_data": {"model.w": ("model", "w"), "extra": ("extra",)}, "storage_data": places,
+             "planner_data": {"model.w": ("model", "w"), "extra": ("extra",)}, "storage_data": locations,
              "storage_meta": part("StorageMeta", checkpoint_id=pickles.Call("pathlib.PosixPath", "/", "tmp"))}
     (folder / ".metadata").write_bytes(pickles.pickled(part("Metadata", **{**index, **(change or {})})))
     for name, data in files.items():
@@ -266,18 +266,18 @@ def test_checkpoints_of_pytorch_are_read(chunks, tmp_path):
     assert sorted(os.listdir(tmp_path / "c")) == [".metadata", "__0_1.distcp"]
 
 
-@pytest.mark.parametrize("chunks, change, said", [
+@pytest.mark.parametrize("chunks, change, message", [
     ({0: 2}, {}, "do not make"), ({0: 2, 1: 2}, {}, "overlap"), ({0: 2, 3: 2}, {}, r"is not what|overlap|cannot be read"),
     ({0: 4}, {"storage_data": {}}, "cannot be read"), ({0: 4}, {"storage_data": 3}, "damaged"),
     ({0: 4}, {"storage_data": {part("MetadataIndex", fqn="model.w", offset=size(0, 0)):
                                part("_StorageInfo", relative_path="../x", offset=0, length=9)}}, "not a file in it"),
     ({0: 4}, {"storage_meta": pickles.Call("os.mkdir", "harm")}, "os.mkdir"),
 ])
-def test_damaged_checkpoints_of_pytorch(chunks, change, said, tmp_path, monkeypatch):
+def test_damaged_checkpoints_of_pytorch(chunks, change, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     foreign(tmp_path / "c", chunks, change=change)
     target = {"model": {"w": ingot.zeros(4, 3)}}
-    with pytest.raises(dcp.CheckpointException, match=said):
+    with pytest.raises(dcp.CheckpointException, match=message):
         dcp.load(target, checkpoint_id=tmp_path / "c")
     assert not target["model"]["w"].any() and not os.path.exists("harm")
 

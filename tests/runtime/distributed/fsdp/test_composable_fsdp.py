@@ -148,10 +148,10 @@ class Says(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.layer, self.seen = nn.Linear(3, 2), []
+        self.layer, self.outputs = nn.Linear(3, 2), []
 
     def forward(self, x):
-        self.seen.append((x.dtype, self.layer.weight.dtype))
+        self.outputs.append((x.dtype, self.layer.weight.dtype))
         return self.layer(x)
 
     def other(self, x):
@@ -165,7 +165,7 @@ def _in_low_precision(rank):
                                                              output_dtype=ingot.float64))
     x = ingot.randn(4, 3)
     y = net(x)
-    assert net.seen == [(half, half)] and y.dtype is ingot.float64
+    assert net.outputs == [(half, half)] and y.dtype is ingot.float64
     y.sum().backward()
     assert net.layer.weight.dtype is net.layer.weight.grad.dtype is ingot.float32
     register_fsdp_forward_method(net, "other")
@@ -224,7 +224,7 @@ def _goes_on(rank):
         copy.deepcopy(net)
 
 
-def test_what_failed_or_was_overwritten_leaves_nothing_behind():
+def test_failed_and_overwritten_checkpoints_leave_no_files():
     ranks.run(SIZE, _goes_on)
 
 
@@ -285,5 +285,5 @@ def _rests(rank, options):
 
 
 @pytest.mark.parametrize("options", [{}, {"reshard_after_forward": False}], ids=str)
-def test_parameters_that_are_kept_together_are_hidden_though_one_module_rests(options):
+def test_parameter_groups_are_hidden_if_one_module_does_not_run(options):
     ranks.run(SIZE, _rests, options)

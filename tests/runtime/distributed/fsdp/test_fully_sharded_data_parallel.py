@@ -260,6 +260,6 @@ def test_parameters_are_summoned(use_orig_params):
     ranks.run(SIZE, _summoned, use_orig_params)
 
 
-def test_states_of_optimizers_are_for_an_optimizer_that_is_given():
+def test_optimizer_states_need_an_optimizer():
     with pytest.raises(ValueError, match="optimizer that the state is for"):
         FSDP.scatter_full_optim_state_dict({}, nn.Linear(2, 2))

@@ -133,7 +133,7 @@ def _activations(rank, after):
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_modules_whose_calls_are_checkpointed(after):
+def test_modules_with_checkpointed_calls(after):
     trained_alone()
     ranks.run(SIZE, _activations, after)
 
@@ -304,7 +304,7 @@ def _refused(rank):
         FSDP(nn.Sequential(Writes(3, 3)), auto_wrap_policy=wrap.always_wrap_policy)(ingot.ones(2, 3))
 
 
-def test_what_cannot_be_right_is_refused():
+def test_invalid_uses_are_refused():
     with pytest.raises(ValueError, match="init_process_group"):
         FSDP(nn.Linear(1, 1))
     ranks.run(SIZE, _refused)

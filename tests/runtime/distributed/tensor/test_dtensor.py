@@ -39,16 +39,17 @@ def _moves(rank, shape, sizes):
         local, first = layout.place_in(sizes, mesh, before)
         assert tuple(t.to_local().shape) == local
         assert ingot.equal(t.to_local(), x[tuple([slice(a, a + n) for a, n in zip(first, local)])])
-        moved = t.redistribute(placements=after)
-        assert moved.placements == after and ingot.equal(moved.to_local(), dt.distribute_tensor(x, mesh, after).to_local())
-    for op, kept in itertools.product(("sum", "avg", "max", "min", "product"), layouts):
+        redistributed = t.redistribute(placements=after)
+        assert redistributed.placements == after
+        assert ingot.equal(redistributed.to_local(), dt.distribute_tensor(x, mesh, after).to_local())
+    for op, placements in itertools.product(("sum", "avg", "max", "min", "product"), layouts):
         mine = x + mesh.get_local_rank(0)
         terms = DTensor.from_local(mine, mesh, [P(op), *[R()] * (len(shape) - 1)])
         all_of = ingot.stack([x + i for i in range(shape[0])])
         want = {"sum": all_of.sum(0), "avg": all_of.mean(0), "max": all_of.amax(0), "min": all_of.amin(0),
                 "product": all_of.prod(0)}[op]
-        moved = terms.redistribute(placements=kept)
-        assert moved.placements == kept and ingot.equal(moved.full_tensor(), want)
+        redistributed = terms.redistribute(placements=placements)
+        assert redistributed.placements == placements and ingot.equal(redistributed.full_tensor(), want)
 
 
 @pytest.mark.parametrize("shape, sizes", [((2,), (5, 3)), ((2, 2), (5, 3)), ((2, 2), (2, 1)), ((2,), (4, 2, 3))])
@@ -337,7 +338,7 @@ def _all_programs(rank):
             raise
 
 
-def test_programs_do_with_parts_what_they_do_on_one_rank():
+def test_programs_on_parts_match_one_rank():
     ranks.run(2, _all_programs)
 
 
@@ -360,10 +361,10 @@ def _optimizes(rank):
         alone = [nn.Parameter(v.clone()) for v in values]
         parts = [nn.Parameter(dt.distribute_tensor(v.clone(), mesh, [p])) for v, p in zip(values, (S(0), S(1), R()))]
 
-        def step(ps, optimizer, given):
+        def step(ps, optimizer, x):
             def closure():
                 optimizer.zero_grad()
-                loss = ((((given @ ps[2]).tanh() @ ps[0].sin()) @ ps[1]) ** 2).sum()
+                loss = ((((x @ ps[2]).tanh() @ ps[0].sin()) @ ps[1]) ** 2).sum()
                 loss.backward()
                 return loss
 

@@ -151,15 +151,15 @@ def _styles(rank):
     x, lookup = ingot.randn(4, 6), ingot.tensor([[0, 3, 4], [4, 1, 0]])
     linear, table = nn.Linear(6, 3), nn.Embedding(5, 3)                 # parts differ
     mine = dt.distribute_tensor(x, mesh, [S(1)]).to_local()
-    for style, given in ((tp.ColwiseParallel(output_layouts=R()), x), (tp.RowwiseParallel(), mine),
+    for style, parts in ((tp.ColwiseParallel(output_layouts=R()), x), (tp.RowwiseParallel(), mine),
                          (tp.ColwiseParallel(input_layouts=S(-1), output_layouts=R()), mine)):
         layer = nn.Linear(6, 3)
         layer.load_state_dict(linear.state_dict())
-        given = given.clone().requires_grad_()
-        close(tp.parallelize_module(layer, mesh, style)(given), linear(x))
-        layer(given).sum().backward()
+        parts = parts.clone().requires_grad_()
+        close(tp.parallelize_module(layer, mesh, style)(parts), linear(x))
+        layer(parts).sum().backward()
         close(layer.weight.grad.full_tensor(), x.sum(0).expand(3, 6))
-        assert tuple(given.grad.shape) == tuple(given.shape)
+        assert tuple(parts.grad.shape) == tuple(parts.shape)
     for style in (tp.ColwiseParallel(output_layouts=R()), tp.RowwiseParallel(input_layouts=R())):
         rows = nn.Embedding(5, 3)
         rows.load_state_dict(table.state_dict())
@@ -201,8 +201,8 @@ def _sends_little(rank):
     mesh, sent = init_device_mesh("cpu", (2,)), []
     group = mesh.get_group()
     swap = group.swap
-    group.swap = lambda note, given, sources: (sent.append(max([a.nbytes for a in given.values()], default=0)),
-                                               swap(note, given, sources))[1]
+    group.swap = lambda note, parts, sources: (sent.append(max([a.nbytes for a in parts.values()], default=0)),
+                                               swap(note, parts, sources))[1]
     net = nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 8))
     tp.parallelize_module(net, mesh, {"0": tp.ColwiseParallel(), "2": tp.RowwiseParallel()})
     sent.clear()
@@ -223,7 +223,7 @@ def _sends_little(rank):
     close(parts.grad.full_tensor(), logits.grad)
 
 
-def test_what_is_sent_is_what_must_be():
+def test_no_more_bytes_are_sent_than_needed():
     ranks.run(2, _sends_little)
 
 

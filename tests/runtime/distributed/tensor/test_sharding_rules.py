@@ -104,24 +104,24 @@ def check(name, mesh, sample, ways=placements_of):
     except IngotError:
         return 0
     for layouts in ways(args):
-        said = f"{name} {[a.shape if isinstance(a, np.ndarray) else a for a in args]} {sample.params} {layouts}"
+        label = f"{name} {[a.shape if isinstance(a, np.ndarray) else a for a in args]} {sample.params} {layouts}"
         try:
             given, leaves = tensors(lambda i, a, layouts=layouts: in_layout(a, mesh, layouts[i]))
             got, grads = results(op, given, sample.params, leaves)
         except Exception as e:
-            e.add_note(said)
+            e.add_note(label)
             raise
         for one, other in zip([*want, *want_grads], [*got, *grads], strict=True):
             if one is None:
-                assert other is None or not np.any(host_value(other)), said
+                assert other is None or not np.any(host_value(other)), label
                 continue
-            assert isinstance(other, DTensor), said
+            assert isinstance(other, DTensor), label
             with no_grad():
                 a, b = host_value(one), host_value(other)
-            assert a.shape == b.shape and a.dtype == b.dtype, said
+            assert a.shape == b.shape and a.dtype == b.dtype, label
             if name not in SIGNS_ARE_FREE:
                 both = [np.asarray(x, np.complex128) for x in (a, b)]
-                assert np.allclose(*both, rtol=5e-4, atol=5e-4, equal_nan=True), (said, *both)
+                assert np.allclose(*both, rtol=5e-4, atol=5e-4, equal_nan=True), (label, *both)
     return 1
 
 
@@ -145,7 +145,7 @@ def _drawn(rank, shape, names, seed):
 
 @pytest.mark.parametrize("seed", seeds(1, 8))
 @pytest.mark.parametrize("shape, parts", [((2,), 4), ((2, 2), 8)])
-def test_operators_on_parts_give_what_they_give_on_one_rank(shape, parts, seed):
+def test_operators_on_parts_match_one_rank(shape, parts, seed):
     ranks.run(int(np.prod(shape)), _drawn, shape, NAMES[seed % parts::parts], seed, timeout=60)
 
 

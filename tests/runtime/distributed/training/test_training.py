@@ -99,8 +99,8 @@ def _meshes(rank):
     assert [g.size() for g in mesh.get_all_groups()] == [SIZE, 1]
     part = mesh["dp"]
     assert part.mesh.tolist() == [0, 1] and part.get_group() is mesh.get_group("dp") and part.mesh_dim_names == ("dp",)
-    turned = mesh["tp", "dp"]
-    assert turned.mesh.tolist() == [[0, 1]] and turned.get_group("dp") is dist.group.WORLD
+    swapped_mesh = mesh["tp", "dp"]
+    assert swapped_mesh.mesh.tolist() == [[0, 1]] and swapped_mesh.get_group("dp") is dist.group.WORLD
     flat = mesh._flatten()
     assert flat.mesh_dim_names == ("dp_tp",) and flat.get_group().size() == SIZE
     again = dist.DeviceMesh.from_group(dist.group.WORLD, "cpu", mesh_dim_names=("dp",))
@@ -267,15 +267,15 @@ def _uneven(rank, by_all, find_unused):
         optimizers[1].zero_grad()
         going_on = [r for r in range(SIZE) if step < len(batches[r])]
         buffers = {n: b.clone() for n, b in own.named_buffers()}
-        kept = None
+        buffers = None
         for r in going_on:
             for n, b in own.named_buffers():
                 b.copy_(buffers[n])
             (own(batches[r][step]).square().sum() / (SIZE if by_all else len(going_on))).backward()
-            kept = {n: b.clone() for n, b in own.named_buffers()}
+            buffers = {n: b.clone() for n, b in own.named_buffers()}
         optimizers[1].step()
         for n, b in own.named_buffers():
-            b.copy_(kept[n])
+            b.copy_(buffers[n])
     for p, q in zip(ddp.parameters(), own.parameters()):
         assert ingot.allclose(p, q, rtol=1e-9, atol=1e-11)
         assert_all_have(p)
@@ -373,7 +373,7 @@ def _joined_optimizer(rank):
     assert all(ingot.allclose(p, q) for p, q in zip(ddp.parameters(), own.parameters()))
 
 
-def test_ranks_that_have_ended_go_on_updating_what_is_theirs():
+def test_ended_ranks_keep_updating_their_parameters():
     ranks.run(SIZE, _joined_optimizer)
 
 
@@ -417,5 +417,5 @@ def test_errors_of_programs_are_left_in_a_file(tmp_path, monkeypatch):
     assert main(0) == "fine" and not list(tmp_path.iterdir())
     with pytest.raises(KeyError, match="lost"):
         main(1)
-    said = json.loads((tmp_path / "error.json").read_text())["message"]
-    assert said["message"] == "KeyError: 'lost'" and "main" in said["extraInfo"]["py_callstack"]
+    report = json.loads((tmp_path / "error.json").read_text())["message"]
+    assert report["message"] == "KeyError: 'lost'" and "main" in report["extraInfo"]["py_callstack"]

@@ -50,7 +50,7 @@ def test_module_list_and_dict():
     assert list(by_name.keys()) == ["b"]
 
 
-def test_what_classes_that_derive_from_containers_call():
+def test_subclasses_of_containers_use_their_methods():
     layers = nn.ModuleList([nn.Linear(1, 1), nn.BatchNorm1d(1)])
     assert [layers._get_abs_string_index(i) for i in (0, -1)] == ["0", "1"]
     with pytest.raises(IndexError, match="out of range"):
@@ -91,7 +91,7 @@ def test_parameter_containers():
 
 def test_buffers_as_attributes():
     m = nn.Module()
-    m.kept = nn.Buffer(ingot.ones(1))
+    m.buffer = nn.Buffer(ingot.ones(1))
     m.passing = nn.Buffer(ingot.ones(1), persistent=False)
     assert names(m.named_buffers()) == ["kept", "passing"] and list(m.state_dict()) == ["kept"]
 
@@ -119,7 +119,7 @@ def test_a_tensor_without_a_shape_is_asked_for_one(name):
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m)), lambda m: through_a_file(m)],
                          ids=["copied", "pickled", "saved"])
-def test_lazy_modules_are_kept_as_they_are(again):
+def test_lazy_modules_are_saved_uninitialised(again):
     m = nn.LazyLinear(4).to(ingot.float64).requires_grad_(False)
     found = again(m)
     state = again(m.state_dict())
@@ -141,7 +141,7 @@ def through_a_file(x):
 
 @pytest.mark.parametrize("dtype", [None, ingot.float64, ingot.float16])
 @pytest.mark.parametrize("kind", [nn.UninitializedParameter, nn.UninitializedBuffer])
-def test_what_has_no_shape_yet_has_a_dtype_and_a_device(kind, dtype):
+def test_uninitialised_parameters_have_a_dtype_and_a_device(kind, dtype):
     t = kind(device="cpu", dtype=dtype)
     assert nn.parameter.is_lazy(t) and t.dtype is (dtype or ingot.float32) and t.device.type == "cpu"
     assert t.requires_grad == (kind is nn.UninitializedParameter) and kind(True).requires_grad and not kind(False).requires_grad

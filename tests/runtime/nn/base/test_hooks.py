@@ -104,7 +104,7 @@ def test_layers_with_backward_hooks_that_write_in_place(wrap):
     assert life(True) == life(False)
 
 
-def test_views_of_what_a_layer_with_backward_hooks_returns_are_not_written_to():
+def test_views_of_results_with_backward_hooks_refuse_writes():
     layer = nn.Sigmoid()
     layer.register_full_backward_hook(lambda mod, gi, go: None)
     y = layer(ingot.ones(2, requires_grad=True))
@@ -114,7 +114,7 @@ def test_views_of_what_a_layer_with_backward_hooks_returns_are_not_written_to():
             t.mul_(2)
 
 
-def test_what_a_layer_with_backward_hooks_returns_may_be_written_to():
+def test_results_with_backward_hooks_take_writes():
     x = ingot.tensor([1.0, 2.0], requires_grad=True)
     layer, seen = ingot.nn.Sigmoid(), []
     layer.register_forward_hook(lambda mod, args, out: seen.append(out))

@@ -14,7 +14,7 @@ from ingot.runtime.core.structure import Structure
 from small_modules import Block, names
 
 
-def test_hooks_hear_what_modules_are_given():
+def test_registration_hooks_receive_parameters_and_modules():
     seen, place = [], importlib.import_module("ingot.nn.modules.module")
     other = nn.Parameter(ingot.zeros(2))
 
@@ -137,31 +137,31 @@ def test_a_state_dict_that_does_not_fit_is_explained():
     state["linear.more"] = ingot.zeros(1)
     with pytest.raises(RuntimeError) as e:
         m.load_state_dict(state)
-    said = str(e.value)
-    assert 'Missing key(s) in state_dict: "scale"' in said
-    assert 'Unexpected key(s) in state_dict: "linear.more"' in said
-    assert "size mismatch for linear.bias" in said and "(5,)" in said and "(2,)" in said
+    message = str(e.value)
+    assert 'Missing key(s) in state_dict: "scale"' in message
+    assert 'Unexpected key(s) in state_dict: "linear.more"' in message
+    assert "size mismatch for linear.bias" in message and "(5,)" in message and "(2,)" in message
     del state["linear.bias"]
     found = m.load_state_dict(state, strict=False)
     assert found.missing_keys == ["scale", "linear.bias"] and found.unexpected_keys == ["linear.more"]
 
 
-@pytest.mark.parametrize("around, said", [
+@pytest.mark.parametrize("around, message", [
     (lambda state: {"epoch": 3, "model": state}, "state_dict['model']"),
     (lambda state: {"module." + k: v for k, v in state.items()}, "{k.removeprefix('module.'): v for k"),
     (lambda state: {"net.0." + k: v for k, v in state.items()}, "k.removeprefix('net.0.')"),
 ])
-def test_a_state_under_other_names_is_found(around, said):
+def test_a_state_under_other_names_is_found(around, message):
     m = Block()
     with pytest.raises(RuntimeError) as e:
         m.load_state_dict(around(m.state_dict()))
-    assert said in str(e.value)
+    assert message in str(e.value)
     with pytest.raises(RuntimeError) as e:
         m.load_state_dict({"a.scale": ingot.ones(2), "b": {"c": 1}})
     assert "removeprefix" not in str(e.value) and "load that" not in str(e.value)
 
 
-def test_an_attribute_that_is_not_there_is_an_error_that_python_adds_a_suggestion_to():
+def test_missing_attributes_raise_errors_with_suggestions():
     with pytest.raises(AttributeError, match="'Linear' object has no attribute 'wieght'") as e:
         print(nn.Linear(2, 2).wieght)
     assert e.type is AttributeError and e.value.name == "wieght"
@@ -181,18 +181,18 @@ def test_extra_state_and_state_hooks():
         seen = 0
 
         def get_extra_state(self):
-            return {"seen": self.seen}
+            return {"seen": self.count}
 
         def set_extra_state(self, state):
-            self.seen = state["seen"]
+            self.count = state["seen"]
 
     a, b = Counted(1, 1), Counted(1, 1)
-    a.seen = 7
+    a.count = 7
     a.register_state_dict_post_hook(lambda m, state, prefix, local: state.__delitem__("bias"))
     b.register_load_state_dict_pre_hook(lambda m, state, *_: state.__setitem__("bias", ingot.ones(1)))
     b.register_load_state_dict_post_hook(lambda m, keys: keys.missing_keys.clear())
     b.load_state_dict(a.state_dict())
-    assert b.seen == 7 and b.bias.item() == 1
+    assert b.count == 7 and b.bias.item() == 1
 
 
 def test_casting_keeps_the_parameters():
@@ -295,15 +295,15 @@ LAYERS = {"Linear": (nn.Linear(3, 2), "input"), "Embedding": (nn.Embedding(3, 2)
 
 
 @pytest.mark.parametrize("name", LAYERS)
-@pytest.mark.parametrize(("given", "said"), [(None, "got None; did the layer before"),
+@pytest.mark.parametrize(("value", "message"), [(None, "got None; did the layer before"),
                                              ([[1.0]], "got a list; make it a tensor")])
-def test_layers_say_that_they_take_tensors(name, given, said):
+def test_layers_refuse_other_arguments_than_tensors(name, value, message):
     layer, argument = LAYERS[name]
-    with pytest.raises(TypeError, match=f"{name} takes a tensor as {argument}, {said}"):
-        layer(given)
+    with pytest.raises(TypeError, match=f"{name} takes a tensor as {argument}, {message}"):
+        layer(value)
 
 
-def test_arrays_are_said_with_dtype_and_shape():
+def test_errors_show_dtype_and_shape_of_arrays():
     with pytest.raises(TypeError, match=r"Linear takes a tensor as input, got a numpy array float32\[1, 3\]"):
         nn.Sequential(nn.Linear(3, 2))(np.ones((1, 3), "f"))
 
@@ -340,19 +340,19 @@ def test_losses_take_their_tensors_by_name():
             nn.CrossEntropyLoss()(**wrong)
 
 
-def _noted(state_dict, *rest):
+def _record_keys(state_dict, *rest):
     state_dict["0.weight"] = state_dict.pop("w")
 
 
 def test_modules_with_hooks_of_loading_are_pickled():
     net = nn.Sequential(nn.Linear(1, 1, bias=False))
-    net._register_load_state_dict_pre_hook(_noted)
+    net._register_load_state_dict_pre_hook(_record_keys)
     again = pickle.loads(pickle.dumps(net))
     again.load_state_dict({"w": ingot.full((1, 1), 3.0)})
     assert again[0].weight.item() == 3
 
 
-def test_a_new_parameter_holds_nothing_that_programs_would_pass_on():
+def test_new_parameters_have_no_attributes_to_copy():
     for p in (nn.Linear(2, 3).weight, nn.Parameter(ingot.zeros(2)), nn.Parameter(ingot.zeros(2).detach(), requires_grad=False)):
         assert vars(p) == {} and type(p)(p.detach().clone(), **vars(p), requires_grad=False).shape == p.shape
     part = nn.Parameter(ingot.arange(6.0)[4:6])

@@ -27,22 +27,22 @@ def run(call, kind, device, traced):
     """Return attention and its gradients for itself."""
     shape, options = CALLS[call]
     rng = np.random.default_rng(0)
-    given = [ingot.tensor(rng.standard_normal(shape).astype(np.float32)).half() for _ in range(3)]
+    operands = [ingot.tensor(rng.standard_normal(shape).astype(np.float32)).half() for _ in range(3)]
     if options.get("attn_mask"):
         mask = ingot.tensor(rng.standard_normal((shape[-2], shape[-2]))).half()
         options = {"attn_mask": mask.to(device, getattr(ingot, kind))}
-    given = [t.bfloat16().to(device, getattr(ingot, kind)) for t in given]
+    operands = [t.bfloat16().to(device, getattr(ingot, kind)) for t in operands]
 
-    def step(*given):
-        given = [t.detach().requires_grad_() for t in given]
-        out = F.scaled_dot_product_attention(*given, **options)
+    def step(*operands):
+        operands = [t.detach().requires_grad_() for t in operands]
+        out = F.scaled_dot_product_attention(*operands, **options)
         out.backward(out.detach())
-        return out.detach(), *[t.grad for t in given]
+        return out.detach(), *[t.grad for t in operands]
 
     step = jit.trace(step) if traced else step
     for _ in range(3 if traced else 1):
         ingot.manual_seed(3)
-        found = step(*given)
+        found = step(*operands)
     return [t.cpu().double() for t in found]
 
 

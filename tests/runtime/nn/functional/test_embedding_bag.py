@@ -47,7 +47,7 @@ def test_the_last_offset_ends_the_last_bag(mode, way, offsets):
 
 
 @pytest.mark.parametrize("mode", [0, 1, 2])
-def test_what_the_operator_says_of_its_bags(mode):
+def test_embedding_bag_operator_returns_bags_and_sizes(mode):
     """PyTorch's operator lists the bag of each index, and one more bag for indices behind the last offset."""
     table, offsets = ingot.arange(15.0).reshape(5, 3), ingot.tensor([0, 2, 3])
     _, bag, sizes, largest = ingot.embedding_bag(table, ingot.tensor(INDEX), offsets, mode=mode, include_last_offset=True)

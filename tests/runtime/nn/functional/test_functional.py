@@ -49,7 +49,7 @@ def test_gradients_at_nan(run, fn, slope):
         np.testing.assert_array_equal(step(x).numpy(), np.full(5, slope, "f"))
 
 
-def test_the_slope_of_logit_is_nan_where_it_is():
+def test_logit_gradient_is_nan_outside_its_domain():
     x = ingot.tensor([-1.0, 2.0, 0.0, 1.0, 0.5], requires_grad=True)
     ingot.logit(x).sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), np.array([math.nan, math.nan, math.inf, math.inf, 4], "f"))
@@ -76,7 +76,7 @@ OUT = {"avg_pool2d": ((1, 2, 4, 4), 2), "avg_pool3d": ((1, 2, 4, 4, 4), 2), "gel
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", OUT)
-def test_results_go_where_out_says(name, dtype):
+def test_out_receives_results(name, dtype):
     kind = getattr(ingot, dtype)
     args = [ingot.tensor(rng.standard_normal(a)).to(kind) if isinstance(a, tuple) else a for a in OUT[name]]
     want, out = getattr(F, name)(*args), ingot.empty(0, dtype=kind)
@@ -261,13 +261,13 @@ def test_ctc_loss_of_lengths_that_change_is_recorded_once(padded):
     assert traced.stats()["compiles"] == 1
 
 
-@pytest.mark.parametrize(("labels", "steps", "sizes", "said"), [
+@pytest.mark.parametrize(("labels", "steps", "sizes", "message"), [
     ([[1, 2]], [4, 4], [2, 2], "takes targets"), ([1, 2, 1], [4, 4], [2, 2], "all 4 labels in one row, got 3"),
     ([[1], [2]], [4, 4], [2, 1], "longer than the rows"), ([[1], [2]], [4, 5], [1, 1], "within the 4 steps"),
     ([[1], [2]], [4, 4], [1, -1], "not negative"), ([[1], [2]], [4], [1, 1], "one length for each"),
     ([[1], [2]], [4.0, 4.0], [1, 1], "integers")])
-def test_ctc_loss_says_what_does_not_go_together(labels, steps, sizes, said):
-    with pytest.raises((ValueError, TypeError), match=said):
+def test_ctc_loss_names_inconsistent_arguments(labels, steps, sizes, message):
+    with pytest.raises((ValueError, TypeError), match=message):
         F.ctc_loss(ingot.zeros(4, 2, 3), ingot.tensor(labels), steps, sizes)
 
 
@@ -333,7 +333,7 @@ def test_dropout_keeps_the_mean_and_its_gradient_is_the_mask():
 
 @pytest.mark.parametrize("dtype", [ingot.float16, ingot.bfloat16, ingot.float32], ids=str)
 @pytest.mark.parametrize("p", [0.3, 1 - 2.0 ** -30])
-def test_what_was_dropped_has_no_gradient_and_the_rest_one_rounding(dtype, p):
+def test_dropped_elements_have_no_gradient_and_others_one_rounding(dtype, p):
     """This holds also where 1 / (1 - p) exceeds the dtype."""
     ingot.manual_seed(5)
     x = ingot.randn(64, 8, dtype=dtype).requires_grad_()
@@ -364,7 +364,7 @@ CHANNEL_DROPS = [    # function, dims of its input, leading dims drawn separatel
 
 
 @pytest.mark.parametrize(("drop", "dims", "alone", "warns"), CHANNEL_DROPS)
-def test_which_dims_channel_dropout_draws_for(drop, dims, alone, warns):
+def test_channel_dropout_draws_for_samples_and_channels(drop, dims, alone, warns):
     ingot.manual_seed(2)
     x = ingot.ones(8, 9, *[2] * 4)[(..., *[0] * (6 - dims))]
     with pytest.warns(UserWarning) if warns else contextlib.nullcontext():
@@ -442,7 +442,7 @@ def test_multi_head_attention_of_nothing_is_nothing(queries, keys, batch):
     (((3, 4), (3, 4), (3, 2, 4)), "of 3 dimensions, or of 2"), (((4,), (4,), (4,)), "of 3 dimensions, or of 2"),
     (((3, 2, 4), (3, 4), (3, 4)), "of 3 dimensions, or of 2"), (((3, 2, 4), (5, 1, 4), (5, 1, 4)), "S, N, E"),
     (((3, 2, 4), (5, 2, 4), (3, 2, 4)), "S, N, E"), (((3, 4), (5, 4), (3, 4)), "S, N, E")])
-def test_multi_head_attention_says_what_its_inputs_are(shapes, says):
+def test_multi_head_attention_describes_wrong_inputs(shapes, says):
     layer = ingot.nn.MultiheadAttention(4, 2)
     with pytest.raises(RuntimeError, match=says):
         layer(*[ingot.ones(s) for s in shapes])
@@ -527,7 +527,7 @@ def test_bags_of_nothing_have_a_gradient_of_zeros():
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 @pytest.mark.parametrize("odd", [-0.25, 1.5, math.nan, math.inf])
 @pytest.mark.parametrize("n", [3, 100_000])
-def test_what_is_no_probability_is_said(n, odd, reduction):
+def test_non_probabilities_are_refused(n, odd, reduction):
     x = ingot.full((n,), 0.5)
     x[n // 2] = odd
     for target in (0.0, 0.5, 1.0):

@@ -76,7 +76,7 @@ def test_together_with_a_dense_gradient_the_sum_is_dense(order):
     np.testing.assert_allclose(layer.weight.grad.numpy(), both, rtol=1e-5, atol=1e-6)
 
 
-def test_where_the_gradient_has_a_history_or_the_table_is_computed_it_is_dense():
+def test_gradients_with_history_and_of_computed_tables_are_dense():
     layer = table(sparse=True)
     (g,) = ingot.autograd.grad(LOSSES["once"](layer), layer.weight, create_graph=True)
     assert not g.is_sparse and g.requires_grad
@@ -107,7 +107,7 @@ OPTIMIZERS = {
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_optimizers_step_by_rows_as_they_step_by_dense_gradients(name):
+def test_steps_by_rows_equal_steps_by_dense_gradients(name):
     layers = [table(sparse=sparse) for sparse in (True, False)]
     optimizers = [OPTIMIZERS[name](layer.parameters()) for layer in layers]
     for seed in range(4):
@@ -157,7 +157,7 @@ def test_clipping_scaling_zeroing_copying():
     np.testing.assert_allclose(twin.weight.grad.to_dense().numpy(), dense_gradient(twin, LOSSES["once"]), rtol=1e-5)
 
 
-def test_what_does_not_go_together_is_said():
+def test_inconsistent_arguments_are_named():
     w = ingot.ones(4, 2, requires_grad=True)
     with pytest.raises(ValueError, match="scale_grad_by_freq"):
         nn.functional.embedding(ingot.tensor([1]), w, scale_grad_by_freq=True, sparse=True)

@@ -120,7 +120,7 @@ def test_low_precision_sums_in_float32():
     (lambda x, w: nn.Conv2d(3, 4, 3, groups=2), "groups"),
     (lambda x, w: nn.Conv2d(3, 4, 3, padding_mode="mirror"), "padding_mode"),
 ])
-def test_wrong_arguments_say_what_is_wrong(call, says):
+def test_errors_of_wrong_arguments_name_the_fault(call, says):
     with pytest.raises(ingot.IngotError, match=says):
         call(ingot.randn(2, 3, 6, 6), ingot.randn(4, 3, 3, 3))
 
@@ -154,7 +154,7 @@ def test_transposed_module_takes_an_output_size():
 
 
 @pytest.mark.parametrize("name", ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"])
-def test_lazy_convolutions_become_what_they_stand_for(name):
+def test_lazy_convolutions_become_plain_convolutions(name):
     layer = getattr(nn, "Lazy" + name)(4, 2)
     x = ingot.randn(1, 3, *(4,) * int(name[-2]))
     assert layer(x).shape[1] == 4

@@ -106,7 +106,7 @@ def test_statistics_move_wherever_they_lie(name, dtype, momentum):
     check_statistics(name, dtype, momentum)
 
 
-def test_batches_are_counted_where_there_is_a_counter():
+def test_batches_are_counted_if_there_is_a_counter():
     layer = nn.BatchNorm1d(3)
     layer(ingot.ones(0, 3)), layer(ingot.randn(4, 3))
     assert layer.num_batches_tracked.item() == 2
@@ -177,7 +177,7 @@ def test_low_precision_is_normalised_in_float32():
 @pytest.mark.parametrize("low", [ingot.bfloat16, ingot.float16])
 @pytest.mark.parametrize("kinds", [("weight", "bias"), ("weight",), ()])
 @pytest.mark.parametrize("training", [True, False])
-def test_low_inputs_beside_wide_weights_give_the_bits_of_wide_ones_rounded(low, kinds, training):
+def test_low_precision_inputs_with_wide_weights_round_once(low, kinds, training):
     """Under autocast a batch norm gets both: eager, recorded, and fully cast."""
     ingot.manual_seed(3)
     x, g = ingot.randn(4, 3, 5, 6).to(low), ingot.randn(4, 3, 5, 6).to(low)
@@ -214,7 +214,7 @@ def test_a_large_mean_does_not_spoil_the_variance():
 
 @pytest.mark.parametrize("shape", [(4, 6, 5, 3), (4, 6, 1), (4, 6), (2, 6, 70)])
 @pytest.mark.parametrize("groups", [1, 3, 6])
-def test_gradients_of_group_norm_are_those_of_its_definition(shape, groups):
+def test_group_norm_gradients_match_its_definition(shape, groups):
     """Float64 gradients agree to rounding; float32 ones keep four digits for images with a mean far from 0."""
     def gradients(norm, dtype, offset):
         rng = np.random.default_rng(1)
@@ -268,13 +268,13 @@ def test_gradients_of_training_statistics_to_second_order():
     (lambda x: nn.BatchNorm2d(3)(x), "4 dimensions"),
     (lambda x: nn.GroupNorm(2, 3), "divisible"),
 ])
-def test_wrong_arguments_say_what_is_wrong(call, says):
+def test_errors_of_wrong_arguments_name_the_fault(call, says):
     with pytest.raises(ingot.IngotError, match=says):
         call(ingot.randn(2, 3, 4))
 
 
 @pytest.mark.parametrize("name", [f"{kind}Norm{rank}d" for kind in ("Batch", "Instance") for rank in (1, 2, 3)])
-def test_lazy_norms_become_what_they_stand_for(name):
+def test_lazy_norms_become_plain_norms(name):
     layer = getattr(nn, "Lazy" + name)(affine=True, track_running_stats=True)
     x = ingot.randn(2, 3, *(4,) * int(name[-2]))
     assert layer(x).shape == x.shape

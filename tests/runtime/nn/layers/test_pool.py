@@ -142,7 +142,7 @@ def test_pools_of_nothing(shape, size, pool):
     (lambda x: F.max_unpool2d(x, ingot.full(x.shape, 10 ** 6), 2), "outside"),
     (lambda x: nn.FractionalMaxPool2d(2), "output_size"),
 ])
-def test_wrong_arguments_say_what_is_wrong(call, says):
+def test_errors_of_wrong_arguments_name_the_fault(call, says):
     with pytest.raises(ingot.IngotError, match=says):
         call(ingot.randn(2, 3, 6, 6))
 
@@ -166,7 +166,7 @@ def test_modules_match_torch(text):
 def test_fractional_pools_of_nothing(rank):
     pool = F.fractional_max_pool2d if rank == 2 else F.fractional_max_pool3d
     x = ingot.ones(0, 3, *(8,) * rank, requires_grad=True)
-    found, places = pool(x, 2, 3, return_indices=True)
-    assert found.shape == places.shape == (0, 3, *(3,) * rank) and places.dtype is ingot.int64
+    found, indices = pool(x, 2, 3, return_indices=True)
+    assert found.shape == indices.shape == (0, 3, *(3,) * rank) and indices.dtype is ingot.int64
     found.sum().backward()
     assert x.grad.shape == x.shape

@@ -78,7 +78,7 @@ def test_constant_pad_cuts_and_fills_any_dim():
     (lambda x: F.grid_sample(x, x), "4 or 5"),
     (lambda x: F.affine_grid(x, (2, 3, 4, 4)), "theta"),
 ])
-def test_wrong_arguments_say_what_is_wrong(call, says):
+def test_errors_of_wrong_arguments_name_the_fault(call, says):
     with pytest.raises(ingot.IngotError, match=says):
         call(ingot.randn(2, 3, 4))
 

@@ -79,6 +79,6 @@ def test_embedding_renorm_scales_only_rows_that_are_named():
     np.testing.assert_array_equal(table[2].numpy(), (A[2] * 10).numpy())
 
 
-def test_a_reduction_that_is_none_of_the_three_is_refused():
+def test_unknown_reductions_are_refused():
     with pytest.raises(ValueError, match="reduction"):
         ingot.kl_div(X, Y, 3)

@@ -236,7 +236,7 @@ def test_sync_batch_norm_has_second_derivatives():
     ranks.run(SIZE, _twice)
 
 
-def test_conversion_keeps_what_a_batch_norm_is():
+def test_conversion_keeps_options_of_batch_norms():
     norm = nn.BatchNorm2d(3, eps=1e-3, momentum=None, bias=False).eval()
     norm.qconfig = "settings"
     again = nn.SyncBatchNorm.convert_sync_batchnorm(nn.ModuleDict({"a": norm, "b": nn.SyncBatchNorm(2)}), "group")
@@ -414,11 +414,11 @@ class Shared(nn.Module):
         self.scales = nn.ParameterList([nn.Parameter(ingot.ones(4))])
         self.norm, self.drop = nn.BatchNorm1d(4), nn.Dropout(0.5)
         self.register_buffer("shift", ingot.ones(4))
-        self.seen = []
+        self.devices = []
 
     def forward(self, tokens, *, more=None):
         x = self.norm(self.embed(tokens)) * self.scales[0] + self.shift
-        self.seen.append((x.device.index, ingot.zeros(1, device="cuda").device.index, next(self.parameters()).device.index))
+        self.devices.append((x.device.index, ingot.zeros(1, device="cuda").device.index, next(self.parameters()).device.index))
         x = self.drop(x) if more is None else x + more
         return self.head(x), {"mean": x.mean()}
 
@@ -426,22 +426,23 @@ class Shared(nn.Module):
 def test_data_parallel_trains_as_one_device_does_on_the_pieces():
     with mock_cuda.installed(devices=2):
         ingot.manual_seed(0)
-        one, many = Shared().cuda(), Shared().cuda()
-        many.load_state_dict(one.state_dict())
-        dp = nn.DataParallel(many)
+        one, several = Shared().cuda(), Shared().cuda()
+        several.load_state_dict(one.state_dict())
+        dp = nn.DataParallel(several)
         assert dp.device_ids == [0, 1] and dp.output_device == 0
         tokens, more = ingot.arange(7) % 5, ingot.randn(7, 4).requires_grad_()
         with pytest.warns(UserWarning, match="without dims"):
             got, extra = dp(tokens, more=more)
-        assert many.seen == [(0, 0, 0), (1, 1, 1)] and got.device == ingot.device("cuda:0") and extra["mean"].shape == (2,)
+        assert several.devices == [(0, 0, 0), (1, 1, 1)]
+        assert got.device == ingot.device("cuda:0") and extra["mean"].shape == (2,)
         got.square().sum().backward()
         gradient, more.grad = more.grad, None
         want = [one(tokens[s].cuda(), more=more[s].cuda())[0] for s in (slice(0, 4), slice(4, 7))]
         assert ingot.equal(got, ingot.cat(want))
         ingot.cat(want).square().sum().backward()
         assert ingot.allclose(gradient, more.grad)
-        assert all(ingot.allclose(p.grad, q.grad) for p, q in zip(many.parameters(), one.parameters()))
-        assert many.norm.num_batches_tracked.item() == 1                  # writes of the first device stay
+        assert all(ingot.allclose(p.grad, q.grad) for p, q in zip(several.parameters(), one.parameters()))
+        assert several.norm.num_batches_tracked.item() == 1                  # writes of the first device stay
 
 
 def test_data_parallel_draws_the_same_for_one_seed():

@@ -60,34 +60,34 @@ def test_clipping_corner_cases():
 @pytest.mark.parametrize("dtypes", [("float32",), ("float64",), ("float16",), ("float32", "float64", "bfloat16")])
 @pytest.mark.parametrize("norm", [2.0, 1.0, float("inf")])
 def test_many_gradients_are_clipped_as_each_by_operators(norm, dtypes):
-    def parameters():
+    def new_parameters():
         ingot.manual_seed(1)
-        made = []
+        parameters = []
         for i, shape in enumerate([(), (7,), (33, 40), (0, 3), (4, 5, 6)] * 2):
             p = ingot.zeros(shape, dtype=getattr(ingot, dtypes[i % len(dtypes)])).requires_grad_()
             p.grad = ingot.randn(shape).to(p.dtype) * 3
-            made.append(p)
-        made[2].grad = ingot.randn(40, 33).to(made[2].dtype).T
-        made[6].grad[0] = float("nan") if norm == 1.0 else 2.0
-        return made
+            parameters.append(p)
+        parameters[2].grad = ingot.randn(40, 33).to(parameters[2].dtype).T
+        parameters[6].grad[0] = float("nan") if norm == 1.0 else 2.0
+        return parameters
 
     def clipped(how):
-        made = parameters()
-        versions = [p.grad._version for p in made]
-        how(made)
-        assert all(p.grad._version > v for p, v in zip(made, versions))
-        return [p.grad.double().numpy().tobytes() for p in made]
+        parameters = new_parameters()
+        versions = [p.grad._version for p in parameters]
+        how(parameters)
+        assert all(p.grad._version > v for p, v in zip(parameters, versions))
+        return [p.grad.double().numpy().tobytes() for p in parameters]
 
-    def by_operators(made):
-        total = ingot.stack([p.grad.norm(norm) for p in made]).norm(norm)
+    def by_operators(parameters):
+        total = ingot.stack([p.grad.norm(norm) for p in parameters]).norm(norm)
         scale = (2.0 / (total + 1e-6)).clamp(max=1.0)
-        for p in made:
+        for p in parameters:
             p.grad.copy_(p.grad * scale.to(p.dtype))
 
     if len(dtypes) == 1 and norm != float("inf"):
-        assert clipped(lambda made: nn.utils.clip_grad_norm_(made, 2.0, norm)) == clipped(by_operators)
-    assert clipped(lambda made: nn.utils.clip_grad_value_(made, 0.5)) == clipped(
-        lambda made: [p.grad.copy_(p.grad.clamp(-0.5, 0.5)) for p in made])
+        assert clipped(lambda parameters: nn.utils.clip_grad_norm_(parameters, 2.0, norm)) == clipped(by_operators)
+    assert clipped(lambda parameters: nn.utils.clip_grad_value_(parameters, 0.5)) == clipped(
+        lambda parameters: [p.grad.copy_(p.grad.clamp(-0.5, 0.5)) for p in parameters])
 
 
 def test_parameters_as_a_vector():
@@ -204,7 +204,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_follow_a_parametrization_is_refused(name):
+def test_parametrizations_that_change_shapes_are_refused(name):
     forward, right_inverse, message = WRONG[name]
     m = nn.Linear(3, 4)
     parametrize.register_parametrization(m, "weight", By(lambda x: x + 1))
@@ -304,7 +304,7 @@ def test_orthogonal_parametrization_stays_orthogonal(shape, orthogonal_map, trac
 
 @pytest.mark.parametrize("orthogonal_map", MAPS)
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3)])
-def test_orthogonal_maps_are_what_they_say(shape, orthogonal_map):
+def test_orthogonal_maps_use_their_formulas(shape, orthogonal_map):
     ingot.manual_seed(0)
     m = nn.utils.parametrizations.orthogonal(a_matrix(shape), "weight", orthogonal_map)
     chain, rng = m.parametrizations.weight, np.random.default_rng(0)
@@ -336,7 +336,7 @@ def test_unitary_matrices(shape, orthogonal_map):
     assert_orthogonal(m.weight)
 
 
-def test_orthogonal_says_what_it_takes():
+def test_orthogonal_refuses_wrong_arguments():
     orthogonal = nn.utils.parametrizations.orthogonal
     linear = nn.Linear(2, 2)
     for match, m, args in [("one of 'matrix_exp', 'cayley', 'householder', got 'qr'", linear, ("weight", "qr")),

@@ -17,7 +17,7 @@ MODULES = {
 }
 
 
-def given(name):
+def module_and_input(name):
     ingot.manual_seed(3)
     make, shape = MODULES[name]
     return make(), ingot.randn(*shape, requires_grad=True)
@@ -25,8 +25,8 @@ def given(name):
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 @pytest.mark.parametrize("name", MODULES)
-def test_they_are_those_of_batches_of_one(name, reduction):
-    module, x = given(name)
+def test_gradients_equal_those_of_batches_of_one(name, reduction):
+    module, x = module_and_input(name)
     loss = getattr(call_for_per_sample_grads(module, loss_reduction=reduction)(x).sin(), reduction)()
     loss.backward()
     trained = [p for p in module.parameters() if p.requires_grad]
@@ -62,14 +62,14 @@ def test_the_batch_may_be_the_second_dim_and_arguments_the_same_for_all():
     (IngotError, "positive", lambda m, x: call_for_per_sample_grads(m, batch_size=0)),
     (IngotError, "batch_size=", lambda m, x: call_for_per_sample_grads(nn.Bilinear(4, 4, 2))(x, x[:2])),
 ])
-def test_what_cannot_be_is_said(why):
-    kind, said, call = why
-    with pytest.raises(kind, match=said):
-        call(*given("linear"))
+def test_impossible_calls_raise_errors(why):
+    kind, message, call = why
+    with pytest.raises(kind, match=message):
+        call(*module_and_input("linear"))
 
 
-def test_gradients_of_before_are_not_added_to_unasked():
-    module, x = given("linear")
+def test_existing_gradients_are_not_added_to():
+    module, x = module_and_input("linear")
     loss = call_for_per_sample_grads(module)(x).sum()
     loss.backward(retain_graph=True)
     once = module[0].weight.grad_sample
@@ -81,7 +81,7 @@ def test_gradients_of_before_are_not_added_to_unasked():
 
 def test_traced_steps_leave_them_too():
     def life(wrap):
-        module, _ = given("linear")
+        module, _ = module_and_input("linear")
 
         def step(x):
             for p in module.parameters():
@@ -102,8 +102,8 @@ def test_traced_steps_leave_them_too():
     assert life(jit.trace) == life(lambda step: step)
 
 
-def test_traced_calls_raise_where_gradients_of_before_are_there():
-    module, x = given("linear")
+def test_traced_calls_refuse_existing_gradients():
+    module, x = module_and_input("linear")
     traced = jit.trace(lambda x: call_for_per_sample_grads(module)(x).sum())
     with ingot.no_grad():
         assert traced(x).item() == traced(x).item()
