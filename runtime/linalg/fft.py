@@ -1,5 +1,7 @@
 """`ingot.fft`: discrete Fourier transforms of float32, float64 and complex tensors, with gradients."""
 
+from functools import partial
+
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.opdef.aval import canonical_dim, integers
 from ...ir.ops.core import complex_numbers as co
@@ -115,107 +117,54 @@ def _of_half(input, s, dim, norm, out, name):
     return deliver(fo.irfft(x, dim=dims[-1], n=n, norm=_norm(norm, name)), out, name)
 
 
-# Along one dimension.
-
-
-def fft(input, n=None, dim=-1, norm=None, *, out=None):
-    """Transform along a dim, truncated or padded with zeros to n."""
-    return _whole(input, _one(n, dim, "fft"), (dim,), norm, out, "fft", False)
-
-
-def ifft(input, n=None, dim=-1, norm=None, *, out=None):
-    """Compute the inverse of `fft`."""
-    return _whole(input, _one(n, dim, "ifft"), (dim,), norm, out, "ifft", True)
-
-
-def rfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """Return the n // 2 + 1 frequencies of real numbers; the others are their conjugates."""
-    return _half(input, _one(n, dim, "rfft"), (dim,), norm, out, "rfft")
-
-
-def irfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """Compute the inverse of `rfft`: n real numbers, by default an even number of them."""
-    return _of_half(input, _one(n, dim, "irfft"), (dim,), norm, out, "irfft")
-
-
 _OTHER_WAY = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-def hfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """Return the real transform of the first half of conjugate symmetric numbers."""
-    _norm(norm, "hfft")
-    return irfft(FUNCTIONS["conj"](input), n, dim, _OTHER_WAY[norm], out=out)
+def _hermitian(input, s, dim, norm, out, name):
+    _norm(norm, name)
+    return _of_half(FUNCTIONS["conj"](input), s, dim, _OTHER_WAY[norm], out, name)
 
 
-def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """Compute the inverse of `hfft`."""
-    _norm(norm, "ihfft")
-    return deliver(co.conj(rfft(input, n, dim, _OTHER_WAY[norm])), out, "ihfft")
+def _inverse_hermitian(input, s, dim, norm, out, name):
+    _norm(norm, name)
+    return deliver(co.conj(_half(input, s, dim, _OTHER_WAY[norm], None, name)), out, name)
 
 
-# Along several dimensions.
+def _transforms(name, compute, along_one, along_several):
+    """Return a transform along one dim, along several, and along two; the texts are the first two docstrings."""
+
+    def one(input, n=None, dim=-1, norm=None, *, out=None):
+        return compute(input, _one(n, dim, name), (dim,), norm, out, name)
+
+    def several(input, s=None, dim=None, norm=None, *, out=None):
+        return compute(input, s, dim, norm, out, f"{name}n")
+
+    def two(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+        return compute(input, s, dim, norm, out, f"{name}2")
+
+    for function, suffix, doc in ((one, "", along_one), (several, "n", along_several),
+                                  (two, "2", f"Compute `{name}n` along two dims.")):
+        function.__name__ = function.__qualname__ = name + suffix
+        function.__doc__ = doc
+    return one, several, two
 
 
-def fftn(input, s=None, dim=None, norm=None, *, out=None):
-    """Transform along dims: by default all, or as many last ones as `s` has sizes."""
-    return _whole(input, s, dim, norm, out, "fftn", False)
-
-
-def ifftn(input, s=None, dim=None, norm=None, *, out=None):
-    """Compute the inverse of `fftn`."""
-    return _whole(input, s, dim, norm, out, "ifftn", True)
-
-
-def rfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """Compute `fftn` of real numbers: half of the frequencies along the last of the dims."""
-    return _half(input, s, dim, norm, out, "rfftn")
-
-
-def irfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """Compute the inverse of `rfftn`."""
-    return _of_half(input, s, dim, norm, out, "irfftn")
-
-
-def hfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """Return the real transform along dims of conjugate symmetric numbers, halved along the last of the dims."""
-    _norm(norm, "hfftn")
-    return irfftn(FUNCTIONS["conj"](input), s, dim, _OTHER_WAY[norm], out=out)
-
-
-def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """Compute the inverse of `hfftn`."""
-    _norm(norm, "ihfftn")
-    return deliver(co.conj(rfftn(input, s, dim, _OTHER_WAY[norm])), out, "ihfftn")
-
-
-def fft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
-    """Compute `fftn` along two dims."""
-    return _whole(input, s, dim, norm, out, "fft2", False)
-
-
-def ifft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
-    """Compute `ifftn` along two dims."""
-    return _whole(input, s, dim, norm, out, "ifft2", True)
-
-
-def rfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
-    """Compute `rfftn` along two dims."""
-    return _half(input, s, dim, norm, out, "rfft2")
-
-
-def irfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
-    """Compute `irfftn` along two dims."""
-    return _of_half(input, s, dim, norm, out, "irfft2")
-
-
-def hfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
-    """Compute `hfftn` along two dims."""
-    return hfftn(input, s, dim, norm, out=out)
-
-
-def ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
-    """Compute `ihfftn` along two dims."""
-    return ihfftn(input, s, dim, norm, out=out)
+fft, fftn, fft2 = _transforms(
+    "fft", partial(_whole, inverse=False), "Transform along a dim, truncated or padded with zeros to n.",
+    "Transform along dims: by default all, or as many last ones as `s` has sizes.")
+ifft, ifftn, ifft2 = _transforms(
+    "ifft", partial(_whole, inverse=True), "Compute the inverse of `fft`.", "Compute the inverse of `fftn`.")
+rfft, rfftn, rfft2 = _transforms(
+    "rfft", _half, "Return the n // 2 + 1 frequencies of real numbers; the others are their conjugates.",
+    "Compute `fftn` of real numbers: half of the frequencies along the last of the dims.")
+irfft, irfftn, irfft2 = _transforms(
+    "irfft", _of_half, "Compute the inverse of `rfft`: n real numbers, by default an even number of them.",
+    "Compute the inverse of `rfftn`.")
+hfft, hfftn, hfft2 = _transforms(
+    "hfft", _hermitian, "Return the real transform of the first half of conjugate symmetric numbers.",
+    "Return the real transform along dims of conjugate symmetric numbers, halved along the last of the dims.")
+ihfft, ihfftn, ihfft2 = _transforms(
+    "ihfft", _inverse_hermitian, "Compute the inverse of `hfft`.", "Compute the inverse of `hfftn`.")
 
 
 # Frequencies.

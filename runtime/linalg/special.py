@@ -49,11 +49,6 @@ def _floating(x, name) -> Tensor:
     return x if x.dtype.is_floating_point else to_dtype(x, Defaults.dtype)
 
 
-def entr(input, *, out=None):
-    """Return -x log x; 0 at 0 and -inf below."""
-    return deliver(pointwise.entr(_floating(input, "entr")), out, "entr")
-
-
 def xlog1py(input, other, *, out=None):
     """Return x log(1 + y); 0 where x is 0 (nan where y is nan)."""
     x, y = _pair(input, other)
@@ -71,37 +66,6 @@ def _pair(x, y):
     if not isinstance(like, Tensor):
         raise DTypeError("special functions take at least one tensor")
     return FUNCTIONS["broadcast_tensors"](*pair)
-
-
-def ndtr(input, *, out=None):
-    """Return the standard normal distribution function."""
-    return deliver(normal_distribution.ndtr(_floating(input, "ndtr")), out, "ndtr")
-
-
-def log_ndtr(input, *, out=None):
-    """Return the logarithm of the standard normal distribution function, accurate in both tails."""
-    return deliver(normal_distribution.log_ndtr(_floating(input, "log_ndtr")), out, "log_ndtr")
-
-
-def ndtri(input, *, out=None):
-    """Return the quantiles of the standard normal distribution, accurate in both tails."""
-    return deliver(normal_distribution.ndtri(_floating(input, "ndtri")), out, "ndtri")
-
-
-def erfcx(input, *, out=None):
-    """Return exp(x**2) erfc(x), which does not vanish for large x."""
-    return deliver(ew.erfcx(_floating(input, "erfcx")), out, "erfcx")
-
-
-def gammainc(input, other, *, out=None):
-    """Return the regularised lower incomplete gamma function. It is the probability that a gamma number of concentration
-    `input` is at most `other`."""
-    return deliver(gamma_ops.gammainc(*_pair(input, other)), out, "gammainc")
-
-
-def gammaincc(input, other, *, out=None):
-    """Return the regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
-    return deliver(gamma_ops.gammaincc(*_pair(input, other)), out, "gammaincc")
 
 
 def zeta(input, other, *, out=None):
@@ -130,10 +94,39 @@ def _bessel(record, doc):
 
 
 def _named(function, name, doc):
-    function.__name__ = function.__qualname__ = name
+    function.__name__, function.__qualname__, function.__module__ = name, name, __name__
     function.__doc__ = doc
     return function
 
+
+def _of_real(record, doc):
+    """Return the function of one real argument."""
+
+    def function(input, *, out=None):
+        return deliver(record(_floating(input, record.name)), out, record.name)
+
+    return _named(function, record.name, doc)
+
+
+def _of_pair(record, doc):
+    """Return the function of two arguments."""
+
+    def function(input, other, *, out=None):
+        return deliver(record(*_pair(input, other)), out, record.name)
+
+    return _named(function, record.name, doc)
+
+
+entr = _of_real(pointwise.entr, "Return -x log x; 0 at 0 and -inf below.")
+ndtr = _of_real(normal_distribution.ndtr, "Return the standard normal distribution function.")
+log_ndtr = _of_real(normal_distribution.log_ndtr,
+                    "Return the logarithm of the standard normal distribution function, accurate in both tails.")
+ndtri = _of_real(normal_distribution.ndtri, "Return the quantiles of the standard normal distribution, accurate in both tails.")
+erfcx = _of_real(ew.erfcx, "Return exp(x**2) erfc(x), which does not vanish for large x.")
+gammainc = _of_pair(gamma_ops.gammainc, "Return the regularised lower incomplete gamma function. It is the probability that a "
+                                        "gamma number of concentration `input` is at most `other`.")
+gammaincc = _of_pair(gamma_ops.gammaincc, "Return the regularised upper incomplete gamma function, 1 - gammainc, accurate "
+                                          "where it is small.")
 
 _KINDS = {"t": "first", "u": "second", "v": "third", "w": "fourth"}
 chebyshev_polynomial_t, chebyshev_polynomial_u, chebyshev_polynomial_v, chebyshev_polynomial_w = [

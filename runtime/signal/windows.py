@@ -34,13 +34,15 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided
     return _window("exponential", values, M, sym, dtype, layout, device, requires_grad)
 
 
-def cosine(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """Return half a sine."""
+def _fixed(name, values, doc):
+    """Return the function of a window without parameters."""
 
-    def values(n, last):
-        return ew.sin(ew.mul(ew.add(n, 0.5), math.pi / (last + 1)))
+    def function(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
+        return _window(name, values, M, sym, dtype, layout, device, requires_grad)
 
-    return _window("cosine", values, M, sym, dtype, layout, device, requires_grad)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
@@ -75,28 +77,10 @@ def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=strided, devi
                           requires_grad=requires_grad)
 
 
-def hamming(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """Return a raised cosine that is 0.08 at its ends."""
-    return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
-
-
-def hann(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """Return a raised cosine that is 0 at its ends."""
-    return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
-
-
-def blackman(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """Return a sum of two cosines with small side lobes."""
-    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device,
-                          requires_grad=requires_grad)
-
-
-def nuttall(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """Return a sum of three cosines with very small side lobes."""
-    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, dtype=dtype, layout=layout,
-                          device=device, requires_grad=requires_grad)
-
-
-def bartlett(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """Return a triangle that is 0 at its ends."""
-    return _window("bartlett", triangle, M, sym, dtype, layout, device, requires_grad)
+cosine = _fixed("cosine", lambda n, last: ew.sin(ew.mul(ew.add(n, 0.5), math.pi / (last + 1))), "Return half a sine.")
+hamming = _fixed("hamming", cosines([0.54, 1 - 0.54]), "Return a raised cosine that is 0.08 at its ends.")
+hann = _fixed("hann", cosines([0.5, 0.5]), "Return a raised cosine that is 0 at its ends.")
+blackman = _fixed("blackman", cosines([0.42, 0.5, 0.08]), "Return a sum of two cosines with small side lobes.")
+nuttall = _fixed("nuttall", cosines([0.3635819, 0.4891775, 0.1365995, 0.0106411]),
+                 "Return a sum of three cosines with very small side lobes.")
+bartlett = _fixed("bartlett", triangle, "Return a triangle that is 0 at its ends.")
