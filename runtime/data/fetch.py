@@ -88,21 +88,21 @@ def _mixed(base: int, number: int) -> int:
     return (x ^ (x >> 31)) >> 1
 
 
-class _Ours:
+class _IngotGenerator:
     """Access to ingot's default generator."""
 
     seed, place = default_generator.manual_seed, staticmethod(lambda: default_generator.place)
     word = staticmethod(drawn_seed)
 
 
-class _Pythons:
+class _PythonGenerator:
     """Access to the generator of the module random."""
 
     seed, place = random.seed, staticmethod(random.getstate)
     word = staticmethod(lambda: random.getrandbits(64))
 
 
-class _Numpys:
+class _NumpyGenerator:
     """Access to NumPy's global generator."""
 
     @staticmethod
@@ -143,7 +143,7 @@ class WorkerSeeds:
             g.seed(_mixed(_mixed(self.own[g], epoch) if g in self.own else base, number))
 
 
-_GENERATORS: tuple[Any, ...] = (_Ours, _Pythons, _Numpys)
+_GENERATORS: tuple[Any, ...] = (_IngotGenerator, _PythonGenerator, _NumpyGenerator)
 
 
 def rows_at_once(dataset, indices) -> list | None:

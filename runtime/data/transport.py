@@ -191,12 +191,12 @@ class Inbox:
 
     def _lease(self, number, offset, size):
         lease = self.blocks[number].lease(offset, size)
-        reference = _LeaseReference(lease, self._note)
+        reference = _LeaseReference(lease, self._record_free)
         reference.number = number
         self.references[id(reference)] = reference
         return lease
 
-    def _note(self, reference):
+    def _record_free(self, reference):
         """Record that a piece is free. Any thread may call this."""
         self.references.pop(id(reference), None)
         self.gone.append(reference.number)

@@ -44,7 +44,7 @@ class WorkerInfo:
     dataset: object
 
 
-class _This:
+class _CurrentWorker:
     """State of this process, if it is a worker."""
 
     info: "WorkerInfo | None" = None
@@ -52,7 +52,7 @@ class _This:
 
 def get_worker_info() -> WorkerInfo | None:
     """Return facts about the worker that this code runs in; None in the main process."""
-    return _This.info
+    return _CurrentWorker.info
 
 
 @dataclass
@@ -143,7 +143,7 @@ def run(worker: int, job: Job, connection, foreign, seed: int, report: CrashRepo
     set_num_threads(1)
     outbox = Outbox()
     Memory.empty = outbox.empty
-    _This.info = WorkerInfo(worker, job.num_workers, seed, job.dataset)
+    _CurrentWorker.info = WorkerInfo(worker, job.num_workers, seed, job.dataset)
     orders: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=listen, args=(connection, orders), daemon=True).start()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):

@@ -365,17 +365,17 @@ def _(p, q):
 # Infinite: q has no weight on part of the support of p.
 
 
-def _never(families_p, families_q, shape_of):
+def _register_infinite(families_p, families_q, shape_of):
     for one in families_p:
         for other in families_q:
             if (one, other) not in _KL_REGISTRY:
                 register_kl(one, other)(lambda p, q, of=shape_of: FUNCTIONS["full_like"](of(p), math.inf))
 
 
-_never((Poisson,), (Bernoulli, Binomial), lambda p: p.rate)
-_never((Normal, Laplace, Cauchy), (Beta, Exponential, Gamma, Pareto, Uniform), lambda p: p.loc)
-_never((Gumbel,), (Beta, Exponential, Gamma, Pareto, Uniform), lambda p: p.loc)
-_never((Exponential,), (Beta, Pareto, Uniform), lambda p: p.rate)
-_never((Gamma,), (Beta, Pareto, Uniform), lambda p: p.concentration)
-_never((Beta,), (Pareto,), lambda p: p.concentration1)
-_never((Pareto,), (Beta, Uniform), lambda p: p.alpha)
+_register_infinite((Poisson,), (Bernoulli, Binomial), lambda p: p.rate)
+_register_infinite((Normal, Laplace, Cauchy), (Beta, Exponential, Gamma, Pareto, Uniform), lambda p: p.loc)
+_register_infinite((Gumbel,), (Beta, Exponential, Gamma, Pareto, Uniform), lambda p: p.loc)
+_register_infinite((Exponential,), (Beta, Pareto, Uniform), lambda p: p.rate)
+_register_infinite((Gamma,), (Beta, Pareto, Uniform), lambda p: p.concentration)
+_register_infinite((Beta,), (Pareto,), lambda p: p.concentration1)
+_register_infinite((Pareto,), (Beta, Uniform), lambda p: p.alpha)

@@ -91,15 +91,15 @@ def get_default_qat_qconfig(backend: str = "x86", version: int = 1) -> QConfig:
 
 def qconfig_equals(q1: Any, q2: Any) -> bool:
     """Return whether both make the same observers with the same arguments."""
-    return q1 == q2 if q1 is None or q2 is None else all(_told(a) == _told(b) for a, b in zip(q1, q2))
+    return q1 == q2 if q1 is None or q2 is None else all(_unfolded(a) == _unfolded(b) for a, b in zip(q1, q2))
 
 
-def _told(make):
+def _unfolded(make):
     """Return the function of a factory, and its arguments."""
-    given: dict = {}
+    arguments: dict = {}
     while hasattr(make, "p") or hasattr(make, "func"):
         if hasattr(make, "func"):
-            given, make = {**make.keywords, **given}, make.func
+            arguments, make = {**make.keywords, **arguments}, make.func
         else:
-            given, make = {**{k: (v,) for k, v in make.callable_args.items()}, **given}, make.p
-    return make, {k: _told(v) if hasattr(v, "p") else v for k, v in given.items()}
+            arguments, make = {**{k: (v,) for k, v in make.callable_args.items()}, **arguments}, make.p
+    return make, {k: _unfolded(v) if hasattr(v, "p") else v for k, v in arguments.items()}

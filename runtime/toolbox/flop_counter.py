@@ -90,7 +90,7 @@ class _Modules:
         self.thread = threading.get_ident()
         self.open.clear()
         if not COUNTERS:
-            GLOBAL.forward_pre[_KEY], GLOBAL.forward[_KEY] = _entered, _left
+            GLOBAL.forward_pre[_KEY], GLOBAL.forward[_KEY] = _enter_module, _leave_module
             GLOBAL.always.add(_KEY)
 
     def leave(self):
@@ -109,12 +109,12 @@ class _Modules:
 _KEY = "flop_counter"
 
 
-def _entered(module, args):
+def _enter_module(module, args):
     for counter in _of_this_thread():
         counter.modules.entered(module)
 
 
-def _left(module, args, result):
+def _leave_module(module, args, result):
     for counter in _of_this_thread():
         if counter.modules.open:
             counter.modules.open.pop()

@@ -29,7 +29,7 @@ _numbers = itertools.count()
 _under_way: dict[str, threading.Event] = {}         # by folder: set once this process is done there
 
 
-class _At(NamedTuple):
+class _PieceKey(NamedTuple):
     """Last key of a piece's path: its start in the tensor, and the tensor's shape. The start is an element number, or for a box
     of elements the index of its first one along each dim."""
 
@@ -47,16 +47,16 @@ def _by_pieces(values: dict) -> dict:
             _, first = place_in(tuple(whole.shape), whole.device_mesh, whole.placements)
             local = whole.to_local()
             if local.numel() or 0 in whole.shape:
-                found[*path, _At(first, tuple(whole.shape))] = local
+                found[*path, _PieceKey(first, tuple(whole.shape))] = local
         elif not isinstance(value, Piece):
             found[path] = value
         elif value.tensor.numel() or 0 in value.shape:
-            found[*path, _At(value.start, tuple(value.shape))] = value.tensor
+            found[*path, _PieceKey(value.start, tuple(value.shape))] = value.tensor
     return found
 
 
 def _is_piece(path) -> bool:
-    return len(path) > 0 and type(path[-1]) is _At
+    return len(path) > 0 and type(path[-1]) is _PieceKey
 
 
 class _Saving:
@@ -102,14 +102,14 @@ class _Saving:
         error, own = "", os.path.join(self.folder, file_name(self.rank, self.turn))
         try:
             os.makedirs(self.folder, exist_ok=True)
-            save_file([([*path[:-1], path[-1].start] if _is_piece(path) else path, _apart(value)) for path, value in self.mine],
-                      own)
+            save_file([([*path[:-1], path[-1].start] if _is_piece(path) else path, _own_memory(value))
+                       for path, value in self.mine], own)
         except Exception as e:
             error = f"rank {self.rank} could not write its file: {type(e).__name__}: {e}"
             if self.group is None:
                 raise CheckpointException(error) from e
         if self.group is not None:
-            error = self._hear_of_others(error)
+            error = self._exchange_status(error)
         if error:
             with contextlib.suppress(OSError):
                 os.remove(own)
@@ -131,7 +131,7 @@ class _Saving:
     def _key(self, rank) -> str:
         return f"checkpoint/{self.group.number}/{self.number}/{rank}"
 
-    def _hear_of_others(self, error: str) -> str:
+    def _exchange_status(self, error: str) -> str:
         """Report the result of writing to other ranks, collect theirs, and return the first error."""
         store = self.group.store
         store.set(self._key(self.rank), _FAILED + error.encode() if error else _WRITTEN)
@@ -150,7 +150,7 @@ class _Saving:
             self.group.store.wait([self._key("index")], self.group.timeout)
 
 
-def _apart(value):
+def _own_memory(value):
     """Return a value without history, in memory of its own."""
     if not isinstance(value, Tensor):
         return value

@@ -87,10 +87,10 @@ class _State:
             if is_last and not group.stays_whole:
                 group.reshard()
             return outputs
-        self._ask_for_values(group, tensors, since, is_root, is_last)
+        self._gather_on_demand(group, tensors, since, is_root, is_last)
         return outputs
 
-    def _ask_for_values(self, group, tensors, since, is_root, is_last):
+    def _gather_on_demand(self, group, tensors, since, is_root, is_last):
         stamp = group.stamp
 
         def fetch():

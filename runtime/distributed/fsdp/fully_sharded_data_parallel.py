@@ -24,7 +24,7 @@ from ..engines.process_group import ProcessGroup
 from ..engines.reduce_op import ReduceOp
 from ..engines.world import is_initialized, member_of
 from .flat_parameter import Groups, Unit, units_below, wants_gradients
-from .gradient_reduction import Sharer, current_round
+from .gradient_reduction import GradientReducer, current_round
 from .module_state import ModuleStates
 from .optimizer_state import OptimizerStates
 from .saved_parameters import let_go
@@ -117,7 +117,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
         self._buffer_dtypes: Any = None
         self._place(module, groups, ignored, skipped, param_init_fn, device_id, sync_module_states)
         self._unit = Unit(module, ignored, groups, self.compute_device, use_orig_params, self.cpu_offload.offload_params)
-        self._sharer = Sharer(self._unit, self.mixed_precision.reduce_dtype)
+        self._reducer = GradientReducer(self._unit, self.mixed_precision.reduce_dtype)
         self._ignored = ignored
         self._fsdp_wrapped_module = module
         if self._unit.entries and not use_orig_params:
@@ -178,11 +178,11 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
     @staticmethod
     def fsdp_modules(module, root_only=False) -> list:
         """Return the wrapped modules in a module; with `root_only` those that are in no other."""
-        found = units_below(module)
+        units = units_below(module)
         if root_only:
-            inner = {m for unit in found for m in unit.modules() if m is not unit}
-            found = [m for m in found if m not in inner]
-        return found
+            inner = {m for unit in units for m in unit.modules() if m is not unit}
+            units = [m for m in units if m not in inner]
+        return units
 
     def check_is_root(self) -> bool:
         """Return whether this is the outermost wrapped module of the running forward, or of its last one."""
@@ -203,7 +203,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
             if not self._unit.is_summoned:
                 self._unit.unshard(self.mixed_precision.param_dtype)
             outputs = self._fsdp_wrapped_module(*args, **kwargs)
-            return self._done(outputs, since, is_root)
+            return self._after_forward(outputs, since, is_root)
         except Exception:
             self._unit.hide()
             raise
@@ -222,7 +222,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
                                         "use no_grad() there, or call it outside")
                 continue
             inner._unit.reshard()
-            inner._sharer.reset()
+            inner._reducer.reset()
             inner._cast_buffers()
 
     def _cast_buffers(self):
@@ -255,7 +255,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
 
         return tree_map(cast, (args, kwargs))
 
-    def _done(self, outputs, since, is_root):
+    def _after_forward(self, outputs, since, is_root):
         """Finish forward: drop whole parameters, and gather them again when gradients need them."""
         unit = self._unit
         if self._casts_around and self.__dict__.get("_outer_dtype") is not None:
@@ -264,16 +264,16 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
         if not unit.entries or unit.is_summoned:
             return outputs
         if tls.m.backward is not None:          # a checkpoint recomputes what backward uses next
-            current_round(self._sharer)
+            current_round(self._reducer)
             return outputs
         tensors = tensors_in(outputs)
         if not wants_gradients(tensors):
             unit.reshard()
             return outputs
-        stamp, dtype, sharer = unit.stamp, self.mixed_precision.param_dtype, self._sharer
+        stamp, dtype, reducer = unit.stamp, self.mixed_precision.param_dtype, self._reducer
 
         def fetch():
-            current_round(sharer)
+            current_round(reducer)
             return unit.unshard_again(stamp, dtype)
 
         def prepare(_):
@@ -293,15 +293,15 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
     @contextlib.contextmanager
     def no_sync(self):
         """Keep gradients computed inside local to this rank, whole; the next backward outside averages the sums."""
-        inner = [m._sharer for m in units_below(self)]
-        before = [sharer.syncs for sharer in inner]
-        for sharer in inner:
-            sharer.syncs = False
+        inner = [m._reducer for m in units_below(self)]
+        before = [reducer.syncs for reducer in inner]
+        for reducer in inner:
+            reducer.syncs = False
         try:
             yield
         finally:
-            for sharer, syncs in zip(inner, before):
-                sharer.syncs = syncs
+            for reducer, syncs in zip(inner, before):
+                reducer.syncs = syncs
 
     def clip_grad_norm_(self, max_norm, norm_type=2.0):
         """Scale gradients so that their norm over all ranks is at most `max_norm`; return that norm. Every rank calls it.
@@ -334,7 +334,7 @@ def _norm(grads, norm_type, like):
 def clip_gradients(sharded, max_norm: float, norm_type: float):
     """Implement `FullyShardedDataParallel.clip_grad_norm_`."""
     units = [m for m in units_below(sharded) if m._unit.entries]
-    if any(m._sharer.is_waiting() for m in units):
+    if any(m._reducer.has_stored() for m in units):
         raise AutogradError("clip_grad_norm_: the gradients of a backward within no_sync() wait for those of other ranks; go "
                             "backward outside of it first")
     managed = {id(p) for m in units for p in m._unit.params}

@@ -25,44 +25,44 @@ class Round:
     """One backward: its units, and gradients in flight."""
 
     def __init__(self):
-        self.met: dict = {}             # by unit: what to do at the end
-        self.under_way: Any = None
+        self.members: dict = {}             # by unit: what to do at the end
+        self.in_flight: Any = None
 
-    def send(self, sharer, start):
+    def send(self, reducer, start):
         """Start sending a unit's gradients, after earlier ones have arrived."""
         self.settle()
-        self.under_way = sharer, start()
+        self.in_flight = reducer, start()
 
     def settle(self):
         """Wait for gradients in flight."""
-        if self.under_way is not None:
-            sharer, result = self.under_way
-            self.under_way = None
-            sharer.put(result())
+        if self.in_flight is not None:
+            reducer, result = self.in_flight
+            self.in_flight = None
+            reducer.put(result())
 
     def end(self):
         """End backward: send remaining gradients, drop whole values."""
-        for sharer in self.met:
-            sharer.end(self)
+        for reducer in self.members:
+            reducer.end(self)
         self.settle()
-        for sharer in self.met:
-            sharer.close()
+        for reducer in self.members:
+            reducer.close()
 
 
 _rounds: Any = weakref.WeakKeyDictionary()         # by backward
 
 
-def current_round(sharer) -> Round:
+def current_round(reducer) -> Round:
     """Return the running backward of this thread, and enter a unit into it; the outermost one under reentrant checkpoints."""
     run = tls.m.backward
     while run.outer is not None:
         run = run.outer
-    found = _rounds.get(run)
-    if found is None:
-        found = _rounds[run] = Round()
-        run.endings.append(found.end)
-    found.met.setdefault(sharer)
-    return found
+    round = _rounds.get(run)
+    if round is None:
+        round = _rounds[run] = Round()
+        run.endings.append(round.end)
+    round.members.setdefault(reducer)
+    return round
 
 
 def register_gradient_hook(leaf, hook):
@@ -80,15 +80,15 @@ def check_gradient(leaf):
                             "differentiated by autograd.grad(..., create_graph=True) of inputs")
 
 
-class Sharer:
+class GradientReducer:
     """Reduction of the gradients of one unit."""
 
     def __init__(self, unit, reduce_dtype):
         self.unit, self.reduce_dtype = unit, reduce_dtype
         self.syncs = True
-        self.waiting: Any = None        # gradients of no_sync(), local to this rank
+        self.stored: Any = None        # gradients of no_sync(), local to this rank
         self.guard: Any = None          # hook that keeps optimizers from a step with these
-        self.is_apart = False           # whether gradients of NO_SHARD are this rank's alone
+        self.is_local = False           # whether gradients of NO_SHARD are this rank's alone
         for i, leaf in enumerate(unit.leaves):
             register_gradient_hook(leaf, lambda _, i=i: self.arrived(i))
         for p in unit.params:
@@ -103,12 +103,12 @@ class Sharer:
             leaf.grad = leaf.grad.to_dense()
         check_gradient(leaf)
         if all(leaf.grad is not None for leaf in self.unit.leaves if leaf.requires_grad):
-            self.share(round)
+            self.reduce(round)
 
     def end(self, round):
         """End backward for this unit."""
         if any(leaf.grad is not None for leaf in self.unit.leaves):
-            self.share(round)
+            self.reduce(round)
 
     def close(self):
         """Drop whole values."""
@@ -117,18 +117,18 @@ class Sharer:
 
     # Reduction.
 
-    def share(self, round):
+    def reduce(self, round):
         """Send this rank's gradients, or store them within no_sync()."""
         with no_grad():
-            self._resume()
+            self._add_stored()
             if self.syncs:
                 if self.unit.use_orig_params or self.unit.params[0].requires_grad:
                     round.send(self, self._start)
             elif self.unit.count == 1:
                 self._add(self._flat(self.unit.leaves[0].dtype))
-                self.is_apart = True
+                self.is_local = True
             else:
-                self._wait_for_sync()
+                self._store_gradients()
         if not self.unit.is_summoned:
             self.unit.reshard()
 
@@ -150,9 +150,9 @@ class Sharer:
 
     def _start(self):
         """Start averaging asynchronously; return a function that waits for this rank's part."""
-        unit, found = self.unit, []
+        unit, parts = self.unit, []
         flat = self._flat(self.reduce_dtype or unit.leaves[0].dtype)
-        if self.is_apart:
+        if self.is_local:
             flat = flat + self._gradient_of_rank().to(flat.dtype)
         a = host(flat)
         shards, replicas = [g and member_of(g, "FullyShardedDataParallel") for g in unit.groups]
@@ -164,23 +164,23 @@ class Sharer:
                 mine = reduced_piece(shards, np.split(a, unit.count), ReduceOp.AVG, note)
             if replicas is not None:
                 mine = reduce_arrays(replicas, mine, ReduceOp.AVG, note)
-            found.append(mine)
+            parts.append(mine)
 
         works = unit.group.run(average, True)
 
         def result():
             works.wait()
-            return beside(wrap(found[0]), unit.part())
+            return beside(wrap(parts[0]), unit.part())
 
         return result
 
     def put(self, part):
         """Add this rank's part of the averages to its gradients."""
         with no_grad():
-            if self.is_apart:
+            if self.is_local:
                 for p in self.unit.params:
                     p.grad = None
-                self.is_apart = False
+                self.is_local = False
             self._add(part)
 
     def _add(self, part):
@@ -202,38 +202,38 @@ class Sharer:
 
     # Within no_sync().
 
-    def _wait_for_sync(self):
+    def _store_gradients(self):
         """Store this rank's gradients; parameters get placeholders without values."""
-        stand_ins = [FUNCTIONS["empty"](tuple(p.shape), dtype=p.dtype, device="meta") for p in self.unit.params]
-        self.waiting = Waiting([leaf.grad for leaf in self.unit.leaves], [p.grad for p in self.unit.params], stand_ins,
-                               [t._storage.version for t in stand_ins])
+        placeholders = [FUNCTIONS["empty"](tuple(p.shape), dtype=p.dtype, device="meta") for p in self.unit.params]
+        self.stored = StoredGradients([leaf.grad for leaf in self.unit.leaves], [p.grad for p in self.unit.params],
+                                      placeholders, [t._storage.version for t in placeholders])
         for leaf in self.unit.leaves:
             leaf.grad = None
-        for p, stand_in in zip(self.unit.params, stand_ins):
-            p.grad = stand_in if p.requires_grad and p.numel() else None
+        for p, placeholder in zip(self.unit.params, placeholders):
+            p.grad = placeholder if p.requires_grad and p.numel() else None
         me = weakref.ref(self)
         self.guard = register_optimizer_step_pre_hook(lambda optimizer, *_: _refuse_step(me(), optimizer))
 
-    def _resume(self):
+    def _add_stored(self):
         """Add stored gradients to new ones, unless they were cleared."""
-        if self.waiting is None:
+        if self.stored is None:
             return
-        waiting, self.waiting = self.waiting, None
+        stored, self.stored = self.stored, None
         self.guard.remove()
         params = self.unit.params
-        of_params = [*zip(params, waiting.stand_ins, waiting.versions)]
-        was_cleared = any(p.grad is None or stand_in._storage.version != version for p, stand_in, version in of_params
+        of_params = [*zip(params, stored.placeholders, stored.versions)]
+        was_cleared = any(p.grad is None or placeholder._storage.version != version for p, placeholder, version in of_params
                            if p.requires_grad and p.numel())
-        for p, stand_in, before in zip(params, waiting.stand_ins, waiting.before):
-            if p.grad is stand_in:
+        for p, placeholder, before in zip(params, stored.placeholders, stored.before):
+            if p.grad is placeholder:
                 p.grad = None if was_cleared else before
-        for leaf, g in zip(self.unit.leaves, () if was_cleared else waiting.grads):
+        for leaf, g in zip(self.unit.leaves, () if was_cleared else stored.grads):
             if g is not None:
                 leaf.grad = g if leaf.grad is None else g + leaf.grad
 
-    def is_waiting(self) -> bool:
+    def has_stored(self) -> bool:
         """Return whether stored gradients wait for a reduction."""
-        return self.waiting is not None
+        return self.stored is not None
 
     def reset(self):
         """Forget a failed backward."""
@@ -241,12 +241,12 @@ class Sharer:
             leaf.grad = None
 
 
-class Waiting(NamedTuple):
+class StoredGradients(NamedTuple):
     """Local gradients: new ones, those before, and the placeholders for both in the parameters."""
 
     grads: list
     before: list
-    stand_ins: list
+    placeholders: list
     versions: list
 
 
@@ -257,10 +257,10 @@ def _refuse_gradient(p):
                         "outside of the forward of the wrapped module; call that, or wrap the module by itself")
 
 
-def _refuse_step(sharer, optimizer):
+def _refuse_step(reducer, optimizer):
     """Raise if an optimizer would step with stored gradients."""
-    stand_ins = {id(t) for t in sharer.waiting.stand_ins} if sharer is not None and sharer.is_waiting() else ()
-    if stand_ins and any(id(p.grad) in stand_ins for group in optimizer.param_groups for p in group["params"]):
+    placeholders = {id(t) for t in reducer.stored.placeholders} if reducer is not None and reducer.has_stored() else ()
+    if placeholders and any(id(p.grad) in placeholders for group in optimizer.param_groups for p in group["params"]):
         raise AutogradError("the gradients of a backward within no_sync() wait for those of other ranks: go backward outside "
                             "of it before a step")
 

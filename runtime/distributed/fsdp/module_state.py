@@ -126,7 +126,7 @@ class ModuleStates:
     def _load_tree(self, state, prefix, assign, report):
         form = (self._settings or StateDictSettings()).state_dict_type
         if form is not StateDictType.FULL_STATE_DICT:
-            (self._take_pieces if form is StateDictType.SHARDED_STATE_DICT else self._take_flat)(state, prefix, report)
+            (self._load_pieces if form is StateDictType.SHARDED_STATE_DICT else self._load_flat)(state, prefix, report)
         for key in [key for key in state if key.startswith(prefix + PREFIX)]:
             state[prefix + key[len(prefix + PREFIX):]] = state.pop(key)
         with self._in_form(form, writeback=True):
@@ -135,7 +135,7 @@ class ModuleStates:
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         """Do nothing: this module's own values load with the wrapped module, under the same names."""
 
-    def _take_flat(self, state, prefix, report):
+    def _load_flat(self, state, prefix, report):
         unit, value = self._unit, state.pop(prefix + _FLAT, None)
         if not unit.entries:
             return
@@ -147,7 +147,7 @@ class ModuleStates:
         else:
             unit.write(value)
 
-    def _take_pieces(self, state, prefix, report):
+    def _load_pieces(self, state, prefix, report):
         unit = self._unit
         if not unit.entries:
             return

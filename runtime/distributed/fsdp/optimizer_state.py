@@ -32,10 +32,10 @@ class OptimizerStates:
         if is_named_optimizer:
             raise ArgumentError("optim_state_dict_to_load: optimizers number their parameters; leave is_named_optimizer=False")
         config = ModuleStates.get_state_dict_type(model).optim_state_dict_config
-        found = _by_numbers(model, optim, optim_state_dict, getattr(config, "rank0_only", False), group)
+        state = _by_numbers(model, optim, optim_state_dict, getattr(config, "rank0_only", False), group)
         if load_directly:
-            optim.load_state_dict(found)
-        return found
+            optim.load_state_dict(state)
+        return state
 
     @staticmethod
     def full_optim_state_dict(model, optim, optim_input=None, rank0_only=True, group=None) -> dict:
@@ -50,7 +50,7 @@ class OptimizerStates:
     @staticmethod
     def shard_full_optim_state_dict(full_optim_state_dict, model, optim_input=None, optim=None) -> dict:
         """Return the argument of optim.load_state_dict() for a whole state on every rank."""
-        return _by_numbers(model, _wanted(optim, "shard_full_optim_state_dict"), full_optim_state_dict, False, None)
+        return _by_numbers(model, _require_optimizer(optim, "shard_full_optim_state_dict"), full_optim_state_dict, False, None)
 
     @staticmethod
     def flatten_sharded_optim_state_dict(sharded_optim_state_dict, model, optim) -> dict:
@@ -60,7 +60,8 @@ class OptimizerStates:
     @staticmethod
     def scatter_full_optim_state_dict(full_optim_state_dict, model, optim_input=None, optim=None, group=None) -> dict:
         """Return the argument of optim.load_state_dict() for a whole state on rank 0."""
-        return _by_numbers(model, _wanted(optim, "scatter_full_optim_state_dict"), full_optim_state_dict, True, group)
+        optim = _require_optimizer(optim, "scatter_full_optim_state_dict")
+        return _by_numbers(model, optim, full_optim_state_dict, True, group)
 
     @staticmethod
     def rekey_optim_state_dict(optim_state_dict, optim_state_key_type, model, optim_input=None, optim=None) -> dict:
@@ -73,24 +74,24 @@ class OptimizerStates:
                 "param_groups": [{**g, "params": [keys[k] for k in g["params"]]} for g in optim_state_dict["param_groups"]]}
 
 
-def _wanted(optim, what):
+def _require_optimizer(optim, what):
     if optim is None:
         raise ArgumentError(f"{what} needs optim=, the optimizer that the state is for")
     return optim
 
 
-def _known(model) -> dict:
+def _units_by_parameter(model) -> dict:
     """Return {id of a parameter: (unit, [(entry number, name)])}. The unit is None for parameters that are not sharded; a flat
     parameter has all entries of its unit."""
-    found: dict = {id(p): (None, [(0, clean(name))]) for name, p in model.named_parameters()}
+    parameters: dict = {id(p): (None, [(0, clean(name))]) for name, p in model.named_parameters()}
     for path, wrapped in model.named_modules():
         if not is_unit(wrapped):
             continue
         unit, start = wrapped._unit, clean(f"{path}." if path else "")
         names = [(i, start + e.name) for i, e in enumerate(unit.entries)]
         for i, p in enumerate(unit.params):
-            found[id(p)] = unit, [names[i]] if unit.use_orig_params else names
-    return found
+            parameters[id(p)] = unit, [names[i]] if unit.use_orig_params else names
+    return parameters
 
 
 def _params_by_number(optim, known) -> dict:
@@ -109,7 +110,7 @@ def _by_names(model, optim, state_dict, form, offload, rank0_only, group) -> dic
     if form is StateDictType.LOCAL_STATE_DICT:
         raise ArgumentError("optim_state_dict: the local form is optim.state_dict() itself; choose FULL_STATE_DICT or "
                             "SHARDED_STATE_DICT by state_dict_type")
-    known, state_dict = _known(model), optim.state_dict() if state_dict is None else state_dict
+    known, state_dict = _units_by_parameter(model), optim.state_dict() if state_dict is None else state_dict
     params = _params_by_number(optim, known)
     of_param = {id(p): state_dict["state"].get(k, {}) for k, p in params.items()}
     units: dict = {}
@@ -152,7 +153,7 @@ def _is_part(value, p) -> bool:
     return True
 
 
-def _agreed(unit, names, states) -> tuple:
+def _gather_states(unit, names, states) -> tuple:
     """Return {name: values of any rank without parts}, and {state name: (dtype, parameter names with it)}."""
     mine: list = []
     for p, state in zip(unit.params, states):
@@ -177,7 +178,7 @@ def _flat_state(unit, states, k, dtype) -> Tensor:
 
 
 def _whole_values(unit, names, states) -> dict:
-    values, parts = _agreed(unit, names, states)
+    values, parts = _gather_states(unit, names, states)
     with no_grad():
         for k, (dtype, having) in parts.items():
             whole = unit.collect(_flat_state(unit, states, k, dtype), f"state {k}")
@@ -188,7 +189,7 @@ def _whole_values(unit, names, states) -> dict:
 
 
 def _own_pieces(unit, names, states) -> dict:
-    values, parts = _agreed(unit, names, states)
+    values, parts = _gather_states(unit, names, states)
     for k, (dtype, having) in parts.items():
         flat = _flat_state(unit, states, k, dtype)
         for name, entry in zip(names, unit.entries):
@@ -203,7 +204,7 @@ def _own_pieces(unit, names, states) -> dict:
 def _by_numbers(model, optim, state_dict, from_first, group) -> dict:
     if from_first:
         state_dict = _from_rank_0(state_dict, group)
-    known = _known(model)
+    known = _units_by_parameter(model)
     params = _params_by_number(optim, known)
     options = {name: g for g in state_dict["param_groups"] for name in g["params"]}
     groups, state = [], {}
@@ -238,21 +239,21 @@ def _from_rank_0(state_dict, group):
 
 def _own_state(unit, p, entries, states) -> dict:
     """Return this rank's part of the states of the parameters in `p`."""
-    found: dict = {}
+    own_state: dict = {}
     start = unit.piece_of(entries[0][0]).start if unit.use_orig_params else 0
     for (entry, name), state in zip(entries, states):
         for k, v in state.items():
             if not isinstance(v, (Tensor, Piece)) or (len(v.shape) == 0 and (entry.shape or k == "step")):
-                found.setdefault(k, v)
+                own_state.setdefault(k, v)
                 continue
             if tuple(v.shape) != entry.shape:
                 raise ArgumentError(f"the state {k!r} of {name} has shape {tuple(v.shape)}, the parameter {entry.shape}")
             values, first = _segment_of(v)
-            if k not in found:
-                found[k] = FUNCTIONS["zeros"](tuple(p.shape), dtype=values.dtype, device=p.device)
+            if k not in own_state:
+                own_state[k] = FUNCTIONS["zeros"](tuple(p.shape), dtype=values.dtype, device=p.device)
             piece = unit.piece_of(entry)
-            own = Piece(found[k][piece.start - start:piece.stop - start], unit.start_of(entry), entry.shape)
+            own = Piece(own_state[k][piece.start - start:piece.stop - start], unit.start_of(entry), entry.shape)
             if own.fill(values, first) != own.tensor.numel():
                 raise ArgumentError(f"the state {k!r} of {name} is a part that begins at {first}, this rank keeps another; "
                                     "load it by distributed.checkpoint, which puts parts together")
-    return found
+    return own_state

@@ -117,8 +117,8 @@ class ParameterGroup(GatheredParameters):
         self.stays_whole = False        # the user called unshard()
         self.syncs = self.reduces_all = True
         self.divisor: float | None = None
-        self.waiting: Any = None        # unsent gradients of this rank
-        self.half: Any = None           # parts of gradients that are not averaged over replicas yet
+        self.stored: Any = None        # unsent gradients of this rank
+        self.unreplicated: Any = None           # parts of gradients that are not averaged over replicas yet
         kinds = {e.param.dtype for e in entries}
         if len(kinds) > 1:
             raise DTypeError(f"fully_shard takes parameters of one dtype together, got {sorted(map(str, kinds))}; call it on "
@@ -162,7 +162,7 @@ class ParameterGroup(GatheredParameters):
         if any(p.is_meta for p in parts):
             raise ArgumentError("fully_shard: parameters are on the meta device; call to_empty() and give them values first")
         mine = np.concatenate([np.ascontiguousarray(host(p)).reshape(-1) for p in parts])
-        arrays = self._swapped(mine)
+        arrays = self._exchange_parts(mine)
         whole = np.empty(self.size, mine.dtype)
         ends = [0] * len(arrays)
         for e in self.entries:
@@ -171,7 +171,7 @@ class ParameterGroup(GatheredParameters):
                 ends[r] += target.size
         return wrap(whole).to(self.device)
 
-    def _swapped(self, mine) -> list:
+    def _exchange_parts(self, mine) -> list:
         """Return the arrays of all ranks, in order."""
         group, arrays = self.shards, []
         sizes = [sum(int(np.prod(e.part_shape(r))) for e in self.entries) for r in range(group.size())]
@@ -208,12 +208,12 @@ class ParameterGroup(GatheredParameters):
         round = current_round(self)
         check_gradient(entry.leaf)
         if all(e.leaf.grad is not None for e in self.entries if e.leaf.requires_grad):
-            self.share(round)
+            self.reduce(round)
 
     def end(self, round):
         """End backward for these parameters."""
         if any(e.leaf.grad is not None for e in self.entries):
-            self.share(round)
+            self.reduce(round)
 
     def close(self):
         """Drop whole values, unless the user called unshard()."""
@@ -226,21 +226,21 @@ class ParameterGroup(GatheredParameters):
 
     reshards_after_backward = True
 
-    def share(self, round):
+    def reduce(self, round):
         """Send this rank's gradients, or store them until a synchronised backward."""
         with no_grad():
-            grads = self._taken()
+            grads = self._take_gradients()
             if not self.syncs:
-                self.waiting = grads
+                self.stored = grads
             else:
-                self.waiting = None
+                self.stored = None
                 round.send(self, lambda: self._start(grads))
         self.close()
 
-    def _taken(self) -> list:
+    def _take_gradients(self) -> list:
         """Return the gradients of all leaves as this rank's values, with stored ones added; None for missing ones."""
         gradients = []
-        for e, before in zip(self.entries, self.waiting or [None] * len(self.entries)):
+        for e, before in zip(self.entries, self.stored or [None] * len(self.entries)):
             g, e.leaf.grad = e.leaf.grad, None
             if g is not None and g.is_sparse:
                 g = g.to_dense()
@@ -251,24 +251,24 @@ class ParameterGroup(GatheredParameters):
 
     def _start(self, grads):
         """Start averaging asynchronously; return a function that waits for this rank's parts."""
-        there = [i for i, g in enumerate(grads) if g is not None]
+        numbers = [i for i, g in enumerate(grads) if g is not None]
         dtype = self.policy.reduce_dtype or self.policy.param_dtype or self.dtype
-        arrays = [host(grads[i].to(dtype)) for i in there]
-        cuts = [self.entries[i].cut(a) for i, a in zip(there, arrays)]
+        arrays = [host(grads[i].to(dtype)) for i in numbers]
+        cuts = [self.entries[i].cut(a) for i, a in zip(numbers, arrays)]
         pieces = [np.concatenate([c[r].reshape(-1) for c in cuts]) for r in range(self.shards.size())]
-        note = f"gradients {there} of {self.label}, {dtype}"
-        divisor, over_all, half, found = self.divisor, self.reduces_all, self.half, []
+        note = f"gradients {numbers} of {self.label}, {dtype}"
+        divisor, over_all, unreplicated, parts = self.divisor, self.reduces_all, self.unreplicated, []
         how = ReduceOp.AVG if divisor is None else ReduceOp.SUM
 
         def average():
             mine = reduced_piece(self.shards, pieces, how, note)
-            if half is not None:
-                mine = mine + half[1]
+            if unreplicated is not None:
+                mine = mine + unreplicated[1]
             if self.replicas is not None and over_all:
                 mine = reduce_arrays(self.replicas, mine, how, note)
-            found.append(mine if divisor is None else mine / mine.dtype.type(divisor))
+            parts.append(mine if divisor is None else mine / mine.dtype.type(divisor))
 
-        if half is not None and half[0] != there:
+        if unreplicated is not None and unreplicated[0] != numbers:
             raise AutogradError("gradients without an all-reduce were those of other parameters than those that are averaged "
                                 "now")
         works = self.shards.run(average, True)
@@ -276,10 +276,10 @@ class ParameterGroup(GatheredParameters):
         def result():
             works.wait()
             if self.replicas is not None and not over_all:
-                self.half = there, found[0]
+                self.unreplicated = numbers, parts[0]
                 return None
-            self.half = None
-            return there, found[0]
+            self.unreplicated = None
+            return numbers, parts[0]
 
         return result
 
@@ -287,17 +287,17 @@ class ParameterGroup(GatheredParameters):
         """Add this rank's parts of the averages to its gradients."""
         if result is None:
             return
-        there, flat = result
+        numbers, flat = result
         at = 0
         with no_grad():
-            for i in there:
+            for i in numbers:
                 e = self.entries[i]
                 shape = e.part_shape(e.at)
                 n = int(np.prod(shape))
                 part = beside(wrap(flat[at:at + n].reshape(shape)), local_of(e.param)).to(e.param.dtype)
                 at += n
                 if e.param.grad is None:
-                    e.param.grad = e.shared(part.clone() if len(there) > 1 else part)
+                    e.param.grad = e.shared(part.clone() if len(numbers) > 1 else part)
                 else:
                     local_of(e.param.grad).add_(part)
                 if e.param._node is not None:

@@ -17,20 +17,20 @@ def summoned(module, recurse=True, writeback=True, rank0_only=False, offload_to_
                             "written")
     if tls.m.backward is not None:
         raise AutogradError("summon_full_params() is for the time outside of forward and backward")
-    found = units_below(module) if recurse else [module] if is_unit(module) else []
+    units = units_below(module) if recurse else [module] if is_unit(module) else []
     with contextlib.ExitStack() as stack:
-        for one in found:
-            stack.enter_context(_one_summoned(one, writeback, rank0_only, offload_to_cpu, with_grads))
+        for one in units:
+            stack.enter_context(_summon_unit(one, writeback, rank0_only, offload_to_cpu, with_grads))
         yield
 
 
 @contextlib.contextmanager
-def _one_summoned(sharded, writeback, rank0_only, offload_to_cpu, with_grads):
+def _summon_unit(sharded, writeback, rank0_only, offload_to_cpu, with_grads):
     unit = sharded._unit
     if unit.is_summoned or not unit.entries:
         yield
         return
-    if with_grads and sharded._sharer.is_waiting():
+    if with_grads and sharded._reducer.has_stored():
         raise AutogradError("the gradients are those of this rank alone, of a backward within no_sync(); go backward outside "
                             "of it first")
     unit.reshard()

@@ -9,7 +9,7 @@ from functools import wraps
 __all__ = ["record"]
 
 
-def _leave(error: BaseException):
+def _write_error(error: BaseException):
     """Write an error into the launcher's file, if there is one."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
@@ -35,7 +35,7 @@ def record(fn=None, error_handler=None):
             raise
         except BaseException as e:
             if error_handler is None:
-                _leave(e)
+                _write_error(e)
             else:
                 error_handler.record_exception(e)
             raise

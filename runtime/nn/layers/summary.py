@@ -39,7 +39,7 @@ class GraphBuilder:
             self._enter(t, self.builder.input(self.names.get(id(t), "x"), t.aval))
         return self.values[id(t)]
 
-    def saw(self, op, args, params, out, group: str):
+    def append(self, op, args, params, out, group: str):
         """Append an operator that ran inside the module `group`."""
         self.builder.line = user_line()
         start = len(self.builder.nodes)
@@ -50,7 +50,7 @@ class GraphBuilder:
         if group:
             self.groups.setdefault(group, []).extend(self.builder.nodes[start:])
 
-    def became(self, t: Tensor, source):
+    def assign(self, t: Tensor, source):
         """Give a tensor the value of another one."""
         if isinstance(source, Tensor) and source.aval == t.aval:
             self._enter(t, self.value_of(source))
@@ -86,16 +86,16 @@ class _SummaryRecorder(NullRecorder):
         count = operations(op, args, out if type(out) is tuple else (out,), params)
         for row in self.open:
             row.flops += count
-        self.graph.saw(op, args, params, out, self.open[-1].path if self.open else "")
+        self.graph.append(op, args, params, out, self.open[-1].path if self.open else "")
 
     def wrote(self, dst, src):
-        self.graph.became(dst, src)
+        self.graph.assign(dst, src)
 
     def drew(self, generator, key):
         self.graph.names[id(key)] = "key"
 
     def detached(self, source, t):
-        self.graph.became(t, source)
+        self.graph.assign(t, source)
 
     @property
     def random(self):
@@ -187,7 +187,7 @@ def summary(model, input=None, *args, depth=None, train=False, **kwargs) -> Summ
     watcher, modes = _SummaryRecorder(model), {m: m.training for m in model.modules()}
     try:
         model.train(train)
-        with _watched(watcher), _tracking_calls(model, rows, watcher), no_grad(), fork_rng():
+        with _recording(watcher), _tracking_calls(model, rows, watcher), no_grad(), fork_rng():
             result = model(*inputs, *args, **kwargs)
     finally:
         for module, mode in modes.items():
@@ -205,7 +205,7 @@ def _tensors_of(result) -> list:
 
 
 @contextmanager
-def _watched(watcher):
+def _recording(watcher):
     m = tls.m
     m.recorder = watcher
     m.refresh()
