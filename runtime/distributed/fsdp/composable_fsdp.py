@@ -19,7 +19,7 @@ from ...pytree.pytree import tree_map
 from ..collectives.device_mesh import DeviceMesh, init_device_mesh
 from ..engines.world import get_world_size
 from ..tensor import DTensor, Shard
-from .gradient_reduction import current_round
+from .gradient_reduction import current_backward
 from .parameter_group import Entry, ParameterGroup
 from .saved_parameters import let_go
 from .settings import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
@@ -79,7 +79,7 @@ class _State:
         if not group.entries:
             return outputs
         if tls.m.backward is not None:          # a checkpoint recomputes what backward uses next
-            current_round(group)
+            current_backward(group)
             return outputs
         tensors = tensors_in(outputs)
         is_last = module is self.modules[-1]
@@ -94,7 +94,7 @@ class _State:
         stamp = group.stamp
 
         def fetch():
-            current_round(group)
+            current_backward(group)
             return group.unshard_again(stamp)
 
         for t in tensors:

@@ -24,7 +24,7 @@ from ..engines.process_group import ProcessGroup
 from ..engines.reduce_op import ReduceOp
 from ..engines.world import is_initialized, member_of
 from .flat_parameter import Groups, Unit, units_below, wants_gradients
-from .gradient_reduction import GradientReducer, current_round
+from .gradient_reduction import GradientReducer, current_backward
 from .module_state import ModuleStates
 from .optimizer_state import OptimizerStates
 from .saved_parameters import let_go
@@ -46,7 +46,7 @@ def _groups_for(strategy, process_group, device_mesh) -> Groups:
             return Groups(device_mesh.get_group(1), device_mesh.get_group(0))
         if isinstance(process_group, (tuple, list)) and len(process_group) == 2:
             return Groups(*process_group)
-        raise ArgumentError(f"{strategy.name} needs to be told how ranks lie: a device_mesh with two dimensions (gradients are "
+        raise ArgumentError(f"{strategy.name} needs the layout of ranks: a device_mesh with two dimensions (gradients are "
                             "averaged along the first, parameters shared out along the second), or as process_group the "
                             "groups for sharing out and for averaging")
     if device_mesh is not None:
@@ -264,7 +264,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
         if not unit.entries or unit.is_summoned:
             return outputs
         if tls.m.backward is not None:          # a checkpoint recomputes what backward uses next
-            current_round(self._reducer)
+            current_backward(self._reducer)
             return outputs
         tensors = tensors_in(outputs)
         if not wants_gradients(tensors):
@@ -273,7 +273,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
         stamp, dtype, reducer = unit.stamp, self.mixed_precision.param_dtype, self._reducer
 
         def fetch():
-            current_round(reducer)
+            current_backward(reducer)
             return unit.unshard_again(stamp, dtype)
 
         def prepare(_):

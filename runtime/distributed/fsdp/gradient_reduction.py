@@ -21,7 +21,7 @@ from ..engines.reduce_op import ReduceOp
 from ..engines.world import member_of
 
 
-class Round:
+class BackwardPass:
     """One backward: its units, and gradients in flight."""
 
     def __init__(self):
@@ -49,20 +49,20 @@ class Round:
             reducer.close()
 
 
-_rounds: Any = weakref.WeakKeyDictionary()         # by backward
+_passes: Any = weakref.WeakKeyDictionary()         # by backward
 
 
-def current_round(reducer) -> Round:
+def current_backward(reducer) -> BackwardPass:
     """Return the running backward of this thread, and enter a unit into it; the outermost one under reentrant checkpoints."""
     run = tls.m.backward
     while run.outer is not None:
         run = run.outer
-    round = _rounds.get(run)
-    if round is None:
-        round = _rounds[run] = Round()
-        run.endings.append(round.end)
-    round.members.setdefault(reducer)
-    return round
+    backward = _passes.get(run)
+    if backward is None:
+        backward = _passes[run] = BackwardPass()
+        run.endings.append(backward.end)
+    backward.members.setdefault(reducer)
+    return backward
 
 
 def register_gradient_hook(leaf, hook):
@@ -98,17 +98,17 @@ class GradientReducer:
 
     def arrived(self, i):
         """Handle the arrival of one parameter's gradient."""
-        leaf, round = self.unit.leaves[i], current_round(self)
+        leaf, backward = self.unit.leaves[i], current_backward(self)
         if leaf.grad.is_sparse:
             leaf.grad = leaf.grad.to_dense()
         check_gradient(leaf)
         if all(leaf.grad is not None for leaf in self.unit.leaves if leaf.requires_grad):
-            self.reduce(round)
+            self.reduce(backward)
 
-    def end(self, round):
+    def end(self, backward):
         """End backward for this unit."""
         if any(leaf.grad is not None for leaf in self.unit.leaves):
-            self.reduce(round)
+            self.reduce(backward)
 
     def close(self):
         """Drop whole values."""
@@ -117,13 +117,13 @@ class GradientReducer:
 
     # Reduction.
 
-    def reduce(self, round):
+    def reduce(self, backward):
         """Send this rank's gradients, or store them within no_sync()."""
         with no_grad():
             self._add_stored()
             if self.syncs:
                 if self.unit.use_orig_params or self.unit.params[0].requires_grad:
-                    round.send(self, self._start)
+                    backward.send(self, self._start)
             elif self.unit.count == 1:
                 self._add(self._flat(self.unit.leaves[0].dtype))
                 self.is_local = True

@@ -1,7 +1,7 @@
 """Parameter groups of `fully_shard`: each parameter is a DTensor, whole while its module runs.
 
 All ranks' parts are gathered at once into new memory. Leaves over it are the module's parameters for that time. Their
-gradients are averaged and reduced at once (`gradient_reduction.Round` says when).
+gradients are averaged and reduced at once (`gradient_reduction.BackwardPass` says when).
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ from ..tensor import DTensor, Replicate, Shard, _StridedShard
 from ..tensor.dtensor import local_of, over
 from ..tensor.sharded_layout import bounds, nesting, part_sizes
 from .gathered_parameters import GatheredParameters, Slot, next_number
-from .gradient_reduction import check_gradient, current_round, register_gradient_hook
+from .gradient_reduction import check_gradient, current_backward, register_gradient_hook
 
 
 class Entry:
@@ -77,8 +77,8 @@ class Entry:
             if now is not None and now is not self.leaf and now is not self.param:
                 is_alike = isinstance(now, DTensor) and now.placements == self.placements
                 if not is_alike or tuple(now._a.shape) != self.global_shape:
-                    raise ArgumentError(f"{self.name} was replaced by what does not lie as it did ({list(self.placements)} on "
-                                        f"{self.mesh}); share such values out with distribute_tensor first")
+                    raise ArgumentError(f"{self.name} was replaced by a value of another layout than {list(self.placements)} "
+                                        f"on {self.mesh}; share such values out with distribute_tensor first")
                 self.param = now
                 for other, called in self.slots:
                     if other._parameters.get(called) is not self.leaf:
@@ -93,7 +93,7 @@ def _placements_of(p, mesh, dim) -> tuple:
     inner, root = p.device_mesh, mesh._get_root_mesh()
     names = (*(mesh.mesh_dim_names or ()), *(inner.mesh_dim_names or ()))
     if (root is not inner._get_root_mesh() and root != inner._get_root_mesh()) or len(names) != mesh.ndim + inner.ndim:
-        raise ArgumentError(f"fully_shard over {mesh} of a parameter that lies on {inner}: both are to be named parts of one "
+        raise ArgumentError(f"fully_shard over {mesh} of a parameter on {inner}: both must be named parts of one "
                             "mesh, as mesh['dp'] and mesh['tp']")
     parts = 1
     for i in nesting(p.placements, inner.shape).get(dim, []):
@@ -201,19 +201,19 @@ class ParameterGroup(GatheredParameters):
             self.dtype = e.param.dtype
             e.leaf.data = e.whole(FUNCTIONS["empty"](e.shape, dtype=part.dtype, device="meta"))
 
-    # Gradients: the methods that a `Round` calls.
+    # Gradients: the methods that a `BackwardPass` calls.
 
     def arrived(self, entry):
         """Handle the arrival of one parameter's gradient."""
-        round = current_round(self)
+        backward = current_backward(self)
         check_gradient(entry.leaf)
         if all(e.leaf.grad is not None for e in self.entries if e.leaf.requires_grad):
-            self.reduce(round)
+            self.reduce(backward)
 
-    def end(self, round):
+    def end(self, backward):
         """End backward for these parameters."""
         if any(e.leaf.grad is not None for e in self.entries):
-            self.reduce(round)
+            self.reduce(backward)
 
     def close(self):
         """Drop whole values, unless the user called unshard()."""
@@ -226,7 +226,7 @@ class ParameterGroup(GatheredParameters):
 
     reshards_after_backward = True
 
-    def reduce(self, round):
+    def reduce(self, backward):
         """Send this rank's gradients, or store them until a synchronised backward."""
         with no_grad():
             grads = self._take_gradients()
@@ -234,7 +234,7 @@ class ParameterGroup(GatheredParameters):
                 self.stored = grads
             else:
                 self.stored = None
-                round.send(self, lambda: self._start(grads))
+                backward.send(self, lambda: self._start(grads))
         self.close()
 
     def _take_gradients(self) -> list:

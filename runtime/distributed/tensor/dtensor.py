@@ -160,7 +160,7 @@ class DTensor(Tensor):
         layout = checked(placements, mesh, self.ndim, "redistribute")
         for before, after in zip(self.placements, layout):
             if isinstance(after, Partial) and before != after:
-                raise ArgumentError(f"redistribute makes no terms ({after!r}) of what lies as {before!r}")
+                raise ArgumentError(f"redistribute makes no terms ({after!r}) from the placement {before!r}")
         x = self if forward_dtype is None else self.to(forward_dtype)
         return _Redistribute.apply(x, layout, backward_dtype)
 
@@ -247,7 +247,7 @@ def again(local, shape, mesh, placements, requires_grad) -> Any:
         layout = [KINDS[kind](*facts) for kind, *facts in placements]
         whole, on = tuple([int(n) for n in shape]), mesh_again(*mesh)
     except (KeyError, TypeError, ValueError) as e:
-        raise ArgumentError(f"a DTensor of shape {shape!r} on {mesh!r} that lies as {placements!r} is none") from e
+        raise ArgumentError(f"a DTensor of shape {shape!r} on {mesh!r} cannot have the placements {placements!r}") from e
     if not isinstance(local, Tensor):
         raise DTypeError(f"a DTensor is made of a tensor, got {type(local).__name__}")
     return over(local, whole, on, checked(layout, on, len(whole), "a DTensor")).requires_grad_(bool(requires_grad))

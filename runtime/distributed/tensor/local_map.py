@@ -42,11 +42,11 @@ def _part(x, i, in_placements, in_grad_placements, redistributes):
     wanted = None if in_placements is None else in_placements[i]
     if not isinstance(x, DTensor):
         if wanted is not None:
-            raise ArgumentError(f"local_map: argument {i} is to lie as {wanted}, got {type(x).__name__}")
+            raise ArgumentError(f"local_map: argument {i} must have the placements {wanted}, got {type(x).__name__}")
         return x
     if wanted is not None and tuple(wanted) != x.placements:
         if not redistributes:
-            raise ArgumentError(f"local_map: argument {i} is to lie as {tuple(wanted)}, and lies as {x.placements}; pass "
+            raise ArgumentError(f"local_map: argument {i} must have the placements {tuple(wanted)}, got {x.placements}; pass "
                                 "redistribute_inputs=True")
         x = x.redistribute(placements=wanted)
     return x.to_local(grad_placements=None if in_grad_placements is None else in_grad_placements[i])

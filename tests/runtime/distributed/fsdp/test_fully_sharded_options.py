@@ -61,7 +61,7 @@ def _hybrid(rank):
         train(net, optimizer, rank % 2)
         ingot.testing.assert_close(net.state_dict(), trained_alone())
         assert net.module.blocks[0]._unit.count == 2
-    with pytest.raises(ValueError, match="how ranks lie"):
+    with pytest.raises(ValueError, match="needs the layout of ranks"):
         make_sharded(sharding_strategy=S.HYBRID_SHARD)
 
 
