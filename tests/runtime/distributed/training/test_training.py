@@ -267,15 +267,15 @@ def _uneven(rank, by_all, find_unused):
         optimizers[1].zero_grad()
         going_on = [r for r in range(SIZE) if step < len(batches[r])]
         buffers = {n: b.clone() for n, b in own.named_buffers()}
-        buffers = None
+        last_buffers = None
         for r in going_on:
             for n, b in own.named_buffers():
                 b.copy_(buffers[n])
             (own(batches[r][step]).square().sum() / (SIZE if by_all else len(going_on))).backward()
-            buffers = {n: b.clone() for n, b in own.named_buffers()}
+            last_buffers = {n: b.clone() for n, b in own.named_buffers()}
         optimizers[1].step()
         for n, b in own.named_buffers():
-            b.copy_(buffers[n])
+            b.copy_(last_buffers[n])
     for p, q in zip(ddp.parameters(), own.parameters()):
         assert ingot.allclose(p, q, rtol=1e-9, atol=1e-11)
         assert_all_have(p)
