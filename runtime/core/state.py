@@ -43,7 +43,7 @@ class Mode:
 
     @property
     def watched(self) -> bool:
-        """Whether a call is recorded to be remembered: choices that depend on values must be made by operators."""
+        """Whether a call is recorded to be memoised: choices that depend on values must be made by operators."""
         return self.special and not self.listened
 
     def only_now(self):

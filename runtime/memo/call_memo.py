@@ -1,12 +1,12 @@
-"""Memo of public functions: calls of a kind, remembered as the operators that they ran.
+"""Memo of public functions: calls of a kind, stored as the operators that they ran.
 
 Many functions prepare arguments (common dtypes, dims counted from the front, windows, masks). The result is the same for all
 tensors of the same shapes and dtypes, and takes longer than the operators on few numbers. Such a function, marked as
-remembered, is recorded at its second call of a kind. From then on such calls run the recorded operators, generated as one
+memoised, is recorded at its second call of a kind. From then on such calls run the recorded operators, generated as one
 function with constant parameters. Calls that take long are left alone.
 
 A function may be marked if the operators that it runs follow from its arguments, their shapes and dtypes, and the default
-dtype. A run is remembered only if operators computed its results from the arguments, from results of earlier operators, or from
+dtype. A run is stored only if operators computed its results from the arguments, from results of earlier operators, or from
 small tables that the function keeps (`keeps_table`). It is not if it read values, wrote, drew random keys or warned
 (`Mode.only_now`).
 """
@@ -22,7 +22,7 @@ from ..core.tensor import Size, Tensor
 
 TENSORS: set = {Tensor}                 # classes of plain tensors, those that modules own among them
 _PLAIN = frozenset((int, bool, str, type(None), DType, Size))
-MOST = 4096                             # kinds of calls that are remembered of each function
+MOST = 4096                             # kinds of calls that are stored of each function
 TAPED = "taped"                         # says that a tensor has a history, which will go on
 tables: list = []                       # (function, what is known of its calls by their kinds)
 _ndarray = np.ndarray
@@ -44,7 +44,7 @@ def new_table(fn: Callable) -> dict:
 
 
 _tables_kept: WeakValueDictionary = WeakValueDictionary()       # by their ids
-_MOST_KEPT = 1 << 13                    # elements of a table that a remembered call may hold
+_MOST_KEPT = 1 << 13                    # elements of a table that a memoised call may hold
 
 
 def keeps_table(table: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Recorder of calls of a remembered function (`call_memo.py`): generates a function of the operators that they ran.
+"""Recorder of calls of a memoised function (`call_memo.py`): generates a function of the operators that they ran.
 
 The generated function calls the operators one after the other. Once calls without gradients have taken about as long as
 compiling takes, they run as one graph, like traced code (`graph/composites.py`), with the same bits.
@@ -226,7 +226,7 @@ def tensors_of(result) -> list:
 
 
 _BY_OPERATORS = """
-def remembered(m, args, kwargs):
+def memoised(m, args, kwargs):
     {take}
     try:
         {steps}
@@ -237,7 +237,7 @@ def remembered(m, args, kwargs):
 """
 
 _COMPILED = """
-def remembered(m, args, kwargs):
+def memoised(m, args, kwargs):
     {take}
     {arrays}
     if overridden.settings is not None or not ({in_rows}):     # other settings than those that it was compiled with
@@ -256,7 +256,7 @@ _WRAP = """{t} = new(Tensor)
 
 
 class Text:
-    """Generator of the source for a recorded call."""
+    """Generator of the source for a memoised call."""
 
     def __init__(self, watched: Watched):
         self.watched = watched
@@ -292,8 +292,8 @@ class Text:
 
     def _function(self, text: str) -> Callable:
         found: dict = {}
-        exec(compile(text, "<a remembered call of ingot>", "exec"), self._means, found)
-        return found["remembered"]
+        exec(compile(text, "<a memoised call of ingot>", "exec"), self._means, found)
+        return found["memoised"]
 
     def _steps(self, step: Step, *others: Step) -> str:
         """Return the source of grouped steps; several are parts of one tensor."""
@@ -329,7 +329,7 @@ def compiled_run(watched: Watched, outs: list) -> Callable | None:
     """Return a function of arrays for the recorded operators; None if they do not become native code alone."""
     if any(not a.size for a in watched.avals) or any(a.dtype in dt.FLOAT8 for a in watched.avals):
         return None
-    b = Builder("remembered")
+    b = Builder("memoised")
     values: dict = {Place(i): b.input(f"x{i}", a) for i, a in enumerate(watched.avals)}
     tables = {id(v): v for step in watched.steps for v in step.operands if isinstance(v, Tensor)}
     values.update({known: b.input(f"table{i}", v.aval) for i, (known, v) in enumerate(tables.items())})

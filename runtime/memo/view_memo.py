@@ -55,7 +55,7 @@ def _are_ints(n) -> bool:
 
 
 def _learned(known: dict, op: Op, general: Callable, args):
-    """Return general(*args); remember its parameters if it is a view by `op` and not the tensor itself."""
+    """Return general(*args); store its parameters if it is a view by `op` and not the tensor itself."""
     x, out = args[0], general(*args)
     path = out._path
     if out is not x and path is not None and path[0] is x._path and path[1] is op:

@@ -16,7 +16,7 @@ from ..register.type_promotion import as_operand, need_tensors, result_type, to_
 from ..views.reshaping import broadcast_tensors
 
 
-@api(inplace=(clamp_between, clamp_by), names=("clip",), remembered=True)
+@api(inplace=(clamp_between, clamp_by), names=("clip",), memoised=True)
 def clamp(input, min=None, max=None, *, out=None):
     """Limit values to [min, max]; either may be missing, a number or a tensor."""
     if min is None and max is None:
@@ -112,13 +112,13 @@ def _bound(x, bound, d, passes):
     return ew.where.call(passes(x, bound), bound, x)      # nan passes no bound
 
 
-@api(inplace=clamp_between, remembered=True)
+@api(inplace=clamp_between, memoised=True)
 def clamp_min(input, min, *, out=None):
     """Raise values below min to min."""
     return clamp(input, min=min, out=out)
 
 
-@api(inplace=clamp_between, remembered=True)
+@api(inplace=clamp_between, memoised=True)
 def clamp_max(input, max, *, out=None):
     """Lower values above max to max."""
     return clamp(input, max=max, out=out)

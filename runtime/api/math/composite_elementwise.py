@@ -27,7 +27,7 @@ from .clamp import clamp
 from .elementwise import add, as_one, operate, pow, scale, unary
 
 
-@api(inplace=True, remembered=True)
+@api(inplace=True, memoised=True)
 def float_power(input, exponent, *, out=None):
     """Return input ** exponent in float64, for complex numbers in complex128."""
     wide = dt.complex128 if result_type(input, exponent).is_complex else dt.float64
@@ -35,7 +35,7 @@ def float_power(input, exponent, *, out=None):
     return deliver(pow(*double), out, "float_power")
 
 
-@api(inplace=ew.logit, remembered=True)
+@api(inplace=ew.logit, memoised=True)
 def logit(input, eps=None, *, out=None):
     """Return log(x / (1 - x)). If eps is given, x is limited to [eps, 1 - eps] first; eps wins where the limits cross."""
     x = promote(ew.logit, input)[0]
@@ -84,7 +84,7 @@ def mvlgamma(input, p, *, out=None):
     return deliver(total, out, "mvlgamma")
 
 
-@api(inplace=True, remembered=True)
+@api(inplace=True, memoised=True)
 @rounds_once
 def ldexp(input, other, *, out=None):
     """Return input * 2 ** other."""
@@ -93,7 +93,7 @@ def ldexp(input, other, *, out=None):
     return operate(ew.mul, x, operate(ew.exp2, power), out=out)
 
 
-@api(inplace=(pointwise.lerp, pointwise.lerp_by), remembered=True)
+@api(inplace=(pointwise.lerp, pointwise.lerp_by), memoised=True)
 @rounds_once
 def lerp(input, end, weight, *, out=None):
     """Return input + weight * (end - input), exact at both ends."""
@@ -118,7 +118,7 @@ def lerp(input, end, weight, *, out=None):
     return deliver(result, out, "lerp")
 
 
-@api(inplace=(ew.add, ew.add_product), remembered=True)
+@api(inplace=(ew.add, ew.add_product), memoised=True)
 @rounds_once
 def addcmul(input, tensor1, tensor2, *older, value=1, out=None):
     """Return input + value * tensor1 * tensor2."""
@@ -134,7 +134,7 @@ def addcmul(input, tensor1, tensor2, *older, value=1, out=None):
     return add(input, product if value == 1 else operate(ew.mul, product, value), out=out)
 
 
-@api(inplace=(ew.add, ew.add_quotient), remembered=True)
+@api(inplace=(ew.add, ew.add_quotient), memoised=True)
 @rounds_once
 def addcdiv(input, tensor1, tensor2, *older, value=1, out=None):
     """Return input + value * tensor1 / tensor2."""
@@ -160,7 +160,7 @@ def rad2deg(input, *, out=None):
     return scale(ew.mul, promote(ew.sin, input)[0], 180 / math.pi, out)
 
 
-@api(inplace=pointwise.nan_to_num, remembered=True)
+@api(inplace=pointwise.nan_to_num, memoised=True)
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """Replace nan (by 0) and infinities (by the largest finite numbers, unless given). Complex numbers are replaced part by
     part; those with such a part have no gradient."""

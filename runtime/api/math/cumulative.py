@@ -20,19 +20,19 @@ def _along(op, x, dim):
     return reshape(op(as_column(x), dim=d), shape=()) if not x.ndim else op(x, dim=d)
 
 
-@api(inplace=True, remembered=True)
+@api(inplace=True, memoised=True)
 def cumsum(input, dim, *, dtype=None, out=None):
     """Return running sums along a dim; integers and bools are summed in int64."""
     return deliver(_along(sc.cumsum, summable(input, dtype, out), dim), out, "cumsum")
 
 
-@api(inplace=True, remembered=True)
+@api(inplace=True, memoised=True)
 def cumprod(input, dim, *, dtype=None, out=None):
     """Return running products along a dim; integers and bools are multiplied in int64."""
     return deliver(_along(sc.cumprod, summable(input, dtype, out), dim), out, "cumprod")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def logcumsumexp(input, dim, *, out=None):
     """Return the log of the running sum of exp(input) along a dim."""
     return deliver(_along(sc.logcumsumexp, input, dim), out, "logcumsumexp")
@@ -46,13 +46,13 @@ def _running(op, kind, input, dim, out):
     return return_types.deliver_all(kind, (values, indices), out)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def cummax(input, dim, *, out=None) -> return_types.cummax:
     """Return the running maximum along a dim and its last position, as (values, indices)."""
     return _running(sc.cummax, return_types.cummax, input, dim, out)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def cummin(input, dim, *, out=None) -> return_types.cummin:
     """Return the running minimum along a dim and its last position, as (values, indices)."""
     return _running(sc.cummin, return_types.cummin, input, dim, out)
@@ -66,7 +66,7 @@ def cut(x, dim, start, stop):
     return slice_(x, dim=dim, start=start, step=1, stop=stop)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     """Return differences of neighbours along a dim, n times over."""
     if not input.ndim:
@@ -121,7 +121,7 @@ def _neighbours(op, x, dim):
     return op(cut(x, dim, 1, max(n, 1)), cut(x, dim, 0, max(n - 1, 0)))
 
 
-@api(method=False, names=("trapz",), remembered=True)
+@api(method=False, names=("trapz",), memoised=True)
 def trapezoid(y, x=None, *, dx=1, dim=-1):
     """Return the integral of y over the positions x (or steps of dx) by the trapezoidal rule."""
     dx = as_operand(dx, "trapezoid")
@@ -138,7 +138,7 @@ def _trapezoid_of_steps(y, dx, d):
     return ew.mul(ew.sub(rd.sum_(y, dim=(d,), keepdim=False), ew.mul(ew.add(*ends), 0.5)), dx)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
     """Return the running integral of y by the trapezoidal rule."""
     parts, d = _trapezoid_parts(y, x, as_operand(dx, "cumulative_trapezoid"), dim)

@@ -18,7 +18,7 @@ from ..register.type_promotion import result_type, to_dtype
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"     # in the order of labels of results
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def einsum(equation, *operands):
     """Sum products of the operands over labels, for example ``einsum("bij,bjk->bik", x, y)``."""
     if not isinstance(equation, str):

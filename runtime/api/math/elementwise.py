@@ -389,7 +389,7 @@ def masked_fill(input, mask, value):
     return ew.where.call(mask, value, input)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Return |input - other| <= atol + rtol * |other|, element by element."""
     need_tensors("isclose", input, other)

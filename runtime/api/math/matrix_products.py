@@ -137,14 +137,14 @@ def dot(input, tensor, *, out=None):
     return la.dot.call(input, tensor) if out is None else deliver(la.dot.call(input, tensor), out, "dot")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def vdot(input, other, *, out=None):
     """Return the inner product of two vectors, the first one conjugated."""
     need("vdot", (input, 1), (other, 1))
     return deliver(la.dot.call(conj(input) if input.dtype.is_complex else input, other), out, "vdot")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def inner(input, other, *, out=None):
     """Sum products over the last dimension of both tensors."""
     if not input.ndim or not other.ndim:
@@ -153,7 +153,7 @@ def inner(input, other, *, out=None):
     return tensordot(input, other, dims=((input.ndim - 1,), (last,)), out=out)
 
 
-@api(names=("ger",), remembered=True)
+@api(names=("ger",), memoised=True)
 def outer(input, vec2, *, out=None):
     """Multiply every element of one vector by every element of another."""
     need("outer", (input, 1), (vec2, 1))
@@ -203,7 +203,7 @@ def _add_product(product, input, x, y, beta, alpha, out, name):
     return deliver(to_dtype(result, d), out, name)
 
 
-@api(inplace=True, remembered=True)
+@api(inplace=True, memoised=True)
 def addmm(input, mat1, mat2, *older, beta=1, alpha=1, out=None):
     """Return beta * input + alpha * mat1 @ mat2."""
     if older:
@@ -212,7 +212,7 @@ def addmm(input, mat1, mat2, *older, beta=1, alpha=1, out=None):
     return _add_product(la.matmul, input, mat1, mat2, beta, alpha, out, "addmm")
 
 
-@api(inplace=True, remembered=True)
+@api(inplace=True, memoised=True)
 def addmv(input, mat, vec, *older, beta=1, alpha=1, out=None):
     """Return beta * input + alpha * mat @ vec."""
     if older:
@@ -221,7 +221,7 @@ def addmv(input, mat, vec, *older, beta=1, alpha=1, out=None):
     return _add_product(la.mv, input, mat, vec, beta, alpha, out, "addmv")
 
 
-@api(inplace=True, remembered=True)
+@api(inplace=True, memoised=True)
 def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None):
     """Return beta * input + alpha * outer(vec1, vec2)."""
     if older:
@@ -235,7 +235,7 @@ def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None):
     return deliver(to_dtype(result, d), out, "addr")
 
 
-@api(inplace=True, remembered=True)
+@api(inplace=True, memoised=True)
 def baddbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
     """Return beta * input + alpha * batch1 @ batch2."""
     if older:
@@ -244,7 +244,7 @@ def baddbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
     return _add_product(la.matmul, input, batch1, batch2, beta, alpha, out, "baddbmm")
 
 
-@api(inplace=True, remembered=True)
+@api(inplace=True, memoised=True)
 def addbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
     """Return beta * input + alpha * the sum of all products in the batch."""
     if older:
@@ -280,7 +280,7 @@ def _summed_against_one(x, own, y, theirs):
     return rd.sum_(x, dim=dims, keepdim=True) if dims else x
 
 
-@api(method=False, remembered=True, keywords={"axes": "dims"})
+@api(method=False, memoised=True, keywords={"axes": "dims"})
 def tensordot(a, b, dims=2, *, out=None):
     """Sum products over several dims: the last of a and the first of b, or the two given lists."""
     first, second = contraction_dims(a, b, dims)
@@ -298,7 +298,7 @@ def tensordot(a, b, dims=2, *, out=None):
     return deliver(reshape(product(x, y), shape=shape), out, "tensordot")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def kron(input, other, *, out=None):
     """Return the Kronecker product: every element of input times the whole of other."""
     n = max(input.ndim, other.ndim)
@@ -310,7 +310,7 @@ def kron(input, other, *, out=None):
     return deliver(reshape(product, shape=tuple(p * q for p, q in zip(a, b))), out, "kron")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def trace(input):
     """Return the sum of a matrix's diagonal."""
     need("trace", (input, 2))
@@ -318,7 +318,7 @@ def trace(input):
     return rd.sum_(summable(diagonal(input, offset=0, dim1=0, dim2=1), None), dim=(0,), keepdim=False)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def cross(input, other, dim=None, *, out=None):
     """Return the cross product of vectors of 3 along `dim`, by default the first dim of size 3."""
     shape = broadcast_shapes(input.shape, other.shape)
@@ -341,7 +341,7 @@ def cross(input, other, dim=None, *, out=None):
 _MANY_ROWS = 25   # above this, Euclidean distances are computed by a matrix product
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """Return distances of order p between every row of x1 and every row of x2."""
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")

@@ -7,7 +7,7 @@ from ..register.register import api, deliver
 from .matrix_products import matmul
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def chain_matmul(*matrices, out=None):
     """Multiply several matrices in the cheapest order."""
     if len(matrices) == 1 and not isinstance(matrices[0], Tensor):
@@ -16,7 +16,7 @@ def chain_matmul(*matrices, out=None):
     return deliver(_product(matrices), out, "chain_matmul")
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def multi_dot(tensors, *, out=None):
     """Multiply two or more matrices in the cheapest order; the first and last may be vectors."""
     tensors = tuple(tensors)

@@ -84,7 +84,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return result if out is None else deliver(result, out, "sum")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Sum over dims, counting nan as 0."""
     x = summable(input, dtype, out)
@@ -92,7 +92,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return deliver(total.call(x, dim=dims_of(x, dim), keepdim=keepdim), out, "nansum")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Multiply elements over a dim (all by default); integers and bools are multiplied in int64."""
     x = summable(input, dtype, out)
@@ -112,7 +112,7 @@ def _wider(own, asked):
     return asked if dt.promote_types(own, asked) is asked else own
 
 
-@api(remembered=True)
+@api(memoised=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Return the mean over dims of the elements that are not nan."""
     x = averageable(input, dtype, "nanmean")
@@ -123,7 +123,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return deliver(ew.narrowed(ew.div(total, count), x), out, "nanmean")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def count_nonzero(input, dim=None, *more, keepdim=False):
     """Return the number of nonzero elements, of all or along dims."""
     dim = (dim, *more) if more else dim
@@ -131,7 +131,7 @@ def count_nonzero(input, dim=None, *more, keepdim=False):
     return rd.int_sum.call(there, dim=dims_of(input, dim), keepdim=keepdim)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def logsumexp(input, dim, keepdim=False, *, out=None):
     """Return the log of the sum of exp(input) over dims, without overflow."""
     from_float = input if input.dtype.is_inexact else to_dtype(input, promote_to_float(input))
@@ -156,13 +156,13 @@ def _truth(op, name, input, dim, keepdim, out):
     return deliver(result, out, name)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def all(input, dim=None, keepdim=False, *, out=None):
     """Return whether all elements are nonzero (uint8 gives uint8)."""
     return _truth(rd.all_, "all", input, dim, keepdim, out)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def any(input, dim=None, keepdim=False, *, out=None):
     """Return whether any element is nonzero (uint8 gives uint8)."""
     return _truth(rd.any_, "any", input, dim, keepdim, out)
@@ -180,19 +180,19 @@ def _holds(condition):
 # Extremes.
 
 
-@api(remembered=True)
+@api(memoised=True)
 def amax(input, dim=(), keepdim=False, *, out=None):
     """Return the largest values over dims; ties share the gradient equally."""
     return deliver(rd.amax.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amax")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def amin(input, dim=(), keepdim=False, *, out=None):
     """Return the smallest values over dims; ties share the gradient equally."""
     return deliver(rd.amin.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amin")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def aminmax(input, *, dim=None, keepdim=False, out=None) -> return_types.aminmax:
     """Return the smallest and largest values as (min, max)."""
     dims = dims_of(input, dim)
@@ -209,13 +209,13 @@ def _arg(op, input, dim, keepdim, out, name):
     return result if out is None else deliver(result, out, name)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def argmax(input, dim=None, keepdim=False, *, out=None):
     """Return the index of the largest element, the first among equals; without dim an index into the flattened tensor."""
     return _arg(rd.argmax, input, dim, keepdim, out, "argmax")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def argmin(input, dim=None, keepdim=False, *, out=None):
     """Return the index of the smallest element, the first among equals; without dim an index into the flattened tensor."""
     return _arg(rd.argmin, input, dim, keepdim, out, "argmin")
@@ -246,13 +246,13 @@ def _extreme(arg, full, pairwise, kind, input, dim, keepdim, other, out):
     return values_at(kind, input, arg.call(input, dim=dims, keepdim=True), dims, keepdim, out)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def max(input, dim=None, keepdim=False, *, other=None, out=None) -> Any:
     """Return the largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
     return _extreme(rd.argmax, rd.amax, ew.maximum, return_types.max, input, dim, keepdim, other, out)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def min(input, dim=None, keepdim=False, *, other=None, out=None) -> Any:
     """Return the smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
     return _extreme(rd.argmin, rd.amin, ew.minimum, return_types.min, input, dim, keepdim, other, out)
@@ -286,26 +286,26 @@ def _std(x, keepdim, **said):
     return modulus(complex_(*[mo.std(part(x), **said, keepdim=keepdim) for part in (real, imag)]))
 
 
-@api(remembered=True)
+@api(memoised=True)
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """Return the variance over dims, divided by the count less `correction` (1 by default)."""
     return deliver(_var(input, keepdim, **_spread_arguments(input, dim, unbiased, correction, "var")), out, "var")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """Return the standard deviation over dims, divided by the count less `correction` (1 by default)."""
     return deliver(_std(input, keepdim, **_spread_arguments(input, dim, unbiased, correction, "std")), out, "std")
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
     """Return the variance and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "var_mean")
     return _var(input, keepdim, **said), mo.mean.call(input, dim=said["dim"], keepdim=keepdim)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
     """Return the standard deviation and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "std_mean")
@@ -325,7 +325,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     return deliver(mo.vector_norm(x, ord=as_float(ord), dim=dims, keepdim=keepdim), out, "vector_norm")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def dist(input, other, p=2):
     """Return the norm of order p of input - other."""
     return vector_norm(operate(ew.sub, input, other), p)

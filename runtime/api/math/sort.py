@@ -36,14 +36,14 @@ def order_of(x, dim, descending=False):
     return so.argsort(x, dim=dim, descending=bool(descending))
 
 
-@api(remembered=True)
+@api(memoised=True)
 def argsort(input, dim=-1, descending=False, stable=True, *, out=None):
     """Return the indices that sort along a dim."""
     order = order_of(as_column(input), canonical_dim(dim, input.ndim), descending)
     return deliver(reshape(order, shape=tuple(input.shape)), out, "argsort")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def sort(input, dim=-1, descending=False, stable=True, *, out=None) -> return_types.sort:
     """Sort along a dim; return (values, indices)."""
     d = canonical_dim(dim, input.ndim)
@@ -55,13 +55,13 @@ def sort(input, dim=-1, descending=False, stable=True, *, out=None) -> return_ty
     return return_types.deliver_all(return_types.sort, pair, out)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def msort(input, *, out=None):
     """Sort along the first dim."""
     return deliver(sort(input, 0).values, out, "msort")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> return_types.topk:
     """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); the first among equals."""
     d = canonical_dim(dim, input.ndim)
@@ -73,7 +73,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> return_typ
     return return_types.deliver_all(return_types.topk, pair, out)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> return_types.kthvalue:
     """Return the k-th smallest element along a dim (counted from 1) and its index, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
@@ -94,7 +94,7 @@ def one_along(kind, input, index, dim, keepdim, out):
 # Search.
 
 
-@api(method=True, remembered=True)
+@api(method=True, memoised=True)
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Return where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
     if side not in (None, "left", "right") or (side == "left" and right):
@@ -115,7 +115,7 @@ def as_operand(x, like):
     return x if isinstance(x, Tensor) else filled(like, (), x, result_type(like, x))
 
 
-@api(remembered=True)
+@api(memoised=True)
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """Return the index of each value's bucket between sorted boundaries."""
     if boundaries.ndim != 1:
@@ -123,7 +123,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
-@api(method=False, remembered=True, keywords={"element": "elements", "test_element": "test_elements"})
+@api(method=False, memoised=True, keywords={"element": "elements", "test_element": "test_elements"})
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """Return whether each element occurs among the test elements."""
     if not isinstance(elements, Tensor):

@@ -79,19 +79,19 @@ def _selected(x):
 _SELECTED = FLOAT_CHARS + "".join(np.typecodes["Integer"] + np.typecodes["UnsignedInteger"])
 
 
-@api(remembered=True)
+@api(memoised=True)
 def median(input, dim=None, keepdim=False, *, out=None) -> Any:
     """Return the lower median of everything, or along a dim as (values, indices); nan if an element is nan."""
     return _median(return_types.median, input, dim, keepdim, out, False)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def nanmedian(input, dim=None, keepdim=False, *, out=None) -> Any:
     """Return the lower median of elements that are not nan, of everything or along a dim as (values, indices)."""
     return _median(return_types.nanmedian, input, dim, keepdim, out, True)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def mode(input, dim=-1, keepdim=False, *, out=None) -> return_types.mode:
     """Return the most frequent value along a dim (the smallest among equals) and its last index, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
@@ -137,14 +137,14 @@ def _levels(name, input, q):
     return q
 
 
-@api(remembered=True)
+@api(memoised=True)
 @single_in_autocast
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """Return the q-th quantiles (a number or a row of them), of everything or along a dim; nan if an element is nan."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation, out, False)
 
 
-@api(remembered=True)
+@api(memoised=True)
 @single_in_autocast
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """Return the q-th quantiles of elements that are not nan."""
@@ -220,7 +220,7 @@ def _weights_of(name, x, fweights, aweights):
     return total
 
 
-@api(remembered=True)
+@api(memoised=True)
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """Return covariances between the rows of a matrix; each column is an observation."""
     if input.ndim > 2:
@@ -259,7 +259,7 @@ def _freedom(total, w, correction, fweights, aweights, d):
     return to_dtype(reshape(ew.where(ew.lt(left, 0.0), 0.0, left), shape=(1, 1)), d)
 
 
-@api(remembered=True)
+@api(memoised=True)
 @rounds_once
 def corrcoef(input):
     """Return correlations between the rows of a matrix, within [-1, 1]."""

@@ -65,25 +65,25 @@ _NAMES = {rank: f"conv{rank}d" for rank in (1, 2, 3)}
 _INTS = {int}
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """Convolve over one spatial dim; weight (out, in / groups, kernel)."""
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """Convolve over two spatial dims; weight (out, in / groups, *kernel)."""
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """Convolve over three spatial dims; weight (out, in / groups, *kernel)."""
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     """Convolve over as many spatial dims as the weight has, or transposed."""
     if not isinstance(weight, Tensor) or not 3 <= weight.ndim <= 5:
@@ -94,7 +94,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     return _convolve(weight.ndim - 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def conv_tbc(input, weight, bias, pad=0):
     """Convolve over the first dim of (time, batch, channels); weight (kernel, in, out)."""
     if input.ndim != 3 or weight.ndim != 3:
@@ -139,25 +139,25 @@ def _transpose(rank, input, weight, bias, stride, padding, output_padding, group
     return unbatch(out, added)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """Apply a transposed convolution over one spatial dim; weight (in, out / groups, kernel)."""
     return _transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """Apply a transposed convolution over two spatial dims; weight (in, out / groups, *kernel)."""
     return _transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """Apply a transposed convolution over three spatial dims; weight (in, out / groups, *kernel)."""
     return _transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def constant_pad_nd(input, pad, value=0):
     """Pad the last dims by `value`; `pad` is (low, high) of the last dim, then of the one before, and so on."""
     return pad_constant(input, pad, value, "constant_pad_nd")

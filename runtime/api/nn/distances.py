@@ -12,7 +12,7 @@ from ..register.register import FUNCTIONS, api
 from ..register.type_promotion import common_type, to_dtype
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """Return the cosine of the angle between two tensors along a dimension; norms are at least eps."""
     if eps < 0:
@@ -22,13 +22,13 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     return similarity.cosine_similarity(x1, x2, dim=dims_of(x1, dim), eps=as_float(eps))
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """Return the p-norm of x1 - x2 + eps along the last dimension."""
     return FUNCTIONS["norm"](x1 - x2 + eps, p, -1, keepdim)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def pdist(input, p=2.0):
     """Return the p-norm distances of all pairs of rows, as the upper triangle row by row."""
     if input.ndim != 2:

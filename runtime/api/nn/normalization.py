@@ -53,7 +53,7 @@ def trailing_dims(input, normalized_shape, name) -> int:
     return len(shape)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     """Normalise the last dims to mean 0 and variance 1, then multiply by weight and add bias."""
     x = floating(input, "layer_norm")
@@ -62,7 +62,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     return to_dtype(ops.layer_norm(work, w, b, dims=dims, eps=as_float(eps)), x.dtype)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Divide by the root of the mean square over the last dims, then multiply by weight."""
     x = floating(input, "rms_norm")
@@ -73,7 +73,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     return to_dtype(ops.rms_norm(work, w, dims=dims, eps=as_float(eps)), x.dtype)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     """Normalise each group of channels of each image to mean 0 and variance 1; weight and bias are per channel."""
     x = floating(input, "group_norm")
@@ -81,7 +81,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     return to_dtype(ops.group_norm(work, w, b, groups=int(num_groups), eps=as_float(eps)), x.dtype)
 
 
-@api(inplace=True, remembered=True)
+@api(inplace=True, memoised=True)
 def renorm(input, p, dim, maxnorm, *, out=None):
     """Scale each slice along `dim` down to a norm of at most maxnorm."""
     if input.ndim < 2:

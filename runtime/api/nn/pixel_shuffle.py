@@ -20,7 +20,7 @@ def _rearranged(parts, order, shape):
     return ew.copy(moved) if sized == sorted(sized) else moved      # a permutation that moves nothing is a view
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def pixel_shuffle(input, upscale_factor):
     """Rearrange (..., C * r * r, H, W) to (..., C, H * r, W * r)."""
     lead, (c, h, w) = _image(input, "pixel_shuffle")
@@ -32,7 +32,7 @@ def pixel_shuffle(input, upscale_factor):
     return _rearranged(parts, order, (*lead, c // (r * r), h * r, w * r))
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def pixel_unshuffle(input, downscale_factor):
     """Rearrange (..., C, H * r, W * r) to (..., C * r * r, H, W)."""
     lead, (c, h, w) = _image(input, "pixel_unshuffle")
@@ -44,7 +44,7 @@ def pixel_unshuffle(input, downscale_factor):
     return _rearranged(parts, order, (*lead, c * r * r, h // r, w // r))
 
 
-@api(method=False, names=("native_channel_shuffle",), remembered=True)
+@api(method=False, names=("native_channel_shuffle",), memoised=True)
 def channel_shuffle(input, groups):
     """Interleave the channels (dim 1) of `groups` groups."""
     if input.ndim < 3:
@@ -62,7 +62,7 @@ _SAMPLING = ("linear", "nearest", "cubic")
 _PADDING = ("zeros", "border", "reflection")
 
 
-@api(method=False, names=("grid_sampler_2d", "grid_sampler_3d"), remembered=True)
+@api(method=False, names=("grid_sampler_2d", "grid_sampler_3d"), memoised=True)
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     """Call grid_sample with modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
     if interpolation_mode not in (0, 1, 2) or padding_mode not in (0, 1, 2):

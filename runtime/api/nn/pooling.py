@@ -117,43 +117,43 @@ def adaptive_maximum(rank, input, output_size):
     return unbatch(values, added), unbatch(indices, added)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
     """Return the largest element of each window."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
     """Return the largest element of each window."""
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
     """Return the largest element of each window."""
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> tuple[Tensor, Tensor]:
     """Return the largest element of each window, and its index."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
     """Return the mean of each window."""
     return average_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def adaptive_avg_pool1d(input, output_size):
     """Return the mean of each of `output_size` even bins."""
     return adaptive_average(1, input, output_size)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def adaptive_max_pool1d(input, output_size) -> tuple[Tensor, Tensor]:
     """Return the largest element of each of `output_size` even bins, and its index."""
     return adaptive_maximum(1, input, output_size)

@@ -45,7 +45,7 @@ _FACE = __name__.partition(".")[0]
 
 
 def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None, checked=False,
-        remembered=False, sees=None):
+        memoised=False, sees=None):
     """Publish a function.
 
     method    also a method of Tensor, with the tensor as first argument
@@ -56,7 +56,7 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
     name      public name, if it is not the function's own
     keywords  other names of its parameters, as {other: own}
     checked   explain wrong arguments; costs a call, so it is for functions that take longer than one element
-    remembered  memoise calls: the operators depend only on arguments, shapes and dtypes (`call_memo.py`)
+    memoised  memoise calls: the operators depend only on arguments, shapes and dtypes (`call_memo.py`)
     sees      the view operator of the function; its parameters follow from a shape and ints (`view_memo.py`)
     """
 
@@ -64,8 +64,8 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
         made = "<locals>" in fn.__code__.co_qualname
         if name is not None and ("<locals>" in fn.__qualname__ or not function):
             fn.__name__ = fn.__qualname__ = name
-        general = renamed(fn, keywords or {}, checked or remembered or sees is not None)
-        spelled = remembering(general) if remembered else general if sees is None else viewing(sees, general)
+        general = renamed(fn, keywords or {}, checked or memoised or sees is not None)
+        spelled = memoise(general) if memoised else general if sees is None else viewing(sees, general)
         if function and (made or spelled is not fn):
             _found_as(spelled, name or fn.__name__)
         for public in (name or fn.__name__, *names):
@@ -75,7 +75,7 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
                 put_method(public, spelled)
             if inplace:
                 ops = () if inplace is True else inplace if type(inplace) is tuple else (inplace,)
-                writing = make_inplace(general, public, ops, spelled if remembered else general)
+                writing = make_inplace(general, public, ops, spelled if memoised else general)
                 put_method(writing.__name__, writing)
                 if function:
                     FUNCTIONS[writing.__name__] = writing
@@ -120,10 +120,10 @@ def renamed(fn, keywords, checked=False):
     return spelled
 
 
-def remembering(fn):
+def memoise(fn):
     """Return a function whose calls are memoised (`call_memo.py`)."""
     @wraps(fn)
-    def remembered(*args, **kwargs):
+    def memoised(*args, **kwargs):
         m = tls.m
         if not m.special:
             kind = kind_of_call(args, kwargs, m.grad)
@@ -132,8 +132,8 @@ def remembering(fn):
                 return known(m, args, kwargs) if known is not None else first_call(table, fn, kind, args, kwargs)
         return fn(*args, **kwargs)
 
-    table = new_table(remembered)
-    return remembered
+    table = new_table(memoised)
+    return memoised
 
 
 def checked(fn: F) -> F:
@@ -141,9 +141,9 @@ def checked(fn: F) -> F:
     return renamed(fn, {}, True)
 
 
-def remembered(fn: F) -> F:
+def memoised(fn: F) -> F:
     """Return a checked function whose calls are memoised."""
-    return remembering(checked(fn))
+    return memoise(checked(fn))
 
 
 def explained(error: AttributeError, fn, args, kwargs, name="") -> Exception:

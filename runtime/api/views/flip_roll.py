@@ -11,7 +11,7 @@ from ..register.type_promotion import to_dtype
 from .reshaping import canonical_order, ravel, sizes_of
 
 
-@api(remembered=True)
+@api(memoised=True)
 def flip(input, *which, dims=None):
     """Reverse the order of elements along dims."""
     if not which and dims is None:
@@ -20,7 +20,7 @@ def flip(input, *which, dims=None):
     return sh.flip(input, dims=canonical_order(which, input.ndim) if input.ndim else ())
 
 
-@api(remembered=True)
+@api(memoised=True)
 def fliplr(input):
     """Reverse the second dimension."""
     if input.ndim < 2:
@@ -28,7 +28,7 @@ def fliplr(input):
     return sh.flip(input, dims=(1,))
 
 
-@api(remembered=True)
+@api(memoised=True)
 def flipud(input):
     """Reverse the first dimension."""
     if input.ndim < 1:
@@ -36,7 +36,7 @@ def flipud(input):
     return sh.flip(input, dims=(0,))
 
 
-@api(remembered=True)
+@api(memoised=True)
 def roll(input, shifts, dims=None):
     """Shift elements along dims, cyclically."""
     shifts = integers(shifts, "shifts")
@@ -51,7 +51,7 @@ def roll(input, shifts, dims=None):
     return sh.roll(input, shifts=shifts, dims=dims) if input.ndim else ew.copy(input)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def rot90(input, k=1, dims=(0, 1)):
     """Rotate by 90 degrees k times in the plane of two dims."""
     if input.ndim < 2:

@@ -52,7 +52,7 @@ def _nothing_of(x):
     return sh.slice_(ravel(x), dim=0, start=0, step=1, stop=0)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def gather(input, dim, index, *, sparse_grad=False, out=None):
     """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
     d = canonical_dim(dim, input.ndim)
@@ -79,7 +79,7 @@ def _along(op, input, dim, index, src, mode, who):
     return result if input._a.ndim else sh.reshape(result, shape=())
 
 
-@api(inplace=(ix.scatter, ix.scatter_reduce), remembered=True)
+@api(inplace=(ix.scatter, ix.scatter_reduce), memoised=True)
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on. `reduce` "add" or
     "multiply" combines src with the input instead."""
@@ -91,7 +91,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     return deliver(_along(op, input, dim, index, src, mode, "scatter"), out, "scatter")
 
 
-@api(inplace=ix.scatter, remembered=True)
+@api(inplace=ix.scatter, memoised=True)
 def scatter_add(input, dim, index, src, *, out=None):
     """Add src at indices along a dimension: out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
     return deliver(_along(ix.scatter, input, dim, index, src, "add", "scatter_add"), out, "scatter_add")
@@ -114,7 +114,7 @@ def _identity(reduce, d):
     return 1 if reduce == "prod" else 0
 
 
-@api(inplace=(ix.scatter, ix.scatter_reduce), remembered=True)
+@api(inplace=(ix.scatter, ix.scatter_reduce), memoised=True)
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
     """Scatter src and combine it by sum, prod, mean, amax or amin; without `include_self` the input takes no part."""
     reduce = _SECOND_NAMES.get(reduce, reduce)
@@ -183,7 +183,7 @@ def _unvector(result, input):
     return result if input._a.ndim else sh.reshape(result, shape=())
 
 
-@api(remembered=True)
+@api(memoised=True)
 def index_select(input, dim, index, *, out=None):
     """Return the slices at the indices of a vector along a dimension."""
     x, at, d = _slices(input, dim, index, "index_select")
@@ -205,20 +205,20 @@ def _written(input, dim, index, source, accumulate, who):
     return _unvector(ix.index_put.call(x, source, *at, accumulate=accumulate), input)
 
 
-@api(inplace=ix.index_put, remembered=True)
+@api(inplace=ix.index_put, memoised=True)
 def index_add(input, dim, index, source, *, alpha=1, out=None):
     """Add alpha * source to the slices at the indices of a vector."""
     scaled = source if alpha == 1 else ew.cast(ew.mul(source, alpha), dtype=source.dtype)
     return deliver(_written(input, dim, index, scaled, True, "index_add"), out, "index_add")
 
 
-@api(inplace=ix.index_put, remembered=True)
+@api(inplace=ix.index_put, memoised=True)
 def index_copy(input, dim, index, source, *, out=None):
     """Replace the slices at the indices of a vector by those of source."""
     return deliver(_written(input, dim, index, source, False, "index_copy"), out, "index_copy")
 
 
-@api(inplace=ix.index_put, remembered=True)
+@api(inplace=ix.index_put, memoised=True)
 def index_fill(input, dim, index, value):
     """Write one value to the slices at the indices of a vector."""
     x, at, d = _slices(input, dim, index, "index_fill")
@@ -399,7 +399,7 @@ def _replaced(input, view_op, src, **params):
     return assign_view(input, to_dtype(src, input.dtype), chain=chain)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def select_scatter(input, src, dim, index):
     """Return a copy with src at one index along a dimension."""
     d = canonical_dim(dim, input.ndim)
@@ -409,7 +409,7 @@ def select_scatter(input, src, dim, index):
     return _replaced(input, sh.select, src, dim=d, index=index % n)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
     """Return a copy with src in a slice along a dimension."""
     d = canonical_dim(dim, input.ndim)
@@ -420,7 +420,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
     return deliver(result, out, "slice_scatter")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     """Return a copy with src on a diagonal."""
     return _replaced(input, sh.diagonal, src, offset=offset, dim1=canonical_dim(dim1, input.ndim),

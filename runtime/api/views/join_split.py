@@ -63,7 +63,7 @@ def _are_plain(tensors) -> bool:
     return arrays is not None and arrays[0].ndim > 0 and _is_one([a.ndim for a in arrays])
 
 
-@api(method=False, names=("concat", "concatenate"), remembered=True)
+@api(method=False, names=("concat", "concatenate"), memoised=True)
 def cat(tensors, dim=0, *, out=None):
     """Join tensors along an existing dimension; 1-d tensors without elements are skipped."""
     if out is None and _are_plain(tensors) and tensors[0]._a.shape != (0,):
@@ -84,7 +84,7 @@ def cat(tensors, dim=0, *, out=None):
     return deliver(sh.cat.call(*xs, dim=d), out, "cat")
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def stack(tensors, dim=0, *, out=None):
     """Join tensors along a new dimension."""
     xs = _alike(_tensors(tensors, "stack"))
@@ -126,33 +126,33 @@ def atleast_3d(*tensors) -> Any:
     return _at_least_each(tensors, 3)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def hstack(tensors, *, out=None):
     """Join tensors side by side: along dim 1, or 0 for vectors."""
     xs = [_at_least(x, 1) for x in _tensors(tensors, "hstack")]
     return cat(xs, 0 if xs[0].ndim == 1 else 1, out=out)
 
 
-@api(method=False, names=("row_stack",), remembered=True)
+@api(method=False, names=("row_stack",), memoised=True)
 def vstack(tensors, *, out=None):
     """Join tensors one below the other; vectors are rows."""
     return cat([_at_least(x, 2) for x in _tensors(tensors, "vstack")], 0, out=out)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def dstack(tensors, *, out=None):
     """Join tensors along the third dimension."""
     return cat([_at_least(x, 3) for x in _tensors(tensors, "dstack")], 2, out=out)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def column_stack(tensors, *, out=None):
     """Join tensors side by side; vectors are columns."""
     xs = _tensors(tensors, "column_stack")
     return cat([x if x.ndim > 1 else sh.reshape(x, shape=(numel_of(x), 1)) for x in xs], 1, out=out)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def block_diag(*tensors):
     """Return a matrix with the given matrices along its diagonal."""
     if not tensors:
@@ -172,7 +172,7 @@ def block_diag(*tensors):
 # Split.
 
 
-@api(remembered=True)
+@api(memoised=True)
 def unbind(input, dim=0) -> tuple[Tensor, ...]:
     """Return a view for every index along a dimension."""
     if not input.ndim:
@@ -190,7 +190,7 @@ def cut(input, dim, sizes):
     return tuple(looks(sh.slice_, input, pieces))
 
 
-@api(keywords={"split_size": "split_size_or_sections"}, remembered=True)
+@api(keywords={"split_size": "split_size_or_sections"}, memoised=True)
 def split(tensor, split_size_or_sections, dim=0) -> tuple[Tensor, ...]:
     """Split a tensor into pieces of one size (the last may be smaller) or of the sizes listed; return views."""
     if not tensor.ndim:
@@ -214,13 +214,13 @@ def _split_sizes(x, sizes, d):
     return cut(x, d, sizes)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     """Split a tensor into pieces of the sizes listed; return views."""
     return _split_sizes(input, tuple(split_sizes), canonical_dim(dim, input.ndim))
 
 
-@api(remembered=True)
+@api(memoised=True)
 def chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     """Split a tensor into at most `chunks` pieces of one size (the last may be smaller); return views."""
     chunks, = integers(chunks, "chunks")
@@ -232,13 +232,13 @@ def chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     return cut(input, d, [0] * chunks) if size == 0 and input.ndim else split(input, size, d)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def unsafe_chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     """Same as chunk()."""
     return chunk(input, chunks, dim)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def unsafe_split(tensor, split_size, dim=0) -> tuple[Tensor, ...]:
     """Same as split()."""
     return split(tensor, split_size, dim)
@@ -247,7 +247,7 @@ def unsafe_split(tensor, split_size, dim=0) -> tuple[Tensor, ...]:
 _CUTS = dict.fromkeys(("indices", "sections", "tensor_indices_or_sections"), "indices_or_sections")
 
 
-@api(keywords=_CUTS, remembered=True)
+@api(keywords=_CUTS, memoised=True)
 def tensor_split(input, indices_or_sections, dim=0) -> tuple[Tensor, ...]:
     """Split a tensor into `n` pieces whose sizes differ by at most one, or at the indices listed; return views."""
     if not input.ndim:
@@ -292,7 +292,7 @@ dsplit = _splits("dsplit", lambda x: 2, 3)
 # Repeat.
 
 
-@api(function=False, remembered=True)
+@api(function=False, memoised=True)
 def repeat(self, *sizes, repeats=None):
     """Repeat the tensor, `sizes` times along each dimension."""
     times, shape = sizes_of(sizes if repeats is None else (repeats,)), shape_of(self)
@@ -308,7 +308,7 @@ def repeat(self, *sizes, repeats=None):
     return sh.reshape(sh.contiguous(x), shape=tuple([t * n for t, n in zip(times, shape)]))
 
 
-@api(remembered=True)
+@api(memoised=True)
 def tile(input, *sizes, dims=None):
     """Repeat the tensor; missing leading counts are 1."""
     times = sizes_of(sizes if dims is None else (dims,))
@@ -320,7 +320,7 @@ def total_of(counts) -> int:
     return rd.sum_(to_dtype(counts, dt.int64), dim=(0,), keepdim=False).item()
 
 
-@api(remembered=True)
+@api(memoised=True)
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Repeat each element (or each index along a dimension) several times in a row. Counts alone give each index that many
     times."""
@@ -349,7 +349,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 # Grids.
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def meshgrid(*tensors, indexing="ij") -> tuple[Tensor, ...]:
     """Return coordinate grids of vectors, as views."""
     xs = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
@@ -368,7 +368,7 @@ def meshgrid(*tensors, indexing="ij") -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def vander(x, N=None, increasing=False):
     """Return the powers of a vector's elements as columns, falling unless `increasing`."""
     if x.ndim != 1:
@@ -381,7 +381,7 @@ def vander(x, N=None, increasing=False):
     return FUNCTIONS["pow"](sh.reshape(x, shape=(*shape_of(x), 1)), exponents if increasing else n - 1 - exponents)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def cartesian_prod(*tensors):
     """Return all combinations of one element from each vector, as rows."""
     for x in tensors:

@@ -304,13 +304,13 @@ def sum_to_size(self, *size):
 Tensor.expand_as = lambda self, other: expand(self, other.shape)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def broadcast_to(input, *sizes, size=None):
     """Expand a tensor to a shape."""
     return expand(input, *sizes, size=size)
 
 
-@api(method=False, remembered=True)
+@api(method=False, memoised=True)
 def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
     """Expand all tensors to their common shape."""
     tensors = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
@@ -375,7 +375,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     return sh.diagonal(input, offset=offset, dim1=d1, dim2=d2)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """Return zeros with the last dimension on the diagonal of two new ones."""
     n = input.ndim + 1
@@ -388,7 +388,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     return sh.diagonal_scatter(input, shape=shape, offset=offset, dim1=d1, dim2=d2)
 
 
-@api(remembered=True)
+@api(memoised=True)
 def diag(input, diagonal=0, *, out=None):
     """Return a vector as a diagonal matrix, or a copy of a matrix's diagonal."""
     if input.ndim == 1:
@@ -398,19 +398,19 @@ def diag(input, diagonal=0, *, out=None):
     return deliver(ew.copy(sh.diagonal(input, offset=diagonal, dim1=0, dim2=1)), out, "diag")
 
 
-@api(remembered=True)
+@api(memoised=True)
 def diagflat(input, offset=0):
     """Return a diagonal matrix of all elements."""
     return diag_embed(ravel(input), offset)
 
 
-@api(inplace=True, remembered=True)
+@api(inplace=True, memoised=True)
 def tril(input, diagonal=0, *, out=None):
     """Return a copy with zeros above a diagonal."""
     return deliver(triangle_part(input, offset=as_int(diagonal), lower=True), out, "tril")
 
 
-@api(inplace=True, remembered=True)
+@api(inplace=True, memoised=True)
 def triu(input, diagonal=0, *, out=None):
     """Return a copy with zeros below a diagonal."""
     return deliver(triangle_part(input, offset=as_int(diagonal) - 1, lower=False), out, "triu")

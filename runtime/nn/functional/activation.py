@@ -12,7 +12,7 @@ from ....ir.symbols.substitute import as_float
 from ...api.math.clamp import clamp
 from ...api.nn import activations as core
 from ...api.nn.activations import activated, finish, floating, spared
-from ...api.register.register import FUNCTIONS, checked, deliver, remembered
+from ...api.register.register import FUNCTIONS, checked, deliver, memoised
 from ...api.register.type_promotion import rounds_once, to_dtype
 from ...core.state import tls
 
@@ -38,7 +38,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
     return activated(ops.leaky_relu, input, inplace, negative_slope=as_float(negative_slope))
 
 
-@remembered
+@memoised
 def prelu(input, weight):
     """Return x above 0, weight * x below."""
     return core.prelu(input, weight)
@@ -133,14 +133,14 @@ def softplus(input, beta=1, threshold=20, *, out=None):
     return smooth if out is None else deliver(smooth, out, "softplus")
 
 
-@remembered
+@memoised
 def softsign(input):
     """Return x / (1 + |x|)."""
     x = input if input.dtype.is_inexact else to_dtype(input, dt.float32)
     return x / (x.abs() + 1.0) if x.dtype.is_complex else ew.div(x, ew.add(ew.abs_(x), 1.0))
 
 
-@remembered
+@memoised
 def tanhshrink(input):
     """Return x - tanh(x)."""
     return input - FUNCTIONS["tanh"](input)
@@ -161,7 +161,7 @@ def threshold(input, threshold, value, inplace=False):
     return finish(core.threshold(spared(input, inplace), threshold, value), input, inplace, "threshold")
 
 
-@remembered
+@memoised
 def glu(input, dim=-1):
     """Return the first half of the input times the sigmoid of the second."""
     floating(input, "glu")
@@ -173,7 +173,7 @@ def glu(input, dim=-1):
     return gated_units.glu(input, dim=d)
 
 
-@remembered
+@memoised
 def logsigmoid(input, *, out=None):
     """Return log(sigmoid(x))."""
     return deliver(ops.log_sigmoid(floating(input, "logsigmoid")), out, "logsigmoid")
@@ -191,7 +191,7 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None):
     return core.softmax(input, _implied_dim("softmax", input.ndim) if dim is None else dim, dtype)
 
 
-@remembered
+@memoised
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """Return softmax of -x."""
     return core.softmax(-input, _implied_dim("softmin", input.ndim) if dim is None else dim, dtype)

@@ -10,13 +10,13 @@ from ....ir.ops.core.shape import expand
 from ....ir.ops.nn import softmax as softmax_ops
 from ....ir.ops.nn.attention import attention, dropped_attention, masked_scores
 from ....ir.symbols.substitute import as_float
-from ...api.register.register import FUNCTIONS, remembered
+from ...api.register.register import FUNCTIONS, memoised
 from ...core.random import draw_key_beside
 from .dropout import dropout, probability
 from .linear import linear
 
 
-@remembered
+@memoised
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
                                  enable_gqa=False):
     """Return softmax(query @ key.T * scale + mask) @ value over (..., L, E), (..., S, E) and (..., S, Ev)."""
@@ -124,7 +124,7 @@ def _check_masks(attn_mask, key_padding_mask, lengths, batch, heads):
         raise ShapeError(f"key_padding_mask must be ({batch}, {source}), got {tuple(key_padding_mask.shape)}")
 
 
-@remembered
+@memoised
 def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k,
                                  bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True,
                                  key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False,

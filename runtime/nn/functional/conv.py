@@ -3,7 +3,7 @@
 from ....ir.errors import ShapeError
 from ....ir.ops.nn import conv as ops
 from ...api.nn.spatial_arguments import as_batch, per_dim, positive, symmetric, unbatch
-from ...api.register.register import remembered
+from ...api.register.register import memoised
 from ...core.tensor import Tensor
 
 
@@ -14,14 +14,14 @@ def _geometry(name, kernel_size, dilation, padding, stride):
             "dilation": positive(per_dim(dilation, 2, name, "dilation"), name, "dilation")}
 
 
-@remembered
+@memoised
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """Return all windows of images (N, C, H, W) as columns (N, C * kernel, windows)."""
     x, added = as_batch(input, 2, "unfold")
     return unbatch(ops.im2col(x, **_geometry("unfold", kernel_size, dilation, padding, stride)), added)
 
 
-@remembered
+@memoised
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Add columns (N, C * kernel, windows) into images of `output_size`: the adjoint of unfold."""
     if not isinstance(input, Tensor) or input.ndim not in (2, 3):

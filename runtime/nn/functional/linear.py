@@ -7,7 +7,7 @@ from ....ir.ops.core.shape import expand, permute, reshape
 from ....ir.ops.linalg import products
 from ....ir.ops.linalg.products import matmul
 from ...api.math import scaled_mm
-from ...api.register.register import deliver, remembered
+from ...api.register.register import deliver, memoised
 from ...api.register.type_promotion import as_given_in_autocast, rounds_once
 from ...core.tensor import shape_of
 
@@ -26,7 +26,7 @@ def linear(input, weight, bias=None, *, out=None):
     return products.linear.call(input, weight, bias)
 
 
-@remembered
+@memoised
 @as_given_in_autocast
 @rounds_once
 def bilinear(input1, input2, weight, bias=None):

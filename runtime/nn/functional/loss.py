@@ -22,7 +22,7 @@ from ....ir.symbols.substitute import as_float
 from ...api.math.reductions import holds_anywhere
 from ...api.nn import activations as core
 from ...api.nn.distances import pairwise_distance
-from ...api.register.register import FUNCTIONS, checked, remembered
+from ...api.register.register import FUNCTIONS, checked, memoised
 from ...api.register.type_promotion import common_type, result_type, rounds_once, single_in_autocast, to_dtype
 from ...core.state import tls
 from ...core.tensor import numel_of
@@ -92,7 +92,7 @@ def _weighted(loss, weight):
     return loss if weight is None else loss * weight
 
 
-@remembered
+@memoised
 @_pairs_in_single
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """Return (input - target)^2."""
@@ -117,7 +117,7 @@ def _weighted_mean(loss, weight, reduction):
     return reduced(weighted, reduction)
 
 
-@remembered
+@memoised
 @_pairs_in_single
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """Return |input - target|."""
@@ -127,7 +127,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
 
 
-@remembered
+@memoised
 @_pairs_in_single
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """Return a squared loss below beta and an absolute one above."""
@@ -150,7 +150,7 @@ def _huber(x, y, bound, curve, slope):
     return _broadcast_call(huber, x, y, bound=bound, curve=curve, slope=slope)
 
 
-@remembered
+@memoised
 @_pairs_in_single
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Return a squared loss below delta and delta times the absolute one above."""
@@ -165,7 +165,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return to_dtype(loss, input.dtype) if input.dtype.is_floating_point else loss
 
 
-@remembered
+@memoised
 @_in_float32
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """Return -weight[target] * input[target] for log probabilities (N, C, ...) and class indices (N, ...)."""
@@ -184,7 +184,7 @@ def _batched(input, target, name):
     return input, target
 
 
-@remembered
+@memoised
 @_in_float32
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
                   label_smoothing=0.0):
@@ -201,7 +201,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     return reshape(out, shape=()) if input.ndim == 1 and reduction == "none" else out
 
 
-@remembered
+@memoised
 @_in_float32
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
                          label_smoothing=0.0, options=None):
@@ -237,7 +237,7 @@ def _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_sm
     return reduced(loss, reduction)
 
 
-@remembered
+@memoised
 @_in_float32
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """Return target * (log(target) - input) for log probabilities as input."""
@@ -276,7 +276,7 @@ def _check_probabilities(x):
         raise ArgumentError("binary_cross_entropy: all elements of input should be between 0 and 1, and some are not (or nan)")
 
 
-@remembered
+@memoised
 @_pairs_in_single
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
                                      pos_weight=None):
@@ -294,7 +294,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     return reduced(_weighted(loss, weight), reduction)
 
 
-@remembered
+@memoised
 @_in_float32
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
     """Return the negative log likelihood of counts for a Poisson rate (its log with `log_input`)."""
@@ -328,7 +328,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     return reduced(loss, reduction)
 
 
-@remembered
+@memoised
 @_in_float32
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """Return the input where the target is 1, max(0, margin - input) where it is -1."""
@@ -339,7 +339,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return reduced(loss, reduction)
 
 
-@remembered
+@memoised
 @_in_float32
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """Return max(0, -target * (input1 - input2) + margin)."""
@@ -350,7 +350,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return reduced((-target * (input1 - input2) + as_float(margin)).clamp(min=0), reduction)
 
 
-@remembered
+@memoised
 @_in_float32
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Return log(1 + exp(-target * input))."""
@@ -358,7 +358,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     return reduced(ops_nn.softplus(-target * input), reduction)
 
 
-@remembered
+@memoised
 @_in_float32
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """Return 1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
@@ -375,7 +375,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     return reduced(loss, reduction)
 
 
-@remembered
+@memoised
 @_in_float32
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Return the mean over wrong classes of max(0, margin - x[target] + x[class])^p."""
@@ -392,7 +392,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return reduced(loss if input.ndim == 2 else reshape(loss, shape=target.shape if target.ndim == 0 else (1,)), reduction)
 
 
-@remembered
+@memoised
 @_in_float32
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Sum max(0, 1 - (x[true] - x[wrong])) over pairs of a true and a wrong class; each row of targets ends at the first -1."""
@@ -411,7 +411,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     return reduced(loss.reshape(input.shape[:-1]), reduction)
 
 
-@remembered
+@memoised
 @_in_float32
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Return the mean over classes of the binary cross entropy with logits."""
@@ -421,7 +421,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     return reduced(loss.sum(-1) / input.shape[-1], reduction)
 
 
-@remembered
+@memoised
 @_in_float32
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None,
                         reduction="mean"):

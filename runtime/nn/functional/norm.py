@@ -12,7 +12,7 @@ from ....ir.symbols.substitute import as_float
 from ...api.math.reductions import dims_of
 from ...api.nn import normalization as api
 from ...api.nn.normalization import floating, in_one_dtype
-from ...api.register.register import deliver, remembered
+from ...api.register.register import deliver, memoised
 from ...api.register.type_promotion import to_dtype, wide_on_cpus
 from ...autograd.grad_mode import no_grad
 from ...core.inplace import overwrite, overwrite_each
@@ -156,7 +156,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     return to_dtype(reshape(out, shape=tuple(x.shape)), x.dtype)
 
 
-@remembered
+@memoised
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     """Normalise each group of channels of each image; weight and bias are per channel."""
     if numel_of(input) == num_groups and input.ndim > 1 and input.shape[1] == num_groups:
@@ -164,7 +164,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     return api.group_norm(input, num_groups, weight, bias, eps)
 
 
-@remembered
+@memoised
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """Divide each element by (k + alpha * mean square of `size` neighbouring channels) ** beta."""
     if input.ndim < 3:
@@ -178,7 +178,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     return input / (mean.reshape(input.shape) * alpha + k) ** beta
 
 
-@remembered
+@memoised
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """Divide the input by its p-norm along `dim`, at least eps."""
     if input.dtype.is_complex or isinstance(p, str):

@@ -3,7 +3,7 @@
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.nn.resample import border_pad
 from ...api.nn.convolution import edges, pad_constant
-from ...api.register.register import remembered
+from ...api.register.register import memoised
 from ...api.register.type_promotion import wide_on_cpus
 
 _MODES = ("constant", "reflect", "replicate", "circular")
@@ -17,7 +17,7 @@ def _check_border(input, low, high, mode):
                              f"dimension of size {n}")
 
 
-@remembered
+@memoised
 def pad(input, pad, mode="constant", value=None):
     """Pad the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on. Mode "constant" pads with
     `value` (default 0), "reflect" mirrors without the edge, "replicate" repeats the edge, "circular" wraps around."""

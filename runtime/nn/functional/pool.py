@@ -10,7 +10,7 @@ from ....ir.symbols.substitute import as_int
 from ...api.nn.pooling import adaptive_average, adaptive_maximum, average_pool, max_pool, window
 from ...api.nn.spatial_arguments import as_batch, by_rank, per_dim, unbatch
 from ...api.random.random_tensors import rand
-from ...api.register.register import deliver, remembered
+from ...api.register.register import deliver, memoised
 from ...api.register.type_promotion import wide_on_cpus
 
 __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -39,13 +39,13 @@ def _adaptive_max_pool(rank, always_indices=False):
     return pool
 
 
-max_pool1d, max_pool2d, max_pool3d = map(remembered, by_rank("max_pool{}d", _max_pool))
+max_pool1d, max_pool2d, max_pool3d = map(memoised, by_rank("max_pool{}d", _max_pool))
 max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(
-    remembered, by_rank("max_pool{}d_with_indices", partial(_max_pool, always_indices=True)))
+    memoised, by_rank("max_pool{}d_with_indices", partial(_max_pool, always_indices=True)))
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(
-    remembered, by_rank("adaptive_max_pool{}d", _adaptive_max_pool))
+    memoised, by_rank("adaptive_max_pool{}d", _adaptive_max_pool))
 adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max_pool3d_with_indices = map(
-    remembered, by_rank("adaptive_max_pool{}d_with_indices", partial(_adaptive_max_pool, always_indices=True)))
+    memoised, by_rank("adaptive_max_pool{}d_with_indices", partial(_adaptive_max_pool, always_indices=True)))
 
 
 def _fractional(rank, input, kernel_size, output_size, output_ratio, samples):
@@ -111,7 +111,7 @@ def _max_unpool(rank):
     return unpool
 
 
-max_unpool1d, max_unpool2d, max_unpool3d = map(remembered, by_rank("max_unpool{}d", _max_unpool))
+max_unpool1d, max_unpool2d, max_unpool3d = map(memoised, by_rank("max_unpool{}d", _max_unpool))
 
 
 # Averages and power means.
@@ -142,7 +142,7 @@ def _lp_pool(rank):
     return pool
 
 
-avg_pool2d, avg_pool3d = map(remembered, by_rank("avg_pool{}d", _avg_pool, (2, 3)))
+avg_pool2d, avg_pool3d = map(memoised, by_rank("avg_pool{}d", _avg_pool, (2, 3)))
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(
-    remembered, by_rank("adaptive_avg_pool{}d", _adaptive_avg_pool))
-lp_pool1d, lp_pool2d, lp_pool3d = map(remembered, by_rank("lp_pool{}d", _lp_pool))
+    memoised, by_rank("adaptive_avg_pool{}d", _adaptive_avg_pool))
+lp_pool1d, lp_pool2d, lp_pool3d = map(memoised, by_rank("lp_pool{}d", _lp_pool))

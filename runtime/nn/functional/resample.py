@@ -9,7 +9,7 @@ from ....ir.ops.core.shape import permute, reshape
 from ....ir.ops.linalg.products import matmul
 from ....ir.ops.nn import resample as ops
 from ....ir.symbols.substitute import as_float, as_int
-from ...api.register.register import remembered
+from ...api.register.register import memoised
 from ...api.views.join_split import stack
 from ...api.views.ranges import linspace
 from ...api.views.tensor_factories import ones, zeros
@@ -47,7 +47,7 @@ def _target(x, size, scale_factor, recompute):
     return sizes, (None,) * rank if recompute else factors
 
 
-@remembered
+@memoised
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
                 antialias=False):
     """Resize the spatial dims; modes nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
@@ -90,7 +90,7 @@ def upsample_bilinear(input, size=None, scale_factor=None):
 _SAMPLING = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}
 
 
-@remembered
+@memoised
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """Sample the input at the points of a grid (N, *sizes, spatial dims), with coordinates from -1 to 1 in each dim."""
     if mode not in _SAMPLING:
@@ -118,7 +118,7 @@ def _homogeneous(sizes, align_corners, like):
     return stack([*parts, ones(sizes, dtype=like.dtype, device=like.device)], dim=rank).reshape(-1, rank + 1)
 
 
-@remembered
+@memoised
 def affine_grid(theta, size, align_corners=None):
     """Return the grid for grid_sample that transforms images of `size` (N, C, *spatial) by affine maps `theta`."""
     if not isinstance(theta, Tensor) or not theta.dtype.is_floating_point:

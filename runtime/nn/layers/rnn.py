@@ -8,7 +8,7 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.core.shape import reshape
 from ....ir.ops.nn import recurrent as ops
-from ...api.register.register import FUNCTIONS, remembered
+from ...api.register.register import FUNCTIONS, memoised
 from ...api.register.type_promotion import widened, without_autocast
 from ...api.views.tensor_factories import filled, made
 from ...core.state import tls
@@ -309,14 +309,14 @@ class RNNCellBase(Module):
 # Steps of cells on batches.
 
 
-@remembered
+@memoised
 def rnn_step(x, h, w_ih, w_hh, b_ih, b_hh, activation):
     """Return the next state."""
     z = F.linear(x, w_ih, _bias_of(b_ih, b_hh)).unsqueeze(0)
     return ops.rnn_sequence(z, None, h, w_hh, activation=activation, reverse=False)[0]
 
 
-@remembered
+@memoised
 def lstm_step(x, h, c, w_ih, w_hh, b_ih, b_hh):
     """Return the next (h, c)."""
     z = F.linear(x, w_ih, _bias_of(b_ih, b_hh)).unsqueeze(0)
@@ -324,7 +324,7 @@ def lstm_step(x, h, c, w_ih, w_hh, b_ih, b_hh):
     return y[0], cell
 
 
-@remembered
+@memoised
 def gru_step(x, h, w_ih, w_hh, b_ih, b_hh):
     """Return the next state."""
     return gru_over_time(F.linear(x, w_ih, b_ih).unsqueeze(0), None, h, w_hh, b_hh, False)[0]

@@ -1,4 +1,4 @@
-"""Remembered calls of public functions: same results as the function, for every way to call it, for other values, and for calls
+"""Memoised calls of public functions: same results as the function, for every way to call it, for other values, and for calls
 that only look like a known one."""
 
 import gc
@@ -17,8 +17,7 @@ from ingot.ir.errors import ShapeError
 from ingot.runtime.api import load_rest
 from ingot.runtime.api.register.register import FUNCTIONS
 from ingot.runtime.core.tensor import Tensor
-from ingot.runtime.memo import call_memo as remembered
-from ingot.runtime.memo import call_recorder
+from ingot.runtime.memo import call_memo, call_recorder
 from ingot.runtime.nn.layers import rnn
 
 load_rest()
@@ -32,7 +31,7 @@ class P(tuple):
 
 
 INDEX = np.array([[2, 0, 1, 1], [0, 2, 2, 1]])
-# Calls of each remembered function: tuples of ints are the shapes of random tensors, a dictionary is what goes by keyword.
+# Calls of each memoised function: tuples of ints are the shapes of random tensors, a dictionary is what goes by keyword.
 CALLS = {
     "adaptive_avg_pool1d": [((2, 3, 8), 3)], "adaptive_max_pool1d": [((2, 3, 8), 3)],
     "addbmm": [((2, 4), (3, 2, 5), (3, 5, 4))], "addcdiv": [((3, 4), (3, 4), (3, 4))],
@@ -138,7 +137,7 @@ CASES = [pytest.param(home[name], call, id=f"{kind}{name}-{i}")
          for kind, home, table in (("", FUNCTIONS, CALLS), ("Tensor.", vars(Tensor), OF_TENSORS), ("F.", vars(F), OF_NETWORKS),
                                    ("rnn.", vars(rnn), OF_CELLS))
          for name, calls in table.items() for i, call in enumerate(calls)]
-KEPT = [fn for fn, _ in remembered.tables]
+MEMOISED = [fn for fn, _ in call_memo.tables]
 
 
 @pytest.fixture(autouse=True)
@@ -146,14 +145,14 @@ def known_at_once(monkeypatch):
     """Calls are compiled soon, and nothing is known before a test."""
     monkeypatch.setattr(call_recorder, "often", lambda operators: operators)
     monkeypatch.setattr(call_recorder, "_LONG", float("inf"))
-    remembered.forget()
+    call_memo.forget()
     yield
-    remembered.forget()
+    call_memo.forget()
 
 
 def kinds_of(fn) -> dict:
     """Return the memo of a function's calls."""
-    return next(table for f, table in remembered.tables if f is fn)
+    return next(table for f, table in call_memo.tables if f is fn)
 
 
 def given(call, rng, dtype="float32", leaf=False, turned=False) -> tuple:
@@ -201,12 +200,12 @@ def gradients(fn, call, seed, **how):
     return [None if t.grad is None else t.grad.numpy().tobytes() for t in flat(args) if isinstance(t, Tensor)]
 
 
-def test_each_remembered_function_is_called_here():
-    assert {id(fn) for fn in KEPT} == {id(case.values[0]) for case in CASES}
+def test_each_memoised_function_is_called_here():
+    assert {id(fn) for fn in MEMOISED} == {id(case.values[0]) for case in CASES}
 
 
 @pytest.mark.parametrize("fn, call", CASES)
-def test_a_remembered_call_gives_what_the_function_gives(fn, call):
+def test_a_memoised_call_returns_the_result_of_the_function(fn, call):
     general, seed = fn.__wrapped__, seed_of(fn)
     for turned in (False, True):
         for i in range(8):              # called, watched, by operators, compiled
@@ -234,7 +233,7 @@ def test_other_dtypes_do_the_same_or_are_refused_in_the_same_words(fn, call, dty
 
 def ways(fn) -> list:
     """Return how the known kinds of calls of a function are run."""
-    return [way.__globals__.get("run", "operators") if way.__name__ == "remembered" else way.__name__
+    return [way.__globals__.get("run", "operators") if way.__name__ == "memoised" else way.__name__
             for way in kinds_of(fn).values()]
 
 
@@ -248,7 +247,7 @@ def test_calls_without_gradients_become_one_graph_and_others_operators():
     x, y = ingot.randn(3, 4), ingot.randn(3, 4)
     repeat(ingot.lerp, x, y, 0.5)
     assert [callable(way) for way in ways(ingot.lerp)] == [True]
-    remembered.forget()
+    call_memo.forget()
     assert repeat(ingot.lerp, x.requires_grad_(), y, 0.5).grad_fn is not None
     assert ways(ingot.lerp) == ["operators"]
     with ingot.no_grad():
@@ -313,23 +312,23 @@ def outcome_or_error(fn, *args, **keywords):
 
 @pytest.mark.parametrize("one, other", [(1, True), (0.0, -0.0), (2, 2.0), ((1,), [1]), (float("nan"), float("inf"))])
 def test_what_python_finds_equal_is_told_apart(one, other):
-    assert remembered.kind_of_call((one,), {}, True) != remembered.kind_of_call((other,), {}, True)
+    assert call_memo.kind_of_call((one,), {}, True) != call_memo.kind_of_call((other,), {}, True)
 
 
 @pytest.mark.parametrize("unknown", [np.float32(1), np.ones(2), object(), ingot.device("cpu"), {"a": 1}, float("nan"),
                                      [np.int64(3)]])
-def test_what_nobody_can_tell_apart_is_not_remembered(unknown):
-    assert remembered.kind_of_call((ingot.ones(2), unknown), {}, True) is None
-    assert remembered.kind_of_call((ingot.ones(2),), {"value": unknown}, True) is None
+def test_calls_with_arguments_without_a_key_are_not_memoised(unknown):
+    assert call_memo.kind_of_call((ingot.ones(2), unknown), {}, True) is None
+    assert call_memo.kind_of_call((ingot.ones(2),), {"value": unknown}, True) is None
 
 
-def test_only_plain_tensors_of_the_host_are_remembered():
+def test_only_plain_host_tensors_are_memoised():
     class Own(Tensor):
         pass
 
     for other in (ingot.ones(2, device="meta"), ingot.ones(2).as_subclass(Own), ingot.ones(2).to_sparse()):
-        assert remembered.kind_of_call((other,), {}, True) is remembered.kind_of_call(([other],), {}, True) is None
-    assert remembered.kind_of_call((ingot.nn.Parameter(ingot.ones(2)),), {}, False) is not None
+        assert call_memo.kind_of_call((other,), {}, True) is call_memo.kind_of_call(([other],), {}, True) is None
+    assert call_memo.kind_of_call((ingot.nn.Parameter(ingot.ones(2)),), {}, False) is not None
 
 
 def test_a_call_of_very_many_operators_is_not_written_out(monkeypatch):
@@ -373,7 +372,7 @@ def test_errors_are_said_in_the_functions_own_words():
         assert known.value.__context__ is None or "index" in str(known.value)
 
 
-def test_a_function_that_reads_writes_draws_or_warns_is_not_remembered():
+def test_a_function_that_reads_writes_draws_or_warns_is_not_memoised():
     def reads(x):
         return ingot.exp(x) if x.sum().item() > 0 else ingot.log(x)
 
@@ -430,7 +429,7 @@ def test_settings_of_a_thread_hold():
         exact = ingot.conv2d.__wrapped__(x, w, None, 1, 1)
         assert repeat(ingot.conv2d, x, w, None, 1, 1).tolist() == exact.tolist() != quick.tolist()
     assert ingot.conv2d(x, w, None, 1, 1).tolist() == quick.tolist()
-    remembered.forget()
+    call_memo.forget()
     with config.override(numerics="strict"):
         repeat(ingot.conv2d, x, w, None, 1, 1)
     assert repeat(ingot.conv2d, x, w, None, 1, 1).tolist() == quick.tolist()
@@ -475,7 +474,7 @@ def test_what_is_known_of_a_call_holds_none_of_its_memory(monkeypatch):
 
 
 def test_many_kinds_do_not_fill_the_memory(monkeypatch):
-    monkeypatch.setattr(remembered, "MOST", 20)
+    monkeypatch.setattr(call_memo, "MOST", 20)
     for n in range(1, 100):
         repeat(ingot.flip, ingot.ones(n), 0, times=3)
         assert len(kinds_of(ingot.flip)) <= 20
