@@ -46,7 +46,7 @@ class SymbolicGraph:
         self.scope, self.early, self.late = scope, early, lifted.numbers
         self.names = frozenset().union(*map(names_of, lifted.graph.symbols.values()))
         self.is_elsewhere = backend is not None
-        self.binder: Any = (Binder(program.arranged(lifted.graph, owned, targets), shares=True) if backend is None
+        self.binder: Any = (Binder(program.arrange_for_cpu(lifted.graph, owned, targets), shares=True) if backend is None
                             else backend.sized(lifted.graph, owned, targets, brief))
         self.calls: Any = None if self.is_elsewhere else program.SharedCalls(self.binder.steps)
         self.outline: Any = None        # built with the first copy

@@ -79,17 +79,17 @@ def _late(graph, steps):
     return [*ordered, *[s for s in steps if s not in ordered]]
 
 
-def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable | None = None,
+def place(schedule: Plan, scratch_of: Callable | None = None, over_of: Callable | None = None,
           room: Callable | None = None) -> Plan:
-    """Return the plan of an arrangement.
+    """Return the plan of a schedule: the steps of `arrange`, with locations in memory.
 
     `scratch_of` gives the bytes that a native product or node needs while it runs; None for one that Python must call, as all
     are without `scratch_of`. `over_of` gives, for a native step, {result: the operand in whose memory it may be written};
     `room` the bytes of a value whose size is symbolic.
     """
-    graph, made, steps, arguments = arranged.graph, set(), [], 0
-    ends = {s: (reads_of(s), writes_of(s)) for s in arranged.steps}
-    for s in arranged.steps:
+    graph, made, steps, arguments = schedule.graph, set(), [], 0
+    ends = {s: (reads_of(s), writes_of(s)) for s in schedule.steps}
+    for s in schedule.steps:
         need = 0 if type(s) is Fused else scratch_of(s) if scratch_of is not None else None
         if need is None:
             steps += [*_views(s.node.inputs, made), copy(s)]        # what is dead after it is this plan's
@@ -104,11 +104,11 @@ def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable 
         if over_of is not None and type(s) is not Fused:
             steps[-1].over.update(over_of(s))
     steps += _views(graph.outputs, made)
-    _place_all(graph, steps, arranged.in_place, ends)
+    _place_all(graph, steps, schedule.in_place, ends)
     for s in steps:
         if type(s) is Run:
             lay_out(s, s.scratch, room or room_of)
-    return Plan(graph, tuple(steps), arranged.in_place)
+    return Plan(graph, tuple(steps), schedule.in_place)
 
 
 def _views(values, made):

@@ -43,7 +43,7 @@ class HostBackend(Protocol):
     def evenly(self, count: int, dtype, start, step, *rest) -> np.ndarray:
         """Return evenly spaced values."""
 
-    def joint_rule(self, op: Op, needs: tuple, args, params, often: int) -> Callable | None:
+    def joint_rule(self, op: Op, needs: tuple, args, params, calls: int) -> Callable | None:
         """Return a gradient rule as one compiled graph, once it has run often enough to pay."""
 
     def rules_of(self, op: Op, goals: tuple) -> Any:

@@ -23,7 +23,7 @@ from .state import tls
 from .structure import HookTable, add_hook
 
 LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
-OFTEN = 128                      # calls of a rule on small arrays that take about as long as compiling it
+CALL_THRESHOLD = 128                      # calls of a rule on small arrays that take about as long as compiling it
 TRACE_LINES, CHECK_NAN = 1, 2    # what anomaly mode does: note the line of each operation, and stop at the first nan
 
 
@@ -160,8 +160,8 @@ class Node:
             if far:
                 made = g.backend.gradients(self.op, needs, arguments, self.params)
             else:
-                often = 1 if one.size >= LARGE else OFTEN
-                made = HOST.joint_rule(self.op, needs, arguments, self.params, often)
+                calls = 1 if one.size >= LARGE else CALL_THRESHOLD
+                made = HOST.joint_rule(self.op, needs, arguments, self.params, calls)
             if made is not None:
                 found = iter(made)
                 return [next(found) if need else None for need in needs]
@@ -173,8 +173,8 @@ class Node:
         if far:
             made = g.backend.gradients(self.op, goals, arguments, self.params)
         else:
-            often = OFTEN if g.size < LARGE and not any_large(values) else 1
-            run = HOST.rules_of(self.op, goals).find(arguments, self.params, often)
+            calls = CALL_THRESHOLD if g.size < LARGE and not any_large(values) else 1
+            run = HOST.rules_of(self.op, goals).find(arguments, self.params, calls)
             made = None if run is None else run(arguments)
         if made is None or len(goals) == 1:
             return None if made is None else list(made)

@@ -22,7 +22,7 @@ from ..core.op_observers import OpObserver
 from ..core.tensor import Tensor, wrap
 from . import call_memo
 from .call_memo import TAPED, TENSORS, is_kept_table
-from .compile_threshold import often
+from .compile_threshold import call_threshold
 
 _MANY = 64              # most operators of a generated function
 _LONG = 1e-3            # seconds of a call from which preparing arguments does not matter
@@ -105,7 +105,7 @@ def _stand_in(a):
 
 def _counted(table: dict, kind: tuple, watched: "Watched", by_operators: Callable) -> Callable:
     """Return a function that runs the operators until there were enough calls to compile them."""
-    left = often(len(watched.steps))
+    left = call_threshold(len(watched.steps))
 
     def counted(m, args, kwargs):
         nonlocal left

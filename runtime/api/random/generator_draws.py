@@ -20,7 +20,7 @@ from ...core.dispatch import KERNELS, kernel_of
 from ...core.random import default_generator, draw_key, draw_key_beside, key_at
 from ...core.state import Defaults, tls
 from ...core.tensor import Tensor, wrap
-from ...memo.compile_threshold import LEAST
+from ...memo.compile_threshold import MIN_CALLS
 
 
 def float_dtype(dtype, takes_complex=False) -> dt.DType:
@@ -101,7 +101,7 @@ def made_of_next(fn, generator, device, *tensors, **params):
     if m.special or key._a.__class__ is not np.ndarray:
         return fn(key, *tensors, **params)
     arrays = (key._a, *[t._a for t in tensors])
-    run = HOST.drawn_by(fn).find(arrays, params, LEAST)
+    run = HOST.drawn_by(fn).find(arrays, params, MIN_CALLS)
     made = m.run(fn, *arrays, **params) if run is None else run(arrays)
     return tuple(map(wrap, made)) if made.__class__ is tuple else wrap(made)
 

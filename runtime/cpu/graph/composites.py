@@ -25,7 +25,7 @@ from ....passes.rewrite.rewrite import rebuild
 from ....passes.schedule.plan_steps import Fused
 from ...autograd.gradient_rules import write_joint_rule, write_rules
 from ...core.dispatch import kernel_of
-from ...memo.compile_threshold import LEAST, often
+from ...memo.compile_threshold import MIN_CALLS, call_threshold
 from ..loops import copies
 from . import machine_passes, program
 
@@ -114,7 +114,7 @@ class Compiled:
     def _count(self, key, seen, calls, args, params):
         if any([a.__class__ is np.ndarray and a.dtype not in _KINDS for a in args]):  # noqa: C419  (quicker)
             return None
-        if seen < calls and (seen < LEAST or seen < self._threshold_of(args, params)):
+        if seen < calls and (seen < MIN_CALLS or seen < self._threshold_of(args, params)):
             if len(self._made) >= _MOST:
                 self._made.clear()
             self._made[key] = seen + 1
@@ -151,9 +151,9 @@ class Compiled:
         """Return how many calls take as long as compiling them, from the first kind that came often enough."""
         if self._threshold is None:
             try:
-                self._threshold = often(len(machine_passes.decompose_bodies(self._graph(args, params)[0]).nodes))
+                self._threshold = call_threshold(len(machine_passes.decompose_bodies(self._graph(args, params)[0]).nodes))
             except IngotError:      # there is no such graph, as compiling it will find
-                self._threshold = LEAST
+                self._threshold = MIN_CALLS
         return self._threshold
 
     def _written(self, b, operands, params) -> Any:
@@ -267,7 +267,7 @@ class JointRule(Composites):
         return write_joint_rule(b, self.op, self.needs, given, params)
 
 
-def joint_rule(op: Op, needs: tuple, args, params, often: int):
+def joint_rule(op: Op, needs: tuple, args, params, calls: int):
     """Return the gradients of a joint rule, by one graph; None as long as such calls are not frequent."""
     lengths = tuple([len(a) if a.__class__ is tuple else None for a in args])
     row: list = []
@@ -276,7 +276,7 @@ def joint_rule(op: Op, needs: tuple, args, params, often: int):
             row.extend(a)
         else:
             row.append(a)
-    run = joint_rule_of(op, needs, lengths).find(row, params, often)
+    run = joint_rule_of(op, needs, lengths).find(row, params, calls)
     return None if run is None else run(row)
 
 

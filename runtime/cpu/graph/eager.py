@@ -13,7 +13,7 @@ import numpy as np
 from ....ir.dim_order import inverse
 from ....ir.lazy import lazy
 from ....ir.opdef.op import Composite, Op, Reduce, Scalar
-from ...memo.compile_threshold import LEAST
+from ...memo.compile_threshold import MIN_CALLS
 from ..loops import reduction_kernels
 from ..loops import scalars as scalar_kernels
 from .families import find
@@ -92,7 +92,7 @@ def composite(op: Op):
                 is_dense = is_dense and a.flags.c_contiguous
                 if a.size > size:
                     size = a.size
-        if size >= LARGE or small >= LEAST:
+        if size >= LARGE or small >= MIN_CALLS:
             made = made or composites.composites_of(op)
             graph = None
             if not is_dense:

@@ -29,10 +29,10 @@ from ..loops.copies import dense
 from . import prepared_steps
 from .plan_runner import NativeRun, call_kernel, kernel_text
 
-__all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_of", "kernel_text"]
+__all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arrange_for_cpu", "kernel_of", "kernel_text"]
 
 
-def arranged(graph: Graph, owned=frozenset(), targets=None) -> Plan:
+def arrange_for_cpu(graph: Graph, owned=frozenset(), targets=None) -> Plan:
     """Return the steps of a graph for this backend, without places in memory; arguments as for `CompiledGraph`."""
     graph = hoist_index_checks(graph) if targets else graph
     graph = materialize_transposes(materialize_operands(graph, prepared_steps.reads), copies.is_worth_transposing)
@@ -42,7 +42,7 @@ def arranged(graph: Graph, owned=frozenset(), targets=None) -> Plan:
 class CompiledGraph:
     """A graph, ready to run.
 
-    graph      the graph after all passes; or its arrangement, made by `arranged`
+    graph      the graph after all passes; or its arrangement, made by `arrange_for_cpu`
     owned      positions of results that own their memory
     targets    {position of a result: number of the input that it replaces}; `in_place` has those that the run itself writes
     kernel_of  gives the eager kernel of an operator
@@ -50,10 +50,10 @@ class CompiledGraph:
     """
 
     def __init__(self, graph: Graph | Plan, kernel_of, owned=frozenset(), targets=None, prepare=prepared_steps.prepare):
-        self._arranged = graph if isinstance(graph, Plan) else arranged(graph, owned, targets)
+        self._schedule = graph if isinstance(graph, Plan) else arrange_for_cpu(graph, owned, targets)
         self._kernel_of, self._native_call = kernel_of, prepare
-        graph = self.graph = self._arranged.graph
-        self.in_place = frozenset(i for i, v in enumerate(graph.outputs) if v in self._arranged.in_place)
+        graph = self.graph = self._schedule.graph
+        self.in_place = frozenset(i for i, v in enumerate(graph.outputs) if v in self._schedule.in_place)
         self._prepare()
 
     @property
@@ -74,7 +74,7 @@ class CompiledGraph:
             made = prepared[step]
             return {} if made is None else made.over_values
 
-        self.plan = place(self._arranged, scratch_of, over_of)
+        self.plan = place(self._schedule, scratch_of, over_of)
         most = threads if pool.changes() == changes else 1
         number = EnvironmentSlots(zip(self.graph.inputs, range(len(self.graph.inputs))))
         self.steps: tuple = tuple([self._step(s, prepared, number, most) for s in self.plan.steps])

@@ -20,7 +20,7 @@ from ....passes.schedule.device_plan import Steps, plan
 from ....passes.schedule.specialize_shapes import Binder
 from ...core.device_array import DeviceArray
 from ...cpu.graph.eager import kernel_for
-from ...cpu.graph.program import CompiledGraph, arranged
+from ...cpu.graph.program import CompiledGraph, arrange_for_cpu
 from ..compiler import copies, precision
 from ..driver import streams
 from ..memory import pools
@@ -90,7 +90,7 @@ def _on_host(cut: HostCut, owned, targets, on_device: frozenset):
     number = {n: i for i, n in enumerate(cut.sources) if n not in on_device}
     first = cut.given
     over = {first + i: number[targets[p]] for i, p in enumerate(cut.results) if targets.get(p) in number}
-    return arranged(cut.host, frozenset([first + i for i, p in enumerate(cut.results) if p in owned]), over)
+    return arrange_for_cpu(cut.host, frozenset([first + i for i, p in enumerate(cut.results) if p in owned]), over)
 
 
 WARM_RUNS = 2         # runs before a capture
@@ -100,18 +100,18 @@ LEAST = 2             # least number of launches worth a capture
 class Traced:
     """A traced graph on a device.
 
-    graph     the graph after all passes
-    owned     positions of results that get memory of their own
-    targets   {position of a result: number of the input that it replaces}
-    brief     positions of results with equal lifetimes: gradients
-    arranged  function from the numbers of host inputs to an arrangement made before
+    graph           the graph after all passes
+    owned           positions of results that get memory of their own
+    targets         {position of a result: number of the input that it replaces}
+    brief           positions of results with equal lifetimes: gradients
+    arrangement_of  function from the numbers of host inputs to an arrangement made before
     """
 
     is_native = False
 
-    def __init__(self, graph, owned=frozenset(), targets=None, brief=frozenset(), arranged=None):
+    def __init__(self, graph, owned=frozenset(), targets=None, brief=frozenset(), arrangement_of=None):
         self.graph, self.owned, self.targets, self.brief = graph, owned, targets or {}, brief
-        self._arranged = arranged or (lambda host: arrange(self.graph, self.owned, self.targets, host))
+        self._arrangement_of = arrangement_of or (lambda host: arrange(self.graph, self.owned, self.targets, host))
         self.in_place = frozenset(self.targets)
         self.made: dict = {}               # by the classes of the inputs
         self.last: tuple = (None, None)    # (classes of the inputs, parts) of the last run
@@ -141,7 +141,7 @@ class Traced:
         found = self.made.get(classes)
         if found is None:
             host = frozenset([i for i, c in enumerate(classes) if c is not DeviceArray])
-            found = self.made[classes] = Parts(self._arranged(host), self.targets, self.brief, len(self.graph.outputs))
+            found = self.made[classes] = Parts(self._arrangement_of(host), self.targets, self.brief, len(self.graph.outputs))
         return found
 
     def run(self, arrays) -> list:
@@ -161,9 +161,9 @@ class Sized:
         self._lock = threading.Lock()
 
     def bind(self, values: dict) -> Traced:
-        return Traced(self.graph, self.owned, self.targets, self.brief, lambda host: self._arranged(host).bind(values))
+        return Traced(self.graph, self.owned, self.targets, self.brief, lambda host: self._arrangement_of(host).bind(values))
 
-    def _arranged(self, host) -> Arrangement:
+    def _arrangement_of(self, host) -> Arrangement:
         with self._lock:
             if host not in self.arrangements:
                 self.arrangements[host] = arrange(self.graph, self.owned, self.targets, host)

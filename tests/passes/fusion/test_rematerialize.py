@@ -11,7 +11,7 @@ from ingot.passes.fusion.rematerialize import rematerialize
 from ingot.passes.schedule.plan_memory import arrange, place
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.graph import program
-from ingot.runtime.cpu.graph.program import CompiledGraph, arranged
+from ingot.runtime.cpu.graph.program import CompiledGraph, arrange_for_cpu
 
 STEP = """
     graph g(%x: f32[256,128], %a: f32[128,128]) {{
@@ -115,7 +115,7 @@ def test_what_is_made_again_has_the_same_bits():
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(v.shape).astype(np.float32) / 8 for v in g.inputs]
     kept = CompiledGraph(arrange(g), kernel_of).run(list(arrays))
-    again = CompiledGraph(arranged(g), kernel_of).run(list(arrays))
+    again = CompiledGraph(arrange_for_cpu(g), kernel_of).run(list(arrays))
     assert all(map(same_bits, kept, again))
 
 

@@ -17,7 +17,7 @@ from ingot.passes.schedule.specialize_shapes import Binder, bind_graph
 from ingot.passes.simplify.lift_numbers import lift_numbers
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.graph import prepared_steps
-from ingot.runtime.cpu.graph.program import CompiledGraph, SharedCalls, arranged
+from ingot.runtime.cpu.graph.program import CompiledGraph, SharedCalls, arrange_for_cpu
 
 
 @pytest.mark.parametrize("b, s", [(4, 6), (3, 5), (2, 2)])
@@ -38,14 +38,14 @@ def test_a_graph_without_symbols_is_itself():
 
 @pytest.mark.parametrize("b, s", [(4, 6), (3, 9), (7, 2)])
 def test_an_arrangement_is_copied_with_numbers(b, s):
-    arranged = arrange(lift_numbers(graph_of_sizes()).graph, {0, 1})
-    bound = Binder(arranged).bind({"b": b, "seq_len": s, "n": 0.5})
-    assert not bound.graph.symbols and len(bound.steps) == len(arranged.steps)
+    arrangement = arrange(lift_numbers(graph_of_sizes()).graph, {0, 1})
+    bound = Binder(arrangement).bind({"b": b, "seq_len": s, "n": 0.5})
+    assert not bound.graph.symbols and len(bound.steps) == len(arrangement.steps)
     plan = place(bound)
     assert all(type(n) is int for v in plan.graph.values() for n in v.shape)
     group = next(step.group for step in bound.steps if hasattr(step, "group"))
     assert all(type(n) is int for n in group.shape) and all(type(n) is int for n in group.body.shape)
-    again = place(Binder(arranged).bind({"b": b + 1, "seq_len": s, "n": 0.5}))
+    again = place(Binder(arrangement).bind({"b": b + 1, "seq_len": s, "n": 0.5}))
     assert again.graph.inputs[0].shape[0] == b + 1 and plan.graph.inputs[0].shape[0] == b
 
 
@@ -63,7 +63,7 @@ def pooled_layer():
 
 
 def test_copies_share_what_no_size_changes():
-    binder = Binder(arranged(lift_numbers(pooled_layer()).graph, {0, 1}), shares=True)
+    binder = Binder(arrange_for_cpu(lift_numbers(pooled_layer()).graph, {0, 1}), shares=True)
     first, second = binder.bind({"n": 3}), binder.bind({"n": 7})
     products = [s for s in binder.plan.steps if getattr(s, "node", None) is not None and s.node.op is linalg.matmul]
     assert {s in binder.steps for s in products} == {True, False}       # the layers, and x @ x.T
@@ -72,7 +72,7 @@ def test_copies_share_what_no_size_changes():
 
 
 def test_shared_steps_are_prepared_once(monkeypatch):
-    binder, asked = Binder(arranged(lift_numbers(pooled_layer()).graph, {0, 1}), shares=True), []
+    binder, asked = Binder(arrange_for_cpu(lift_numbers(pooled_layer()).graph, {0, 1}), shares=True), []
     prepare = prepared_steps.prepare
     monkeypatch.setattr(prepared_steps, "prepare", lambda step: [asked.append(step), prepare(step)][1])
     calls, rng = SharedCalls(binder.steps), np.random.default_rng(0)

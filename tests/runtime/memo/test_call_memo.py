@@ -143,7 +143,7 @@ MEMOISED = [fn for fn, _ in call_memo.tables]
 @pytest.fixture(autouse=True)
 def known_at_once(monkeypatch):
     """Calls are compiled soon, and nothing is known before a test."""
-    monkeypatch.setattr(call_recorder, "often", lambda operators: operators)
+    monkeypatch.setattr(call_recorder, "call_threshold", lambda operators: operators)
     monkeypatch.setattr(call_recorder, "_LONG", float("inf"))
     call_memo.forget()
     yield
@@ -464,7 +464,7 @@ def test_a_small_table_that_a_function_keeps_is_part_of_its_calls():
 
 
 def test_what_is_known_of_a_call_holds_none_of_its_memory(monkeypatch):
-    monkeypatch.setattr(call_recorder, "often", lambda operators: 1000)
+    monkeypatch.setattr(call_recorder, "call_threshold", lambda operators: 1000)
     x = ingot.ones(50)
     seen = [weakref.ref(repeat(F.cosine_similarity, x, x, 0, times=3)), weakref.ref(x._a)]
     del x

@@ -16,7 +16,7 @@ from ingot.runtime.api.random.random_tensors import standard_gamma
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.core.random import default_generator
 from ingot.runtime.cpu.memory import alloc
-from ingot.runtime.memo.compile_threshold import often
+from ingot.runtime.memo.compile_threshold import call_threshold
 
 N = 100_000
 
@@ -184,7 +184,7 @@ def test_wrong_weights_are_found_however_often_they_come(wrong, rows, replacemen
         weights[..., :] = 0.0 if rows is None else ingot.tensor([[1.0], [0.0]][2 - rows:])
     else:
         weights[..., -1:] = wrong
-    for _ in range(often(20)):
+    for _ in range(call_threshold(20)):
         assert ingot.multinomial(right, 2, replacement).shape == (*right.shape[:-1], 2)
     for listens in (False, True):
         with pytest.raises(ArgumentError, match="finite, not negative"), ingot.profiler.profile() if listens else nullcontext():
@@ -256,7 +256,7 @@ def test_a_draw_gives_the_bits_and_takes_the_keys_of_its_operators(name):
         made = ROADS[name]()
         return made.dtype, made.shape, made.stride(), ingot.initial_seed(), default_generator.place, made._a.tobytes()
 
-    calls, seeds = often(1), (7, 2**63 + 5)
+    calls, seeds = call_threshold(1), (7, 2**63 + 5)
     with ingot.profiler.profile():
         want = [drawn(seed) for seed in seeds]
     for _ in range(calls + 2):

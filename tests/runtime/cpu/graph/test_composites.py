@@ -16,7 +16,7 @@ from ingot.ir.ops.nn import norm, resample
 from ingot.runtime.cpu.graph import composites as eager_composites
 from ingot.runtime.cpu.graph import eager
 from ingot.runtime.cpu.nn import resample as resample_kernels
-from ingot.runtime.memo.compile_threshold import often
+from ingot.runtime.memo.compile_threshold import call_threshold
 
 
 def gradients_of_group_norm(x):
@@ -159,7 +159,7 @@ def test_maps_on_few_elements_become_one_call_with_the_same_bits(op, dtype, monk
 @pytest.mark.parametrize("name", CASES)
 def test_few_elements_that_lie_otherwise_are_compiled_as_well(name, monkeypatch):
     monkeypatch.setattr(eager, "_OFTEN", 2)
-    monkeypatch.setattr(eager, "LEAST", 2)
+    monkeypatch.setattr(eager, "MIN_CALLS", 2)
     x, f = ingot.tensor(X[:, :300 if "group" in name else 20]), CASES[name]
     turned = x.t().contiguous().t()
     seen = {(r.stride(), r.numpy().tobytes()) for r in (f(turned) for _ in range(8))}
@@ -168,7 +168,7 @@ def test_few_elements_that_lie_otherwise_are_compiled_as_well(name, monkeypatch)
 
 def test_a_call_on_few_elements_that_lie_otherwise_is_one_graph(monkeypatch):
     monkeypatch.setattr(eager, "_OFTEN", 2)
-    monkeypatch.setattr(eager, "LEAST", 2)
+    monkeypatch.setattr(eager, "MIN_CALLS", 2)
     run, made = eager.kernel_for(moments.logsumexp), eager_composites.composites_of(moments.logsumexp)
     x, params = np.ascontiguousarray(X[:7, :5].T).T, {"dim": (1,), "keepdim": False}
     for _ in range(6):
@@ -178,7 +178,7 @@ def test_a_call_on_few_elements_that_lie_otherwise_is_one_graph(monkeypatch):
 
 @pytest.mark.parametrize(("operators", "calls"), [(1, 800), (8, 128), (24, 64), (128, 38)])
 def test_calls_of_many_operators_are_compiled_sooner(operators, calls):
-    assert often(operators) == calls
+    assert call_threshold(operators) == calls
 
 
 def test_a_composite_of_many_operators_is_compiled_before_one_of_few():

@@ -92,7 +92,7 @@ def test_a_joint_rule_becomes_one_graph_with_the_same_bits(mode, padding, wanted
 
 def test_small_calls_of_a_joint_rule_are_compiled_when_they_come_often(monkeypatch):
     composites.joint_rule_of.cache_clear()
-    monkeypatch.setattr(node, "OFTEN", 4)
+    monkeypatch.setattr(node, "CALL_THRESHOLD", 4)
     x, grid = ingot.randn(1, 2, 5, 5, requires_grad=True), ingot.rand(1, 2, 4, 4).permute(0, 2, 3, 1)
     rule = composites.joint_rule_of(ingot.ir.ops.nn.resample.grid_sample, (True, False), ALONE)
     for turn in range(7):
@@ -116,7 +116,7 @@ TWICE = {
 @pytest.mark.parametrize("which", ["x", "w", "both"])
 @pytest.mark.parametrize("name", TWICE)
 def test_rules_of_several_gradients_become_one_graph_with_the_same_bits(name, which, monkeypatch):
-    monkeypatch.setattr(node, "OFTEN", 2)
+    monkeypatch.setattr(node, "CALL_THRESHOLD", 2)
     composites.joint_rule_of.cache_clear()
     ran: list = []
     joint_rule = composites.joint_rule
@@ -155,7 +155,7 @@ ALONG = {
 @pytest.mark.parametrize("keepdim", [False, True], ids=["without", "with"])
 @pytest.mark.parametrize("name", ALONG)
 def test_rules_of_reductions_become_one_graph_with_the_same_bits(name, keepdim, lies, monkeypatch):
-    monkeypatch.setattr(node, "OFTEN", 2)
+    monkeypatch.setattr(node, "CALL_THRESHOLD", 2)
     composites.rules_of.cache_clear()
     ingot.manual_seed(7)
     x = ingot.randn(5, 12)
