@@ -4,12 +4,12 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
+from ..api.register.register import FUNCTIONS
 from ..core.device import require
 from ..core.state import Defaults
 from ..core.tensor import Tensor, wrap
 from ..interop import tensor_protocols
-from .data_types import default_complex, take_dtype
-from .ingot_functions import FUNCTIONS
+from .data_types import default_complex, named, take_dtype
 
 __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace",
            "meshgrid", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]
@@ -19,7 +19,7 @@ def _sizes(shape):
     return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
-def _placed(device):
+def _require_device(device):
     if device is not None:
         require(device)
 
@@ -35,7 +35,7 @@ def _number_dtype(*values):
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """Return an array of a number, nested sequences, a buffer or an array; a copy if asked for or needed."""
-    _placed(device)
+    _require_device(device)
     take_dtype(dtype)
     if isinstance(obj, Tensor):
         target = dtype or obj.dtype
@@ -65,7 +65,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     """Return evenly spaced numbers in [start, stop)."""
-    _placed(device)
+    _require_device(device)
     if stop is None:
         start, stop = 0, start
     if step == 0:
@@ -81,37 +81,33 @@ def empty(shape, *, dtype=None, device=None):
     return zeros(shape, dtype=dtype, device=device)
 
 
-def zeros(shape, *, dtype=None, device=None):
-    """Return an array of zeros."""
-    _placed(device)
-    return FUNCTIONS["zeros"](_sizes(shape), dtype=take_dtype(dtype, Defaults.dtype))
+def _of_shape(name, doc):
+    def fn(shape, *, dtype=None, device=None):
+        _require_device(device)
+        return FUNCTIONS[name](_sizes(shape), dtype=take_dtype(dtype, Defaults.dtype))
+
+    return named(fn, name, doc)
 
 
-def ones(shape, *, dtype=None, device=None):
-    """Return an array of ones."""
-    _placed(device)
-    return FUNCTIONS["ones"](_sizes(shape), dtype=take_dtype(dtype, Defaults.dtype))
+zeros, ones = _of_shape("zeros", "Return an array of zeros."), _of_shape("ones", "Return an array of ones.")
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
     """Return an array of one value."""
-    _placed(device)
+    _require_device(device)
     return FUNCTIONS["full"](_sizes(shape), fill_value, dtype=take_dtype(dtype, _number_dtype(fill_value)))
 
 
-def empty_like(x, /, *, dtype=None, device=None):
-    """Return an uninitialised array with the shape of another."""
-    return empty(x.shape, dtype=dtype or x.dtype, device=device)
+def _like(create, name, doc):
+    def fn(x, /, *, dtype=None, device=None):
+        return create(x.shape, dtype=dtype or x.dtype, device=device)
+
+    return named(fn, name, doc)
 
 
-def zeros_like(x, /, *, dtype=None, device=None):
-    """Return an array of zeros with the shape of another."""
-    return zeros(x.shape, dtype=dtype or x.dtype, device=device)
-
-
-def ones_like(x, /, *, dtype=None, device=None):
-    """Return an array of ones with the shape of another."""
-    return ones(x.shape, dtype=dtype or x.dtype, device=device)
+empty_like = _like(empty, "empty_like", "Return an uninitialised array with the shape of another.")
+zeros_like = _like(zeros, "zeros_like", "Return an array of zeros with the shape of another.")
+ones_like = _like(ones, "ones_like", "Return an array of ones with the shape of another.")
 
 
 def full_like(x, /, fill_value, *, dtype=None, device=None):
@@ -121,7 +117,7 @@ def full_like(x, /, fill_value, *, dtype=None, device=None):
 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     """Return ones on the k-th diagonal of a matrix, zeros elsewhere."""
-    _placed(device)
+    _require_device(device)
     d, cols = take_dtype(dtype, Defaults.dtype), n_rows if n_cols is None else n_cols
     rows, k = FUNCTIONS["arange"](n_rows).reshape(-1, 1), min(max(k, -n_rows), cols)
     return FUNCTIONS["eq"](FUNCTIONS["sub"](FUNCTIONS["arange"](cols), rows), k).to(d)
@@ -129,7 +125,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     """Return `num` evenly spaced numbers from start to stop, which may be left out."""
-    _placed(device)
+    _require_device(device)
     complex_ = isinstance(start, complex) or isinstance(stop, complex)
     d = take_dtype(dtype, default_complex() if complex_ else Defaults.dtype)
     if num < 0:
@@ -145,11 +141,12 @@ def meshgrid(*arrays, indexing="xy"):
     return list(FUNCTIONS["meshgrid"](*arrays, indexing=indexing)) if arrays else []
 
 
-def tril(x, /, *, k=0):
-    """Return the lower triangle of matrices, zeros above the k-th diagonal."""
-    return FUNCTIONS["tril"](x, k)
+def _triangle(name, doc):
+    def fn(x, /, *, k=0):
+        return FUNCTIONS[name](x, k)
+
+    return named(fn, name, doc)
 
 
-def triu(x, /, *, k=0):
-    """Return the upper triangle of matrices, zeros below the k-th diagonal."""
-    return FUNCTIONS["triu"](x, k)
+tril = _triangle("tril", "Return the lower triangle of matrices, zeros above the k-th diagonal.")
+triu = _triangle("triu", "Return the upper triangle of matrices, zeros below the k-th diagonal.")

@@ -3,10 +3,10 @@
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
 from ..api.register import dtype_info
+from ..api.register.register import FUNCTIONS
 from ..core.device import require
 from ..core.state import Defaults
 from ..core.tensor import Tensor
-from .ingot_functions import FUNCTIONS
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -33,7 +33,7 @@ def checked(name: str, x, category: str) -> Tensor:
     return x
 
 
-def together(a: dt.DType, b: dt.DType) -> dt.DType:
+def promoted(a: dt.DType, b: dt.DType) -> dt.DType:
     """Return the promoted dtype of two arrays: only within bool, integers, or floating point numbers."""
     ranks = sorted((_RANK[a.kind], _RANK[b.kind]))
     if ranks[0] != ranks[1] and ranks[0] < 2:
@@ -68,8 +68,15 @@ def operands(name: str, x1, x2, category: str):
     elif not isinstance(x2, Tensor):
         checked(name, x1, category)
         x2 = as_array(x2, scalar_dtype(name, x2, x1.dtype))
-    d = together(checked(name, x1, category).dtype, checked(name, x2, category).dtype)
+    d = promoted(checked(name, x1, category).dtype, checked(name, x2, category).dtype)
     return x1.to(d), x2.to(d)
+
+
+def named(fn, name: str, doc: str):
+    """Return a generated function under a name of the standard."""
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    return fn
 
 
 def take_dtype(dtype, default=None):
@@ -102,7 +109,7 @@ def can_cast(from_, to, /) -> bool:
     """Return whether values of one dtype convert to another without changing kind or losing range."""
     a, b = from_.dtype if isinstance(from_, Tensor) else from_, take_dtype(to)
     try:
-        return together(a, b) is b
+        return promoted(a, b) is b
     except DTypeError:
         return False
 
@@ -146,9 +153,9 @@ def result_type(*arrays_and_dtypes):
             scalars.append(x)
             continue
         d = x.dtype if isinstance(x, Tensor) else take_dtype(x)
-        found = d if found is None else together(found, d)
+        found = d if found is None else promoted(found, d)
     if found is None:
         raise DTypeError("result_type takes at least one array or dtype")
     for value in scalars:
-        found = together(found, scalar_dtype("result_type", value, found))
+        found = promoted(found, scalar_dtype("result_type", value, found))
     return found

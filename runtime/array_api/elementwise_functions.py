@@ -4,9 +4,9 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import AutogradError
+from ..api.register.register import FUNCTIONS
 from ..core.tensor import Tensor, wrap
-from .data_types import as_array, checked, operands, scalar_dtype
-from .ingot_functions import FUNCTIONS
+from .data_types import as_array, checked, named, operands, scalar_dtype
 
 # Functions of one array and of two by the dtypes that they take, with the standard's names.
 _UNARY = {
@@ -35,7 +35,7 @@ UNARY, BINARY = _table(_UNARY), _table(_BINARY)
 __all__ = sorted([*UNARY, *BINARY, "clip", "conj", "imag", "positive", "real", "sign"])
 
 
-def _made(name, behind, category, binary):
+def _checking(name, behind, category, binary):
     """Return a function of the standard that checks dtypes and calls ingot's."""
     fn = FUNCTIONS[behind]
 
@@ -45,13 +45,10 @@ def _made(name, behind, category, binary):
     def pair(x1, x2, /):
         return fn(*operands(name, x1, x2, category))
 
-    made = pair if binary else unary
-    made.__name__ = made.__qualname__ = name
-    made.__doc__ = f"Elementwise {name.replace('_', ' ')} of arrays of {category} dtype."
-    return made
+    return named(pair if binary else unary, name, f"Elementwise {name.replace('_', ' ')} of arrays of {category} dtype.")
 
 
-globals().update({name: _made(name, behind, kind, name in BINARY) for name, (behind, kind) in (UNARY | BINARY).items()})
+globals().update({name: _checking(name, behind, kind, name in BINARY) for name, (behind, kind) in (UNARY | BINARY).items()})
 
 
 def positive(x, /):

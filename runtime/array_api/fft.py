@@ -3,12 +3,12 @@
 import numpy as np
 
 from ...ir.errors import ArgumentError
+from ..api.register.register import FUNCTIONS
 from ..core.device import require
 from ..core.state import Defaults
 from ..core.tensor import wrap
-from .data_types import checked, take_dtype
+from .data_types import checked, named, take_dtype
 from .elementwise_functions import without_history
-from .ingot_functions import FUNCTIONS
 
 _ONE_AXIS = {"fft": "floating", "ifft": "floating", "rfft": "real floating", "irfft": "floating", "hfft": "floating",
              "ihfft": "real floating"}
@@ -46,10 +46,7 @@ def _along_several(name, category):
 
 for _make, _table in ((_along_one, _ONE_AXIS), (_along_several, _SEVERAL_AXES)):
     for _name, _category in _table.items():
-        _fn = _make(_name, _category)
-        _fn.__name__ = _fn.__qualname__ = _name
-        _fn.__doc__ = f"The transform `{_name}` of arrays of {_category} dtype."
-        globals()[_name] = _fn
+        globals()[_name] = named(_make(_name, _category), _name, f"The transform `{_name}` of arrays of {_category} dtype.")
 
 
 def _frequencies(fn, n, d, dtype, device):

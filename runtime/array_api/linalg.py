@@ -1,54 +1,40 @@
 """The linear algebra extension of the array API standard."""
 
-from typing import NamedTuple
-
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.opdef.aval import broadcast_shapes, canonical_dim
+from ..api.register.register import FUNCTIONS
 from ..core.tensor import Tensor
 from ..linalg import linalg as la
 from . import statistics
-from .data_types import checked, operands
+from .data_types import checked, named, operands
 from .elementwise_functions import conj
-from .ingot_functions import FUNCTIONS
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
            "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
            "trace", "vecdot", "vector_norm"]
 
 
-class EighResult(NamedTuple):
-    """The result of eigh()."""
-
-    eigenvalues: Tensor
-    eigenvectors: Tensor
+def _factor(name, x, *more, **options):
+    """Call a function of matrices, after the check of the dtype."""
+    return getattr(la, name)(checked(name, x, "floating"), *more, **options)
 
 
-class QRResult(NamedTuple):
-    """The result of qr()."""
+def _of_matrices(name, doc):
+    """Return a function of matrices without options."""
 
-    Q: Tensor
-    R: Tensor
+    def fn(x, /):
+        return _factor(name, x)
 
-
-class SlogdetResult(NamedTuple):
-    """The result of slogdet()."""
-
-    sign: Tensor
-    logabsdet: Tensor
+    return named(fn, name, doc)
 
 
-class SVDResult(NamedTuple):
-    """The result of svd()."""
-
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
-def _factor(name, fn, x, *more, **options):
-    checked(name, x, "floating")
-    return fn(x, *more, **options)
+det = _of_matrices("det", "Return the determinants of matrices.")
+eigvalsh = _of_matrices("eigvalsh", "Return eigenvalues of symmetric matrices.")
+inv = _of_matrices("inv", "Return the inverses of matrices.")
+slogdet = _of_matrices("slogdet", "Return sign and logarithm of the determinants of matrices.")
+eigh = _of_matrices("eigh", "Return eigenvalues and eigenvectors of symmetric matrices.")
+svdvals = _of_matrices("svdvals", "Return the singular values.")
 
 
 def matmul(x1, x2, /):
@@ -123,37 +109,12 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 
 def cholesky(x, /, *, upper=False):
     """Return the triangular factor of positive definite matrices."""
-    return _factor("cholesky", la.cholesky, x, upper=upper)
-
-
-def det(x, /):
-    """Return the determinants of matrices."""
-    return _factor("det", la.det, x)
-
-
-def slogdet(x, /):
-    """Return sign and logarithm of the determinants of matrices."""
-    return SlogdetResult(*_factor("slogdet", la.slogdet, x))
-
-
-def eigh(x, /):
-    """Return eigenvalues and eigenvectors of symmetric matrices."""
-    return EighResult(*_factor("eigh", la.eigh, x))
-
-
-def eigvalsh(x, /):
-    """Return eigenvalues of symmetric matrices."""
-    return _factor("eigvalsh", la.eigvalsh, x)
-
-
-def inv(x, /):
-    """Return the inverses of matrices."""
-    return _factor("inv", la.inv, x)
+    return _factor("cholesky", x, upper=upper)
 
 
 def matrix_power(x, n, /):
     """Raise matrices to an integer power."""
-    return _factor("matrix_power", la.matrix_power, x, n)
+    return _factor("matrix_power", x, n)
 
 
 def matrix_rank(x, /, *, rtol=None):
@@ -189,22 +150,17 @@ def qr(x, /, *, mode="reduced"):
     """Return matrices as products of an orthonormal and an upper triangular one."""
     if mode not in ("reduced", "complete"):
         raise ArgumentError(f"qr: mode must be 'reduced' or 'complete', got {mode!r}")
-    return QRResult(*_factor("qr", la.qr, x, mode))
+    return _factor("qr", x, mode)
 
 
 def solve(x1, x2, /):
     """Return the solution of x1 @ x = x2."""
     x1, x2 = operands("solve", x1, x2, "floating")
     if x2.ndim == 1:
-        return _factor("solve", la.solve, x1, x2.reshape(-1, 1)).reshape(x1.shape[:-1])
-    return _factor("solve", la.solve, x1, x2)
+        return _factor("solve", x1, x2.reshape(-1, 1)).reshape(x1.shape[:-1])
+    return _factor("solve", x1, x2)
 
 
 def svd(x, /, *, full_matrices=True):
     """Return the singular value decomposition."""
-    return SVDResult(*_factor("svd", la.svd, x, full_matrices))
-
-
-def svdvals(x, /):
-    """Return the singular values."""
-    return _factor("svdvals", la.svdvals, x)
+    return _factor("svd", x, full_matrices)

@@ -3,9 +3,9 @@
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.opdef.aval import broadcast_shapes, canonical_dim
+from ..api.register.register import FUNCTIONS
 from ..core.tensor import Tensor
-from .data_types import as_array, checked, result_type, scalar_dtype, together
-from .ingot_functions import FUNCTIONS
+from .data_types import as_array, checked, promoted, result_type, scalar_dtype
 
 __all__ = ["broadcast_arrays", "broadcast_to", "concat", "count_nonzero", "expand_dims", "flip", "moveaxis", "nonzero",
            "permute_dims", "repeat", "reshape", "roll", "searchsorted", "squeeze", "stack", "take", "take_along_axis", "tile",
@@ -152,7 +152,7 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
     """Return the insertion points of the elements of x2 in the sorted x1."""
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
-    d = together(checked("searchsorted", x1, "real").dtype, checked("searchsorted", x2, "real").dtype)
+    d = promoted(checked("searchsorted", x1, "real").dtype, checked("searchsorted", x2, "real").dtype)
     if sorter is not None:
         x1 = take(x1, sorter, axis=0)
     return FUNCTIONS["searchsorted"](x1.to(d), x2.to(d), right=side == "right")
@@ -168,5 +168,5 @@ def where(condition, x1, x2, /):
         x1 = as_array(x1, scalar_dtype("where", x1, x2.dtype))
     if not isinstance(x2, Tensor):
         x2 = as_array(x2, scalar_dtype("where", x2, x1.dtype))
-    d = together(checked("where", x1, "all").dtype, checked("where", x2, "all").dtype)
+    d = promoted(checked("where", x1, "all").dtype, checked("where", x2, "all").dtype)
     return FUNCTIONS["where"](condition, x1.to(d), x2.to(d))

@@ -1,15 +1,15 @@
 """Reductions, scans, sorting and sets of the array API standard."""
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ShapeError
 from ...ir.opdef.aval import canonical_dim, canonical_dims
-from ..core.tensor import Tensor, wrap
-from .data_types import UNSIGNED, checked, take_dtype
-from .ingot_functions import FUNCTIONS
+from ..api.register.register import FUNCTIONS
+from ..core.tensor import wrap
+from .data_types import UNSIGNED, checked, named, take_dtype
 
 __all__ = ["all", "any", "argmax", "argmin", "argsort", "cumulative_prod", "cumulative_sum", "diff", "max", "mean",
            "min", "prod", "sort", "std", "sum", "unique_all", "unique_counts", "unique_inverse", "unique_values", "var"]
@@ -28,49 +28,35 @@ def _sum_dtype(x, dtype):
     return dt.int64 if x.dtype.is_integer else x.dtype
 
 
-def _total(name, x, axis, dtype, keepdims):
-    d = _sum_dtype(checked(name, x, "numeric"), dtype)
+def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+    """Return the sum over axes."""
+    d = _sum_dtype(checked("sum", x, "numeric"), dtype)
     axes = _axes(x, axis)
     if not axes and x.ndim:
         return x.to(d, copy=True)
-    return FUNCTIONS[name](x.to(d), axes if x.ndim else None, keepdims, dtype=d)
-
-
-def sum(x, /, *, axis=None, dtype=None, keepdims=False):
-    """Return the sum over axes."""
-    return _total("sum", x, axis, dtype, keepdims)
+    return FUNCTIONS["sum"](x.to(d), axes if x.ndim else None, keepdims, dtype=d)
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     """Return the product over axes."""
-    d = _sum_dtype(checked("prod", x, "numeric"), dtype)
+    d, axes = _sum_dtype(checked("prod", x, "numeric"), dtype), _axes(x, axis)
     result = x.to(d)
-    for a in reversed(_axes(x, axis)):
+    for a in reversed(axes):
         result = FUNCTIONS["prod"](result, a, True, dtype=d)
-    return _shrunk(result, x, axis, keepdims)
-
-
-def _shrunk(result, x, axis, keepdims):
     if keepdims or not x.ndim:
         return result
-    axes = _axes(x, axis)
     return FUNCTIONS["reshape"](result, tuple(n for i, n in enumerate(x.shape) if i not in axes))
 
 
-def _extreme(name, x, axis, keepdims):
-    checked(name, x, "real")
-    axes = _axes(x, axis)
-    return FUNCTIONS["a" + name](x, axes, keepdims) if axes else x.clone()
+def _extreme(name, doc):
+    def fn(x, /, *, axis=None, keepdims=False):
+        axes = _axes(checked(name, x, "real"), axis)
+        return FUNCTIONS["a" + name](x, axes, keepdims) if axes else x.clone()
+
+    return named(fn, name, doc)
 
 
-def max(x, /, *, axis=None, keepdims=False):
-    """Return the largest elements."""
-    return _extreme("max", x, axis, keepdims)
-
-
-def min(x, /, *, axis=None, keepdims=False):
-    """Return the smallest elements."""
-    return _extreme("min", x, axis, keepdims)
+max, min = _extreme("max", "Return the largest elements."), _extreme("min", "Return the smallest elements.")
 
 
 def mean(x, /, *, axis=None, keepdims=False):
@@ -92,59 +78,55 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False):
     return FUNCTIONS["sqrt"](var(checked("std", x, "real floating"), axis=axis, correction=correction, keepdims=keepdims))
 
 
-def _truth(name, x, axis, keepdims):
-    checked(name, x, "all")
-    axes = _axes(x, axis)
-    truth = FUNCTIONS["ne"](x, 0) if x.dtype is not dt.bool_ else x
-    return FUNCTIONS[name](truth, axes, keepdims) if axes else truth.clone()
+def _truth(name, doc):
+    def fn(x, /, *, axis=None, keepdims=False):
+        axes = _axes(checked(name, x, "all"), axis)
+        truth = FUNCTIONS["ne"](x, 0) if x.dtype is not dt.bool_ else x
+        return FUNCTIONS[name](truth, axes, keepdims) if axes else truth.clone()
+
+    return named(fn, name, doc)
 
 
-def all(x, /, *, axis=None, keepdims=False):
-    """Return whether all elements are nonzero."""
-    return _truth("all", x, axis, keepdims)
+all = _truth("all", "Return whether all elements are nonzero.")
+any = _truth("any", "Return whether any element is nonzero.")
 
 
-def any(x, /, *, axis=None, keepdims=False):
-    """Return whether any element is nonzero."""
-    return _truth("any", x, axis, keepdims)
+def _position(name, doc):
+    def fn(x, /, *, axis=None, keepdims=False):
+        return FUNCTIONS[name](checked(name, x, "real"), axis, keepdims)
+
+    return named(fn, name, doc)
 
 
-def argmax(x, /, *, axis=None, keepdims=False):
-    """Return the index of the largest element, the first of several."""
-    return FUNCTIONS["argmax"](checked("argmax", x, "real"), axis, keepdims)
-
-
-def argmin(x, /, *, axis=None, keepdims=False):
-    """Return the index of the smallest element, the first of several."""
-    return FUNCTIONS["argmin"](checked("argmin", x, "real"), axis, keepdims)
+argmax = _position("argmax", "Return the index of the largest element, the first of several.")
+argmin = _position("argmin", "Return the index of the smallest element, the first of several.")
 
 
 # Scans.
 
 
-def _cumulative(name, behind, start, x, axis, dtype, include_initial):
-    checked(name, x, "numeric")
-    if axis is None:
-        if x.ndim > 1:
-            raise ShapeError(f"{name}: axis is needed for an array of {x.ndim} dimensions")
-        axis = 0
-    axis = canonical_dim(axis, x.ndim, what="axis")
-    d = _sum_dtype(x, dtype)
-    result = FUNCTIONS[behind](x.to(d), axis, dtype=d)
-    if include_initial:
-        first = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
-        result = FUNCTIONS["cat"]([FUNCTIONS["full"](first, start, dtype=d), result], axis)
-    return result
+def _cumulative(name, behind, start, doc):
+    def fn(x, /, *, axis=None, dtype=None, include_initial=False):
+        checked(name, x, "numeric")
+        if axis is None:
+            if x.ndim > 1:
+                raise ShapeError(f"{name}: axis is needed for an array of {x.ndim} dimensions")
+            axis = 0
+        axis = canonical_dim(axis, x.ndim, what="axis")
+        d = _sum_dtype(x, dtype)
+        result = FUNCTIONS[behind](x.to(d), axis, dtype=d)
+        if include_initial:
+            first = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
+            result = FUNCTIONS["cat"]([FUNCTIONS["full"](first, start, dtype=d), result], axis)
+        return result
+
+    return named(fn, name, doc)
 
 
-def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Return sums of all elements up to each, beginning with 0 if `include_initial`."""
-    return _cumulative("cumulative_sum", "cumsum", 0, x, axis, dtype, include_initial)
-
-
-def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Return products of all elements up to each, beginning with 1 if `include_initial`."""
-    return _cumulative("cumulative_prod", "cumprod", 1, x, axis, dtype, include_initial)
+cumulative_sum = _cumulative("cumulative_sum", "cumsum", 0,
+                             "Return sums of all elements up to each, beginning with 0 if `include_initial`.")
+cumulative_prod = _cumulative("cumulative_prod", "cumprod", 1,
+                              "Return products of all elements up to each, beginning with 1 if `include_initial`.")
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
@@ -165,27 +147,9 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
     return FUNCTIONS["sort"](checked("sort", x, "real"), dim=axis, descending=descending, stable=stable)[0]
 
 
-class UniqueAll(NamedTuple):
-    """The result of unique_all()."""
-
-    values: Tensor
-    indices: Tensor
-    inverse_indices: Tensor
-    counts: Tensor
-
-
-class UniqueCounts(NamedTuple):
-    """The result of unique_counts()."""
-
-    values: Tensor
-    counts: Tensor
-
-
-class UniqueInverse(NamedTuple):
-    """The result of unique_inverse()."""
-
-    values: Tensor
-    inverse_indices: Tensor
+UniqueAll = namedtuple("UniqueAll", "values indices inverse_indices counts")
+UniqueCounts = namedtuple("UniqueCounts", "values counts")
+UniqueInverse = namedtuple("UniqueInverse", "values inverse_indices")
 
 
 def _order(flat):
@@ -219,14 +183,12 @@ def unique_all(x, /):
 
 def unique_counts(x, /):
     """Return each value once, and its count."""
-    values, _, _, counts = _sets(x)
-    return UniqueCounts(values, counts)
+    return UniqueCounts(*_sets(x)[::3])
 
 
 def unique_inverse(x, /):
     """Return each value once, and the inverse map."""
-    values, _, inverse, _ = _sets(x)
-    return UniqueInverse(values, inverse)
+    return UniqueInverse(*_sets(x)[::2])
 
 
 def unique_values(x, /):
