@@ -21,8 +21,7 @@ from ....passes.codegen.llvm.ir.types import BF16, F16, F32, F64
 from ..calls import call, pool
 from ..compiler import amx
 from ..compiler.compile import compile_module, task_of
-from ..memory import alloc
-from .gemm_plan import Layout, Plan, make_adding_plan, make_packed_plan, make_plan, packed_road, packed_steps, result_shape
+from .gemm_plan import Layout, Plan, make_adding_plan, make_plan, result_shape
 
 _STORED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.float16): F16, dt.bfloat16.np: BF16}
 _MAX_PLANS = 4096
@@ -64,30 +63,6 @@ class Product:
             left, right, result = (Layout(x.shape, x.strides) for x in (a, b, out))
             plan = self._keep(key, make_adding_plan(left, right, result, self.dtype.itemsize, self, key[-1]))
         self._run(plan, a, b, out, 0)
-
-    def pack(self, b: np.ndarray) -> "Packed":
-        """Return B (K, N) in the order that kernels read, for products with many A: constant weights."""
-        return Packed(self, b)
-
-    def with_packed(self, a: np.ndarray, b: "Packed", out: np.ndarray | None = None, operands: int = 0) -> np.ndarray:
-        """Multiply with a B that this product has packed; `a` (..., K) of any leading dimensions, `out` C-contiguous."""
-        shape = (*a.shape[:-1], b.shape[1])
-        if a.shape[-1] != b.shape[0] or a.dtype != self.dtype:
-            raise ShapeError(f"matmul: {a.dtype}{list(a.shape)} does not multiply the packed {self.dtype}{list(b.shape)}")
-        if out is None:
-            out = alloc.empty(shape, self.out_dtype)
-        elif out.shape != shape or out.dtype != self.out_dtype or not out.flags.c_contiguous or np.may_share_memory(out, a):
-            raise ShapeError(f"matmul: out must be {self.out_dtype}{list(shape)}, C-contiguous and apart from the operands")
-        if out.size:
-            a = np.ascontiguousarray(a)
-            key = "packed", a.shape, b.shape, pool.get_num_threads()
-            plan = self._plans.get(key)
-            if plan is None:
-                layouts = (Layout(x.shape, x.strides) for x in (a, out))
-                plan = self._keep(key, make_packed_plan(next(layouts), b.shape[1], next(layouts), self.dtype.itemsize, self,
-                                                        key[-1]))
-            self._run(plan, a, b.panels, out, operands)
-        return out
 
     @property
     def amx(self) -> bool:
@@ -186,26 +161,6 @@ def _launchers(dtype, out_dtype):
     return tuple([tuple([call.entry("matmul", addresses[symbol], (operand, operand, result, call.INTEGER, call.INTEGER, last),
                                     release_at) for release_at in (-1, 0)])
                   for symbol, last in ((codegen.LAUNCH, call.INTEGER), (codegen.LAUNCH_BESIDE, beside))])
-
-
-class Packed:
-    """A matrix B (K, N) in panels [panel][step of the depth][column], the last one padded with zeros; a copy."""
-
-    __slots__ = ("panels", "shape")
-
-    def __init__(self, product: Product, b: np.ndarray):
-        if b.ndim != 2 or b.dtype != product.dtype:
-            raise ShapeError(f"pack: expected a {product.dtype} matrix, got {b.dtype}{list(b.shape)}")
-        (depth, columns), width = b.shape, product.kernel(packed_road(product)).panel
-        self.shape = b.shape
-        group = 2 if product.pairs else 1
-        steps = packed_steps(depth, product)
-        self.panels = alloc.aligned_zeros((-(-columns // width), steps, width, group), b.dtype)
-        for number in range(self.panels.shape[0]):
-            part = b[:, number * width:(number + 1) * width]
-            for place in range(group):
-                rows = part[place::group]
-                self.panels[number, :len(rows), :part.shape[1], place] = rows
 
 
 def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

@@ -102,22 +102,6 @@ def make_plan(a: Layout, b: Layout, out: Layout, item: int, out_item: int, produ
                  {"turned": 1} if turned else None)
 
 
-def make_packed_plan(a: Layout, columns: int, out: Layout, item: int, product, threads: int) -> Plan:
-    """Return the plan of a product with a packed B (`gemm.Packed`), whose panels are read in place."""
-    shape, depth = out.shape, a.shape[-1]
-    a, out = _folded(a, item), _folded(out, product.out_dtype.itemsize)
-    road = packed_road(product)
-    kernel = product.kernel(road)
-    copies_a = road == "pairs" and depth % 2 == 1
-    if copies_a:
-        a = even_depth(a, item)
-    step = kernel.panel * item * (2 if product.pairs else 1)
-    across = packed_steps(depth, product) * step // kernel.panel
-    b = Layout((depth, columns), (step, across))
-    return _fill(shape, (), road, codegen.IN_PLACE, False, copies_a, (a, b, out), item, product, threads,
-                 {"b_step": step, "b_column": across, **({"depth_block": max(depth, 1)} if road == "pairs" else {})})
-
-
 def make_adding_plan(a: Layout, b: Layout, out: Layout, item: int, product, threads: int) -> Plan:
     """Return the plan of C += A @ B on register tiles, for floats that C holds in the dtype of sums; rows of B and C are
     contiguous."""
@@ -125,18 +109,6 @@ def make_adding_plan(a: Layout, b: Layout, out: Layout, item: int, product, thre
     near = tile_plan.reads_in_place(a.shape[-2], b.shape[-2], b.shape[-1], operands, product.sums_in_place)
     return _fill(out.shape, out.shape[:-2], "tiles", codegen.IN_PLACE if near else codegen.PACK_ROWS, False, False,
                  (a, b, out), item, product, threads, {"adds": 1})
-
-
-def packed_road(product) -> str:
-    """Return the algorithm that a packed B is laid out for."""
-    return "amx" if product.amx else "pairs" if product.pairs else "tiles"
-
-
-def packed_steps(depth: int, product) -> int:
-    """Return the steps of the depth of a packed panel: pairs of elements count as one, matrix tiles are whole."""
-    if product.amx:
-        return -(-depth // codegen.TILE_DEPTH) * codegen.TILE_DEPTH // 2
-    return -(-depth // 2) if product.pairs else depth
 
 
 def _folded(layout, item):

@@ -1,13 +1,21 @@
-"""Epilogues of matrix products, and products with packed weights."""
+"""Epilogues of matrix products, eagerly and in compiled graphs."""
 
 import numpy as np
 import pytest
 
 import short_epilogues as ep
+from ingot.ir import dtype as dt
 from ingot.ir import target
 from ingot.ir.errors import DTypeError, ShapeError
+from ingot.ir.graph.graph import Builder
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.ops.core import elementwise as ew
+from ingot.ir.ops.core.shape import permute
+from ingot.ir.ops.linalg import products
 from ingot.passes.codegen.llvm.contract import gemm as codegen
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.gemm import gemm
+from ingot.runtime.cpu.graph.program import CompiledGraph
 from products import BF16, DTYPES, LAYOUTS, error, make
 
 
@@ -98,34 +106,40 @@ def test_bfloat_results_round_to_nearest_even(bits):
     assert np.array_equal(got.view(np.uint16), want.view(np.uint16)) or (np.isnan(want).all() and np.isnan(got).all())
 
 
-# Packed weights.
+# Products in compiled graphs.
+
+
+def compiled_product(x, w, *bias, transposed=False):
+    """Return the compiled graph of x @ w, or of x @ w.T, plus a bias, and its result."""
+    b = Builder("product")
+    values = [b.input(name, Aval(a.shape, dt.BY_NP[a.dtype])) for name, a in zip("xwb", (x, w, *bias))]
+    out = products.matmul(values[0], permute(values[1], dims=(1, 0)) if transposed else values[1])
+    graph = CompiledGraph(b.finish((ew.add(out, values[2]) if bias else out,)), kernel_of, frozenset({0}))
+    return graph, graph.run([x, w, *bias])[0]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("lead, columns, depth", [((1,), 70, 40), ((5,), 64, 33), ((3, 4), 130, 1500), ((30,), 1, 7),
                                                   ((2, 0), 5, 6), ((9,), 200, 0)])
-def test_packed_matrices(dtype, lead, columns, depth, threads):
+def test_products_of_rows_with_a_weight(dtype, lead, columns, depth, threads):
     threads(2)
     rng = np.random.default_rng(18)
-    product = gemm.Product(dtype)
     for layout in LAYOUTS:
         a, b = make(rng, (*lead, depth), dtype), make(rng, (depth, columns), dtype, layout)
-        packed = product.pack(b)
-        got = product.with_packed(a, packed)
-        assert got.shape == (*lead, columns)
-        if got.size:
-            assert (got == 0).all() if depth == 0 else error(got, a, b) <= DTYPES[dtype], layout
-            again = np.empty_like(got)
-            assert product.with_packed(a, packed, again) is again and np.array_equal(again, got)
+        transposed = layout == "turned"
+        rows = a.reshape(-1, depth) if depth else a
+        graph, result = compiled_product(rows, b.T if transposed else b, transposed=transposed)
+        assert result.shape == (len(rows), columns)
+        if result.size:
+            assert (result == 0).all() if depth == 0 else error(result, rows, b) <= DTYPES[dtype], layout
+            assert graph.is_native or depth == 0
 
 
-def test_packed_matrices_with_epilogue_and_strided_rows():
+def test_products_of_strided_rows_with_an_epilogue():
     rng = np.random.default_rng(19)
-    product = gemm.Product("float32", epilogue=ep.ColumnBias("float"))
     a, b, bias = make(rng, (40, 90), "float32", "strided"), make(rng, (90, 77), "float32"), make(rng, (77,), "float32")
-    block = words(bias.ctypes.data)
-    assert np.allclose(product.with_packed(a, product.pack(b), operands=block.ctypes.data), a @ b + bias, atol=1e-4)
-    with pytest.raises(ShapeError, match="packed"):
-        product.with_packed(a[:, 1:], product.pack(b))
-    with pytest.raises(ShapeError, match="out"):
-        product.with_packed(a, product.pack(b), np.empty((40, 76), np.float32))
+    graph, result = compiled_product(a, b, bias)
+    assert np.allclose(result, a @ b + bias, atol=1e-4)
+    assert graph.is_native
+    with pytest.raises(ShapeError, match="89 columns, the second 90 rows"):
+        compiled_product(a[:, 1:], b, bias)
