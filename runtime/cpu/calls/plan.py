@@ -9,31 +9,84 @@
     jobs.add(task, chunks, WORDS, {"rows": 3}, {"source": (X, 0), "target": (WORKSPACE, at)})
     plan = jobs.plan();  plan(x, w, y)
 
-`plan.native` gives the same jobs as steps of a whole graph (`step_list.py`). `StepBuilder` joins such steps, with scratch
-memory between them and float32 copies of operands in low precision.
+`plan.native` gives the jobs as steps of a whole graph (`step_list.py`). An eager call runs the same steps, as a list of their
+own, by the runner of graphs. `StepBuilder` joins such steps, with scratch memory between them and float32 copies of operands in
+low precision.
 """
 
 import ctypes
 import functools
 import math
-from array import array
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.target import host
-from ....passes.codegen.llvm.pool import job_plan as codegen
-from ....passes.codegen.llvm.pool.fork_join import at_most
+from ....passes.codegen.llvm.loops import programs
+from ....passes.schedule.plan_steps import LINE
 from ..compiler.compile import compile_module
 from ..memory import alloc
 from . import call, pool
 from .kernel_steps import convert
-from .step_list import At, NativeCall, NativeStep, Own, Scratch, Table
+from .step_list import At, NativeCall, NativeStep, Own, Scratch, Table, words_alone
 
-_ALIGNMENT = 64
 _BYTE = np.dtype(np.uint8)
 _LONG_WORK = 1 << 18                # scalar operations from which other Python threads may run
+_LONG_BYTES = 1 << 16               # bytes of two arrays from which they may
 _LEAST_WORK = 1 << 18               # scalar operations that make another chunk pay
+
+
+@functools.lru_cache(None)
+def runner(target) -> int:
+    """Return the address of the runner of step lists."""
+    return compile_module(programs.runner_text(target), [programs.RUNNER])[programs.RUNNER]
+
+
+class Plan:
+    """Steps of native code for shapes and strides, cut for so many threads.
+
+    A call takes arrays of the dtypes of the first call, and integers for addresses. Its steps are those of `native`, so eager
+    calls and compiled graphs run the same code.
+    """
+
+    __slots__ = ("_address", "_entry", "_steps", "_threads", "_words", "size")
+    _own_call: Callable[[int], NativeCall]      # the steps on so many arguments in order
+    _is_long: Callable[[tuple], bool]           # whether other Python threads may run during a call
+
+    def __init__(self, steps, size: int, threads: int):
+        self._steps, self.size, self._threads = steps, size, threads
+        self._entry: Any = None
+
+    def __call__(self, *arguments):
+        if self._entry is None:
+            self._make_entry(arguments)
+        if not self.size:
+            self._entry(self._address, NO_SCRATCH, *arguments)
+            return
+        memory = alloc.empty(self.size + 2 * LINE, _BYTE)     # lives as long as this call
+        self._entry(self._address, -(-call.address_of(memory) // LINE) * LINE, *arguments)
+
+    def _make_entry(self, arguments):
+        """Write the list of the steps alone. Its arena is a line for the runner, then the scratch memory."""
+        self._words = words_alone(self._own_call(len(arguments)).steps, self._threads)
+        self._address, _ = self._words.buffer_info()
+        kinds = tuple([None if type(a) is int else a.dtype for a in arguments])
+        self._entry = _entry(kinds, self._is_long(arguments))
+
+
+# No step of an eager call writes a status, so calls without scratch memory share a line.
+_lines = np.zeros(2 * LINE, np.uint8)
+NO_SCRATCH = -(-_lines.ctypes.data // LINE) * LINE
+
+
+@functools.lru_cache(None)
+def _entry(kinds, is_long):
+    """Return the entry of plans for arguments of these dtypes (None: an address)."""
+    pool.get_num_threads()
+    arguments = [call.INTEGER if kind is None else call.array(kind, -1) for kind in kinds]
+    return call.entry("jobs", runner(host()), (call.INTEGER, call.INTEGER, *arguments), 0 if is_long else -1)
 
 
 class Jobs:
@@ -41,54 +94,34 @@ class Jobs:
 
     def __init__(self, threads: int):
         self._threads = threads
-        self._rows, self._given, self._keep = [], [], []
+        self._jobs: list = []
 
-    def table(self, numbers) -> int:
-        """Return a table of 64-bit integers that lives as long as the plan, as its address."""
-        table = Table(numbers)
-        self._keep.append(table)
-        return table
+    def table(self, numbers) -> Table:
+        """Return a table of 64-bit integers, a word of a job."""
+        return Table(numbers)
 
     def add(self, task: int, names: tuple, turns: int = 1, **words):
         """Add a job: `names` are the words after its head, `words` their values (default 0; floats as doubles), `chunks` among
         them."""
         chunks = words["chunks"]
         numbers = [words.pop(name, 0) for name in names]
-        given = tuple([x if type(x) is Table else _bits(x) for x in numbers])
-        packed = (ctypes.c_int64 * max(1, len(names)))(*given)
-        if words or len(names) > codegen.MOST_WORDS:
-            raise ValueError(f"a job takes at most {codegen.MOST_WORDS} words, and not {', '.join(words)}")
-        self._keep.append(packed)
-        self._rows.append((task, max(1, chunks), turns, len(names), ctypes.addressof(packed)))
-        self._given.append(given)
+        if words:
+            raise ValueError(f"a job takes no {', '.join(words)}")
+        self._jobs.append((task, max(1, chunks), turns, tuple([x if type(x) is Table else _bits(x) for x in numbers])))
 
     def plan(self, scratch_bytes: int, work: int) -> "JobsPlan":
         """Return the jobs, ready to be called; `work` counts scalar operations."""
-        words = [len(self._rows)]
-        for task, chunks, *rest in self._rows:
-            words += [task, at_most(chunks, self._threads), *rest]
-        array = (ctypes.c_int64 * len(words))(*words)
-        steps = tuple([(task, chunks, turns, given) for (task, chunks, turns, *_), given in zip(self._rows, self._given)])
-        return JobsPlan(array, scratch_bytes, work >= _LONG_WORK, (array, *self._keep), steps)
+        return JobsPlan(tuple(self._jobs), scratch_bytes, self._threads, work)
 
 
-class JobsPlan:
-    """Jobs that can be called on arrays of the dtypes that they were planned for."""
+class JobsPlan(Plan):
+    """Jobs that begin with the addresses of all arrays and of their scratch memory, and with the number of the turn."""
 
-    __slots__ = ("_address", "_keep", "_launch", "_long", "_steps", "size")
+    __slots__ = ("_work",)
 
-    def __init__(self, array, size, long, keep, steps):
-        self._address, self.size, self._long, self._keep = ctypes.addressof(array), size, long, keep
-        self._launch, self._steps = None, steps
-
-    def __call__(self, *arrays):
-        start = 0
-        if self.size:
-            scratch = alloc.empty(self.size + _ALIGNMENT, _BYTE)     # lives as long as this call
-            start = -(-call.address_of(scratch) // _ALIGNMENT) * _ALIGNMENT
-        if self._launch is None:
-            self._launch = _launcher(tuple([a.dtype for a in arrays]), self._long)
-        self._launch(*arrays, self._address, start)
+    def __init__(self, jobs, size, threads, work):
+        super().__init__(jobs, size, threads)
+        self._work = work
 
     def native(self, arrays, scratch: int = 0) -> NativeCall:
         """Return the jobs as steps of a graph. `arrays` has for each array of the plan an operand's number, a part of one, or a
@@ -98,19 +131,16 @@ class JobsPlan:
                  for task, chunks, turns, words in self._steps]
         return NativeCall(tuple(steps), scratch + self.size)
 
+    def _own_call(self, count):
+        return self.native(range(count))
+
+    def _is_long(self, arguments):
+        return self._work >= _LONG_WORK
+
 
 def _bits(number) -> int:
     """Return a word: an integer, or the bits of a double."""
     return ctypes.c_int64.from_buffer(ctypes.c_double(number)).value if isinstance(number, float) else int(number)
-
-
-@functools.lru_cache(None)
-def _launcher(dtypes, long):
-    pool.get_num_threads()
-    name = codegen.launch_name(len(dtypes))
-    address = compile_module(codegen.launch_text(host(), len(dtypes)), [name])[name]
-    parameters = [call.array(d, -1) for d in dtypes]
-    return call.entry("jobs", address, (*parameters, call.INTEGER, call.INTEGER), 0 if long else -1)
 
 
 def chunks_for(work: int, items: int, threads: int) -> int:
@@ -120,9 +150,7 @@ def chunks_for(work: int, items: int, threads: int) -> int:
     return max(1, min(items, 8 * threads, work // _LEAST_WORK))
 
 
-X, W, Y, OPERANDS, EXTRA, FACTORS, WORKSPACE = range(codegen.SLOTS)
-_WORD = 8
-_SERIAL_BYTES = 1 << 16             # arrays below which the interpreter lock is kept
+X, W, Y, OPERANDS, EXTRA, FACTORS, WORKSPACE = range(7)
 # Workspace regions start at odd multiples of a few cache lines, so that streams do not meet in one cache set.
 _STAGGER = 320
 
@@ -145,7 +173,7 @@ class SlotJobs:
     def room(self, size: int) -> int:
         """Reserve bytes of the workspace; return their offset."""
         at = self._size
-        self._size += -(-size // _ALIGNMENT) * _ALIGNMENT + _STAGGER
+        self._size += -(-size // LINE) * LINE + _STAGGER
         return at
 
     def table(self, numbers) -> Table:
@@ -163,28 +191,13 @@ class SlotJobs:
         return tuple(self._given)
 
     def plan(self) -> "SlotPlan":
-        return SlotPlan(self._size + _ALIGNMENT if self._size else 0, self.given, self.threads)
+        return SlotPlan(self.given, self._size + LINE if self._size else 0, self.threads)
 
 
-class SlotPlan:
-    """A plan that can be called on arrays of one dtype and size."""
+class SlotPlan(Plan):
+    """Jobs on x, w and y of one dtype and size, then the addresses of what OPERANDS, EXTRA and FACTORS name."""
 
-    __slots__ = ("_given", "_ready", "_threads", "size")
-
-    def __init__(self, size, given, threads):
-        self.size, self._given, self._threads, self._ready = size, given, threads, None
-
-    def __call__(self, x, w, y, operands: int = 0, extra: int = 0, factors: int = 0):
-        """Run the jobs on C-contiguous arrays; dtypes and sizes are checked at the first call only."""
-        memory = alloc.empty(self.size, _BYTE) if self.size else None
-        start = 0 if memory is None else -(-call.address_of(memory) // _ALIGNMENT) * _ALIGNMENT
-        ready = self._ready
-        if ready is None:
-            words = _words_of(self._given, self._threads)
-            launch = _slot_launcher(x.dtype, w.dtype, y.dtype, x.nbytes + y.nbytes > _SERIAL_BYTES)
-            ready = self._ready = launch, words.buffer_info()[0], words
-        launch, address, _ = ready
-        launch(x, w, y, operands, extra, factors, start, address)
+    __slots__ = ()
 
     def new(self, shape, x, w, *words) -> np.ndarray:
         """Run the jobs; return their result, a new array of a shape and of the dtype of x."""
@@ -195,24 +208,14 @@ class SlotPlan:
     def native(self, places: dict, block=()) -> NativeCall:
         """Return the jobs as steps of a graph. `places` has a word (`step_list.py`) for each slot; `block` are the words that
         OPERANDS points to, unless `places` names it."""
-        return NativeCall(tuple([_native_step(given, places, tuple(block)) for given in self._given]), self.size)
+        return NativeCall(tuple([_native_step(given, places, tuple(block)) for given in self._steps]), self.size)
 
+    def _own_call(self, count):
+        return self.native({slot: At(slot) for slot in range(count)})
 
-def _words_of(given, threads) -> array:
-    """Return the launcher's words: the number of jobs, the heads with the places of their words and patches, then these."""
-    heads, rest, after = [len(given)], [], _WORD * (1 + codegen.STEP_WORDS * len(given))
-    for task, chunks, words, patches in given:
-        heads += [task, at_most(chunks, threads), len(words), after + _WORD * len(rest), len(patches),
-                  after + _WORD * (len(rest) + len(words))]
-        rest += words
-        for patch in patches:
-            rest += patch
-    made = array("q", heads + rest)
-    start, _ = made.buffer_info()
-    for at in range(1, len(heads), codegen.STEP_WORDS):
-        made[at + 3] += start
-        made[at + 5] += start
-    return made
+    def _is_long(self, arguments):
+        x, _, y, *_ = arguments
+        return x.nbytes + y.nbytes > _LONG_BYTES
 
 
 def _native_step(given, places, block):
@@ -226,13 +229,6 @@ def _native_step(given, places, block):
         elif slot == OPERANDS and block:
             words[at] = Own(len(words))
     return NativeStep(task, (*words, *block), chunks)
-
-
-@functools.lru_cache(None)
-def _slot_launcher(x, w, y, long):
-    address = compile_module(codegen.slots_text(host()), [codegen.SLOTS_LAUNCH])[codegen.SLOTS_LAUNCH]
-    arrays = (call.array(x, -1), call.array(w, -1), call.array(y, -1, writable=True))
-    return call.entry("conv", address, (*arrays, *[call.INTEGER] * 5), 0 if long else -1)
 
 
 def share(work: int, items: int, threads: int, least: int = 1 << 15) -> int:
@@ -264,7 +260,7 @@ class StepBuilder:
     def room(self, count: int, kind) -> Scratch:
         """Reserve scratch memory for so many elements of a dtype, on a cache line."""
         at = Scratch(self.scratch_bytes)
-        self.scratch_bytes += math.ceil(count * kind.itemsize / _ALIGNMENT) * _ALIGNMENT
+        self.scratch_bytes += math.ceil(count * kind.itemsize / LINE) * LINE
         return at
 
     def read(self, number: int, array):

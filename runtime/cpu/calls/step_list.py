@@ -5,6 +5,7 @@ addresses. `StepList` appends calls on placed operands. All addresses are in `re
 again in a process whose code has other addresses.
 """
 
+from array import array
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -152,6 +153,25 @@ class Written:
 
 
 def _write(steps, threads) -> Written:
+    words, patched, bases, code, tables = _lists_of(steps, threads)
+    return Written(len(steps), np.array(words, np.int64), np.array(patched, np.intp), np.array(bases, np.intp), code, tables)
+
+
+def words_alone(steps, threads: int) -> array:
+    """Return the list of some steps on the arguments of the runner, in order; their scratch memory follows the arena's first
+    line. It is for this process, and reads tables where they are."""
+    words, patched, bases, _, tables = _lists_of(steps, threads)
+    for at, base in zip(patched, bases):
+        words[at] = WORD * (base - OPERANDS + ARGUMENTS if base >= OPERANDS else JOB if base == ITSELF else ARENA)
+        if base == SCRATCH:
+            words[at + 1] += LINE
+    for at, table in tables:
+        words[at] = table
+    return array("q", [len(steps), *words])
+
+
+def _lists_of(steps, threads) -> tuple:
+    """Return what a record `Written` has of some steps, as lists."""
     words: list = []
     patched: list = []
     bases: list = []
@@ -181,7 +201,7 @@ def _write(steps, threads) -> Written:
         words.extend((step.function, at_most(step.chunks, threads) if step.chunks else 0, step.turns,
                       WORD * step.turn if step.turn >= 0 else -1, count, len(patches) // programs.PATCH_WORDS,
                       *job, *patches))
-    return Written(len(steps), np.array(words, np.int64), np.array(patched, np.intp), np.array(bases, np.intp), code, tables)
+    return words, patched, bases, code, tables
 
 
 def _base_of(word):

@@ -92,7 +92,7 @@ def pack_weight(w, groups: int, x_blocked: bool, algorithm, factors=None) -> np.
     one for each output channel."""
     plan, size = weight_plan(w.shape, w.itemsize, groups, x_blocked, algorithm, pool.get_num_threads(), factors is not None)
     made = alloc.aligned_zeros((-(-size // w.itemsize),), w.dtype)
-    plan(w, w, made, factors=0 if factors is None else call.address_of(factors))
+    plan(w, w, made, 0, 0, *[] if factors is None else [call.address_of(factors)])
     return made
 
 

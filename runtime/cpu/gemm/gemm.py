@@ -18,9 +18,12 @@ from ....ir.target import host
 from ....passes.codegen.llvm.contract import gemm as codegen
 from ....passes.codegen.llvm.contract.epilogue import Identity
 from ....passes.codegen.llvm.ir.types import BF16, F16, F32, F64
+from ....passes.schedule.plan_steps import LINE
 from ..calls import call, pool
+from ..calls.plan import NO_SCRATCH, runner
+from ..calls.step_list import At, words_alone
 from ..compiler import amx
-from ..compiler.compile import compile_module, task_of
+from ..compiler.compile import task_of
 from .gemm_plan import Layout, Plan, make_adding_plan, make_plan, result_shape
 
 _STORED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.float16): F16, dt.bfloat16.np: BF16}
@@ -41,7 +44,6 @@ class Product:
         self.sums_in_place = self.precision.out == self.precision.accumulate
         self.pairs = self.precision.a == BF16 and host().has("avx512bf16")
         self._kernels, self._tasks, self._plans = {}, {}, {}
-        self._launchers = None          # entries that keep (for short products) and release the interpreter lock
 
     def __call__(self, a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None,
                  operands: int | np.ndarray = 0) -> np.ndarray:
@@ -121,17 +123,22 @@ class Product:
         left, right = (b, a) if plan.swapped else (a, b)
         if plan.copies_a:
             left = _even_depth(left.swapaxes(-1, -2) if plan.swapped else left)
-        if self._launchers is None:
-            self._launchers = _launchers(self.dtype, self.out_dtype)
-        beside = operands.__class__ is not int
-        launch = self._launchers[beside][plan.parallel]
+        is_array = operands.__class__ is not int
+        entry, address, _ = plan.lists[is_array] or self._write_list(plan, is_array)
         try:
-            launch(left, right, out, plan.address, _scratch(plan.scratch_bytes) if plan.scratch_bytes else 0, operands)
+            entry(address, _scratch(plan.scratch_bytes) if plan.scratch_bytes else NO_SCRATCH, left, right, out, operands)
         except TypeError:
-            readable = not beside or (self._is_plain(operands) and operands.flags.c_contiguous)
+            readable = not is_array or (self._is_plain(operands) and operands.flags.c_contiguous)
             if readable and self._is_plain(a) and self._is_plain(b):
                 raise
             out[...] = self(self._plain(a), self._plain(b), None, operands if readable else self._copied(operands))
+
+    def _write_list(self, plan, is_array):
+        """Write the product's step as a list of its own, on left, right, out, and the epilogue's address or array."""
+        made = plan.native((At(3),) if is_array else (), At(0), At(1), At(2), At(3))
+        words = words_alone(made.steps, plan.threads)
+        plan.lists[is_array] = _entry(self.dtype, self.out_dtype, is_array, plan.parallel), words.buffer_info()[0], words
+        return plan.lists[is_array]
 
     def _is_plain(self, array):
         return type(array) is np.ndarray and array.dtype == self.dtype and array.dtype.isnative and array.flags.aligned
@@ -153,14 +160,12 @@ def product_of(dtype, epilogue=None) -> Product:
 
 
 @functools.lru_cache(None)
-def _launchers(dtype, out_dtype):
-    """Return the launchers of plans that hold and that release the interpreter lock; then the same with an epilogue's array."""
-    addresses = compile_module(codegen.launch_text(host()), [codegen.LAUNCH, codegen.LAUNCH_BESIDE])
+def _entry(dtype, out_dtype, is_array, parallel):
+    """Return the entry of products; short ones keep the interpreter lock."""
     operand, result = call.array(dtype, -1), call.array(out_dtype, -1, writable=True)
-    beside = call.array(dtype, -1, contiguous=True)
-    return tuple([tuple([call.entry("matmul", addresses[symbol], (operand, operand, result, call.INTEGER, call.INTEGER, last),
-                                    release_at) for release_at in (-1, 0)])
-                  for symbol, last in ((codegen.LAUNCH, call.INTEGER), (codegen.LAUNCH_BESIDE, beside))])
+    last = call.array(dtype, -1, contiguous=True) if is_array else call.INTEGER
+    return call.entry("matmul", runner(host()), (call.INTEGER, call.INTEGER, operand, operand, result, last),
+                      0 if parallel else -1)
 
 
 def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -213,9 +218,9 @@ def _even_depth(a):
 
 
 def _scratch(size):
-    """Return the address of this thread's memory for packed panels."""
+    """Return the address of this thread's arena: a line for the runner, then memory for packed panels."""
     kept = getattr(_local, "scratch", None)
     if kept is None or kept[0] < size:
-        memory = np.empty(size + 64, np.uint8)
-        kept = _local.scratch = size, -(-memory.ctypes.data // 64) * 64, memory
+        memory = np.empty(size + 2 * LINE, np.uint8)
+        kept = _local.scratch = size, -(-memory.ctypes.data // LINE) * LINE, memory
     return kept[1]

@@ -3,16 +3,15 @@
 A plan holds for every call with the same layouts and number of threads; only addresses change from call to call.
 """
 
-import ctypes
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....ir.errors import ShapeError
 from ....passes.codegen.llvm.contract import gemm as codegen
-from ....passes.codegen.llvm.pool.fork_join import at_most
+from ..calls.step_list import At, NativeCall, NativeStep, Own, Scratch, Table
 from ..memory import alloc
 from . import amx_plan, swapped_plan, tile_plan
 from .tile_plan import Operands
@@ -51,22 +50,34 @@ class Layout(NamedTuple):
 
 @dataclass
 class Plan:
-    """The plan of one product: words of its job, whether A and B are swapped, whether A is copied to an even depth."""
+    """The plan of one product: words of its job by name, whether A and B are swapped, whether A is copied to an even depth."""
 
     shape: tuple
     road: str
     swapped: bool
     copies_a: bool
-    words: ctypes.Array
+    words: dict
     scratch_bytes: int
-    scratch_item: int
-    table: object
+    table: np.ndarray | None
+    threads: int
     parallel: bool
 
     def __post_init__(self):
-        self.address = ctypes.addressof(self.words)
+        self.lists = [None, None]       # (entry, words) of eager calls: with operands as an address, with one array
         small = math.prod(self.shape) * _LARGEST_ITEM < alloc.SMALL_BYTES
         self.make = np.empty if small else alloc.empty       # the allocator of results
+
+    def native(self, epilogue_words=(), left=None, right=None, out=None, operands: Any = 0) -> NativeCall:
+        """Return the product on operands 0 and 1 to operand 2, or on other locations. Its epilogue reads `epilogue_words`, or
+        the words at the address `operands`."""
+        first, second = (1, 0) if self.swapped else (0, 1)
+        named = self.words | {
+            "a": left or At(first), "b": right or At(second), "c": out or At(2),
+            "scratch": Scratch() if self.scratch_bytes else 0,
+            "operands": Own(len(codegen.WORDS)) if epilogue_words else operands,
+            "offsets": 0 if self.table is None else Table(self.table)}
+        words = (*[named[name] for name in codegen.WORDS], *epilogue_words)
+        return NativeCall((NativeStep(named["task"], words, max(1, named["chunks"])),), self.scratch_bytes)
 
 
 def result_shape(a: tuple, b: tuple) -> tuple:
@@ -180,15 +191,13 @@ def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, t
     operands, work = Operands(*_steps(a, b, item), item), rows * columns * depth * count
     cut = _cut(road, count, (rows, depth, columns), pack, operands, product, threads if work >= _SERIAL_WORK else 1,
                bool(fixed and fixed.get("turned")))
-    values = {**operands._asdict(), "c_row": out.strides[-2], "sums_row": out.strides[-2], "a_batch": strides[0],
-              "b_batch": strides[1], "c_batch": strides[2], "offsets": 0 if table is None else table.ctypes.data,
-              "rows": rows, "columns": columns, "depth": depth, "panels": -(-columns // cut.panel), "row_blocks": cut.blocks,
-              "items": cut.items, "chunks": cut.chunks, "pack": pack, "panel": cut.panel, "tasks": at_most(cut.chunks, threads),
-              **cut.words, **(fixed or {})}
-    values["task"] = product.task(road, values["columns"], bool(values.get("turned")))
-    words = (ctypes.c_int64 * len(codegen.PLAN_WORDS))(*(values.get(name, 0) for name in codegen.PLAN_WORDS))
-    scratch = values["scratch_bytes"] * (threads if cut.chunks > 1 else 1)
-    return Plan(shape, road, swapped, copies_a, words, scratch, item, table, work >= _SERIAL_WORK)
+    words = {**dict.fromkeys(codegen.WORDS, 0), **operands._asdict(), "c_row": out.strides[-2], "sums_row": out.strides[-2],
+             **dict(zip(("a_batch", "b_batch", "c_batch"), strides)), "rows": rows, "columns": columns, "depth": depth,
+             "panels": -(-columns // cut.panel), "row_blocks": cut.blocks, "items": cut.items, "chunks": cut.chunks,
+             "pack": pack, "panel": cut.panel, **cut.words, **(fixed or {})}
+    words["task"] = product.task(road, words["columns"], bool(words.get("turned")))
+    scratch = words["scratch_bytes"] * (threads if cut.chunks > 1 else 1)
+    return Plan(shape, road, swapped, copies_a, words, scratch, table, threads, work >= _SERIAL_WORK)
 
 
 def _cut(road, count, sizes, pack, operands, product, threads, turned=False):

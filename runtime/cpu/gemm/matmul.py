@@ -8,7 +8,6 @@ from ....ir import dtype as dt
 from ....ir.opdef.aval import Aval
 from ....ir.ops.linalg import products
 from ....ir.target import host
-from ....passes.codegen.llvm.contract import gemm as codegen
 from ....passes.codegen.llvm.contract.epilogue import ColumnBias, Outside
 from ....passes.codegen.llvm.contract.fused_epilogue import epilogue_text
 from ....passes.codegen.llvm.ir.memory_types import ELEMENT
@@ -17,14 +16,14 @@ from ....passes.schedule.plan_steps import LINE
 from ..calls import pool
 from ..calls.kernel_steps import fill, move
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.step_list import At, Code, NativeCall, NativeStep, Own, Scratch, Table
+from ..calls.step_list import At, Code, NativeCall, Scratch
 from ..compiler import compile
 from ..compiler.ir_cache import Text, text_by
 from ..loops import kernels
 from ..memory import alloc
 from . import complex_products, gemm
 from .gemm import product_of
-from .gemm_plan import Layout, Plan, even_depth, make_plan
+from .gemm_plan import Layout, even_depth, make_plan
 
 MOST_TEXTS = 1024
 
@@ -137,7 +136,7 @@ def _matmul_step(node, operands, results, epilogue=None):
     plan = make_plan(left, right, Layout(out.shape, out.strides), a.dtype.itemsize, out.dtype.itemsize, product,
                      pool.get_num_threads())
     if not plan.copies_a:
-        return call_of(plan, words)
+        return plan.native(words)
     return _with_copy(plan, words, (1, right.transposed) if plan.swapped else (0, left), dt.BY_NP[a.dtype])
 
 
@@ -155,7 +154,7 @@ def _linear_step(node, operands, results):
     left, right = Layout((rows, depth), (depth * item, item)), Layout((depth, columns), (item, depth * item))
     plan = make_plan(left, right, Layout((rows, columns), (columns * item, item)), item, item, product, pool.get_num_threads())
     words = () if b is None else (At(2),)
-    return _with_copy(plan, words, (0, left), dt.BY_NP[x.dtype], At(3)) if plan.copies_a else call_of(plan, words, out=At(3))
+    return _with_copy(plan, words, (0, left), dt.BY_NP[x.dtype], At(3)) if plan.copies_a else plan.native(words, out=At(3))
 
 
 def _with_copy(plan, epilogue_words, copied, kind, out=None):
@@ -166,7 +165,7 @@ def _with_copy(plan, epilogue_words, copied, kind, out=None):
     steps = [move(layout.shape, kind.itemsize, At(number), layout.strides, Scratch(start), even.strides)]
     if layout.shape[-1] % 2:
         steps.insert(0, fill(Scratch(start), room // kind.itemsize, 0, kind))
-    made = call_of(plan, epilogue_words, left=Scratch(start), out=out)
+    made = plan.native(epilogue_words, left=Scratch(start), out=out)
     return NativeCall((*steps, *made.steps), start + room)
 
 
@@ -191,19 +190,6 @@ def _text_of(fused) -> "str | Text":
             del _texts[next(iter(_texts))]
         found = _texts[key] = text_by(epilogue_text, fused, host())
     return found
-
-
-def call_of(plan: Plan, epilogue_words=(), left=None, right=None, out=None) -> NativeCall:
-    """Return a planned product on operands 0 and 1 to operand 2, or on other locations."""
-    first, second = (1, 0) if plan.swapped else (0, 1)
-    named = dict(zip(codegen.PLAN_WORDS, plan.words))
-    named |= {"a": left or At(first), "b": right or At(second), "c": out or At(2),
-              "scratch": Scratch() if plan.scratch_bytes else 0,
-              "operands": Own(len(codegen.WORDS)) if epilogue_words else 0,
-              "offsets": 0 if plan.table is None else Table(plan.table)}
-    words = (*[named[name] for name in codegen.WORDS], *epilogue_words)
-    step = NativeStep(named["task"], words, max(1, named["chunks"]))
-    return NativeCall((step,), plan.scratch_bytes)
 
 
 OPERATORS = {

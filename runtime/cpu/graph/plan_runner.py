@@ -11,10 +11,10 @@ import numpy as np
 from ....ir.errors import IngotError
 from ....ir.graph.printer import format_line
 from ....ir.target import host
-from ....passes.codegen.llvm.loops import programs
 from ....passes.codegen.llvm.loops.strategies import STREAMING
 from ....passes.schedule.plan_steps import Fused, Run, shallow
 from ..calls import call, kernel_entry
+from ..calls.plan import runner
 from ..calls.step_list import ARENA, ARGUMENTS, NOWHERE, WORD, At, Base, NativeCall, NativeStep, StepList, Written, in_arena
 from ..compiler import compile
 from ..compiler.ir_cache import Text
@@ -283,13 +283,8 @@ def kernel_address(lowered) -> int:
     return found
 
 
-@functools.lru_cache(None)
-def _runner(target) -> int:
-    return compile.compile_module(programs.runner_text(target), [programs.RUNNER])[programs.RUNNER]
-
-
 def _entry(run, releases):
     """Return the callable (address of the words, arena, arrays...)."""
     parameters = [call.INTEGER, call.array(np.uint8, -1), *[call.array(v.dtype.np, -1, contiguous=True) for v in run.reads],
                   *[call.array(v.dtype.np, -1, writable=True, contiguous=True) for v in (*run.writes, *run.updates)]]
-    return call.entry("graph", _runner(host()), parameters, 0 if releases else -1)
+    return call.entry("graph", runner(host()), parameters, 0 if releases else -1)

@@ -34,7 +34,6 @@ from ..compiler.ir_cache import text_of
 from ..gemm import gemm
 from ..gemm.gemm import product_of
 from ..gemm.gemm_plan import Layout, make_plan
-from ..gemm.matmul import call_of
 from ..loops import copies, kernels
 from ..loops.low_precision import widened
 from ..loops.row_calls import reduction_plan, suited_to
@@ -454,7 +453,7 @@ class _Backward:
         place = codegen_grad.ARRAYS.index("da")
         self.steps += [s._replace(words=(*s.words[:place], da, *s.words[place + 1:])) for s in self.plan.native(names).steps]
         before = self._states_before()
-        self.steps += call_of(product, left=da, right=before, out=At(self.at["dw"])).steps
+        self.steps += product.native(left=da, right=before, out=At(self.at["dw"])).steps
         if "dbias" in self.at:
             self.steps.append(self._bias(da))
         return NativeCall(tuple(self.steps), self.size, over=_over(self.at, "dz", _like_z(self.cell, "gy")))

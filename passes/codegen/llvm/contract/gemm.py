@@ -19,15 +19,14 @@ sizes and the machine's caches, so results do not depend on the number of thread
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .....ir.target import Target
-from ..ir.emit import Module, ModuleWriter
+from ..ir.emit import ModuleWriter
 from ..ir.types import I64, PTR, bytes_of, constant
 from ..pool.tasks import write_task
 from .epilogue import Identity, Place
 from .gemm_amx import DEPTH as TILE_DEPTH
 from .gemm_amx import STRIP, amx_item
 from .gemm_dots import DOT_COLUMNS, DOT_ROWS, dot_item, write_last_rows
-from .gemm_job import OFFSET, PLAN_WORDS, WORDS, call_epilogue, open_item, word
+from .gemm_job import WORDS, call_epilogue, open_item, word
 from .gemm_swapped import write_turn_out
 from .gemm_vector import VECTOR_PANEL, vector_item
 from .microkernel import (
@@ -45,36 +44,12 @@ from .microkernel import (
 from .packing import IN_PLACE, PACK_ANY, PACK_ROWS, PACK_TRANSPOSED, left_packer, packers, pair_packers
 
 ROADS = ("tiles", "vector", "pairs", "amx", "dots")
-LAUNCH, LAUNCH_BESIDE = "gemm_launch", "gemm_launch_beside"
 _ACCUMULATE, _LAST = 1, 2
 GROUP_TILES = 16                    # of rows in a group: its A may be packed, its C transposed
 _TALLEST, _NEVER = 12, 1 << 30      # most rows of a tile of few vectors; more rows than exist
 UNROLL = 2                          # steps of the depth in a round of a large tile's loop
 _LARGE_TILE = 10                    # vectors of sums
 _LINE, _FIRST_LINES = 64, 4
-
-
-def launch_text(target: Target) -> str:
-    """Return a module with `void gemm_launch(ptr block)`, which runs a plan on {a, b, c, plan, scratch, operands}.
-
-    The other launcher takes the only operand word instead of the operands' address. The plan's job is copied to the stack, so
-    that several threads may run one plan at the same time.
-    """
-    module = Module(target)
-    for name in (LAUNCH, LAUNCH_BESIDE):
-        f = module.function(name, [(PTR, "block")])
-        block, = f.params
-        job, plan = f.local(8 * len(WORDS)), f.load(PTR, f.at(block, 24))
-        for number in range(len(WORDS)):
-            f.store(f.load(I64, f.at(plan, 8 * number)), f.at(job, 8 * number))
-        for what, offset in (("a", 0), ("b", 8), ("c", 16), ("scratch", 32)):
-            f.store(f.load(I64, f.at(block, offset)), f.at(job, OFFSET[what]))
-        operands = f.at(block, 40)
-        f.store(f.load(I64, operands) if name == LAUNCH else operands, f.at(job, OFFSET["operands"]))
-        task, chunks = f.load(PTR, f.at(plan, 8 * len(WORDS))), f.load(I64, f.at(plan, 8 * len(WORDS) + 8))
-        f.call("ingot_pool_run", "void", task, job, chunks)
-        f.ret()
-    return module.text()
 
 
 @dataclass(frozen=True)
@@ -384,5 +359,5 @@ def _finish(f, kernel, job, sums, c, where, mask, flags):
             call_epilogue(f, job, c, where, len(sums), width)
 
 
-__all__ = ["GROUP_TILES", "IN_PLACE", "LAUNCH", "LAUNCH_BESIDE", "PACK_ANY", "PACK_ROWS", "PACK_TRANSPOSED", "PLAN_WORDS",
-           "ROADS", "TILE_DEPTH", "VECTOR_PANEL", "WORDS", "GemmKernel", "Precision", "launch_text"]
+__all__ = ["GROUP_TILES", "IN_PLACE", "PACK_ANY", "PACK_ROWS", "PACK_TRANSPOSED", "ROADS", "TILE_DEPTH", "VECTOR_PANEL",
+           "WORDS", "GemmKernel", "Precision"]

@@ -16,9 +16,6 @@ WORDS = ("a", "b", "c", "a_row", "a_step", "b_step", "b_column", "c_row", "a_bat
 # scratch. Then `last` rows of A, beyond `columns`, are left to dot products. With `adds` the product is added to C.
 OFFSET = {name: 8 * number for number, name in enumerate(WORDS)}
 
-# A plan is the words of a job followed by the task's address and the number of chunks (and how many threads take them).
-PLAN_WORDS = (*WORDS, "task", "tasks")
-
 
 def word(f, job, name, type_=I64):
     """Load a word of a job."""

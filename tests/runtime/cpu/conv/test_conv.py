@@ -24,7 +24,7 @@ from ingot.passes.codegen.llvm.conv.conv_depthwise_planar import PlanesKernel, P
 from ingot.passes.codegen.llvm.conv.conv_epilogue import Beside, Lines, Usual, following
 from ingot.passes.codegen.llvm.conv.conv_few_channels import FewOutputsKernel, TurnKernel
 from ingot.passes.codegen.llvm.conv.winograd_half import HalfKernel
-from ingot.passes.codegen.llvm.pool import job_plan
+from ingot.passes.codegen.llvm.loops.programs import runner_text
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import compile as compiler
 from ingot.runtime.cpu.conv import conv, conv_algorithm, conv_depthwise, conv_fused, winograd
@@ -350,7 +350,7 @@ def modules(machine):
                  winograd_code.WinogradKernel(machine, (2, 2), stride=2),
                  *(HalfKernel(machine, tile) for tile in ((2, 2), (2, 4)))):
         yield from (made.text(), made.filter_text())
-    yield job_plan.slots_text(machine)
+    yield runner_text(machine)
 
 
 @pytest.mark.parametrize("level", ["x86-64-v4", "x86-64-v3", "aarch64"])

@@ -77,7 +77,7 @@ def test_the_road_is_taken_for_many_rows():
 @needs_tiles
 def test_the_smaller_of_two_that_lie_along_the_depth_is_packed():
     def named(*sizes, **how):
-        return dict(zip(codegen.PLAN_WORDS, plan(*sizes, **how).words))
+        return plan(*sizes, **how).words
 
     wide = named(64, 500, 300, turned=True)
     assert plan(64, 500, 300, turned=True).swapped and wide["turned"] and (wide["rows"], wide["columns"]) == (500, 64)
@@ -90,7 +90,7 @@ def test_transposed_operands_are_not_copied_before():
     for turned, pack in ((False, codegen.PACK_ROWS), (True, codegen.PACK_ROWS)):
         made = plan(100, 300, 200, turned=turned, left_turned=True)
         assert not made.copies_a and made.swapped == turned
-        assert dict(zip(codegen.PLAN_WORDS, made.words))["pack"] == pack, "rows of B, or rows of A' on the right"
+        assert made.words["pack"] == pack, "rows of B, or rows of A' on the right"
 
 
 @needs_tiles

@@ -8,7 +8,6 @@ import short_epilogues as ep
 from covering import thinned
 from ingot import jit
 from ingot.nn import functional as F
-from ingot.passes.codegen.llvm.contract import gemm as codegen
 from ingot.runtime.cpu.gemm import gemm
 from ingot.runtime.cpu.gemm.gemm_plan import Layout, make_plan
 from ingot.runtime.cpu.memory import cache_sizes
@@ -29,7 +28,7 @@ def words_of(rows, columns, depth, threads=1, dtype="float32", count=None, left=
     b = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
     a = np.asfortranarray(a) if left == "turned" else a
     made = make_plan(*(Layout(x.shape, x.strides) for x in (a, b, out)), a.itemsize, a.itemsize, gemm.Product(dtype), threads)
-    return made, dict(zip(codegen.PLAN_WORDS, made.words))
+    return made, made.words
 
 
 @pytest.mark.parametrize("rows, columns, depth, turned", [
