@@ -11,8 +11,14 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from ....ir import dtype as dt
+from ....ir.graph.graph import Builder
+from ....ir.opdef.aval import Aval
 from ....ir.opdef.op import Op
 from ....passes.layout.plain_operands import PLAIN
+from ..memory import alloc
+from . import pool
+from .plan import Plan
 
 
 class OperatorKernel(NamedTuple):
@@ -66,3 +72,28 @@ class Operand(NamedTuple):
                 return False
             step *= n
         return True
+
+
+def by_step(step: Callable) -> Callable:
+    """Return the maker of an eager kernel that runs a step as a plan of its own, for operators that are seldom called eagerly.
+    The reference runs where there is no step. The step must not be one that can fail."""
+
+    def make(op: Op):
+        def run(*arrays, **params):
+            given = [None if a is None else alloc.dense(a) for a in arrays]
+            b = Builder("eager")
+            values = b.append(op, [None if a is None else b.input(f"x{i}", Aval(a.shape, dt.BY_NP[a.dtype]))
+                                   for i, a in enumerate(given)], params)
+            values = values if type(values) is tuple else (values,)
+            results = [alloc.aligned_zeros(v.shape, v.dtype.np) for v in values]
+            operands, made = ([None if a is None else Operand(a.shape, a.strides, a.dtype) for a in part]
+                              for part in (given, results))
+            native = step(values[0].node, operands, made)
+            if native is None:
+                return op.ref(*arrays, **params)
+            Plan(native, native.scratch_bytes, pool.get_num_threads())(*[0 if a is None else a for a in given], *results)
+            return tuple(results) if len(results) > 1 else results[0]
+
+        return run
+
+    return make

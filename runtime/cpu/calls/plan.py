@@ -17,7 +17,6 @@ low precision.
 import ctypes
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from .step_list import At, NativeCall, NativeStep, Own, Scratch, Table, words_al
 
 _BYTE = np.dtype(np.uint8)
 _LONG_WORK = 1 << 18                # scalar operations from which other Python threads may run
-_LONG_BYTES = 1 << 16               # bytes of two arrays from which they may
+_LONG_BYTES = 1 << 16               # bytes of arrays from which they may
 _LEAST_WORK = 1 << 18               # scalar operations that make another chunk pay
 
 
@@ -45,19 +44,25 @@ def runner(target) -> int:
 
 
 class Plan:
-    """Steps of native code for shapes and strides, cut for so many threads.
+    """A native call cut for so many threads, as a function.
 
-    A call takes arrays of the dtypes of the first call, and integers for addresses. Its steps are those of `native`, so eager
-    calls and compiled graphs run the same code.
+    A call takes arrays of the dtypes of the first call, and integers for addresses. Its steps are those that a compiled graph
+    takes, so both run the same code.
     """
 
     __slots__ = ("_address", "_entry", "_steps", "_threads", "_words", "size")
-    _own_call: Callable[[int], NativeCall]      # the steps on so many arguments in order
-    _is_long: Callable[[tuple], bool]           # whether other Python threads may run during a call
 
     def __init__(self, steps, size: int, threads: int):
         self._steps, self.size, self._threads = steps, size, threads
         self._entry: Any = None
+
+    def _own_call(self, count: int) -> NativeCall:
+        """Return the steps on so many arguments, in order."""
+        return self._steps
+
+    def _is_long(self, arguments) -> bool:
+        """Whether other Python threads may run during a call."""
+        return sum([a.nbytes for a in arguments if type(a) is not int]) > _LONG_BYTES
 
     def __call__(self, *arguments):
         if self._entry is None:
@@ -191,7 +196,7 @@ class SlotJobs:
         return tuple(self._given)
 
     def plan(self) -> "SlotPlan":
-        return SlotPlan(self.given, self._size + LINE if self._size else 0, self.threads)
+        return SlotPlan(self.given, self._size, self.threads)
 
 
 class SlotPlan(Plan):
@@ -212,10 +217,6 @@ class SlotPlan(Plan):
 
     def _own_call(self, count):
         return self.native({slot: At(slot) for slot in range(count)})
-
-    def _is_long(self, arguments):
-        x, _, y, *_ = arguments
-        return x.nbytes + y.nbytes > _LONG_BYTES
 
 
 def _native_step(given, places, block):

@@ -1,4 +1,5 @@
-"""Batch normalisation of plain arrays (N, C, ...): by the batch's statistics, by given ones, and gradients.
+"""Batch normalisation of plain arrays (N, C, ...), and of blocked channels in training: by the batch's statistics, by given
+ones, and gradients.
 
 float32 and float64. Rows of channels (N, C) are read in place; planes shorter than a few vectors are first gathered channel by
 channel.
@@ -17,16 +18,20 @@ from ....ir.opdef.op import Op
 from ....ir.ops.nn import norm as norm_ops
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import batch_norm as codegen
+from ....passes.codegen.llvm.conv import batch_norm_blocked as blocked_codegen
 from ..calls import call, pool
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.plan import EXTRA, OPERANDS, SlotJobs, W, X, Y, share
+from ..calls.plan import EXTRA, OPERANDS, WORKSPACE, SlotJobs, W, X, Y, share
 from ..calls.step_list import At
-from ..compiler.compile import task_of
+from ..compiler.compile import compile_module, task_of
+from ..compiler.ir_cache import text_of
 from ..loops import copies
 from ..loops.copies import plain
 from ..loops.low_precision import LOW, widened
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+_BY_SIZE = {4: "float", 8: "double"}
+_WIDE = 8                           # bytes of a partial sum
 _KEPT = 2048                        # plans
 _SHORT = 16                         # elements of a plane below which channels are gathered
 
@@ -114,6 +119,38 @@ def gradient(g, g_mean, g_var, x, w, mean, var, *, eps, out=None):
     scale, shift = np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
     dx = _run(codegen.GRAD, x, g, eps, (w, None, mean, var, g_mean, g_var, scale, shift), out is not None, out)
     return _restored(dx, x.shape), scale, shift
+
+
+# Blocked channels (`passes/codegen/llvm/conv/batch_norm_blocked.py`), in training.
+
+
+@functools.lru_cache(None)
+def _blocked_tasks(kind, item, relu, joined):
+    made = blocked_codegen.BlockedNormKernel(host(), kind, _BY_SIZE[item], relu, joined)
+    addresses = compile_module(text_of(made), made.symbols)
+    return [addresses[name] for name in made.symbols]
+
+
+@functools.lru_cache(512)
+def blocked_plan(kind, images, channels, pixels, eps, item, relu, threads):
+    """Return the jobs of one kind on planes of so many pixels; NAMES lists the operand words."""
+    steps, lanes, planes = SlotJobs(threads), host().lanes(item), images
+    joined = not is_direct((images, channels, pixels))
+    images, size = (1, images * pixels) if joined else (images, pixels)
+    blocks, runs = -(-channels // lanes), -(-size // codegen.RUN)
+    partials = WORKSPACE, steps.room(blocks * images * runs * blocked_codegen.PARTIALS * lanes * _WIDE)
+    coefficients = WORKSPACE, steps.room(blocks * blocked_codegen.COEFFICIENTS[kind] * lanes * item)
+    slots = {"x": (X, 0), "g": (W, 0), "y": (Y, 0), "out": (EXTRA, 0), "operands": (OPERANDS, 0), "partials": partials,
+             "coefficients": coefficients}
+    words = {"images": images, "blocks": blocks, "channels": channels, "size": size, "runs": runs, "pixels": pixels,
+             "eps": struct.unpack("<q", struct.pack("<d", eps))[0]}
+    work = images * blocks * size * lanes
+    counts = {blocked_codegen.SUMS: images * blocks, blocked_codegen.JOIN: blocks, blocked_codegen.APPLY: planes * blocks}
+    for stage, task in zip(blocked_codegen.STAGES, _blocked_tasks(kind, item, relu, joined)):
+        items = counts[stage]
+        chunks = share(blocks * images * runs * lanes if stage == blocked_codegen.JOIN else work, items, threads)
+        steps.add(task, chunks, blocked_codegen.WORDS, words | {"items": items, "chunks": chunks}, slots)
+    return steps.plan()
 
 
 def _eager(op):

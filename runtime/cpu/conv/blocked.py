@@ -20,16 +20,16 @@ from ....ir.ops.packed import blocked as ops
 from ....ir.ops.packed import blocked_grad as grad_ops
 from ....ir.symbols.substitute import choice
 from ....ir.target import host
+from ....passes.codegen.llvm.conv import batch_norm_blocked as norm_code
 from ....passes.codegen.llvm.conv.batch_norm import OPERANDS as NORM_OPERANDS
 from ....passes.codegen.llvm.conv.conv_epilogue import Lines
 from ....passes.layout.layout import PRODUCT, ConvKernel, ConvQuery
 from ..calls import pool
-from ..calls.operator_kernel import OperatorKernel
-from ..calls.plan import EXTRA, FACTORS, OPERANDS, W, X, Y
+from ..calls.operator_kernel import OperatorKernel, by_step
+from ..calls.plan import EXTRA, FACTORS, OPERANDS, SlotPlan, W, X, Y
 from ..calls.step_list import At
-from ..loops.copies import plain
 from . import (
-    batch_norm_blocked,
+    batch_norm,
     conv,
     conv_algorithm,
     conv_blocked_grad,
@@ -38,9 +38,11 @@ from . import (
     conv_depthwise,
     conv_depthwise_planar,
     conv_fused,
+    conv_plan,
     pooling,
 )
 from .conv_algorithm import ALGORITHMS, NAMES
+from .conv_layout import FusedPlan
 
 PLANES = "planes"                   # the kernel that reads and writes plain arrays
 _ELEMENTS = {4: "float", 8: "double"}
@@ -83,10 +85,10 @@ def _kernel_of(query):
     if query.what is not conv_ops.conv:
         return _choose_gradient(query)
     x, w, params, in_blocks = query[:4]
-    if not 3 <= len(x.shape) <= 2 + conv.MAX_DIMS or not x.size or not w.size:
+    if not 3 <= len(x.shape) <= 2 + conv_plan.MAX_DIMS or not x.size or not w.size:
         return None
     stride, padding, dilation, groups = (params[name] for name in _WINDOW)
-    made = conv.geometry(x.shape, w.shape, stride, padding, dilation, groups, x.dtype.itemsize)
+    made = conv_plan.geometry_of(x.shape, w.shape, stride, padding, dilation, groups, x.dtype.itemsize)
     if not in_blocks and not query.wanted and conv.is_pointwise(made):
         return PRODUCT if made.groups == 1 else None
     if not in_blocks and not query.wanted and conv_depthwise_planar.takes(made):
@@ -102,7 +104,7 @@ def _kernel_of(query):
 
 def _choose_gradient(query):
     x, w, params = query[:3]
-    if not 3 <= len(w.shape) <= 2 + conv.MAX_DIMS or not x.size or not w.size:
+    if not 3 <= len(w.shape) <= 2 + conv_plan.MAX_DIMS or not x.size or not w.size:
         return None
     of_input, item = query.what is conv_ops.conv_input_grad, x.dtype.itemsize
     convolution = convolution_of(w.shape, params["size"] if of_input else x.shape[2:], params, item)
@@ -141,7 +143,7 @@ def operands_of(operands, params) -> tuple:
     return operands[end:], operands[2:end]
 
 
-def planned(x, beside, params) -> "conv_fused.FusedConv | conv_depthwise_planar.FusedPlanes":
+def planned(x, beside, params) -> FusedPlan:
     """Return the convolution of a node for an input like `x` and epilogue arrays of the shapes `beside`."""
     filters, groups, in_blocks, item = params["filters"], params["groups"], params["in_blocks"], x.dtype.itemsize
     kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:len(filters)]) else "full" for v in beside])
@@ -163,9 +165,9 @@ def _planned(x_shape, filters, dtype, window, in_blocks, algorithm, lines, threa
 @functools.lru_cache(512)
 def _planes(x_shape, filters, dtype, window, lines, threads):
     stride, padding, dilation, groups = window
-    g = conv.geometry(x_shape, filters, stride, padding, dilation, groups, dtype.itemsize)
-    sizes = tuple([d.out for d in g.dims[2 + conv.MAX_DIMS - len(filters):]])
-    return conv_depthwise_planar.FusedPlanes(g, dtype, (x_shape[0], filters[0], *sizes), lines)
+    g = conv_plan.geometry_of(x_shape, filters, stride, padding, dilation, groups, dtype.itemsize)
+    sizes = tuple([d.out for d in g.dims[2 + conv_plan.MAX_DIMS - len(filters):]])
+    return conv_depthwise_planar.fused_planes(g, dtype, (x_shape[0], filters[0], *sizes), lines)
 
 
 def epilogue_shapes(operands, params) -> list:
@@ -210,7 +212,7 @@ def flipped_plan(w, params):
     return convolution_of(w.shape, size, params, w.dtype.itemsize), ALGORITHMS[params["kernel"][0]]
 
 
-def planned_input_grad(g, beside, params) -> conv_blocked_grad.InputGrad:
+def planned_input_grad(g, beside, params) -> FusedPlan:
     """Return the gradient of the input of a node for a gradient like `g` and epilogue arrays of the shapes `beside`."""
     item = g.dtype.itemsize
     kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:-1]) else "full" for v in beside])
@@ -219,167 +221,120 @@ def planned_input_grad(g, beside, params) -> conv_blocked_grad.InputGrad:
                                         ALGORITHMS[params["kernel"][0]], lines, pool.get_num_threads())
 
 
-def planned_weight_grad(x, params) -> conv_blocked_grad.WeightGrad:
+def planned_weight_grad(x, params) -> SlotPlan:
     """Return the gradient of the weight of a node for an input like `x`."""
     sizes = x.shape[2:-1] if params["in_blocks"] else x.shape[2:]
     convolution = convolution_of(params["filters"], sizes, params, x.dtype.itemsize)
     return conv_blocked_grad.weight_grad(convolution, x.shape[0], params["in_blocks"], conv.state())
 
 
-# Eager calls: of the rare steps without a native call, and of single operators.
+# Steps of graphs. Eager calls are rare, and run them too.
 
 
-def _pack(w, *factors, kernel, size):
-    algorithm, groups, in_blocks, _ = kernel
-    return conv_fused.pack_weight(plain(w), groups, in_blocks, ALGORITHMS[algorithm], *map(plain, factors))
-
-
-def _conv(*arrays, **params):
-    made = planned(arrays[0], epilogue_shapes(arrays, params), params)
-    return made.run(*arrays[:2], *operands_of(arrays, params))
-
-
-def _conv_chain(x, *operands, **params):
-    layers = planned_chain(x, operands, params)
-    for layer, (_, given) in zip(layers, ops.chain_layers(x, operands, **params)):
-        x = layer.run(x, given[0], given[1:])
-    return x
-
-
-def _pack_turned(w, **params):
-    convolution, algorithm = flipped_plan(w, params)
-    return conv_blocked_grad.pack(w, convolution, algorithm, params["elements"])
-
-
-def _input_grad(*arrays, **params):
-    made = planned_input_grad(arrays[0], epilogue_shapes(arrays, params), params)
-    return made.run(*arrays[:2], *operands_of(arrays, params))
-
-
-def _weight_grad(x, g, **params):
-    return planned_weight_grad(x, params).run(x, g)
-
-
-def _on_plain(function):
-    return lambda *arrays, **params: function(*[v if v is None else plain(v) for v in arrays], **params)
-
-
-def _for_lanes(run, step) -> OperatorKernel:
+def _for_lanes(step) -> OperatorKernel:
     """Return the kernel of an operator of blocks; the reference runs graphs made for a machine with other lanes."""
 
-    def make(op):
-        def call(*arrays, **params):
-            return (run if fits(lanes_of(op, arrays[0], params), arrays[0].itemsize) else op.ref)(*arrays, **params)
-        return call
-
     def checked_step(node, operands, results):
-        there = fits(lanes_of(node.op, operands[0], node.params), operands[0].dtype.itemsize)
-        return step(node, operands, results) if there else None
+        x = operands[0]
+        return step(node, operands, results) if fits(lanes_of(node.op, x, node.params), x.dtype.itemsize) else None
 
-    return OperatorKernel(make=make, step=checked_step)
-
-
-def _pixels(sizes) -> int:
-    return int(np.prod(sizes, dtype=np.int64))
+    return OperatorKernel(make=by_step(checked_step), step=checked_step)
 
 
-def _conv_blocked_step(node, operands, results):
+def _conv(node, operands, results):
     made = planned(operands[0], epilogue_shapes(operands, node.params), node.params)
-    return _with_operands(made, len(operands), node.params)
+    return made.native(len(operands), *_locations(operands, node.params))
 
 
-def _with_operands(made, count, params):
-    beside, taps = operands_of([At(i) for i in range(count)], params)
-    slots = {X: At(0), W: At(1), Y: At(count)} | dict(zip((EXTRA, FACTORS), taps))
-    return made.plan.native(slots, made.after.block(beside))
+def _locations(operands, params):
+    return operands_of([At(i) for i in range(len(operands))], params)
 
 
-def _conv_chain_blocked_step(node, operands, results):
+def _conv_chain(node, operands, results):
     layers = planned_chain(operands[0], operands[1:], node.params)
     return conv_chain.native(tuple(layers), node.params["beside"], operands[0].shape[0], pool.get_num_threads())
 
 
-def _pack_filters_step(node, operands, results):
+def _pack_filters(node, operands, results):
     algorithm, groups, in_blocks, _ = node.params["kernel"]
     plan, _ = conv_fused.weight_plan(operands[0].shape, operands[0].dtype.itemsize, groups, in_blocks,
                                      ALGORITHMS[algorithm], pool.get_num_threads(), len(operands) > 1)
     return plan.native({W: At(0), FACTORS: At(1), Y: At(2)} if len(operands) > 1 else {W: At(0), Y: At(1)})
 
 
-def _to_blocked_step(node, operands, results):
-    x, = operands
-    plan = conv_fused.block_plan(x.shape[0], x.shape[1], _pixels(x.shape[2:]), x.dtype.itemsize, False, pool.get_num_threads())
-    return plan.native({X: At(0), Y: At(1)}) if x.dtype in conv.DTYPES else None
-
-
-def _from_blocked_step(node, operands, results):
-    x, y = operands[0], results[0]
-    plan = conv_fused.block_plan(y.shape[0], y.shape[1], _pixels(y.shape[2:]), x.dtype.itemsize, True, pool.get_num_threads())
-    return plan.native({X: At(0), Y: At(1)}) if x.dtype in conv.DTYPES else None
-
-
-def _pack_turned_step(node, operands, results):
-    plan, _ = conv_blocked_grad.pack_plan(*flipped_plan(operands[0], node.params), pool.get_num_threads())
+def _pack_turned(node, operands, results):
+    plan = conv_blocked_grad.pack_plan(*flipped_plan(operands[0], node.params), pool.get_num_threads())
     return plan.native({W: At(0), Y: At(1)})
 
 
-def _conv_input_grad_step(node, operands, results):
+def _copy(back):
+    """Return the step of `to_blocked`, or of `from_blocked`."""
+
+    def step(node, operands, results):
+        shape, item = (results if back else operands)[0].shape, operands[0].dtype.itemsize
+        plan = conv_fused.block_plan(*shape[:2], _pixels(shape[2:]), item, back, pool.get_num_threads())
+        return plan.native({X: At(0), Y: At(1)}) if operands[0].dtype in conv.DTYPES else None
+
+    return step
+
+
+def _pixels(sizes) -> int:
+    return int(np.prod(sizes, dtype=np.int64))
+
+
+def _input_grad(node, operands, results):
     made = planned_input_grad(operands[0], epilogue_shapes(operands, node.params), node.params)
-    return _with_operands(made, len(operands), node.params)
+    return made.native(len(operands), *_locations(operands, node.params))
 
 
-def _conv_weight_grad_step(node, operands, results):
-    return planned_weight_grad(operands[0], node.params).plan.native({X: At(0), W: At(1), Y: At(2)})
+def _weight_grad(node, operands, results):
+    return planned_weight_grad(operands[0], node.params).native({X: At(0), W: At(1), Y: At(2)})
 
 
-def _norm(kind, x, params):
-    return batch_norm_blocked.plan(kind, x.shape[0], params["channels"], _pixels(x.shape[2:-1]), float(params["eps"]),
-                                   x.dtype.itemsize, params["relu"], pool.get_num_threads())
+def _batch_norm(kind, names, results_of, x, y):
+    """Return the step of a batch norm. `names` are its operands, `results_of` its results after y; x and y are the numbers of
+    the arrays that it normalises: x, and the gradient."""
+
+    def step(node, operands, results):
+        params, count = node.params, len(operands)
+        locations = {name: At(i) for i, name in enumerate(names) if name and operands[i] is not None}
+        locations |= {name: At(count + 1 + i) for i, name in enumerate(results_of)}
+        plan = batch_norm.blocked_plan(kind, operands[0].shape[0], params["channels"], _pixels(operands[0].shape[2:-1]),
+                                       float(params["eps"]), operands[0].dtype.itemsize, params["relu"], pool.get_num_threads())
+        slots = {X: At(x), W: At(y), Y: At(count)} | ({EXTRA: At(1)} if x != y and params["relu"] else {})
+        return plan.native(slots, [locations.get(name, 0) for name in NORM_OPERANDS])
+
+    return step
 
 
-def _named(names, first=0):
-    return {name: At(first + i) for i, name in enumerate(names)}
-
-
-def _batch_norm_train_step(node, operands, results):
-    places = {name: At(i) for i, name in ((1, "weight"), (2, "bias")) if operands[i] is not None} | _named(("mean", "var"), 4)
-    plan = _norm(batch_norm_blocked.TRAIN, operands[0], node.params)
-    return plan.native({X: At(0), W: At(0), Y: At(3)}, [places.get(name, 0) for name in NORM_OPERANDS])
-
-
-def _batch_norm_grad_step(node, operands, results):
-    places = _named(("g_mean", "g_var"), 2) | _named(("mean", "var"), 6) | _named(("g_weight", "g_bias"), 9)
-    places |= {"weight": At(5)} if operands[5] is not None else {}
-    plan = _norm(batch_norm_blocked.GRAD, operands[0], node.params)
-    slots = {X: At(4), W: At(0), Y: At(8)} | ({EXTRA: At(1)} if node.params["relu"] else {})
-    return plan.native(slots, [places.get(name, 0) for name in NORM_OPERANDS])
-
-
-def _pool(run, plan_of) -> OperatorKernel:
-    """Return the kernel of a pool, or its gradient; places of maxima are its second operand or result."""
+def _pool(plan_of) -> OperatorKernel:
+    """Return the kernel of a pool, or its gradient; positions of maxima are its second operand or result."""
 
     def step(node, operands, results):
         plan, _ = plan_of(operands[0].shape, operands[0].dtype, **node.params)
-        places = {OPERANDS: At(1 if len(operands) > 1 else 2)} if len(operands) + len(results) > 2 else {}
-        return plan.native({X: At(0), Y: At(len(operands))} | places)
+        positions = {OPERANDS: At(1 if len(operands) > 1 else 2)} if len(operands) + len(results) > 2 else {}
+        return plan.native({X: At(0), Y: At(len(operands))} | positions)
 
-    return _for_lanes(_on_plain(run), step)
+    return _for_lanes(step)
 
 
+_train = _batch_norm(norm_code.TRAIN, ("", "weight", "bias"), ("mean", "var"), 0, 0)
+_train_grad = _batch_norm(norm_code.GRAD, ("", "", "g_mean", "g_var", "", "weight", "mean", "var"), ("g_weight", "g_bias"),
+                          4, 0)
 OPERATORS = {
-    ops.pack_filters: _for_lanes(_pack, _pack_filters_step),
-    ops.conv_blocked: _for_lanes(_conv, _conv_blocked_step),
-    ops.conv_chain_blocked: _for_lanes(_conv_chain, _conv_chain_blocked_step),
-    ops.to_blocked: _for_lanes(lambda x, *, lanes: conv_fused.block(x), _to_blocked_step),
-    ops.from_blocked: _for_lanes(lambda x, *, channels: conv_fused.unblock(plain(x), channels), _from_blocked_step),
-    ops.max_pool_blocked: _pool(pooling.max_pool_blocked, pooling.max_pool_blocked_plan),
-    ops.avg_pool_blocked: _pool(pooling.avg_pool_blocked, pooling.avg_pool_blocked_plan),
-    grad_ops.pack_turned: _for_lanes(_pack_turned, _pack_turned_step),
-    grad_ops.conv_input_grad_blocked: _for_lanes(_input_grad, _conv_input_grad_step),
-    grad_ops.conv_weight_grad_blocked: _for_lanes(_weight_grad, _conv_weight_grad_step),
-    grad_ops.batch_norm_train_blocked: _for_lanes(_on_plain(batch_norm_blocked.train), _batch_norm_train_step),
-    grad_ops.batch_norm_grad_blocked: _for_lanes(_on_plain(batch_norm_blocked.gradient), _batch_norm_grad_step),
-    grad_ops.max_pool_places_blocked: _pool(pooling.max_pool_places_blocked, pooling.max_pool_places_plan),
-    grad_ops.max_pool_grad_blocked: _pool(pooling.max_pool_grad_blocked, pooling.max_pool_grad_plan),
-    grad_ops.avg_pool_grad_blocked: _pool(pooling.avg_pool_grad_blocked, pooling.avg_pool_grad_blocked_plan),
+    ops.pack_filters: _for_lanes(_pack_filters),
+    ops.conv_blocked: _for_lanes(_conv),
+    ops.conv_chain_blocked: _for_lanes(_conv_chain),
+    ops.to_blocked: _for_lanes(_copy(False)),
+    ops.from_blocked: _for_lanes(_copy(True)),
+    ops.max_pool_blocked: _pool(pooling.max_pool_blocked_plan),
+    ops.avg_pool_blocked: _pool(pooling.avg_pool_blocked_plan),
+    grad_ops.pack_turned: _for_lanes(_pack_turned),
+    grad_ops.conv_input_grad_blocked: _for_lanes(_input_grad),
+    grad_ops.conv_weight_grad_blocked: _for_lanes(_weight_grad),
+    grad_ops.batch_norm_train_blocked: _for_lanes(_train),
+    grad_ops.batch_norm_grad_blocked: _for_lanes(_train_grad),
+    grad_ops.max_pool_places_blocked: _pool(pooling.max_pool_places_plan),
+    grad_ops.max_pool_grad_blocked: _pool(pooling.max_pool_grad_plan),
+    grad_ops.avg_pool_grad_blocked: _pool(pooling.avg_pool_grad_blocked_plan),
 }

@@ -6,7 +6,6 @@ once per shape: how the operands are brought into blocks, by which algorithm, an
 
 import dataclasses
 import functools
-import itertools
 from math import prod
 
 import numpy as np
@@ -19,17 +18,15 @@ from ....passes.codegen.llvm.ir.types import BF16
 from ..calls import call, pool
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import WORKSPACE, SlotJobs, W, X, Y
-from ..calls.step_list import At, Table
 from ..gemm import complex_products, gemm
 from ..loops.copies import plain
 from ..loops.low_precision import LOW, widened
-from . import conv_algorithm, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, winograd
+from . import conv_algorithm, conv_blocked_grad, conv_depthwise, conv_depthwise_planar, conv_layout, conv_plan, winograd
 from .conv_algorithm import Algorithm
-from .conv_layout import Bias
-from .conv_plan import Geometry, Window
+from .conv_layout import Bias, PlannedConv
+from .conv_plan import MAX_DIMS, Geometry, geometry_of
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
-MAX_DIMS = 3
 _KEPT = 2048                        # plans of each kind, 4 KB each: those of a large network for some forty image sizes
 _WIDE_PIXELS = 192                  # planes from which 1x1 windows are matrix products in place
 
@@ -42,16 +39,6 @@ def supported(*arrays) -> bool:
 
 def _fits(first, *others) -> bool:
     return first.size > 0 and all([a is None or a.size for a in others]) and 3 <= len(first.shape) <= 2 + MAX_DIMS  # noqa: C419
-
-
-def geometry(x_shape, w_shape, stride, padding, dilation, groups, item) -> Geometry:
-    """Return the geometry of a convolution of shapes; missing spatial dims in front have size 1."""
-    dims: list[Window] = []
-    for size, taps, step, (low, high), gap in zip(x_shape[2:], w_shape[2:], stride, padding, dilation):
-        out = (size + low + high - gap * (taps - 1) - 1) // step + 1
-        dims.append(Window(size, out, taps, step, low, gap))
-    missing = (Window(1, 1),) * (MAX_DIMS - len(dims))
-    return Geometry(x_shape[0], groups, w_shape[1], w_shape[0] // groups, (*missing, *dims), item)
 
 
 def state():
@@ -72,14 +59,14 @@ def forward(x, w, b, *, stride, padding, dilation, groups):
 @functools.lru_cache(_KEPT)
 def forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, state):
     """Return the forward convolution of these shapes."""
-    g = geometry(x_shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
+    g = geometry_of(x_shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
     algorithm = conv_algorithm.choose(g)
     shape = (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):]))
-    if conv_depthwise.takes(g):
-        return conv_depthwise.forward(g, dtype, shape)
-    if conv_depthwise.is_narrow(g):
-        return conv_depthwise.Depthwise(g, dtype, shape)
-    return Pointwise(g, dtype, shape) if is_pointwise(g) else Direct(g, dtype, shape, algorithm)
+    if conv_depthwise.takes(g) or conv_depthwise.is_narrow(g):
+        if conv_depthwise_planar.takes(g):
+            return conv_depthwise_planar.planes(g, dtype, shape)
+        return conv_depthwise.depthwise(g, dtype, shape)
+    return Pointwise(g, dtype, shape) if is_pointwise(g) else direct(g, dtype, shape, algorithm)
 
 
 class Pointwise:
@@ -111,49 +98,28 @@ def is_pointwise(g):
             and (g.pixels >= _WIDE_PIXELS or g.pixels % (4 * g.lanes) == 0 or (g.images == 1 and g.pixels > 1)))
 
 
-class Direct:
-    """A forward convolution: blocks of x, panels of w, the direct or the Winograd kernel, y back."""
-
-    def __init__(self, g: Geometry, dtype, shape, algorithm: Algorithm | None):
-        self.shape, self.dtype = shape, dtype
-        steps = SlotJobs()
-        self.bias = Bias(g.groups, g.outputs, g.lanes, dtype)
-        g = dataclasses.replace(g, x_plain=reads_planes(g, algorithm))
-        x = _packed_input(steps, g)
-        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.y_blocks, g.out_pixels))
-        if algorithm:
-            _add_winograd(steps, g, algorithm, x, winograd.Taps((W, 0)), y)
-        else:
-            filters = conv_plan.filters_of(g)
-            w = WORKSPACE, steps.room(g.groups * filters.group)
-            conv_layout.pack_weight(steps, (W, 0), w, g.groups, filters)
-            conv_plan.add_direct(steps, g, filters, x, w, y)
-        conv_layout.unpack_activation(steps, y, (Y, 0), g.images * g.groups, g.y_blocks, g.out_pixels)
-        self.plan = steps.plan()
-
-    def __call__(self, x, w, b):
-        _bias, words = self.bias(b)       # the words hold its address
-        return self.plan.new(self.shape, x, w, call.address_of(words))
-
-
-def _add_winograd(steps, g, algorithm, x, taps, y):
-    u = WORKSPACE, steps.room(algorithm.filter_bytes(g))
-    algorithm.add_weight(steps, g, taps, u)
-    algorithm.add(steps, g, x, taps, u, y)
+def direct(g: Geometry, dtype, shape, algorithm: Algorithm | None) -> PlannedConv:
+    """Return a forward convolution: blocks of x, panels of w, the direct or the Winograd kernel, y back."""
+    steps, g = SlotJobs(), dataclasses.replace(g, x_plain=reads_planes(g, algorithm))
+    images, in_place = g.images * g.groups, g.inputs == 1 or g.x_plain
+    x = (X, 0) if in_place else conv_layout.into_blocks(steps, X, images, g.x_blocks, g.pixels)
+    y = WORKSPACE, steps.room(conv_layout.blocked_bytes(images, g.y_blocks, g.out_pixels))
+    if algorithm:
+        weight, w = winograd.Taps((W, 0)), (WORKSPACE, steps.room(algorithm.filter_bytes(g)))
+        algorithm.add_weight(steps, g, weight, w)
+        algorithm.add(steps, g, x, weight, w, y)
+    else:
+        filters = conv_plan.filters_of(g)
+        w = WORKSPACE, steps.room(g.groups * filters.group)
+        conv_layout.pack_weight(steps, (W, 0), w, g.groups, filters)
+        conv_plan.add_direct(steps, g, filters, x, w, y)
+    conv_layout.unpack_activation(steps, y, (Y, 0), images, g.y_blocks, g.out_pixels)
+    return PlannedConv(steps.plan(), shape, Bias(g.groups, g.outputs, g.lanes, dtype))
 
 
 def reads_planes(g: Geometry, algorithm: Algorithm | None) -> bool:
     """Whether a plain x is read in place."""
     return algorithm.planes if algorithm else conv_plan.few_inputs(g)
-
-
-def _packed_input(steps, g):
-    """Return the location of x in blocks: its own if it is in blocks already."""
-    if g.inputs == 1 or g.x_plain:
-        return X, 0
-    x = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.x_blocks, g.pixels))
-    conv_layout.pack_activation(steps, (X, 0), x, g.images * g.groups, g.x_blocks, g.pixels)
-    return x
 
 
 # The gradient of the input.
@@ -170,12 +136,16 @@ def input_grad(g, w, *, size, stride, padding, dilation, groups):
 def input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, dtype, state):
     """Return the gradient of the input for these shapes."""
     shape = (g_shape[0], w_shape[1] * groups, *size)
-    forward = geometry(shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
+    forward = geometry_of(shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
     if conv_depthwise.takes(forward):
-        return conv_depthwise.input_grad(forward, dtype, shape)
-    if conv_depthwise.is_narrow(forward) and all(d.stride == 1 for d in forward.dims):
+        back = conv_depthwise_planar.input_geometry(forward)
+        if back is not None:
+            return conv_depthwise_planar.planes(back, dtype, shape, flipped=True)
+    elif conv_depthwise.is_narrow(forward) and all(d.stride == 1 for d in forward.dims):
         return conv_depthwise.NarrowGrad(forward, dtype, shape)
-    return PointwiseGrad(forward, dtype, shape) if is_pointwise(forward) else DirectGrad(forward, dtype, shape)
+    elif is_pointwise(forward):
+        return PointwiseGrad(forward, dtype, shape)
+    return conv_blocked_grad.plain_input_grad(forward, dtype, shape)
 
 
 class PointwiseGrad:
@@ -194,43 +164,6 @@ class PointwiseGrad:
         return self.product(w.swapaxes(-1, -2), grad).reshape(self.shape)
 
 
-class DirectGrad:
-    """The input gradient. Stride 1: a convolution of the gradient with the flipped weight; else one for each phase of the
-    strides."""
-
-    def __init__(self, forward: Geometry, dtype, shape):
-        self.shape, self.dtype = shape, dtype
-        flipped = Geometry(forward.images, forward.groups, forward.outputs, forward.inputs,
-                          tuple(Window(d.out, d.size) for d in forward.dims), forward.item)
-        self.bias, steps = Bias(flipped.groups, flipped.outputs, flipped.lanes, dtype), SlotJobs()
-        x = _packed_input(steps, flipped)
-        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(flipped.images * flipped.groups, flipped.y_blocks, forward.pixels))
-        for phase in itertools.product(*map(conv_plan.phases, forward.dims)):
-            self._add_phase(steps, forward, flipped, phase, x, y)
-        conv_layout.unpack_activation(steps, y, (Y, 0), flipped.images * flipped.groups, flipped.y_blocks, forward.pixels)
-        self.plan = steps.plan()
-
-    @staticmethod
-    def _add_phase(steps, forward, flipped, phase, x, y):
-        g = dataclasses.replace(flipped, dims=tuple(window for _, window, _ in phase))
-        one = all(d.stride == 1 for d in forward.dims)
-        algorithm = conv_algorithm.choose(g) if one else None
-        if algorithm:
-            _add_winograd(steps, g, algorithm, x, winograd.Taps((W, 0), turned=True), y)
-            return
-        filters = conv_plan.filters_of(g)
-        w = WORKSPACE, steps.room(g.groups * filters.group)
-        places = conv_plan.tap_places(forward, [taps for *_, taps in phase])
-        if g.taps:
-            conv_layout.pack_flipped_weight(steps, (W, 0), w, g.groups, filters, places)
-        scatter = None if one else conv_plan.Scatter(tuple(d.size for d in forward.dims), tuple(d.stride for d in forward.dims),
-                                    tuple(first for first, *_ in phase))
-        conv_plan.add_direct(steps, g, filters, x, w, y, scatter=scatter)
-
-    def __call__(self, grad, w):
-        return self.plan.new(self.shape, grad, w, call.address_of(self.bias.nothing[1]))
-
-
 # The gradient of the weight.
 
 
@@ -245,11 +178,14 @@ def weight_grad(x, g, *, size, stride, padding, dilation, groups):
 def weight_grad_plan(x_shape, g_shape, size, stride, padding, dilation, groups, dtype, state):
     """Return the gradient of the weight for these shapes."""
     shape = (g_shape[1], x_shape[1] // groups, *size)
-    g = geometry(x_shape, shape, stride, padding, dilation, groups, dtype.itemsize)
-    if conv_depthwise.takes(g):
-        return conv_depthwise.DepthwiseWeightGrad(g, dtype, shape)
+    g = geometry_of(x_shape, shape, stride, padding, dilation, groups, dtype.itemsize)
     small = g.outputs * g.inputs <= 2 * g.pixels * (g.outputs + g.inputs)
-    return (PointwiseWeightGrad if small and is_pointwise(g) else WeightGrad)(g, dtype, shape)
+    is_depthwise = conv_depthwise.takes(g)
+    if small and is_pointwise(g) and not is_depthwise:
+        return PointwiseWeightGrad(g, dtype, shape)
+    repeats = g.outputs if is_depthwise else 1
+    g = dataclasses.replace(g, groups=g.groups * repeats, outputs=g.outputs // repeats)
+    return PlannedConv(conv_blocked_grad.weight_plan(g, False, False), shape, repeats=repeats)
 
 
 class PointwiseWeightGrad:
@@ -262,22 +198,6 @@ class PointwiseWeightGrad:
     def __call__(self, x, g):
         each = self.product(g.reshape(self.g_shape), x.reshape(self.x_shape).swapaxes(-1, -2))
         return each.sum(axis=0).reshape(self.shape)
-
-
-class WeightGrad:
-    """The weight gradient: blocks of x and of the gradient, the weight gradient kernel, panels back."""
-
-    def __init__(self, g: Geometry, dtype, shape):
-        self.shape, self.dtype = shape, dtype
-        steps = SlotJobs()
-        x = _packed_input(steps, g)
-        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.y_blocks, g.out_pixels))
-        conv_layout.pack_activation(steps, (W, 0), y, g.images * g.groups, g.y_blocks, g.out_pixels)
-        conv_grad_plan.add_plain_weight_grad(steps, g, x, y, (Y, 0))
-        self.plan = steps.plan()
-
-    def __call__(self, x, g):
-        return self.plan.new(self.shape, x, g)
 
 
 # 1x1 convolutions of bfloat16: products of their planes, if products have matrix tiles. Others run in float32. Sums are rounded
@@ -349,25 +269,15 @@ def _step(plan_of):
     """Return the step of a convolution or gradient, if it is planned as one plan that runs once."""
 
     def step(node, operands, results):
-        (x, y, *rest), params = operands, node.params
+        (x, y, *_), params = operands, node.params
         if not supported(x, y):
             return None
         size = (tuple(params["size"]),) if "size" in params else ()
         window = [params[name] for name in ("stride", "padding", "dilation", "groups")]
-        made = plan_of(x.shape, y.shape, *size, *window, x.dtype, state())
-        words = _bias_words(made, *rest) if hasattr(made, "plan") and getattr(made, "times", 1) == 1 else None
-        return None if words is None else made.plan.native({X: At(0), W: At(1), Y: At(len(operands))}, words)
+        planned = plan_of(x.shape, y.shape, *size, *window, x.dtype, state())
+        return planned.native(*operands) if type(planned) is PlannedConv else None
 
     return step
-
-
-def _bias_words(made, bias=None):
-    """Return the words of a bias (operand 2, or zeros), none for the gradient of a weight; None if it must be padded."""
-    if not hasattr(made, "bias"):
-        return ()
-    if bias is not None:
-        return (At(2),) if made.bias.width == made.bias.outputs else None
-    return (Table(np.zeros(-(-made.bias.groups * made.bias.width * made.dtype.itemsize // 8), np.int64)),)
 
 
 OPERATORS = {

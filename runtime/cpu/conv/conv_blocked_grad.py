@@ -1,4 +1,4 @@
-"""Gradients of convolutions of blocked images: only the weight is brought into another layout.
+"""Gradients of convolutions, of blocked images and of plain arrays.
 
 The gradient of the input is a convolution of the gradient with the flipped weight, for each phase of the strides; a transposed
 convolution is the same. `FlippedWeight` is the layout of its weight.
@@ -7,17 +7,12 @@ convolution is the same. `FlippedWeight` is the layout of its weight.
 import dataclasses
 import functools
 import itertools
-from typing import Any
 
 from ....passes.codegen.llvm.conv.conv_epilogue import Lines, following
-from ..calls import pool
 from ..calls.plan import EXTRA, WORKSPACE, SlotJobs, W, X, Y
-from ..loops.copies import plain
-from ..memory import alloc
-from . import conv_depthwise, conv_grad_plan, conv_layout, conv_plan, winograd
-from .conv import geometry
-from .conv_layout import blocked_bytes, run_with_epilogue
-from .conv_plan import Geometry, Scatter, Window
+from . import conv_algorithm, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, winograd
+from .conv_layout import Bias, FusedPlan, PlannedConv, blocked_bytes
+from .conv_plan import Geometry, Scatter, Window, geometry_of
 
 _KEPT = 1024            # plans of each kind
 Convolution = tuple     # (filters, spatial size of the input, stride, padding, dilation, groups, bytes of an element)
@@ -27,7 +22,7 @@ Convolution = tuple     # (filters, spatial size of the input, stride, padding, 
 def forward_geometry(convolution, images: int) -> Geometry:
     """Return the geometry of the forward convolution, with operands in whole blocks."""
     filters, size, stride, padding, dilation, groups, item = convolution
-    g = geometry((images, filters[1] * groups, *size), filters, stride, padding, dilation, groups, item)
+    g = geometry_of((images, filters[1] * groups, *size), filters, stride, padding, dilation, groups, item)
     return dataclasses.replace(g, x_full=True)
 
 
@@ -45,18 +40,22 @@ def algorithm(convolution, images: int, prepared: bool) -> winograd.Algorithm | 
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """A convolution of stride 1 that makes the results of one phase, from the weight's taps at `places`."""
+    """A convolution of stride 1 that makes the results of one phase.
+
+    tap_positions  position of each tap of the forward weight among the phase's own, or -1
+    start          of its weight among all, in bytes
+    """
 
     first: tuple
     geometry: Geometry
-    places: list
-    start: int                      # of its weight among all, in bytes
+    tap_positions: list
+    start: int
 
 
 class FlippedWeight:
     """The packed weight of an input gradient: that of one phase after the other, in an algorithm's order."""
 
-    def __init__(self, forward: Geometry, algorithm: winograd.Algorithm | None = None):
+    def __init__(self, forward: Geometry, algorithm: conv_algorithm.Algorithm | None = None):
         self.forward, self.algorithm, self.depthwise = forward, algorithm, conv_depthwise.takes(forward)
         self.base = dataclasses.replace(forward, inputs=forward.outputs, outputs=forward.inputs,
                                         dims=tuple(Window(d.out, d.size) for d in forward.dims))
@@ -65,8 +64,8 @@ class FlippedWeight:
         size = 0
         for phase in itertools.product(*map(conv_plan.phases, forward.dims)):
             g = dataclasses.replace(self.base, dims=tuple(window for _, window, _ in phase))
-            places = conv_plan.tap_places(forward, [taps for *_, taps in phase])
-            self.phases.append(Phase(tuple(first for first, *_ in phase), g, places, size))
+            positions = conv_plan.tap_positions(forward, [taps for *_, taps in phase])
+            self.phases.append(Phase(tuple(first for first, *_ in phase), g, positions, size))
             size += self.bytes_of(g)
         self.size = size
 
@@ -75,33 +74,29 @@ class FlippedWeight:
             return conv_depthwise.blocks_of(g).count * g.taps * g.lanes * g.item
         return self.algorithm.filter_bytes(g) if self.algorithm else g.groups * conv_plan.filters_of(g).group
 
-    def add_pack(self, steps, source, target):
-        """Add the steps that bring a plain weight into this layout; both operands are (slot, offset)."""
-        for phase in self.phases:
-            g, at = phase.geometry, (target[0], target[1] + phase.start)
-            if not g.taps:
-                continue
-            if self.depthwise:
-                conv_layout.pack_depthwise_weight(steps, source, at, conv_depthwise.blocks_of(g), phase.places)
-                continue
-            if self.algorithm:
-                self.algorithm.add_weight(steps, g, winograd.Taps(source, turned=True), at)
-            else:
-                conv_layout.pack_flipped_weight(steps, source, at, g.groups, conv_plan.filters_of(g), phase.places)
+    def add_pack(self, steps, phase: Phase, source, target):
+        """Add the steps that bring a plain weight into the layout of a phase; both operands are (slot, offset)."""
+        g = phase.geometry
+        if not g.taps:
+            return
+        if self.depthwise:
+            conv_layout.pack_depthwise_weight(steps, source, target, conv_depthwise.blocks_of(g), phase.tap_positions)
+        elif self.algorithm:
+            self.algorithm.add_weight(steps, g, winograd.Taps(source, turned=True), target)
+        else:
+            conv_layout.pack_flipped_weight(steps, source, target, g.groups, conv_plan.filters_of(g), phase.tap_positions)
 
-    def add(self, steps, x, w, y, epilogue):
-        """Add the steps that make the gradient from blocks at x and a packed weight at w; EXTRA has the plain one."""
-        for phase in self.phases:
-            g, at = phase.geometry, (w[0], w[1] + phase.start)
-            scatter = None if self.whole else Scatter(tuple(d.size for d in self.forward.dims),
-                                                      tuple(d.stride for d in self.forward.dims), phase.first)
-            if self.depthwise:
-                conv_depthwise.add_depthwise(steps, g, x, at, y, epilogue=epilogue, scatter=scatter)
-            elif self.algorithm:
-                taps = winograd.Taps((EXTRA, 0), turned=True)
-                self.algorithm.add(steps, g, x, taps, at, y, epilogue=epilogue)
-            else:
-                conv_plan.add_direct(steps, g, conv_plan.filters_of(g), x, at, y, epilogue=epilogue, scatter=scatter)
+    def add(self, steps, phase: Phase, x, plain, w, y, epilogue=None):
+        """Add the step of a phase, from blocks at x, the plain weight, and the packed one at w."""
+        g = phase.geometry
+        scatter = None if self.whole else Scatter(tuple(d.size for d in self.forward.dims),
+                                                  tuple(d.stride for d in self.forward.dims), phase.first)
+        if self.depthwise:
+            conv_depthwise.add_depthwise(steps, g, x, w, y, epilogue=epilogue, scatter=scatter)
+        elif self.algorithm:
+            self.algorithm.add(steps, g, x, winograd.Taps(plain, turned=True), w, y, epilogue=epilogue)
+        else:
+            conv_plan.add_direct(steps, g, conv_plan.filters_of(g), x, w, y, epilogue=epilogue, scatter=scatter)
 
 
 @functools.lru_cache(_KEPT)
@@ -112,77 +107,69 @@ def flipped_weight(convolution, images: int, algorithm=None) -> FlippedWeight:
 
 @functools.lru_cache(_KEPT)
 def pack_plan(convolution, algorithm, threads: int):
-    """Return (the plan that packs a weight for the gradient of the input, bytes of the result)."""
+    """Return the plan that packs a weight for the gradient of the input."""
     steps, flipped = SlotJobs(threads), flipped_weight(convolution, 1, algorithm)
-    flipped.add_pack(steps, (W, 0), (Y, 0))
-    return steps.plan(), flipped.size
+    for phase in flipped.phases:
+        flipped.add_pack(steps, phase, (W, 0), (Y, phase.start))
+    return steps.plan()
 
 
-def pack(w, convolution, algorithm, elements: int):
-    """Pack a plain weight for `InputGrad`."""
-    w, made = plain(w), alloc.aligned_zeros((elements,), w.dtype)
-    pack_plan(convolution, algorithm, pool.get_num_threads())[0](w, w, made)
-    return made
+@functools.lru_cache(_KEPT)
+def input_grad(convolution, images, algorithm, lines: Lines, threads) -> FusedPlan:
+    """Return the gradient of the input in blocks, from one in blocks and a packed weight, and its epilogue."""
+    flipped, steps = flipped_weight(convolution, images, algorithm), SlotJobs()
+    forward, after = flipped.forward, following(lines, shares=not flipped.depthwise)
+    for phase in flipped.phases:
+        flipped.add(steps, phase, (X, 0), (EXTRA, 0), (W, phase.start), (Y, 0), after.code)
+    blocks = conv_depthwise.blocks_of(forward) if flipped.depthwise else flipped.base.y_blocks
+    count = blocks.count * (1 if flipped.depthwise else forward.groups)
+    return FusedPlan((images, count, *convolution[1], forward.lanes), None, after).with_plan(steps.plan())
 
 
-class InputGrad:
-    """The gradient of the input for fixed shapes, and its epilogue."""
+def plain_input_grad(forward: Geometry, dtype, shape) -> PlannedConv:
+    """Return the gradient of the input of plain arrays: blocks of the gradient, packed weights, blocks of the result back."""
+    sums = forward.outputs if conv_depthwise.takes(forward) else 1
+    forward = dataclasses.replace(forward, groups=forward.groups * sums, outputs=forward.outputs // sums)
+    flipped, steps = FlippedWeight(forward), SlotJobs()
+    base = flipped.base
+    images, x_blocks, y_blocks = base.images * base.groups, base.x_blocks, base.y_blocks
+    if flipped.depthwise:
+        images, x_blocks = base.images, conv_depthwise.blocks_of(base)
+        y_blocks = x_blocks
+    elif flipped.whole:
+        flipped = FlippedWeight(forward, conv_algorithm.choose(flipped.phases[0].geometry))
+    in_place = base.inputs == 1 and not flipped.depthwise
+    x = (X, 0) if in_place else conv_layout.into_blocks(steps, X, images, x_blocks, base.pixels)
+    y = WORKSPACE, steps.room(blocked_bytes(images, y_blocks, forward.pixels))
+    for phase in flipped.phases:
+        w = WORKSPACE, steps.room(flipped.bytes_of(phase.geometry))
+        flipped.add_pack(steps, phase, (W, 0), w)
+        flipped.add(steps, phase, x, (W, 0), w, y)
+    conv_layout.unpack_activation(steps, y, (Y, 0), images, y_blocks, forward.pixels)
+    bias = Bias(1, base.groups, base.lanes, dtype) if flipped.depthwise else Bias(base.groups, base.outputs, base.lanes, dtype)
+    return PlannedConv(steps.plan(), (shape[0], base.groups * base.outputs, *shape[2:]), bias, sums=sums)
 
-    def __init__(self, convolution, images: int, algorithm, lines: Lines):
-        forward, steps = forward_geometry(convolution, images), SlotJobs()
-        blocks = forward.groups if conv_depthwise.takes(forward) else forward.groups * forward.inputs
-        blocks = -(-blocks // forward.lanes)
-        self.shape = (images, blocks, *convolution[1], forward.lanes)
-        self.after = following(lines, shares=not conv_depthwise.takes(forward))
-        flipped_weight(convolution, images, algorithm).add(steps, (X, 0), (W, 0), (Y, 0), self.after.code)
-        self.plan: Any = steps.plan()
 
-    def run(self, g, w, beside=(), taps=()):
-        """Return the gradient, from one in blocks and a packed weight; `beside` and `taps` as in `FusedConv.run`."""
-        return run_with_epilogue(self.plan, self.shape, g, w, self.after, beside, taps)
-
-
-class WeightGrad:
-    """The gradient of the weight for fixed shapes, from a gradient in blocks; x is in blocks, or plain."""
-
-    def __init__(self, convolution, images: int, in_blocks: bool):
-        g = forward_geometry(convolution, images)
-        self.filters, steps = convolution[0], SlotJobs()
-        if conv_depthwise.takes(g):
-            self._add_depthwise(steps, g, in_blocks)
-        else:
-            self._add(steps, dataclasses.replace(g, x_full=in_blocks), in_blocks)
-        self.plan: Any = steps.plan()
-
-    @staticmethod
-    def _add_depthwise(steps, g, in_blocks):
-        blocks, x = conv_depthwise.blocks_of(g), (X, 0)
-        if not in_blocks:
-            x = WORKSPACE, steps.room(blocked_bytes(g.images, blocks, g.pixels))
-            conv_layout.pack_activation(steps, (X, 0), x, g.images, blocks, g.pixels)
+def weight_plan(g: Geometry, x_in_blocks: bool, y_in_blocks: bool):
+    """Return the plan of the gradient of a plain weight, from x and a gradient that are in blocks or plain."""
+    steps = SlotJobs()
+    if conv_depthwise.takes(g):
+        blocks = conv_depthwise.blocks_of(g)
+        x = (X, 0) if x_in_blocks else conv_layout.into_blocks(steps, X, g.images, blocks, g.pixels)
+        y = (W, 0) if y_in_blocks else conv_layout.into_blocks(steps, W, g.images, blocks, g.out_pixels)
         w = WORKSPACE, steps.room(blocks.count * g.taps * g.lanes * g.item)
-        conv_depthwise.add_depthwise_weight(steps, g, x, (W, 0), w)
+        conv_depthwise.add_depthwise_weight(steps, g, x, y, w)
         conv_layout.unpack_activation(steps, w, (Y, 0), 1, blocks, g.taps)
-
-    @staticmethod
-    def _add(steps, g, in_blocks):
-        x = X, 0
-        if not in_blocks and g.inputs > 1:
-            x = WORKSPACE, steps.room(blocked_bytes(g.images * g.groups, g.x_blocks, g.pixels))
-            conv_layout.pack_activation(steps, (X, 0), x, g.images * g.groups, g.x_blocks, g.pixels)
-        conv_grad_plan.add_plain_weight_grad(steps, g, x, (W, 0), (Y, 0))
-
-    def run(self, x, g):
-        return self.plan.new(self.filters, plain(x), plain(g))
+        return steps.plan()
+    g, images = dataclasses.replace(g, x_full=x_in_blocks), g.images * g.groups
+    in_place = x_in_blocks or g.inputs == 1
+    x = (X, 0) if in_place else conv_layout.into_blocks(steps, X, images, g.x_blocks, g.pixels)
+    y = (W, 0) if y_in_blocks else conv_layout.into_blocks(steps, W, images, g.y_blocks, g.out_pixels)
+    conv_grad_plan.add_plain_weight_grad(steps, g, x, y, (Y, 0))
+    return steps.plan()
 
 
 @functools.lru_cache(_KEPT)
-def input_grad(convolution, images, algorithm, lines, threads) -> InputGrad:
-    """Return the cached `InputGrad` of these shapes."""
-    return InputGrad(convolution, images, algorithm, lines)
-
-
-@functools.lru_cache(_KEPT)
-def weight_grad(convolution, images, in_blocks, state) -> WeightGrad:
-    """Return the cached `WeightGrad` of these shapes, for a state of `conv.state`."""
-    return WeightGrad(convolution, images, in_blocks)
+def weight_grad(convolution, images, in_blocks, state):
+    """Return the cached plan of the gradient of a weight, for a gradient in blocks and a state of `conv.state`."""
+    return weight_plan(forward_geometry(convolution, images), in_blocks, True)

@@ -1,17 +1,15 @@
 """Depthwise convolutions of plain arrays without blocks (`passes/codegen/llvm/conv/conv_depthwise_planar.py`)."""
 
-import dataclasses
 import functools
 
 from ....ir.target import host
 from ....passes.codegen.llvm.contract.epilogue import ColumnBias
 from ....passes.codegen.llvm.conv import conv_depthwise_planar as codegen
 from ....passes.codegen.llvm.conv.conv_epilogue import Lines, following
-from ..calls import call
 from ..calls.plan import OPERANDS, SlotJobs, W, X, Y, share
 from ..compiler.compile import task_of
-from ..loops.copies import plain
-from .conv_layout import Bias, run_with_epilogue
+from . import conv_depthwise
+from .conv_layout import Bias, FusedPlan, PlannedConv
 from .conv_plan import Geometry, Window
 
 _MASKED_BYTES = 32                  # vectors from which loading some of their lanes is an instruction
@@ -62,38 +60,23 @@ def add_planes(steps, g: Geometry, flipped: bool = False, epilogue=None):
     steps.add(task, chunks, codegen.WORDS, words, {"x": (X, 0), "w": (W, 0), "y": (Y, 0), "operands": (OPERANDS, 0)})
 
 
-def flipped(forward: Geometry) -> Geometry | None:
+def input_geometry(forward: Geometry) -> Geometry | None:
     """Return the convolution of the gradient with flipped taps that gives the gradient of the input, or None."""
     if forward.outputs != 1 or any(d.stride != 1 for d in forward.dims):
         return None
-    g = dataclasses.replace(forward, dims=tuple(
-        Window(d.out, d.size, d.taps, 1, (d.taps - 1) * d.dilation - d.low, d.dilation) for d in forward.dims))
+    g = conv_depthwise.flipped(forward)
     return g if takes(g) else None
 
 
-class Planes:
-    """A depthwise convolution with a bias, or its gradient for the input."""
-
-    def __init__(self, g: Geometry, dtype, shape, flipped: bool = False):
-        self.shape, self.dtype, self.bias = shape, dtype, Bias(1, g.groups * g.outputs, 1, dtype)
-        steps = SlotJobs()
-        add_planes(steps, g, flipped)
-        self.plan = steps.plan()
-
-    def __call__(self, x, w, b=None):
-        _bias, words = self.bias(b)       # the words hold its address
-        return self.plan.new(self.shape, x, w, call.address_of(words))
+def planes(g: Geometry, dtype, shape, flipped: bool = False) -> PlannedConv:
+    """Return a depthwise convolution with a bias, or its gradient for the input."""
+    steps = SlotJobs()
+    add_planes(steps, g, flipped)
+    return PlannedConv(steps.plan(), shape, Bias(1, g.groups * g.outputs, 1, dtype))
 
 
-class FusedPlanes:
-    """A depthwise convolution with its epilogue in compiled graphs."""
-
-    def __init__(self, g: Geometry, dtype, shape, lines: Lines):
-        self.shape, self.dtype, steps = shape, dtype, SlotJobs()
-        self.after = following(lines, shares=False)
-        add_planes(steps, g, epilogue=self.after.code)
-        self.plan = steps.plan()
-
-    def run(self, x, w, beside=(), taps=()):
-        """Run the convolution; the epilogue reads the arrays `beside`."""
-        return run_with_epilogue(self.plan, self.shape, x, plain(w), self.after, beside, taps)
+def fused_planes(g: Geometry, dtype, shape, lines: Lines) -> FusedPlan:
+    """Return a depthwise convolution with its epilogue, for compiled graphs."""
+    steps, after = SlotJobs(), following(lines, shares=False)
+    add_planes(steps, g, epilogue=after.code)
+    return FusedPlan(shape, dtype, after).with_plan(steps.plan())

@@ -66,21 +66,10 @@ def add_weight_grad(steps, geometry: Geometry, filters: Filters, x, y, w):
 
 
 def _operand_words(geometry, filters):
-    depth, height, width = geometry.dims
-    pixel, plane = geometry.x_blocks.pixel, geometry.pixels * geometry.x_blocks.pixel
-    out_pixel, blocks = geometry.lanes * geometry.item, -(-geometry.outputs // geometry.lanes)
-    out_plane = geometry.out_pixels * out_pixel
-    words = {"x_image": geometry.groups * geometry.x_blocks.count * plane, "x_group": geometry.x_blocks.count * plane,
-             "x_block": plane, "x_slice": height.size * width.size * pixel, "x_row": width.size * pixel,
-             "x_pixel": width.stride * pixel, "y_image": geometry.groups * blocks * out_plane, "y_group": blocks * out_plane,
-             "y_block": out_plane, "y_slice": height.out * width.out * out_pixel, "y_row": width.out * out_pixel,
-             "w_group": filters.group, "w_panel": filters.panel, "w_block": filters.block,
-             "w_tap_h": width.taps * filters.tap, "w_tap_d": height.taps * width.taps * filters.tap, "out_blocks": blocks,
-             "out_depth": depth.out, "out_height": height.out, "depth": depth.size, "height": height.size}
-    for name, dim in (("d", depth), ("h", height)):
-        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low,
-                  f"dilation_{name}": dim.dilation}
-    return words
+    depth, height, _ = geometry.dims
+    _, y_words = conv_plan.result_words(geometry, conv_plan.every_pixel(geometry))
+    return conv_plan.operand_words(geometry, filters) | y_words | {
+        "out_blocks": -(-geometry.outputs // geometry.lanes), "out_depth": depth.out, "out_height": height.out}
 
 
 def _segments(geometry, filters, most, channels):

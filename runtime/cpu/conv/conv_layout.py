@@ -7,16 +7,17 @@ channels][panel columns]
 import functools
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import conv_reorder as reorder
 from ..calls import call
-from ..calls.plan import share
+from ..calls.plan import EXTRA, FACTORS, WORKSPACE, W, X, Y, share
+from ..calls.step_list import At, NativeCall, Table
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_by
-from ..loops.copies import plain
 
 _RUN = 512                          # pixels that one item of a copy moves
 _ROWS = 64                          # rows that one item of a copy moves without transposing them
@@ -110,6 +111,12 @@ def _element(item):
     return "float" if item == 4 else "double"
 
 
+def window_words(dims) -> dict:
+    """Return the words of the windows along each dim of a kernel's loops: depth, height, and perhaps width."""
+    return {f"{word}_{name}": number for name, dim in zip("dhw", dims) for word, number in (
+        ("taps", dim.taps), ("stride", dim.stride), ("pad", dim.low), ("dilation", dim.dilation))}
+
+
 def _add(steps, variant, item, words, slots):
     words = {"outer": 1, "row_chunks": 1, "column_chunks": 1, "extra": 1} | words
     items = prod(words[name] for name in ("outer", "row_chunks", "column_chunks", "extra"))
@@ -129,6 +136,13 @@ def pack_activation(steps, source, target, images: int, blocks: Blocks, pixels: 
         "columns": run, "columns_total": pixels, "column_chunks": -(-pixels // run), "source_column_chunk": run * blocks.item,
         "target_column_chunk": run * blocks.pixel, "column_step": blocks.pixel, "width": blocks.width, "fill": 1,
     }, {"source": source, "target": target})
+
+
+def into_blocks(steps, slot: int, images: int, blocks: Blocks, pixels: int) -> tuple:
+    """Copy the plain array of a slot into blocks in the workspace; return their location."""
+    target = WORKSPACE, steps.room(blocked_bytes(images, blocks, pixels))
+    pack_activation(steps, (slot, 0), target, images, blocks, pixels)
+    return target
 
 
 def unpack_activation(steps, source, target, images: int, blocks: Blocks, pixels: int):
@@ -252,10 +266,60 @@ class Bias:
         return array, np.array([call.address_of(array), 0, 0], np.int64)         # no array, no ReLU (`Usual`)
 
 
-def run_with_epilogue(plan, shape, x, w, after, beside=(), taps=()):
-    """Run a plan of a packed weight and an epilogue; return a new array of a shape. OPERANDS points to the words of the
-    epilogue (`after`, a `Following`) with the arrays `beside`. EXTRA and FACTORS are `taps`, the arrays that a transformed
-    weight was made of."""
-    beside, taps = [plain(array) for array in beside], [plain(array) for array in taps]
-    words = np.array(after.block([call.address_of(array) for array in beside]), np.int64)
-    return plan.new(shape, plain(x), w, call.address_of(words), *[call.address_of(array) for array in taps])
+class PlannedConv:
+    """A convolution of plain arrays, or a gradient of one, as one plan that makes y of a shape from x and w.
+
+    bias     the bias that is added; None for gradients of weights
+    repeats  the channels that each channel of x is repeated to
+    sums     the adjacent channels of y that are summed afterwards
+    """
+
+    def __init__(self, plan, shape: tuple, bias: Bias | None = None, repeats: int = 1, sums: int = 1):
+        self.plan, self.shape, self.bias, self.repeats, self.sums = plan, shape, bias, repeats, sums
+
+    def __call__(self, x, w, b=None):
+        if self.repeats > 1:
+            x = np.repeat(x, self.repeats, axis=1)
+        if self.bias is None:
+            return self.plan.new(self.shape, x, w)
+        _bias, words = self.bias(b)       # the words hold its address
+        out = self.plan.new(self.shape, x, w, call.address_of(words))
+        return out if self.sums == 1 else out.reshape(len(out), -1, self.sums, *out.shape[2:]).sum(axis=2)
+
+    def native(self, x, w, *bias) -> NativeCall | None:
+        """Return the plan as a step of a graph, for operands like these. None if the plan alone is not all."""
+        if not self.repeats == self.sums == 1:
+            return None
+        words: tuple = ()
+        if self.bias is not None:
+            zeros, _ = self.bias.nothing
+            words = (Table(np.zeros(-(-zeros.nbytes // 8), np.int64)),)
+            if bias not in ((), (None,)):
+                if self.bias.width != self.bias.outputs:
+                    return None
+                words = (At(2),)
+        return self.plan.native({X: At(0), W: At(1), Y: At(2 + len(bias))}, words)
+
+
+class FusedPlan:
+    """A convolution or gradient with a packed weight and an epilogue, for fixed shapes.
+
+    shape, dtype  of the result, in blocks or planes
+    after         the epilogue (`Following`); OPERANDS points to its words
+    plan          makes y from x and the packed weight; EXTRA and FACTORS are what a transformed weight was made of
+    """
+
+    plan: Any
+
+    def __init__(self, shape: tuple, dtype, after):
+        self.shape, self.dtype, self.after = shape, dtype, after
+
+    def with_plan(self, plan) -> "FusedPlan":
+        self.plan = plan
+        return self
+
+    def native(self, count: int, arrays, sources) -> NativeCall:
+        """Return the plan as a step of a graph with so many operands. `arrays` and `sources` are the locations of the
+        epilogue's arrays, and of the plain weight and factors that a transformed weight was made of."""
+        slots = {X: At(0), W: At(1), Y: At(count)} | dict(zip((EXTRA, FACTORS), sources))
+        return self.plan.native(slots, self.after.block(arrays))

@@ -15,8 +15,9 @@ from ..calls.plan import OPERANDS, share
 from ..compiler.compile import task_of
 from ..memory import cache_sizes
 from . import conv_few_channels
-from .conv_layout import Blocks, Filters
+from .conv_layout import Blocks, Filters, window_words
 
+MAX_DIMS = 3                        # spatial dims
 _PANEL_BYTES = 512 << 10            # of a panel of weights that stays in the second-level cache beside the next
 _NEAR_BYTES = 900_000               # of weights that stay there as a whole
 _DEPTH_SHARE = 4                    # a range of channel blocks has at most such a part of that cache in a panel
@@ -107,6 +108,21 @@ class Scatter:
     first: tuple
 
 
+def geometry_of(x_shape, w_shape, stride, padding, dilation, groups, item) -> Geometry:
+    """Return the geometry of a convolution of shapes; missing spatial dims in front have size 1."""
+    dims: list[Window] = []
+    for size, taps, step, (low, high), gap in zip(x_shape[2:], w_shape[2:], stride, padding, dilation):
+        out = (size + low + high - gap * (taps - 1) - 1) // step + 1
+        dims.append(Window(size, out, taps, step, low, gap))
+    missing = (Window(1, 1),) * (MAX_DIMS - len(dims))
+    return Geometry(x_shape[0], groups, w_shape[1], w_shape[0] // groups, (*missing, *dims), item)
+
+
+def every_pixel(geometry: Geometry) -> Scatter:
+    """Return the target of results that are all pixels of y."""
+    return Scatter(tuple(d.out for d in geometry.dims), (1, 1, 1), (0, 0, 0))
+
+
 def few_inputs(geometry: Geometry) -> bool:
     """Whether a convolution should read few channels from their planes instead of a copy."""
     return geometry.inputs <= _FEW_INPUTS
@@ -150,7 +166,7 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(O
     """Add the step of a direct convolution on blocked operands, each given as (slot, offset)."""
     if scatter is None:
         geometry = flattened(geometry)
-        scatter = Scatter(tuple(d.out for d in geometry.dims), (1, 1, 1), (0, 0, 0))
+        scatter = every_pixel(geometry)
     few = conv_few_channels.pays(geometry)
     if few:
         kernel = conv_few_channels.kernel(geometry, epilogue)
@@ -174,8 +190,8 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(O
     chunks = share(geometry.work, items, threads)
     panel_first = _panels_first(geometry, filters, row_blocks)
     shares = images * row_blocks * parts if panel_first else 1
-    y_start, y_words = _result_words(geometry, scatter)
-    words = _operand_words(geometry, filters) | y_words | {
+    y_start, y_words = result_words(geometry, scatter)
+    words = operand_words(geometry, filters) | y_words | {
         "items": items, "chunks": chunks, "groups": groups, "row_blocks": row_blocks, "panels": filters.panels,
         "panel_first": panel_first, "out_rows": rows,
         "ask_shares": shares, "ask_lines": _prefetched_lines(filters, rows // row_blocks * visits * shares),
@@ -205,7 +221,8 @@ def _is_narrow(geometry, filters):
     return filters.panels == 1 and geometry.outputs > filters.columns - geometry.lanes and 0 < last <= geometry.lanes // 2
 
 
-def _operand_words(geometry, filters):
+def operand_words(geometry, filters) -> dict:
+    """Return the words of x and of a packed weight."""
     depth, height, width = geometry.dims
     pixel = geometry.x_blocks.pixel
     plane = (geometry.x_plane or geometry.pixels) * pixel
@@ -216,13 +233,10 @@ def _operand_words(geometry, filters):
              "w_group": filters.group, "w_panel": filters.panel, "w_block": filters.block, "w_tap_w": filters.tap,
              "w_tap_h": width.taps * filters.tap, "w_tap_d": height.taps * width.taps * filters.tap,
              "w_output": getattr(filters, "output", 0)}
-    for name, dim in (("d", depth), ("h", height)):
-        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low,
-                  f"dilation_{name}": dim.dilation}
-    return words | {"depth": depth.size, "height": height.size}
+    return words | window_words((depth, height)) | {"depth": depth.size, "height": height.size}
 
 
-def _result_words(geometry, scatter):
+def result_words(geometry, scatter):
     """Return (offset of the first pixel, words) of y."""
     pixel = geometry.lanes * geometry.item
     slice_, row = scatter.sizes[1] * scatter.sizes[2] * pixel, scatter.sizes[2] * pixel
@@ -389,7 +403,7 @@ def phases(window: Window) -> list:
     return found
 
 
-def tap_places(forward, chosen):
+def tap_positions(forward, chosen):
     """Return the place of each tap of the forward weight among the taps `chosen` for each dim, -1 for those left out."""
     counts = [len(taps) for taps in chosen]
     places = []

@@ -23,6 +23,7 @@ from ..loops import kernels
 from ..loops.copies import plain
 from ..loops.low_precision import LOW, widened
 from ..memory.alloc import empty
+from .conv_layout import window_words
 from .conv_plan import Window
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
@@ -62,12 +63,9 @@ def _spread(width):
 
 def _words(dims):
     depth, height, width = dims
-    words = {"depth": depth.size, "height": height.size, "width": width.size, "out_rows": depth.out * height.out,
-             "out_height": height.out, "out_width": width.out}
-    for name, dim in zip("dhw", dims):
-        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low,
-                  f"dilation_{name}": dim.dilation}
-    return words
+    return window_words(dims) | {
+        "depth": depth.size, "height": height.size, "width": width.size, "out_rows": depth.out * height.out,
+        "out_height": height.out, "out_width": width.out}
 
 
 def _row_plan(kind, dims, planes, dtype, tables=(), blocks=0):
@@ -205,21 +203,9 @@ def avg_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor, dtyp
 # Blocked arrays (N, channel blocks, *spatial, lanes).
 
 
-def max_pool_blocked(x, **params):
-    """Return the largest element of each window; every window must meet x."""
-    plan, shape = max_pool_blocked_plan(x.shape, x.dtype, **params)
-    return plan.new(shape, x, x)
-
-
 def max_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, dilation):
     """Return (plan, shape of the result)."""
     return _blocked_plan(codegen.MAX, x_shape, kernel, stride, padding, dilation, (), None, dtype, pool.get_num_threads())
-
-
-def avg_pool_blocked(x, **params):
-    """Return the mean of each window."""
-    plan, shape = avg_pool_blocked_plan(x.shape, x.dtype, **params)
-    return plan.new(shape, x, x)
 
 
 def avg_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, counted, divisor):
@@ -228,23 +214,10 @@ def avg_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, counted, d
                          pool.get_num_threads())
 
 
-def max_pool_places_blocked(x, **params):
-    """Return (largest element of each window, their places as int32); every window must meet x."""
-    plan, shape = max_pool_places_plan(x.shape, x.dtype, **params)
-    places = empty(shape, np.dtype(np.int32))
-    return plan.new(shape, x, x, call.address_of(places)), places
-
-
 def max_pool_places_plan(x_shape, dtype, *, kernel, stride, padding, dilation):
     """Return (plan, shape of the results)."""
     return _blocked_plan(blocked_codegen.PLACES, x_shape, kernel, stride, padding, dilation, (), None, dtype,
                          pool.get_num_threads())
-
-
-def max_pool_grad_blocked(g, places, *, size, **params):
-    """Put values at their places in planes of spatial `size`."""
-    plan, shape = max_pool_grad_plan(g.shape, g.dtype, size=tuple(size), **params)
-    return plan.new(shape, g, g, call.address_of(places))
 
 
 def max_pool_grad_plan(g_shape, dtype, *, size, kernel, stride, padding, dilation):
@@ -262,12 +235,6 @@ def _max_grad_plan(shape, kernel, stride, padding, dilation, dtype, threads):
     task = _blocked_task(blocked_codegen.MAX_GRAD, _ELEMENTS[dtype], tuple(d.taps for d in dims))
     steps.add(task, chunks, codegen.WORDS, words, {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0)})
     return steps.plan()
-
-
-def avg_pool_grad_blocked(g, **params):
-    """Return the gradient of `avg_pool_blocked`."""
-    plan, shape = avg_pool_grad_blocked_plan(g.shape, g.dtype, **params)
-    return plan.new(shape, g, g)
 
 
 def avg_pool_grad_blocked_plan(g_shape, dtype, *, size, kernel, stride, padding, counted, divisor):

@@ -9,6 +9,7 @@ import pytest
 
 import ingot
 import ingot.nn.functional as F
+from blocked_arrays import block, lanes_of, pack_weight, run_fused, unblock
 from ingot.ir import config, target
 from ingot.ir.errors import ShapeError
 from ingot.ir.opdef.op import OPS
@@ -27,7 +28,7 @@ from ingot.passes.codegen.llvm.conv.winograd_half import HalfKernel
 from ingot.passes.codegen.llvm.loops.programs import runner_text
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import compile as compiler
-from ingot.runtime.cpu.conv import conv, conv_algorithm, conv_depthwise, conv_fused, winograd
+from ingot.runtime.cpu.conv import conv, conv_algorithm, conv_depthwise, conv_fused, conv_plan, winograd
 from seeds import seeds
 
 TOLERANCE = {"float32": 2e-6, "float64": 4e-15}      # relative to the sum of the absolute products of a result
@@ -93,11 +94,11 @@ def test_winograd_is_as_accurate_as_stated(shape, algorithm, bound, after, threa
     x = np.maximum(x, 0) if after == "relu" else x + np.float32(2 * (after == "offset"))
     b, params = draw(rng, (outputs,), "float32"), PLAIN | {"padding": padding, "stride": (algorithm.stride,) * 2}
     wanted = ops.conv.ref(*(a.astype(np.float64) for a in (x, w, b)), **params)
-    g = conv.geometry(shape, w.shape, params["stride"], padding, params["dilation"], 1, 4)
+    g = conv_plan.geometry_of(shape, w.shape, params["stride"], padding, params["dilation"], 1, 4)
     results, errors = [], []
     for chosen in (None, algorithm):
         monkeypatch.setattr(winograd, "choose", lambda g, prepared=False, chosen=chosen: chosen)
-        run = conv.Direct(g, np.dtype(np.float32), wanted.shape, chosen)
+        run = conv.direct(g, np.dtype(np.float32), wanted.shape, chosen)
         results.append(run(x, w, b))
         errors.append(np.sqrt(np.square(results[-1] - wanted).mean()))
     assert not np.array_equal(*results), "the algorithm was not taken"
@@ -113,7 +114,7 @@ def test_winograd_keeps_infinities_and_nans_where_they_belong(numerics, algorith
     rng = np.random.default_rng(0)
     x, w = draw(rng, (2, 64, 30, 30), "float32"), draw(rng, (64, 64, 3, 3), "float32")
     x[0, 3, 4, 5], x[1, 60, 29, 0], x[1, 7, 12, 13], x[0, 1, 20, 20] = np.inf, np.nan, -np.inf, 3e38
-    g = conv.geometry(x.shape, w.shape, (1, 1), PLAIN["padding"], (1, 1), 1, 4)
+    g = conv_plan.geometry_of(x.shape, w.shape, (1, 1), PLAIN["padding"], (1, 1), 1, 4)
     with config.override(numerics=numerics):
         assert winograd.choose(g) == algorithm
         y = kernel_of(ops.conv)(x, w, None, **PLAIN)
@@ -133,8 +134,8 @@ def test_integers_stay_exact_where_numerics_are_strict():
     with config.override(numerics="strict"):
         assert np.array_equal(kernel_of(ops.conv)(x, w, None, **PLAIN), wanted)
     strided = PLAIN | {"stride": (2, 2)}
-    g = conv.geometry(x.shape, w.shape, strided["stride"], strided["padding"], (1, 1), 1, 4)
-    found = conv.Direct(g, np.dtype(np.float32), (1, 64, 10, 10), winograd.STRIDED)(x, w, None)
+    g = conv_plan.geometry_of(x.shape, w.shape, strided["stride"], strided["padding"], (1, 1), 1, 4)
+    found = conv.direct(g, np.dtype(np.float32), (1, 64, 10, 10), winograd.STRIDED)(x, w, None)
     assert np.array_equal(found, wanted[:, :, ::2, ::2]), "it only adds"
     for numerics in ("default", "fast"):
         with config.override(numerics=numerics):
@@ -268,18 +269,18 @@ def test_usual_epilogues_are_known(after):
 
 def after_blocked(x, w, lines, beside, x_blocked, params):
     """Return the epilogue `lines` of a convolution, by the kernels of blocks."""
-    g = conv.geometry(x.shape, w.shape, *params.values(), x.dtype.itemsize)
+    g = conv_plan.geometry_of(x.shape, w.shape, *params.values(), x.dtype.itemsize)
     algorithm = None if conv_fused.runs_in_lanes(g) else conv_algorithm.choose(replace(g, x_full=x_blocked), prepared=True)
     made = conv_fused.FusedConv(x.shape, w.shape, x.dtype, **params, lines=lines, x_blocked=x_blocked, algorithm=algorithm)
-    packed = conv_fused.pack_weight(w, params["groups"], x_blocked, algorithm)
-    given = [conv_fused.block(array) for array in beside]
-    return conv_fused.unblock(made.run(conv_fused.block(x) if x_blocked else x, packed, given, (w,)), len(w))
+    packed = pack_weight(w, params["groups"], x_blocked, algorithm)
+    given = [block(array) for array in beside]
+    return unblock(run_fused(made, block(x) if x_blocked else x, packed, given, (w,) if algorithm else ()), len(w))
 
 
 @pytest.mark.parametrize("after", AFTER)
 @pytest.mark.parametrize("x_shape, w_shape, stride, pad, groups", SHAPES, ids=str)
 def test_fused_convolutions(x_shape, w_shape, stride, pad, groups, after):
-    if groups not in (1, x_shape[1]) and x_shape[1] // groups % conv_fused.lanes_of(np.float32):
+    if groups not in (1, x_shape[1]) and x_shape[1] // groups % lanes_of(np.float32):
         pytest.skip("no kernel of blocks takes such groups")
     rng, (lines, kinds, _) = np.random.default_rng(5), AFTER[after]
     x, w = draw(rng, x_shape, "float32"), draw(rng, w_shape, "float32")
@@ -310,12 +311,12 @@ def test_usual_epilogues_give_the_bits_of_their_lines(taps, channels, after, mon
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_blocks_there_and_back(channels, dtype):
     x = draw(np.random.default_rng(channels), (2, channels, 5, 7), dtype)
-    blocks = conv_fused.block(x)
-    lanes = conv_fused.lanes_of(dtype)
+    blocks = block(x)
+    lanes = lanes_of(dtype)
     padded = np.zeros((2, blocks.shape[1] * lanes, 5, 7), dtype)
     padded[:, :channels] = x
     assert np.array_equal(blocks, padded.reshape(2, -1, lanes, 5, 7).transpose(0, 1, 3, 4, 2))
-    assert np.array_equal(conv_fused.unblock(blocks, channels), x)
+    assert np.array_equal(unblock(blocks, channels), x)
 
 
 def test_a_blocked_convolution_says_which_groups_it_takes():
@@ -333,7 +334,7 @@ def test_tensors_take_the_kernels_and_their_gradients():
 
 def modules(machine):
     """Yield the text of every kind of module for a target."""
-    pattern = conv_depthwise.pattern_of(conv.Window(20, 20, 3, 1, 1, 1))
+    pattern = conv_depthwise.pattern_of(conv_plan.Window(20, 20, 3, 1, 1, 1))
     for element in ("float", "double"):
         precision = Precision.of(element)
         yield direct_code.ConvKernel(machine, precision, 2, Usual(element)).text()

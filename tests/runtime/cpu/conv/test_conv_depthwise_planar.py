@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
+from blocked_arrays import run_fused
 from graphs import graph_of
 from guard_pages import fenced
 from ingot import jit, nn
@@ -18,7 +19,7 @@ from ingot.ir.ops.packed import blocked as blocked_ops
 from ingot.passes.codegen.llvm.conv.conv_epilogue import Lines
 from ingot.passes.layout.layout import layout
 from ingot.passes.networks.fuse_conv_epilogue import fuse_conv_epilogue
-from ingot.runtime.cpu.conv import blocked, conv, conv_depthwise, conv_depthwise_planar
+from ingot.runtime.cpu.conv import blocked, conv_blocked_grad, conv_depthwise, conv_depthwise_planar, conv_plan
 from ingot.runtime.cpu.graph.program import CompiledGraph, kernel_of
 
 pytestmark = pytest.mark.skipif(target.host().vector_bytes < 32, reason="loading some lanes of a vector is no instruction")
@@ -51,7 +52,7 @@ def params_of(window):
 
 
 def geometry(x, w, params):
-    g = conv.geometry(x.shape, w.shape, **params, item=x.itemsize)
+    g = conv_plan.geometry_of(x.shape, w.shape, **params, item=x.itemsize)
     return g, (x.shape[0], w.shape[0], g.dims[1].out, g.dims[2].out)
 
 
@@ -62,12 +63,12 @@ def test_planes_have_the_bits_of_blocks(window, times, dtype, threads):
     x, w, b = arrays(window, times, dtype)
     params = params_of(window)
     g, shape = geometry(x, w, params)
-    wanted = conv_depthwise.Depthwise(g, x.dtype, shape)(x, w, b)
+    wanted = conv_depthwise.depthwise(g, x.dtype, shape)(x, w, b)
     near = ops.conv.ref(*(a.astype(np.float64) for a in (x, w, b)), **params)
     assert np.abs(wanted - near).max() < 1e-4
     for count in (1, 2, 5):
         threads(count)
-        assert np.array_equal(conv_depthwise_planar.Planes(g, x.dtype, shape)(x, w, b), wanted), count
+        assert np.array_equal(conv_depthwise_planar.planes(g, x.dtype, shape)(x, w, b), wanted), count
 
 
 @pytest.mark.parametrize("window", [w for w in WINDOWS if w[4] == (1, 1)], ids=str)
@@ -75,11 +76,11 @@ def test_gradients_have_the_bits_of_blocks(window):
     x, w, _ = arrays(window)
     params = params_of(window)
     g, shape = geometry(x, w, params)
-    back, grad = conv_depthwise_planar.flipped(g), np.random.default_rng(1).standard_normal(shape, np.float32)
+    back, grad = conv_depthwise_planar.input_geometry(g), np.random.default_rng(1).standard_normal(shape, np.float32)
     if back is None:
         return
-    found = conv_depthwise_planar.Planes(back, x.dtype, x.shape, flipped=True)(grad, w)
-    assert np.array_equal(found, conv_depthwise.DepthwiseGrad(g, x.dtype, x.shape)(grad, w))
+    found = conv_depthwise_planar.planes(back, x.dtype, x.shape, flipped=True)(grad, w)
+    assert np.array_equal(found, conv_blocked_grad.plain_input_grad(g, x.dtype, x.shape)(grad, w))
     near = ops.conv_input_grad.ref(grad, w, size=x.shape[2:], **params)
     assert np.abs(found - near).max() < 1e-4
 
@@ -92,12 +93,12 @@ def test_no_memory_beside_the_arrays_is_touched(window, at_end):
     g, shape = geometry(x, w, params_of(window))
     residual = np.ones(shape, np.float32)
     epilogue = Lines((("add", "a", "o0"), ("add", "v0", "o1")), ("channel", "full"), "float")
-    run = conv_depthwise_planar.FusedPlanes(g, x.dtype, shape, epilogue)
+    run = conv_depthwise_planar.fused_planes(g, x.dtype, shape, epilogue)
     out = fenced(residual, at_end)
     given = [fenced(v, at_end) for v in (x, w, b, residual)]
     run.plan(*given[:2], out, np.array([v.ctypes.data for v in given[2:]], np.int64).ctypes.data)
-    assert np.array_equal(out, run.run(x, w, (b, residual)))
-    assert np.array_equal(out, conv_depthwise_planar.Planes(g, x.dtype, shape)(x, w, b) + residual)
+    assert np.array_equal(out, run_fused(run, x, w, (b, residual)))
+    assert np.array_equal(out, conv_depthwise_planar.planes(g, x.dtype, shape)(x, w, b) + residual)
 
 
 def test_what_planes_do_not_take():
@@ -105,7 +106,7 @@ def test_what_planes_do_not_take():
     usual = {"stride": (1, 1), "padding": ((1, 1),) * 2, "dilation": (1, 1), "groups": 4}
 
     def takes(x=x, w=w, **changed):
-        return conv_depthwise_planar.takes(conv.geometry(x, w, **(usual | changed), item=4))
+        return conv_depthwise_planar.takes(conv_plan.geometry_of(x, w, **(usual | changed), item=4))
 
     assert takes() and takes(stride=(5, 2)) and takes(w=(8, 1, 3, 3)) and takes(w=(4, 1, 1, 9))
     assert not takes(stride=(1, 3)) and not takes(w=(4, 1, 7, 7)) and not takes(w=(4, 2, 3, 3), groups=2)

@@ -15,7 +15,7 @@ def window(taps, stride):
 
 
 def plan_of(x_shape, w_shape, **params):
-    return conv.geometry(x_shape, w_shape, params["stride"], params["padding"], params["dilation"], params["groups"], 4)
+    return conv_plan.geometry_of(x_shape, w_shape, params["stride"], params["padding"], params["dilation"], params["groups"], 4)
 
 
 def draw(rng, *shape):
@@ -45,7 +45,7 @@ def test_few_outputs_do_not_depend_on_threads_or_tiles(outputs, inputs, taps, st
     for count in (1, 2, 5):
         threads(count)
         g = plan_of(x.shape, w.shape, **params)
-        results.append(conv.Direct(g, np.dtype(np.float32), (2, outputs, *[d.out for d in g.dims[1:]]), None)(x, w, b))
+        results.append(conv.direct(g, np.dtype(np.float32), (2, outputs, *[d.out for d in g.dims[1:]]), None)(x, w, b))
     wide = [a.astype(np.float64) for a in (x, w, b)]
     wanted, scale = ops.conv.ref(*wide, **params), ops.conv.ref(*map(np.abs, wide), **params)
     assert (np.abs(results[0] - wanted) <= 2e-6 * scale).all()

@@ -8,7 +8,7 @@ from ingot import jit
 from ingot.ir import target
 from ingot.ir.ops.nn import conv as ops
 from ingot.runtime.core.dispatch import kernel_of
-from ingot.runtime.cpu.conv import conv, conv_depthwise
+from ingot.runtime.cpu.conv import conv_depthwise, conv_plan
 from tests.runtime.cpu.conv.test_conv import check, draw
 
 
@@ -48,7 +48,7 @@ def test_random_geometries(inputs, seed, threads):
 def test_which_groups_are_taken():
     def takes(groups, inputs, outputs, taps=3):
         shapes = (1, groups * inputs, 9, 9), (groups * outputs, inputs, taps, taps)
-        return conv_depthwise.is_narrow(conv.geometry(*shapes, (1, 1), ((1, 1), (1, 1)), (1, 1), groups, 4))
+        return conv_depthwise.is_narrow(conv_plan.geometry_of(*shapes, (1, 1), ((1, 1), (1, 1)), (1, 1), groups, 4))
 
     lanes = target.host().lanes(4)
     assert [takes(4, n, n) for n in (1, 2, 3, lanes // 2, lanes)] == [False, True, False, lanes > 2, False]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from blocked_arrays import block, operator, unblock
 from ingot.ir import target
 from ingot.ir.errors import ShapeError
 from ingot.ir.ops.nn import norm as norm_ops
@@ -12,7 +13,7 @@ from ingot.passes.codegen.llvm.conv import pooling as pool_code
 from ingot.passes.codegen.llvm.conv.pooling_blocked import BlockedPoolKernel
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import compile as compiler
-from ingot.runtime.cpu.conv import batch_norm, conv_fused, pooling
+from ingot.runtime.cpu.conv import batch_norm, pooling
 
 TOLERANCE = {"float32": 2e-6, "float64": 4e-15}
 
@@ -101,8 +102,8 @@ def test_blocked_maxima_and_their_places(fill, seed):
     x = (FILLS | FEW_NAN)[fill](rng, (2, 19, *size)).astype(dtype)
     wanted, wanted_places = ops.max_pool.ref(x, **params)
     message = f"seed {seed}: {x.shape} {params}"
-    best, places = pooling.max_pool_places_blocked(conv_fused.block(x), **params)
-    for found in (conv_fused.unblock(a, 19) for a in (best, pooling.max_pool_blocked(conv_fused.block(x), **params))):
+    best, places = operator("max_pool_places_blocked")(block(x), **params)
+    for found in (unblock(a, 19) for a in (best, operator("max_pool_blocked")(block(x), **params))):
         assert np.array_equal(found, wanted, equal_nan=True), message
         assert np.array_equal(np.signbit(found), np.signbit(wanted)), message
     assert np.array_equal(np.moveaxis(places, -1, 2).reshape(2, -1, *wanted.shape[2:])[:, :19], wanted_places), message
@@ -115,7 +116,7 @@ def test_blocked_averages(seed):
     size, params = windows(rng, False)
     x = rng.standard_normal((2, 19, *size)).astype(dtype)
     params = {name: params[name] for name in ("kernel", "stride", "padding")} | {"counted": params["padding"], "divisor": None}
-    mean = conv_fused.unblock(pooling.avg_pool_blocked(conv_fused.block(x), **params), 19)
+    mean = unblock(operator("avg_pool_blocked")(block(x), **params), 19)
     wanted = ops.avg_pool.ref(x.astype(np.float64), **params)
     assert np.abs(mean - wanted).max() <= 20 * TOLERANCE[dtype], f"seed {seed}: {x.shape} {params}"
 

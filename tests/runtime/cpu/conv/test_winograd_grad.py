@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import ingot
+from blocked_arrays import block
 from ingot.ir import config, target
 from ingot.ir.ops.nn.conv import conv_weight_grad
 from ingot.ir.target import host
@@ -15,8 +16,7 @@ from ingot.passes.codegen.llvm.conv.pooling_blocked import MAX_GRAD, PLACES, Blo
 from ingot.passes.codegen.llvm.conv.winograd_grad import WinogradGradKernel
 from ingot.passes.codegen.llvm.conv.winograd_transforms import filter_line, gradient_line, output_line, weight_line
 from ingot.runtime.cpu.compiler import compile as compiler
-from ingot.runtime.cpu.conv import conv, conv_blocked_grad, winograd_grad
-from ingot.runtime.cpu.conv.conv_fused import block
+from ingot.runtime.cpu.conv import conv, conv_blocked_grad, conv_plan, winograd_grad
 
 pytestmark = pytest.mark.skipif(not host().fma, reason="Winograd needs fused multiply-adds")
 SIZES = [(2, 16, 16, (9, 9), 1), (3, 20, 40, (8, 11), 0), (1, 33, 70, (5, 6), 1), (2, 130, 24, (3, 3), 2),
@@ -37,8 +37,9 @@ def gradient(x, g, pad, monkeypatch, pays=True):
     """Return the gradient of blocked arrays by Winograd, or by the direct kernel."""
     monkeypatch.setattr(winograd_grad, "pays", lambda g: pays)
     filters = (g.shape[1], x.shape[1], 3, 3)
-    made = conv_blocked_grad.WeightGrad((filters, x.shape[2:], *window(pad).values(), 4), len(x), True)
-    return made.run(block(x), block(g))
+    convolution = (filters, x.shape[2:], *window(pad).values(), 4)
+    geometry = conv_blocked_grad.forward_geometry(convolution, len(x))
+    return conv_blocked_grad.weight_plan(geometry, True, True).new(filters, block(x), block(g))
 
 
 @pytest.mark.parametrize("n, i, o, size, pad", SIZES)
@@ -89,18 +90,18 @@ def test_what_is_not_finite_stays_where_it_belongs(bad, where, monkeypatch):
 
 
 def test_it_is_chosen_for_wide_planes_and_never_for_strict_numerics():
-    wide = conv.geometry((64, 64, 32, 32), (64, 64, 3, 3), (1, 1), ((1, 1),) * 2, (1, 1), 1, 4)
+    wide = conv_plan.geometry_of((64, 64, 32, 32), (64, 64, 3, 3), (1, 1), ((1, 1),) * 2, (1, 1), 1, 4)
     assert winograd_grad.pays(wide)
     with config.override(numerics="strict"):
         assert not winograd_grad.pays(wide)
     for shape, w, step, item in (((64, 64, 32, 32), (64, 64, 3, 3), 2, 4), ((64, 64, 32, 32), (64, 64, 5, 5), 1, 4),
                                  ((64, 8, 32, 32), (64, 8, 3, 3), 1, 4), ((64, 64, 32, 32), (64, 64, 3, 3), 1, 8)):
-        assert not winograd_grad.pays(conv.geometry(shape, w, (step,) * 2, ((1, 1),) * 2, (1, 1), 1, item))
+        assert not winograd_grad.pays(conv_plan.geometry_of(shape, w, (step,) * 2, ((1, 1),) * 2, (1, 1), 1, item))
 
 
 def test_eager_gradients_take_it_too():
     x, g = arrays(5, 16, 32, 64, (24, 24), 1)
-    geometry = conv.geometry(x.shape, (64, 32, 3, 3), *[window(1)[k] for k in ("stride", "padding", "dilation")], 1, 4)
+    geometry = conv_plan.geometry_of(x.shape, (64, 32, 3, 3), *[window(1)[k] for k in ("stride", "padding", "dilation")], 1, 4)
     assert winograd_grad.pays(geometry)
     got = conv.weight_grad(x, g, size=(3, 3), **window(1))
     want = conv_weight_grad.ref(x.astype("f8"), g.astype("f8"), size=(3, 3), **window(1))

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import ingot
+from blocked_arrays import pack_weight
 from ingot import jit, nn
 from ingot.ir import config, target
 from ingot.ir.ops.nn import conv as ops
 from ingot.passes.codegen.llvm.conv.winograd_rows import RowsKernel
 from ingot.runtime.cpu.compiler import compile as compiler
-from ingot.runtime.cpu.conv import conv, conv_algorithm, conv_fused, winograd_rows
+from ingot.runtime.cpu.conv import conv, conv_algorithm, conv_plan, winograd_rows
 from seeds import seeds
 
 pytestmark = pytest.mark.skipif(not target.host().fma, reason="the algorithm needs a fused multiply-add")
@@ -22,8 +23,8 @@ def draw(rng, *shape):
 
 
 def run(x, w, b, params, algorithm):
-    g = conv.geometry(x.shape, w.shape, params["stride"], params["padding"], params["dilation"], 1, 4)
-    return conv.Direct(g, FLOAT, (x.shape[0], w.shape[0], *[d.out for d in g.dims[1:]]), algorithm)(x, w, b)
+    g = conv_plan.geometry_of(x.shape, w.shape, params["stride"], params["padding"], params["dilation"], 1, 4)
+    return conv.direct(g, FLOAT, (x.shape[0], w.shape[0], *[d.out for d in g.dims[1:]]), algorithm)(x, w, b)
 
 
 def random_case(rng):
@@ -80,7 +81,7 @@ def test_it_is_as_accurate_as_stated(window, stride, after):
     ((1, 3, 224, 224), (8, 3, 7, 7), {}, False), ((1, 3, 224, 224), (64, 3, 9, 9), {"stride": (1, 1)}, False)], ids=str)
 def test_it_is_chosen_where_it_pays(x_shape, w_shape, params, chosen):
     params = STEM | params
-    g = conv.geometry(x_shape, w_shape, params["stride"], params["padding"], params["dilation"], 1, 4)
+    g = conv_plan.geometry_of(x_shape, w_shape, params["stride"], params["padding"], params["dilation"], 1, 4)
     assert (conv_algorithm.choose(g) == winograd_rows.Rows(params["stride"][0])) == chosen
     with config.override(numerics="strict"):
         assert conv_algorithm.choose(g) is None
@@ -93,10 +94,10 @@ def test_every_algorithm_has_a_name():
 
 def test_factors_of_output_channels_are_in_the_transformed_weight():
     weight = draw(np.random.default_rng(0), 70, 3, 7, 7)
-    packed = conv_fused.pack_weight(weight, 1, False, winograd_rows.Rows(2))
+    packed = pack_weight(weight, 1, False, winograd_rows.Rows(2))
     factors = np.random.default_rng(1).choice(np.array([0.5, 2.0, -1.0], np.float32), 70)
-    scaled = conv_fused.pack_weight(weight * factors[:, None, None, None], 1, False, winograd_rows.Rows(2))
-    np.testing.assert_array_equal(conv_fused.pack_weight(weight, 1, False, winograd_rows.Rows(2), factors), scaled)
+    scaled = pack_weight(weight * factors[:, None, None, None], 1, False, winograd_rows.Rows(2))
+    np.testing.assert_array_equal(pack_weight(weight, 1, False, winograd_rows.Rows(2), factors), scaled)
     assert np.isfinite(packed).all() and not np.array_equal(packed, scaled)
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import ingot
+from blocked_arrays import pack_weight
 from ingot import jit, nn
 from ingot.ir import target
 from ingot.ir.ops.packed import blocked as ops
 from ingot.ir.ops.packed import blocked_grad as grads
-from ingot.runtime.cpu.conv import conv_fused, winograd
+from ingot.runtime.cpu.conv import winograd
 
 NETS = {
     "plain": lambda: (nn.Conv2d(100, 136, 3, padding=1),),
@@ -92,7 +93,7 @@ def test_what_is_kept_is_the_transformed_weight(name):
                                        winograd.STRIDED], ids=str)
 def test_a_weight_that_is_packed_in_several_pieces_needs_no_factors(algorithm):
     weight = np.random.default_rng(9).standard_normal((136, 520, 3, 3), dtype=np.float32)
-    packed = conv_fused.pack_weight(weight, 1, True, algorithm)
-    np.testing.assert_array_equal(packed, conv_fused.pack_weight(weight, 1, True, algorithm, np.ones(136, np.float32)))
-    halves = conv_fused.pack_weight(weight, 1, True, algorithm, np.full(136, 0.5, np.float32))
+    packed = pack_weight(weight, 1, True, algorithm)
+    np.testing.assert_array_equal(packed, pack_weight(weight, 1, True, algorithm, np.ones(136, np.float32)))
+    halves = pack_weight(weight, 1, True, algorithm, np.full(136, 0.5, np.float32))
     np.testing.assert_array_equal(packed * np.float32(0.5), halves)
