@@ -91,9 +91,9 @@ def test_parameter_containers():
 
 def test_buffers_as_attributes():
     m = nn.Module()
-    m.buffer = nn.Buffer(ingot.ones(1))
+    m.saved = nn.Buffer(ingot.ones(1))
     m.passing = nn.Buffer(ingot.ones(1), persistent=False)
-    assert names(m.named_buffers()) == ["kept", "passing"] and list(m.state_dict()) == ["kept"]
+    assert names(m.named_buffers()) == ["saved", "passing"] and list(m.state_dict()) == ["saved"]
 
 
 def test_a_lazy_module_takes_its_size_from_the_first_input():
