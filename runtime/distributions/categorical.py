@@ -47,10 +47,7 @@ class Categorical(Distribution):
         """nan: categories have no mean."""
         return FUNCTIONS["full"](tuple(self._batch_shape), float("nan"), dtype=self.probs.dtype, device=self.probs.device)
 
-    @property
-    def mode(self):
-        """Index of the largest probability."""
-        return self.probs.argmax(-1)
+    mode = property(lambda self: self.probs.argmax(-1))
 
     @property
     def variance(self):
@@ -114,12 +111,7 @@ class OneHotCategorical(_OverCategories):
         super().__init__(self._categorical.batch_shape, self.param_shape[-1:], validate_args=validate_args)
 
     mean = property(lambda self: self.probs)
-
-    @property
-    def mode(self):
-        """Row of the largest probability."""
-        return self._one_hot(self.probs.argmax(-1))
-
+    mode = property(lambda self: self._one_hot(self.probs.argmax(-1)))
     variance = property(lambda self: self.probs * (1 - self.probs))
 
     def _one_hot(self, index):

@@ -128,12 +128,7 @@ class Binomial(_Repeated):
         lambda self: constraints.integer_interval(0, self.total_count), is_discrete=True, event_dim=0)
 
     mean = property(lambda self: self.total_count * self.probs)
-
-    @property
-    def mode(self):
-        """Most probable count."""
-        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
-
+    mode = property(lambda self: ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count))
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
 
     def sample(self, sample_shape=()):
@@ -174,12 +169,7 @@ class NegativeBinomial(_Repeated):
         super().__init__(total_count, probs, logits, validate_args)
 
     mean = property(lambda self: self.total_count * self.logits.exp())
-
-    @property
-    def mode(self):
-        """Most probable count."""
-        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0)
-
+    mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0))
     variance = property(lambda self: self.mean / (-self.logits).sigmoid())
 
     def sample(self, sample_shape=()):
@@ -210,12 +200,7 @@ class Poisson(ExponentialFamily):
         super().__init__(batch_of((rate,), self.rate), validate_args=validate_args)
 
     mean = property(lambda self: self.rate)
-
-    @property
-    def mode(self):
-        """Most probable count."""
-        return self.rate.floor()
-
+    mode = property(lambda self: self.rate.floor())
     variance = property(lambda self: self.rate)
 
     def sample(self, sample_shape=()):

@@ -38,11 +38,7 @@ class Exponential(ExponentialFamily):
     mean = property(lambda self: self.rate.reciprocal())
     mode = property(lambda self: FUNCTIONS["zeros_like"](self.rate))
     stddev = property(lambda self: self.rate.reciprocal())
-
-    @property
-    def variance(self):
-        """The mean squared."""
-        return self.rate.pow(-2)
+    variance = property(lambda self: self.rate.pow(-2))
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -110,10 +106,7 @@ class Chi2(Gamma):
         rate = FUNCTIONS["full_like"](half, 0.5) if isinstance(half, Tensor) else 0.5
         super().__init__(half, rate, validate_args=validate_args)
 
-    @property
-    def df(self):
-        """The degrees of freedom."""
-        return self.concentration * 2
+    df = property(lambda self: self.concentration * 2)
 
 
 class Dirichlet(ExponentialFamily):

@@ -54,11 +54,7 @@ class Normal(_LocationScale, ExponentialFamily):
     """Normal distribution with mean `loc` and standard deviation `scale`."""
 
     stddev = property(lambda self: self.scale)
-
-    @property
-    def variance(self):
-        """The scale squared."""
-        return self.scale ** 2
+    variance = property(lambda self: self.scale ** 2)
 
     def _noise(self, shape):
         return noise.randn(size=shape, dtype=self.loc.dtype, device=self.loc.device)
@@ -80,15 +76,8 @@ class Normal(_LocationScale, ExponentialFamily):
 class Laplace(_LocationScale):
     """Double exponential distribution around `loc`."""
 
-    @property
-    def variance(self):
-        """Twice the scale squared."""
-        return 2 * self.scale ** 2
-
-    @property
-    def stddev(self):
-        """The scale times the root of 2."""
-        return math.sqrt(2) * self.scale
+    variance = property(lambda self: 2 * self.scale ** 2)
+    stddev = property(lambda self: math.sqrt(2) * self.scale)
 
     def _noise(self, shape):
         with no_grad():

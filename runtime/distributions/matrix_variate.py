@@ -95,10 +95,7 @@ class Wishart(ExponentialFamily):
     def _by(self, factor):
         return factor.unsqueeze(-1).unsqueeze(-1) * self.covariance_matrix
 
-    @property
-    def mean(self):
-        """Covariance times df."""
-        return self._by(self.df)
+    mean = property(lambda self: self._by(self.df))
 
     @property
     def mode(self):

@@ -197,10 +197,7 @@ class ComposeTransform(Transform):
     def bijective(self):
         return all(p.bijective for p in self.parts)
 
-    @property
-    def sign(self):
-        """Product of the parts' signs."""
-        return functools.reduce(operator.mul, (p.sign for p in self.parts), 1)
+    sign = property(lambda self: functools.reduce(operator.mul, (p.sign for p in self.parts), 1))
 
     @property
     def inv(self):

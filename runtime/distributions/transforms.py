@@ -71,10 +71,7 @@ class PowerTransform(Transform):
         super().__init__(cache_size)
         self.exponent = exponent if hasattr(exponent, "dtype") else FUNCTIONS["tensor"](float(exponent))
 
-    @property
-    def sign(self):
-        """Sign of the exponent."""
-        return self.exponent.sign()
+    sign = property(lambda self: self.exponent.sign())
 
     def __eq__(self, other):
         return isinstance(other, PowerTransform) and bool((self.exponent == other.exponent).all())
@@ -174,10 +171,7 @@ class AffineTransform(Transform):
         super().__init__(cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
-    @property
-    def event_dim(self):
-        """Number of trailing dimensions of one value."""
-        return self._event_dim
+    event_dim = property(lambda self: self._event_dim)
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
@@ -357,10 +351,7 @@ class CumulativeDistributionTransform(Transform):
         super().__init__(cache_size)
         self.distribution = distribution
 
-    @property
-    def domain(self):
-        """The distribution's support."""
-        return self.distribution.support
+    domain = property(lambda self: self.distribution.support)
 
     def _call(self, x):
         return self.distribution.cdf(x)
@@ -393,15 +384,8 @@ class CatTransform(_Joined):
         if len(self.lengths) != len(self.transforms):
             raise ArgumentError(f"{len(self.transforms)} transforms take as many lengths, got {len(self.lengths)}")
 
-    @property
-    def event_dim(self):
-        """Largest number of event dimensions of a part."""
-        return max(t.event_dim for t in self.transforms)
-
-    @property
-    def length(self):
-        """Total length of the segments."""
-        return sum(self.lengths)
+    event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
+    length = property(lambda self: sum(self.lengths))
 
     domain = constraints.dependent_property(
         lambda self: constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths))

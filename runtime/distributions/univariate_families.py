@@ -154,10 +154,7 @@ class ContinuousBernoulli(ExponentialFamily):
     logits = lazy_property(lambda self: probs_to_logits(self.probs, is_binary=True))
     probs = lazy_property(lambda self: clamp_probs(logits_to_probs(self.logits, is_binary=True)))
 
-    @property
-    def param_shape(self):
-        """The parameter's shape."""
-        return self.probs.shape
+    param_shape = property(lambda self: self.probs.shape)
 
     def _split(self):
         """Return where formulas are exact, the parameter there (0.499 elsewhere), and its distance from 1/2."""
@@ -299,11 +296,7 @@ class VonMises(Distribution):
         super().__init__(batch_of((loc, concentration), self.loc), validate_args=validate_args)
 
     mean = property(lambda self: self.loc)
-
-    @property
-    def mode(self):
-        """The mean direction."""
-        return self.loc
+    mode = property(lambda self: self.loc)
 
     # 1 - the length of the mean of the directions.
     variance = lazy_property(lambda self: 1 - (log_bessel(1, self.concentration) - log_bessel(0, self.concentration)).exp())
