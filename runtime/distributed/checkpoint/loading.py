@@ -7,7 +7,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
 from ..engines.distributed_errors import CheckpointException
 from ..tensor.dtensor import DTensor
-from ..tensor.dtensor_factories import shared_out
+from ..tensor.dtensor_factories import sharded
 from ..tensor.sharded_layout import Piece
 from .folder_format import Stateful, flattened, folder_of, opened, state_of
 
@@ -27,7 +27,7 @@ def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, p
         for path, value in found.items():
             target = wanted[path]
             if isinstance(target, DTensor):
-                target.copy_(shared_out(value, target.device_mesh, target.placements, None))
+                target.copy_(sharded(value, target.device_mesh, target.placements, None))
             elif isinstance(target, Tensor):
                 target.copy_(value)
             elif isinstance(target, Piece):

@@ -12,7 +12,7 @@ from ..engines.world import get_rank, is_initialized
 from ..fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
 from ..fsdp.settings import StateDictType
 from ..tensor.dtensor import DTensor
-from ..tensor.dtensor_factories import shared_out
+from ..tensor.dtensor_factories import sharded
 from ..tensor.sharded_layout import Piece, without_terms
 
 __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
@@ -212,7 +212,7 @@ def _in_layout_of(value, like):
     is_whole = isinstance(value, Tensor) and not isinstance(value, DTensor)
     if not isinstance(like, DTensor) or not is_whole or value.shape != like.shape:
         return value
-    return shared_out(value.to(like.device), like.device_mesh, without_terms(like.placements), None)
+    return sharded(value.to(like.device), like.device_mesh, without_terms(like.placements), None)
 
 
 def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=None):

@@ -106,9 +106,9 @@ class Unit(GatheredParameters):
         self.size, self.length = at, -(-at // self.count)
         self.label = f"unit {next_number(self.group)} ({names[0]} and {len(names) - 1} more)"
         self.leaves = [e.leaf for e in self.entries]
-        self._share_out(params)
+        self._shard(params)
 
-    def _share_out(self, params):
+    def _shard(self, params):
         """Keep this rank's part of the parameters' values, and drop the rest."""
         with no_grad():
             part = self._part_of([p.detach() for p in params])

@@ -47,8 +47,8 @@ def _groups_for(strategy, process_group, device_mesh) -> Groups:
         if isinstance(process_group, (tuple, list)) and len(process_group) == 2:
             return Groups(*process_group)
         raise ArgumentError(f"{strategy.name} needs the layout of ranks: a device_mesh with two dimensions (gradients are "
-                            "averaged along the first, parameters shared out along the second), or as process_group the "
-                            "groups for sharing out and for averaging")
+                            "averaged along the first, parameters sharded along the second), or as process_group the "
+                            "groups for sharding and for averaging")
     if device_mesh is not None:
         process_group = device_mesh.get_group()
     if process_group is not None and not isinstance(process_group, ProcessGroup):
@@ -218,7 +218,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
         for inner in units_below(self):
             if inner._unit.is_summoned:
                 if tls.m.grad:
-                    raise AutogradError("forward within summon_full_params() would compute gradients that are not shared out; "
+                    raise AutogradError("forward within summon_full_params() would compute gradients that are not sharded; "
                                         "use no_grad() there, or call it outside")
                 continue
             inner._unit.reshard()

@@ -76,7 +76,7 @@ def register_gradient_hook(leaf, hook):
 def check_gradient(leaf):
     """Raise if a gradient has a history."""
     if leaf.grad._node is not None:
-        raise AutogradError("gradients with a history (create_graph=True) cannot be shared out; take those that are to be "
+        raise AutogradError("gradients with a history (create_graph=True) cannot be sharded; take those that are to be "
                             "differentiated by autograd.grad(..., create_graph=True) of inputs")
 
 

@@ -78,7 +78,7 @@ class Entry:
                 is_alike = isinstance(now, DTensor) and now.placements == self.placements
                 if not is_alike or tuple(now._a.shape) != self.global_shape:
                     raise ArgumentError(f"{self.name} was replaced by a value of another layout than {list(self.placements)} "
-                                        f"on {self.mesh}; share such values out with distribute_tensor first")
+                                        f"on {self.mesh}; distribute such values with distribute_tensor first")
                 self.param = now
                 for other, called in self.slots:
                     if other._parameters.get(called) is not self.leaf:

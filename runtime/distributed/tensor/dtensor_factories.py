@@ -35,10 +35,10 @@ def distribute_tensor(tensor, device_mesh=None, placements=None, *, src_data_ran
     if not tensor.is_leaf:
         raise AutogradError("distribute_tensor takes leaf tensors; for one with a history use DTensor.from_local and "
                             "redistribute")
-    return shared_out(tensor, mesh, placements, src_data_rank).requires_grad_(tensor.requires_grad)
+    return sharded(tensor, mesh, placements, src_data_rank).requires_grad_(tensor.requires_grad)
 
 
-def shared_out(tensor, mesh, placements, source=0) -> Any:
+def sharded(tensor, mesh, placements, source=0) -> Any:
     """Return a tensor without history, of which each process keeps its part."""
     shape = tuple(shape_of(tensor))
     if mesh.get_coordinate() is None:
@@ -97,12 +97,12 @@ def distribute_module(module, device_mesh=None, partition_fn=None, input_fn=None
     converts the inputs of forward, output_fn(module, outputs, mesh) its outputs.
     """
     mesh = device_mesh or current_mesh()
-    if getattr(module, "_is_shared_out", False):
+    if getattr(module, "_is_distributed", False):
         raise ArgumentError("distribute_module: this module was given to it before")
     for name, part in module.named_modules():
         if partition_fn is not None:
             partition_fn(name, part, mesh)
-        share_out_rest(part, mesh)
+        replicate_rest(part, mesh)
     if input_fn is not None:
         takes = len(inspect.signature(input_fn).parameters)
         module.register_forward_pre_hook(
@@ -111,11 +111,11 @@ def distribute_module(module, device_mesh=None, partition_fn=None, input_fn=None
         takes = len(inspect.signature(output_fn).parameters)
         module.register_forward_hook(
             (lambda m, inputs, out: output_fn(m, out, mesh)) if takes == 3 else (lambda m, inputs, out: output_fn(out, mesh)))
-    module._is_shared_out = True
+    module._is_distributed = True
     return module
 
 
-def share_out_rest(module, mesh, source=0):
+def replicate_rest(module, mesh, source=0):
     """Replicate the plain parameters and buffers of a module in all processes of a mesh."""
     whole = [Replicate()] * mesh.ndim
     for name, p in list(module._parameters.items()):
@@ -123,14 +123,14 @@ def share_out_rest(module, mesh, source=0):
             module.register_parameter(name, as_parameter(p, mesh, whole, source))
     for name, b in list(module._buffers.items()):
         if b is not None and not isinstance(b, DTensor):
-            buffer = shared_out(b, mesh, checked(whole, mesh, b.ndim, "distribute_module"), source)
+            buffer = sharded(b, mesh, checked(whole, mesh, b.ndim, "distribute_module"), source)
             module._buffers[name] = Buffer(buffer) if isinstance(b, Buffer) else buffer
 
 
 def as_parameter(p, mesh, placements, source=0) -> Parameter:
     """Return a sharded parameter."""
     placements = checked(placements, mesh, p.ndim, "a parameter")
-    return Parameter(shared_out(p, mesh, placements, source), requires_grad=p.requires_grad)
+    return Parameter(sharded(p, mesh, placements, source), requires_grad=p.requires_grad)
 
 
 # Factories.

@@ -130,5 +130,5 @@ def refuse_traces():
     """Raise while a function is traced."""
     recorder = tls.m.recorder
     if recorder is not None:
-        recorder.refuse("it computes with tensors that are shared out over processes (DTensor)",
+        recorder.refuse("it computes with tensors that are sharded over processes (DTensor)",
                         "call it without jit.trace, or trace what computes with their local tensors")

@@ -137,7 +137,7 @@ def sweep(rows, numbers):
 
 def before_export(a, stream):
     """Raise: the memory of a part is not that of the whole."""
-    raise DeviceError("a tensor that is shared out over processes has no memory of its own to show; take t.to_local(), or "
+    raise DeviceError("a tensor that is sharded over processes has no memory of its own to show; take t.to_local(), or "
                       "t.full_tensor()")
 
 

@@ -116,7 +116,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def state_dict(self):
         """Return the state of all ranks, like the optimizer's own state_dict() without sharding."""
         if self._whole is None:
-            raise AutogradError("the state is shared out over ranks: call consolidate_state_dict(to=rank) on all of them "
+            raise AutogradError("the state is sharded over ranks: call consolidate_state_dict(to=rank) on all of them "
                                 "before that one's state_dict()")
         found = super().state_dict()
         return {**found, "state": dict(sorted(self._whole.items()))}

@@ -19,7 +19,7 @@ def in_layout(x, mesh, layout, wanted) -> Any:
     """Return a tensor in the wanted layout; a plain one is a local part in the layout `given`."""
     if not isinstance(x, DTensor):
         if not isinstance(x, Tensor):
-            raise DTypeError(f"what is to be shared out is a tensor, got {type(x).__name__}")
+            raise DTypeError(f"only tensors can be sharded, got {type(x).__name__}")
         x = DTensor.from_local(x, mesh, layout)
     return x if wanted is None else x.redistribute(placements=wanted)
 
@@ -66,7 +66,7 @@ class _OfLayers(ParallelStyle):
     def _apply(self, module, device_mesh):
         entry = next((layouts for kind, layouts in self._LAYOUTS.items() if isinstance(module, kind)), None)
         if entry is None:
-            raise NotImplementedError(f"{type(self).__name__} shares out Linear and Embedding, got {type(module).__name__}; "
+            raise NotImplementedError(f"{type(self).__name__} shards Linear and Embedding, got {type(module).__name__}; "
                                       f"distribute_module takes a partition_fn for other modules")
         layouts, wanted = entry
         return distribute_module(
