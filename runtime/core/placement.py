@@ -96,7 +96,7 @@ def is_page_locked(t: Tensor) -> bool:
 def run_place(x, *, device, source, wait):
     """Return an array's elements on a device given by name, in their order of dims in memory."""
     if x.__class__ is DeviceArray and x.kind == MESH:       # the parts move, each by itself
-        return x.backend.placed(x, lambda part: run_place(part, device=device, source=source, wait=wait))
+        return x.backend.map_parts(x, lambda part: run_place(part, device=device, source=source, wait=wait))
     order = order_of(x)
     if order is not None:
         return run_place(x.transpose(order), device=device, source=source, wait=wait).transpose(inverse(order))

@@ -74,9 +74,9 @@ def to_device(a, index=None, wait=True):
     return on_mesh(a.copy(), index)
 
 
-def placed(a, place):
-    """Return the same array with parts moved by `place`."""
-    return mesh_array(place(a.memory.local), a.shape, a.memory.mesh, a.memory.placements)
+def map_parts(a, function):
+    """Return the same array with each part replaced by a function of it."""
+    return mesh_array(function(a.memory.local), a.shape, a.memory.mesh, a.memory.placements)
 
 
 def filled(shape, dtype, value, index=None):
