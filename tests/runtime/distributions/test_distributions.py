@@ -417,10 +417,10 @@ def test_bases_of_the_right_shape_need_not_expand():
     assert D.TransformedDistribution(base, transforms.ExpTransform()).base_dist is base
 
 
-@pytest.mark.parametrize("made", [D.HalfNormal(ingot.ones(2)), D.HalfCauchy(ingot.ones(2))], ids=lambda d: type(d).__name__)
-def test_halves_are_transformed(distribution):
-    assert isinstance(distribution, D.TransformedDistribution) and distribution.expand((3, 2)).sample().min() >= 0
-    assert [type(t) for t in distribution.transforms] == [transforms.AbsTransform]
+@pytest.mark.parametrize("half", [D.HalfNormal(ingot.ones(2)), D.HalfCauchy(ingot.ones(2))], ids=lambda d: type(d).__name__)
+def test_halves_are_transformed(half):
+    assert isinstance(half, D.TransformedDistribution) and half.expand((3, 2)).sample().min() >= 0
+    assert [type(t) for t in half.transforms] == [transforms.AbsTransform]
 
 
 class Rooted(D.MultivariateNormal):
