@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..contract.microkernel import add_lanes
 from ..ir.emit import ModuleWriter
 from ..ir.types import F64, bytes_of, constant, mangled, null, vector, zero
-from ..pool.tasks import Words, chunk_share
+from ..pool.tasks import Words, task_items
 
 WORDS = ("x", "g", "y", "operands", "items", "chunks", "images", "channels", "size", "eps", "out")
 OPERANDS = ("weight", "bias", "mean", "var", "g_mean", "g_var", "g_weight", "g_bias")
@@ -48,14 +48,9 @@ class BatchNormKernel(ModuleWriter):
         return COLUMNS * self.target.lanes(bytes_of(self.element)) if self.rows else 1
 
     def write(self, module):
-        f = module.task(self.symbol)
-        arg, chunk, _ = f.params
-        job = Words(f, arg, WORDS)
-        first, end = chunk_share(f, job.items, job.chunks, chunk)
-        with f.loop(first, end) as loop:
-            channel = (_Channels if self.rows else _Channel)(f, self, job, f.mul(loop.index, self.block))
+        with task_items(module, self.symbol, WORDS) as (f, job, number):
+            channel = (_Channels if self.rows else _Channel)(f, self, job, f.mul(number, self.block))
             {TRAIN: channel.train, EVAL: channel.normalise, GRAD: channel.gradient}[self.kind]()
-        f.ret()
 
 
 class _Channel:

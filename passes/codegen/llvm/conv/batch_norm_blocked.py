@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from ..ir.emit import ModuleWriter
 from ..ir.types import F64, bytes_of, constant, lanes_of, like, mangled, null, vector, zero
-from ..pool.tasks import Words, chunk_share, split_index
+from ..pool.tasks import Words, open_task, split_index
 from .batch_norm import OPERANDS, RUN, WAYS
 
 WORDS = ("x", "g", "y", "out", "operands", "partials", "coefficients", "items", "chunks", "images", "blocks", "channels",
@@ -48,12 +48,9 @@ class BlockedNormKernel(ModuleWriter):
 
     def write(self, module):
         for stage in STAGES:
-            f = module.task(self.symbol(stage))
-            arg, chunk, _ = f.params
-            job = Words(f, arg, WORDS)
-            first, end = chunk_share(f, job.items, job.chunks, chunk)
+            f, job, share = open_task(module, self.symbol(stage), WORDS)
             block = _Block(f, self, job)
-            with f.loop(first, end) as loop:
+            with f.loop(*share) as loop:
                 getattr(block, f"{self.kind}_{stage}")(loop.index)
             f.ret()
 

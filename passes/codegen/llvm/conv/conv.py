@@ -34,7 +34,7 @@ from ..contract.epilogue import Identity
 from ..contract.microkernel import Operand, Precision, add_outer, add_written, zero_tile
 from ..ir.emit import ModuleWriter
 from ..ir.types import I64, PTR, VOID, bytes_of, vector, zero
-from ..pool.tasks import WORD, Words, chunk_share, split_index
+from ..pool.tasks import WORD, Words, chunk_share, split_index, write_task
 from .conv_tile import FRAME, SEGMENT, WORDS, sum_bytes, write_ask, write_finish, write_tile
 
 PART = ("runs", "count")
@@ -125,13 +125,7 @@ class ConvKernel(ModuleWriter):
                  for pixels in range(1, self.rows + 1)]
         row = _row(module, module.function_table("tiles", tiles), write_ask(module, self), _clear(module, self))
         item = _item(module, self, row)
-        f = module.task(self.symbol)
-        arg, chunk, _ = f.params
-        job = Words(f, arg, WORDS)
-        first, end = chunk_share(f, job.items, job.chunks, chunk)
-        with f.loop(first, end) as loop:
-            f.call(item, VOID, arg, loop.index)
-        f.ret()
+        write_task(module, self.symbol, item, WORDS, worker=False)
 
 
 def _item(module, kernel, row):

@@ -22,7 +22,7 @@ from ..contract.epilogue import Identity, Place
 from ..contract.microkernel import multiply_add
 from ..ir.emit import ElementWriter, Module
 from ..ir.types import I64, PTR, VOID, bytes_of, lanes_of, mangled, vector, zero
-from ..pool.tasks import WORD, Words, chunk_share, split_index
+from ..pool.tasks import Words, chunk_share, split_index, task_items
 from .conv import tap_range
 from .conv_epilogue import BlockedPlace
 
@@ -79,26 +79,16 @@ class DepthwiseKernel(ElementWriter):
         for _, _, pixels, spans in self.pattern.tiles:
             if (pixels, spans) not in names:
                 names[pixels, spans] = _tile(module, self, f"tile_{len(names)}", pixels, spans)
-        f = module.task(self.symbol)
-        arg, chunk, _ = f.params
-        job, frame = Words(f, arg, WORDS), Words(f, f.local(WORD * len(_FRAME)), _FRAME)
-        first, end = chunk_share(f, job.items, job.chunks, chunk)
-        with f.loop(first, end) as loop:
-            _item(f, self, job, frame, names, loop.index)
-        f.ret()
+        with task_items(module, self.symbol, WORDS, _FRAME) as (f, job, number, frame):
+            _item(f, self, job, frame, names, number)
 
     def weight_text(self) -> str:
         """Return the weight gradient's module as LLVM IR."""
         module = Module(self.target)
         sums = _tap_sums(module, self)
-        f = module.task(self.weight_symbol)
-        arg, chunk, _ = f.params
-        job = Words(f, arg, WORDS)
-        first, end = chunk_share(f, job.items, job.chunks, chunk)
-        with f.loop(first, end) as loop:
-            block, tap_d, tap_h = split_index(f, loop.index, (1, job.taps_d, job.taps_h))
-            f.call(sums, VOID, arg, block, tap_d, tap_h)
-        f.ret()
+        with task_items(module, self.weight_symbol, WORDS) as (f, job, number):
+            block, tap_d, tap_h = split_index(f, number, (1, job.taps_d, job.taps_h))
+            f.call(sums, VOID, job.pointer, block, tap_d, tap_h)
         return module.text()
 
 

@@ -14,7 +14,7 @@ from ..contract.epilogue import Identity, Place
 from ..contract.microkernel import multiply_add
 from ..ir.emit import ModuleWriter
 from ..ir.types import I32, Value, bytes_of, iota, lanes_of, mangled, vector, zero
-from ..pool.tasks import Words, chunk_share, split_index
+from ..pool.tasks import chunk_share, split_index, task_items
 
 WORDS = ("x", "w", "y", "operands", "items", "chunks", "inputs", "channels", "times", "parts", "tiles", "x_plane", "y_plane",
          "height", "width", "out_height", "out_width", "pad_h", "pad_w", "inner_first", "inner_end")
@@ -55,13 +55,8 @@ class PlanesKernel(ModuleWriter):
                 reach + self.lanes if step_w == 1 else reach // 2 * 2 + 2 * self.lanes)
 
     def write(self, module):
-        f = module.task(self.symbol)
-        arg, chunk, _ = f.params
-        job = Words(f, arg, WORDS)
-        first, end = chunk_share(f, job.items, job.chunks, chunk)
-        with f.loop(first, end) as loop:
-            _item(f, self, job, loop.index)
-        f.ret()
+        with task_items(module, self.symbol, WORDS) as (f, job, number):
+            _item(f, self, job, number)
 
 
 class PlanePlace:

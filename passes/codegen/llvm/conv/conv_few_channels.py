@@ -13,11 +13,10 @@ The task `turn` makes it from a packed weight.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .....ir.target import Target
 from ..contract.microkernel import multiply_add, row_places
-from ..ir.emit import Module
+from ..ir.emit import ElementWriter
 from ..ir.types import I1, bytes_of, vector, vector_constant, zero
-from ..pool.tasks import Words, chunk_share, split_index
+from ..pool.tasks import split_index, task_items
 from .conv import ConvKernel
 from .conv_tile import sum_bytes
 
@@ -110,26 +109,17 @@ def _lane_sums(f, level):
 
 
 @dataclass(frozen=True)
-class TurnKernel:
+class TurnKernel(ElementWriter):
     """Generator of the task that reorders a packed weight for a `FewOutputsKernel`."""
 
-    target: Target
-    element: str
     symbol: str = "turn_few"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module, size = Module(self.target), bytes_of(self.element)
-        f = module.task(self.symbol)
-        arg, chunk, _ = f.params
-        job = Words(f, arg, TURN_WORDS)
-        first, end = chunk_share(f, job.items, job.chunks, chunk)
-        with f.loop(first, end) as loop:
-            group, row = split_index(f, loop.index, (1, job.rows))
+    def write(self, module):
+        size = bytes_of(self.element)
+        with task_items(module, self.symbol, TURN_WORDS) as (f, job, number):
+            group, row = split_index(f, number, (1, job.rows))
             source = f.at(job.address("source"), f.add(f.mul(group, job.source_group), f.mul(row, job.source_row)))
             target = f.at(job.address("target"), f.add(f.mul(group, job.target_group), f.mul(row, size)))
             with f.loop(0, job.outputs) as each:
                 value = f.load(self.element, f.at(source, f.mul(each.index, size)))
                 f.store(value, f.at(target, f.mul(each.index, job.target_output)))
-        f.ret()
-        return module.text()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ..contract.microkernel import Operand, Precision, add_outer, zero_tile
 from ..ir.emit import ModuleWriter
 from ..ir.types import I64, PTR, VOID, bytes_of, vector, zero
-from ..pool.tasks import WORD, Words, chunk_share, split_index
+from ..pool.tasks import WORD, Words, chunk_share, split_index, write_task
 from .conv import tile_rows
 
 WORDS = ("x", "y", "w", "items", "chunks", "groups", "parts", "panels", "blocks", "units", "row_blocks", "block_rows",
@@ -55,13 +55,7 @@ class WeightGradKernel(ModuleWriter):
     def write(self, module):
         tiles = module.function_table("tiles", [_tile(module, self, rows) for rows in range(1, self.rows + 1)])
         item = _item(module, self, _unit(module, self, tiles))
-        f = module.task(self.symbol)
-        arg, chunk, _ = f.params
-        job = Words(f, arg, WORDS)
-        first, end = chunk_share(f, job.items, job.chunks, chunk)
-        with f.loop(first, end) as loop:
-            f.call(item, VOID, arg, loop.index)
-        f.ret()
+        write_task(module, self.symbol, item, WORDS, worker=False)
         _reduce(module, self)
 
 

@@ -18,7 +18,7 @@ from .....ir.target import Target
 from ..contract.microkernel import row_places, transpose
 from ..ir.emit import Module
 from ..ir.types import I64, PTR, VOID, bytes_of, vector
-from ..pool.tasks import Words, chunk_share, split_index
+from ..pool.tasks import Words, split_index, task_items
 
 # The outer dims are (outer, row chunk, column chunk, extra), each with its count and its strides in bytes. `fill` pads missing
 # rows with zeros up to `width` lanes; without it only the lanes of rows that exist are stored.
@@ -60,12 +60,8 @@ def _matrix(f, job, number):
 def _straight(module, element):
     lanes = module.target.lanes(bytes_of(element))
     type_ = vector(lanes, element)
-    f = module.task(symbol(STRAIGHT, element))
-    arg, chunk, _ = f.params
-    job = Words(f, arg, WORDS)
-    first, end = chunk_share(f, job.items, job.chunks, chunk)
-    with f.loop(first, end) as loop:
-        source, target, rows, columns = _matrix(f, job, loop.index)
+    with task_items(module, symbol(STRAIGHT, element), WORDS) as (f, job, number):
+        source, target, rows, columns = _matrix(f, job, number)
         with f.loop(0, rows) as row, f.loop(0, job.columns, lanes) as column:
             start = f.at(f.at(source, f.mul(job.row_stride, row.index)), column.index, element)
             goal = f.at(f.at(target, f.mul(job.column_step, row.index)), column.index, element)
@@ -73,30 +69,24 @@ def _straight(module, element):
             value = f.choose(f.compare("sge", left, lanes), lambda start=start: (f.load(type_, start),),
                              lambda start=start, left=left: (f.load_masked(type_, start, f.mask(left, lanes)),))[0]
             f.store(value, goal)
-    f.ret()
 
 
 def _task(module, variant, element):
     lanes = module.target.lanes(bytes_of(element))
     group, few = _group(module, variant, element, lanes), _few_columns(module, element, lanes) if variant == "plain" else None
-    f = module.task(symbol(variant, element))
-    arg, chunk, _ = f.params
-    job = Words(f, arg, WORDS)
-    first, end = chunk_share(f, job.items, job.chunks, chunk)
-    with f.loop(first, end) as loop:
-        source, target, rows_left, columns_left = _matrix(f, job, loop.index)
+    with task_items(module, symbol(variant, element), WORDS) as (f, job, item):
+        source, target, rows_left, columns_left = _matrix(f, job, item)
         end_row = f.select(f.compare("ne", job.fill, 0), job.rows, rows_left)
         with f.loop(0, end_row, lanes) as groups:
             number, row = f.div(groups.index, lanes), groups.index
             start = source if variant == "gather" else f.at(source, f.mul(job.row_stride, row))
             to = f.at(target, f.mul(job.group_step, number))
-            given = VOID, arg, start, to, f.sub(rows_left, row), columns_left, row
+            given = VOID, job.pointer, start, to, f.sub(rows_left, row), columns_left, row
             if few is None:
                 f.call(group, *given)
             else:
                 is_few = f.binary("and", f.compare("sle", columns_left, _FEW), f.compare("eq", job.fill, 0))
                 f.choose(is_few, lambda given=given: f.call(few, *given[:-1]), lambda given=given: f.call(group, *given))
-    f.ret()
 
 
 def _few_columns(module, element, lanes):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..ir.emit import ModuleWriter
 from ..ir.types import I1, I32, I64, PTR, Value, bytes_of, constant, iota, lanes_of, mangled, vector, zero
-from ..pool.tasks import WORD, Words, chunk_share, split_index
+from ..pool.tasks import WORD, split_index, task_items
 from .conv import tap_range
 
 WORDS = ("x", "y", "index", "items", "chunks", "x_plane", "y_plane", "depth", "height", "width", "out_rows", "out_height",
@@ -37,14 +37,8 @@ class PoolKernel(ModuleWriter):
         return f"{self.kind}_{mangled(self.element)}_{self.spread}"
 
     def write(self, module):
-        f = module.task(self.symbol)
-        arg, chunk, _ = f.params
-        job = Words(f, arg, PUT_WORDS if self.kind == PUT else WORDS)
-        frame = Words(f, f.local(WORD * len(_FRAME)), _FRAME)
-        first, end = chunk_share(f, job.items, job.chunks, chunk)
-        with f.loop(first, end) as loop:
-            _ROWS[self.kind](f, self, job, frame, loop.index)
-        f.ret()
+        with task_items(module, self.symbol, PUT_WORDS if self.kind == PUT else WORDS, _FRAME) as (f, job, number, frame):
+            _ROWS[self.kind](f, self, job, frame, number)
 
 
 @dataclass(frozen=True)

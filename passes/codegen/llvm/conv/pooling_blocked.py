@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from .....ir.target import Target
 from ..ir.emit import ModuleWriter
 from ..ir.types import I1, I32, bytes_of, constant, mangled, vector, zero
-from ..pool.tasks import WORD, Words, chunk_share, split_index
+from ..pool.tasks import split_index, task_items
 from .conv import tap_range
 from .pooling import AVERAGE, AVERAGE_GRAD, MAX, WORDS, windows_of
 
@@ -45,13 +45,8 @@ class BlockedPoolKernel(ModuleWriter):
         return f"blocked_{self.kind}_{mangled(self.element)}{written}"
 
     def write(self, module):
-        f = module.task(self.symbol)
-        arg, chunk, _ = f.params
-        job, frame = Words(f, arg, WORDS), Words(f, f.local(WORD * len(_FRAME)), _FRAME)
-        first, end = chunk_share(f, job.items, job.chunks, chunk)
-        with f.loop(first, end) as loop:
-            _ITEMS[self.kind](f, self, job, frame, loop.index)
-        f.ret()
+        with task_items(module, self.symbol, WORDS, _FRAME) as (f, job, number, frame):
+            _ITEMS[self.kind](f, self, job, frame, number)
 
 
 def _row(f, kernel, job, frame, number):

@@ -25,7 +25,7 @@ from ..contract.epilogue import Identity
 from ..contract.microkernel import Operand, Precision, add_outer, tile_shape, zero_tile
 from ..ir.emit import Module, ModuleWriter
 from ..ir.types import I64, PTR, VOID, bytes_of, vector
-from ..pool.tasks import WORD, Words, chunk_share, split_index
+from ..pool.tasks import WORD, Words, split_index, task_items, write_task
 from .winograd_tiles import (
     KINDS,
     TAPS,
@@ -137,13 +137,7 @@ class WinogradKernel(ModuleWriter):
 
     def write(self, module):
         item = self.item(module)
-        f = module.task(self.symbol)
-        arg, chunk, worker = f.params
-        job = Words(f, arg, self.words)
-        first, end = chunk_share(f, job.items, job.chunks, chunk)
-        with f.loop(first, end) as loop:
-            f.call(item, VOID, arg, loop.index, worker)
-        f.ret()
+        write_task(module, self.symbol, item, self.words)
 
     def filter_text(self) -> str:
         """Return the module of the task that transforms weights, the same for all epilogues."""
@@ -154,12 +148,9 @@ class WinogradKernel(ModuleWriter):
 
 def _filter_task(module, kernel):
     """Write the task that makes U of a packed weight, times optional factors of output channels, by vectors of these."""
-    f = module.task(kernel.filter_symbol)
-    arg, chunk, _ = f.params
-    job, type_ = Words(f, arg, FILTER_WORDS), vector(kernel.lanes, kernel.element)
-    first, end = chunk_share(f, job.items, job.chunks, chunk)
-    with f.loop(first, end) as loop:
-        panel, channel = split_index(f, loop.index, (job.panels, job.inputs))
+    type_ = vector(kernel.lanes, kernel.element)
+    with task_items(module, kernel.filter_symbol, FILTER_WORDS) as (f, job, number):
+        panel, channel = split_index(f, number, (job.panels, job.inputs))
         block, within = f.div(channel, job.width), f.mod(channel, job.width)
         source = f.at(job.address("source"), f.add(f.mul(panel, job.panel),
                                                    f.add(f.mul(block, job.block), f.mul(within, job.step))))
@@ -171,10 +162,9 @@ def _filter_task(module, kernel):
             factor = factors_of(f, job, kernel, output)
             taps = [[f.fmul(tap, factor) for tap in line] for line in taps]
             goal = f.at(target, f.mul(each.index, job.u_vector))
-            for number, values in enumerate(kernel.weights(f, taps)):
+            for plane, values in enumerate(kernel.weights(f, taps)):
                 for at, value in enumerate(values):
-                    f.store(value, f.at(goal, f.add(f.mul(u_plane, number), at * bytes_of(type_))))
-    f.ret()
+                    f.store(value, f.at(goal, f.add(f.mul(u_plane, plane), at * bytes_of(type_))))
 
 
 def _item(module, kernel):

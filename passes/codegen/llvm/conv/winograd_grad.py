@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..contract.microkernel import Operand, Precision, multiply_add, outer_tile, tile_shape
 from ..ir.emit import ModuleWriter
 from ..ir.types import I1, I64, PTR, VOID, bytes_of, vector, zero
-from ..pool.tasks import WORD, Words, chunk_share, split_index
+from ..pool.tasks import WORD, Words, split_index, write_task
 from .winograd import WinogradKernel
 from .winograd_tiles import WORDS as FORWARD_WORDS
 from .winograd_tiles import every, input_transform
@@ -39,13 +39,7 @@ class WinogradGradKernel(ModuleWriter):
 
     def write(self, module):
         for symbol, item in ((self.symbol, _item(module, self)), (self.finish_symbol, _finish(module, self))):
-            f = module.task(symbol)
-            arg, chunk, worker = f.params
-            job = Words(f, arg, WORDS)
-            first, end = chunk_share(f, job.items, job.chunks, chunk)
-            with f.loop(first, end) as loop:
-                f.call(item, VOID, arg, loop.index, worker)
-            f.ret()
+            write_task(module, symbol, item, WORDS)
 
 
 def _item(module, kernel):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..ir.emit import ElementWriter, ModuleWriter
 from ..ir.types import I64, element_of, is_float, vector, zero
-from ..pool.tasks import Words, chunk_share
+from ..pool.tasks import open_task
 
 ARRAYS = ("x", "index", "y", "wrong")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "size", "count", "inner", "by_outer", "by_count", "by_inner")
@@ -64,10 +64,7 @@ def _combined(f, how, before, more):
 
 
 def _write_scatter(module, kernel):
-    f, element, how = module.task(kernel.symbol), kernel.element, kernel.how
-    arg, chunk, _ = f.params
-    job = Words(f, arg, WORDS)
-    low, high = chunk_share(f, job.items, job.chunks, chunk)
+    (f, job, share), element, how = open_task(module, kernel.symbol, WORDS), kernel.element, kernel.how
     # Words are read before the loops, because LLVM must assume that stores change them.
     inner, count, lanes, size, wrong = job.inner, job.count, f.lanes(element), job.size, job.address("wrong")
     by_count, by_inner = job.by_count, job.by_inner
@@ -77,7 +74,7 @@ def _write_scatter(module, kernel):
         value = value if how == SET else _combined(f, how, f.load_masked(type_, spot, mask), value)
         f.store_masked(value, spot, mask)
 
-    with f.loop(low, high) as outer:
+    with f.loop(*share) as outer:
         index = f.at(job.address("index"), f.mul(outer.index, job.by_outer), I64)
         x = f.at(job.address("x"), f.mul(f.mul(outer.index, size), inner), element)
         y = f.at(job.address("y"), f.mul(f.mul(outer.index, count), inner), element)
@@ -138,10 +135,7 @@ def _take(f, element, x, index, number, target):
 
 
 def _write(module, kernel):
-    f, element = module.task(kernel.symbol), f"i{8 * kernel.item}"
-    arg, chunk, _ = f.params
-    job = Words(f, arg, WORDS)
-    low, high = chunk_share(f, job.items, job.chunks, chunk)
+    (f, job, (low, high)), element = open_task(module, kernel.symbol, WORDS), f"i{8 * kernel.item}"
     size, inner, count, wrong, lanes = job.size, job.inner, job.count, job.address("wrong"), f.lanes(element)
     plane, by_count, by_inner = f.mul(size, inner), job.by_count, job.by_inner
     y = job.address("y")

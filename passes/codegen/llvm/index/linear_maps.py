@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from .....ir.target import Target
 from ..ir.emit import Module
 from ..ir.types import I64, bytes_of, vector
-from ..pool.tasks import Words, chunk_share
+from ..pool.tasks import task_items
 
 ARRAYS = ("x", "places", "together", "weights", "y")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "size", "count", "inner", "taps")
@@ -43,13 +43,8 @@ class MapKernel:
     def text(self, symbol: str) -> str:
         """Return the module with one of the tasks as LLVM IR."""
         module = Module(self.target)
-        f = module.task(symbol)
-        arg, chunk, _ = f.params
-        job = Words(f, arg, WORDS)
-        low, high = chunk_share(f, job.items, job.chunks, chunk)
-        with f.loop(low, high) as loop:
-            (_write_row if symbol == self.along else _write_column)(f, self, job, loop.index)
-        f.ret()
+        with task_items(module, symbol, WORDS) as (f, job, item):
+            (_write_row if symbol == self.along else _write_column)(f, self, job, item)
         return module.text()
 
 

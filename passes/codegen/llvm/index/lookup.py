@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..ir.emit import ElementWriter
 from ..ir.types import F32, F64, I64, bytes_of, is_float, vector, zero
-from ..pool.tasks import Words, chunk_share
+from ..pool.tasks import Words, chunk_share, open_task
 
 ARRAYS = ("table", "index", "rows")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "count", "width", "table_rows", "table_row", "row", "clears")
@@ -64,11 +64,9 @@ def _store(f, element, value, pointer, at, mask):
 
 
 def _write_take(module, kernel):
-    f, element = module.task(kernel.take), kernel.element
-    arg, chunk, _ = f.params
-    job = Words(f, arg, WORDS)
-    first, end = chunk_share(f, job.count, job.chunks, chunk)
-    with f.loop(first, end) as loop:
+    f, job, share = open_task(module, kernel.take, WORDS, "count")
+    element = kernel.element
+    with f.loop(*share) as loop:
         number = f.load(I64, f.at(job.address("index"), loop.index, I64))
         source = f.at(job.address("table"), f.mul(number, job.table_row))
         target = f.at(job.address("rows"), f.mul(loop.index, job.row))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..ir.emit import ModuleWriter
 from ..ir.types import I8, I32, I64, PTR, Value, constant, iota, vector
-from ..pool.tasks import Words, chunk_share
+from ..pool.tasks import Words, open_task
 
 ARRAYS = ("x", "out")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "rows", "size", "keep", "room", "flip", "scratch_bytes")
@@ -270,19 +270,16 @@ def _fill(f, kernel, job, row, buffer):
 
 
 def _write_task(module, kernel):
-    f = module.task(kernel.symbol)
-    arg, chunk, worker = f.params
-    job = Words(f, arg, WORDS)
-    first, end = chunk_share(f, job.rows, job.chunks, chunk)
-    buffer = f.at(job.address("scratch"), f.mul(worker, job.scratch_bytes))
+    f, job, share = open_task(module, kernel.symbol, WORDS, "rows")
+    buffer = f.at(job.address("scratch"), f.mul(f.params[2], job.scratch_bytes))
     other = f.at(buffer, f.mul(job.room, kernel.entry_bytes))
     state = f.local(16)
-    with f.loop(first, end) as loop:
+    with f.loop(*share) as loop:
         row = f.at(job.address("x"), f.mul(f.mul(loop.index, job.size), kernel.bits // 8), I8)
         _fill(f, kernel, job, row, buffer)
         f.store(job.room, f.at(state, _COUNT))
         with f.when(f.compare("slt", job.room, job.size)):
-            _select(f, kernel, arg, job, row, buffer, other, state)
+            _select(f, kernel, job.pointer, job, row, buffer, other, state)
         found = f.call("sort", PTR, buffer, other, f.load(I64, f.at(state, _COUNT)))
         out = f.at(job.address("out"), f.mul(f.mul(loop.index, job.keep), 8), I8)
         with f.loop(0, job.keep) as each:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from .....ir.target import Target
 from ..ir.emit import Module
 from ..ir.types import I64, vector, zero
-from ..pool.tasks import Words, chunk_share
+from ..pool.tasks import task_items
 
 ARRAYS = ("x", "places", "weights", "y")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "channels", "plane", "points", "blocks")
@@ -36,13 +36,8 @@ class TapsKernel:
     def text(self, kind: str) -> str:
         """Return the module of one task as LLVM IR."""
         module = Module(self.target)
-        f = module.task(self.symbol(kind))
-        arg, chunk, _ = f.params
-        job = Words(f, arg, WORDS)
-        low, high = chunk_share(f, job.items, job.chunks, chunk)
-        with f.loop(low, high) as loop:
-            _ITEMS[kind](f, self, job, loop.index)
-        f.ret()
+        with task_items(module, self.symbol(kind), WORDS) as (f, job, item):
+            _ITEMS[kind](f, self, job, item)
         return module.text()
 
 

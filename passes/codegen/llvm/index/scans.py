@@ -23,7 +23,7 @@ from ..contract.transpose_squares import rows_there
 from ..ir.emit import ElementWriter
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import F32, F64, I1, I64, bytes_of, constant, element_of, iota, is_float, lanes_of, vector, zero
-from ..pool.tasks import Words, chunk_share
+from ..pool.tasks import open_task, task_items
 
 ARRAYS = ("x", "z", "y")
 ADD, MUL, LINEAR, LOG_ADD, MOST, LEAST = "add", "mul", "linear", "logaddexp", "amax", "amin"
@@ -237,12 +237,8 @@ def _extreme_row(f, kernel, job, row):
 def along(module, kernel, write):
     """Write the task for inner = 1: write(f, job, first, count, one_by_one) for each group of rows; one_by_one(write_row) takes
     them one after the other."""
-    f = module.task(kernel.along)
-    arg, chunk, _ = f.params
-    job = Words(f, arg, WORDS)
-    low, high = chunk_share(f, job.items, job.chunks, chunk)
-    with f.loop(low, high) as loop:
-        first = f.mul(loop.index, kernel.rows)
+    with task_items(module, kernel.along, WORDS) as (f, job, item):
+        first = f.mul(item, kernel.rows)
         count = f.min(f.sub(job.outer, first), kernel.rows)
 
         def one_by_one(write_row):
@@ -250,17 +246,13 @@ def along(module, kernel, write):
                 write_row(f, kernel, job, row.index)
 
         write(f, job, first, count, one_by_one)
-    f.ret()
 
 
 def across(module, kernel, write):
     """Write the task for other inner: write(f, job, start, masks) for each block of vectors of inner from `start` on."""
-    f, element = module.task(kernel.across), kernel.element
-    arg, chunk, _ = f.params
-    job, lanes = Words(f, arg, WORDS), f.lanes(element)
-    low, high = chunk_share(f, job.items, job.chunks, chunk)
-    blocks = f.ceil_div(job.inner, kernel.block)
-    with f.loop(low, high) as loop:
+    f, job, share = open_task(module, kernel.across, WORDS)
+    lanes, blocks = f.lanes(kernel.element), f.ceil_div(job.inner, kernel.block)
+    with f.loop(*share) as loop:
         column = f.mul(f.mod(loop.index, blocks), kernel.block)
         start = f.add(f.mul(f.mul(f.div(loop.index, blocks), job.size), job.inner), column)
         write(f, job, start, [f.mask(f.sub(f.sub(job.inner, column), n * lanes), lanes) for n in range(BLOCK)])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..ir.emit import ElementWriter
 from ..ir.types import I64, constant, is_float, like, vector, zero
-from ..pool.tasks import Words, chunk_share, split_index
+from ..pool.tasks import open_task, split_index
 
 ARRAYS = ("sorted", "values", "out")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "rows", "blocks", "block", "count", "size", "row", "halvings")
@@ -30,13 +30,11 @@ class SearchKernel(ElementWriter):
         return f"search_{self.element}_{'right' if self.right else 'left'}"
 
     def write(self, module):
-        f = module.task(self.symbol)
-        arg, chunk, _ = f.params
-        job, element, lanes = Words(f, arg, WORDS), self.element, f.lanes(self.element)
-        low, high = chunk_share(f, job.items, job.chunks, chunk)
+        f, job, share = open_task(module, self.symbol, WORDS)
+        element, lanes = self.element, f.lanes(self.element)
         count, blocks, block, size, halvings = job.count, job.blocks, job.block, job.size, job.halvings
         by_row, rows, values, out = job.row, job.address("sorted"), job.address("values"), job.address("out")
-        with f.loop(low, high) as loop:
+        with f.loop(*share) as loop:
             row, part = split_index(f, loop.index, (None, blocks))
             first = f.mul(part, block)
             number = f.min(block, f.sub(count, first))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..contract.transpose_squares import turn_strip, write_turn_square
 from ..ir.emit import ModuleWriter
 from ..ir.types import bytes_of
-from ..pool.tasks import Words, chunk_share, split_index
+from ..pool.tasks import open_task, split_index
 
 ARRAYS = ("x", "y")
 OTHERS = 3
@@ -37,13 +37,10 @@ class TurnKernel(ModuleWriter):
 def _write(module, kernel):
     element = f"i{8 * kernel.item}"
     write_turn_square(module, element)
-    f = module.task(kernel.symbol)
-    arg, chunk, _ = f.params
-    job = Words(f, arg, WORDS)
-    low, high = chunk_share(f, job.items, job.chunks, chunk)
+    f, job, share = open_task(module, kernel.symbol, WORDS)
     lanes, columns = f.lanes(element), job.columns
     x_row, y_row = (f.mul(word, bytes_of(element)) for word in (job.x_row, job.y_row))
-    with f.loop(low, high) as loop:
+    with f.loop(*share) as loop:
         *others, strip = split_index(f, loop.index, [job.n0, job.n1, job.n2, f.ceil_div(columns, lanes)])
         first = f.mul(strip, lanes)
         x, y = job.address("x"), job.address("y")

@@ -1,5 +1,7 @@
 """Pool tasks: the words of a job by name, and the items of each chunk."""
 
+from contextlib import contextmanager
+
 from ..ir.types import I64, PTR, VOID, Value
 
 WORD = 8
@@ -40,12 +42,25 @@ def split_index(f, index, sizes):
     return [index, *reversed(found)]
 
 
+def open_task(module, symbol, words, items="items", frame=()):
+    """Start a pool task; return its function, its job, and the range of its chunk. `items` is the word with their number.
+    With names of a `frame`, these words on the stack follow."""
+    f = module.task(symbol)
+    arg, chunk, _ = f.params
+    job, frames = Words(f, arg, words), [Words(f, f.local(WORD * len(frame)), frame)] if frame else []
+    return f, job, chunk_share(f, getattr(job, items), job.chunks, chunk), *frames
+
+
+@contextmanager
+def task_items(module, symbol, words, frame=()):
+    """Write a pool task with a body for each item: yields the function, the job, the item, and the frame if it has names."""
+    f, job, share, *frames = open_task(module, symbol, words, frame=frame)
+    with f.loop(*share) as loop:
+        yield f, job, loop.index, *frames
+    f.ret()
+
+
 def write_task(module, symbol, item, words, worker=True):
     """Write a pool task that calls the function `item` for each item of a chunk, with the worker's number if it takes it."""
-    f = module.task(symbol)
-    arg, chunk, number = f.params
-    job = Words(f, arg, words)
-    first, end = chunk_share(f, job.items, job.chunks, chunk)
-    with f.loop(first, end) as loop:
-        f.call(item, VOID, arg, loop.index, *[number] * worker)
-    f.ret()
+    with task_items(module, symbol, words) as (f, job, number):
+        f.call(item, VOID, job.pointer, number, *[f.params[2]] * worker)

@@ -18,7 +18,7 @@ from ..contract.microkernel import add_lanes
 from ..ir.emit import ElementWriter
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import I1, I32, I64, PTR, Value, bytes_of, constant, lanes_of, vector, zero
-from ..pool.tasks import Words, chunk_share
+from ..pool.tasks import task_items
 
 ARRAYS = ("logs", "labels", "allow", "sizes", "g", "out")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "steps", "classes", "width", "blank", "room")
@@ -53,13 +53,8 @@ class CtcKernel(ElementWriter):
 
 
 def _write(module, kernel, symbol, body):
-    f = module.task(symbol)
-    arg, chunk, worker = f.params
-    job = Words(f, arg, WORDS)
-    low, high = chunk_share(f, job.items, job.chunks, chunk)
-    with f.loop(low, high) as loop:
-        body(_Sequence(f, kernel, job, loop.index, f.at(job.address("scratch"), f.mul(worker, job.room))))
-    f.ret()
+    with task_items(module, symbol, WORDS) as (f, job, number):
+        body(_Sequence(f, kernel, job, number, f.at(job.address("scratch"), f.mul(f.params[2], job.room))))
 
 
 class _Sequence:
