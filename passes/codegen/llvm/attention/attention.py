@@ -10,17 +10,26 @@ sees, and blocks without any are skipped.
 from dataclasses import dataclass
 
 from ..contract.inline_gemm import HEIGHTS, write_product
-from ..contract.microkernel import Precision, TileShape, tile_shape
+from ..contract.microkernel import Precision
 from ..contract.packing import PACK_TRANSPOSED, packers
-from ..ir.emit import ElementWriter
-from ..ir.types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, zero
+from ..ir.types import I64, PTR, VOID, bytes_of, constant, null, vector, zero
 from ..pool.tasks import Words, chunk_share, write_task
 from .attention_few import write_scores
-from .attention_softmax import BOUND_WORDS, NO_MASK, RANGE, range_of, row_bounds, strip_lanes, write_ranges, write_softmax
+from .attention_softmax import (
+    BOUND_WORDS,
+    RANGE,
+    SIZE_WORDS,
+    AttentionOptions,
+    range_of,
+    row_bounds,
+    strip_lanes,
+    when_seen,
+    write_ranges,
+    write_softmax,
+)
 
 ARRAYS = ("q", "k", "v", "mask", "o", "lse", "bounds")
-WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size",
-         "v_size",
+WORDS = (*ARRAYS, *SIZE_WORDS,
          "q_row", "k_row", "v_row", "o_row", "mask_row", "mask_step", "q_head", "o_head", "lse_head", "mask_head", "scale",
          "key_block", "score_row", "scratch_bytes", "scores_at", "stats_at", *BOUND_WORDS)
 OFFSETS = ARRAYS                    # columns of the table of byte offsets, with a row per key head and batch
@@ -31,22 +40,14 @@ STATS = 2 * ROOM                    # running maxima, then sums of exponentials
 
 
 @dataclass(frozen=True)
-class AttentionKernel(ElementWriter):
-    """Generator of forward attention for an element type and options."""
+class AttentionKernel(AttentionOptions):
+    """Generator of forward attention; with `few`, an item has few rows, which read keys in place."""
 
-    mask: str = NO_MASK
-    bounds: bool = False                # whether rows have bounds
-    squash: bool = False                # whether scores go through a tanh
-    few: bool = False                   # whether an item has few rows, which read keys in place
-
-    @property
-    def shape(self) -> TileShape:
-        """The register tile; its columns are the width of a panel of keys."""
-        return tile_shape(self.target, self.element)
+    few: bool = False
 
     @property
     def symbol(self) -> str:
-        return f"attention_{self.element}{kind_of(self)}{'_few' * self.few}"
+        return f"attention_{self.element}{self.options}{'_few' * self.few}"
 
     def write(self, module):
         write_product(module, Precision.of(self.element), steps=(bytes_of(self.element), None))
@@ -56,11 +57,6 @@ class AttentionKernel(ElementWriter):
         _write_strip(module, self)
         item = _write_item(module, self, None if self.few else write_panels(module, self.shape, self.element))
         write_task(module, self.symbol, item, WORDS)
-
-
-def kind_of(kernel) -> str:
-    """Return the part of a kernel's name that tells its options."""
-    return "".join(f"_{what}" for what in (kernel.mask, "bounds" * kernel.bounds, "squash" * kernel.squash) if what)
 
 
 def write_panels(module, shape, element) -> str:
@@ -105,12 +101,8 @@ def _write_item(module, kernel, panels):
     seen = None if not kernel.bounds else write_ranges(f, job, at["bounds"], ranges, ROWS, (first, end), strips)
     with f.loop(0, keys, job.key_block) as blocks:
         start, count = blocks.index, f.min(f.sub(keys, blocks.index), job.key_block)
-        if seen is None:
+        with when_seen(f, seen, start, count):
             _write_block(f, kernel, (job, scratch, at, stats, ranges), (first, end, strips), (start, count), panels)
-        else:
-            met = f.binary("and", f.compare("slt", start, seen[1]), f.compare("sgt", f.add(start, count), seen[0]))
-            with f.when(met):
-                _write_block(f, kernel, (job, scratch, at, stats, ranges), (first, end, strips), (start, count), panels)
     f.ret()
     return "item"
 
@@ -146,8 +138,7 @@ def _write_strip(module, kernel):
     arg, scratch, q, mask, o, lse, bounds, stats, found, keys, v, row, height, start, count = f.params
     job, shape, item = Words(f, arg, WORDS), kernel.shape, bytes_of(kernel.element)
     keep, factor, scale = f.local(ROOM * item), f.local(ROOM * item), f.local(item)
-    number = f.load(F64, job.spot("scale"))
-    f.store(number if kernel.element == F64 else f.cast("fptrunc", number, F32), scale)
+    f.store(job.number("scale", kernel.element), scale)
     causal = f.compare("ne", job.causal, 0)
     visible = f.min(job.keys, f.select(causal, f.add(row, height), job.keys))
     last, fresh = f.compare("sge", f.add(start, count), visible), f.compare("eq", start, 0)

@@ -13,34 +13,34 @@ from dataclasses import dataclass
 
 from ...fast_activations import exp_below
 from ..contract.inline_gemm import write_product
-from ..contract.microkernel import Precision, TileShape, tile_shape
-from ..ir.emit import ElementWriter
+from ..contract.microkernel import Precision
 from ..ir.instructions import joined
 from ..ir.spelling import LlvmBuilder
-from ..ir.types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, zero
+from ..ir.types import I64, PTR, VOID, bytes_of, constant, null, vector, zero
 from ..pool.tasks import Words, chunk_share, write_task
-from .attention import TILE_ROWS, kind_of, open_head, write_panels
+from .attention import TILE_ROWS, open_head, write_panels
 from .attention_softmax import (
     BOUND_WORDS,
     DTYPES,
-    NO_MASK,
     RANGE,
+    SIZE_WORDS,
     SQUASH,
     TOGETHER,
+    AttentionOptions,
     add_mask,
     edge_numbers,
     edges_of,
     range_of,
     row_bounds,
     squasher,
+    when_seen,
     write_ranges,
 )
 
 ARRAYS = ("g", "q", "k", "v", "mask", "lse", "delta", "dq", "dk", "dv", "ds", "bounds")
 OFFSETS = ARRAYS
 _HEADS = ("g", "q", "mask", "lse", "delta", "dq", "ds", "bounds")   # arrays with a part per query head
-WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size",
-         "v_size",
+WORDS = (*ARRAYS, *SIZE_WORDS,
          *(f"{name}_row" for name in ("g", "q", "k", "v", "mask", "dq", "dk", "dv", "ds")), "mask_step",
          *(f"{name}_head" for name in _HEADS[:-1]), "scale", "scratch_bytes", "gives", "keeps_ds", "all_keys",
          *BOUND_WORDS)
@@ -49,21 +49,12 @@ GIVES_ROWS, GIVES_KEYS = 1, 2       # results of a task: dq, and dk with dv
 
 
 @dataclass(frozen=True)
-class AttentionGradKernel(ElementWriter):
-    """Generator of backward attention for an element type and options."""
-
-    mask: str = NO_MASK
-    bounds: bool = False
-    squash: bool = False
-
-    @property
-    def shape(self) -> TileShape:
-        """The register tile."""
-        return tile_shape(self.target, self.element)
+class AttentionGradKernel(AttentionOptions):
+    """Generator of backward attention."""
 
     @property
     def symbol(self) -> str:
-        return f"attention_grad_{self.element}{kind_of(self)}"
+        return f"attention_grad_{self.element}{self.options}"
 
     def scratch(self, size: int, v_size: int) -> int:
         """Return the bytes of a worker's scratch: transposed keys and values, P and dS of a square."""
@@ -107,19 +98,15 @@ def _write_item(module, kernel, panels):
         f.store(f.index(1), untouched)
         with f.loop(0, job.heads) as heads, f.loop(first, high_row) as rows:
             parts = [f.at(at[name], f.mul(heads.index, getattr(job, f"{name}_head"))) for name in _HEADS]
-
-            def square(first_keys, parts=parts, rows=rows, here=here, start=start, count=count):
+            seen = None
+            if kernel.bounds:
+                seen = range_of(f, f.at(ranges, f.mul(f.add(f.mul(heads.index, row_squares), rows.index), RANGE)))
+            with when_seen(f, seen, start, count):
+                is_first = f.compare("eq", start, 0) if seen is None else f.compare("sle", start, seen[0])
+                is_first = f.cast("zext", is_first, I64)
                 f.call("square", VOID, arg, scratch, *parts, *here.values(), f.mul(rows.index, SIDE), start, count,
-                       f.load(I64, untouched), first_keys)
+                       f.load(I64, untouched), is_first)
                 f.store(f.index(0), untouched)
-
-            if not kernel.bounds:
-                square(f.cast("zext", f.compare("eq", start, 0), I64))
-            else:
-                low, high = range_of(f, f.at(ranges, f.mul(f.add(f.mul(heads.index, row_squares), rows.index), RANGE)))
-                met = f.binary("and", f.compare("slt", start, high), f.compare("sgt", f.add(start, count), low))
-                with f.when(met):
-                    square(f.cast("zext", f.compare("sle", start, low), I64))
         if kernel.bounds:
             with f.when(f.binary("and", for_keys, f.compare("ne", f.load(I64, untouched), 0))):
                 _clear(f, job, scratch, (here["dk"], here["dv"]), count)
@@ -156,8 +143,7 @@ def _write_square(module, kernel):
     slopes = f.at(p, SIDE * SIDE * item)
     g, q, dq = (f.at(x, f.mul(row, getattr(job, f"{name}_row"))) for x, name in ((g, "g"), (q, "q"), (dq, "dq")))
     scale, unit = f.local(item), f.local(item)
-    number = f.load(F64, job.spot("scale"))
-    f.store(number if kernel.element == F64 else f.cast("fptrunc", number, F32), scale)
+    f.store(job.number("scale", kernel.element), scale)
     f.store(constant(kernel.element, 1), unit)
     one, side, panel = f.index(item), f.index(SIDE * item), f.index(shape.columns * item)
     nothing, still = null(), f.index(0)

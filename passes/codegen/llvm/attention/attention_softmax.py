@@ -8,17 +8,42 @@ With bounds each row has a first key and an end, as 64-bit integers. Ranges are 
 that see nothing have a range of one key, so that they get their zeros.
 """
 
+from contextlib import contextmanager
+from dataclasses import dataclass
+
 from .....ir import dtype as dt
 from ...fast_activations import exp_below
 from ...scalars import apply
+from ..contract.microkernel import TileShape, tile_shape
+from ..ir.emit import ElementWriter
 from ..ir.instructions import joined
 from ..ir.spelling import LlvmBuilder
-from ..ir.types import F32, F64, I8, I64, PTR, VOID, bytes_of, constant, lanes_of, null, vector, zero
+from ..ir.types import F32, F64, I8, I64, PTR, VOID, bytes_of, constant, element_of, lanes_of, null, vector, zero
 
 NO_MASK, BOOL_MASK, ADDED_MASK = "", "bool", "added"
 DTYPES = {F32: dt.float32, F64: dt.float64}
 TOGETHER = 4                        # rows side by side as one long vector: a single chain of exponentials would be slow
 SQUASH = ("squash",)                # address of a tanh's two factors, of its argument and its result
+
+
+@dataclass(frozen=True)
+class AttentionOptions(ElementWriter):
+    """Generator of attention for an element type: the kind of mask, whether rows have bounds, whether scores go through a tanh.
+    """
+
+    mask: str = NO_MASK
+    bounds: bool = False
+    squash: bool = False
+
+    @property
+    def shape(self) -> TileShape:
+        """The register tile; its columns are the width of a panel of keys."""
+        return tile_shape(self.target, self.element)
+
+    @property
+    def options(self) -> str:
+        """The part of the kernel's name that tells its options."""
+        return "".join(f"_{name}" for name in (self.mask, "bounds" * self.bounds, "squash" * self.squash) if name)
 
 
 def edge_numbers(kernel):
@@ -203,8 +228,7 @@ def squasher(f, kernel, numbers):
     s = LlvmBuilder(f, lanes)
 
     def splat(at):
-        number = f.load(F64, f.at(numbers, at))
-        return f.splat(number if element == F64 else f.cast("fptrunc", number, F32), lanes)
+        return f.splat(f.cast("fptrunc", f.load(F64, f.at(numbers, at)), element), lanes)
 
     inner, outer = splat(0), splat(8)
 
@@ -239,18 +263,17 @@ def _halves(f, a, b, part, start):
 def add_mask(f, mode, value, mask, step, at, edge):
     """Apply a mask to scores: bools (bytes) keep scores or set -inf, floats are added. `step` is the bytes between mask
     elements, 0 for one that serves all."""
-    lanes_type = value.type
-    stored = I8 if mode == BOOL_MASK else lanes_type[lanes_type.index(" x ") + 3:-1]
-    lanes = int(lanes_type[1:lanes_type.index(" ")])
+    lanes, stored = lanes_of(value.type), I8 if mode == BOOL_MASK else element_of(value.type)
     kind = vector(lanes, stored)
     spot = f.at(mask, f.mul(at, step))
     found, = f.choose(f.compare("eq", step, 0), lambda: (f.splat(f.load(stored, mask), lanes),),
                       lambda: (f.load_masked(kind, spot, edge),))
     if mode == BOOL_MASK:
-        return f.select(f.compare("ne", found, 0), value, constant(lanes_type, float("-inf")))
+        return f.select(f.compare("ne", found, 0), value, constant(value.type, float("-inf")))
     return f.fadd(value, found)
 
 
+SIZE_WORDS = ("scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size", "v_size")
 BOUND_WORDS = ("bounds_row", "bounds_head", "ranges_at", "squash_inner", "squash_outer")
 RANGE = 16                          # bytes of a pair of bounds
 
@@ -258,6 +281,16 @@ RANGE = 16                          # bytes of a pair of bounds
 def range_of(f, pair):
     """Load a pair (first key, end)."""
     return f.load(I64, pair), f.load(I64, f.at(pair, 8))
+
+
+@contextmanager
+def when_seen(f, keys, start, count):
+    """Run the body if `count` keys from `start` on meet the range of keys (first, end); always if that is None."""
+    if keys is None:
+        yield
+        return
+    with f.when(f.binary("and", f.compare("slt", start, keys[1]), f.compare("sgt", f.add(start, count), keys[0]))):
+        yield
 
 
 def row_bounds(f, job, bounds, row, start):

@@ -1,7 +1,7 @@
 """Requantisation of int8 convolutions: i32 sums become results (`ir/ops/quantized/int8_conv.py`)."""
 
 from .....ir.ops.quantized.int8_conv import BLOCK
-from ..ir.types import F32, F64, I8, I16, I32, lanes_of, like, vector
+from ..ir.types import F32, I8, I16, I32, lanes_of, like, vector
 
 FINISH = ("beside_image", "beside_row", "beside_pixel", "beside_zero", "beside_scale", "zero", "low", "high")
 ITEM = {"u8": 1, "f32": 4}                      # bytes of a result
@@ -17,14 +17,11 @@ class Finish:
     def __init__(self, f, job, kind: str, beside: bool):
         self.f, self.kind, self.beside = f, kind, beside
         if beside:
-            self.beside_zero, self.beside_scale = (self._number(job, name) for name in ("beside_zero", "beside_scale"))
+            self.beside_zero, self.beside_scale = (job.number(name, F32) for name in ("beside_zero", "beside_scale"))
         if kind == "u8":
-            zero, low, high = (self._number(job, name) for name in ("zero", "low", "high"))
+            zero, low, high = (job.number(name, F32) for name in ("zero", "low", "high"))
             self.low, self.high = f.fsub(low, zero), f.fsub(high, zero)
             self.zero = f.binary("sub", f.cast("fptosi", zero, I32), _MAGIC_BITS)
-
-    def _number(self, job, name):
-        return self.f.cast("fptrunc", self.f.load(F64, job.spot(name)), F32)
 
     def values(self, sums, factor, beside, mask=None):
         """Return the results of i32 sums: floats, or bytes in i32 lanes. `beside` is the added array's address."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ..contract.microkernel import multiply_add, transpose
 from ..ir.emit import ModuleWriter
-from ..ir.types import F64, I64, PTR, VOID, Value, bytes_of, mangled, vector
+from ..ir.types import I64, PTR, VOID, Value, bytes_of, mangled, vector
 from ..pool.tasks import Words, write_task
 from .butterflies import transform, turned
 
@@ -129,8 +129,7 @@ def _write_pass(module, kernel, radix, kind):
     if kind == "last":
         job = Words(f, f.params[0], WORDS)
         inverse, out_row = _inverse(f, job), job.out_row
-        scale = f.cast("fptrunc", f.load(F64, job.spot("scale")), kernel.element)
-        scale = f.splat(scale, kernel.lanes)
+        scale = f.splat(job.number("scale", kernel.element), kernel.lanes)
         with f.loop(0, span) as loop:
             by = _factors(f, kernel, factors, loop.index, radix)
             values = _turned(f, _of_pass(f, kernel, scratch, loop.index, apart, radix), by)

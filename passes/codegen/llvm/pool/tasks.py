@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from ..ir.types import I64, PTR, VOID, Value
+from ..ir.types import F64, I64, PTR, VOID, Value
 
 WORD = 8
 
@@ -19,6 +19,10 @@ class Words:
     def address(self, name) -> Value:
         """Load a word that is a pointer."""
         return self.f.load(PTR, self.spot(name))
+
+    def number(self, name, element) -> Value:
+        """Load a word that is a double, rounded to a type of floats."""
+        return self.f.cast("fptrunc", self.f.load(F64, self.spot(name)), element)
 
     def spot(self, name) -> Value:
         return self.f.at(self.pointer, WORD * self.names.index(name))
