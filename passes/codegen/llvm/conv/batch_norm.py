@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..contract.microkernel import add_lanes
 from ..ir.emit import ModuleWriter
-from ..ir.types import F64, bytes_of, constant, mangled, null, vector, zero
+from ..ir.types import F64, Value, bytes_of, constant, mangled, null, vector, zero
 from ..pool.tasks import Words, task_items
 
 WORDS = ("x", "g", "y", "operands", "items", "chunks", "images", "channels", "size", "eps", "out")
@@ -49,23 +49,30 @@ class BatchNormKernel(ModuleWriter):
 
     def write(self, module):
         with task_items(module, self.symbol, WORDS) as (f, job, number):
-            channel = (_Channels if self.rows else _Channel)(f, self, job, f.mul(number, self.block))
+            channel = (_Rows if self.rows else _Channel)(f, self, job, f.mul(number, self.block))
             {TRAIN: channel.train, EVAL: channel.normalise, GRAD: channel.gradient}[self.kind]()
 
 
-class _Channel:
-    """Writer of the work on one channel."""
+class Statistics:
+    """Operands and formulas of a channel, or of a vector of channels; `kind` is the type of their numbers. Subclasses say how
+    elements are read and summed."""
 
-    def __init__(self, f, kernel, job, number):
-        self.f, self.kernel, self.job, self.number = f, kernel, job, number
+    def __init__(self, f, kernel, job):
+        self.f, self.kernel, self.job = f, kernel, job
         self.element, self.lanes = kernel.element, f.lanes(kernel.element)
         self.type = vector(self.lanes, self.element)
-        self.kind, self.wide_kind = self.element, F64       # types of per-channel values
+        self.kind, self.wide_kind = self.element, F64
+
+    def first_channel(self) -> Value:
+        raise NotImplementedError
+
+    def load(self, name, offset, mask) -> Value:
+        raise NotImplementedError
 
     # --- operands ---
     def spot(self, name):
         block = Words(self.f, self.job.address("operands"), OPERANDS)
-        return self.f.at(block.address(name), self.number, self.element)
+        return self.f.at(block.address(name), self.first_channel(), self.element)
 
     def operand(self, name):
         return self.f.load(self.element, self.spot(name))
@@ -81,9 +88,72 @@ class _Channel:
     def inverse(self, var):
         """1 / sqrt(var + eps)"""
         f = self.f
-        eps = f.load(F64, self.job.spot("eps"))
-        eps = eps if self.element == F64 else f.cast("fptrunc", eps, self.element)
+        eps = self.job.number("eps", self.element)
         return f.fdiv(constant(self.kind, 1.0), f.intrinsic("sqrt", self.kind, f.fadd(var, self.of_all(eps))))
+
+    def of_all(self, scalar):
+        """Return a number common to all channels, in the form of one per channel."""
+        return scalar
+
+    def wide(self, value):
+        return self.f.cast("fpext", value, self.wide_kind)
+
+    def narrow(self, value):
+        return self.f.cast("fptrunc", value, self.kind)
+
+    def float_of(self, count):
+        return self.of_all(self.f.cast("sitofp", count, F64))
+
+    # --- formulas ---
+    def upstream(self, offset, mask=None):
+        """Return a vector of the normalised values' gradient."""
+        g = self.load("g", offset, mask)
+        if not self.kernel.relu:
+            return g
+        return self.f.select(self.f.compare("ugt", self.load("out", offset, mask), zero(self.type)), g, zero(self.type))
+
+    def joined_moments(self, n, moments, before):
+        """Join (elements, mean, sum of squares about it) of earlier runs with one more run of n elements and its moments."""
+        f, (mean, squares), (old_count, old_mean, old_squares) = self.f, moments, before
+        total, apart = f.fadd(old_count, n), f.fsub(mean, old_mean)
+        share = f.fdiv(n, total)
+        between = f.fmul(f.fmul(apart, apart), f.fmul(old_count, share))
+        return total, f.fadd(old_mean, f.fmul(apart, share)), f.fadd(f.fadd(old_squares, squares), between)
+
+    def normalised(self, at, mean, scale, bias, mask=None):
+        """(x - mean) * scale + bias, clipped if there is a ReLU."""
+        f = self.f
+        value = f.fadd(f.fmul(f.fsub(self.load("x", at, mask), mean), scale), bias)
+        return f.select(f.compare("ugt", value, zero(self.type)), value, zero(self.type)) if self.kernel.relu else value
+
+    def factors_of_gradient(self, var, shift, slope):
+        """Store the gradients of weight and bias; return the factors of distance and gradient, and the constant, of dx."""
+        f = self.f
+        inverse = self.inverse(var)
+        scale = f.fmul(inverse, self.optional("weight", 1.0))
+        self.put(f.fmul(slope, inverse), "g_weight")
+        self.put(shift, "g_bias")
+        n = self.narrow(self.float_of(f.mul(self.job.images, self.job.size)))
+        twice = f.fmul(self.operand("g_var"), constant(self.kind, 2.0))
+        by_centred = f.fdiv(f.fsub(twice, f.fmul(f.fmul(scale, f.fmul(inverse, inverse)), slope)), n)
+        return by_centred, scale, f.fdiv(f.fsub(self.operand("g_mean"), f.fmul(scale, shift)), n)
+
+    def gradient_of_input(self, at, mean, by_centred, by_gradient, level, mask=None):
+        """(x - mean) * by_centred + g * by_gradient + level"""
+        f = self.f
+        away = f.fsub(self.load("x", at, mask), mean)
+        return f.fadd(f.fadd(f.fmul(away, by_centred), f.fmul(self.upstream(at, mask), by_gradient)), level)
+
+
+class _Channel(Statistics):
+    """Writer of the work on one channel."""
+
+    def __init__(self, f, kernel, job, number):
+        super().__init__(f, kernel, job)
+        self.number = number
+
+    def first_channel(self):
+        return self.number
 
     # --- sweeps ---
     def runs(self, carry, body):
@@ -136,32 +206,12 @@ class _Channel:
         place = self.f.at(self.job.address(name), offset)
         return self.f.load_masked(self.type, place, mask)
 
-    def upstream(self, offset, mask):
-        """Return a vector of the normalised values' gradient."""
-        g = self.load("g", offset, mask)
-        if not self.kernel.relu:
-            return g
-        return self.f.select(self.f.compare("ugt", self.load("out", offset, mask), zero(self.type)), g, zero(self.type))
-
     def keep(self, value, mask):
         """Zero the lanes that do not exist."""
         return value if mask is None else self.f.select(mask, value, zero(self.type))
 
     def spread(self, scalar):
         return self.f.splat(scalar, self.lanes)
-
-    def of_all(self, scalar):
-        """Return a number common to all channels, in the form of one per channel."""
-        return scalar
-
-    def wide(self, value):
-        return value if self.element == F64 else self.f.cast("fpext", value, self.wide_kind)
-
-    def narrow(self, value):
-        return value if self.element == F64 else self.f.cast("fptrunc", value, self.kind)
-
-    def float_of(self, count):
-        return self.of_all(self.f.cast("sitofp", count, F64))
 
     # --- what is done ---
     def train(self):
@@ -186,26 +236,14 @@ class _Channel:
 
         rest, squares = self.sums(count, terms, 2)
         mean = f.fadd(self.wide(about), f.fdiv(rest, n))
-        squares = f.fsub(squares, f.fdiv(f.fmul(rest, rest), n))
-        old_count, old_mean, old_squares = before
-        together, apart = f.fadd(old_count, n), f.fsub(mean, old_mean)
-        share = f.fdiv(n, together)
-        between = f.fmul(f.fmul(apart, apart), f.fmul(old_count, share))
-        return together, f.fadd(old_mean, f.fmul(apart, share)), f.fadd(f.fadd(old_squares, squares), between)
+        return self.joined_moments(n, (mean, f.fsub(squares, f.fdiv(f.fmul(rest, rest), n))), before)
 
     def normalise(self):
         """(x - mean) / sqrt(var + eps) * weight + bias"""
         f = self.f
         scale = f.fmul(self.inverse(self.operand("var")), self.optional("weight", 1.0))
         mean, scale, bias = (self.spread(v) for v in (self.operand("mean"), scale, self.optional("bias", 0.0)))
-
-        def body(at, mask):
-            value = f.fadd(f.fmul(f.fsub(self.load("x", at, mask), mean), scale), bias)
-            if self.kernel.relu:
-                value = f.select(f.compare("ugt", value, zero(self.type)), value, zero(self.type))
-            return value
-
-        self.each(body)
+        self.each(lambda at, mask: self.normalised(at, mean, scale, bias, mask))
 
     def gradient(self):
         """Compute the gradients of input, weight and bias from those of result, mean and variance."""
@@ -221,38 +259,42 @@ class _Channel:
             return [f.fadd(a, b) for a, b in zip(before, self.sums(count, terms, 2))]
 
         shift, slope = (self.narrow(v) for v in self.runs((constant(self.wide_kind, 0.0),) * 2, run))
-        inverse = self.inverse(self.operand("var"))
-        scale = f.fmul(inverse, self.optional("weight", 1.0))
-        self.put(f.fmul(slope, inverse), "g_weight")
-        self.put(shift, "g_bias")
-        n = self.narrow(self.float_of(f.mul(self.job.images, self.job.size)))
-        twice = f.fmul(self.operand("g_var"), constant(self.kind, 2.0))
-        by_centred = f.fdiv(f.fsub(twice, f.fmul(f.fmul(scale, f.fmul(inverse, inverse)), slope)), n)
-        level = f.fdiv(f.fsub(self.operand("g_mean"), f.fmul(scale, shift)), n)
-        by_centred, by_gradient, level = (self.spread(v) for v in (by_centred, scale, level))
-
-        def body(at, mask):
-            away = f.fsub(self.load("x", at, mask), mean)
-            return f.fadd(f.fadd(f.fmul(away, by_centred), f.fmul(self.upstream(at, mask), by_gradient)), level)
-
-        self.each(body)
+        by_centred, by_gradient, level = (self.spread(v) for v in self.factors_of_gradient(self.operand("var"), shift, slope))
+        self.each(lambda at, mask: self.gradient_of_input(at, mean, by_centred, by_gradient, level, mask))
 
 
-class _Channels(_Channel):
+class VectorStatistics(Statistics):
+    """Statistics of a vector of channels."""
+
+    def use_lanes(self, lanes: int):
+        """Set the number of channels side by side."""
+        self.lanes, self.type, self.wide_kind = lanes, vector(lanes, self.element), vector(lanes, F64)
+        self.kind = self.type
+
+    def channel_mask(self) -> Value:
+        """Return which lanes are channels."""
+        return self.f.mask(self.f.sub(self.job.channels, self.first_channel()), self.lanes)
+
+    def operand(self, name):
+        return self.f.load_masked(self.kind, self.spot(name), self.channel_mask())
+
+    def put(self, value, name):
+        self.f.store_masked(value, self.spot(name), self.channel_mask())
+
+    def of_all(self, scalar):
+        return self.f.splat(scalar, self.lanes)
+
+
+class _Rows(VectorStatistics, _Channel):
     """Writer of the work on a block of channels side by side: a row of them is a vector with a mask."""
 
     def __init__(self, f, kernel, job, number):
         super().__init__(f, kernel, job, number)
-        self.lanes = kernel.block
-        self.type = self.kind = vector(self.lanes, self.element)
-        self.wide_kind = vector(self.lanes, F64)
-        self.mask = f.mask(f.sub(job.channels, number), self.lanes)
+        self.use_lanes(kernel.block)
+        self.mask = super().channel_mask()
 
-    def operand(self, name):
-        return self.f.load_masked(self.kind, self.spot(name), self.mask)
-
-    def put(self, value, name):
-        self.f.store_masked(value, self.spot(name), self.mask)
+    def channel_mask(self):
+        return self.mask
 
     def row(self, number):
         """Return the offset of a row's channels of the block, in bytes."""
@@ -284,6 +326,3 @@ class _Channels(_Channel):
 
     def spread(self, value):
         return value
-
-    def of_all(self, scalar):
-        return self.f.splat(scalar, self.lanes)

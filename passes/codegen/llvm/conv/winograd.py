@@ -66,6 +66,7 @@ class WinogradKernel(ModuleWriter):
     element: str = "float"
     stride: int = 1
     words: ClassVar[tuple] = WORDS
+    cuts_last: ClassVar[bool] = False       # whether tiles cut at the right come last
 
     @property
     def lanes(self) -> int:
@@ -131,13 +132,17 @@ class WinogradKernel(ModuleWriter):
         """Return the factor of a plane of the transformed input."""
         return 1.0
 
-    def item(self, module) -> str:
-        """Write the function of one block of tiles and one share of the channels."""
-        return _item(module, self)
+    def write_products(self, module) -> str:
+        """Write the function of all products of some tiles with the panels of a share."""
+        return _plane_products(module, self)
+
+    def over_inputs(self, f, job, transform, products):
+        """Call transform(function that gives the first channel block and the end), then products(), for all input channels."""
+        transform(lambda: (f.index(0), job.x_blocks))
+        products()
 
     def write(self, module):
-        item = self.item(module)
-        write_task(module, self.symbol, item, self.words)
+        write_task(module, self.symbol, _item(module, self), self.words)
 
     def filter_text(self) -> str:
         """Return the module of the task that transforms weights, the same for all epilogues."""
@@ -170,7 +175,7 @@ def _filter_task(module, kernel):
 def _item(module, kernel):
     """Write the function of one block of tiles and one share of the channels."""
     take, give = input_transform(module, kernel, KINDS), output_transform(module, kernel)
-    products = _plane_products(module, kernel)
+    products = kernel.write_products(module)
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     arg, number, worker = f.params
     job, pixel = Words(f, arg, kernel.words), bytes_of(vector(kernel.lanes, kernel.element))
@@ -178,12 +183,16 @@ def _item(module, kernel):
     v = f.at(job.address("scratch"), f.mul(worker, job.scratch_bytes))
     m = f.at(v, job.m_start)
     first = f.mul(block, job.block_tiles)
-    tiles = BlockOfTiles(f, job, first, f.min(f.add(first, job.block_tiles), job.tiles))
+    tiles = BlockOfTiles(f, job, first, f.min(f.add(first, job.block_tiles), job.tiles), kernel.cuts_last)
     panel = f.mul(share, job.share_panels)
     panel_end = f.min(f.add(panel, job.share_panels), job.panels)
-    with tiles.each() as (place, at):
-        f.call(take, VOID, arg, *place, *[f.at(v, f.mul(tile, job.v_tile)) for tile in at], f.index(0), job.x_blocks)
-    f.call(products, VOID, arg, v, m, tiles.counts, panel, panel_end)
+
+    def transform(channels):
+        with tiles.each() as (place, at):
+            f.call(take, VOID, arg, *place, *[f.at(v, f.mul(tile, job.v_tile)) for tile in at], *channels())
+
+    kernel.over_inputs(f, job, transform, lambda *channels: f.call(products, VOID, arg, v, m, tiles.counts, panel, panel_end,
+                                                                   *channels))
     with tiles.each() as (place, at):
         f.call(give, VOID, arg, *place, *[f.at(m, f.mul(tile, pixel)) for tile in at],
                f.mul(panel, kernel.vectors), f.min(f.mul(panel_end, kernel.vectors), job.y_blocks))

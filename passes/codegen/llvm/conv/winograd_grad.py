@@ -14,9 +14,9 @@ from ..contract.microkernel import Operand, Precision, multiply_add, outer_tile,
 from ..ir.emit import ModuleWriter
 from ..ir.types import I1, I64, PTR, VOID, bytes_of, vector, zero
 from ..pool.tasks import WORD, Words, split_index, write_task
-from .winograd import WinogradKernel
+from .winograd import WinogradKernel, store_sums
 from .winograd_tiles import WORDS as FORWARD_WORDS
-from .winograd_tiles import every, input_transform
+from .winograd_tiles import all_finite, input_transform
 from .winograd_transforms import gradient_line, transformed, weight_line
 
 WORDS = (*FORWARD_WORDS, "w_panel", "w_block", "w_tap", "w_step", "d_plane", "d_tile", "d_start", "u_part", "parts", "shares")
@@ -139,11 +139,7 @@ def _products(module, kernel):
                           Operand(d, 0, job.d_tile), ahead=(u, _AHEAD))
         values = [value for line in tile for value in line]
         spots = [f.at(u, number * shape.lanes * size) for number in range(len(values))]
-        values = f.choose(f.compare("ne", again, 0),
-                          lambda: tuple([f.fadd(f.load(v.type, spot), v) for v, spot in zip(values, spots)]),
-                          lambda: tuple(values))
-        for value, spot in zip(values, spots):
-            f.store(value, spot)
+        store_sums(f, f.compare("ne", again, 0), values, spots)
         f.ret()
         names.append(f.name)
     return module.function_table("products", names)
@@ -185,17 +181,14 @@ def _finish(module, kernel):
 
 def _finite(f, job, values, block):
     """Return whether values are finite in all lanes that are channels."""
-    type_ = values[0].type
-    check = zero(type_)
-    for value in values:
-        check = f.fma(value, zero(type_), check)
     lanes = f.lanes("float")
-    missing = f.binary("xor", f.mask(f.sub(job.outputs, f.mul(block, lanes)), lanes), _true(f, lanes))
-    return every(f, f.binary("or", f.compare("ord", check, zero(type_)), missing))
 
+    def missing():
+        there = f.mask(f.sub(job.outputs, f.mul(block, lanes)), lanes)
+        every = f.splat(f.compare("eq", f.index(0), f.index(0)), lanes) if lanes > 1 else f.value(I1, True)
+        return f.binary("xor", there, every)
 
-def _true(f, lanes):
-    return f.splat(f.compare("eq", f.index(0), f.index(0)), lanes) if lanes > 1 else f.value(I1, True)
+    return all_finite(f, values, missing)
 
 
 def _exact(module, kernel):

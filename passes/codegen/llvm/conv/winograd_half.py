@@ -15,9 +15,9 @@ from typing import ClassVar
 
 from ..contract.microkernel import multiply_add
 from ..ir.types import I64, PTR, VOID, bytes_of, vector, zero
-from ..pool.tasks import WORD, Words, split_index
+from ..pool.tasks import WORD, Words
 from .winograd import WinogradKernel, store_sums
-from .winograd_tiles import KINDS, TAPS, WORDS, BlockOfTiles, PartsOfTiles, input_transform, output_transform
+from .winograd_tiles import TAPS, WORDS, PartsOfTiles
 from .winograd_transforms import PLAIN_SCALES, filter_line, plain_filter_line
 
 HALF_WORDS = (*WORDS, "range_inputs", "all_panels")
@@ -31,6 +31,7 @@ class HalfKernel(WinogradKernel):
     """Generator of Winograd convolutions with half-transformed weights."""
 
     words: ClassVar[tuple] = HALF_WORDS
+    cuts_last: ClassVar[bool] = True
 
     @property
     def kept(self) -> int:
@@ -64,31 +65,16 @@ class HalfKernel(WinogradKernel):
         at = f.add(start, f.add(f.mul(panel, u_panel), f.mul(within, _step(self))))
         return f.at(job.address("target"), at), row
 
-    def item(self, module) -> str:
-        """Write the function of one block of tiles and one share of the channels."""
-        take, give = input_transform(module, self, KINDS), output_transform(module, self)
-        products = _row_products(module, self)
-        f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
-        arg, number, worker = f.params
-        job, pixel = Words(f, arg, HALF_WORDS), bytes_of(vector(self.lanes, self.element))
-        share, block = split_index(f, number, (1, job.blocks))
-        v = f.at(job.address("scratch"), f.mul(worker, job.scratch_bytes))
-        m, first = f.at(v, job.m_start), f.mul(block, job.block_tiles)
-        tiles = BlockOfTiles(f, job, first, f.min(f.add(first, job.block_tiles), job.tiles), cut_last=True)
-        panel = f.mul(share, job.share_panels)
-        panel_end = f.min(f.add(panel, job.share_panels), job.panels)
+    def write_products(self, module) -> str:
+        return _row_products(module, self)
+
+    def over_inputs(self, f, job, transform, products):
+        """Take one range of input channels after the other; products get its first channel and its end."""
         inputs, range_inputs = job.inputs, job.range_inputs
         with f.loop(0, inputs, range_inputs) as range_:
             end = f.min(f.add(range_.index, range_inputs), inputs)
-            with tiles.each() as (place, at):
-                f.call(take, VOID, arg, *place, *[f.at(v, f.mul(tile, job.v_tile)) for tile in at],
-                       f.div(range_.index, self.lanes), f.ceil_div(end, self.lanes))
-            f.call(products, VOID, arg, v, m, tiles.counts, panel, panel_end, range_.index, end)
-        with tiles.each() as (place, at):
-            f.call(give, VOID, arg, *place, *[f.at(m, f.mul(tile, pixel)) for tile in at],
-                   f.mul(panel, self.vectors), f.min(f.mul(panel_end, self.vectors), job.y_blocks))
-        f.ret()
-        return f.name
+            transform(lambda: (f.div(range_.index, self.lanes), f.ceil_div(end, self.lanes)))
+            products(range_.index, end)
 
 
 def _step(kernel):

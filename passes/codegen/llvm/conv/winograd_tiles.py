@@ -147,17 +147,14 @@ def _all(f, conditions):
     return result
 
 
-def every(f, condition):
-    """Return whether a condition holds in all lanes."""
-    return f.call(f"llvm.vector.reduce.and.{mangled(condition.type)}", I1, condition)
-
-
-def all_finite(f, values):
-    """Return whether vectors have neither infinities nor NaNs."""
+def all_finite(f, values, missing=lambda: None):
+    """Return whether vectors have neither infinities nor NaNs in lanes other than `missing()`."""
     check = nothing = zero(values[0].type)
     for value in values:
         check = f.fma(value, nothing, check)
-    return every(f, f.compare("ord", check, nothing))
+    lanes, good = missing(), f.compare("ord", check, nothing)
+    good = good if lanes is None else f.binary("or", good, lanes)
+    return f.call(f"llvm.vector.reduce.and.{mangled(good.type)}", I1, good)
 
 
 def output_transform(module, kernel):
