@@ -10,7 +10,7 @@ from ....ir.kernel.kernel import Kernel
 from ....ir.target import Target, host
 from ....passes.codegen.llvm.ir.emit import Module
 from ....passes.codegen.llvm.loops import strategies
-from ....passes.codegen.llvm.pool import call_adapters as native_doors
+from ....passes.codegen.llvm.pool import entry as native_entry
 from ..compiler import compile
 from ..compiler.ir_cache import Text, text_of
 from . import call, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
@@ -31,7 +31,7 @@ class WrittenKernel:
         module = Module(self.target)
         strategies.write(module, self.kernel, self.how)
         for name, ranks, rules in self.doors:
-            native_doors.write_door(module, name, self.kernel, ranks, dict(rules))
+            native_entry.write_door(module, name, self.kernel, ranks, dict(rules))
         return module.text()
 
 
@@ -57,6 +57,6 @@ def planned_entry(name: str, inputs: tuple, outputs: tuple):
     and a plan: an int64 array of the kernel's address and its symbols in order."""
     ranks = [rank for _, rank in inputs + outputs]
     symbol = "door_" + "_".join(map(str, ranks))
-    address = compile.compile_module(native_doors.plan_door_text(symbol, ranks, host()), [symbol])[symbol]
+    address = compile.compile_module(native_entry.plan_door_text(symbol, ranks, host()), [symbol])[symbol]
     parameters = [call.array(d, rank) for d, rank in inputs] + [call.array(d, rank, True) for d, rank in outputs]
     return call.entry(name, address, [*parameters, call.array(np.int64, 1)])

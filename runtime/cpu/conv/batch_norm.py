@@ -27,7 +27,7 @@ from ..compiler.compile import compile_module, task_of
 from ..compiler.ir_cache import text_of
 from ..loops import copies
 from ..loops.copies import plain
-from ..loops.low_precision import LOW, widened
+from ..loops.kernels import LOW, widened
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 _BY_SIZE = {4: "float", 8: "double"}

@@ -20,7 +20,7 @@ from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import WORKSPACE, SlotJobs, W, X, Y
 from ..gemm import complex_products, gemm
 from ..loops.copies import plain
-from ..loops.low_precision import LOW, widened
+from ..loops.kernels import LOW, widened
 from . import conv_algorithm, conv_blocked_grad, conv_depthwise, conv_depthwise_planar, conv_layout, conv_plan, winograd
 from .conv_algorithm import Algorithm
 from .conv_layout import Bias, PlannedConv

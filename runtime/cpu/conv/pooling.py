@@ -21,7 +21,7 @@ from ..calls.step_list import At, Status
 from ..compiler.compile import task_of
 from ..loops import kernels
 from ..loops.copies import plain
-from ..loops.low_precision import LOW, widened
+from ..loops.kernels import LOW, widened
 from ..memory.alloc import empty
 from .conv_layout import window_words
 from .conv_plan import Window

@@ -5,7 +5,7 @@ from math import prod
 
 from ....ir.ops.quantized import int8_linear as ops
 from ....ir.target import host
-from ....passes.codegen.llvm.contract import int8_linear as codegen
+from ....passes.codegen.llvm.contract import int8_products as codegen
 from ....passes.codegen.llvm.contract.int8_products import COLUMNS, LINE, PAIR
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel

@@ -8,8 +8,7 @@ from ....ir import dtype as dt
 from ....ir.opdef.aval import Aval
 from ....ir.ops.linalg import products
 from ....ir.target import host
-from ....passes.codegen.llvm.contract.epilogue import ColumnBias, Outside
-from ....passes.codegen.llvm.contract.fused_epilogue import epilogue_text
+from ....passes.codegen.llvm.contract.epilogue import ColumnBias, Outside, epilogue_text
 from ....passes.codegen.llvm.ir.memory_types import ELEMENT
 from ....passes.layout.plain_operands import STRIDED
 from ....passes.schedule.plan_steps import LINE

@@ -21,7 +21,7 @@ from ..calls.kernel_steps import check_range, copy_of, move, over_first
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.step_list import At, NativeCall
 from ..loops import copies, kernels
-from ..loops.low_precision import LOW
+from ..loops.kernels import LOW
 from . import gathers, lookup
 
 _FEW_ADDED = 64     # elements below which the reference is quicker

@@ -16,7 +16,6 @@ from ....ir import dtype as dt
 from ....ir.kernel.kernel_builder import KernelBuilder
 from ....ir.ops.nn import embedding
 from ....ir.target import host
-from ....passes.codegen.llvm.index import embedding_bag as bags_codegen
 from ....passes.codegen.llvm.index import lookup as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, I16
 from ..calls import pool
@@ -26,7 +25,7 @@ from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..calls.step_list import At, NativeCall, Scratch, Table
 from ..compiler.compile import task_of
 from ..loops import copies
-from ..loops.low_precision import widened
+from ..loops.kernels import widened
 from ..memory import alloc
 
 ADDABLE = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
@@ -34,7 +33,7 @@ BY_SIZE = {2: I16, 4: F32, 8: F64}  # rows are copied as elements of their size
 _WORK = 1 << 16                     # elements from which threads share
 _KEPT = 512
 _INT64 = np.dtype(np.int64)
-INDEX, BAG_INDEX = codegen.ARRAYS.index("index"), bags_codegen.ARRAYS.index("index")
+INDEX, BAG_INDEX = codegen.ARRAYS.index("index"), codegen.BAG_ARRAYS.index("index")
 
 
 def can_take(table) -> bool:
@@ -93,10 +92,10 @@ def add_into(table, values, index):
 @functools.lru_cache(_KEPT)
 def bag_plan(dtype, count, width, bags, scaled, threads) -> JobsPlan:
     """Return the plan on (table, index, offsets, sums) of each bag's rows; with scales of the rows before the sums."""
-    kernel = bags_codegen.BagKernel(host(), ADDABLE[dtype], scaled)
+    kernel = codegen.BagKernel(host(), ADDABLE[dtype], scaled)
     task, work = task_of(kernel), count * width
     todo = Jobs(threads)
-    todo.add(task, bags_codegen.WORDS, chunks=chunks_for(work, bags, threads), items=bags,
+    todo.add(task, codegen.BAG_WORDS, chunks=chunks_for(work, bags, threads), items=bags,
              count=count, width=width)
     return todo.plan(0, work)
 

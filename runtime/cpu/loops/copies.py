@@ -13,7 +13,7 @@ import numpy as np
 from ....ir.dim_order import inverse
 from ....ir.symbols.substitute import at_hint
 from ....ir.target import host
-from ....passes.codegen.llvm.loops import transposed_copy as codegen
+from ....passes.codegen.llvm.contract import transpose_squares as codegen
 from ..calls import pool
 from ..calls.kernel_steps import joined
 from ..calls.plan import JobsPlan, one_job

@@ -27,7 +27,7 @@ from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import Jobs, chunks_for
 from ..compiler.compile import task_of
 from ..loops import copies, kernels
-from ..loops.low_precision import widened
+from ..loops.kernels import widened
 from ..memory import alloc
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}

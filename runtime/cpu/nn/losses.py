@@ -15,7 +15,7 @@ from ..calls.kernel_steps import check_range, convert, step
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.step_list import At, NativeCall, Table
 from ..loops import kernels
-from ..loops.low_precision import widened
+from ..loops.kernels import widened
 from ..memory import alloc
 
 _INT64, _UINT64 = np.dtype(np.int64), np.dtype(np.uint64)

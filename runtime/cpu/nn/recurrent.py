@@ -35,7 +35,7 @@ from ..gemm import gemm
 from ..gemm.gemm import product_of
 from ..gemm.gemm_plan import Layout, make_plan
 from ..loops import copies, kernels
-from ..loops.low_precision import widened
+from ..loops.kernels import widened
 from ..loops.row_calls import reduction_plan, suited_to
 from ..memory import alloc, cache_sizes
 

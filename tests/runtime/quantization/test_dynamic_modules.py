@@ -14,7 +14,7 @@ from ingot.ir import target
 from ingot.ir.ops.quantized.int8_linear import linear_int8, recurrent_int8
 from ingot.nn.utils import parametrizations
 from ingot.nn.utils.rnn import pack_sequence, pad_packed_sequence
-from ingot.passes.codegen.llvm.contract.int8_linear import Int8Kernel
+from ingot.passes.codegen.llvm.contract.int8_products import Int8Kernel
 from ingot.passes.codegen.llvm.sequence import recurrent as layer_codegen
 from ingot.passes.codegen.recurrent_cells import CELLS
 from ingot.runtime.core.dispatch import kernel_of

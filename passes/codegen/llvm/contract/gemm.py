@@ -25,10 +25,9 @@ from ..pool.tasks import write_task
 from .epilogue import Identity, Place
 from .gemm_amx import DEPTH as TILE_DEPTH
 from .gemm_amx import STRIP, amx_item
-from .gemm_dots import DOT_COLUMNS, DOT_ROWS, dot_item, write_last_rows
+from .gemm_in_place import DOT_COLUMNS, DOT_ROWS, VECTOR_PANEL, dot_item, vector_item, write_last_rows
 from .gemm_job import WORDS, call_epilogue, open_item, word
 from .gemm_swapped import write_turn_out
-from .gemm_vector import VECTOR_PANEL, vector_item
 from .microkernel import (
     TURN,
     Lines,

@@ -5,7 +5,7 @@ expensive. The product of the transposed matrices reads B's columns in place as 
 
 Its sums stand in the scratch as [column of C][row of C]. Finished ones are transposed in registers, a square of vectors at a
 time, to a block on the stack, and get their epilogue on the way to C. Rows of A beyond whole vectors are dot products with the
-rows of the weight that tiles have just read (`gemm_dots.py`).
+rows of the weight that tiles have just read (`gemm_in_place.py`).
 """
 
 from ..ir.emit import Module

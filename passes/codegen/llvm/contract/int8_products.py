@@ -1,17 +1,74 @@
-"""Rows of floats times rows of signed bytes: rows are quantised to unsigned bytes, and products summed exactly.
+"""Exact products of bytes: rows of floats are quantised to unsigned bytes and multiplied with rows of signed bytes.
 
     quantize_row    a row's bytes, its step and its zero point
     bytes_product   out[i, j] = sums of numbers[i] * weights[j], scaled, plus bias[j]
 
 `ir/ops/quantized/int8_linear.py` defines the result and its order of roundings. Sums are integers, so any way to add gives the
-same: the dot instruction for bytes if the processor has it, else products of 16 bits.
+same: the dot instruction for bytes if the processor has it, else products of 16 bits. `Int8Kernel` has the pool tasks of
+`linear_int8`:
+
+    quantize   numbers[i], pairs[i] = bytes of x[i], its step and zero              an item is a row
+    dots       out[i, j] = sums of numbers[i] * weight[j], scaled, plus bias        an item is a block of rows and columns
 """
 
+from dataclasses import dataclass
+
+from .....ir.ops.quantized.int8_conv import GROUP
 from .....ir.ops.quantized.int8_linear import LEAST_STEP, STEPS
 from .....ir.target import Target
-from ..ir.emit import Module
-from ..ir.types import F32, I1, I8, I16, I32, I64, PTR, VOID, constant, lanes_of, like, mangled, vector, zero
-from .int8_dots import add_fours, add_pairs, dots_bytes
+from ..ir.emit import Module, ModuleWriter
+from ..ir.types import F32, I1, I8, I16, I32, I64, PTR, VOID, bytes_of, constant, lanes_of, like, mangled, vector, zero
+from ..pool.tasks import Words, write_task
+
+_PAIRS = {16: "llvm.x86.sse2.pmadd.wd", 32: "llvm.x86.avx2.pmadd.wd", 64: "llvm.x86.avx512.pmaddw.d.512"}
+# by register bytes: multiply 16-bit lanes and add neighbours
+
+
+def dots_bytes(target) -> bool:
+    """Return whether products of four bytes are one instruction."""
+    return target.has("avx512vnni") or target.has("avxvnni")
+
+
+def add_fours(f, total, left, right):
+    """Add to each i32 lane the four products of unsigned bytes of `left` and signed bytes of `right`."""
+    if dots_bytes(f.module.target):
+        return f.call(f"llvm.x86.avx512.vpdpbusd.{32 * lanes_of(total.type)}", total.type, total, left, right)
+    if f.module.target.arch != "x86_64":
+        for at in range(GROUP):
+            one, other = (_byte(f, x, at, shift) for x, shift in ((left, "lshr"), (right, "ashr")))
+            total = f.binary("add", total, f.binary("mul", one, other))
+        return total
+    words = like(total.type, I32)
+    wide = vector(2 * lanes_of(words), I16)
+    even, odd = f.binary("and", left, constant(words, 0x00FF00FF)), f.binary("lshr", left, constant(words, 8))
+    odd = f.binary("and", odd, constant(words, 0x00FF00FF))
+    signed = f.bitcast(right, wide)
+    low = f.binary("ashr", f.binary("shl", signed, constant(wide, 8)), constant(wide, 8))
+    high = f.binary("ashr", signed, constant(wide, 8))
+    for one, other in ((even, low), (odd, high)):
+        total = add_pairs(f, total, f.bitcast(one, wide), other)
+    return total
+
+
+def _byte(f, x, at, shift):
+    """Widen one byte of each lane: lshr with zeros, ashr with its sign."""
+    moved = f.binary("shl", x, constant(x.type, 8 * (GROUP - 1 - at)))
+    return f.binary(shift, moved, constant(x.type, 8 * (GROUP - 1)))
+
+
+def add_ones(f, total, left, right):
+    """Add one product of 16-bit numbers to each lane."""
+    if f.module.target.arch != "x86_64":
+        return f.binary("add", total, f.binary("mul", left, right))
+    wide = vector(2 * lanes_of(total.type), I16)
+    left, right = f.bitcast(left, wide), f.bitcast(right, wide)
+    return add_pairs(f, total, left, right)
+
+
+def add_pairs(f, total, left, right):
+    """Add the two products of adjacent 16-bit numbers to each lane (on x86-64)."""
+    return f.binary("add", total, f.call(_PAIRS[bytes_of(total.type)], total.type, left, right))
+
 
 COLUMNS = 4             # columns of a tile
 PAIR = 8                # bytes of a row's two floats: its step and its zero point
@@ -203,3 +260,53 @@ def _halved(f, a, b, blocks):
     lanes = lanes_of(a.type)
     low, high = _halves(lanes, blocks)
     return f.binary("add", *[f.shuffle(a, b, [*half, *[lanes + at for at in half]]) for half in (low, high)])
+
+
+# Pool tasks of a linear layer.
+
+ARRAYS = ("x", "weight", "scale", "bias", "out")
+WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "rows", "columns", "depth", "numbers_row", "pairs", "blocks",
+         "block_rows", "block_columns")
+# The scratch holds the numbers, rows `numbers_row` bytes apart, and from `pairs` on the two floats of each row.
+TASKS = ("quantize", "dots")
+
+
+@dataclass(frozen=True)
+class Int8Kernel(ModuleWriter):
+    """Generator of both tasks, with or without a bias."""
+
+    bias: bool
+
+    @property
+    def symbols(self) -> list:
+        """Names of the tasks, in order."""
+        return [f"int8_{name}" for name in TASKS]
+
+    def write(self, module):
+        write_products(module, self.bias)
+        for name, symbol, write in zip(TASKS, self.symbols, (_quantize_item, _dots_item), strict=True):
+            write(module.function(name, [(PTR, "job"), (I64, "number")], internal=True))
+            write_task(module, symbol, name, WORDS, worker=False)
+
+
+def _row(f, job, row):
+    scratch = job.address("scratch")
+    return f.at(scratch, f.mul(row, job.numbers_row)), f.at(f.at(scratch, job.pairs), f.mul(row, PAIR))
+
+
+def _quantize_item(f):
+    job, row = Words(f, f.params[0], WORDS), f.params[1]
+    f.call("quantize_row", VOID, f.at(job.address("x"), f.mul(row, job.depth), F32), *_row(f, job, row), job.depth)
+    f.ret()
+
+
+def _dots_item(f):
+    job, number = Words(f, f.params[0], WORDS), f.params[1]
+    row, column = f.mul(f.div(number, job.blocks), job.block_rows), f.mul(f.mod(number, job.blocks), job.block_columns)
+    rows, columns = f.min(f.sub(job.rows, row), job.block_rows), f.min(f.sub(job.columns, column), job.block_columns)
+    weights = f.at(job.address("weight"), f.mul(column, job.depth))
+    scale, bias = (f.at(job.address(name), column, F32) for name in ("scale", "bias"))
+    out = f.at(job.address("out"), f.add(f.mul(row, job.columns), column), F32)
+    f.call("bytes_product", VOID, *_row(f, job, row), weights, scale, bias, out, rows, columns, job.depth, job.numbers_row,
+           f.mul(job.columns, 4))
+    f.ret()

@@ -1,7 +1,18 @@
-"""Matrices copied with rows and columns exchanged, square by square in registers."""
+"""Matrices copied with rows and columns exchanged, square by square in registers, and transposing copies as a pool task.
 
-from ..ir.emit import Module
+The task takes `columns` neighbours of the source to rows of the result, whose neighbours are `x_row` apart in the source.
+Around these two dims are up to three others.
+
+    y[o0][o1][o2] + j * y_row + i  =  x[o0][o1][o2] + i * x_row + j          i < rows, j < columns
+
+An item is a vector's worth of columns, so every line of the source is read once, whole, and few rows are written at a time.
+"""
+
+from dataclasses import dataclass
+
+from ..ir.emit import Module, ModuleWriter
 from ..ir.types import I64, VOID, bytes_of, constant, vector, zero
+from ..pool.tasks import open_task, split_index
 from .microkernel import transpose
 
 
@@ -76,10 +87,43 @@ def turn_out(f, element, source, source_row, target, target_row, rows, columns, 
                f.index(target_row), high, wide)
 
 
-def turn_strip(f, element, source, source_row, rows, columns, target, target_row):
+def _turn_strip(f, element, source, source_row, rows, columns, target, target_row):
     """Transpose the matrix at `source`, at most one vector of columns wide, to `target`."""
     lanes, size = f.lanes(element), bytes_of(element)
     with f.loop(0, rows, lanes) as down:
         high = f.min(f.sub(rows, down.index), lanes)
         f.call(_name(element, lanes), VOID, f.at(source, f.mul(down.index, source_row)), f.index(source_row), high,
                f.index(columns), f.at(target, f.mul(down.index, size)), f.index(target_row), f.index(columns), high)
+
+
+ARRAYS = ("x", "y")
+OTHERS = 3
+WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "rows", "columns", "x_row", "y_row",
+         *[f"{name}{d}" for name in "nxy" for d in range(OTHERS)])
+
+
+@dataclass(frozen=True)
+class TurnKernel(ModuleWriter):
+    """Generator of the task for elements of `item` bytes."""
+
+    item: int
+
+    @property
+    def symbol(self) -> str:
+        return f"turned_copy_{self.item}"
+
+    def write(self, module):
+        element = f"i{8 * self.item}"
+        write_turn_square(module, element)
+        f, job, share = open_task(module, self.symbol, WORDS)
+        lanes, columns = f.lanes(element), job.columns
+        x_row, y_row = (f.mul(word, bytes_of(element)) for word in (job.x_row, job.y_row))
+        with f.loop(*share) as loop:
+            *others, strip = split_index(f, loop.index, [job.n0, job.n1, job.n2, f.ceil_div(columns, lanes)])
+            first = f.mul(strip, lanes)
+            x, y = job.address("x"), job.address("y")
+            for d, at in enumerate(others):
+                x, y = (f.at(p, f.mul(at, getattr(job, f"{name}{d}")), element) for p, name in ((x, "x"), (y, "y")))
+            _turn_strip(f, element, f.at(x, first, element), x_row, job.rows, f.min(f.sub(columns, first), lanes),
+                        f.at(y, f.mul(first, y_row)), y_row)
+        f.ret()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .....ir.ops.quantized.int8_conv import BLOCK, GROUP
 from .....ir.target import Target
-from ..contract.int8_dots import add_fours, dots_bytes
+from ..contract.int8_products import add_fours, dots_bytes
 from ..ir.emit import ModuleWriter
 from ..ir.types import F32, I32, I64, PTR, VOID, bytes_of, vector
 from ..pool.tasks import Words, chunk_share, split_index, write_task

@@ -11,7 +11,7 @@ one pixel apart share half of the work.
 from dataclasses import dataclass
 
 from .....ir.target import Target
-from ..contract.int8_dots import add_fours, add_ones, dots_bytes
+from ..contract.int8_products import add_fours, add_ones, dots_bytes
 from ..ir.emit import ModuleWriter
 from ..ir.types import F32, I8, I16, I32, I64, PTR, VOID, constant, like, vector
 from ..pool.tasks import Words, chunk_share, split_index, write_task

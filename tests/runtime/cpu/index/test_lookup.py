@@ -10,7 +10,7 @@ from ingot.ir.errors import DimError
 from ingot.ir.ops.index.indexing import index_put
 from ingot.ir.ops.nn import embedding as ops
 from ingot.ir.ops.nn.loss import cross_entropy, softmax_minus_onehot
-from ingot.passes.codegen.llvm.index import embedding_bag, gathers, linear_maps, sampled_points, scans
+from ingot.passes.codegen.llvm.index import gathers, linear_maps, sampled_points, scans
 from ingot.passes.codegen.llvm.index import lookup as rows
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.index import gathers as gather_plans
@@ -148,8 +148,8 @@ SINGLE, INDEX = np.dtype(np.float32), np.dtype(np.int64)
 PLANS = [       # what writes the text, the plan for a size
     (rows.LookupKernel, lambda n: lookup.plan("take", SINGLE, n, 8, 10, False, 1)),
     (rows.LookupKernel, lambda n: lookup.plan("add", SINGLE, n, 8, 10, True, 1)),
-    (embedding_bag.BagKernel, lambda n: lookup.bag_plan(SINGLE, n, 8, 3, False, 1)),
-    (embedding_bag.BagKernel, lambda n: lookup.bag_plan(SINGLE, n, 8, 3, True, 1)),
+    (rows.BagKernel, lambda n: lookup.bag_plan(SINGLE, n, 8, 3, False, 1)),
+    (rows.BagKernel, lambda n: lookup.bag_plan(SINGLE, n, 8, 3, True, 1)),
     (linear_maps.MapKernel, lambda n: map_plans.plan(SINGLE, True, (n, 4), 0, 7, 2, 1)),
     (gathers.GatherKernel, lambda n: gather_plans.plan(SINGLE, (n, 4), INDEX, (n, 4), 0, 1)),
     (gathers.ScatterKernel, lambda n: gather_plans.scatter_plan(SINGLE, gathers.ADD, (n, 4), (n, 4), 0, 1)),

@@ -10,7 +10,7 @@ import pytest
 
 import ingot
 from ingot.ir import target
-from ingot.passes.codegen.llvm.loops import transposed_copy
+from ingot.passes.codegen.llvm.contract import transpose_squares
 from ingot.runtime.cpu.loops import copies
 
 KINDS = [np.uint8, np.float16, ingot.bfloat16.np, np.float32, np.int64, np.complex64, np.complex128]
@@ -123,5 +123,6 @@ def test_lower_levels_copy_as_well(level, monkeypatch):
 
 
 def test_an_element_has_a_task_of_its_own():
-    assert {transposed_copy.TurnKernel(target.host(), item).symbol for item in (2, 4, 8)} == {f"turned_copy_{n}" for n in (2, 4,
+    symbols = {transpose_squares.TurnKernel(target.host(), item).symbol for item in (2, 4, 8)}
+    assert symbols == {f"turned_copy_{n}" for n in (2, 4, 8)} == {f"turned_copy_{n}" for n in (2, 4,
                                                                                                                            8)}
