@@ -26,7 +26,7 @@ from ..calls.step_list import At
 from ..compiler.compile import compile_module, task_of
 from ..compiler.ir_cache import text_of
 from ..loops import copies
-from ..loops.copies import plain
+from ..loops.copies import dense
 from ..loops.kernels import LOW, widened
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
@@ -67,10 +67,10 @@ def is_direct(shape) -> bool:
 
 def _run(kind, x, g, eps, operands, relu=False, result=None):
     """Run one job; `operands` are in the order of the code's, each an array with an element for each channel, or None."""
-    bring = plain if is_direct(x.shape) else _gather
+    bring = dense if is_direct(x.shape) else _gather
     same, x = g is x, bring(x)
     g, result = x if same else bring(g), None if result is None else bring(result)
-    held = [None if a is None else plain(a) for a in operands]
+    held = [None if a is None else dense(a) for a in operands]
     block = _Block(*[0 if a is None else call.address_of(a) for a in held])
     made = plan(kind, x.shape, float(eps), x.dtype, relu, pool.get_num_threads())
     return made.new(x.shape, x, g, ctypes.addressof(block), 0 if result is None else call.address_of(result))

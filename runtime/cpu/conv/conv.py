@@ -19,7 +19,7 @@ from ..calls import call, pool
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import WORKSPACE, SlotJobs, W, X, Y
 from ..gemm import complex_products, gemm
-from ..loops.copies import plain
+from ..loops.copies import dense
 from ..loops.kernels import LOW, widened
 from . import conv_algorithm, conv_blocked_grad, conv_depthwise, conv_depthwise_planar, conv_layout, conv_plan, winograd
 from .conv_algorithm import Algorithm
@@ -51,7 +51,7 @@ def state():
 
 def forward(x, w, b, *, stride, padding, dilation, groups):
     """Return conv(x, w) + b."""
-    x, w = plain(x), plain(w)
+    x, w = dense(x), dense(w)
     run = forward_plan(x.shape, w.shape, stride, padding, dilation, groups, x.dtype, state())
     return run(x, w, b)
 
@@ -81,7 +81,7 @@ class Pointwise:
     def __call__(self, x, w, b):
         g = self.g
         if g.groups == 1 and b is not None:
-            b = plain(b)
+            b = dense(b)
             words = np.array([call.address_of(b)], np.int64)
             return self.product(w.reshape(g.outputs, g.inputs), x.reshape(self.taken), None,
                                 call.address_of(words)).reshape(self.shape)
@@ -127,7 +127,7 @@ def reads_planes(g: Geometry, algorithm: Algorithm | None) -> bool:
 
 def input_grad(g, w, *, size, stride, padding, dilation, groups):
     """Return the transposed convolution: the gradient of conv for an input of spatial `size`."""
-    g, w = plain(g), plain(w)
+    g, w = dense(g), dense(w)
     run = input_grad_plan(g.shape, w.shape, tuple(size), stride, padding, dilation, groups, g.dtype, state())
     return run(g, w)
 
@@ -169,7 +169,7 @@ class PointwiseGrad:
 
 def weight_grad(x, g, *, size, stride, padding, dilation, groups):
     """Return the gradient of conv for a weight whose kernel has `size`."""
-    x, g = plain(x), plain(g)
+    x, g = dense(x), dense(g)
     run = weight_grad_plan(x.shape, g.shape, tuple(size), stride, padding, dilation, groups, x.dtype, state())
     return run(x, g)
 
@@ -210,12 +210,12 @@ def forward_bf16(x, w, b, *, stride, padding, dilation, groups):
     """Return conv(x, w) + b, or None if float32 is faster."""
     if not _takes_bf16(x, w, stride, padding, groups):
         return None
-    w, x = plain(w).reshape(w.shape[:2]), plain(x)
+    w, x = dense(w).reshape(w.shape[:2]), dense(x)
     planes = x.reshape(x.shape[0], x.shape[1], -1)
     if b is None:
         out = _product_bf16()(w, planes)
     else:
-        b = plain(b)
+        b = dense(b)
         words = np.array([call.address_of(b)], np.int64)
         out = _product_bf16(RowBias(BF16))(w, planes, None, call.address_of(words))
     return out.reshape(x.shape[0], w.shape[0], *x.shape[2:])
@@ -225,7 +225,7 @@ def input_grad_bf16(g, w, *, size, stride, padding, dilation, groups):
     """Return the gradient for the input, or None."""
     if not _takes_bf16(g, w, stride, padding, groups) or tuple(size) != g.shape[2:]:
         return None
-    g, w = plain(g), plain(w).reshape(w.shape[:2])
+    g, w = dense(g), dense(w).reshape(w.shape[:2])
     return _product_bf16()(w.T, g.reshape(g.shape[0], g.shape[1], -1)).reshape(g.shape[0], w.shape[1], *size)
 
 

@@ -13,7 +13,7 @@ from ....passes.codegen.llvm.conv import conv_depthwise as codegen
 from ..calls.plan import OPERANDS, WORKSPACE, SlotJobs, W, X, Y, share
 from ..compiler.compile import compile_module, task_of
 from ..compiler.ir_cache import text_of
-from ..loops.copies import plain
+from ..loops.copies import dense
 from . import conv_layout, conv_plan
 from .conv_layout import Bias, PlannedConv, window_words
 from .conv_plan import Geometry, Scatter, Window
@@ -136,4 +136,4 @@ class NarrowGrad:
 
     def __call__(self, grad, w):
         split = w.reshape(self.groups, self.inputs, self.inputs, -1)[..., ::-1]
-        return self.forward(grad, plain(split.swapaxes(1, 2)).reshape(w.shape), None)
+        return self.forward(grad, dense(split.swapaxes(1, 2)).reshape(w.shape), None)

@@ -20,7 +20,7 @@ from ..calls.plan import EXTRA, OPERANDS, SlotJobs, StepBuilder, X, Y, share, wi
 from ..calls.step_list import At, Status
 from ..compiler.compile import task_of
 from ..loops import kernels
-from ..loops.copies import plain
+from ..loops.copies import dense
 from ..loops.kernels import LOW, widened
 from ..memory.alloc import empty
 from .conv_layout import window_words
@@ -89,7 +89,7 @@ def _row_plan(kind, dims, planes, dtype, tables=(), blocks=0):
 
 def max_pool(x, *, kernel, stride, padding, dilation):
     """Return (largest elements, their places), or None if a window is entirely outside of x."""
-    x = plain(x)
+    x = dense(x)
     found = max_plan(x.shape, kernel, stride, padding, dilation, x.dtype, pool.get_num_threads())
     if found is None:
         return None
@@ -131,7 +131,7 @@ def _tables(dims, counted, divisor):
 
 def avg_pool(x, *, kernel, stride, padding, counted, divisor):
     """Return the mean of each window."""
-    x = plain(x)
+    x = dense(x)
     if ops.is_whole(x.shape[2:], kernel, padding):
         total = kernels.reduction("sum", dt.BY_NP[x.dtype])(x, tuple(range(2, x.ndim)), True)
         return total / x.dtype.type(prod(kernel) if divisor is None else divisor)
@@ -162,7 +162,7 @@ def avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
     """Return the gradient of avg_pool for an input of spatial `size`; None for negative padding."""
     if any(lo < 0 for lo, _ in padding):
         return None
-    g = plain(g)
+    g = dense(g)
     if _spreads_alone(g.shape[2:], tuple(size), kernel, stride, padding):
         return _shared_out(g, size, kernel, prod(kernel) if divisor is None else divisor)
     plan, shape = avg_grad_plan(g.shape, tuple(size), kernel, stride, padding, counted, divisor, g.dtype,
@@ -261,7 +261,7 @@ def _blocked_plan(kind, shape, kernel, stride, padding, dilation, counted, divis
 
 def plane_put(x, indices, *, size, accumulate):
     """Return zeros of spatial `size` with each value at its flat place in its plane, added or replaced in order."""
-    x, indices, plane = plain(x), plain(indices), prod(size)
+    x, indices, plane = dense(x), dense(indices), prod(size)
     out = empty((*x.shape[:2], *size), x.dtype)
     failed = np.zeros(1, np.int64)
     plan = put_plan(prod(x.shape[:2]), prod(x.shape[2:]), plane, accumulate, x.dtype, pool.get_num_threads())

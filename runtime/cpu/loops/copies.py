@@ -127,13 +127,7 @@ def fill(array: np.ndarray, value):
 
 
 def dense(array: np.ndarray) -> np.ndarray:
-    """Return the array in C order: itself if it is so, else a copy."""
-    flags = array.flags
-    return array if flags.c_contiguous and flags.aligned else in_rows(array)
-
-
-def plain(array):
-    """Return the array, or a copy, in C order and aligned."""
+    """Return the array in C order and aligned: itself if it is so, else a copy."""
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else in_rows(array)
 

@@ -29,7 +29,7 @@ from ..memory.alloc import SMALL_BYTES, empty, empty_in_order
 from . import copies
 from .row_calls import Reduction, RowOp
 
-DOOR_RANKS = 5  # ranks 0 .. 4 have doors of their own; more dims are merged first
+ADAPTER_RANKS = 5  # ranks 0 .. 4 have adapters of their own; more dims are merged first
 _SHORT = 4  # extent from which a dim may be that of the lanes
 _MAX_PLANS = 4096  # cached operand layouts per kernel
 
@@ -42,8 +42,6 @@ class Elementwise:
         self.outputs = tuple(outputs)
         self.out = self.outputs[0].np
         self._several = len(self.outputs) > 1
-        self._doors: Any = None
-        self._far: Any = None
         self._kernels: dict[tuple, Kernel] = {}
         self._strided: dict[tuple, int] = {}
         self._plans: dict[tuple, tuple] = {}
@@ -73,45 +71,41 @@ class Elementwise:
                 k.store(v.to(dtypes[b]), f"b{b}")
         return k.build()
 
-    @property
-    def doors(self):
+    @functools.cached_property
+    def adapters(self):
         """Native entries by rank, for contiguous arrays of one shape: inputs, then outputs."""
-        if self._doors is None:
-            self._doors = self._entries(None)
-        return self._doors
+        return self._entries(None)
 
-    @property
-    def far(self):
+    @functools.cached_property
+    def streaming_adapters(self):
         """The same for results too large for caches."""
-        if self._far is None:
-            self._far = self._entries(STREAMING)
-        return self._far
+        return self._entries(STREAMING)
 
     def _entries(self, how):
         kernel, count = self.kernel(), len(self.inputs) + len(self.outputs)
-        ranks = {f"door{r}": (r,) * count for r in range(DOOR_RANKS)}
-        rules = {f"door{r}": {"n0": ("sizes", count - 1, 0, r)} for r in range(DOOR_RANKS)}
+        ranks = {f"door{r}": (r,) * count for r in range(ADAPTER_RANKS)}
+        rules = {f"door{r}": {"n0": ("sizes", count - 1, 0, r)} for r in range(ADAPTER_RANKS)}
         made = entries(kernel, ranks, rules, how)
-        return [made[f"door{r}"] for r in range(DOOR_RANKS)]
+        return [made[f"door{r}"] for r in range(ADAPTER_RANKS)]
 
     def _large(self, first, arrays):
         """Return the result of large contiguous arrays of one shape, in memory of its own; None for others."""
         out = empty(first.shape, self.out)
-        (self.far if out.nbytes >= streaming.WORTH else self._doors or self.doors)[out.ndim](*arrays, out)
+        (self.streaming_adapters if out.nbytes >= streaming.WORTH else self.adapters)[out.ndim](*arrays, out)
         return out
 
     @functools.cached_property
     def one(self):
         """A faster call for one array."""
-        doors, kind, general, make = self.doors, self.out, self.__call__, np.empty
+        adapters, kind, general, make = self.adapters, self.out, self.__call__, np.empty
 
         def run(x):
-            if x.ndim >= DOOR_RANKS or not x.flags.c_contiguous:
+            if x.ndim >= ADAPTER_RANKS or not x.flags.c_contiguous:
                 return general(x)
             if x.nbytes >= SMALL_BYTES:
                 return self._large(x, (x,))
             out = make(x.shape, kind)
-            doors[x.ndim](x, out)
+            adapters[x.ndim](x, out)
             return out
 
         return run
@@ -119,11 +113,11 @@ class Elementwise:
     @functools.cached_property
     def over(self):
         """A function that replaces a contiguous array by its result of the same dtype."""
-        doors, general = self.doors, self.general
+        adapters, general = self.adapters, self.general
 
         def run(x):
-            if x.ndim < DOOR_RANKS:
-                doors[x.ndim](x, x)
+            if x.ndim < ADAPTER_RANKS:
+                adapters[x.ndim](x, x)
             else:
                 general((x,), x)
 
@@ -135,7 +129,7 @@ class Elementwise:
         general = self.__call__
 
         def run(x, y):
-            if (x.shape == y.shape and x.ndim < DOOR_RANKS and x.nbytes >= SMALL_BYTES and x.flags.c_contiguous
+            if (x.shape == y.shape and x.ndim < ADAPTER_RANKS and x.nbytes >= SMALL_BYTES and x.flags.c_contiguous
                     and y.flags.c_contiguous):
                 return self._large(x, (x, y))
             return general(x, y)
@@ -146,7 +140,7 @@ class Elementwise:
         first = arrays[0]
         shape = first.shape
         rank = len(shape)
-        if rank >= DOOR_RANKS or self._several:
+        if rank >= ADAPTER_RANKS or self._several:
             return self.general(arrays, out)
         for a in arrays:
             if a.shape != shape or not a.flags.c_contiguous:
@@ -157,7 +151,7 @@ class Elementwise:
             out = np.empty(shape, self.out)
         elif out.shape != shape or not out.flags.c_contiguous:
             return self.general(arrays, out)
-        (self._doors or self.doors)[rank](*arrays, out)
+        self.adapters[rank](*arrays, out)
         return out
 
     def general(self, arrays, out=None):

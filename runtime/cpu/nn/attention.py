@@ -167,11 +167,21 @@ def forward(q, k, v, mask, *, causal, scale):
     if not supported(q, k, v, mask):
         return ops.attention.ref(q, k, v, mask, causal=causal, scale=scale)
     q, k, v, mask = copies.as_rows(q), copies.as_rows(k), copies.as_rows(v), _readable(mask)
+    return _run_forward(q, k, v, mask, None, layout_of(mask), Visibility(mask_kind(mask), causal), scale)
+
+
+def _run_forward(q, k, v, mask, bounds, mask_layout, visibility, scale):
+    """Run a forward plan on arrays that kernels read by strides."""
     out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
-    layouts = tuple([layout_of(a) for a in (q, k, v, mask, out, None)])
-    plan = forward_plan(layouts, Visibility(mask_kind(mask), causal), float(scale), q.dtype, pool.get_num_threads())
-    plan(q, k, v, _NO_MASK if mask is None else mask, out, lse, _NO_BOUNDS)
+    plan = _forward_plan_of(q, k, v, mask_layout, out, bounds, visibility, scale)
+    plan(q, k, v, _NO_MASK if mask is None else mask, out, lse, _NO_BOUNDS if bounds is None else bounds)
     return out, lse
+
+
+def _forward_plan_of(q, k, v, mask_layout, out, bounds, visibility, scale):
+    """Return the forward plan of arrays, or of operands of a step."""
+    layouts = (*map(layout_of, (q, k, v)), mask_layout, layout_of(out), layout_of(bounds))
+    return forward_plan(layouts, visibility, float(scale), q.dtype, pool.get_num_threads())
 
 
 @functools.lru_cache(_KEPT)
@@ -211,21 +221,12 @@ def bounded(q, k, v, bounds, table, *, scale, squash):
         return ops.bounded_attention.ref(q, k, v, bounds, table, scale=scale, squash=squash)
     q, k, v = map(copies.as_rows, (q, k, v))
     table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
-    out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
-    layouts = bounded_layouts(q, k, v, out, table, bounds)
-    plan = forward_plan(layouts, visibility_of(table, bounds, squash), float(scale), q.dtype, pool.get_num_threads())
-    plan(q, k, v, _NO_MASK if table is None else table, out, lse, _NO_BOUNDS if bounds is None else bounds)
-    return out, lse
+    return _run_forward(q, k, v, table, bounds, distances_over(table, q, k), visibility_of(table, bounds, squash), scale)
 
 
 def layout_of(a):
     """Return the layout of an array for plans, None for None."""
     return None if a is None else (a.shape, a.strides)
-
-
-def bounded_layouts(q, k, v, out, table, bounds):
-    """Return the layouts of a forward plan."""
-    return (*map(layout_of, (q, k, v)), distances_over(table, q, k), layout_of(out), layout_of(bounds))
 
 
 def _layout(given):
@@ -260,13 +261,27 @@ def gradients(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
     if not supported(g, q, k, v, mask):
         return ops.attention_grad.ref(g, q, k, v, mask, lse, delta, causal=causal, scale=scale, mask_grad=mask_grad)
     g, q, k, v = map(copies.as_rows, (g, q, k, v))
-    lse, delta, read = np.ascontiguousarray(lse), np.ascontiguousarray(delta), _readable(mask)
-    results = [like(a, a.shape[-1]) for a in (q, k, v)]
-    ds = (alloc.zeros if causal else alloc.empty)((*q.shape[:-1], k.shape[-2]) if mask_grad else (0,) * q.ndim, q.dtype)
-    plan = grad_plan(tuple([layout_of(a) for a in (g, q, k, v, read, *results, None)]), Visibility(mask_kind(mask), causal),
-                     float(scale), q.dtype, mask_grad, pool.get_num_threads())
-    plan(g, q, k, v, _NO_MASK if read is None else read, lse, delta, *results, ds, _NO_BOUNDS)
+    read = _readable(mask)
+    results, ds = _run_gradients((g, q, k, v), read, None, (lse, delta), layout_of(read), Visibility(mask_kind(mask), causal),
+                                 scale, mask_grad, alloc.zeros if causal else alloc.empty)
     return (*results, _summed(ds, mask.shape) if mask_grad else ds)
+
+
+def _run_gradients(arrays, mask, bounds, rows, mask_layout, visibility, scale, mask_grad, make):
+    """Run a plan of gradients; return (dq, dk, dv) and the gradients of scores, in memory of `make`, if queried."""
+    _, q, k, v = arrays
+    results = [like(a, a.shape[-1]) for a in (q, k, v)]
+    ds = make((*q.shape[:-1], k.shape[-2]) if mask_grad else (0,) * q.ndim, q.dtype)
+    plan = _grad_plan_of(arrays, mask_layout, results, bounds, visibility, scale, mask_grad)
+    plan(*arrays, _NO_MASK if mask is None else mask, *map(np.ascontiguousarray, rows), *results, ds,
+         _NO_BOUNDS if bounds is None else bounds)
+    return results, ds
+
+
+def _grad_plan_of(arrays, mask_layout, results, bounds, visibility, scale, mask_grad=False):
+    """Return the plan of gradients of arrays (g, q, k, v), or of operands of a step."""
+    layouts = (*map(layout_of, arrays), mask_layout, *map(layout_of, (*results, bounds)))
+    return grad_plan(layouts, visibility, float(scale), arrays[1].dtype, mask_grad, pool.get_num_threads())
 
 
 def bounded_gradients(g, q, k, v, bounds, table, lse, delta, *, scale, squash, table_grad):
@@ -275,19 +290,10 @@ def bounded_gradients(g, q, k, v, bounds, table, lse, delta, *, scale, squash, t
         return ops.bounded_attention_grad.ref(g, q, k, v, bounds, table, lse, delta, scale=scale, squash=squash,
                                                      table_grad=table_grad)
     g, q, k, v = map(copies.as_rows, (g, q, k, v))
-    lse, delta = (np.ascontiguousarray(a) for a in (lse, delta))
     table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
-    results = dq, dk, dv = [like(a, a.shape[-1]) for a in (q, k, v)]
-    ds = alloc.zeros((*q.shape[:-1], k.shape[-2]) if table_grad else (0,) * q.ndim, q.dtype)
-    layouts = bounded_grad_layouts(g, q, k, v, dq, dk, dv, table, bounds)
-    plan = grad_plan(layouts, visibility_of(table, bounds, squash), float(scale), q.dtype, table_grad, pool.get_num_threads())
-    plan(g, q, k, v, _NO_MASK if table is None else table, lse, delta, *results, ds, _NO_BOUNDS if bounds is None else bounds)
+    results, ds = _run_gradients((g, q, k, v), table, bounds, (lse, delta), distances_over(table, q, k),
+                                 visibility_of(table, bounds, squash), scale, table_grad, alloc.zeros)
     return (*results, distances_summed(ds, table.shape)) if table_grad else tuple(results)
-
-
-def bounded_grad_layouts(g, q, k, v, dq, dk, dv, table, bounds):
-    """Return the layouts of a plan of gradients."""
-    return (*map(layout_of, (g, q, k, v)), distances_over(table, q, k), *map(layout_of, (dq, dk, dv, bounds)))
 
 
 def _summed(x, shape):
@@ -347,20 +353,17 @@ def _forward_step(node, operands, results):
     (q, k, v, mask), (out, _) = operands, results
     if not _has_step(q, k, v):
         return None
-    plan = forward_plan(tuple(map(layout_of, (q, k, v, mask, out, None))),
-                                  Visibility(mask_kind(mask), node.params["causal"]),
-                                  float(node.params["scale"]), q.dtype, pool.get_num_threads())
+    visibility = Visibility(mask_kind(mask), node.params["causal"])
+    plan = _forward_plan_of(q, k, v, layout_of(mask), out, None, visibility, node.params["scale"])
     return plan.native([0, 1, 2, None if mask is None else 3, 4, 5, None])
 
 
 def _gradients_step(node, operands, results):
     """Plan the gradients, except the mask's."""
-    (g, q, k, v, mask, lse, delta), (dq, dk, dv, _) = operands, results
+    (g, q, k, v, mask, lse, delta), visibility = operands, Visibility(mask_kind(operands[4]), node.params["causal"])
     if not _has_step(g, q, k, v) or node.params["mask_grad"] or not (lse.is_plain and delta.is_plain):
         return None
-    plan = grad_plan(tuple(map(layout_of, (g, q, k, v, mask, dq, dk, dv, None))),
-                               Visibility(mask_kind(mask), node.params["causal"]), float(node.params["scale"]),
-                               q.dtype, False, pool.get_num_threads())
+    plan = _grad_plan_of((g, q, k, v), layout_of(mask), results[:3], None, visibility, node.params["scale"])
     return plan.native([0, 1, 2, 3, None if mask is None else 4, 5, 6, 7, 8, 9, None, None])
 
 
@@ -368,20 +371,18 @@ def _bounded_step(node, operands, results):
     (q, k, v, edges, table), (out, _) = operands, results
     if not _has_step(q, k, v):
         return None
-    layouts = bounded_layouts(q, k, v, out, table, edges)
     visibility = visibility_of(table, edges, node.params["squash"])
-    plan = forward_plan(layouts, visibility, float(node.params["scale"]), q.dtype, pool.get_num_threads())
+    plan = _forward_plan_of(q, k, v, distances_over(table, q, k), out, edges, visibility, node.params["scale"])
     return plan.native([0, 1, 2, None if table is None else 4, 5, 6, None if edges is None else 3])
 
 
 def _bounded_grad_step(node, operands, results):
     """Plan the gradients, except the table's."""
-    (g, q, k, v, edges, table, lse, delta), (dq, dk, dv, *_) = operands, results
+    g, q, k, v, edges, table, lse, delta = operands
     if not _has_step(g, q, k, v) or node.params["table_grad"] or not (lse.is_plain and delta.is_plain):
         return None
-    layouts = bounded_grad_layouts(g, q, k, v, dq, dk, dv, table, edges)
     visibility = visibility_of(table, edges, node.params["squash"])
-    plan = grad_plan(layouts, visibility, float(node.params["scale"]), q.dtype, False, pool.get_num_threads())
+    plan = _grad_plan_of((g, q, k, v), distances_over(table, q, k), results[:3], edges, visibility, node.params["scale"])
     return plan.native([0, 1, 2, 3, None if table is None else 5, 6, 7, 8, 9, 10, None, None if edges is None else 4])
 
 

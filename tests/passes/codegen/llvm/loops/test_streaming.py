@@ -30,7 +30,7 @@ def test_values_and_alignment(dtype, n):
     for skip in (0, 1, 5):
         x, y = (rng.standard_normal(n + skip).astype(dtype.np)[skip:] for _ in range(2))
         add = kernels.function("add", dtype, dtype)
-        far, near, room = add.far, add.doors, np.zeros(n + 2 * skip, dtype.np)
+        far, near, room = add.streaming_adapters, add.adapters, np.zeros(n + 2 * skip, dtype.np)
         far[1](x, y, room[skip:skip + n])
         want = np.empty(n, dtype.np)
         near[1](x, y, want)
