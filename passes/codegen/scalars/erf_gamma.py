@@ -147,19 +147,24 @@ def lgamma(s, x):
     return s.select(x.ne(x), x, s.select(pole | s.is_inf(x) | (x > 2.5e305), INF, y))
 
 
-def digamma(s, x):
-    """The derivative of lgamma; nan at negative integers, -+inf at +-0."""
-    if x.dtype is dt.float32:
-        return _digamma32(s, x)
+def _moved_beyond_ten(s, x, step):
+    """Return (whether x is reflected, x or its reflection moved to y >= 10, the sum of the steps, 1 / y, its square)."""
     left = x < 0
     y = s.select(left, 1.0 - x, x)
     total = s.const(x.dtype, 0.0)
     for _ in range(10):
         again = y < 10.0
-        total = s.select(again, total - 1.0 / y, total)
+        total = s.select(again, step(total, y), total)
         y = s.select(again, y + 1.0, y)
     r = 1.0 / y
-    z = r * r
+    return left, y, total, r, r * r
+
+
+def digamma(s, x):
+    """The derivative of lgamma; nan at negative integers, -+inf at +-0."""
+    if x.dtype is dt.float32:
+        return _digamma32(s, x)
+    left, y, total, r, z = _moved_beyond_ten(s, x, lambda total, y: total - 1.0 / y)
     right = total + ((log(s, y) - 0.5 * r) - z * s.poly(z, K.DIGAMMA))
     f = x - s.round(x)
     g = f * K.PI
@@ -173,15 +178,7 @@ def trigamma(s, x):
     """The second derivative of log gamma; inf at 0 and the negative integers."""
     if x.dtype is dt.float32:
         return _trigamma32(s, x)
-    left = x < 0
-    y = s.select(left, 1.0 - x, x)
-    total = s.const(x.dtype, 0.0)
-    for _ in range(10):
-        again = y < 10.0
-        total = s.select(again, total + 1.0 / (y * y), total)
-        y = s.select(again, y + 1.0, y)
-    r = 1.0 / y
-    z = r * r
+    left, _, total, r, z = _moved_beyond_ten(s, x, lambda total, y: total + 1.0 / (y * y))
     right = total + (r + (0.5 * z + r * (z * s.poly(z, K.TRIGAMMA))))
     sine = sin(s, (x - s.round(x)) * K.PI)
     y = s.select(left, (K.PI / sine) * (K.PI / sine) - right, right)

@@ -15,13 +15,13 @@ from ...fast_activations import exp_below
 from ..contract.inline_gemm import write_product
 from ..contract.microkernel import Precision
 from ..ir.instructions import joined
+from ..ir.memory_types import FLOAT_DTYPES
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import I64, PTR, VOID, bytes_of, constant, null, vector, zero
 from ..pool.tasks import Words, chunk_share, write_task
 from .attention import TILE_ROWS, open_head, write_panels
 from .attention_softmax import (
     BOUND_WORDS,
-    DTYPES,
     RANGE,
     SIZE_WORDS,
     SQUASH,
@@ -238,7 +238,7 @@ def _write_slopes(module, kernel, height):
         if kernel.mask:
             shades = [f.at(mask, f.mul(mask_row, i)) for i in rows]
             scores = [add_mask(f, kernel.mask, scores[i], shades[i], mask_step, at, edges[i]) for i in rows]
-        found = exp_below(s, s.wrap(DTYPES[element], joined(f, [f.fsub(a, b) for a, b in zip(scores, lses)]))).ref
+        found = exp_below(s, s.wrap(FLOAT_DTYPES[element], joined(f, [f.fsub(a, b) for a, b in zip(scores, lses)]))).ref
         for i in rows:
             value = f.select(edges[i], f.shuffle(found, found, range(i * lanes, (i + 1) * lanes)), zero(whole))
             slope = f.select(edges[i], f.fmul(value, f.fsub(slopes[i], deltas[i])), zero(whole))

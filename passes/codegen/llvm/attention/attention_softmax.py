@@ -11,17 +11,16 @@ that see nothing have a range of one key, so that they get their zeros.
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from .....ir import dtype as dt
 from ...fast_activations import exp_below
 from ...scalars import apply
-from ..contract.microkernel import TileShape, tile_shape
+from ..contract.microkernel import TileShape, fold_lanes_of, tile_shape
 from ..ir.emit import ElementWriter
 from ..ir.instructions import joined
+from ..ir.memory_types import FLOAT_DTYPES
 from ..ir.spelling import LlvmBuilder
-from ..ir.types import F32, F64, I8, I64, PTR, VOID, bytes_of, constant, element_of, lanes_of, null, vector, zero
+from ..ir.types import F64, I8, I64, PTR, VOID, bytes_of, constant, element_of, lanes_of, null, vector, zero
 
 NO_MASK, BOOL_MASK, ADDED_MASK = "", "bool", "added"
-DTYPES = {F32: dt.float32, F64: dt.float64}
 TOGETHER = 4                        # rows side by side as one long vector: a single chain of exponentials would be slow
 SQUASH = ("squash",)                # address of a tanh's two factors, of its argument and its result
 
@@ -79,7 +78,7 @@ def write_softmax(module, kernel, rows, tile):
     scores, score_row, *edges, near, mask_row, mask_step, mask, height, stats, keep, factor, lse = f.params[:plain]
     element, lanes = kernel.element, kernel.shape.lanes
     item, line, many = bytes_of(element), vector(lanes, element), vector(strip_lanes(rows), element)
-    s, kind, found = LlvmBuilder(f, strip_lanes(rows)), DTYPES[element], f.local(rows * bytes_of(line))
+    s, kind, found = LlvmBuilder(f, strip_lanes(rows)), FLOAT_DTYPES[element], f.local(rows * bytes_of(line))
 
     def each(name, more_args):
         """Call a function for several rows at a time; it leaves a vector per row."""
@@ -99,7 +98,7 @@ def write_softmax(module, kernel, rows, tile):
                        f.at(mask, f.mul(mask_row, i)), f.at(found, f.mul(i, bytes_of(line))), *more_args(i))
 
     def across(join):
-        return fold_lanes(f, [f.load(line, f.at(found, i * bytes_of(line))) for i in range(rows)], join)
+        return joined(f, fold_lanes_of(f, [f.load(line, f.at(found, i * bytes_of(line))) for i in range(rows)], join))
 
     for i in range(rows):
         f.store(zero(line), f.at(found, i * bytes_of(line)))        # for rows beyond the height
@@ -211,7 +210,7 @@ def _write_exponentials(module, kernel, height):
     def exponentials(at, edges, kept):
         spots = [f.at(f.at(scores, f.mul(score_row, i)), at, element) for i in range(height)]
         values = [f.fsub(f.load(line, spot), shift) for spot, shift in zip(spots, shifts)]
-        found = exp_below(s, s.wrap(DTYPES[element], joined(f, values))).ref
+        found = exp_below(s, s.wrap(FLOAT_DTYPES[element], joined(f, values))).ref
         for i, edge in enumerate(edges):
             value = f.shuffle(found, found, range(i * lanes, (i + 1) * lanes))
             values[i] = value if edge is None else f.select(edge, value, zero(line))
@@ -233,31 +232,13 @@ def squasher(f, kernel, numbers):
     inner, outer = splat(0), splat(8)
 
     def squash(value):
-        bent = apply(s, "tanh", s.wrap(DTYPES[element], f.fmul(value, inner))).ref
+        bent = apply(s, "tanh", s.wrap(FLOAT_DTYPES[element], f.fmul(value, inner))).ref
         return f.fmul(bent, outer), bent
 
     def slope(bent):
         return f.fmul(f.fsub(constant(bent.type, 1), f.fmul(bent, bent)), f.fmul(inner, outer))
 
     return squash, slope
-
-
-def fold_lanes(f, vectors, join):
-    """Fold the lanes of each vector, as lanes of one vector, in the same tree for any count. Further lanes repeat the first."""
-    vectors = [*vectors, *[vectors[0]] * (strip_lanes(len(vectors)) - len(vectors))]
-    part = lanes_of(vectors[0].type)
-    while part > 1:
-        part //= 2
-        pairs = list(zip(vectors[::2], vectors[1::2])) or [(vectors[0], None)]
-        vectors = [join(*(_halves(f, a, b, part, start) for start in (0, part))) for a, b in pairs]
-    return joined(f, vectors)
-
-
-def _halves(f, a, b, part, start):
-    """Return the lanes start .. start + part of every 2 * part lanes of a, then of b."""
-    count = lanes_of(a.type)
-    lanes = [base + start + lane for base in range(0, count * (1 if b is None else 2), 2 * part) for lane in range(part)]
-    return f.shuffle(a, a if b is None else b, lanes)
 
 
 def add_mask(f, mode, value, mask, step, at, edge):

@@ -19,6 +19,7 @@ from .....ir.target import Target
 from ..ir.emit import Module, ModuleWriter
 from ..ir.types import F32, I1, I8, I16, I32, I64, PTR, VOID, bytes_of, constant, lanes_of, like, mangled, vector, zero
 from ..pool.tasks import Words, write_task
+from .microkernel import fold_lanes, fold_lanes_of
 
 _PAIRS = {16: "llvm.x86.sse2.pmadd.wd", 32: "llvm.x86.avx2.pmadd.wd", 64: "llvm.x86.avx512.pmaddw.d.512"}
 # by register bytes: multiply 16-bit lanes and add neighbours
@@ -236,30 +237,10 @@ def _add_dots(f, total, left, right):
 
 def _across(f, vectors):
     """Return the sums of all lanes of each vector (a power of two of them) as the lanes of one vector."""
-    blocks = 1                                          # blocks of a vector, each part of one sum
-    while len(vectors) > 1:
-        vectors = [_halved(f, a, b, blocks) for a, b in zip(vectors[::2], vectors[1::2])]
-        blocks *= 2
-    found = vectors[0]
-    while lanes_of(found.type) > blocks:
-        low, high = _halves(lanes_of(found.type), blocks)
-        if len(low) == 1:
-            return f.binary("add", f.extract(found, low[0]), f.extract(found, high[0]))
-        found = f.binary("add", f.shuffle(found, found, low), f.shuffle(found, found, high))
-    return found
+    def add(a, b):
+        return f.binary("add", a, b)
 
-
-def _halves(lanes, blocks):
-    """Return the lanes in the first and in the second halves of a vector's blocks."""
-    size = lanes // blocks
-    return tuple([start + at for start in range(0, lanes, size) for at in half]
-                 for half in (range(size // 2), range(size // 2, size)))
-
-
-def _halved(f, a, b, blocks):
-    lanes = lanes_of(a.type)
-    low, high = _halves(lanes, blocks)
-    return f.binary("add", *[f.shuffle(a, b, [*half, *[lanes + at for at in half]]) for half in (low, high)])
+    return fold_lanes_of(f, vectors, add)[0] if len(vectors) > 1 else fold_lanes(f, vectors[0], add)
 
 
 # Pool tasks of a linear layer.

@@ -324,11 +324,26 @@ def add_lanes(f: Function, value: Value) -> Value:
     return value
 
 
+def fold_lanes(f: Function, value: Value, join) -> Value:
+    """Return the scalar that `join` makes of a vector's lanes, halves with halves."""
+    lanes = lanes_of(value.type)
+    while lanes > 1:
+        lanes //= 2
+        low, high = (f.shuffle(value, value, range(start, start + lanes)) if lanes > 1 else f.extract(value, start)
+                     for start in (0, lanes))
+        value = join(low, high)
+    return value
+
+
 def add_lanes_of(f: Function, values: list[Value]) -> list[Value]:
     """Return the lane sums of several vectors, in the order of `add_lanes`, packed into as few vectors as hold them; unused
     lanes hold any values."""
-    if len(values) == 1:
-        return [add_lanes(f, values[0])]
+    return fold_lanes_of(f, values, f.fadd) if len(values) > 1 else [add_lanes(f, values[0])]
+
+
+def fold_lanes_of(f: Function, values: list[Value], join) -> list[Value]:
+    """Join the lanes of each vector, halves with halves, packed into as few vectors as hold the results; unused lanes hold any
+    values. The tree is the same for any number of vectors."""
     part = lanes_of(values[0].type)
     values = values + values[:1] * ((1 << (len(values) - 1).bit_length()) - len(values))
     while part > 1:
@@ -336,7 +351,7 @@ def add_lanes_of(f: Function, values: list[Value]) -> list[Value]:
         pairs = list(zip(values[::2], values[1::2])) or [(values[0], values[0])]
         lanes = lanes_of(values[0].type)
         first = [lane for lane in range(2 * lanes if len(values) > 1 else lanes) if not lane & part]
-        values = [f.fadd(f.shuffle(a, b, first), f.shuffle(a, b, [lane + part for lane in first])) for a, b in pairs]
+        values = [join(f.shuffle(a, b, first), f.shuffle(a, b, [lane + part for lane in first])) for a, b in pairs]
     return values
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .....ir import dtype as dt
 from .....ir.opdef.op import OPS
 from .....ir.opdef.params import param_key
 from .....ir.ops.core.elementwise import add
@@ -19,8 +18,9 @@ from .....ir.ops.nn.activations import relu
 from .....ir.ops.packed.blocked import run_epilogue
 from ... import scalars
 from ..contract.epilogue import ColumnBias, Place, Short
+from ..ir.memory_types import FLOAT_DTYPES
 from ..ir.spelling import LlvmBuilder
-from ..ir.types import F64, PTR, constant, element_of, lanes_of
+from ..ir.types import PTR, constant, element_of, lanes_of
 
 
 @dataclass(frozen=True)
@@ -195,4 +195,4 @@ def _computed(builder, kind, name, arguments):
 
 
 def _builder(f, type_):
-    return LlvmBuilder(f, lanes_of(type_)), dt.float64 if element_of(type_) == F64 else dt.float32
+    return LlvmBuilder(f, lanes_of(type_)), FLOAT_DTYPES[element_of(type_)]

@@ -13,7 +13,7 @@ The task `turn` makes it from a packed weight.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..contract.microkernel import multiply_add, row_places
+from ..contract.microkernel import add_lanes_of, multiply_add, row_places
 from ..ir.emit import ElementWriter
 from ..ir.types import I1, bytes_of, vector, vector_constant, zero
 from ..pool.tasks import split_index, task_items
@@ -88,24 +88,13 @@ class FewOutputsKernel(ConvKernel):
         with f.loop(0, f.mul(pixels, self.outputs), lanes) as loop:
             first = f.at(sums, loop.index, type_)
             square = [f.load(type_, f.at(first, i, type_)) for i in range(lanes)]
-            f.store(_lane_sums(f, square), f.at(sums, loop.index, self.precision.accumulate))
+            f.store(add_lanes_of(f, square)[0], f.at(sums, loop.index, self.precision.accumulate))
 
     def sum(self, f, sums, type_, number, pixel):
         """Load the output channels of a pixel into the lowest lanes, zeros into the others."""
         value = f.load(type_, f.at(sums, f.mul(pixel, self.outputs), self.precision.accumulate))
         kept = vector_constant(I1, [lane < self.outputs for lane in range(self.lanes)])
         return f.select(kept, value, zero(type_))
-
-
-def _lane_sums(f, level):
-    """Return the lane sums of as many vectors as they have lanes: halves plus halves, in the same order for every vector."""
-    lanes = span = len(level)
-    while span := span // 2:
-        starts = range(0, lanes, 2 * span)
-        low, high = ([start + half + i for start in starts for i in range(span)] for half in (0, span))
-        low, high = ([*half, *[lanes + i for i in half]] for half in (low, high))
-        level = [f.fadd(f.shuffle(a, b, low), f.shuffle(a, b, high)) for a, b in zip(level[::2], level[1::2])]
-    return level[0]
 
 
 @dataclass(frozen=True)

@@ -153,15 +153,16 @@ def _row_starts(f, job, variant, source, lanes, first, rows):
 def _put(f, job, variant, target, column, values, edge):
     """Store one vector per column; `edge` is (mask of lanes, number of columns)."""
     table, step = job.address("column_table") if variant == "scatter" else None, job.column_step
+    mask = None if edge is None else edge[0]
 
     def store(number, value):
         place = f.add(column, number)
         if table is None:
-            _keep(f, value, f.at(target, f.mul(step, place)), edge)
+            f.store_masked(value, f.at(target, f.mul(step, place)), mask)
             return
         offset = f.load(I64, f.at(table, place, I64))
         with f.when(f.compare("sge", offset, 0)):
-            _keep(f, value, f.at(target, offset), edge)
+            f.store_masked(value, f.at(target, offset), mask)
 
     for number, value in enumerate(values):
         if edge is None:
@@ -169,10 +170,3 @@ def _put(f, job, variant, target, column, values, edge):
         else:
             with f.when(f.compare("slt", f.index(number), edge[1])):
                 store(number, value)
-
-
-def _keep(f, value, spot, edge):
-    if edge is None:
-        f.store(value, spot)
-    else:
-        f.store_masked(value, spot, edge[0])

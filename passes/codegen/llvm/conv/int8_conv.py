@@ -17,7 +17,7 @@ from ..contract.int8_products import add_fours, dots_bytes
 from ..ir.emit import ModuleWriter
 from ..ir.types import F32, I32, I64, PTR, VOID, bytes_of, vector
 from ..pool.tasks import Words, chunk_share, split_index, write_task
-from .int8_requantize import FINISH, ITEM, Finish, block_mask, packed_in_order, packs_bytes
+from .int8_requantize import FINISH, ITEM, Finish, packed_in_order, packs_bytes
 
 ARRAYS = ("x", "w", "start", "factor", "beside", "y")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "groups", "row_blocks", "shares", "panels", "rows", "width", "pixels",
@@ -141,7 +141,7 @@ def _write_tile(module, kernel, pixels) -> str:
         def separately(one=one):
             for b in range(blocks):
                 f.choose(f.compare("sge", count, BLOCK * (b + 1)), lambda b=b: one(b),
-                         lambda b=b: one(b, block_mask(f, f.sub(count, BLOCK * b))))
+                         lambda b=b: one(b, f.mask(f.sub(count, BLOCK * b), BLOCK)))
 
         def side_by_side(at=at, given=given):
             f.store(packed_in_order(f, [finish.values(*each) for each in given]), at)

@@ -1,6 +1,5 @@
 """Requantisation of int8 convolutions: i32 sums become results (`ir/ops/quantized/int8_conv.py`)."""
 
-from .....ir.ops.quantized.int8_conv import BLOCK
 from ..ir.types import F32, I8, I16, I32, lanes_of, like, vector
 
 FINISH = ("beside_image", "beside_row", "beside_pixel", "beside_zero", "beside_scale", "zero", "low", "high")
@@ -62,8 +61,3 @@ def packed_in_order(f, values):
     count, fours = len(values), f.bitcast(packed(f, values), vector(16, I32))
     order = [4 * lane + number for number in range(count) for lane in range(4)]
     return f.bitcast(f.shuffle(fours, fours, order), vector(16 * count, I8))
-
-
-def block_mask(f, count):
-    """Return the mask of a block's first `count` channels."""
-    return f.mask(count, BLOCK)

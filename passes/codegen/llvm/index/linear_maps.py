@@ -56,28 +56,22 @@ def _total(f, kernel, taps, term):
     return loop.results[0]
 
 
-def _moves(f, kernel, mask):
-    type_ = vector(kernel.lanes, kernel.element)
-    return (lambda at: f.load_masked(type_, at, mask)), (lambda value, at: f.store_masked(value, at, mask))
-
-
 def _write_column(f, kernel, job, item):
     element, inner, count = kernel.element, job.inner, job.count
     plane = f.at(job.address("x"), f.mul(f.mul(f.div(item, count), job.size), inner), element)
     y, number = f.at(job.address("y"), f.mul(item, inner), element), f.mod(item, count)
+    type_ = vector(kernel.lanes, element)
 
     def block(at, mask):
-        load, store = _moves(f, kernel, mask)
-
         def term(k):
             entry = f.add(f.mul(k, count), number)
             place = f.load(I64, f.at(job.address("places"), entry, I64))
-            value = load(f.at(plane, f.add(f.mul(place, inner), at), element))
+            value = f.load_masked(type_, f.at(plane, f.add(f.mul(place, inner), at), element), mask)
             if not kernel.weighted:
                 return value
             return f.fmul(value, f.splat(f.load(element, f.at(job.address("weights"), entry, element)), kernel.lanes))
 
-        store(_total(f, kernel, job.taps, term), f.at(y, at, element))
+        f.store_masked(_total(f, kernel, job.taps, term), f.at(y, at, element), mask)
 
     f.vectors(inner, kernel.lanes, block)
 
@@ -88,15 +82,13 @@ def _write_row(f, kernel, job, item):
     type_, wide, vectors = vector(lanes, element), vector(lanes, I64), f.ceil_div(count, lanes)
 
     def block(at, mask):
-        load, store = _moves(f, kernel, mask)
-
         def term(k):
             entry = f.add(f.mul(k, count), at)
             places = f.at(job.address("places"), entry, I64)
             joined = f.load(I64, f.at(job.address("together"), f.add(f.mul(k, vectors), f.div(at, lanes)), I64))
 
             def one():
-                return (load(f.at(x, f.load(I64, places), element)),)
+                return (f.load_masked(type_, f.at(x, f.load(I64, places), element), mask),)
 
             def several():
                 numbers = f.load_masked(wide, places, mask)
@@ -104,8 +96,10 @@ def _write_row(f, kernel, job, item):
                 return (f.gather(type_, spots, mask),)
 
             value, = f.choose(f.compare("ne", joined, 0), one, several)
-            return f.fmul(value, load(f.at(job.address("weights"), entry, element))) if kernel.weighted else value
+            if not kernel.weighted:
+                return value
+            return f.fmul(value, f.load_masked(type_, f.at(job.address("weights"), entry, element), mask))
 
-        store(_total(f, kernel, job.taps, term), f.at(y, at, element))
+        f.store_masked(_total(f, kernel, job.taps, term), f.at(y, at, element), mask)
 
     f.vectors(count, lanes, block)

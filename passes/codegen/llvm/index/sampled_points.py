@@ -60,11 +60,8 @@ class _Block:
     def channel(self, c):
         return self.f.add(self.f.mul(self.image, self.job.channels), c)
 
-    def load(self, type_, spot, mask, other=0):
-        return self.f.load_masked(type_, spot, mask, other)
-
     def numbers(self, k, at, mask):
-        return self.load(vector(self.lanes, I32), self.spot("places", self.tap(k), at, I32), mask, -1)
+        return self.f.load_masked(vector(self.lanes, I32), self.spot("places", self.tap(k), at, I32), mask, -1)
 
     def values(self, plane, numbers):
         """Load the elements at places of a plane; 0 outside."""
@@ -88,7 +85,7 @@ def _take(f, kernel, job, item):
             for k in range(kernel.taps):
                 value = block.values(plane, block.numbers(k, at, mask))
                 if kernel.weighted:
-                    value = f.fmul(value, block.load(type_, block.spot("weights", block.tap(k), at, kernel.element), mask))
+                    value = f.fmul(value, f.load_masked(type_, block.spot("weights", block.tap(k), at, kernel.element), mask))
                 total = value if total is None else f.fadd(total, value)
             spot = block.spot("y", block.channel(channel.index), at, kernel.element)
             f.store_masked(total, spot, mask)
@@ -104,7 +101,7 @@ def _dots(f, kernel, job, item):
         numbers = [block.numbers(k, at, mask) for k in taps]
         with f.loop(0, job.channels, 1, [zero(type_)] * kernel.taps) as channel:
             plane = _plane(f, kernel, job, block.channel(channel.index))
-            value = block.load(type_, block.spot("y", block.channel(channel.index), at, kernel.element), mask)
+            value = f.load_masked(type_, block.spot("y", block.channel(channel.index), at, kernel.element), mask)
             channel.next(*[f.fadd(total, f.fmul(block.values(plane, n), value))
                            for total, n in zip(channel.carried, numbers)])
         for k in taps:

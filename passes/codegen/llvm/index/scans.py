@@ -15,21 +15,20 @@ the elements after it, from the end.
 
 from dataclasses import dataclass
 
-from .....ir import dtype as dt
 from ... import scalars
 from ...cost import function_cost
 from ..contract.microkernel import transpose
 from ..contract.transpose_squares import rows_there
 from ..ir.emit import ElementWriter
+from ..ir.memory_types import FLOAT_DTYPES
 from ..ir.spelling import LlvmBuilder
-from ..ir.types import F32, F64, I1, I64, bytes_of, constant, element_of, iota, is_float, lanes_of, vector, zero
+from ..ir.types import I1, I64, bytes_of, constant, element_of, iota, is_float, lanes_of, vector, zero
 from ..pool.tasks import open_task, task_items
 
 ARRAYS = ("x", "z", "y")
 ADD, MUL, LINEAR, LOG_ADD, MOST, LEAST = "add", "mul", "linear", "logaddexp", "amax", "amin"
 FINDING = MOST, LEAST   # steps with z as a result
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "outer", "size", "inner")
-_DTYPES = {F32: dt.float32, F64: dt.float64}
 FEW = 3                 # rows up to which each is scanned alone: transposing squares takes longer
 BLOCK = 4               # vectors of inner elements side by side
 
@@ -62,7 +61,7 @@ class ScanKernel(ElementWriter):
     @property
     def cost(self) -> int:
         """Work of a step, in simple instructions."""
-        return function_cost(LOG_ADD, 2, _DTYPES[self.element]) if self.how == LOG_ADD else 4
+        return function_cost(LOG_ADD, 2, FLOAT_DTYPES[self.element]) if self.how == LOG_ADD else 4
 
     @property
     def finds(self) -> bool:
@@ -70,8 +69,34 @@ class ScanKernel(ElementWriter):
         return self.how in FINDING
 
     def write(self, module):
-        _write_along(module, self)
-        _write_across(module, self)
+        _along(module, self)
+        _across(module, self)
+
+    def scan_rows(self, f, job, first, count, one_by_one):
+        """Write the scans of `count` rows from the row `first` on; one_by_one(write_row) takes them one after the other."""
+        def short():
+            f.choose(f.compare("sle", count, FEW), lambda: one_by_one(_row), lambda: _rows(f, self, job, first, count))
+
+        if self.finds:
+            is_long = f.compare("sge", job.size, self.rows)
+            f.choose(is_long, lambda: one_by_one(_extreme_row), short)
+        else:
+            short()
+
+    def scan_columns(self, f, job, start, masks):
+        """Write the scans of vectors of inner from `start` on."""
+        element, lanes, type_ = self.element, f.lanes(self.element), vector(f.lanes(self.element), self.element)
+        kinds, begin = {"y": element, "z": I64}, _start(self, type_)
+        with f.loop(0, job.size, 1, begin * BLOCK) as rows:
+            at, results = f.add(start, f.mul(rows.index, job.inner)), []
+            for n, mask in enumerate(masks):
+                spot = f.add(at, n * lanes)
+                state = _step(f, self, rows.carried[n * len(begin):(n + 1) * len(begin)], lambda name, spot=spot, mask=mask:
+                              f.load_masked(type_, f.at(job.address(name), spot, element), mask), rows.index)
+                for name, value in zip(("y", "z"), state):
+                    f.store_masked(value, f.at(job.address(name), spot, kinds[name]), mask)
+                results += state
+            rows.next(*results)
 
 
 def _start(kernel, type_) -> list:
@@ -96,7 +121,7 @@ def _step(f, kernel, before, load, number) -> list:
     if kernel.how in (ADD, MUL):
         return [f.binary(f"f{kernel.how}" if real else kernel.how, before[0], x)]
     if kernel.how == LOG_ADD:
-        s, dtype = LlvmBuilder(f, lanes_of(x.type)), _DTYPES[kernel.element]
+        s, dtype = LlvmBuilder(f, lanes_of(x.type)), FLOAT_DTYPES[kernel.element]
         return [scalars.apply(s, LOG_ADD, s.wrap(dtype, before[0]), s.wrap(dtype, x)).ref]
     if kernel.how == LINEAR:
         return [f.fadd(f.fmul(x, before[0]), load("z"))]
@@ -234,9 +259,8 @@ def _extreme_row(f, kernel, job, row):
         vector_at(whole, f.mask(rest, lanes), loop.results)
 
 
-def along(module, kernel, write):
-    """Write the task for inner = 1: write(f, job, first, count, one_by_one) for each group of rows; one_by_one(write_row) takes
-    them one after the other."""
+def _along(module, kernel):
+    """Write the task for inner = 1, in groups of rows."""
     with task_items(module, kernel.along, WORDS) as (f, job, item):
         first = f.mul(item, kernel.rows)
         count = f.min(f.sub(job.outer, first), kernel.rows)
@@ -245,53 +269,18 @@ def along(module, kernel, write):
             with f.loop(first, f.add(first, count)) as row:
                 write_row(f, kernel, job, row.index)
 
-        write(f, job, first, count, one_by_one)
+        kernel.scan_rows(f, job, first, count, one_by_one)
 
 
-def across(module, kernel, write):
-    """Write the task for other inner: write(f, job, start, masks) for each block of vectors of inner from `start` on."""
+def _across(module, kernel):
+    """Write the task for other inner, in blocks of vectors of inner."""
     f, job, share = open_task(module, kernel.across, WORDS)
     lanes, blocks = f.lanes(kernel.element), f.ceil_div(job.inner, kernel.block)
     with f.loop(*share) as loop:
         column = f.mul(f.mod(loop.index, blocks), kernel.block)
         start = f.add(f.mul(f.mul(f.div(loop.index, blocks), job.size), job.inner), column)
-        write(f, job, start, [f.mask(f.sub(f.sub(job.inner, column), n * lanes), lanes) for n in range(BLOCK)])
+        kernel.scan_columns(f, job, start, [f.mask(f.sub(f.sub(job.inner, column), n * lanes), lanes) for n in range(BLOCK)])
     f.ret()
-
-
-def _write_along(module, kernel):
-    def write(f, job, first, count, one_by_one):
-        def short():
-            f.choose(f.compare("sle", count, FEW), lambda: one_by_one(_row), lambda: _rows(f, kernel, job, first, count))
-
-        if kernel.finds:
-            is_long = f.compare("sge", job.size, kernel.rows)
-            f.choose(is_long, lambda: one_by_one(_extreme_row), short)
-        else:
-            short()
-
-    along(module, kernel, write)
-
-
-def _write_across(module, kernel):
-    element = kernel.element
-    kinds = {"y": element, "z": I64}
-
-    def write(f, job, start, masks):
-        lanes, type_ = f.lanes(element), vector(f.lanes(element), element)
-        begin = _start(kernel, type_)
-        with f.loop(0, job.size, 1, begin * BLOCK) as rows:
-            at, results = f.add(start, f.mul(rows.index, job.inner)), []
-            for n, mask in enumerate(masks):
-                spot = f.add(at, n * lanes)
-                state = _step(f, kernel, rows.carried[n * len(begin):(n + 1) * len(begin)], lambda name, spot=spot, mask=mask:
-                              f.load_masked(type_, f.at(job.address(name), spot, element), mask), rows.index)
-                for name, value in zip(("y", "z"), state):
-                    f.store_masked(value, f.at(job.address(name), spot, kinds[name]), mask)
-                results += state
-            rows.next(*results)
-
-    across(module, kernel, write)
 
 
 OTHERS = "others"
@@ -307,9 +296,27 @@ class OtherProducts(ScanKernel):
     def cost(self) -> int:
         return 8
 
-    def write(self, module):
-        _write_products_along(module, self)
-        _write_products_across(module, self)
+    def scan_rows(self, f, job, first, count, one_by_one):
+        f.choose(f.compare("sle", count, FEW), lambda: one_by_one(_product_row),
+                 lambda: _product_rows(f, self, job, first, count))
+
+    def scan_columns(self, f, job, start, masks):
+        element, lanes, type_ = self.element, f.lanes(self.element), vector(f.lanes(self.element), self.element)
+
+        def each(row, products, value):
+            at, after = f.add(start, f.mul(row, job.inner)), []
+            for n, (mask, product) in enumerate(zip(masks, products)):
+                x, y = [f.at(job.address(name), f.add(at, n * lanes), element) for name in ("x", "y")]
+                f.store_masked(value(product, y, mask), y, mask)
+                after.append(f.fmul(product, f.load_masked(type_, x, mask)))
+            return after
+
+        begin = [constant(type_, 1.0)] * BLOCK
+        with f.loop(0, job.size, 1, begin) as rows:
+            rows.next(*each(rows.index, rows.carried, lambda product, y, mask: product))
+        with f.loop(0, job.size, 1, begin) as rows:
+            back = f.sub(f.sub(job.size, 1), rows.index)
+            rows.next(*each(back, rows.carried, lambda product, y, mask: f.fmul(f.load_masked(type_, y, mask), product)))
 
 
 def _product_row(f, kernel, job, row):
@@ -362,35 +369,3 @@ def _backwards(f, job, places, at, count, lanes, product):
         product = after if is_there is None else f.select(is_there, after, product)
     store_square(f, job, places["y"], at, count, ys)
     return product
-
-
-def _write_products_along(module, kernel):
-    def write(f, job, first, count, one_by_one):
-        f.choose(f.compare("sle", count, FEW), lambda: one_by_one(_product_row),
-                 lambda: _product_rows(f, kernel, job, first, count))
-
-    along(module, kernel, write)
-
-
-def _write_products_across(module, kernel):
-    element = kernel.element
-
-    def write(f, job, start, masks):
-        lanes, type_ = f.lanes(element), vector(f.lanes(element), element)
-
-        def each(row, products, value):
-            at, after = f.add(start, f.mul(row, job.inner)), []
-            for n, (mask, product) in enumerate(zip(masks, products)):
-                x, y = [f.at(job.address(name), f.add(at, n * lanes), element) for name in ("x", "y")]
-                f.store_masked(value(product, y, mask), y, mask)
-                after.append(f.fmul(product, f.load_masked(type_, x, mask)))
-            return after
-
-        begin = [constant(type_, 1.0)] * BLOCK
-        with f.loop(0, job.size, 1, begin) as rows:
-            rows.next(*each(rows.index, rows.carried, lambda product, y, mask: product))
-        with f.loop(0, job.size, 1, begin) as rows:
-            back = f.sub(f.sub(job.size, 1), rows.index)
-            rows.next(*each(back, rows.carried, lambda product, y, mask: f.fmul(f.load_masked(type_, y, mask), product)))
-
-    across(module, kernel, write)

@@ -31,6 +31,7 @@ ELEMENT = {dt.bool_: I1, dt.float32: F32, dt.float64: F64, dt.float16: I16, dt.b
            dt.float8_e4m3fn: I8, dt.float8_e5m2: I8,
            dt.int8: I8, dt.uint8: I8, dt.int16: I16, dt.uint16: I16, dt.int32: I32, dt.uint32: I32,
            dt.int64: I64, dt.uint64: I64}
+FLOAT_DTYPES = {F32: dt.float32, F64: dt.float64}
 _STORED = {**ELEMENT, dt.bool_: I8, **{whole: f"[2 x {ELEMENT[part]}]" for whole, part in dt.PARTS.items()}}
 
 

@@ -145,9 +145,6 @@ def _write_lower(module, kernel, f):
     type_ = vector(lanes, element)
     with f.loop(0, high) as row:
         line, begin = f.at(out, f.mul(row.index, out_row)), f.add(f.add(start, row.index), 1)
-        f.vectors(f.sub(rows, begin), lanes, lambda at, mask: _clear(f, type_, f.at(line, f.add(begin, at), element), mask))
+        f.vectors(f.sub(rows, begin), lanes, lambda at, mask: f.store_masked(
+            zero(type_), f.at(line, f.add(begin, at), element), mask))
     f.ret()
-
-
-def _clear(f, type_, place, mask):
-    f.store_masked(zero(type_), place, mask)

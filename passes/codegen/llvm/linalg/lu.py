@@ -7,10 +7,10 @@ block's products while its L is in registers.
 
 from dataclasses import dataclass
 
-from ..contract.microkernel import multiply_add
+from ..contract.microkernel import fold_lanes, multiply_add
 from ..contract.transpose_squares import turn_in, turn_out, write_turn_square
 from ..ir.emit import ElementWriter
-from ..ir.types import F32, F64, I32, I64, PTR, VOID, bytes_of, constant, iota, lanes_of, mangled, vector
+from ..ir.types import F32, F64, I32, I64, PTR, VOID, bytes_of, constant, iota, mangled, vector
 from ..pool.tasks import WORD, Words, write_task
 from .matrix_columns import Columns
 
@@ -100,22 +100,12 @@ def _pivot_row(matrix, k):
         larger = f.binary("and", f.compare("ogt", size, best), f.compare("sge", rows, own))
         loop.next(f.select(larger, size, best), f.select(larger, rows, where))
     best, where = loop.results
-    equal = f.compare("oeq", best, f.splat(_largest(f, best), lanes))
+    largest = fold_lanes(f, best, lambda a, b: f.select(f.compare("ogt", a, b), a, b))
+    equal = f.compare("oeq", best, f.splat(largest, lanes))
     none = constant(where.type, (1 << 31) - 1)
     found = f.intrinsic("vector.reduce.smin", where.type, f.select(equal, where, none), ret=number)
     found = f.cast("sext", found, I64) if number == I32 else found
     return f.select(f.compare("slt", found, matrix.rows), found, k)     # beyond the rows if all are nan
-
-
-def _largest(f, value):
-    """Return the largest lane of a vector without NaN."""
-    lanes = lanes_of(value.type)
-    while lanes > 1:
-        lanes //= 2
-        low, high = ((f.shuffle(value, value, range(start, start + lanes)) if lanes > 1 else f.extract(value, start))
-                     for start in (0, lanes))
-        value = f.select(f.compare("ogt", low, high), low, high)
-    return value
 
 
 def _swap(f, matrix, column, here, there):

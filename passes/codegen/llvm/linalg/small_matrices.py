@@ -6,10 +6,10 @@ Matrices follow each other in memory, so an element of all lanes is gathered. `c
 from dataclasses import dataclass
 
 from ...small_matrices import ROUTINES
-from ..attention.attention_softmax import DTYPES
 from ..ir.emit import ElementWriter
+from ..ir.memory_types import FLOAT_DTYPES
 from ..ir.spelling import LlvmBuilder
-from ..ir.types import I32, I64, PTR, VOID, Value, bytes_of, element_of, iota, mangled, vector
+from ..ir.types import I64, PTR, element_of, iota, mangled, vector
 from ..pool.tasks import Words, write_task
 
 ARRAYS = ("x", "b", "first", "second", "third", "fourth")       # operands, then results; a routine may have fewer
@@ -29,8 +29,7 @@ class SmallMatrixKernel(ElementWriter):
         return f"{self.routine}_{sizes}_{mangled(self.element)}"
 
     def write(self, module):
-        f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
-        _write_item(f, self)
+        _write_item(module.function("item", [(PTR, "job"), (I64, "number")], internal=True), self)
         write_task(module, self.symbol, "item", WORDS, worker=False)
 
 
@@ -40,14 +39,13 @@ def _write_item(f, kernel):
     mask, operands = f.mask(f.sub(job.count, start), kernel.lanes), []
     for name, (rows, columns) in zip(ARRAYS, kernel.shapes):
         places = _places(f, job.address(name), start, kernel.element, rows * columns, kernel.lanes)
-        found = [s.wrap(DTYPES[kernel.element], f.gather(vector(kernel.lanes, kernel.element), at, mask)) for at in places]
+        found = [s.gather(FLOAT_DTYPES[kernel.element], at, mask) for at in places]
         operands.append([found[row * columns:(row + 1) * columns] for row in range(rows)])
     for name, rows in zip(ARRAYS[2:], ROUTINES[kernel.routine](s, *operands)):
-        values = [a.ref for row in rows for a in row]
-        places = _places(f, job.address(name), start, element_of(values[0].type), len(values), kernel.lanes)
+        values = [a for row in rows for a in row]
+        places = _places(f, job.address(name), start, element_of(values[0].ref.type), len(values), kernel.lanes)
         for value, at in zip(values, places):
-            align = Value(I32, str(bytes_of(element_of(value.type))))
-            f.call(f"llvm.masked.scatter.{mangled(value.type)}.{mangled(at.type)}", VOID, value, at, align, mask)
+            s.scatter(value, at, mask)
     f.ret()
 
 

@@ -99,19 +99,14 @@ def solve_tile(f, kernel, steps, t, x, first, height, vectors, mask):
     inverses = [f.select(with_ones, one, f.fdiv(one, factor(row, row))) for row in range(height)]
     for row in range(height):
         start = f.at(x, f.mul(f.add(first, row), x_row))
-        values = [f.fsub(_load(f, type_, start, number, mask if number == vectors - 1 else None), sums[row][number])
-                  for number in range(vectors)]
+        values = [f.fsub(f.load_masked(type_, f.at(start, number * bytes_of(type_)), mask if number == vectors - 1 else None),
+                         sums[row][number]) for number in range(vectors)]
         for above in range(row):
             scale = f.splat(f.fneg(factor(row, above)), shape.lanes)
             values = [multiply_add(f, scale, done, value) for done, value in zip(found[above], values)]
         found.append([f.fmul(value, f.splat(inverses[row], shape.lanes)) for value in values])
         _store(f, found[row], start, mask)
     return found
-
-
-def _load(f, type_, start, number, mask):
-    place = f.at(start, number * bytes_of(type_))
-    return f.load_masked(type_, place, mask)
 
 
 def _store(f, values, start, mask):

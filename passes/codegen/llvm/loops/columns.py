@@ -10,8 +10,8 @@ from .....ir.kernel.kernel import SWEEP, Kernel
 from ...cost import kernel_cost
 from ..ir.memory_types import memory_element
 from ..ir.spelling import LlvmBuilder
-from .nest import Nest, Where
-from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, combine_all, folds_of, identities
+from .nest import Where
+from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, Sweeps, combine_all, folds_of, folds_with_dtypes, identities
 
 WIDE_LANES = 64  # lanes of a short body: several registers side by side read whole cache lines
 SHORT_BODY = 16
@@ -19,7 +19,7 @@ PREFETCH_ROWS = 8
 FEW = 32            # parallel points up to which one vector at a time is enough
 
 
-class Columns(Nest):
+class Columns(Sweeps):
     """A nest whose lanes are parallel points."""
 
     def write(self):
@@ -49,8 +49,7 @@ class Columns(Nest):
         return self.f.mul(self.product(d.extent for d in self.kernel.parallel[:-1]), self.blocks())
 
     def prepare(self, stage):
-        kinds = {i.name: i.dtype for i in self.kernel.instructions()}
-        folds = [Fold(i.attr, kinds[i.args[0]]) for i in folds_of(stage)]
+        folds = folds_with_dtypes(self.kernel, stage)
         counters = [Counter(self.f, self.s, folds) for _ in range(min(len(self.kernel.reduce), 2))]
         return folds, Stack(self.f, self.s, folds, CHAINS), counters
 
@@ -61,9 +60,7 @@ class Columns(Nest):
             if stage.over != SWEEP:
                 self.run(self.s, stage.body, env, place)
             elif folds_of(stage):
-                states = self.reduce(stage, env, place)
-                env |= {i.name: fold.result(self.s, state)
-                        for i, fold, state in zip(folds_of(stage), self.memory[stage][0], states)}
+                env |= self.results(self.s, stage, self.reduce(stage, env, place))
             else:
                 self.each(stage, env, place)
 
@@ -85,18 +82,6 @@ class Columns(Nest):
             at = dict(zip((d.name for d in dims), self.indices(loop.index, dims)))
             self.run(s, stage.body, dict(env), place.within(at, scan=advance))
             loop.next(*(running[i.name].ref for i in scans))
-
-    def reduce(self, stage, env, place):
-        """Return the states of a whole sweep."""
-        f, outer = self.f, self.kernel.reduce[:-1]
-        counters = self.memory[stage][2]
-        if not outer:
-            return self.run_of_chunks(stage, env, place, counters[0])
-        count = self.product(d.extent for d in outer)
-        with f.loop(0, count) as loop:
-            at = place.within(dict(zip((d.name for d in outer), self.indices(loop.index, outer))))
-            counters[1].push(loop.index, self.run_of_chunks(stage, env, at, counters[0]))
-        return counters[1].finish(count)
 
     def run_of_chunks(self, stage, env, place, counter):
         f = self.f

@@ -15,7 +15,7 @@ from ..ir.memory_types import memory_element
 from ..ir.spelling import LlvmBuilder
 from .columns import SHORT_BODY
 from .nest import Nest, Where
-from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, combine_all, flatten, folds_of, identities, unflatten
+from .reduce import CHAINS, CHUNK, Counter, Stack, combine_all, flatten, folds_of, folds_with_dtypes, identities, unflatten
 
 WIDE = 256              # columns from which panels pay
 MOST_STATE = 16         # bytes of the states of a column, at most
@@ -97,13 +97,12 @@ class Panels(Nest):
 
     def prepare(self):
         """Allocate the memory of sweeps, which they share, and of values that outlive their stage."""
-        kinds = {i.name: i.dtype for i in self.kernel.instructions()}
         self.shelves: dict[Any, tuple[list, Shelf, list[Shelf]]] = {}
         self.kept: dict[str, tuple] = {}
         pitch, levels = self.most + _GAP, (CHAINS, _CHUNK_LEVELS, _RUN_LEVELS)[:1 + min(len(self.kernel.reduce), 2)]
         rooms = [self.f.local(rows * pitch * max(1, state_bytes(self.kernel))) for rows in levels]
         for number, stage in enumerate(self.kernel.stages):
-            folds = [Fold(i.attr, kinds[i.args[0]]) for i in folds_of(stage)]
+            folds = folds_with_dtypes(self.kernel, stage)
             if folds:
                 chains, *counters = [Shelf(self.f, self.s, folds, rows, pitch, room) for rows, room in zip(levels, rooms)]
                 self.shelves[stage] = folds, chains, counters
@@ -303,9 +302,8 @@ class Panels(Nest):
 
 def state_bytes(kernel: Kernel) -> int:
     """Return the bytes of a column's states, in the largest sweep."""
-    kinds = {i.name: i.dtype for i in kernel.instructions()}
-    return max((sum(d.itemsize for i in folds_of(stage) for d in Fold(i.attr, kinds[i.args[0]]).dtypes)
-                for stage in kernel.stages), default=0)
+    return max((sum(d.itemsize for fold in folds_with_dtypes(kernel, stage) for d in fold.dtypes) for stage in kernel.stages),
+               default=0)
 
 
 def suits(kernel: Kernel, across: int) -> bool:

@@ -10,10 +10,12 @@ So CHAINS independent chains feed vectors of any width, the error grows like tha
 any thread. The tree depends on the logical sizes alone.
 """
 
+from .....ir.kernel.kernel import Kernel, Stage
 from ...combiners import Fold, folds_of, has_scan
 from ..ir.emit import Function
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import I1, I64, Value, bytes_of, constant
+from .nest import Nest
 
 CHAINS = 64
 CHUNK = 4096
@@ -38,6 +40,37 @@ class Stack:
     def load(self, row) -> list:
         return [tuple(self.s.load(dtype, self._pointer(place, dtype, row)) for place, dtype in zip(places, fold.dtypes))
                 for places, fold in zip(self.places, self.folds)]
+
+
+def folds_with_dtypes(kernel: Kernel, stage: Stage) -> list:
+    """Return the folds of a stage; none unless it reduces."""
+    kinds = {i.name: i.dtype for i in kernel.instructions()}
+    return [Fold(i.attr, kinds[i.args[0]]) for i in folds_of(stage)]
+
+
+class Sweeps(Nest):
+    """A nest of sweeps over the reduce dims. Subclasses fill `memory` and reduce runs of chunks."""
+
+    memory: dict
+
+    def run_of_chunks(self, stage, env, place, counter) -> list:
+        """Return the states of a run along the innermost reduce dim."""
+        raise NotImplementedError
+
+    def reduce(self, stage, env, place):
+        """Return the states of a whole sweep: runs of chunks, and runs of those."""
+        outer, counters = self.kernel.reduce[:-1], self.memory[stage][2]
+        if not outer:
+            return self.run_of_chunks(stage, env, place, counters[0])
+        count = self.product(d.extent for d in outer)
+        with self.f.loop(0, count) as loop:
+            at = place.within(dict(zip((d.name for d in outer), self.indices(loop.index, outer))))
+            counters[1].push(loop.index, self.run_of_chunks(stage, env, at, counters[0]))
+        return counters[1].finish(count)
+
+    def results(self, s, stage, states) -> dict:
+        """Return the values of a sweep's reductions by name."""
+        return {i.name: fold.result(s, state) for i, fold, state in zip(folds_of(stage), self.memory[stage][0], states)}
 
 
 def combine_all(s, folds, a, b):
@@ -134,5 +167,5 @@ def _half(f, s, v, start):
     return s.wrap(v.dtype, f.shuffle(v.ref, v.ref, range(start, start + s.lanes)))
 
 
-__all__ = ["CHAINS", "CHUNK", "Counter", "Fold", "Stack", "combine_all", "flatten", "fold_vectors", "folds_of", "has_scan",
-           "identities", "unflatten"]
+__all__ = ["CHAINS", "CHUNK", "Counter", "Fold", "Stack", "Sweeps", "combine_all", "flatten", "fold_vectors", "folds_of",
+           "folds_with_dtypes", "has_scan", "identities", "unflatten"]

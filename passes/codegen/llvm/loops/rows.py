@@ -9,13 +9,26 @@ groups of 1, 2, 4, ... chunks, as large as needed for all states to fit. A group
 chunks, so groups change no bit. The second sweep works in the cache while memory is idle, so it prefetches the next row.
 """
 
-from .....ir.kernel.kernel import SWEEP, Stage
+from .....ir.kernel.kernel import SWEEP
 from ...cost import instr_cost
 from ..ir.memory_types import memory_element
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import I64, PTR, VOID
-from .nest import Nest, Where
-from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, combine_all, flatten, fold_vectors, folds_of, identities, unflatten
+from .nest import Where
+from .reduce import (
+    CHAINS,
+    CHUNK,
+    Counter,
+    Stack,
+    Sweeps,
+    combine_all,
+    flatten,
+    fold_vectors,
+    folds_of,
+    folds_with_dtypes,
+    identities,
+    unflatten,
+)
 
 LONG_SWEEP = 40  # instructions from which chains live in memory
 LONG_ROW = 1 << 16  # elements of a row above which the next one would push this one out of the caches
@@ -24,7 +37,7 @@ SPLIT_ROWS = 8  # below this many rows
 SPLIT_WORDS = 4096  # of the launch's stack, for the states of groups
 
 
-class Rows(Nest):
+class Rows(Sweeps):
     """A nest whose lanes run along its innermost reduce dim."""
 
     def write(self):
@@ -68,15 +81,11 @@ class Rows(Nest):
         swept_again = len(self.kernel.reduce) == 1 and len(sweeps) > 1 and sweeps[0] is self.kernel.stages[0]
         self.second = sweeps[1] if swept_again else None
         for stage in self.kernel.stages:
-            folds = self.folds(stage)
+            folds = folds_with_dtypes(self.kernel, stage)
             if folds:
                 runs = len(self.kernel.reduce)
                 self.memory[stage] = (folds, Stack(self.f, self.s, folds, CHAINS // self.s.lanes),
                                       [Counter(self.f, self.one, folds) for _ in range(min(runs, 2))])
-
-    def folds(self, stage: Stage):
-        kinds = {i.name: i.dtype for i in self.kernel.instructions()}
-        return [Fold(i.attr, kinds[i.args[0]]) for i in folds_of(stage)]
 
     def row(self, place: Where):
         env: dict = {}
@@ -86,9 +95,7 @@ class Rows(Nest):
                 continue
             wide = self.spread_all(self.s, env, stage.body)
             if folds_of(stage):
-                states = self.reduce(stage, wide, place)
-                env |= {i.name: fold.result(self.one, state)
-                        for i, fold, state in zip(folds_of(stage), self.memory[stage][0], states)}
+                env |= self.results(self.one, stage, self.reduce(stage, wide, place))
             else:
                 self.each(stage, wide, place)
 
@@ -136,18 +143,6 @@ class Rows(Nest):
         return flat
 
     # --- sweeps that reduce ---
-    def reduce(self, stage, env, place):
-        """Return the states of a whole sweep: runs of chunks, and runs of those."""
-        outer = self.kernel.reduce[:-1]
-        counters = self.memory[stage][2]
-        if not outer:
-            return self.run_of_chunks(stage, env, place, counters[0])
-        count = self.product(d.extent for d in outer)
-        with self.f.loop(0, count) as loop:
-            at = place.within(dict(zip((d.name for d in outer), self.indices(loop.index, outer))))
-            counters[1].push(loop.index, self.run_of_chunks(stage, env, at, counters[0]))
-        return counters[1].finish(count)
-
     def run_of_chunks(self, stage, env, place, counter):
         n = self.inner()
         if self.stored and stage is self.kernel.stages[0]:
@@ -223,7 +218,7 @@ class Rows(Nest):
         return self.f.ceil_div(self.inner(), CHUNK)
 
     def components(self):
-        return sum(len(fold.dtypes) for fold in self.folds(self.kernel.stages[0]))
+        return sum(len(fold.dtypes) for fold in folds_with_dtypes(self.kernel, self.kernel.stages[0]))
 
     def group(self):
         """Return the chunks of a group: the power of two for which the states of all rows fit into the launch's stack."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from ...fast_activations import log_sum
 from ...scalars import apply
-from ..attention.attention_softmax import DTYPES
 from ..contract.microkernel import add_lanes
 from ..ir.emit import ElementWriter
+from ..ir.memory_types import FLOAT_DTYPES
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import I1, I32, I64, PTR, Value, bytes_of, constant, lanes_of, vector, zero
 from ..pool.tasks import task_items
@@ -62,7 +62,7 @@ class _Sequence:
 
     def __init__(self, f, kernel, job, number, scratch):
         self.f, self.kernel, self.job, self.number = f, kernel, job, number
-        self.element, self.lanes, self.kind = kernel.element, kernel.lanes, DTYPES[kernel.element]
+        self.element, self.lanes, self.kind = kernel.element, kernel.lanes, FLOAT_DTYPES[kernel.element]
         self.line = vector(self.lanes, self.element)
         sizes, width = f.at(job.address("sizes"), f.mul(number, 2), I64), job.width
         self.steps, self.last = f.load(I64, sizes), f.mul(f.load(I64, f.at(sizes, 1, I64)), 2)

@@ -11,7 +11,6 @@ saves nothing for gradients writes no gates, and has one cell (B, H) for each se
 
 from dataclasses import dataclass
 
-from .....ir import dtype as dt
 from .....ir.target import Target
 from ...recurrent_cells import BEFORE, Cell
 from ..contract.inline_gemm import HEIGHTS as TILE_HEIGHTS
@@ -20,13 +19,13 @@ from ..contract.int8_products import PAIR, numbers_row, write_products
 from ..contract.microkernel import Operand, Precision, TileShape, dot_tile, tile_shape
 from ..contract.packing import PACK_TRANSPOSED, packers
 from ..ir.emit import Module, ModuleWriter
+from ..ir.memory_types import FLOAT_DTYPES
 from ..ir.spelling import LlvmBuilder
-from ..ir.types import F32, F64, I8, I64, PTR, VOID, bytes_of, lanes_of, null, vector
+from ..ir.types import F32, I8, I64, PTR, VOID, bytes_of, lanes_of, null, vector
 from ..pool.tasks import Words, chunk_share, write_task
 
 ARRAYS = ("z", "mask", "h", "c", "w", "bias", "y", "cells", "gates", "scale")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "batch", "hidden", "size", "w_row", "reverse")
-DTYPES = {F32: dt.float32, F64: dt.float64}
 LINE = 64                           # bytes of a cache line
 UNITS = {"lstm": 1, "gru": 4, "rnn_tanh": 4, "rnn_relu": 4}      # vectors of units in a panel of weights
 BYTES_UNITS = 4                     # the same for int8 weights
@@ -313,7 +312,7 @@ class Point:
         self._live = None
 
     def wrap(self, value):
-        return self.s.wrap(DTYPES[self.kernel.element], value)
+        return self.s.wrap(FLOAT_DTYPES[self.kernel.element], value)
 
     def _joined(self, values):
         return values[0] if len(values) == 1 else self.f.shuffle(*values, range(2 * self.kernel.lanes))
