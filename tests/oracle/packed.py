@@ -5,6 +5,7 @@ rows hold plain weights, and both operators run: as kernels where the machine ha
 """
 
 from ingot.ir.opdef.op import OPS
+from ingot.passes.codegen.llvm.ir.types import FLOATS_BY_NP
 from ingot.runtime.cpu.calls import pool
 from ingot.runtime.cpu.conv import blocked, conv_blocked_grad, conv_fused
 from ingot.runtime.cpu.nn import recurrent
@@ -74,7 +75,7 @@ def recurrent_packed(z, mask, h, c, w, bias, *, kernel, reverse):
     """Pack the recurrent weights and run the layer."""
     size, hidden = w.numel(), w.shape[1]
     if recurrent.fits(kernel, w.element_size()):
-        made = recurrent.PackKernel(recurrent.host(), recurrent.ELEMENTS[w.dtype.np], recurrent.CELLS[kernel[0]], False)
+        made = recurrent.PackKernel(recurrent.host(), FLOATS_BY_NP[w.dtype.np], recurrent.CELLS[kernel[0]], False)
         size = -(-hidden // made.units) * made.columns * hidden
     return OPS["recurrent_packed"](z, mask, h, c, OPS["pack_recurrent"](w, kernel=kernel, size=size), bias, kernel=kernel,
                                    reverse=reverse)

@@ -15,7 +15,7 @@ from ....ir.ops.index import indexing
 from ....ir.ops.nn import pool as pooling
 from ....ir.target import host
 from ....passes.codegen.llvm.index import gathers as codegen
-from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
+from ....passes.codegen.llvm.ir.types import NUMBERS_BY_NP
 from ..calls import pool
 from ..calls.kernel_steps import check_range, copy_of, over_first, step
 from ..calls.operator_kernel import Operand, OperatorKernel
@@ -27,7 +27,6 @@ from ..memory import alloc
 from . import lookup
 
 SIZES = (1, 2, 4, 8)
-ADDABLE = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
 _KEPT = 512
 _INDEX = np.dtype(np.int64)
 
@@ -94,13 +93,13 @@ def plan(dtype, shape: tuple, index_dtype, wanted: tuple, dim: int, threads: int
 
 def can_scatter(dtype, how: str) -> bool:
     """Whether the kernel puts, or combines, elements of a dtype."""
-    return dtype.itemsize in SIZES if how == codegen.SET else dtype in ADDABLE
+    return dtype.itemsize in SIZES if how == codegen.SET else dtype in NUMBERS_BY_NP
 
 
 @functools.lru_cache(_KEPT)
 def scatter_plan(dtype, how: str, shape: tuple, wanted: tuple, dim: int, threads: int, steps=None) -> JobsPlan:
     """Return the job on (the copy of x to write in, int64 index of the wanted shape, src, an int64 that a wrong index sets)."""
-    element = f"i{8 * dtype.itemsize}" if how == codegen.SET else ADDABLE[dtype]
+    element = f"i{8 * dtype.itemsize}" if how == codegen.SET else NUMBERS_BY_NP[dtype]
     kernel, dim = codegen.ScatterKernel(host(), element, how), dim % len(shape)
     words, outer = _words(shape, wanted, steps, dim), math.prod(shape[:dim])
     return one_job(codegen, task_of(kernel), 4 * outer * wanted[dim] * words["inner"], outer, threads, **words)

@@ -14,6 +14,7 @@ from ....ir.opdef.op import OPS, Op
 from ....ir.ops.core import shape
 from ....ir.ops.core.elementwise_rules import wide
 from ....ir.ops.index import assign, indexing
+from ....passes.codegen.llvm.ir.types import FLOATS_BY_NP, NUMBERS_BY_NP
 from ....passes.layout.plain_operands import STRIDED
 from ....passes.rewrite.strided import row_major, through
 from ..calls import pool
@@ -36,7 +37,7 @@ def _is_along(x, value, indices) -> bool:
 
 def add_into(table, value, indices) -> bool:
     """Add a value to an array in C order at index arrays; return False if this is not done in place."""
-    if table.dtype not in gathers.ADDABLE:
+    if table.dtype not in NUMBERS_BY_NP:
         return False
     if not _is_along(table, value, indices):
         if any(i is None for i in indices):
@@ -81,7 +82,7 @@ def scatter(op: Op):
 
 def index_put(x, value, *indices, accumulate):
     """Add by index arrays, in the order of the indices; the reference does everything else."""
-    if not accumulate or x.dtype not in gathers.ADDABLE or value.size < _FEW_ADDED:
+    if not accumulate or x.dtype not in NUMBERS_BY_NP or value.size < _FEW_ADDED:
         return indexing.index_put.ref(x, value, *indices, accumulate=accumulate)
     if not _is_along(x, value, indices):
         return indexing.accumulated(x, value, indices, _add_rows)
@@ -176,7 +177,7 @@ def _index_put_step(node, operands, results):
         return None
     dim, = given
     index, number, before = indices[dim], 2 + dim, [copy_of(x, 0, out, len(operands))]
-    if node.params["accumulate"] and not dim and len(x.shape) > 1 and out.dtype in lookup.ADDABLE:
+    if node.params["accumulate"] and not dim and len(x.shape) > 1 and out.dtype in FLOATS_BY_NP:
         made = lookup.added(values, 1, index, number, out, -x.shape[0], len(operands), False, before)
     else:
         made = _put_along(node.params["accumulate"], x, dim, index, number, len(operands), before)

@@ -17,7 +17,7 @@ from ....ir.kernel.kernel_builder import KernelBuilder
 from ....ir.ops.nn import embedding
 from ....ir.target import host
 from ....passes.codegen.llvm.index import lookup as codegen
-from ....passes.codegen.llvm.ir.types import F32, F64, I16
+from ....passes.codegen.llvm.ir.types import F32, F64, FLOATS_BY_NP, I16
 from ..calls import pool
 from ..calls.kernel_steps import check_range, check_rising, step
 from ..calls.operator_kernel import OperatorKernel
@@ -28,7 +28,6 @@ from ..loops import copies
 from ..loops.kernels import widened
 from ..memory import alloc
 
-ADDABLE = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 BY_SIZE = {2: I16, 4: F32, 8: F64}  # rows are copied as elements of their size
 _WORK = 1 << 16                     # elements from which threads share
 _KEPT = 512
@@ -43,14 +42,14 @@ def can_take(table) -> bool:
 
 def can_add(values) -> bool:
     """Whether rows of these values are added by the kernel."""
-    return values.dtype in ADDABLE and values.size > 0
+    return values.dtype in FLOATS_BY_NP and values.size > 0
 
 
 @functools.lru_cache(_KEPT)
 def plan(kind, dtype, count, width, table_rows, clears, threads) -> JobsPlan:
     """Return the plan on (table, index, rows) that copies or adds rows: `kind` is "take" or "add"."""
     size = dtype.itemsize
-    kernel = codegen.LookupKernel(host(), BY_SIZE[size] if kind == "take" else ADDABLE[dtype])
+    kernel = codegen.LookupKernel(host(), BY_SIZE[size] if kind == "take" else FLOATS_BY_NP[dtype])
     symbol = getattr(kernel, kind)
     task = task_of(kernel, symbol)
     shares = count if kind == "take" else -(-width * size // 64)
@@ -92,7 +91,7 @@ def add_into(table, values, index):
 @functools.lru_cache(_KEPT)
 def bag_plan(dtype, count, width, bags, scaled, threads) -> JobsPlan:
     """Return the plan on (table, index, offsets, sums) of each bag's rows; with scales of the rows before the sums."""
-    kernel = codegen.BagKernel(host(), ADDABLE[dtype], scaled)
+    kernel = codegen.BagKernel(host(), FLOATS_BY_NP[dtype], scaled)
     task, work = task_of(kernel), count * width
     todo = Jobs(threads)
     todo.add(task, codegen.BAG_WORDS, chunks=chunks_for(work, bags, threads), items=bags,
@@ -130,7 +129,7 @@ def row_sums(values, index, *, rows):
 def _bag_sums(op):
     def run(weight, index, offsets, *scales):
         embedding.check_kinds(weight, index)
-        if weight.dtype not in ADDABLE or not weight.size or not index.size or not offsets.size:
+        if weight.dtype not in FLOATS_BY_NP or not weight.size or not index.size or not offsets.size:
             return op.ref(weight, index, offsets, *scales)
         embedding.check_bags(offsets, index.size)
         embedding.check_range("embedding", index, weight.shape[0])
@@ -196,14 +195,14 @@ def _embed_step(node, operands, results):
 
 def _row_sums_step(node, operands, results):
     (values, index), (out,) = operands, results
-    if index.dtype not in INDICES or out.dtype not in ADDABLE:
+    if index.dtype not in INDICES or out.dtype not in FLOATS_BY_NP:
         return None
     return added(values, 0, index, 1, out, 0, 2, True, [])
 
 
 def _bag_sums_step(node, operands, results):
     (table, index, offsets, *scales), (out,) = operands, results
-    if index.dtype not in INDICES or offsets.dtype != dt.int64.np or out.dtype not in ADDABLE or not index.size:
+    if index.dtype not in INDICES or offsets.dtype != dt.int64.np or out.dtype not in FLOATS_BY_NP or not index.size:
         return None
     steps, at, scratch = index_steps(1, index, table.shape[0], 0)
     bags = [check_range(At(2), 1, dt.int64, 0, 1), check_range(At(2), offsets.size, dt.int64, 0, index.size + 1),

@@ -8,7 +8,7 @@ import numpy as np
 from ....ir.ops.nn import sampled_points as ops
 from ....ir.target import host
 from ....passes.codegen.llvm.index import sampled_points as codegen
-from ....passes.codegen.llvm.ir.types import F32, F64
+from ....passes.codegen.llvm.ir.types import FLOATS_BY_NP
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import one_job
@@ -16,7 +16,6 @@ from ..calls.step_list import NativeCall
 from ..compiler.compile import task_of
 from ..memory import alloc
 
-_ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _MOST_TAPS = 16             # taps of a kernel, which unrolls them
 _KEPT = 512
 
@@ -24,7 +23,7 @@ _KEPT = 512
 @functools.lru_cache(_KEPT)
 def plan(kind: str, dtype, weighted: bool, images: int, channels: int, size: int, points: int, taps: int, threads: int):
     """Return the job on (x, places, weights, y)."""
-    kernel = codegen.TapsKernel(host(), _ELEMENTS[dtype], taps, weighted)
+    kernel = codegen.TapsKernel(host(), FLOATS_BY_NP[dtype], taps, weighted)
     symbol, blocks = kernel.symbol(kind), -(-points // codegen.BLOCK)
     items, work = images * (channels if kind == "put" else blocks), 4 * images * channels * points * taps
     return one_job(codegen, task_of(kernel, symbol, kind), work, items, threads, channels=channels, plane=size, points=points,
@@ -33,7 +32,7 @@ def plan(kind: str, dtype, weighted: bool, images: int, channels: int, size: int
 
 def runs(x, places) -> bool:
     """Whether there is a kernel for such planes and places."""
-    return x.dtype in _ELEMENTS and places.dtype == np.int32 and 0 < places.shape[1] <= _MOST_TAPS and places.size > 0
+    return x.dtype in FLOATS_BY_NP and places.dtype == np.int32 and 0 < places.shape[1] <= _MOST_TAPS and places.size > 0
 
 
 def _run(kind, x, places, weights, y, weighted=True):

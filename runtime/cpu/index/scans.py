@@ -10,7 +10,7 @@ from ....ir.ops.core import scan as scan_ops
 from ....ir.target import host
 from ....passes.codegen.llvm.index import scans
 from ....passes.codegen.llvm.index import scans as codegen
-from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
+from ....passes.codegen.llvm.ir.types import NUMBERS_BY_NP
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import JobsPlan, one_job
@@ -18,7 +18,6 @@ from ..compiler.compile import task_of
 from ..loops import copies, kernels
 from ..memory import alloc
 
-_ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
 _WIDE = 4           # adjacent complex numbers whose parts fill vectors
 _KEPT = 512
 # The step of each operator of one array.
@@ -29,7 +28,7 @@ STEPS = {scan_ops.cumsum: codegen.ADD, scan_ops.cumprod: codegen.MUL, scan_ops.l
 
 def can_scan(x) -> bool:
     """Whether the kernels take this array."""
-    return x.dtype in _ELEMENTS and x.size > 0 and len(x.shape) > 0
+    return x.dtype in NUMBERS_BY_NP and x.size > 0 and len(x.shape) > 0
 
 
 def can_scan_parts(x, how: str, dim: int) -> bool:
@@ -44,7 +43,7 @@ def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> JobsPlan:
     if dtype in dt.NP_PARTS:
         dtype, inner = dt.NP_PARTS[dtype], 2 * inner
     kind = scans.OtherProducts if how == scans.OTHERS else codegen.ScanKernel
-    kernel = kind(host(), _ELEMENTS[dtype], how)
+    kernel = kind(host(), NUMBERS_BY_NP[dtype], how)
     symbol = kernel.along if inner == 1 else kernel.across
     items = -(-outer // kernel.rows) if inner == 1 else outer * -(-inner // kernel.block)
     return one_job(codegen, task_of(kernel, symbol), kernel.cost * outer * size * inner, items, threads, outer=outer, size=size,

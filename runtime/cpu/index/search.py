@@ -8,27 +8,26 @@ import numpy as np
 from ....ir.ops.index import sort
 from ....ir.target import host
 from ....passes.codegen.llvm.index import search as codegen
-from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
+from ....passes.codegen.llvm.ir.types import NUMBERS_BY_NP
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import JobsPlan, one_job
 from ..compiler.compile import task_of
 from ..memory import alloc
 
-ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
 _BLOCK = 1 << 12        # values of a row that one chunk takes at least
 _KEPT = 512
 
 
 def can_search(dtype, shape: tuple, wanted: tuple) -> bool:
     """Whether the kernel finds values of this shape in rows of that one."""
-    return dtype in ELEMENTS and 0 not in shape and 0 not in wanted
+    return dtype in NUMBERS_BY_NP and 0 not in shape and 0 not in wanted
 
 
 @functools.lru_cache(_KEPT)
 def plan(dtype, shape: tuple, wanted: tuple, right: bool, threads: int) -> JobsPlan:
     """Return the job on (sorted rows, values, places), all of them contiguous."""
-    kernel, size = codegen.SearchKernel(host(), ELEMENTS[dtype], right), shape[-1]
+    kernel, size = codegen.SearchKernel(host(), NUMBERS_BY_NP[dtype], right), shape[-1]
     rows = math.prod(shape[:-1])
     count = math.prod(wanted) // rows
     blocks, halvings = -(-count // _BLOCK), (size - 1).bit_length()

@@ -11,6 +11,7 @@ import numpy as np
 
 from ....ir.ops.linalg import checked_factorizations, factorizations
 from ....ir.target import host
+from ....passes.codegen.llvm.ir.types import FLOATS_BY_NP
 from ....passes.codegen.llvm.linalg import cholesky as codegen
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
@@ -74,7 +75,7 @@ def _room(dtype, n):
 @functools.lru_cache(None)
 def _tasks(dtype):
     """Return (kernel, its tasks by name) for a dtype."""
-    kernel = codegen.CholeskyKernel(host(), triangular.ELEMENTS[dtype])
+    kernel = codegen.CholeskyKernel(host(), FLOATS_BY_NP[dtype])
     made = compile_module(text_of(kernel), kernel.symbols)
     return kernel, {name: made[symbol] for name, symbol in zip(codegen.TASKS, kernel.symbols)}
 

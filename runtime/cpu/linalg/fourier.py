@@ -17,7 +17,7 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.ops.math import fourier as ops
 from ....ir.target import host
-from ....passes.codegen.llvm.ir.types import bytes_of
+from ....passes.codegen.llvm.ir.types import FLOATS_BY_NP, bytes_of
 from ....passes.codegen.llvm.linalg import fourier as codegen
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
@@ -27,7 +27,6 @@ from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..loops import copies
 from ..memory import alloc, cache_sizes
-from . import triangular
 
 _KEPT = 1024
 _COMPLEX = {part: whole for whole, part in dt.NP_PARTS.items()}
@@ -98,7 +97,7 @@ def _radices(n: int):
 @functools.lru_cache(_KEPT)
 def _lanes(part, n, task) -> int:
     """Return how many numbers are in a vector; 0 if kernels do not take a size."""
-    element, most = triangular.ELEMENTS.get(part), cache_sizes.second_level() // 2
+    element, most = FLOATS_BY_NP.get(part), cache_sizes.second_level() // 2
     if element is None or n < 2:
         return 0
     lanes = host().lanes(bytes_of(element))
@@ -125,7 +124,7 @@ def _tasks(element, lanes):
 
 def _plan(part, lanes, n, task, items, width, blocks, apart, scale, inverse, threads):
     """Return (the job on (x, out, factors), the factors)."""
-    kernel, tasks = _tasks(triangular.ELEMENTS[part], lanes)
+    kernel, tasks = _tasks(FLOATS_BY_NP[part], lanes)
     m = n if task == "columns" else n // lanes if task == "rows" else n // 2 // lanes
     factors, passes, (between, half_factors) = _factors(part, lanes, m, task)
     row = kernel.row_bytes if task != "columns" else width * 2 * part.itemsize

@@ -15,6 +15,7 @@ from ....ir.ops.linalg import checked_factorizations, factorizations
 from ....ir.ops.linalg import triangular as triangular_ops
 from ....ir.ops.linalg.triangular import require_info
 from ....ir.target import host
+from ....passes.codegen.llvm.ir.types import FLOATS_BY_NP
 from ....passes.codegen.llvm.linalg import lu as codegen
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
@@ -88,7 +89,7 @@ def solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray) -> np.ndarray:
 @functools.lru_cache(None)
 def _tasks(dtype):
     """Return (kernel, the task that factors, the one that exchanges rows) for a dtype."""
-    kernel = codegen.LuKernel(host(), triangular.ELEMENTS[dtype])
+    kernel = codegen.LuKernel(host(), FLOATS_BY_NP[dtype])
     made = compile_module(text_of(kernel), [kernel.symbol, kernel.moves])
     return kernel, made[kernel.symbol], made[kernel.moves]
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....ir.ops.linalg import factorizations
 from ....ir.target import host
+from ....passes.codegen.llvm.ir.types import FLOATS_BY_NP
 from ....passes.codegen.llvm.linalg import householder as codegen
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
@@ -155,7 +156,7 @@ def _reflections(x, steps, tau, **wanted):
 
 @functools.lru_cache(None)
 def _task(dtype):
-    kernel = codegen.HouseholderKernel(host(), triangular.ELEMENTS[dtype])
+    kernel = codegen.HouseholderKernel(host(), FLOATS_BY_NP[dtype])
     return kernel, task_of(kernel)
 
 

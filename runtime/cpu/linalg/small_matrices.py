@@ -10,12 +10,12 @@ import numpy as np
 
 from ....ir.errors import LinAlgError
 from ....ir.target import host
+from ....passes.codegen.llvm.ir.types import FLOATS_BY_NP
 from ....passes.codegen.llvm.linalg import small_matrices as codegen
 from ..calls import pool
 from ..calls.plan import one_job
 from ..compiler.compile import task_of
 from ..memory import alloc
-from . import triangular
 
 MOST = 4                    # rows and columns of any number of matrices, and
 MOST_OF_MANY, MANY = 8, 256     # of so many: what is written out for these takes up to a second to compile
@@ -29,7 +29,7 @@ def takes(*arrays: np.ndarray) -> bool:
     """Whether these are matrices of supported dtypes and of a few rows."""
     for a in arrays:
         most = MOST if math.prod(a.shape[:-2]) < MANY else MOST_OF_MANY
-        if a.dtype not in triangular.ELEMENTS or not a.size or max(a.shape[-2:]) > most:
+        if a.dtype not in FLOATS_BY_NP or not a.size or max(a.shape[-2:]) > most:
             return False
     return True
 
@@ -48,7 +48,7 @@ def run(routine: str, operands: list, results: list) -> list:
 
 @functools.lru_cache(_KEPT)
 def _plan(routine, dtypes, shapes, count, threads):
-    kernel = codegen.SmallMatrixKernel(host(), triangular.ELEMENTS[dtypes[0]], routine, shapes)
+    kernel = codegen.SmallMatrixKernel(host(), FLOATS_BY_NP[dtypes[0]], routine, shapes)
     work = count * math.prod(shapes[0]) * _OPERATIONS[routine in _ROTATED]
     return one_job(codegen, task_of(kernel), work, -(-count // kernel.lanes), threads, count=count)
 

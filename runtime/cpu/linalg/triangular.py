@@ -9,7 +9,7 @@ import numpy as np
 
 from ....ir.ops.linalg import triangular as triangular_ops
 from ....ir.target import host
-from ....passes.codegen.llvm.ir.types import F32, F64
+from ....passes.codegen.llvm.ir.types import FLOATS_BY_NP
 from ....passes.codegen.llvm.linalg import triangular as codegen
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
@@ -18,7 +18,6 @@ from ..compiler.compile import task_of
 from ..gemm import gemm
 from ..memory import alloc
 
-ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _BLOCK = 256                # rows whose part of T stays in the second-level cache
 _KEPT = 1024
 
@@ -52,7 +51,7 @@ def solve_block(t, x, upper=False, unit=False, minus=None):
 @functools.lru_cache(_KEPT)
 def _plan(dtype, shape, t_strides, x_strides, minus_strides, unit, threads):
     batch, rows, columns = shape
-    kernel = codegen.TriangularKernel(host(), ELEMENTS[dtype])
+    kernel = codegen.TriangularKernel(host(), FLOATS_BY_NP[dtype])
     strips = -(-columns // kernel.shape.columns)
     words = {"minus_batch": minus_strides[0], "minus_row": minus_strides[1]} if minus_strides else {}
     return one_job(codegen, task_of(kernel), batch * rows * rows * columns, batch * strips, threads, strips=strips, rows=rows,
@@ -62,7 +61,7 @@ def _plan(dtype, shape, t_strides, x_strides, minus_strides, unit, threads):
 
 def takes(*arrays) -> bool:
     """Whether kernels take these matrices; references take complex and empty ones."""
-    return all([a.dtype in ELEMENTS and a.size > 0 for a in arrays])  # noqa: C419  (quicker than a generator)
+    return all([a.dtype in FLOATS_BY_NP and a.size > 0 for a in arrays])  # noqa: C419  (quicker than a generator)
 
 
 def solve_triangular(a, b, *, upper, unit):

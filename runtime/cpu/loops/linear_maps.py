@@ -8,14 +8,13 @@ import numpy as np
 from ....ir.ops.nn import linear_maps
 from ....ir.target import host
 from ....passes.codegen.llvm.index import linear_maps as codegen
-from ....passes.codegen.llvm.ir.types import F32, F64
+from ....passes.codegen.llvm.ir.types import F32, F64, FLOATS_BY_NP
 from ..calls import pool
 from ..calls.plan import JobsPlan, one_job
 from ..compiler.compile import task_of
 from ..memory import alloc
 from . import copies
 
-_WEIGHTED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _COPIED = {1: "i8", 2: "i16", 4: F32, 8: F64}       # elements of their size
 _FEW = 1 << 10                                      # elements below which numpy is as quick
 _KEPT = 512
@@ -24,7 +23,7 @@ _KEPT = 512
 @functools.lru_cache(_KEPT)
 def plan(dtype, weighted: bool, shape: tuple, axis: int, count: int, number: int, threads: int) -> JobsPlan:
     """Return the job on (x of a shape, places, together, weights, y) of a map to `count` places by `number` taps."""
-    kernel = codegen.MapKernel(host(), _WEIGHTED[dtype] if weighted else _COPIED[dtype.itemsize], weighted)
+    kernel = codegen.MapKernel(host(), FLOATS_BY_NP[dtype] if weighted else _COPIED[dtype.itemsize], weighted)
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1:])
     symbol = kernel.along if inner == 1 else kernel.across
     items, work = outer if inner == 1 else outer * count, 4 * outer * count * inner * number
@@ -34,7 +33,7 @@ def plan(dtype, weighted: bool, shape: tuple, axis: int, count: int, number: int
 
 def takes(kind, weighted: bool) -> bool:
     """Whether the kernels map elements of a dtype."""
-    return kind in _WEIGHTED if weighted else kind.itemsize in _COPIED
+    return kind in FLOATS_BY_NP if weighted else kind.itemsize in _COPIED
 
 
 def apply(x, axis: int, table: tuple):

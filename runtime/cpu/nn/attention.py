@@ -20,7 +20,7 @@ from ....passes.codegen.llvm.attention import attention as codegen
 from ....passes.codegen.llvm.attention import attention_grad as codegen_grad
 from ....passes.codegen.llvm.attention.attention_few import FEW_ROWS
 from ....passes.codegen.llvm.attention.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK, RANGE
-from ....passes.codegen.llvm.ir.types import F32, F64
+from ....passes.codegen.llvm.ir.types import FLOATS_BY_NP
 from ....passes.layout.plain_operands import ROWS
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
@@ -30,7 +30,6 @@ from ..loops import copies, kernels
 from ..loops.kernels import widened
 from ..memory import alloc
 
-_ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _KEY_BLOCK_BYTES = 2048             # of a row of scores: rows of a register tile and a panel of keys fit the nearest cache
 _LINE = 64
 _BLOCKS_PER_THREAD = 4
@@ -56,7 +55,7 @@ class Layout(NamedTuple):
 
 def supported(*arrays) -> bool:
     """Whether the kernels take these arrays."""
-    return arrays[0].dtype in _ELEMENTS and all(a.size for a in arrays if a is not None)
+    return arrays[0].dtype in FLOATS_BY_NP and all(a.size for a in arrays if a is not None)
 
 
 def like(array, columns: int) -> np.ndarray:
@@ -193,7 +192,7 @@ def forward_plan(layouts, visibility, scale, dtype, threads):
     g = Geometry(q, k, v, mask, visibility.causal, (out, lse, bounds))
     out, lse, bounds = g.others
     is_few = g.heads * g.rows <= FEW_ROWS
-    kernel = codegen.AttentionKernel(host(), _ELEMENTS[dtype], **visibility.kernel, few=is_few)
+    kernel = codegen.AttentionKernel(host(), FLOATS_BY_NP[dtype], **visibility.kernel, few=is_few)
     key_block = min(_KEY_BLOCK_BYTES // item, -(-g.keys // kernel.shape.lanes) * kernel.shape.lanes)
     panels = 0 if is_few else -(-key_block // kernel.shape.columns) * kernel.shape.columns * g.size * item
     score_row = (-(-key_block * item // _LINE) | 1) * _LINE
@@ -311,7 +310,7 @@ def grad_plan(layouts, visibility, scale, dtype, mask_grad, threads):
     v, mask, dq, dk, dv and bounds."""
     upstream, q, k, v, mask, dq, dk, dv, bounds = map(_layout, layouts)
     mask, bounds = _mask_over(mask, q, k), _bounds_over(bounds, q)
-    item, kernel = dtype.itemsize, codegen_grad.AttentionGradKernel(host(), _ELEMENTS[dtype], **visibility.kernel)
+    item, kernel = dtype.itemsize, codegen_grad.AttentionGradKernel(host(), FLOATS_BY_NP[dtype], **visibility.kernel)
     each = _plain((*q.shape[:-1], 1), item)
     g = Geometry(q, k, v, mask, visibility.causal, (upstream, each, dq, _plain((*q.shape[:-1], k.shape[-2]), item), bounds))
     upstream, each, dq, ds, bounds = g.others
@@ -346,7 +345,7 @@ def _tasks(g: Geometry, threads: int):
 
 
 def _has_step(*operands):
-    return operands[0].dtype in _ELEMENTS and all(len(x.shape) >= 3 and x.dtype == operands[0].dtype for x in operands)
+    return operands[0].dtype in FLOATS_BY_NP and all(len(x.shape) >= 3 and x.dtype == operands[0].dtype for x in operands)
 
 
 def _forward_step(node, operands, results):

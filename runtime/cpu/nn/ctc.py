@@ -9,7 +9,7 @@ from ....ir.opdef.aval import Aval
 from ....ir.ops.nn import ctc as ops
 from ....ir.ops.nn.ctc import labels_of, sequences
 from ....ir.target import host
-from ....passes.codegen.llvm.ir.types import F32, F64
+from ....passes.codegen.llvm.ir.types import FLOATS_BY_NP
 from ....passes.codegen.llvm.sequence import ctc as codegen
 from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
@@ -19,7 +19,6 @@ from ..loops import copies
 from ..loops.kernels import widened
 from ..memory import alloc
 
-_ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _OPERATIONS = 64        # scalar operations of a step for a state
 _KEPT = 256
 
@@ -57,7 +56,7 @@ def _given(log_probs, targets, input_lengths, target_lengths, blank) -> tuple:
 
 @functools.lru_cache(None)
 def _kernel(dtype) -> codegen.CtcKernel:
-    return codegen.CtcKernel(host(), _ELEMENTS[dtype])
+    return codegen.CtcKernel(host(), FLOATS_BY_NP[dtype])
 
 
 @functools.lru_cache(_KEPT)

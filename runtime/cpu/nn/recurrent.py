@@ -19,7 +19,7 @@ from ....ir.symbols.symbolic import is_symbol
 from ....ir.target import host
 from ....passes.codegen import reduction_kernels
 from ....passes.codegen.llvm.contract.int8_products import LINE, PAIR
-from ....passes.codegen.llvm.ir.types import F32, F64, bytes_of
+from ....passes.codegen.llvm.ir.types import FLOATS_BY_NP, bytes_of
 from ....passes.codegen.llvm.sequence import recurrent as codegen
 from ....passes.codegen.llvm.sequence import recurrent_grad as codegen_grad
 from ....passes.codegen.llvm.sequence.recurrent import PackKernel
@@ -39,7 +39,6 @@ from ..loops.kernels import widened
 from ..loops.row_calls import reduction_plan, suited_to
 from ..memory import alloc, cache_sizes
 
-ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _FEW_STEPS = 3                      # steps up to which packing the weights does not pay
 _FEW_ROWS = 4                       # for so few sequences, whose steps wait for weights from the caches:
 _NEAR_STEPS, _FAR_STEPS = 12, 32    # the same with weights in the second-level cache, and with larger ones
@@ -51,7 +50,7 @@ _NOTHING = np.zeros(1)
 
 def supported(z, w) -> bool:
     """Whether the kernels take a layer of these inputs and weights."""
-    return z.dtype in ELEMENTS and z.size > 0 and w.size > 0
+    return z.dtype in FLOATS_BY_NP and z.size > 0 and w.size > 0
 
 
 def _plain(*arrays):
@@ -98,7 +97,7 @@ def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, wid
     """
     cell, depth = CELLS[name], width or sizes[2]
     direct = not packed and not in_bytes and _reads_in_place(sizes, cell.gates * sizes[2] * depth * dtype.itemsize)
-    kernel = codegen.StepKernel(host(), ELEMENTS[dtype], cell, masked, keeps, direct, packed, in_bytes)
+    kernel = codegen.StepKernel(host(), FLOATS_BY_NP[dtype], cell, masked, keeps, direct, packed, in_bytes)
     room = kernel.rows * (-(-depth // LINE) * LINE + PAIR) if in_bytes else 0
     return _make_plan(kernel, codegen.WORDS[len(codegen.ARRAYS) + 2:], sizes, depth, kernel.columns, sizes[0], w_row, reverse,
                       threads, room)
@@ -129,18 +128,18 @@ def packing(name, z, w):
     """Return (lanes, elements of the packed weights) of a layer without gradients, from the types of its input and its weights.
     None if it reads them in place, or no kernel takes it."""
     dtype, hidden = w.dtype.np, w.shape[1]
-    if dtype not in ELEMENTS or z.dtype is not w.dtype or any(map(is_symbol, w.shape)) or not w.size:
+    if dtype not in FLOATS_BY_NP or z.dtype is not w.dtype or any(map(is_symbol, w.shape)) or not w.size:
         return None
     if _reads_in_place(z.shape, w.size * dtype.itemsize):
         return None
-    kernel = PackKernel(host(), ELEMENTS[dtype], CELLS[name], False)
+    kernel = PackKernel(host(), FLOATS_BY_NP[dtype], CELLS[name], False)
     return kernel.lanes, -(-hidden // kernel.units) * kernel.columns * hidden
 
 
 @functools.lru_cache(_KEPT)
 def pack_plan(name, hidden, w_row, dtype, threads):
     """Return the job that packs weights, from w to y of `codegen.ARRAYS`."""
-    kernel = PackKernel(host(), ELEMENTS[dtype], CELLS[name], False)
+    kernel = PackKernel(host(), FLOATS_BY_NP[dtype], CELLS[name], False)
     panels, work = -(-hidden // kernel.units), hidden * hidden * kernel.cell.gates
     return one_job(codegen, task_of(kernel), work, panels, threads, hidden=hidden, size=hidden, w_row=w_row)
 
@@ -157,7 +156,7 @@ def pack(name, w, size):
 def grad_plan(name, sizes, w_row, masked, given, reverse, dtype, threads, slopes=False):
     """Return the jobs of the backward steps on the arrays of `codegen_grad.ARRAYS`; `given` are the names of the present
     gradients. With `slopes` it ends before the last product, which gives the gradient of the first state."""
-    kernel = codegen_grad.StepGradKernel(host(), ELEMENTS[dtype], CELLS[name], masked, given,
+    kernel = codegen_grad.StepGradKernel(host(), FLOATS_BY_NP[dtype], CELLS[name], masked, given,
                                          sizes[0] <= _FEW_STEPS)
     return _make_plan(kernel, codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], sizes, kernel.cell.gates * sizes[2],
                       kernel.units, sizes[0] + (not slopes), w_row, reverse, threads)
@@ -373,7 +372,7 @@ def _over(at, result, operand):
 
 
 def _has_step(z, w) -> bool:
-    return z.dtype in ELEMENTS and w.dtype == z.dtype and 0 not in z.shape and 0 not in w.shape
+    return z.dtype in FLOATS_BY_NP and w.dtype == z.dtype and 0 not in z.shape and 0 not in w.shape
 
 
 def _forward_step(name, node, operands, results, names, made, keeps=True):

@@ -9,9 +9,13 @@ import struct
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 I1, I8, I16, I32, I64, PTR, VOID = "i1", "i8", "i16", "i32", "i64", "ptr", "void"
 F16, BF16, F32, F64 = "half", "bfloat", "float", "double"
 FLOATS = frozenset({F16, BF16, F32, F64})
+FLOATS_BY_NP = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+NUMBERS_BY_NP = FLOATS_BY_NP | {np.dtype(np.int32): I32, np.dtype(np.int64): I64}
 _BYTES = {I1: 1, I8: 1, I16: 2, I32: 4, I64: 8, PTR: 8, F16: 2, BF16: 2, F32: 4, F64: 8}
 _MANGLED = {F16: "f16", BF16: "bf16", F32: "f32", F64: "f64", PTR: "p0"}
 
