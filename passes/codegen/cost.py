@@ -25,7 +25,7 @@ class Counter(Builder):
     def re_im(self, z):
         return tuple([Val(self, dt.PARTS[z.dtype], None)] * 2)
 
-    def rare(self, cond, usual, slow, *given):
+    def rare(self, cond, usual, slow, *arguments):
         return usual
 
     def iterate(self, most, live, state, step):

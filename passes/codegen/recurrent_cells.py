@@ -12,7 +12,7 @@ class has
 
 and in the backward walk
 
-    saved_parts(name, count), kept(name) the parts of a saved array, or all of it
+    saved_parts(name, count), saved_array(name) the parts of a saved array, or all of it
     plus(name, value, parts, part)      value plus an outside gradient, if there is one
     carried(name), carry(name, value)   gradients passed to the step before
     inside(gradient)                    the gradient that enters the step: zero where the step is padding
@@ -33,7 +33,7 @@ BEFORE = {"y": "h", "cells": "c"}       # a state of a step -> its name at the s
 class Cell:
     """A kind of recurrent layer.
 
-        gates, kept   number of gates in z, and of their parts saved for gradients
+        gates, saved  number of gates in z, and of their parts saved for gradients
         has_cells     whether the layer has cell states beside its output
         apart         whether the gradient of the recurrent product, da, differs from that of z
         passes        whether part of a state's gradient bypasses the recurrent product
@@ -44,7 +44,7 @@ class Cell:
 
     name: str
     gates: int
-    kept: int
+    saved: int
     has_cells: bool
     apart: bool
     passes: bool
@@ -74,7 +74,7 @@ def _lstm(p, sums):
 def _lstm_slopes(p, dh):
     i, f, g, o = p.saved_parts("gates", 4)
     arrived = p.plus("gc", p.carried("dc"))
-    inside, squashed = p.inside(arrived), tanh(p.s, p.kept("cells"))
+    inside, squashed = p.inside(arrived), tanh(p.s, p.saved_array("cells"))
     slope = inside + _hyperbolic(dh * o, squashed)
     di, df, dg, do = (p.plus("gg", x, 4, n) for n, x in enumerate((slope * g, slope * p.before("c"), slope * i, dh * squashed)))
     p.give("dz", (_logistic(di, i), _logistic(df, f), _hyperbolic(dg, g), _logistic(do, o)))
@@ -109,7 +109,7 @@ def _simple(activation):
 
 def _simple_slopes(slope):
     def slopes(p, dh):
-        p.give("dz", (slope(p, dh, p.kept("y")),))
+        p.give("dz", (slope(p, dh, p.saved_array("y")),))
         return p.nothing()
 
     return slopes

@@ -19,8 +19,8 @@ def _reduction_frame(name, dtype, pattern, unit, result):
     for i in order:
         (k.parallel if pattern[i] == "P" else k.reduce)(f"d{i}", f"n{i}")
     k.input("x", dtype, [1 if i == unit else f"s{i}" for i in order])
-    kept = [i for i in order if pattern[i] == "P"]
-    k.output("y", result, [(1 if i == kept[-1] else f"t{i}") if i in kept else 0 for i in order])
+    parallel_positions = [i for i in order if pattern[i] == "P"]
+    k.output("y", result, [(1 if i == parallel_positions[-1] else f"t{i}") if i in parallel_positions else 0 for i in order])
     return k
 
 

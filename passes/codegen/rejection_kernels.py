@@ -8,8 +8,8 @@ import numpy as np
 from ...ir import dtype as dt
 
 
-def _draw(k, name, place, given):
-    return k.append(name, dt.float64, (*place, *[v.to(dt.float64) for v in given]))
+def _draw(k, name, place, parameters):
+    return k.append(name, dt.float64, (*place, *[v.to(dt.float64) for v in parameters]))
 
 
 def poisson(k, index, seed, call, rate):

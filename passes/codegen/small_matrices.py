@@ -23,18 +23,18 @@ def eigh(s: Builder, x: list) -> tuple:
     matrix. Only its lower triangle is read."""
     n, kind = len(x), x[0][0].dtype
     upper = {(i, j): x[j][i] for i in range(n) for j in range(i, n)}
-    places, vectors = list(upper), _identity(s, kind, n)
+    pairs, vectors = list(upper), _identity(s, kind, n)
 
     def sweep(*state):
-        a, v = dict(zip(places, state)), _rows(state[len(places):], n)
+        a, v = dict(zip(pairs, state)), _rows(state[len(pairs):], n)
         for p, q in combinations(range(n), 2):
             _rotate_symmetric(s, a, v, p, q)
-        far = _largest(s, [a[p] for p in places if p[0] != p[1]])
+        far = _largest(s, [a[p] for p in pairs if p[0] != p[1]])
         return far > _largest(s, [a[i, i] for i in range(n)]) * _ROUNDING ** 2, *a.values(), *_flat(v)
 
     if n > 1:
         found = s.iterate(SWEEPS, x[0][0].eq(x[0][0]), (*upper.values(), *_flat(vectors)), sweep)
-        upper, vectors = dict(zip(places, found)), _rows(found[len(places):], n)
+        upper, vectors = dict(zip(pairs, found)), _rows(found[len(pairs):], n)
     columns = [[upper[i, i], *(row[i] for row in vectors)] for i in range(n)]
     _sort(s, columns, lambda a, b: a[0] > b[0])
     values = [c[0] for c in columns]
@@ -49,8 +49,8 @@ def _rotate_symmetric(s, a, v, p, q):
     sine, half = _sine(s, t)
     for r in range(n):
         if r not in (p, q):
-            at, beside = (min(r, p), max(r, p)), (min(r, q), max(r, q))
-            a[at], a[beside] = _rotated(s, a[at], a[beside], sine, half)
+            at, other = (min(r, p), max(r, p)), (min(r, q), max(r, q))
+            a[at], a[other] = _rotated(s, a[at], a[other], sine, half)
         v[r][p], v[r][q] = _rotated(s, v[r][p], v[r][q], sine, half)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ....ir.errors import GraphError
 from ....ir.target import host
-from ....passes.codegen.llvm.conv.conv_epilogue import Beside
+from ....passes.codegen.llvm.conv.conv_epilogue import Address
 from ....passes.codegen.llvm.pool import nested
 from ....passes.codegen.llvm.pool.tasks import WORD
 from ..calls.plan import OPERANDS, SlotJobs, W, X, Y
@@ -123,7 +123,7 @@ class _Lists:
                    for base, start, image in (slots[slot],)]
         patches += [(WORD * word, self._word(table), 0, 0) for word, table in job.tables]
         for i, word in enumerate(layer.fused.after.words):
-            if isinstance(word, Beside):
+            if isinstance(word, Address):
                 beside, full = At(operand + 1 + word.number), layer.fused.lines.kinds[word.number] == "full"
                 place = self._like_result(beside, layer, first) if full else (self._word(beside), 0, 0)
                 patches.append((WORD * (job.words + i), *place))
@@ -143,7 +143,7 @@ class _Lists:
             layer.fused.add_kernel(steps, g, *((slot, 0) for slot in (X, W, Y)))
             (function, _, words, patches), = steps.given
             tables = [(i, self.tables.setdefault(x.array.tobytes(), x)) for i, x in enumerate(words) if type(x) is Table]
-            after = [0 if isinstance(word, Beside) else word for word in layer.fused.after.words]
+            after = [0 if isinstance(word, Address) else word for word in layer.fused.after.words]
             fixed = [0 if type(word) is Table else word for word in words] + after
             self.jobs[k, window] = _Job(function, self._template(fixed), len(words), tuple(patches), tuple(tables))
         return self.jobs[k, window]

@@ -66,14 +66,14 @@ class Algorithm:
         return _code(self).tile_pixels
 
     @property
-    def kept(self) -> int:
+    def weight_planes(self) -> int:
         """Numbers of the transformed weight for each pair of channels."""
-        return _code(self).kept
+        return _code(self).weight_planes
 
     def filter_bytes(self, g: Geometry) -> int:
         if self.half:
-            return self.kept * filters_of(g, self).panels * g.inputs * filters_of(g, self).step
-        return self.kept * _filter_words(g, self)["u_plane"]
+            return self.weight_planes * filters_of(g, self).panels * g.inputs * filters_of(g, self).step
+        return self.weight_planes * _filter_words(g, self)["u_plane"]
 
     def add_weight(self, steps, g: Geometry, taps: "Taps", u):
         """Add the steps that transform a plain weight, packing as many panels at a time as stay in a cache."""
@@ -233,12 +233,12 @@ def choose(g: Geometry, prepared: bool = False) -> Algorithm | None:
         cut, whole = tiling(g, algorithm, 1), algorithm.filter_bytes(g)
         if algorithm.rows == 2 and algorithm.stride == 1 and _waits(g, cut):
             algorithm = dataclasses.replace(algorithm, half=True)
-        places, kept, filters = algorithm.places, algorithm.kept, filters_of(g, algorithm)
+        places, weight_planes, filters = algorithm.places, algorithm.weight_planes, filters_of(g, algorithm)
         vectors = g.inputs * filters.panels * filters.columns / lanes
-        product = vectors * max(_PRODUCT * places * cut.tiles, kept * _stream(whole) * cut.blocks)
+        product = vectors * max(_PRODUCT * places * cut.tiles, weight_planes * _stream(whole) * cut.blocks)
         transform = _TRANSFORM * places * cut.tiles * (g.inputs + g.outputs) / lanes
         making = 0 if prepared else _FILTER if whole <= _NEAR_BYTES else _FAR_FILTER
-        time = product + transform + making * kept * vectors
+        time = product + transform + making * weight_planes * vectors
         if time < fastest:
             best, fastest = algorithm, time
     return best

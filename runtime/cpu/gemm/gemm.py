@@ -80,7 +80,7 @@ class Product:
     def task(self, road: str, columns: int, turned: bool) -> int:
         """Return the address of the task of an algorithm for products of so many columns, compiled when first needed."""
         kernel = self.kernel(road).fitted(columns, turned)
-        key = road, kernel.variants, kernel.turned
+        key = road, kernel.variants, kernel.may_swap
         found = self._tasks.get(key)
         if found is None:
             found = self._tasks[key] = task_of(kernel)

@@ -23,7 +23,7 @@ _BLOCKS_EACH, _CHUNKS_EACH = 4, 8   # for each thread
 def turns(rows: int, depth: int, columns: int, kernel) -> bool:
     """Whether operands that are both contiguous along the depth are swapped. They are if B has many more columns than A rows,
     and the second-level cache holds all rows of A for a good part of the depth."""
-    return kernel.turns and rows * _SHARE <= columns and _steps(rows, depth, kernel) > 0
+    return kernel.can_swap and rows * _SHARE <= columns and _steps(rows, depth, kernel) > 0
 
 
 def is_far(rows: int, depth: int, item: int) -> bool:

@@ -86,7 +86,7 @@ def cut(count: int, sizes: tuple, pack: int, operands: Operands, kernel, partial
 
 def _packs_left(rows, depth, operands, kernel):
     """Whether tiles of A are packed: its columns are contiguous and far apart, each step of the depth on another page."""
-    return (kernel.road == "tiles" and operands.a_row == operands.item and operands.a_step >= _TURNED_BYTES
+    return (kernel.strategy == "tiles" and operands.a_row == operands.item and operands.a_step >= _TURNED_BYTES
             and rows > kernel.shape.rows and depth > 1)
 
 

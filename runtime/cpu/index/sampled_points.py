@@ -23,7 +23,7 @@ _KEPT = 512
 @functools.lru_cache(_KEPT)
 def plan(kind: str, dtype, weighted: bool, images: int, channels: int, size: int, points: int, taps: int, threads: int):
     """Return the job on (x, places, weights, y)."""
-    kernel = codegen.TapsKernel(host(), FLOATS_BY_NP[dtype], taps, weighted)
+    kernel = codegen.SampledPointsKernel(host(), FLOATS_BY_NP[dtype], taps, weighted)
     symbol, blocks = kernel.symbol(kind), -(-points // codegen.BLOCK)
     items, work = images * (channels if kind == "put" else blocks), 4 * images * channels * points * taps
     return one_job(codegen, task_of(kernel, symbol, kind), work, items, threads, channels=channels, plane=size, points=points,

@@ -110,7 +110,7 @@ def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True, scale=None):
     (steps, batch), hidden = z.shape[:2], z.shape[2] // cell.gates
     y = alloc.empty((steps, batch, hidden), z.dtype)
     cells = alloc.empty(y.shape if keeps else y.shape[1:], z.dtype) if c is not None else _NOTHING
-    gates = alloc.empty((steps, batch, cell.kept * hidden), z.dtype) if keeps and cell.kept else _NOTHING
+    gates = alloc.empty((steps, batch, cell.saved * hidden), z.dtype) if keeps and cell.saved else _NOTHING
     if bias is None and name == "gru":
         bias = np.zeros(z.shape[2], z.dtype)
     plan = forward_plan(name, (steps, batch, hidden), w.strides[0], mask is not None, keeps, reverse, z.dtype,
@@ -363,7 +363,7 @@ def _operand_numbers(names, operands):
 def _like_z(cell, states):
     """Return the array of a layer that may share memory with z, element by element; `states` is the name of the states. A GRU
     has none."""
-    return "gates" if cell.kept == cell.gates else states if cell.gates == 1 else None
+    return "gates" if cell.saved == cell.gates else states if cell.gates == 1 else None
 
 
 def _over(at, result, operand):

@@ -56,9 +56,9 @@ class _Scores:
         sums = [zero(self.line)] * len(self.queries)
         with f.loop(0, whole, self.lanes, sums) as loop:
             sums, corner = loop.carried, f.at(start, loop.index, self.element)
-            places = [f.at(corner, self.key_place(i)) for i in range(self.lanes)]
+            addresses = [f.at(corner, self.key_place(i)) for i in range(self.lanes)]
             self._prefetch(start, loop.index)
-            rows = [f.load(self.line, place) for place in places]
+            rows = [f.load(self.line, address) for address in addresses]
             for step, column in enumerate(transpose(f, rows)):
                 sums = self._add(sums, column, f.add(loop.index, step), self.lanes)
             loop.next(*sums)

@@ -201,23 +201,23 @@ def _call_slopes(f, kernel, job, arrays, where, diagonal):
             last = f.min(f.mul(f.ceil_div(f.add(i, step), TILE_ROWS), TILE_ROWS), height)
             seen, near = (f.min(f.select(diagonal, x, count), count) for x in (f.add(i, 1), last))
             shade = f.at(f.at(mask, f.mul(at, job.mask_row)), f.mul(start, job.mask_step))
-            kept = f.at(f.at(ds, f.mul(at, job.ds_row)), f.mul(start, item))
+            saved = f.at(f.at(ds, f.mul(at, job.ds_row)), f.mul(start, item))
             place = f.mul(i, SIDE * item)
             edges = row_bounds(f, job, bounds, at, start) if kernel.bounds else (seen, more)
             f.call(f"slopes_{step}", VOID, *edges, count if kernel.bounds else near, job.mask_row, job.mask_step, job.ds_row,
                    f.at(p, place), f.at(slopes, place), *(f.at(x, f.mul(at, item)) for x in (lse, delta)), scale, shade,
-                   f.select(f.compare("ne", job.keeps_ds, 0), kept, null()), *squash)
+                   f.select(f.compare("ne", job.keeps_ds, 0), saved, null()), *squash)
 
 
 def _write_slopes(module, kernel, height):
     """Write the function of a square's rows: scores to P, products to dS * scale; row i sees `seen` + i * `more` keys."""
     element, lanes, rows = kernel.element, kernel.shape.lanes, range(height)
     whole, line = vector(lanes, element), SIDE * bytes_of(element)
-    numbers, places = ("near", "mask_row", "mask_step", "kept_row"), ("lse", "delta", "scale", "mask", "kept")
-    places += SQUASH * kernel.squash
+    numbers, pointers = ("near", "mask_row", "mask_step", "kept_row"), ("lse", "delta", "scale", "mask", "kept")
+    pointers += SQUASH * kernel.squash
     f = module.function(f"slopes_{height}", [*edge_numbers(kernel), *((I64, n) for n in numbers), ("ptr noalias", "p"),
-                                             ("ptr noalias", "ds"), *((PTR, n) for n in places)], internal=True)
-    *seen, near, mask_row, mask_step, kept_row, p, ds, lse, delta, scale, mask, kept = f.params[:len(f.params) - kernel.squash]
+                                             ("ptr noalias", "ds"), *((PTR, n) for n in pointers)], internal=True)
+    *seen, near, mask_row, mask_step, kept_row, p, ds, lse, delta, scale, mask, saved = f.params[:len(f.params) - kernel.squash]
     bend = squasher(f, kernel, f.params[-1]) if kernel.squash else None
     pairs = edges_of(f, seen, near, height) if kernel.bounds else None
     s, scale = LlvmBuilder(f, height * lanes), f.splat(f.load(element, scale), lanes)
@@ -245,6 +245,6 @@ def _write_slopes(module, kernel, height):
             f.store(value, f.at(f.at(p, i * line), at, element))
             inner = slope if bend is None else f.fmul(slope, bend[1](bent[i]))
             f.store(f.fmul(inner, scale), f.at(f.at(ds, i * line), at, element))
-            with f.when(f.compare("ne", kept, null())):
-                f.store_masked(slope, f.at(f.at(kept, f.mul(kept_row, i)), at, element), f.mask(f.sub(near, at), lanes))
+            with f.when(f.compare("ne", saved, null())):
+                f.store_masked(slope, f.at(f.at(saved, f.mul(kept_row, i)), at, element), f.mask(f.sub(near, at), lanes))
     f.ret()

@@ -77,7 +77,7 @@ def write_softmax(module, kernel, rows, tile):
     plain = len(f.params) - len(squash)
     scores, score_row, *edges, near, mask_row, mask_step, mask, height, stats, keep, factor, lse = f.params[:plain]
     element, lanes = kernel.element, kernel.shape.lanes
-    item, line, many = bytes_of(element), vector(lanes, element), vector(strip_lanes(rows), element)
+    item, line, of_rows = bytes_of(element), vector(lanes, element), vector(strip_lanes(rows), element)
     s, kind, found = LlvmBuilder(f, strip_lanes(rows)), FLOAT_DTYPES[element], f.local(rows * bytes_of(line))
 
     def each(name, more_args):
@@ -90,11 +90,11 @@ def write_softmax(module, kernel, rows, tile):
                 last = f.sub(f.min(f.mul(f.ceil_div(f.add(i, step), tile), tile), height), 1)
                 if kernel.bounds:
                     bounds, bounds_row, start = edges
-                    given = [f.at(bounds, f.mul(bounds_row, i)), bounds_row, start, near]
+                    keys = [f.at(bounds, f.mul(bounds_row, i)), bounds_row, start, near]
                 else:
                     seen, more = edges
-                    given = [f.add(seen, f.mul(more, i)), more, f.min(f.add(seen, f.mul(more, last)), near)]
-                f.call(f"{name}_{step}", VOID, f.at(scores, f.mul(score_row, i)), score_row, *given, mask_row, mask_step,
+                    keys = [f.add(seen, f.mul(more, i)), more, f.min(f.add(seen, f.mul(more, last)), near)]
+                f.call(f"{name}_{step}", VOID, f.at(scores, f.mul(score_row, i)), score_row, *keys, mask_row, mask_step,
                        f.at(mask, f.mul(mask_row, i)), f.at(found, f.mul(i, bytes_of(line))), *more_args(i))
 
     def across(join):
@@ -103,21 +103,21 @@ def write_softmax(module, kernel, rows, tile):
     for i in range(rows):
         f.store(zero(line), f.at(found, i * bytes_of(line)))        # for rows beyond the height
     each("largest", lambda i: f.params[plain:])
-    before = f.load(many, stats)
+    before = f.load(of_rows, stats)
     largest = _larger(f, across(lambda a, b: _larger(f, a, b)), before)
-    safe = f.select(f.compare("oeq", largest, float("-inf")), zero(many), largest)
+    safe = f.select(f.compare("oeq", largest, float("-inf")), zero(of_rows), largest)
     f.store(safe, keep)
     each("exponentials", lambda i: [f.at(keep, f.mul(i, item))])
     again = apply(s, "exp", s.wrap(kind, f.fsub(before, safe))).ref
     sums = f.at(stats, strip_lanes(rows) * item)
-    amount = f.fadd(f.fmul(f.load(many, sums), again), across(f.fadd))
+    amount = f.fadd(f.fmul(f.load(of_rows, sums), again), across(f.fadd))
     for value, place in ((largest, stats), (amount, sums), (again, keep)):
         f.store(value, place)
     nothing = f.compare("oeq", amount, 0.0)
-    f.store(f.fdiv(constant(many, 1), f.select(nothing, constant(many, 1), amount)), factor)
+    f.store(f.fdiv(constant(of_rows, 1), f.select(nothing, constant(of_rows, 1), amount)), factor)
     with f.when(f.compare("ne", lse, null())):
         logarithm = f.fadd(safe, apply(s, "log", s.wrap(kind, amount)).ref)
-        f.store_masked(f.select(nothing, constant(many, float("inf")), logarithm), lse, f.mask(height, strip_lanes(rows)))
+        f.store_masked(f.select(nothing, constant(of_rows, float("inf")), logarithm), lse, f.mask(height, strip_lanes(rows)))
     f.ret()
 
 
@@ -182,7 +182,7 @@ def _write_largest(module, kernel, height):
     squash = squasher(f, kernel, f.params[-1])[0] if kernel.squash else None
     lowest = constant(line, float("-inf"))
 
-    def largest(at, edges, kept):
+    def largest(at, edges, before):
         found = []
         for i, edge in enumerate(edges):
             spot = f.at(f.at(scores, f.mul(score_row, i)), at, kernel.element)
@@ -193,7 +193,7 @@ def _write_largest(module, kernel, height):
                 value = add_mask(f, kernel.mask, value, f.at(mask, f.mul(mask_row, i)), mask_step, at, edge)
             if kernel.mask or kernel.squash:
                 f.store(value, spot)
-            found.append(_larger(f, kept[i], value if edge is None else f.select(edge, value, lowest)))
+            found.append(_larger(f, before[i], value if edge is None else f.select(edge, value, lowest)))
         return found
 
     over_keys(lowest, largest)
@@ -207,7 +207,7 @@ def _write_exponentials(module, kernel, height):
     line, s = vector(lanes, element), LlvmBuilder(f, height * lanes)
     shifts = [f.splat(f.load(element, f.at(less, i, element)), lanes) for i in range(height)]
 
-    def exponentials(at, edges, kept):
+    def exponentials(at, edges, before):
         spots = [f.at(f.at(scores, f.mul(score_row, i)), at, element) for i in range(height)]
         values = [f.fsub(f.load(line, spot), shift) for spot, shift in zip(spots, shifts)]
         found = exp_below(s, s.wrap(FLOAT_DTYPES[element], joined(f, values))).ref
@@ -215,7 +215,7 @@ def _write_exponentials(module, kernel, height):
             value = f.shuffle(found, found, range(i * lanes, (i + 1) * lanes))
             values[i] = value if edge is None else f.select(edge, value, zero(line))
             f.store(values[i], spots[i])
-        return [f.fadd(yet, value) for yet, value in zip(kept, values)]
+        return [f.fadd(yet, value) for yet, value in zip(before, values)]
 
     over_keys(zero(line), exponentials)
 
@@ -279,9 +279,9 @@ def row_bounds(f, job, bounds, row, start):
     return f.at(bounds, f.mul(row, job.bounds_row)), job.bounds_row, start
 
 
-def edges_of(f, given, near, height):
+def edges_of(f, row_edges, near, height):
     """Return [(first key, end)] of some rows, within `near` keys; `given` as from `row_bounds`."""
-    bounds, row, start = given
+    bounds, row, start = row_edges
     found = []
     for i in range(height):
         low, high = range_of(f, f.at(bounds, f.mul(row, i)))

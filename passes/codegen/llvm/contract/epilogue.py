@@ -52,10 +52,10 @@ class Short:
     is_long = False
     apply: Callable
 
-    def apply_all(self, f: Function, values, places, base: int) -> list:
+    def apply_all(self, f: Function, values, positions, base: int) -> list:
         """Apply the epilogue to values of the same columns."""
-        apply = self.ready(f, values[0].type, places[0], base)
-        return [apply(value, place) for value, place in zip(values, places)]
+        apply = self.ready(f, values[0].type, positions[0], base)
+        return [apply(value, place) for value, place in zip(values, positions)]
 
     def ready(self, f: Function, type_: str, place, base: int) -> Callable:
         """Return a function (value, place) for values of the columns of `place`; load what they share here."""

@@ -1,8 +1,8 @@
 """Matrix multiplication on the microkernel: C[b] = epilogue(A[b] @ B[b]) for any sizes and strides, as pool tasks.
 
-One module serves every shape of a (precision, epilogue, road). Sizes and strides, in bytes, come at run time in a *job*, an
+One module serves every shape of a (precision, epilogue, strategy). Sizes and strides, in bytes, come at run time in a *job*, an
 array of 64-bit words named in `gemm_job.py`. Register tiles take most of LLVM's time, so a module has only the tile widths that
-its products need (`GemmKernel.fitted`). Roads:
+its products need (`GemmKernel.fitted`). Strategies:
 
     tiles   register tiles over panels of B's columns. B is read in place or packed, a block at a time, into the worker's
             scratch, as are tiles of a transposed A. Blocks fit the caches (`runtime/cpu/gemm/tile_plan.py`). Operands may be
@@ -42,7 +42,7 @@ from .microkernel import (
 )
 from .packing import IN_PLACE, PACK_ANY, PACK_ROWS, PACK_TRANSPOSED, left_packer, packers, pair_packers
 
-ROADS = ("tiles", "vector", "pairs", "amx", "dots")
+STRATEGIES = ("tiles", "vector", "pairs", "amx", "dots")
 _ACCUMULATE, _LAST = 1, 2
 GROUP_TILES = 16                    # of rows in a group: its A may be packed, its C transposed
 _TALLEST, _NEVER = 12, 1 << 30      # most rows of a tile of few vectors; more rows than exist
@@ -53,68 +53,68 @@ _LINE, _FIRST_LINES = 64, 4
 
 @dataclass(frozen=True)
 class GemmKernel(ModuleWriter):
-    """Generator of the products of a precision, road and epilogue.
+    """Generator of the products of a precision, strategy and epilogue.
 
         variants   widths of its register tiles, None for all: 0 for whole ones, v for v vectors, the last one masked
-        turned     whether operands may be swapped, if this road permits it
+        may_swap   whether operands may be swapped, if this strategy permits it
     """
 
     precision: Precision
-    road: str = "tiles"
+    strategy: str = "tiles"
     epilogue: Any = field(default_factory=Identity)
     variants: tuple | None = None
-    turned: bool = True
+    may_swap: bool = True
 
     @property
     def shape(self) -> TileShape:
-        """Rows and vectors of a full tile on this road."""
+        """Rows and vectors of a full tile of this strategy."""
         shape = tile_shape(self.target, self.precision.accumulate)
-        if self.road == "amx":
+        if self.strategy == "amx":
             return STRIP
-        if self.road == "vector":
+        if self.strategy == "vector":
             return TileShape(1, 16, shape.lanes)
-        return TileShape(DOT_ROWS, DOT_COLUMNS, shape.lanes) if self.road == "dots" else shape
+        return TileShape(DOT_ROWS, DOT_COLUMNS, shape.lanes) if self.strategy == "dots" else shape
 
     @property
     def panel(self) -> int:
-        """Columns of an item; on roads without packing any multiple is possible."""
-        return 16 * DOT_COLUMNS if self.road == "dots" else self.shape.columns
+        """Columns of an item; strategies without packing take any multiple is possible."""
+        return 16 * DOT_COLUMNS if self.strategy == "dots" else self.shape.columns
 
     @property
-    def turns(self) -> bool:
-        """Whether products with swapped operands can take this road."""
-        return self.turned and self.road == "tiles" and self.precision.out == self.precision.accumulate
+    def can_swap(self) -> bool:
+        """Whether products with swapped operands are possible."""
+        return self.may_swap and self.strategy == "tiles" and self.precision.out == self.precision.accumulate
 
-    def fitted(self, columns: int, turned: bool) -> "GemmKernel":
+    def fitted(self, columns: int, swapped: bool) -> "GemmKernel":
         """Return the kernel for products of `columns` columns alone, with or without swapped operands."""
-        if self.road not in ("tiles", "pairs"):
+        if self.strategy not in ("tiles", "pairs"):
             return self
         whole, rest = divmod(columns, self.shape.columns)
         variants = (*[0][:whole], *[-(-rest // self.shape.lanes)][:rest])
-        return replace(self, variants=variants or (0,), turned=turned)
+        return replace(self, variants=variants or (0,), may_swap=swapped)
 
     @property
     def symbol(self) -> str:
-        return f"gemm_{self.road}_{self.precision}{'_' + self.epilogue.name if self.epilogue.name else ''}"
+        return f"gemm_{self.strategy}_{self.precision}{'_' + self.epilogue.name if self.epilogue.name else ''}"
 
     def write(self, module):
-        write = {"dots": dot_item, "vector": vector_item, "amx": amx_item}.get(self.road, _tile_item)
+        write = {"dots": dot_item, "vector": vector_item, "amx": amx_item}.get(self.strategy, _tile_item)
         write_task(module, self.symbol, write(module, self), WORDS)
 
 
 def _tile_item(module, kernel):
     """Write the function of one item: for each block of the depth, pack panels of B if needed, then run every tile of its rows
     on all of them. So a tile's rows of A are in the nearest cache for all panels but the first."""
-    shape, precision, pairs = kernel.shape, kernel.precision, kernel.road == "pairs"
+    shape, precision, pairs = kernel.shape, kernel.precision, kernel.strategy == "pairs"
     table = _kernel_table(module, kernel)
     modes = pair_packers(module, shape) if pairs else packers(module, shape, memory_type(precision.b))
     left = None if pairs else left_packer(module, shape, memory_type(precision.a))
-    finish = _write_finish(module, kernel) if kernel.turns else None
+    finish = _write_finish(module, kernel) if kernel.can_swap else None
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, worker = f.params
     item = open_item(f, job, number)
-    if kernel.turns:                                # transposed squares of C begin at cache lines
-        unit = f.select(_is_turned(f, job), f.index(shape.lanes), 1)
+    if kernel.can_swap:                                # transposed squares of C begin at cache lines
+        unit = f.select(_is_swapped(f, job), f.index(shape.lanes), 1)
         item.first_row, item.end_row = (f.min(f.mul(f.ceil_div(row, unit), unit), word(f, job, "rows"))
                                         for row in (item.first_row, item.end_row))
     depth, block = word(f, job, "depth"), word(f, job, "depth_block")
@@ -131,8 +131,8 @@ def _tile_item(module, kernel):
         panels = _panels(f, job, modes, corner, item.columns, count, (scratch, packed_step, f.mul(steps, packed_step)), shape)
         flags = _flags(f, f.add(loop.index, word(f, job, "adds")), loop.index, block, depth)
         follows = f.add(loop.index, block)
-        beside = f.at(right, f.mul(across, word(f, job, "panel")))
-        following = f.select(f.compare("slt", follows, depth), f.at(right, f.mul(follows, b_step)), beside)
+        next_panel = f.at(right, f.mul(across, word(f, job, "panel")))
+        following = f.select(f.compare("slt", follows, depth), f.at(right, f.mul(follows, b_step)), next_panel)
         start = f.at(item.a, f.mul(loop.index, word(f, job, "source_step")))
         _all_rows(f, job, item, (kernel, table, left, room, finish, sums), steps, start, panels, following, flags)
     f.ret()
@@ -170,23 +170,23 @@ def _all_rows(f, job, item, parts, steps, start, panels, following, flags):
     c_row = word(f, job, "c_row")
     with f.loop(item.first_row, item.end_row, GROUP_TILES * kernel.shape.rows) as group:
         rows = f.min(f.sub(item.end_row, group.index), GROUP_TILES * kernel.shape.rows)
-        c, kept, in_tiles = f.at(item.c, f.mul(group.index, c_row)), sums, flags
+        c, waiting, in_tiles = f.at(item.c, f.mul(group.index, c_row)), sums, flags
         if finish is not None:
-            turned, many = _is_turned(f, job), f.compare("slt", word(f, job, "depth_block"), word(f, job, "depth"))
-            before = f.select(many, f.sub(group.index, item.first_row), 0)
-            kept = f.at(sums, f.mul(before, word(f, job, "sums_row")))
-            c = f.select(turned, f.at(kept, f.mul(item.column, -bytes_of(kernel.precision.out))), c)
-            in_tiles = f.select(turned, f.bit_and(flags, _ACCUMULATE), flags)
+            swapped, several_blocks = _is_swapped(f, job), f.compare("slt", word(f, job, "depth_block"), word(f, job, "depth"))
+            before = f.select(several_blocks, f.sub(group.index, item.first_row), 0)
+            waiting = f.at(sums, f.mul(before, word(f, job, "sums_row")))
+            c = f.select(swapped, f.at(waiting, f.mul(item.column, -bytes_of(kernel.precision.out))), c)
+            in_tiles = f.select(swapped, f.bit_and(flags, _ACCUMULATE), flags)
         _some_rows(f, job, item, (kernel, table, left, room), steps, start, panels, c, (group.index, rows), following, in_tiles)
         if finish is not None:
             turn_out, last_rows = finish
-            with f.when(f.bit_and(turned, f.compare("ne", f.bit_and(flags, _LAST), 0))):
-                f.call(turn_out, "void", job, kept, f.at(item.c, f.mul(item.column, c_row)), item.column, group.index,
+            with f.when(f.bit_and(swapped, f.compare("ne", f.bit_and(flags, _LAST), 0))):
+                f.call(turn_out, "void", job, waiting, f.at(item.c, f.mul(item.column, c_row)), item.column, group.index,
                        item.columns, rows, item.batch)
                 f.call(last_rows, "void", job, item.b, item.a, item.c, group.index, rows, item.batch)
 
 
-def _is_turned(f, job):
+def _is_swapped(f, job):
     """Whether the operands are swapped, so that rows of A are columns of C."""
     return f.compare("ne", word(f, job, "turned"), 0)
 
@@ -247,18 +247,18 @@ def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, a
     shape, size = kernel.shape, bytes_of(memory_type(kernel.precision.b))
     tile, following, rows_ahead = ahead
     wide, step = f.ceil_div(item.columns, shape.columns), word(f, job, "ahead")
-    many = shape.rows * UNROLL * shape.columns * size // _LINE
-    beside = f.select(f.compare("sge", f.sub(item.end_row, item.first_row), many), f.index(0), _LINE)
+    enough_rows = shape.rows * UNROLL * shape.columns * size // _LINE
+    second_line = f.select(f.compare("sge", f.sub(item.end_row, item.first_row), enough_rows), f.index(0), _LINE)
     with f.loop(0, item.columns, shape.columns) as loop:
         left, number = f.sub(item.columns, loop.index), f.div(loop.index, shape.columns)
         variant = f.select(f.compare("sge", left, shape.columns), 0, f.ceil_div(left, shape.lanes))
         tile_kernel = f.load(PTR, f.at(kernels, f.mul(variant, shape.rows + 1), PTR))
         b = f.at(panel, f.mul(number, apart))
         turn = f.add(f.mul(tile, wide), number)
-        line = f.mul(f.div(turn, UNROLL), f.add(beside, _LINE))
-        asked = f.at(f.at(following, line), f.mul(f.mod(turn, UNROLL), step))
+        line = f.mul(f.div(turn, UNROLL), f.add(second_line, _LINE))
+        prefetched = f.at(f.at(following, line), f.mul(f.mod(turn, UNROLL), step))
         inside = f.compare("slt", line, f.select(f.compare("eq", step, 0), 0, f.mul(item.columns, size)))
-        lines = _lines_ahead(f, job, kernel, inside, (asked, f.mul(step, UNROLL), beside),
+        lines = _lines_ahead(f, job, kernel, inside, (prefetched, f.mul(step, UNROLL), second_line),
                              (rows_ahead, number, a, height))
         f.call_pointer(tile_kernel, "void", job, steps, a, b, b_step, c, row, f.add(item.column, loop.index), item.batch, flags,
                        *lines)
@@ -267,15 +267,15 @@ def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, a
 def _lines_ahead(f, job, kernel, inside, columns, rows):
     """Return the `Lines` that a tile prefetches: lines of the next B while some are left. Then the first tile of a row of tiles
     prefetches A's next rows, and the others repeat loaded lines."""
-    (asked, down, beside), (following, number, a, height) = columns, rows
+    (prefetched, down, second_line), (following, number, a, height) = columns, rows
     size, source_row = bytes_of(memory_type(kernel.precision.a)), word(f, job, "source_row")
     round_bytes = TURN * UNROLL * size                  # of a row of A, in as many rounds as rows are asked for
     first = f.compare("eq", number, 0)
     apart = f.select(inside, down, f.select(first, source_row, 0))
     back = f.sub(round_bytes, f.mul(source_row, TURN - 1))
     also = f.index(_LINE) if round_bytes > _LINE else f.select(f.compare("sgt", height, TURN), f.mul(source_row, TURN), 0)
-    return (f.select(inside, asked, f.select(first, following, a)), apart,
-            f.select(inside, beside, f.select(first, also, 0)),
+    return (f.select(inside, prefetched, f.select(first, following, a)), apart,
+            f.select(inside, second_line, f.select(first, also, 0)),
             f.select(inside, down, f.select(first, back, 0)))
 
 
@@ -286,9 +286,9 @@ def _kernel_table(module, kernel):
     for variant in every if kernel.variants is None else kernel.variants:
         vectors = variant or shape.vectors
         tall = _most_rows(shape, vectors)
-        made = [_micro_kernel(module, kernel, height, vectors, masked=variant > 0)
+        functions = [_micro_kernel(module, kernel, height, vectors, masked=variant > 0)
                 for height in (*range(1, shape.rows + 1), *[tall][:tall > shape.rows])]
-        names[variant] = made + made[-1:] * (shape.rows + 1 - len(made))
+        names[variant] = functions + functions[-1:] * (shape.rows + 1 - len(functions))
     some = next(iter(names.values()))
     return module.function_table("kernels", [name for variant in every for name in names.get(variant, some)])
 
@@ -300,16 +300,16 @@ def _micro_kernel(module, kernel, height, vectors, masked):
                                ("ptr noalias readonly", "b"), (I64, "b_step"), ("ptr noalias", "c"), (I64, "row"),
                                (I64, "column"), (I64, "batch"), (I64, "flags"), (PTR, "lines"), (I64, "apart"),
                                (I64, "beside"), (I64, "turn")], internal=True)
-    job, depth, a, b, b_step, c, row, column, batch, flags, lines, apart, beside, turn = f.params
+    job, depth, a, b, b_step, c, row, column, batch, flags, lines, apart, second, turn = f.params
     first = f.add(column, (vectors - 1) * shape.lanes)
     mask = f.mask(f.sub(word(f, job, "columns"), first), shape.lanes) if masked else None
     _prefetch_destination(f, kernel, f.at(c, column, precision.out), word(f, job, "sums_row"), height, vectors)
     left = Operand(a, word(f, job, "a_row"), word(f, job, "a_step"))
     right = Operand(b, 0, b_step)
-    if kernel.road == "pairs":
+    if kernel.strategy == "pairs":
         sums = pair_tile(f, height, vectors, shape.lanes, depth, left, right)
     else:
-        ahead, unroll = (None, 1) if height * vectors < _LARGE_TILE else (Lines(lines, apart, beside, turn), UNROLL)
+        ahead, unroll = (None, 1) if height * vectors < _LARGE_TILE else (Lines(lines, apart, second, turn), UNROLL)
         sums = outer_tile(f, precision, height, vectors, shape.lanes, depth, left, right, mask, ahead, unroll)
     _finish(f, kernel, job, sums, c, (batch, row, column), mask, flags)
     f.ret()
@@ -358,5 +358,5 @@ def _finish(f, kernel, job, sums, c, where, mask, flags):
             call_epilogue(f, job, c, where, len(sums), width)
 
 
-__all__ = ["GROUP_TILES", "IN_PLACE", "PACK_ANY", "PACK_ROWS", "PACK_TRANSPOSED", "ROADS", "TILE_DEPTH", "VECTOR_PANEL",
-           "WORDS", "GemmKernel", "Precision"]
+__all__ = ["GROUP_TILES", "IN_PLACE", "PACK_ANY", "PACK_ROWS", "PACK_TRANSPOSED", "STRATEGIES", "TILE_DEPTH",
+           "VECTOR_PANEL", "WORDS", "GemmKernel", "Precision"]

@@ -1,4 +1,4 @@
-"""AMX road of bfloat16 products: C in blocks of 32 x 32, four matrix tiles of sums.
+"""AMX strategy for bfloat16 products: C in blocks of 32 x 32, four matrix tiles of sums.
 
 A tile is 16 rows of 64 bytes: 16 float sums, or 32 elements along the depth. One instruction adds 16 x 16 x 32 products. For
 each sum it adds the even and the odd steps apart, then both, then the old sum. Products are exact, sums round to nearest even,
@@ -43,7 +43,7 @@ def amx_item(module, kernel) -> str:
     _write_transpose(module)
     _write_store(module, kernel)
     copies = _write_copy(module), _write_copy_transposed(module)
-    sweeps = {tall: _write_rows(module, kernel, tall, copies) for tall in (2, 1)}
+    row_functions = {tall: _write_rows(module, kernel, tall, copies) for tall in (2, 1)}
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, worker = f.params
     item = open_item(f, job, number)
@@ -51,8 +51,8 @@ def amx_item(module, kernel) -> str:
                   for row in (item.first_row, item.end_row))
     sums = f.at(word(f, job, "scratch", PTR), f.mul(worker, word(f, job, "scratch_bytes")))
     depth, most = word(f, job, "depth"), word(f, job, "panel_depth")
-    many, a_row = f.compare("sgt", depth, most), word(f, job, "a_row")
-    down = f.select(_is_turned(f, job), f.index(bytes_of(kernel.precision.out)), word(f, job, "c_row"))
+    several_panels, a_row = f.compare("sgt", depth, most), word(f, job, "a_row")
+    down = f.select(_is_swapped(f, job), f.index(bytes_of(kernel.precision.out)), word(f, job, "c_row"))
     wide = f.mul(f.ceil_div(item.columns, STRIP.columns), SUMS_BYTES)
 
     f.call("llvm.x86.ldtilecfg", VOID, _tile_config(module))
@@ -63,11 +63,11 @@ def amx_item(module, kernel) -> str:
         with f.loop(first, end, STRIP.rows) as loop:
             row = loop.index
             height = f.min(f.sub(end, row), STRIP.rows)
-            kept = f.select(many, f.mul(f.div(f.sub(row, first), STRIP.rows), wide), f.index(0))
-            given = (job, f.at(item.a, f.mul(row, a_row)), panel, size, f.at(item.c, f.mul(row, down)), f.at(sums, kept),
-                     item.batch, row, item.column, height, item.columns, outer.index, count)
-            f.choose(f.compare("sgt", height, ROWS), lambda given=given: f.call(sweeps[2], VOID, *given),
-                     lambda given=given: f.call(sweeps[1], VOID, *given))
+            before = f.select(several_panels, f.mul(f.div(f.sub(row, first), STRIP.rows), wide), f.index(0))
+            rows = (job, f.at(item.a, f.mul(row, a_row)), panel, size, f.at(item.c, f.mul(row, down)), f.at(sums, before),
+                    item.batch, row, item.column, height, item.columns, outer.index, count)
+            f.choose(f.compare("sgt", height, ROWS), lambda rows=rows: f.call(row_functions[2], VOID, *rows),
+                     lambda rows=rows: f.call(row_functions[1], VOID, *rows))
     f.call("llvm.x86.tilerelease", VOID)
     f.ret()
     return "item"
@@ -137,7 +137,7 @@ def _write_copy_transposed(module) -> str:
 def _tile_of_steps(f, source, step, goal, rows=None, steps=None):
     """Build a tile of A from steps of 16 rows: pair neighbours in depth, transpose pairs; missing rows and steps are zeros."""
     kind, pairs = vector(ROWS, I16), []
-    together = [lane // 2 + (ROWS if lane % 2 else 0) for lane in range(2 * ROWS)]
+    interleaved = [lane // 2 + (ROWS if lane % 2 else 0) for lane in range(2 * ROWS)]
 
     def load(k):
         spot = f.at(source, f.mul(step, k))
@@ -146,7 +146,7 @@ def _tile_of_steps(f, source, step, goal, rows=None, steps=None):
         return f.load_masked(kind, spot, f.mask(f.select(f.compare("sgt", steps, k), rows, f.index(0)), ROWS))
 
     for k in range(0, DEPTH, 2):
-        pairs.append(f.bitcast(f.shuffle(load(k), load(k + 1), together), vector(ROWS, I32)))
+        pairs.append(f.bitcast(f.shuffle(load(k), load(k + 1), interleaved), vector(ROWS, I32)))
     for i, value in enumerate(transpose(f, pairs)):
         f.store(value, f.at(goal, A_ROW * i))
 
@@ -170,8 +170,8 @@ def _write_rows(module, kernel, tall, copies) -> str:
     job, a, panel, size, c, sums, batch, row, column, height, columns, start, total = f.params
     depth, most, near = word(f, job, "depth"), word(f, job, "depth_block"), f.local(A_BYTES)
     a_row, a_step = word(f, job, "a_row"), word(f, job, "a_step")
-    many = f.compare("sgt", depth, most)
-    along = f.select(_is_turned(f, job), word(f, job, "c_row"), f.index(bytes_of(kernel.precision.out)))
+    several_blocks = f.compare("sgt", depth, most)
+    along = f.select(_is_swapped(f, job), word(f, job, "c_row"), f.index(bytes_of(kernel.precision.out)))
     with f.loop(0, f.max(total, 1), most) as outer:
         at = f.add(start, outer.index)
         count = f.min(f.sub(total, outer.index), most)
@@ -185,11 +185,11 @@ def _write_rows(module, kernel, tall, copies) -> str:
             number = f.div(loop.index, STRIP.columns)
             width, first = f.min(f.sub(columns, loop.index), STRIP.columns), f.add(column, loop.index)
             waiting = f.at(sums, f.mul(number, SUMS_BYTES))
-            ahead = f.select(many, f.at(waiting, SUMS_BYTES), near)
-            given = (job, steps, near, f.at(strips, f.mul(number, size)), f.at(c, f.mul(first, along)), waiting, ahead, batch,
+            ahead = f.select(several_blocks, f.at(waiting, SUMS_BYTES), near)
+            block = (job, steps, near, f.at(strips, f.mul(number, size)), f.at(c, f.mul(first, along)), waiting, ahead, batch,
                      row, first, height, width, flags)
-            f.choose(f.compare("sgt", width, LANES), lambda given=given: f.call(blocks[2], VOID, *given),
-                     lambda given=given: f.call(blocks[1], VOID, *given))
+            f.choose(f.compare("sgt", width, LANES), lambda block=block: f.call(blocks[2], VOID, *block),
+                     lambda block=block: f.call(blocks[1], VOID, *block))
     f.ret()
     return name
 
@@ -253,14 +253,15 @@ def _finish(f, tall, wide):
     room, other = f.local(SUMS_BYTES), f.local(SUMS_BYTES)
     _store_tiles(f, tall, wide, room)
 
-    def turned():
+    def store_transposed():
         f.call("turn", VOID, room, other)
         f.call("store", VOID, job, other, c, batch, column, row, width, height)
 
-    f.choose(_is_turned(f, job), turned, lambda: f.call("store", VOID, job, room, c, batch, row, column, height, width))
+    f.choose(_is_swapped(f, job), store_transposed,
+             lambda: f.call("store", VOID, job, room, c, batch, row, column, height, width))
 
 
-def _is_turned(f, job):
+def _is_swapped(f, job):
     return f.compare("ne", word(f, job, "turned"), 0)
 
 

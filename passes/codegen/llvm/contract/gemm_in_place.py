@@ -98,7 +98,7 @@ def _dot_kernel(module, kernel, height, width, strides):
 
 # One row.
 
-VECTOR_PANEL = 2048                 # most columns of an item on the one-row road
+VECTOR_PANEL = 2048                 # most columns of an item on the one-row strategy
 _SWEEP_ROWS = 8
 
 

@@ -10,10 +10,10 @@ WORDS = ("a", "b", "c", "a_row", "a_step", "b_step", "b_column", "c_row", "a_bat
          "pack", "operands", "panel", "panel_depth", "sums_bytes",
          "turned", "last",
          "source_row", "source_step", "left_bytes", "ahead", "sums_row", "adds")
-# Words of the road of register tiles: `source_row` and `source_step` are the strides of A itself, `a_row` and `a_step` those
-# that tiles read with. `left_bytes` of the scratch hold packed tiles of A (0: A is read in place). `ahead` is the distance of
-# prefetched steps of B, or 0. `sums_row` is the distance of rows of sums, in C or, with swapped operands (`turned`), in the
-# scratch. Then `last` rows of A, beyond `columns`, are left to dot products. With `adds` the product is added to C.
+# Words of register tiles: `source_row` and `source_step` are the strides of A itself, `a_row` and `a_step` those that tiles
+# read with. `left_bytes` of the scratch hold packed tiles of A (0: A is read in place). `ahead` is the distance of prefetched
+# steps of B, or 0. `sums_row` is the distance of rows of sums, in C or, with swapped operands (`turned`), in the scratch. Then
+# `last` rows of A, beyond `columns`, are left to dot products. With `adds` the product is added to C.
 OFFSET = {name: 8 * number for number, name in enumerate(WORDS)}
 
 

@@ -99,11 +99,11 @@ def _tile(module, precision, lanes, prefix, height, width, masked, steps):
     def load(spot):
         return f.load_masked(kind, spot, mask)
 
-    def kept():
+    def with_old_sums():
         return [f.fadd(f.fmul(load(spots[i][j]), n), tile[i][j]) for i in range(height) for n in (number(keep, i),)
                 for j in range(width)]
 
-    values = f.choose(f.compare("ne", keep, null()), kept, lambda: [v for line in tile for v in line])
+    values = f.choose(f.compare("ne", keep, null()), with_old_sums, lambda: [v for line in tile for v in line])
     scaled = f.choose(f.compare("ne", scale, null()),
                       lambda: [f.fmul(values[i * width + j], n) for i in range(height) for n in (number(scale, i),)
                                for j in range(width)], lambda: values)

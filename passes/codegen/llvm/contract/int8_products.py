@@ -53,8 +53,8 @@ def add_fours(f, total, left, right):
 
 def _byte(f, x, at, shift):
     """Widen one byte of each lane: lshr with zeros, ashr with its sign."""
-    moved = f.binary("shl", x, constant(x.type, 8 * (GROUP - 1 - at)))
-    return f.binary(shift, moved, constant(x.type, 8 * (GROUP - 1)))
+    shifted = f.binary("shl", x, constant(x.type, 8 * (GROUP - 1 - at)))
+    return f.binary(shift, shifted, constant(x.type, 8 * (GROUP - 1)))
 
 
 def add_ones(f, total, left, right):
@@ -110,8 +110,8 @@ def _write_quantize(module):
     each, inverse, zero_point = vector(lanes, F32), f.splat(inverse, lanes), f.splat(zero_point, lanes)
 
     def turn(at, mask):
-        moved = f.fadd(f.intrinsic("rint", each, f.fmul(_load(f, F32, x, at, lanes, mask), inverse)), zero_point)
-        number = f.cast("fptosi", _within(f, moved), vector(lanes, I32))
+        quantised = f.fadd(f.intrinsic("rint", each, f.fmul(_load(f, F32, x, at, lanes, mask), inverse)), zero_point)
+        number = f.cast("fptosi", _within(f, quantised), vector(lanes, I32))
         f.store(f.cast("trunc", number, vector(lanes, I8)), f.at(numbers, at))
 
     f.vectors(depth, lanes, turn)
@@ -167,11 +167,11 @@ def _write_product(module, bias):
     for width, low, high in ((COLUMNS, 0, whole), (1, whole, columns)):
         with f.loop(low, high, width) as along, f.loop(0, rows, most) as down:
             column, row = along.index, down.index
-            given = (f.at(numbers, f.mul(row, numbers_row)), f.at(pairs, f.mul(row, PAIR)), f.at(weights, f.mul(column, depth)),
-                     f.at(scale, column, F32), f.at(added, column, F32),
-                     f.at(f.at(out, f.mul(row, out_row)), column, F32), depth, numbers_row, out_row)
+            tile = (f.at(numbers, f.mul(row, numbers_row)), f.at(pairs, f.mul(row, PAIR)), f.at(weights, f.mul(column, depth)),
+                    f.at(scale, column, F32), f.at(added, column, F32),
+                    f.at(f.at(out, f.mul(row, out_row)), column, F32), depth, numbers_row, out_row)
             f.switch(f.min(f.sub(rows, row), most), {
-                height: (lambda name=tiles[height, width]: f.call(name, VOID, *given)) for height in range(1, most + 1)})
+                height: (lambda name=tiles[height, width]: f.call(name, VOID, *tile)) for height in range(1, most + 1)})
     f.ret()
 
 

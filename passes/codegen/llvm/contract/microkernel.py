@@ -45,14 +45,14 @@ class Operand(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Cache lines to prefetch: the first, and the bytes between them; each may have a second line `beside` it.
+    """Cache lines to prefetch: the first, and the bytes between them; each may have a `second` line so many bytes after it.
 
     From each `TURN`th line to the next it is `turn` bytes: lines of several rows, then the next lines of the same rows.
     """
 
     pointer: Value
     apart: Any
-    beside: Any
+    second: Any
     turn: Any
 
 
@@ -133,17 +133,17 @@ def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth,
     """
     lines = ahead if type(ahead) is Lines else None
     step = _OuterStep(f, precision, tile, a, b, mask, ahead if lines is None else None)
-    places, sums = step.starts, [value for line in tile for value in line]
-    many, end, whole = len(places), len(places) + len(sums), f.bit_and(depth, -unroll) if unroll > 1 else 0
+    addresses, sums = step.starts, [value for line in tile for value in line]
+    streams, end, whole = len(addresses), len(addresses) + len(sums), f.bit_and(depth, -unroll) if unroll > 1 else 0
     for low, high, count in ((0, whole, unroll), (whole, depth, 1))[unroll == 1:]:
-        asked = [lines.pointer] if lines is not None and count == unroll else []
-        with f.loop(low, high, count, [*places, *sums, *asked]) as loop:
-            now, sums = loop.carried[:many], loop.carried[many:end]
-            following = _prefetch_round(f, lines, loop.carried[end], loop.index, count) if asked else []
+        prefetched = [lines.pointer] if lines is not None and count == unroll else []
+        with f.loop(low, high, count, [*addresses, *sums, *prefetched]) as loop:
+            now, sums = loop.carried[:streams], loop.carried[streams:end]
+            following = _prefetch_round(f, lines, loop.carried[end], loop.index, count) if prefetched else []
             for number in range(count):
                 sums = step.add(now, number, sums)
             loop.next(*step.advanced(now, count), *sums, *following)
-        places, sums = loop.results[:many], loop.results[many:end]
+        addresses, sums = loop.results[:streams], loop.results[streams:end]
     vectors = len(tile[0])
     return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(len(tile))]
 
@@ -151,7 +151,7 @@ def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth,
 def _prefetch_round(f, lines, line, index, count):
     """Prefetch a round's lines, and return the next round's."""
     f.prefetch(line, 2)
-    f.prefetch(f.at(line, lines.beside), 2)
+    f.prefetch(f.at(line, lines.second), 2)
     last = f.compare("eq", f.bit_and(index, (TURN - 1) * count), (TURN - 1) * count)
     return [f.at(line, f.select(last, lines.turn, lines.apart))]
 
@@ -179,13 +179,13 @@ class _OuterStep:
         streams = [(a.pointer, a.step), (b.pointer, b.step), *([ahead[:2]] if isinstance(ahead, tuple) else [])]
         self.starts, self.strides = [list(part) for part in zip(*streams)]
 
-    def advanced(self, places, count):
-        return [self.f.at(place, self.f.mul(stride, count)) for place, stride in zip(places, self.strides)]
+    def advanced(self, addresses, count):
+        return [self.f.at(address, self.f.mul(stride, count)) for address, stride in zip(addresses, self.strides)]
 
-    def add(self, places, number, sums):
+    def add(self, addresses, number, sums):
         """Add to `sums` the products of the step that is `number` steps after `places`."""
         f, precision, sums = self.f, self.precision, list(sums)
-        at_a, at_b, *stream = self.advanced(places, number) if number else places
+        at_a, at_b, *stream = self.advanced(addresses, number) if number else addresses
         at_a = f.opaque(at_a) if number else at_a
         self._prefetch(at_b, stream)
         columns = [_load_columns(f, precision, f.at(at_b, self.across[i]), self.widths[i],

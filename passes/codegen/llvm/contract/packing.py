@@ -97,10 +97,10 @@ def turn_square(module: Module, lanes: int, stored: str) -> str:
     name, type_ = f"turn_square_{stored}", vector(lanes, stored)
     if not module.has(name):
         f = module.function(name, [(PTR, "source"), (I64, "apart"), (PTR, "goal"), (I64, "beside")], internal=True)
-        source, apart, goal, beside = f.params
+        source, apart, goal, goal_apart = f.params
         rows = [f.load(type_, f.at(source, f.mul(apart, i)), align=min(bytes_of(stored), 2)) for i in range(lanes)]
         for i, value in enumerate(transpose(f, rows)):
-            f.store(value, f.at(goal, f.mul(beside, i)))
+            f.store(value, f.at(goal, f.mul(goal_apart, i)))
         f.ret()
     return name
 
@@ -182,7 +182,7 @@ def pair_packers(module: Module, shape: TileShape) -> dict:
 def _pack_pair_rows(module, shape):
     f, (source, step, _, columns, count, panel) = _packer(module, "pack_pair_rows")
     lanes, type_ = shape.lanes, vector(shape.lanes, I16)
-    together = [lane // 2 + (lanes if lane % 2 else 0) for lane in range(2 * lanes)]
+    interleaved = [lane // 2 + (lanes if lane % 2 else 0) for lane in range(2 * lanes)]
     masks = [f.mask(f.sub(columns, number * lanes), lanes) for number in range(shape.vectors)]
     with f.loop(0, f.div(f.add(count, 1), 2)) as loop:
         even = f.mul(loop.index, 2)
@@ -193,7 +193,7 @@ def _pack_pair_rows(module, shape):
             first = f.load_masked(type_, spot, masks[number])
             second = f.load_masked(type_, f.at(spot, step), f.binary("and", masks[number], paired))
             end = f.at(panel, f.add(f.mul(loop.index, 4 * shape.columns), 4 * lanes * number))
-            f.store(f.shuffle(first, second, together), end)
+            f.store(f.shuffle(first, second, interleaved), end)
     f.ret()
     return "pack_pair_rows"
 

@@ -45,15 +45,15 @@ def write_turn_square(module: Module, element: str, lanes: int = 0):
         return tuple([f.load_masked(type_, start, mask) for start, mask in some])
 
     def write_all():
-        for value, start in zip(turned, starts(target, target_row)):
+        for value, start in zip(transposed, starts(target, target_row)):
             f.store(value, start)
 
     def write_some():
         some = rows_there(f, target, target_row, target_rows, f.mask(target_columns, lanes), lanes)
-        for value, (start, mask) in zip(turned, some):
+        for value, (start, mask) in zip(transposed, some):
             f.store_masked(value, start, mask)
 
-    turned = transpose(f, list(f.choose(whole(rows, columns), read_all, read_some)))
+    transposed = transpose(f, list(f.choose(whole(rows, columns), read_all, read_some)))
     f.choose(whole(target_rows, target_columns), write_all, write_some)
     f.ret()
 

@@ -99,12 +99,12 @@ class _Block(VectorStatistics):
         """Return float64 sums of terms(place of a pixel) over a run, in the order of the plain kernel."""
         f, lanes, side, size = self.f, self.lanes, self.side, self.size
         whole = f.mul(f.div(count, side), side)
-        together = min(side, max(1, f.module.target.vector_registers // 2 // number))
-        with f.loop(0, side, together) as group:
-            with f.loop(0, whole, side, [zero(self.type)] * (together * number)) as loop:
+        group_size = min(side, max(1, f.module.target.vector_registers // 2 // number))
+        with f.loop(0, side, group_size) as group:
+            with f.loop(0, whole, side, [zero(self.type)] * (group_size * number)) as loop:
                 at, found = f.add(group.index, loop.index), []
                 here = place(at)
-                for i in range(together):
+                for i in range(group_size):
                     values = terms(place(f.add(at, i)) if self.kernel.joined else f.add(here, i))
                     found += [f.fadd(total, v) for total, v in zip(loop.carried[i * number:(i + 1) * number], values)]
                 loop.next(*found)
@@ -122,11 +122,11 @@ class _Block(VectorStatistics):
         """Join a sum's accumulators: ways pairwise, then halves of lanes."""
         f, lanes = self.f, self.lanes
 
-        def found(place):
+        def accumulator(place):
             return f.load(self.type, f.at(self.sums_at, (place * number + which) * self.size))
 
-        values = [f.fadd(f.fadd(found(i), found(lanes + i)), f.fadd(found(2 * lanes + i), found(3 * lanes + i)))
-                  for i in range(lanes)]
+        values = [f.fadd(f.fadd(accumulator(i), accumulator(lanes + i)),
+                         f.fadd(accumulator(2 * lanes + i), accumulator(3 * lanes + i))) for i in range(lanes)]
         while len(values) > 1:
             half = len(values) // 2
             values = [f.fadd(a, b) for a, b in zip(values[:half], values[half:])]

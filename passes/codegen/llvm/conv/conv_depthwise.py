@@ -230,8 +230,8 @@ def _row_sums(f, pattern, type_, ways, x, y, sums):
 def _span_sums(f, pattern, type_, x, y, sums, taps, span, step):
     """Add some taps over a range of the row's pixels, `step` at a time, to the first or the next of each tap's ways."""
     ways, size, sums = len(sums) // pattern.taps, bytes_of(type_), list(sums)
-    places = [tap * ways + way for tap in taps for way in range(step)]
-    with f.loop(*span, step, [sums[place] for place in places]) as loop:
+    slots = [tap * ways + way for tap in taps for way in range(step)]
+    with f.loop(*span, step, [sums[slot] for slot in slots]) as loop:
         inside = f.at(x, f.mul(f.sub(f.mul(loop.index, pattern.stride), pattern.low), size))
         grads = [f.load(type_, f.at(y, f.mul(f.add(loop.index, way), size))) for way in range(step)]
         loaded, found = {}, []
@@ -242,8 +242,8 @@ def _span_sums(f, pattern, type_, x, y, sums, taps, span, step):
                     loaded[at] = f.load(type_, f.at(inside, at * size))
                 found.append(multiply_add(f, loaded[at], grads[way], loop.carried[len(found)]))
         loop.next(*found)
-    for place, value in zip(places, loop.results):
-        sums[place] = value
+    for slot, value in zip(slots, loop.results):
+        sums[slot] = value
     return sums
 
 

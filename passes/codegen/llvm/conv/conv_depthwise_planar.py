@@ -39,7 +39,7 @@ class PlanesKernel(ModuleWriter):
     window: PlaneWindow
     rows: int
     lanes: int
-    turned: bool = False
+    flipped: bool = False
     epilogue: Any = field(default_factory=Identity)
 
     @property
@@ -108,7 +108,7 @@ def _item(f, kernel, job, number):
     image, channel = split_index(f, number, (1, job.channels))
     taps_h, taps_w = kernel.window.taps
     w = f.at(job.address("w"), f.mul(channel, taps_h * taps_w * item))
-    order = range(taps_h * taps_w)[::-1 if kernel.turned else 1]
+    order = range(taps_h * taps_w)[::-1 if kernel.flipped else 1]
     weights = tuple([f.splat(f.load(kernel.element, f.at(w, tap * item)), kernel.lanes) for tap in order])
     source = f.add(f.mul(image, job.inputs), f.div(channel, job.times))
     plane = _Plane(f.at(job.address("x"), f.mul(source, job.x_plane)), f.mul(number, job.y_plane), weights,

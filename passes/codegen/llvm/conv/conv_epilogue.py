@@ -82,8 +82,8 @@ class Lines(Short):
                   for pointer, how in zip(pointers, self.kinds)]
 
         def apply(value, place):
-            beside = [place.load_operand(f, pointer, type_) if one is None else one for pointer, one in zip(pointers, shared)]
-            return run_epilogue(self.lines, value, beside, lambda name, *arguments: _computed(builder, kind, name, arguments))
+            operands = [place.load_operand(f, pointer, type_) if one is None else one for pointer, one in zip(pointers, shared)]
+            return run_epilogue(self.lines, value, operands, lambda name, *arguments: _computed(builder, kind, name, arguments))
 
         return apply
 
@@ -108,8 +108,8 @@ class Usual(Short):
         """Return relu(value + number[channel] + array), or less of it."""
         return self.apply_all(f, [value], [place], base)[0]
 
-    def apply_all(self, f, values, places, base):
-        return self._finished(f, values, places, self._shared(f, values[0].type, places[0], base))
+    def apply_all(self, f, values, positions, base):
+        return self._finished(f, values, positions, self._shared(f, values[0].type, positions[0], base))
 
     def ready(self, f, type_, place, base):
         shared = self._shared(f, type_, place, base)
@@ -122,13 +122,13 @@ class Usual(Short):
         return (place.columns(f, place.word(f, base, PTR), type_, self.element), place.word(f, base + 1),
                 f.splat(least, lanes_of(type_)))
 
-    def _finished(self, f, values, places, shared):
+    def _finished(self, f, values, positions, shared):
         added, array, least = shared
         sums = [f.fadd(value, added) for value in values]
 
         def with_array():
             start = f.cast("inttoptr", array, PTR)
-            return [f.fadd(v, place.load_operand(f, start, v.type)) for v, place in zip(sums, places)]
+            return [f.fadd(v, place.load_operand(f, start, v.type)) for v, place in zip(sums, positions)]
 
         sums = f.choose(f.compare("ne", array, 0), with_array, lambda: sums)
         return [f.select(f.compare("ugt", v, least), v, least) for v in sums]      # nan stays
@@ -137,7 +137,7 @@ class Usual(Short):
         return (base + 1,)
 
 
-class Beside(NamedTuple):
+class Address(NamedTuple):
     """Address of an operand array, as a word of an epilogue's operands."""
 
     number: int
@@ -145,14 +145,14 @@ class Beside(NamedTuple):
 
 @dataclass(frozen=True)
 class Following:
-    """A kernel's epilogue and its operand words: addresses (`Beside`) or numbers."""
+    """A kernel's epilogue and its operand words: addresses (`Address`) or numbers."""
 
     code: Any
     words: tuple
 
-    def block(self, places: Sequence) -> list:
+    def block(self, addresses: Sequence) -> list:
         """Return the operand words for operand arrays at these places."""
-        return [places[word.number] if isinstance(word, Beside) else word for word in self.words]
+        return [addresses[word.number] if isinstance(word, Address) else word for word in self.words]
 
 
 def following(lines: Lines, shares: bool = True) -> Following:
@@ -161,19 +161,19 @@ def following(lines: Lines, shares: bool = True) -> Following:
     if words and shares:
         return Following(Usual(lines.element), words)
     alone = words is not None and words[1:] == (0, 0)
-    return Following(ColumnBias(lines.element) if alone else lines, tuple([Beside(i) for i in range(lines.words)]))
+    return Following(ColumnBias(lines.element) if alone else lines, tuple([Address(i) for i in range(lines.words)]))
 
 
 def _usual_words(lines: Lines) -> tuple | None:
     """Return the operand words of lines that `Usual` does, else None."""
-    added: list[Beside] = []
+    added: list[Address] = []
     ends, value = 0, "a"
     for number, (name, *arguments) in enumerate(lines.lines):
         others = [x for x in arguments if x != value]
         if ends or len(others) + 1 != len(arguments):
             return None
         if OPS[name] is add and _kind(lines, others[0]) == ("channel", "full", None)[len(added)]:
-            added.append(Beside(int(others[0][1:])))
+            added.append(Address(int(others[0][1:])))
         elif OPS[name] is relu and not others:
             ends = 1
         else:

@@ -93,8 +93,8 @@ class FewOutputsKernel(ConvKernel):
     def sum(self, f, sums, type_, number, pixel):
         """Load the output channels of a pixel into the lowest lanes, zeros into the others."""
         value = f.load(type_, f.at(sums, f.mul(pixel, self.outputs), self.precision.accumulate))
-        kept = vector_constant(I1, [lane < self.outputs for lane in range(self.lanes)])
-        return f.select(kept, value, zero(type_))
+        existing = vector_constant(I1, [lane < self.outputs for lane in range(self.lanes)])
+        return f.select(existing, value, zero(type_))
 
 
 @dataclass(frozen=True)

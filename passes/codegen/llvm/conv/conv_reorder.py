@@ -41,7 +41,7 @@ def reorder_text(target: Target, element: str, variant: str) -> str:
     """Return a module with the task of a variant for one element type."""
     module = Module(target)
     if variant == STRAIGHT:
-        _straight(module, element)
+        _write_untransposed(module, element)
     else:
         _task(module, variant, element)
     return module.text()
@@ -57,7 +57,7 @@ def _matrix(f, job, number):
     return source, target, rows_left, f.min(f.sub(job.columns_total, f.mul(columns, job.columns)), job.columns)
 
 
-def _straight(module, element):
+def _write_untransposed(module, element):
     lanes = module.target.lanes(bytes_of(element))
     type_ = vector(lanes, element)
     with task_items(module, symbol(STRAIGHT, element), WORDS) as (f, job, number):
@@ -81,12 +81,12 @@ def _task(module, variant, element):
             number, row = f.div(groups.index, lanes), groups.index
             start = source if variant == "gather" else f.at(source, f.mul(job.row_stride, row))
             to = f.at(target, f.mul(job.group_step, number))
-            given = VOID, job.pointer, start, to, f.sub(rows_left, row), columns_left, row
+            rows = VOID, job.pointer, start, to, f.sub(rows_left, row), columns_left, row
             if few is None:
-                f.call(group, *given)
+                f.call(group, *rows)
             else:
                 is_few = f.binary("and", f.compare("sle", columns_left, _FEW), f.compare("eq", job.fill, 0))
-                f.choose(is_few, lambda given=given: f.call(few, *given[:-1]), lambda given=given: f.call(group, *given))
+                f.choose(is_few, lambda rows=rows: f.call(few, *rows[:-1]), lambda rows=rows: f.call(group, *rows))
 
 
 def _few_columns(module, element, lanes):
@@ -142,12 +142,12 @@ def _group(module, variant, element, lanes):
 def _row_starts(f, job, variant, source, lanes, first, rows):
     """Return the addresses of a group's rows. Missing rows repeat the last: a load without lanes is slow at unmapped memory."""
     last = f.sub(rows, 1)
-    places = [f.max(f.min(f.index(number), last), 0) for number in range(lanes)]
+    numbers = [f.max(f.min(f.index(number), last), 0) for number in range(lanes)]
     if variant != "gather":
         stride = job.row_stride
-        return [f.at(source, f.mul(stride, place)) for place in places]
+        return [f.at(source, f.mul(stride, number)) for number in numbers]
     table = job.address("row_table")
-    return [f.at(source, f.load(I64, f.at(table, f.add(first, place), I64))) for place in places]
+    return [f.at(source, f.load(I64, f.at(table, f.add(first, number), I64))) for number in numbers]
 
 
 def _put(f, job, variant, target, column, values, edge):

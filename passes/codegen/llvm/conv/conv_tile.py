@@ -59,8 +59,8 @@ def _store_or_keep(f, kernel, words, sums, y):
         for number in range(vectors):
             across, place = f.mul(job.y_block, number), _place(f, kernel, words, number)
             offsets = [f.add(across, spot) for spot in spots]
-            places = [BlockedPlace(place, f.add(here, offset)) for offset in offsets]
-            for value, offset in zip(kernel.epilogue.apply_all(f, sums[number::vectors], places, 0), offsets):
+            positions = [BlockedPlace(place, f.add(here, offset)) for offset in offsets]
+            for value, offset in zip(kernel.epilogue.apply_all(f, sums[number::vectors], positions, 0), offsets):
                 f.store(widen_lanes(f, value, kernel.lanes), f.at(y, offset))
 
     def later():

@@ -46,12 +46,12 @@ class Int8ConvKernel(ModuleWriter):
     blocks: int
     heights: tuple
     kind: str
-    beside: bool
+    adds: bool
 
     @property
     def symbol(self) -> str:
         heights = "_".join(map(str, self.heights))
-        return f"int8_conv_{self.blocks}_h{heights}_{self.kind}{'_beside' * self.beside}"
+        return f"int8_conv_{self.blocks}_h{heights}_{self.kind}{'_beside' * self.adds}"
 
     def write(self, module):
         tiles = [_write_tile(module, self, pixels) if pixels in self.heights else None
@@ -77,9 +77,9 @@ def _write_item(module, kernel):
         inside = f.mul(panel.index, kernel.blocks * BLOCK)
         channel = f.add(f.mul(group, channels), inside)
         y = _place(f, job, "y", image, row.index, f.mul(channel, size))
-        beside = _place(f, job, "beside", image, row.index, channel) if kernel.beside else y
+        added = _place(f, job, "beside", image, row.index, channel) if kernel.adds else y
         width = f.min(job.width, f.sub(job.pixels, f.mul(row.index, job.width)))
-        f.call("row", VOID, arg, f.at(x, f.mul(row.index, job.x_row)), w, y, beside, start, factor, f.sub(channels, inside),
+        f.call("row", VOID, arg, f.at(x, f.mul(row.index, job.x_row)), w, y, added, start, factor, f.sub(channels, inside),
                width)
     f.ret()
 
@@ -96,10 +96,10 @@ _GIVEN = [(PTR, "job"), ("ptr noalias readonly", "x"), ("ptr noalias readonly", 
 def _write_row(module, tiles, kernel):
     """Write the function of a row and a panel: tile after tile."""
     f = module.function("row", [*_GIVEN, (I64, "width")], internal=True)
-    arg, x, w, y, beside, start, factor, count, width = f.params
+    arg, x, w, y, added, start, factor, count, width = f.params
     job = Words(f, arg, WORDS)
     number, x_pixel, y_pixel = f.ceil_div(width, max(kernel.heights)), job.x_pixel, job.y_pixel
-    beside_pixel = job.beside_pixel if kernel.beside else 0
+    beside_pixel = job.beside_pixel if kernel.adds else 0
     most = f.ceil_div(width, number)
     shortened = f.sub(f.mul(number, most), width)          # so many tiles at the end are one pixel shorter
     with f.loop(0, number, 1, [f.index(0)]) as loop:
@@ -109,14 +109,14 @@ def _write_row(module, tiles, kernel):
         loop.next(f.add(first, size))
         tile = f.load(PTR, f.at(tiles, f.sub(size, 1), PTR))
         f.call_pointer(tile, VOID, arg, f.at(x, f.mul(first, x_pixel)), w, f.at(y, f.mul(first, y_pixel)),
-                       f.at(beside, f.mul(first, beside_pixel)), start, factor, count)
+                       f.at(added, f.mul(first, beside_pixel)), start, factor, count)
     f.ret()
 
 
 def _write_tile(module, kernel, pixels) -> str:
     name = f"tile_{pixels}"
     f = module.function(name, _GIVEN, internal=True)
-    arg, x, w, y, beside, start, factor, count = f.params
+    arg, x, w, y, added, start, factor, count = f.params
     job, blocks, lanes = Words(f, arg, WORDS), kernel.blocks, f.lanes(I32)
     parts, type_ = BLOCK // lanes, vector(lanes, I32)
     first = [f.load(type_, f.at(start, BLOCK * b + lanes * p, I32)) for b in range(blocks) for p in range(parts)]
@@ -124,27 +124,27 @@ def _write_tile(module, kernel, pixels) -> str:
     whole = f.local(pixels * blocks * BLOCK * 4)
     for number, total in enumerate(sums):
         f.store(total, f.at(whole, number * bytes_of(type_)))
-    finish, y_pixel = Finish(f, job, kernel.kind, kernel.beside), job.y_pixel
-    beside_pixel = job.beside_pixel if kernel.beside else 0
+    finish, y_pixel = Finish(f, job, kernel.kind, kernel.adds), job.y_pixel
+    beside_pixel = job.beside_pixel if kernel.adds else 0
     factors = [f.load(vector(BLOCK, F32), f.at(factor, BLOCK * b, F32)) for b in range(blocks)]
     packs = kernel.kind == "u8" and blocks in (2, 4) and packs_bytes(module.target)
     with f.loop(0, pixels) as loop:
-        at, there = f.at(y, f.mul(loop.index, y_pixel)), f.at(beside, f.mul(loop.index, beside_pixel))
+        at, there = f.at(y, f.mul(loop.index, y_pixel)), f.at(added, f.mul(loop.index, beside_pixel))
         totals = [f.load(vector(BLOCK, I32), f.at(whole, f.mul(f.add(f.mul(loop.index, blocks), b), BLOCK), I32))
                   for b in range(blocks)]
-        given = [(total, factors[b], f.at(there, BLOCK * b)) for b, total in enumerate(totals)]
+        parts_of = [(total, factors[b], f.at(there, BLOCK * b)) for b, total in enumerate(totals)]
 
-        def one(b, mask=None, at=at, given=given):
-            total, scale, added = given[b]
-            finish.store(total, scale, added, f.at(at, ITEM[kernel.kind] * BLOCK * b), mask)
+        def one(b, mask=None, at=at, parts_of=parts_of):
+            total, scale, to_add = parts_of[b]
+            finish.store(total, scale, to_add, f.at(at, ITEM[kernel.kind] * BLOCK * b), mask)
 
         def separately(one=one):
             for b in range(blocks):
                 f.choose(f.compare("sge", count, BLOCK * (b + 1)), lambda b=b: one(b),
                          lambda b=b: one(b, f.mask(f.sub(count, BLOCK * b), BLOCK)))
 
-        def side_by_side(at=at, given=given):
-            f.store(packed_in_order(f, [finish.values(*each) for each in given]), at)
+        def side_by_side(at=at, parts_of=parts_of):
+            f.store(packed_in_order(f, [finish.values(*each) for each in parts_of]), at)
 
         if packs:
             f.choose(f.compare("sge", count, BLOCK * blocks), side_by_side, separately)
@@ -169,12 +169,12 @@ def _summed(f, job, kernel, pixels, pointers, sums):
             with f.loop(0, steps, 1, along.carried) as loop:
                 at = f.add(taken, f.mul(loop.index, _BYTES))
                 weights = [f.load(vector(lanes, I32), f.at(spot, at)) for spot in spots]
-                made = []
+                totals = []
                 for p in range(pixels):
                     four = f.load(I32, f.at(f.at(here, rows[p]), f.mul(loop.index, GROUP)), align=1)
-                    made += [add_fours(f, total, f.splat(four, lanes), weight)
+                    totals += [add_fours(f, total, f.splat(four, lanes), weight)
                              for total, weight in zip(loop.carried[p * each:(p + 1) * each], weights)]
-                loop.next(*made)
+                loop.next(*totals)
             along.next(*loop.results)
         down.next(*along.results)
     return down.results

@@ -38,14 +38,14 @@ class Int8DepthwiseKernel(ModuleWriter):
     pixel to the next (0: any)."""
 
     kind: str
-    beside: bool
+    adds: bool
     window: tuple = ()
     step: int = 0
 
     @property
     def symbol(self) -> str:
         wide = "_".join(map(str, ("", *self.window, self.step))) if self.window else ""
-        return f"int8_depthwise_{self.kind}{'_beside' * self.beside}{wide}"
+        return f"int8_depthwise_{self.kind}{'_beside' * self.adds}{wide}"
 
     def write(self, module):
         _write_row(module, self)
@@ -68,7 +68,7 @@ def _write_item(module, kernel):
             distance = f.add(f.mul(image, getattr(job, f"{name}_image")), f.mul(row, getattr(job, f"{name}_row")))
             return f.at(job.address(name), distance)
 
-        return arg, at("x"), at("y"), at("beside") if kernel.beside else at("y"), f.index(first)
+        return arg, at("x"), at("y"), at("beside") if kernel.adds else at("y"), f.index(first)
 
     whole = f.bit_and(channels, -WIDE) if kernel.window else f.index(0)
     if kernel.window:
@@ -85,11 +85,11 @@ def _write_item(module, kernel):
 def _write_row(module, kernel):
     """Write the function of a row of results: a vector of channels, tile after tile, then the next."""
     f = module.function("row", _GIVEN, internal=True)
-    arg, x, y, beside, before = f.params
+    arg, x, y, added, before = f.params
     job, lanes = Words(f, arg, WORDS), f.lanes(I32)
-    finish, width = Finish(f, job, kernel.kind, kernel.beside), job.width
+    finish, width = Finish(f, job, kernel.kind, kernel.adds), job.width
     w, start, factor = job.address("w"), job.address("start"), job.address("factor")
-    beside_pixel = job.beside_pixel if kernel.beside else 0
+    beside_pixel = job.beside_pixel if kernel.adds else 0
     x_pixel, y_pixel = job.x_pixel, job.y_pixel
 
     def channel_block(number, mask):
@@ -102,7 +102,7 @@ def _write_row(module, kernel):
             scale = f.load_masked(vector(lanes, F32), f.at(factor, channel, F32), mask)
             for p, total in enumerate(sums):
                 at = f.add(pixel, p)
-                finish.store(total, scale, f.at(f.at(beside, channel), f.mul(at, beside_pixel)),
+                finish.store(total, scale, f.at(f.at(added, channel), f.mul(at, beside_pixel)),
                              f.at(f.at(y, f.mul(channel, ITEM[kernel.kind])), f.mul(at, y_pixel)), mask)
 
         whole = f.bit_and(width, -PIXELS)
@@ -161,10 +161,10 @@ def _unpacked(f, a, b, side, size):
     return f.shuffle(f.bitcast(a, kind), f.bitcast(b, kind), lanes)
 
 
-def _turned(f, vectors):
+def _transposed_lanes(f, vectors):
     """Transpose 128-bit lanes: lane L of vector j becomes lane j of vector L, from channel order to `_interleaved` or back."""
-    def picked_lanes(x, y, *places):
-        return f.shuffle(x, y, [_LANE * place + i for place in places for i in range(_LANE)])
+    def picked_lanes(x, y, *lanes):
+        return f.shuffle(x, y, [_LANE * lane + i for lane in lanes for i in range(_LANE)])
 
     a, b, c, d = vectors
     halves = [(picked_lanes(a, b, n, n + 1, n + 4, n + 5), picked_lanes(c, d, n, n + 1, n + 4, n + 5)) for n in (0, 2)]
@@ -175,27 +175,27 @@ def _write_wide(module, kernel):
     """Write the functions that interleave the weights of 64 channels into `room`, and that compute a row with them."""
     _write_interleave(module, kernel)
     f = module.function("wide_row", [*_GIVEN, ("ptr noalias readonly", "room")], internal=True)
-    arg, x, y, beside, channel, room = f.params
+    arg, x, y, added, channel, room = f.params
     job = Words(f, arg, WORDS)
-    finish, width, whole = Finish(f, job, kernel.kind, kernel.beside), job.width, f.bit_and(job.width, -_WIDE_PIXELS)
+    finish, width, whole = Finish(f, job, kernel.kind, kernel.adds), job.width, f.bit_and(job.width, -_WIDE_PIXELS)
     x_pixel, y_pixel = job.x_pixel, job.y_pixel
-    beside_pixel = job.beside_pixel if kernel.beside else 0
-    factor, packs = f.at(job.address("factor"), channel, F32), kernel.kind == "u8" and not kernel.beside
-    scales = _turned(f, [f.load(vector(WIDE // 4, F32), f.at(factor, WIDE // 4 * n, F32)) for n in range(4)])
+    beside_pixel = job.beside_pixel if kernel.adds else 0
+    factor, packs = f.at(job.address("factor"), channel, F32), kernel.kind == "u8" and not kernel.adds
+    scales = _transposed_lanes(f, [f.load(vector(WIDE // 4, F32), f.at(factor, WIDE // 4 * n, F32)) for n in range(4)])
 
     def tile(pixel, pixels):
         sums = _wide_sums(f, job, kernel, pixels, f.at(f.at(x, channel), f.mul(pixel, x_pixel)), room)
         for p in range(pixels):
             at = f.add(pixel, p)
             there = f.at(f.at(y, f.mul(channel, ITEM[kernel.kind])), f.mul(at, y_pixel))
-            added = f.at(f.at(beside, channel), f.mul(at, beside_pixel))
+            to_add = f.at(f.at(added, channel), f.mul(at, beside_pixel))
             if packs:
-                f.store(packed(f, [finish.values(total, scale, added) for total, scale in zip(sums[4 * p:], scales)]), there)
+                f.store(packed(f, [finish.values(total, scale, to_add) for total, scale in zip(sums[4 * p:], scales)]), there)
                 continue
-            for n, total in enumerate(_turned(f, sums[4 * p:4 * p + 4])):
+            for n, total in enumerate(_transposed_lanes(f, sums[4 * p:4 * p + 4])):
                 lanes = WIDE // 4
                 scale = f.load(vector(lanes, F32), f.at(factor, lanes * n, F32))
-                finish.store(total, scale, f.at(added, lanes * n), f.at(there, ITEM[kernel.kind] * lanes * n))
+                finish.store(total, scale, f.at(to_add, lanes * n), f.at(there, ITEM[kernel.kind] * lanes * n))
 
     with f.loop(0, whole, _WIDE_PIXELS) as loop:
         tile(loop.index, _WIDE_PIXELS)
@@ -210,17 +210,17 @@ def _write_interleave(module, kernel):
     arg, room, channel = f.params
     job, nothing = Words(f, arg, WORDS), constant(_BYTES, 0)
     w, (taps_h, taps_w) = f.at(job.address("w"), channel), kernel.window
-    places = iter(range(taps_h * _quads(kernel) * 4))
+    positions = iter(range(taps_h * _quads(kernel) * 4))
     for down in range(taps_h):
         for quad in range(_quads(kernel)):
             taps = [f.load(_BYTES, f.at(w, f.mul(down * taps_w + t, job.channels))) if t < taps_w else nothing
                     for t in range(4 * quad, 4 * quad + 4)]
-            for made in _interleaved(f, *taps):
-                f.store(made, f.at(room, WIDE * next(places)))
+            for value in _interleaved(f, *taps):
+                f.store(value, f.at(room, WIDE * next(positions)))
     start = f.at(job.address("start"), channel, I32)
     natural = [f.load(_SUMS, f.at(start, WIDE // 4 * n, I32)) for n in range(4)]
-    for n, made in enumerate(_turned(f, natural)):
-        f.store(made, f.at(room, WIDE * (taps_h * _quads(kernel) * 4 + n)))
+    for n, value in enumerate(_transposed_lanes(f, natural)):
+        f.store(value, f.at(room, WIDE * (taps_h * _quads(kernel) * 4 + n)))
     f.ret()
 
 
@@ -249,7 +249,7 @@ class _Met:
         self.f, self.step, self.taps = f, kernel.step, kernel.window[1]
         self.here, self.x_pixel, self.tap_w = here, x_pixel, tap_w
         self.last = (pixels - 1) * self.step + self.taps - 1
-        self.made: dict = {}
+        self.loaded: dict = {}
 
     def _place(self, pixel, tap):
         """Return the identity of the bytes that a tap of a pixel's window meets; None if there need not be any."""
@@ -262,18 +262,18 @@ class _Met:
         f = self.f
         if place is None:
             return constant(_BYTES, 0)
-        if place not in self.made:
+        if place not in self.loaded:
             pixel, tap = place
-            self.made[place] = f.load(_BYTES, f.at(self.here, f.add(f.mul(self.x_pixel, pixel), f.mul(self.tap_w, tap))))
-        return self.made[place]
+            self.loaded[place] = f.load(_BYTES, f.at(self.here, f.add(f.mul(self.x_pixel, pixel), f.mul(self.tap_w, tap))))
+        return self.loaded[place]
 
     def _pair(self, pixel, tap):
         """Interleave a tap's bytes with the next one's: lower and upper halves."""
         key = self._place(pixel, tap), self._place(pixel, tap + 1)
-        if key not in self.made:
+        if key not in self.loaded:
             a, b = map(self._bytes, key)
-            self.made[key] = [_unpacked(self.f, a, b, side, 1) for side in (0, 1)]
-        return self.made[key]
+            self.loaded[key] = [_unpacked(self.f, a, b, side, 1) for side in (0, 1)]
+        return self.loaded[key]
 
     def fours(self, pixel, tap):
         return [self.f.bitcast(_unpacked(self.f, left, right, side, 2), _SUMS)

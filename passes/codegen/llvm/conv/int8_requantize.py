@@ -13,25 +13,25 @@ class Finish:
     Adding `_MAGIC`, whose last bit counts ones, rounds a number; limits are whole, so they may be applied first.
     """
 
-    def __init__(self, f, job, kind: str, beside: bool):
-        self.f, self.kind, self.beside = f, kind, beside
-        if beside:
-            self.beside_zero, self.beside_scale = (job.number(name, F32) for name in ("beside_zero", "beside_scale"))
+    def __init__(self, f, job, kind: str, adds: bool):
+        self.f, self.kind, self.adds = f, kind, adds
+        if adds:
+            self.added_zero, self.added_scale = (job.number(name, F32) for name in ("beside_zero", "beside_scale"))
         if kind == "u8":
             zero, low, high = (job.number(name, F32) for name in ("zero", "low", "high"))
             self.low, self.high = f.fsub(low, zero), f.fsub(high, zero)
             self.zero = f.binary("sub", f.cast("fptosi", zero, I32), _MAGIC_BITS)
 
-    def values(self, sums, factor, beside, mask=None):
+    def values(self, sums, factor, added, mask=None):
         """Return the results of i32 sums: floats, or bytes in i32 lanes. `beside` is the added array's address."""
         f, floats, lanes = self.f, like(sums.type, F32), lanes_of(sums.type)
         value = f.fmul(f.cast("sitofp", sums, floats), factor)
-        if self.beside:
+        if self.adds:
             kind = like(sums.type, I8)
-            added = f.load_masked(kind, beside, mask)
-            added = f.cast("sitofp", f.cast("zext", added, sums.type), floats)
-            added = f.fmul(f.fsub(added, f.splat(self.beside_zero, lanes)), f.splat(self.beside_scale, lanes))
-            value = f.fadd(value, added)
+            number = f.load_masked(kind, added, mask)
+            number = f.cast("sitofp", f.cast("zext", number, sums.type), floats)
+            number = f.fmul(f.fsub(number, f.splat(self.added_zero, lanes)), f.splat(self.added_scale, lanes))
+            value = f.fadd(value, number)
         if self.kind != "u8":
             return value
         for order, limit in (("ogt", self.low), ("olt", self.high)):
@@ -39,8 +39,8 @@ class Finish:
             value = f.select(f.compare(order, value, limit), value, limit)
         return f.binary("add", f.bitcast(f.fadd(value, _MAGIC), sums.type), f.splat(self.zero, lanes))
 
-    def store(self, sums, factor, beside, y, mask=None):
-        f, value = self.f, self.values(sums, factor, beside, mask)
+    def store(self, sums, factor, added, y, mask=None):
+        f, value = self.f, self.values(sums, factor, added, mask)
         value = f.cast("trunc", value, like(sums.type, I8)) if self.kind == "u8" else value
         f.store_masked(value, y, mask)
 

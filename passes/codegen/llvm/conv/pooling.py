@@ -119,23 +119,23 @@ def _load_columns(f, kernel, job, line, where, outside):
 
 def _gather(f, kernel, line, columns, inside):
     wide = f.cast("sext", columns, vector(kernel.lanes, I64))
-    places = f.op(vector(kernel.lanes, PTR), f"getelementptr {kernel.element}, {line}, {wide}")
-    return f.gather(vector(kernel.lanes, kernel.element), places, inside)
+    addresses = f.op(vector(kernel.lanes, PTR), f"getelementptr {kernel.element}, {line}, {wide}")
+    return f.gather(vector(kernel.lanes, kernel.element), addresses, inside)
 
 
 def _max_row(f, kernel, job, frame, number):
     """Write a row of maxima and places; rows with windows of only -infinity are scanned again for their places."""
     row = _open_row(f, kernel, job, frame, number)
-    places = f.at(job.address("index"), f.mul(f.mul(number, job.out_width), WORD))
+    positions = f.at(job.address("index"), f.mul(f.mul(number, job.out_width), WORD))
     lanes = kernel.lanes
     with f.loop(0, job.out_width, lanes) as loop:
         exists = f.mask(f.sub(job.out_width, loop.index), lanes)
-        best, place = _maxima(f, kernel, job, frame, row, loop.index, _better)
-        missing = f.call(f"llvm.vector.reduce.or.v{lanes}i1", I1, f.binary("and", f.compare("slt", place, 0), exists))
-        best, place = f.choose(missing, lambda: _maxima(f, kernel, job, frame, row, loop.index, _better_or_first),
-                               lambda: (best, place))
+        best, position = _maxima(f, kernel, job, frame, row, loop.index, _better)
+        missing = f.call(f"llvm.vector.reduce.or.v{lanes}i1", I1, f.binary("and", f.compare("slt", position, 0), exists))
+        best, position = f.choose(missing, lambda: _maxima(f, kernel, job, frame, row, loop.index, _better_or_first),
+                               lambda: (best, position))
         f.store_masked(best, f.at(row.y, loop.index, kernel.element), exists)
-        f.store_masked(f.cast("sext", place, vector(lanes, I64)), f.at(places, loop.index, I64), exists)
+        f.store_masked(f.cast("sext", position, vector(lanes, I64)), f.at(positions, loop.index, I64), exists)
 
 
 def _better(f, job, value, columns, best, place):
@@ -202,14 +202,14 @@ def _average_grad_row(f, kernel, job, frame, number):
     most = f.ceil_div(job.taps_w, job.stride_w)
     with f.loop(0, job.out_width, lanes) as loop:
         exists = f.mask(f.sub(job.out_width, loop.index), lanes)
-        moved = f.add(loop.index, job.pad_w)
+        shifted = f.add(loop.index, job.pad_w)
         with f.loop(*windows_d, 1, [zero(type_)]) as outer:
             with f.loop(*windows_h, 1, outer.carried) as inner:
                 around = f.fmul(_size(f, kernel, job, "d", outer.index), _size(f, kernel, job, "h", inner.index))
                 line = f.at(x, f.mul(f.add(f.mul(outer.index, job.height), inner.index), job.width), kernel.element)
                 with f.loop(0, most, 1, inner.carried) as back:
-                    value, inside = _window_values(f, kernel, job, line, moved, back.index, exists)
-                    sizes, _ = _window_values(f, kernel, job, job.address("sizes_w"), moved, back.index, exists)
+                    value, inside = _window_values(f, kernel, job, line, shifted, back.index, exists)
+                    sizes, _ = _window_values(f, kernel, job, job.address("sizes_w"), shifted, back.index, exists)
                     share = f.fdiv(value, f.fmul(f.splat(around, lanes), sizes))
                     back.next(f.fadd(back.carried[0], f.select(inside, share, zero(type_))))
                 inner.next(*back.results)
@@ -217,14 +217,14 @@ def _average_grad_row(f, kernel, job, frame, number):
         f.store_masked(outer.results[0], f.at(y, loop.index, kernel.element), exists)
 
 
-def _window_values(f, kernel, job, line, moved, back, exists):
+def _window_values(f, kernel, job, line, shifted, back, exists):
     """Return (each column's `back`th window's element, mask of lanes with one); `moved` is the first column plus padding."""
     type_, lanes, element = vector(kernel.lanes, kernel.element), kernel.lanes, kernel.element
 
     def spread(number):
         return f.splat(f.cast("trunc", number, I32), lanes)
 
-    columns = f.binary("add", spread(moved), iota(lanes))
+    columns = f.binary("add", spread(shifted), iota(lanes))
     newest = columns if kernel.spread == CONTIGUOUS else f.binary("lshr", columns, constant(columns.type, 1)) \
         if kernel.spread == PAIRS else f.binary("udiv", columns, spread(job.stride_w))
     window = f.binary("sub", newest, spread(back))
@@ -233,20 +233,20 @@ def _window_values(f, kernel, job, line, moved, back, exists):
     inside = f.binary("and", inside, exists)
     if kernel.spread == APART:
         return _gather(f, kernel, line, window, inside), inside
-    start = f.sub(moved if kernel.spread == CONTIGUOUS else f.div(moved, 2), back)
+    start = f.sub(shifted if kernel.spread == CONTIGUOUS else f.div(shifted, 2), back)
     seen = f.compare("ult", f.binary("add", spread(start), iota(lanes)), spread(job.width))
     values = f.load_masked(type_, f.at(line, start, element), seen)
     if kernel.spread == CONTIGUOUS:
         return values, inside
     even, odd = (f.shuffle(values, values, [(lane + shift) // 2 for lane in range(lanes)]) for shift in (0, 1))
-    return f.select(f.compare("eq", f.bit_and(moved, 1), 0), even, odd), inside
+    return f.select(f.compare("eq", f.bit_and(shifted, 1), 0), even, odd), inside
 
 
 def windows_of(f, job, dim, at, count):
     """Return the range of windows that contain a row."""
-    stride, taps, moved = getattr(job, f"stride_{dim}"), getattr(job, f"taps_{dim}"), f.add(at, getattr(job, f"pad_{dim}"))
-    end = f.min(f.add(f.div(moved, stride), 1), count)
-    first = f.ceil_div(f.max(f.sub(f.add(moved, 1), taps), 0), stride)
+    stride, taps, shifted = getattr(job, f"stride_{dim}"), getattr(job, f"taps_{dim}"), f.add(at, getattr(job, f"pad_{dim}"))
+    end = f.min(f.add(f.div(shifted, stride), 1), count)
+    first = f.ceil_div(f.max(f.sub(f.add(shifted, 1), taps), 0), stride)
     return first, f.max(end, first)
 
 

@@ -129,7 +129,7 @@ def _size(f, kernel, job, *at):
     return f.splat(f.fmul(f.fmul(d, h), w), f.lanes(kernel.element))
 
 
-def _taps(f, job, frame, origin, start, body):
+def _over_window(f, job, frame, origin, start, body):
     """Carry values through the window's taps inside x: body(pixel, values) returns the next."""
     in_d, in_h, in_w = origin
     with f.loop(frame.first_d, frame.end_d, 1, start) as outer:
@@ -178,7 +178,7 @@ def _window(f, kernel, job, frame, x, origin):
         d, h, w = (f.add(at, f.mul(getattr(frame, f"first_{dim}"), getattr(job, f"dilation_{dim}")))
                    for dim, at in zip("dhw", origin))
         start.append(_spread(f, f.add(f.mul(f.add(f.mul(d, job.height), h), job.width), w), lanes))
-    return _taps(f, job, frame, origin, start, step)
+    return _over_window(f, job, frame, origin, start, step)
 
 
 def _max_grad_plane(f, kernel, job, frame, number):
@@ -196,15 +196,15 @@ def _max_grad_plane(f, kernel, job, frame, number):
             in_w = _columns(f, job, frame, loop.index)
             at = f.add(f.mul(number, count), f.add(f.mul(rows.index, job.out_width), loop.index))
             g = f.load(type_, f.at(job.address("x"), at, type_))
-            places = f.load(vector(lanes, I32), f.at(job.address("index"), at, vector(lanes, I32)))
+            positions = f.load(vector(lanes, I32), f.at(job.address("index"), at, vector(lanes, I32)))
 
-            def put(pixel, _, g=g, places=places):
+            def put(pixel, _, g=g, positions=positions):
                 spot = f.at(y, f.mul(pixel, size))
-                here = f.compare("eq", places, f.splat(f.cast("trunc", pixel, I32), lanes))
+                here = f.compare("eq", positions, f.splat(f.cast("trunc", pixel, I32), lanes))
                 f.store(f.fadd(f.load(type_, spot), f.select(here, g, zero(type_))), spot)
                 return ()
 
-            _taps(f, job, frame, (in_d, in_h, in_w), (), put)
+            _over_window(f, job, frame, (in_d, in_h, in_w), (), put)
 
 
 def _average_grad_row(f, kernel, job, frame, number):

@@ -94,7 +94,7 @@ class WinogradKernel(ModuleWriter):
         return self.sides[0] * self.sides[1]
 
     @property
-    def kept(self) -> int:
+    def weight_planes(self) -> int:
         """Planes of U: numbers of the transformed weight per pair of channels."""
         return self.tile_pixels if self.stride == 1 else _STRIDED_SIDE ** 2
 
@@ -222,10 +222,10 @@ def _plane_products(module, kernel):
             v_is_far = f.compare("ne", job.v_share, 0)
             with parts.each() as (part, tile, rows):
                 product = f.load(PTR, f.at(f.at(table, rows, PTR), -WORD))
-                asked, at = f.mul(f.mul(part, job.inputs), lines), f.mul(tile, pixel)
-                u_is_asked = f.binary("and", v_is_far, f.compare("sge", asked, job.u_panel))
-                asked = f.select(u_is_asked, f.at(next_v, f.sub(asked, job.u_panel)), f.at(ahead, asked))
-                f.call_pointer(product, VOID, arg, f.at(at_v, at), u, f.at(goal, at), asked, lines)
+                prefetched, at = f.mul(f.mul(part, job.inputs), lines), f.mul(tile, pixel)
+                u_is_prefetched = f.binary("and", v_is_far, f.compare("sge", prefetched, job.u_panel))
+                prefetched = f.select(u_is_prefetched, f.at(next_v, f.sub(prefetched, job.u_panel)), f.at(ahead, prefetched))
+                f.call_pointer(product, VOID, arg, f.at(at_v, at), u, f.at(goal, at), prefetched, lines)
     f.ret()
     return "plane_products"
 

@@ -202,14 +202,14 @@ def _exact(module, kernel):
     y = f.at(job.address("y"), f.mul(block, job.y_block))
     images = f.div(job.tiles, f.mul(job.tile_rows, job.tile_columns))
     with f.loop(0, _TAPS) as i, f.loop(0, _TAPS) as j:
-        moved = [f.sub(at, pad) for at, pad in ((i.index, job.pad_h), (j.index, job.pad_w))]
-        ends = [f.min(out, f.sub(n, at)) for out, n, at in zip((job.out_height, job.out_width), (job.height, job.width), moved)]
+        shift = [f.sub(at, pad) for at, pad in ((i.index, job.pad_h), (j.index, job.pad_w))]
+        ends = [f.min(out, f.sub(n, at)) for out, n, at in zip((job.out_height, job.out_width), (job.height, job.width), shift)]
         with f.loop(0, images, 1, [zero(type_)]) as outer:
             at_x, at_y = f.at(x, f.mul(outer.index, job.x_image)), f.at(y, f.mul(outer.index, job.y_image))
-            with f.loop(f.max(f.sub(0, moved[0]), 0), ends[0], 1, outer.carried) as rows:
-                line = f.at(at_x, f.mul(f.add(rows.index, moved[0]), job.x_row))
-                with f.loop(f.max(f.sub(0, moved[1]), 0), ends[1], 1, rows.carried) as columns:
-                    pixel = f.load(kernel.element, f.at(line, f.mul(f.add(columns.index, moved[1]), size)))
+            with f.loop(f.max(f.sub(0, shift[0]), 0), ends[0], 1, outer.carried) as rows:
+                line = f.at(at_x, f.mul(f.add(rows.index, shift[0]), job.x_row))
+                with f.loop(f.max(f.sub(0, shift[1]), 0), ends[1], 1, rows.carried) as columns:
+                    pixel = f.load(kernel.element, f.at(line, f.mul(f.add(columns.index, shift[1]), size)))
                     dy = f.load(type_, f.at(at_y, f.add(f.mul(rows.index, job.y_row), f.mul(columns.index, size))))
                     columns.next(multiply_add(f, f.splat(pixel, lanes), dy, columns.carried[0]))
                 rows.next(*columns.results)

@@ -34,7 +34,7 @@ class HalfKernel(WinogradKernel):
     cuts_last: ClassVar[bool] = True
 
     @property
-    def kept(self) -> int:
+    def weight_planes(self) -> int:
         return self.sides[0] * TAPS
 
     @property
@@ -120,9 +120,9 @@ def _row_products(module, kernel):
             for planes, (before, start_at) in ((columns, (0, 0)), (columns - 1, (groups[columns].count, whole))):
                 with groups[planes].each() as (part, tile, height):
                     product = f.load(PTR, f.at(f.at(tables[planes], height, PTR), -WORD))
-                    asked = f.at(ahead, f.mul(f.mul(f.add(before, part), count), lines))
+                    prefetched = f.at(ahead, f.mul(f.mul(f.add(before, part), count), lines))
                     at = f.mul(f.add(start_at, tile), pixel)
-                    f.call_pointer(product, VOID, arg, f.at(at_v, at), here, f.at(goal, at), done, count, asked, lines)
+                    f.call_pointer(product, VOID, arg, f.at(at_v, at), here, f.at(goal, at), done, count, prefetched, lines)
     f.ret()
     return f.name
 
@@ -143,9 +143,9 @@ def _products(module, kernel, planes):
                  for column in range(planes) for number in range(vectors) for row in range(rows)]
         with f.loop(0, count, kernel.lanes, [v, u, stream, *[zero(type_)] * len(spots)]) as loop:
             with f.loop(0, f.min(f.sub(count, loop.index), kernel.lanes), 1, loop.carried) as step:
-                at_v, at_u, asked, *sums = step.carried
-                f.prefetch(asked, 2)
-                f.prefetch(f.at(asked, second), 2)
+                at_v, at_u, prefetched, *sums = step.carried
+                f.prefetch(prefetched, 2)
+                f.prefetch(f.at(prefetched, second), 2)
 
                 def add(column, factors):
                     at = f.at(at_v, f.mul(v_plane, column))
@@ -160,7 +160,7 @@ def _products(module, kernel, planes):
                 for factors in zip(*(plain_filter_line(f, line, kernel.tile[1]) for line in taps)):
                     if factors[0][0] < planes:
                         add(factors[0][0], [factor for _, factor in factors])
-                step.next(f.at(at_v, size), f.at(at_u, vectors * TAPS * pixel), f.at(asked, lines), *sums)
+                step.next(f.at(at_v, size), f.at(at_u, vectors * TAPS * pixel), f.at(prefetched, lines), *sums)
             at_v, *others = step.results
             loop.next(f.at(v, f.mul(f.add(f.div(loop.index, kernel.lanes), 1), v_block)), *others)
         store_sums(f, f.compare("sgt", done, 0), loop.results[3:], spots)

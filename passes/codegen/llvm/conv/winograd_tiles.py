@@ -36,8 +36,8 @@ class BlockOfTiles:
 
     def __init__(self, f, job, first, end, cut_last: bool = False):
         self.f, self.job, self.first, self.end, self.cut_last = f, job, first, end, cut_last
-        self.before, self.counts = _kind_places(f, job, *self.place(first)), f.local(WORD * KINDS)
-        for kind, (low, high) in enumerate(zip(self.before, _kind_places(f, job, *self.place(end)))):
+        self.before, self.counts = _earlier_tiles(f, job, *self.place(first)), f.local(WORD * KINDS)
+        for kind, (low, high) in enumerate(zip(self.before, _earlier_tiles(f, job, *self.place(end)))):
             f.store(f.sub(high, low), f.at(self.counts, kind * WORD))
 
     def place(self, tile):
@@ -50,7 +50,7 @@ class BlockOfTiles:
         f = self.f
         with f.loop(self.first, self.end) as loop:
             place = self.place(loop.index)
-            at = [f.sub(at, low) for at, low in zip(_kind_places(f, self.job, *place), self.before)]
+            at = [f.sub(at, low) for at, low in zip(_earlier_tiles(f, self.job, *place), self.before)]
             yield place, self._cut_last(at, *place[1:]) if self.cut_last else at
 
     def _cut_last(self, at, row, column):
@@ -84,14 +84,14 @@ class PartsOfTiles:
             yield part.index, f.add(f.mul(part.index, self.low), f.min(part.index, self.extra)), f.add(self.low, more)
 
 
-def _kind_places(f, job, image, row, column) -> list:
+def _earlier_tiles(f, job, image, row, column) -> list:
     """Return the earlier tiles of each kind: only the last row and column may be cut."""
-    whole_row, places = f.compare("slt", row, job.whole_rows), []
+    whole_row, earlier = f.compare("slt", row, job.whole_rows), []
     for kind in range(KINDS):
         rows, columns = (job.whole_rows if kind & 2 else job.tile_rows), (job.whole_columns if kind & 1 else job.tile_columns)
         across = f.select(whole_row, column, f.index(0)) if kind & 2 else column
-        places.append(f.add(f.mul(f.add(f.mul(image, rows), row), columns), across))
-    return places
+        earlier.append(f.add(f.mul(f.add(f.mul(image, rows), row), columns), across))
+    return earlier
 
 
 def input_transform(module, kernel, kinds: int = 1):
@@ -223,7 +223,7 @@ def store_result(f, kernel, job, value, offset, image, block):
 
 def _exact(module, kernel):
     """Write the function of one block of channels of a tile, tap by tap; all pixels' sums grow with each input block."""
-    turned = _turned_taps(module, kernel)
+    transposed_taps = _transposed_taps(module, kernel)
     f = module.function("exact", [(PTR, "job"), (I64, "image"), (I64, "top"), (I64, "left"), (I64, "rows"), (I64, "columns"),
                                   (I64, "block"), (I64, "y")], internal=True)
     arg, image, top, left, rows, columns, block, y = f.params
@@ -241,7 +241,7 @@ def _exact(module, kernel):
     with f.loop(0, job.x_blocks) as blocks:
         first = f.mul(blocks.index, lanes)
         count = f.min(f.sub(job.inputs, first), lanes)
-        f.call(turned, VOID, arg, block, first, count, taps)
+        f.call(transposed_taps, VOID, arg, block, first, count, taps)
         with f.loop(0, rows) as i, f.loop(0, columns) as j:
             at_h, at_w = (f.sub(f.mul(f.add(a, b.index), kernel.stride), pad)
                       for a, b, pad in ((top, i, job.pad_h), (left, j, job.pad_w)))
@@ -266,7 +266,7 @@ def _exact(module, kernel):
     return "exact"
 
 
-def _turned_taps(module, kernel):
+def _transposed_taps(module, kernel):
     """Write the function of a block's taps of the plain weight, output channels side by side; missing ones repeat the last."""
     f = module.function("turned_taps", [(PTR, "job"), (I64, "block"), (I64, "first"), (I64, "count"), (PTR, "taps")],
                         internal=True)

@@ -74,8 +74,8 @@ class DrawKernel(ModuleWriter):
             block = f.add(first, f.div(f.add(start, at), self.of_block))
             blocks = f.binary("add", f.splat(block, lanes), iota(lanes, I64))
             words = _philox(f, [_low(f, blocks), f.binary("lshr", blocks, constant(type_, 32)), low, high], keys)
-            made = self._made(f, words, span)
-            for number, values in enumerate(_vectors(f, made, wide)):
+            elements = self._elements(f, words, span)
+            for number, values in enumerate(_vectors(f, elements, wide)):
                 f.store(values, f.at(goal, number * wide * size))
 
         out, whole, last = f.at(out, start, element), f.bit_and(count, -numbers), f.local(numbers * size)
@@ -85,7 +85,7 @@ class DrawKernel(ModuleWriter):
             f.store(f.load(element, f.at(last, f.sub(rest.index, whole), element)), f.at(out, rest.index, element))
         f.ret()
 
-    def _made(self, f, words, span) -> Value:
+    def _elements(self, f, words, span) -> Value:
         """Return the elements of a vector of blocks, in order."""
         words = [f.cast("trunc", w, like(w.type, I32)) for w in words]
         if self.name in NORMALS:
@@ -97,16 +97,16 @@ class DrawKernel(ModuleWriter):
         a, b, c, d = words
         single = self.name == "random_normal"
         builder = LlvmBuilder(f, f.lanes(I64) * (2 if single else 1))
-        given = [builder.wrap(dt.uint32, w) for w in ((_interleave(f, a, c), _interleave(f, b, d)) if single else words)]
-        return _interleave(f, *[x.ref for x in (philox.normals_of if single else philox.normals_double_of)(builder, *given)])
+        wrapped = [builder.wrap(dt.uint32, w) for w in ((_interleave(f, a, c), _interleave(f, b, d)) if single else words)]
+        return _interleave(f, *[x.ref for x in (philox.normals_of if single else philox.normals_double_of)(builder, *wrapped)])
 
     def _of_words(self, f, words, bound) -> Value:
         """Return the elements of four words each, in order."""
         a, b, c, d = words
-        made = _interleave(f, _interleave(f, a, c), _interleave(f, b, d))
+        words_in_order = _interleave(f, _interleave(f, a, c), _interleave(f, b, d))
         builder = LlvmBuilder(f, 4 * f.lanes(I64))
         more = (builder.wrap(dt.int64, f.splat(bound, builder.lanes)),) if self.name == MASK else ()
-        return builder.to_memory(OF_WORDS[self.name][0](builder, builder.wrap(dt.uint32, made), *more))
+        return builder.to_memory(OF_WORDS[self.name][0](builder, builder.wrap(dt.uint32, words_in_order), *more))
 
     def _of_pairs(self, f, words, span) -> Value:
         """Return the elements of two words each, in order."""

@@ -140,7 +140,7 @@ def _write(module, kernel):
     plane, by_count, by_inner = f.mul(size, inner), job.by_count, job.by_inner
     y = job.address("y")
 
-    def found(index, at):
+    def valid_index(index, at):
         """Return an index that may be read; set the error word if it is out of range."""
         place = f.load(I64, f.at(index, at, I64))
         with f.when(f.compare("uge", place, size)):
@@ -158,7 +158,7 @@ def _write(module, kernel):
 
             def each():
                 with f.loop(0, number) as loop:
-                    place = found(index, f.mul(loop.index, by_count))
+                    place = valid_index(index, f.mul(loop.index, by_count))
                     f.store(f.load(element, f.at(x, place, element)), f.at(target, loop.index, element))
 
             def neighbours():
@@ -175,7 +175,7 @@ def _write(module, kernel):
             index = f.at(job.address("index"), f.add(f.mul(outer, job.by_outer), f.mul(number, by_count)), I64)
 
             def row():
-                source, type_ = f.at(x, f.mul(found(index, 0), inner), element), vector(lanes, element)
+                source, type_ = f.at(x, f.mul(valid_index(index, 0), inner), element), vector(lanes, element)
 
                 def copy(at, mask):
                     spot, target = f.at(source, at, element), f.at(out, at, element)
@@ -185,7 +185,7 @@ def _write(module, kernel):
 
             def elements():
                 with f.loop(0, inner) as column:
-                    place = f.mul(found(index, f.mul(column.index, by_inner)), inner)
+                    place = f.mul(valid_index(index, f.mul(column.index, by_inner)), inner)
                     f.store(f.load(element, f.at(x, f.add(place, column.index), element)), f.at(out, column.index, element))
 
             f.choose(_moves_rows(f, job), row, elements)

@@ -84,14 +84,14 @@ def _write_row(f, kernel, job, item):
     def block(at, mask):
         def term(k):
             entry = f.add(f.mul(k, count), at)
-            places = f.at(job.address("places"), entry, I64)
+            sources = f.at(job.address("places"), entry, I64)
             joined = f.load(I64, f.at(job.address("together"), f.add(f.mul(k, vectors), f.div(at, lanes)), I64))
 
             def one():
-                return (f.load_masked(type_, f.at(x, f.load(I64, places), element), mask),)
+                return (f.load_masked(type_, f.at(x, f.load(I64, sources), element), mask),)
 
             def several():
-                numbers = f.load_masked(wide, places, mask)
+                numbers = f.load_masked(wide, sources, mask)
                 spots = f.op(vector(lanes, "ptr"), f"getelementptr {element}, {x}, {numbers}")
                 return (f.gather(type_, spots, mask),)
 

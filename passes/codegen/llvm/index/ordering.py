@@ -119,24 +119,24 @@ def _write_ranks(module, kernel):
         both = f.load(vector(2 * lanes, key), _entry_at(f, kernel, buffer, block.index), align=8)
         here, zero = f.shuffle(both, both, range(1, 2 * lanes, 2)), constant(vector(lanes, key), 0)
         start, end = block.index, f.min(f.add(block.index, lanes), count)
-        found = _count_of(f, kernel, buffer, 0, start, zero, lambda one, _: f.compare("ule", one, here))
-        found = _count_of(f, kernel, buffer, end, count, found, lambda one, _: f.compare("ult", one, here))
+        counts = _count_of(f, kernel, buffer, 0, start, zero, lambda one, _: f.compare("ule", one, here))
+        counts = _count_of(f, kernel, buffer, end, count, counts, lambda one, _: f.compare("ult", one, here))
 
         def within(one, at):
             stands = f.compare("ult", f.splat(f.cast("trunc", f.sub(at, start), key), lanes), iota(lanes, key))
             return f.binary("or", f.compare("ult", one, here), f.bit_and(f.compare("eq", one, here), stands))
 
-        f.store(_count_of(f, kernel, buffer, start, end, found, within), ranks, align=8)
+        f.store(_count_of(f, kernel, buffer, start, end, counts, within), ranks, align=8)
         with f.loop(0, f.sub(end, start)) as lane:
             place = f.cast("zext", f.load(key, f.at(ranks, lane.index, key)), I64)
             _store(f, kernel, _load(f, kernel, buffer, f.add(start, lane.index)), other, place)
     f.ret()
 
 
-def _count_of(f, kernel, buffer, first, end, found, holds):
+def _count_of(f, kernel, buffer, first, end, counts, holds):
     """Count in each lane of `found` the entries of a range whose key `holds` beside the lane's."""
     key, lanes = f"i{kernel.key_bits}", kernel.lanes
-    with f.loop(first, end, 1, [found]) as each:
+    with f.loop(first, end, 1, [counts]) as each:
         high = f.at(_entry_at(f, kernel, buffer, each.index), kernel.key_bits // 8)
         one = f.splat(f.load(key, high), lanes)
         each.next(f.sub(each.carried[0], f.cast("sext", holds(one, each.index), vector(lanes, key))))
@@ -219,12 +219,12 @@ def _write_append(module, kernel):
                                    (PTR, "state")], internal=True)
     arg, row, first, end, buffer, other, state = f.params
     job = Words(f, arg, WORDS)
-    flip, kept = _flip_of(f, kernel, job.flip), f"i{kernel.key_bits}"
+    flip, key_type = _flip_of(f, kernel, job.flip), f"i{kernel.key_bits}"
     with f.loop(first, end) as loop:
         key = _keys(f, kernel, _raw_at(f, kernel, row, loop.index), flip)
-        with f.when(f.compare("ult", key, f.load(kept, f.at(state, _LIMIT)))):
+        with f.when(f.compare("ult", key, f.load(key_type, f.at(state, _LIMIT)))):
             count = f.load(I64, f.at(state, _COUNT))
-            index = loop.index if kept == I64 else f.cast("trunc", loop.index, I32)
+            index = loop.index if key_type == I64 else f.cast("trunc", loop.index, I32)
             _store(f, kernel, _entry(f, kernel, key, index), buffer, count)
             f.store(f.add(count, 1), f.at(state, _COUNT))
             with f.when(f.compare("eq", f.add(count, 1), job.room)):
@@ -236,12 +236,12 @@ def _select(f, kernel, arg, job, row, buffer, other, state):
     """Select from the rest of a row whose first `room` elements are in the buffer."""
     f.store(job.room, f.at(state, _COUNT))
     _cut(f, kernel, job, buffer, other, state)
-    lanes, type_, kept = f.lanes(f"i{kernel.key_bits}"), f"i{kernel.bits}", f"i{kernel.key_bits}"
+    lanes, type_, key_type = f.lanes(f"i{kernel.key_bits}"), f"i{kernel.bits}", f"i{kernel.key_bits}"
     flips = f.splat(_flip_of(f, kernel, job.flip), lanes)
     whole = f.add(job.room, f.bit_and(f.sub(job.size, job.room), -lanes))
     with f.loop(job.room, whole, lanes) as loop:
         raw = f.load(vector(lanes, type_), f.at(row, loop.index, type_), align=kernel.bits // 8)
-        before = f.compare("ult", _keys(f, kernel, raw, flips), f.splat(f.load(kept, f.at(state, _LIMIT)), lanes))
+        before = f.compare("ult", _keys(f, kernel, raw, flips), f.splat(f.load(key_type, f.at(state, _LIMIT)), lanes))
         found = f.call(f"llvm.vector.reduce.or.v{lanes}i1", "i1", before)
         with f.when(found):
             f.call("append", "void", arg, row, loop.index, f.add(loop.index, lanes), buffer, other, state)
@@ -260,8 +260,8 @@ def _fill(f, kernel, job, row, buffer):
         with f.loop(0, whole, lanes) as loop:
             raw = f.load(vector(lanes, type_), f.at(row, loop.index, type_), align=kernel.bits // 8)
             keys = f.cast("zext", _keys(f, kernel, raw, f.splat(flip, lanes)), wide)
-            places = f.binary("add", f.splat(loop.index, lanes), iota(lanes, I64))
-            entries = f.binary("or", f.binary("shl", keys, kernel.key_bits), places)
+            indices = f.binary("add", f.splat(loop.index, lanes), iota(lanes, I64))
+            entries = f.binary("or", f.binary("shl", keys, kernel.key_bits), indices)
             f.store(entries, _entry_at(f, kernel, buffer, loop.index), align=8)
     with f.loop(whole, job.room) as loop:
         key = _keys(f, kernel, _raw_at(f, kernel, row, loop.index), flip)

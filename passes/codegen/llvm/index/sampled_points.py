@@ -21,7 +21,7 @@ I32 = "i32"
 
 
 @dataclass(frozen=True)
-class TapsKernel:
+class SampledPointsKernel:
     """Generator for an element type, a number of taps, with or without weights."""
 
     target: Target
@@ -123,15 +123,15 @@ def _put(f, kernel, job, item):
     f.vectors(job.plane, lanes, clear)
     for k in range(kernel.taps):
         row = f.mul(f.add(f.mul(image, kernel.taps), k), points)
-        places = f.at(job.address("places"), row, I32)
+        positions = f.at(job.address("places"), row, I32)
         weights = f.at(job.address("weights"), row, element)
         with f.loop(0, points) as loop:
-            place = f.load(I32, f.at(places, loop.index, I32))
-            with f.when(f.compare("sge", place, zero(I32))):
+            position = f.load(I32, f.at(positions, loop.index, I32))
+            with f.when(f.compare("sge", position, zero(I32))):
                 value = f.load(element, f.at(y, loop.index, element))
                 if kernel.weighted:
                     value = f.fmul(value, f.load(element, f.at(weights, loop.index, element)))
-                spot = f.at(plane, f.cast("sext", place, I64), element)
+                spot = f.at(plane, f.cast("sext", position, I64), element)
                 f.store(f.fadd(f.load(element, spot), value), spot)
 
 

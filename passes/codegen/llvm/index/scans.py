@@ -108,10 +108,10 @@ def _start(kernel, type_) -> list:
         return [constant(type_, 1.0 if real else 1)]
     if kernel.how == LOG_ADD:
         return [constant(type_, float("-inf"))]
-    return [zero(type_), zero(_places(type_))] if kernel.finds else [zero(type_)]
+    return [zero(type_), zero(_position_type(type_))] if kernel.finds else [zero(type_)]
 
 
-def _places(type_) -> str:
+def _position_type(type_) -> str:
     return I64 if type_ == element_of(type_) else vector(lanes_of(type_), I64)
 
 
@@ -125,7 +125,7 @@ def _step(f, kernel, before, load, number) -> list:
         return [scalars.apply(s, LOG_ADD, s.wrap(dtype, before[0]), s.wrap(dtype, x)).ref]
     if kernel.how == LINEAR:
         return [f.fadd(f.fmul(x, before[0]), load("z"))]
-    (best, place), first = before, f.compare("eq", number, 0)
+    (best, position), first = before, f.compare("eq", number, 0)
     order = {True: ("oge", "ole"), False: ("sge", "sle")}[real][kernel.how == LEAST]
     stays, nan = f.compare(order, best, x), None
     if real:
@@ -133,11 +133,11 @@ def _step(f, kernel, before, load, number) -> list:
     best = f.select(first, x, f.select(stays, best, x))
     hit = f.compare("oeq" if real else "eq", x, best)
     hit = f.binary("or", hit, nan) if real else hit
-    here = number if place.type == I64 else f.splat(number, lanes_of(place.type))
-    return [best, f.select(hit, here, place)]
+    here = number if position.type == I64 else f.splat(number, lanes_of(position.type))
+    return [best, f.select(hit, here, position)]
 
 
-def places_of(f, kernel, job, row):
+def _arrays_of(f, kernel, job, row):
     """Return {array: (address, element type)} of a row."""
     start = f.mul(row, job.size)
     kinds = {"x": kernel.element, "z": I64 if kernel.finds else kernel.element, "y": kernel.element}
@@ -145,10 +145,10 @@ def places_of(f, kernel, job, row):
 
 
 def _row(f, kernel, job, row):
-    places = places_of(f, kernel, job, row)
+    arrays = _arrays_of(f, kernel, job, row)
 
     def spot(name, at):
-        address, kind = places[name]
+        address, kind = arrays[name]
         return f.at(address, at, kind)
 
     with f.loop(0, job.size, 1, _start(kernel, kernel.element)) as loop:
@@ -161,46 +161,46 @@ def _row(f, kernel, job, row):
 
 def _rows(f, kernel, job, first, count):
     """Scan `count` rows from the row `first` on, a lane each."""
-    lanes, places = kernel.rows, places_of(f, kernel, job, first)
+    lanes, arrays = kernel.rows, _arrays_of(f, kernel, job, first)
     whole = f.select(f.compare("eq", f.index(count), lanes), f.bit_and(job.size, -lanes), f.index(0))
     with f.loop(0, whole, lanes, _start(kernel, vector(lanes, kernel.element))) as loop:
-        loop.next(*_square(f, kernel, job, places, loop, None))
+        loop.next(*_square(f, kernel, job, arrays, loop, None))
     with f.loop(whole, job.size, lanes, loop.results) as rest:
-        rest.next(*_square(f, kernel, job, places, rest, count))
+        rest.next(*_square(f, kernel, job, arrays, rest, count))
 
 
-def _square(f, kernel, job, places, loop, count):
+def _square(f, kernel, job, arrays, loop, count):
     """Scan a square of steps; `count` if rows or columns may be missing. Return the carried values."""
     lanes, state = kernel.rows, loop.carried
-    columns = {name: load_square(f, job, places[name], loop.index, count, lanes)
+    columns = {name: load_square(f, job, arrays[name], loop.index, count, lanes)
                for name in (("x", "z") if kernel.how == LINEAR else ("x",))}
     states = []
     for n in range(lanes):
         state = _step(f, kernel, state, lambda name, n=n: columns[name][n], f.add(loop.index, n))
         states.append(state)
     for name, values in zip(("y", "z"), zip(*states)):
-        store_square(f, job, places[name], loop.index, count, list(values))
+        store_square(f, job, arrays[name], loop.index, count, list(values))
     return state
 
 
-def _lines(f, job, place, at, count, lanes) -> list:
+def _lines(f, job, array, at, count, lanes) -> list:
     """Return (address, mask) of each row of a square, from the element `at` on."""
-    address, kind = place
+    address, kind = array
     corner, apart = f.at(address, at, kind), f.mul(job.size, bytes_of(kind))
     if count is None:
         return [(f.at(corner, f.mul(apart, n)), None) for n in range(lanes)]
     return rows_there(f, corner, apart, count, f.mask(f.sub(job.size, at), lanes), lanes)
 
 
-def load_square(f, job, place, at, count, lanes) -> list:
+def load_square(f, job, array, at, count, lanes) -> list:
     """Load the columns of a square at `place`; `count` if rows or columns may be missing."""
-    type_, found = vector(lanes, place[1]), _lines(f, job, place, at, count, lanes)
+    type_, found = vector(lanes, array[1]), _lines(f, job, array, at, count, lanes)
     return transpose(f, [f.load_masked(type_, spot, mask) for spot, mask in found])
 
 
-def store_square(f, job, place, at, count, columns):
+def store_square(f, job, array, at, count, columns):
     """Store the columns of a square."""
-    for value, (spot, mask) in zip(transpose(f, columns), _lines(f, job, place, at, count, len(columns))):
+    for value, (spot, mask) in zip(transpose(f, columns), _lines(f, job, array, at, count, len(columns))):
         f.store_masked(value, spot, mask)
 
 
@@ -245,13 +245,13 @@ def _extreme_row(f, kernel, job, row):
             found = _later(f, kernel, state, found)
             return (*found, *(f.shuffle(v, v, [lanes - 1] * lanes) for v in found))
 
-        best, place, *after = f.choose(_has_news(f, kernel, state[0], seen), changed, lambda: (*state, *state))
-        for value, goal, kind in ((best, y, element), (place, z, I64)):
+        best, position, *after = f.choose(_has_news(f, kernel, state[0], seen), changed, lambda: (*state, *state))
+        for value, goal, kind in ((best, y, element), (position, z, I64)):
             f.store_masked(value, f.at(goal, at, kind), mask)
         return after
 
     whole = f.bit_and(job.size, -lanes)
-    begin = f.splat(f.load(element, x), lanes), zero(_places(type_))
+    begin = f.splat(f.load(element, x), lanes), zero(_position_type(type_))
     with f.loop(0, whole, lanes, begin) as loop:
         loop.next(*vector_at(loop.index, None, loop.carried))
     rest = f.sub(job.size, whole)
@@ -320,10 +320,10 @@ class OtherProducts(ScanKernel):
 
 
 def _product_row(f, kernel, job, row):
-    places, element = places_of(f, kernel, job, row), kernel.element
+    arrays, element = _arrays_of(f, kernel, job, row), kernel.element
 
     def spot(name, at):
-        return f.at(places[name][0], at, element)
+        return f.at(arrays[name][0], at, element)
 
     with f.loop(0, job.size, 1, [constant(element, 1.0)]) as loop:
         f.store(loop.carried[0], spot("y", loop.index))
@@ -336,36 +336,36 @@ def _product_row(f, kernel, job, row):
 
 def _product_rows(f, kernel, job, first, count):
     """Compute `count` rows from the row `first` on, a lane each."""
-    lanes, places = kernel.rows, places_of(f, kernel, job, first)
+    lanes, arrays = kernel.rows, _arrays_of(f, kernel, job, first)
     whole = f.select(f.compare("eq", f.index(count), lanes), f.bit_and(job.size, -lanes), f.index(0))
     rest = f.mul(f.ceil_div(f.sub(job.size, whole), lanes), lanes)
     last = f.sub(f.add(whole, rest), lanes)
     with f.loop(0, whole, lanes, [constant(vector(lanes, kernel.element), 1.0)]) as loop:
-        loop.next(_forwards(f, job, places, loop.index, None, lanes, *loop.carried))
+        loop.next(_forwards(f, job, arrays, loop.index, None, lanes, *loop.carried))
     with f.loop(whole, job.size, lanes, loop.results) as loop:
-        loop.next(_forwards(f, job, places, loop.index, count, lanes, *loop.carried))
+        loop.next(_forwards(f, job, arrays, loop.index, count, lanes, *loop.carried))
     with f.loop(0, rest, lanes, [constant(vector(lanes, kernel.element), 1.0)]) as loop:
-        loop.next(_backwards(f, job, places, f.sub(last, loop.index), count, lanes, *loop.carried))
+        loop.next(_backwards(f, job, arrays, f.sub(last, loop.index), count, lanes, *loop.carried))
     with f.loop(0, whole, lanes, loop.results) as loop:
-        loop.next(_backwards(f, job, places, f.sub(f.sub(whole, lanes), loop.index), None, lanes, *loop.carried))
+        loop.next(_backwards(f, job, arrays, f.sub(f.sub(whole, lanes), loop.index), None, lanes, *loop.carried))
 
 
-def _forwards(f, job, places, at, count, lanes, product):
+def _forwards(f, job, arrays, at, count, lanes, product):
     """Store the products before the elements of a square, from `product`; return the product after it."""
     found = []
-    for x in load_square(f, job, places["x"], at, count, lanes):
+    for x in load_square(f, job, arrays["x"], at, count, lanes):
         found.append(product)
         product = f.fmul(product, x)
-    store_square(f, job, places["y"], at, count, found)
+    store_square(f, job, arrays["y"], at, count, found)
     return product
 
 
-def _backwards(f, job, places, at, count, lanes, product):
+def _backwards(f, job, arrays, at, count, lanes, product):
     """Multiply the stored products by those after the elements of a square, from its last one on."""
-    xs, ys = [load_square(f, job, places[name], at, count, lanes) for name in ("x", "y")]
+    xs, ys = [load_square(f, job, arrays[name], at, count, lanes) for name in ("x", "y")]
     for n in range(lanes - 1, -1, -1):
         ys[n], after = f.fmul(ys[n], product), f.fmul(product, xs[n])
         is_there = None if count is None else f.compare("slt", f.add(at, n), job.size)
         product = after if is_there is None else f.select(is_there, after, product)
-    store_square(f, job, places["y"], at, count, ys)
+    store_square(f, job, arrays["y"], at, count, ys)
     return product

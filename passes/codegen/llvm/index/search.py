@@ -43,10 +43,10 @@ class SearchKernel(ElementWriter):
             table = f.at(rows, f.mul(row, by_row), element)
 
             def each(at, masks):
-                places = [f.add(at, n * lanes) for n in range(len(masks))]
-                wanted = [f.load_masked(vector(lanes, element), f.at(source, p, element), m) for p, m in zip(places, masks)]
-                for place, found, mask in zip(places, self._search(f, table, wanted, size, halvings), masks):
-                    f.store_masked(found, f.at(goal, place, I64), mask)
+                positions = [f.add(at, n * lanes) for n in range(len(masks))]
+                wanted = [f.load_masked(vector(lanes, element), f.at(source, p, element), m) for p, m in zip(positions, masks)]
+                for position, found, mask in zip(positions, self._search(f, table, wanted, size, halvings), masks):
+                    f.store_masked(found, f.at(goal, position, I64), mask)
 
             whole = f.bit_and(number, -AT_ONCE * lanes)
             with f.loop(0, whole, AT_ONCE * lanes) as group:
@@ -63,9 +63,9 @@ class SearchKernel(ElementWriter):
             half = f.binary("lshr", left, f.index(1))
             step = f.splat(half, lanes)
             before = f.splat(f.sub(half, 1), lanes)
-            moved = [self._after(f, table, f.binary("add", base, before), x, nan, base, step)
+            bases_after = [self._after(f, table, f.binary("add", base, before), x, nan, base, step)
                      for base, x, nan in zip(bases, wanted, unknown)]
-            loop.next(f.sub(left, half), *moved)
+            loop.next(f.sub(left, half), *bases_after)
         one = constant(type_, 1)
         return [self._after(f, table, base, x, nan, base, one) for base, x, nan in zip(loop.results[1:], wanted, unknown)]
 

@@ -225,33 +225,33 @@ class LlvmBuilder(InMemory):
         every, rounding = Value(mask, "-1"), Value(I32, "4")
         return self.f.call(f"llvm.x86.avx512.mask.scalef.{kind}.512", y.type, y, n, y, every, rounding)
 
-    def rare(self, cond, usual, slow, *given):
+    def rare(self, cond, usual, slow, *arguments):
         """Branch around the slow part unless some lane needs it. With `given` arguments it is a function of its own."""
-        many = isinstance(usual, tuple)
-        values = usual if many else (usual,)
+        is_tuple = isinstance(usual, tuple)
+        values = usual if is_tuple else (usual,)
         needed = self._of_any(cond)
 
         def careful():
-            if given and self.lanes > 1:
-                made = self._apart(slow, given, values)
+            if arguments and self.lanes > 1:
+                made = self._apart(slow, arguments, values)
             else:
-                made = slow(self, *given) if given else slow()
-                made = made if many else (made,)
+                made = slow(self, *arguments) if arguments else slow()
+                made = made if is_tuple else (made,)
             return tuple(self.select(cond, a, b).ref for a, b in zip(made, values))
 
-        merged = self.f.choose(needed, careful, lambda: tuple(v.ref for v in values), is_rare=bool(given))
+        merged = self.f.choose(needed, careful, lambda: tuple(v.ref for v in values), is_rare=bool(arguments))
         out = tuple(Val(self, v.dtype, ref) for v, ref in zip(values, merged))
-        return out if many else out[0]
+        return out if is_tuple else out[0]
 
-    def _apart(self, slow, given, values):
+    def _apart(self, slow, arguments, values):
         """Call the slow part as a function on stack arrays: LLVM compiles it once, in vectors of the registers' width."""
         f, rooms = self.f, []
-        for v in (*given, *values):
+        for v in (*arguments, *values):
             rooms.append(f.local(bytes_of(self.memory(v.dtype))))
-        for v, room in zip(given, rooms):
+        for v, room in zip(arguments, rooms):
             self.store(v, room)
-        f.call(_slow_function(f.module, slow, given, values), VOID, *rooms, f.index(self.lanes))
-        return [self.load(v.dtype, room) for v, room in zip(values, rooms[len(given):])]
+        f.call(_slow_function(f.module, slow, arguments, values), VOID, *rooms, f.index(self.lanes))
+        return [self.load(v.dtype, room) for v, room in zip(values, rooms[len(arguments):])]
 
     def repeat(self, times, state, step, numbered=False):
         """Write a counted loop."""
@@ -277,20 +277,20 @@ class LlvmBuilder(InMemory):
         return self.mapped(lambda ref: self.f.splat(ref, self.lanes), x)
 
 
-def _slow_function(module, slow, given, values):
+def _slow_function(module, slow, arguments, values):
     """Return the name of the function that computes `slow` on arrays; write it at the first call."""
     inner = LlvmBuilder(None, module.target.lanes(bytes_of(F64)))
-    name = "_".join([slow.__name__.strip("_"), *[v.dtype.name for v in (*given, *values)]])
+    name = "_".join([slow.__name__.strip("_"), *[v.dtype.name for v in (*arguments, *values)]])
     if module.has(name):
         return name
-    places = [(PTR, f"x{n}") for n in range(len(given) + len(values))]
-    f = inner.f = module.function(name, [*places, (I64, "count")], internal=True)
+    parameters = [(PTR, f"x{n}") for n in range(len(arguments) + len(values))]
+    f = inner.f = module.function(name, [*parameters, (I64, "count")], internal=True)
     with f.loop(0, f.params[-1], inner.lanes) as loop:
         def spot(place, v):
             return f.at(place, loop.index, memory_element(v.dtype))
 
-        made = slow(inner, *[inner.load(v.dtype, spot(place, v)) for place, v in zip(f.params, given)])
-        for place, v, result in zip(f.params[len(given):], values, made if len(values) > 1 else (made,)):
+        made = slow(inner, *[inner.load(v.dtype, spot(place, v)) for place, v in zip(f.params, arguments)])
+        for place, v, result in zip(f.params[len(arguments):], values, made if len(values) > 1 else (made,)):
             inner.store(result, spot(place, v))
     f.ret()
     return name

@@ -26,7 +26,7 @@ def transform(f: Function, values: list) -> list:
     return found
 
 
-def turned(f: Function, value, by):
+def complex_product(f: Function, value, by):
     """Return the product of two complex numbers."""
     (re, im), (c, s) = value, by
     return (multiply_add(f, f.fneg(im), s, f.fmul(re, c)), multiply_add(f, im, c, f.fmul(re, s)))
@@ -66,7 +66,7 @@ def _rotated(f, value, k, n):
         half = math.sqrt(0.5)
         return _scaled(f, (f.fadd(re, im), f.fsub(im, re)), half)
     angle = 2 * math.pi * k / n
-    return turned(f, value, (constant(re.type, math.cos(angle)), constant(re.type, -math.sin(angle))))
+    return complex_product(f, value, (constant(re.type, math.cos(angle)), constant(re.type, -math.sin(angle))))
 
 
 def _two(f, a, b):

@@ -116,8 +116,8 @@ def _write_square(module, kernel, height):
     column, type_, mask = f.at(upper, f.mul(first, size)), vector(lanes, element), f.mask(height, lanes)
     sums = outer_tile(f, Precision.of(element), height, 1, lanes, first, Operand(column, size, row), Operand(column, 0, row),
                       mask, None, 2)
-    places = [f.at(column, f.mul(f.add(first, number), row)) for number in range(height)]
-    values = [f.fsub(f.load_masked(type_, place, mask), line[0]) for place, line in zip(places, sums)]
+    addresses = [f.at(column, f.mul(f.add(first, number), row)) for number in range(height)]
+    values = [f.fsub(f.load_masked(type_, address, mask), line[0]) for address, line in zip(addresses, sums)]
     bad = constant(I64, 0)
     for number in range(height):
         pivot = f.extract(values[number], number)
@@ -129,8 +129,8 @@ def _write_square(module, kernel, height):
         for after in range(number + 1, height):
             by = f.splat(f.fneg(f.extract(values[number], after)), lanes)
             values[after] = multiply_add(f, by, values[number], values[after])
-    for value, place in zip(values, places):
-        f.store_masked(value, place, mask)
+    for value, address in zip(values, addresses):
+        f.store_masked(value, address, mask)
     f.ret(bad)
     return f.name
 

@@ -16,7 +16,7 @@ from ..contract.microkernel import multiply_add, transpose
 from ..ir.emit import ModuleWriter
 from ..ir.types import I64, PTR, VOID, Value, bytes_of, mangled, vector
 from ..pool.tasks import Words, write_task
-from .butterflies import transform, turned
+from .butterflies import complex_product, transform
 
 ARRAYS = ("x", "out", "factors")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "rows", "places", "count", "passes", "x_outer", "x_row", "out_outer",
@@ -132,7 +132,7 @@ def _write_pass(module, kernel, radix, kind):
         scale = f.splat(job.number("scale", kernel.element), kernel.lanes)
         with f.loop(0, span) as loop:
             by = _factors(f, kernel, factors, loop.index, radix)
-            values = _turned(f, _of_pass(f, kernel, scratch, loop.index, apart, radix), by)
+            values = _times_factors(f, _of_pass(f, kernel, scratch, loop.index, apart, radix), by)
             for number, pair in enumerate(transform(f, values)):
                 row = f.add(loop.index, f.mul(span, number))
                 pair = _swapped(f, inverse, tuple([f.fmul(x, scale) for x in pair]))
@@ -142,7 +142,7 @@ def _write_pass(module, kernel, radix, kind):
             by = _factors(f, kernel, factors, loop.index, radix)
             with f.loop(0, made) as each:
                 start = f.add(loop.index, f.mul(each.index, f.mul(span, radix)))
-                values = _turned(f, _of_pass(f, kernel, scratch, start, apart, radix), by)
+                values = _times_factors(f, _of_pass(f, kernel, scratch, start, apart, radix), by)
                 _keep(f, kernel, transform(f, values), scratch, start, apart)
     else:
         with f.loop(0, made) as each:
@@ -170,8 +170,8 @@ def _factors(f, kernel, factors, index, radix):
     return [tuple([f.splat(n, kernel.lanes) for n in numbers[place:place + 2]]) for place in range(0, len(numbers), 2)]
 
 
-def _turned(f, values, by):
-    return [values[0], *[turned(f, value, factor) for value, factor in zip(values[1:], by)]]
+def _times_factors(f, values, by):
+    return [values[0], *[complex_product(f, value, factor) for value, factor in zip(values[1:], by)]]
 
 
 def _write_passes(module, kernel):
@@ -203,7 +203,7 @@ def _write_row(module, kernel):
     f = module.function("row", [(PTR, "job"), (PTR, "scratch"), (PTR, "source"), (PTR, "target")], internal=True)
     job_, scratch, source, target = f.params
     job, lanes, number_bytes = Words(f, job_, WORDS), kernel.lanes, 2 * bytes_of(kernel.element)
-    rows, places, inverse = job.rows, job.address("places"), _inverse(f, job)
+    rows, offsets, inverse = job.rows, job.address("places"), _inverse(f, job)
     apart, by = f.mul(rows, number_bytes), f.at(job.address("factors"), job.between)
 
     def lay(at, count):
@@ -211,10 +211,11 @@ def _write_row(module, kernel):
         values = [_swapped(f, inverse, _take(f, kernel, f.at(start, f.mul(apart, j)), count=count)) for j in range(lanes)]
         spot = f.at(by, f.mul(at, (lanes - 1) * number_bytes))
         found = transform(f, values)
-        found[1:] = [turned(f, pair, _load(f, kernel, f.at(spot, k * kernel.row_bytes))) for k, pair in enumerate(found[1:])]
+        found[1:] = [complex_product(f, pair, _load(f, kernel, f.at(spot, k * kernel.row_bytes)))
+                     for k, pair in enumerate(found[1:])]
         lines = zip(*[transpose(f, [pair[part] for pair in found]) for part in range(2)])
         for c, pair in enumerate(lines):
-            _store(f, kernel, pair, f.at(scratch, f.load(I64, f.at(places, f.add(at, c), I64))))
+            _store(f, kernel, pair, f.at(scratch, f.load(I64, f.at(offsets, f.add(at, c), I64))))
 
     whole = f.bit_and(rows, -lanes)
     with f.loop(0, whole, lanes) as loop:
@@ -241,7 +242,7 @@ def _write_rows(kernel, f):
 
 def _write_columns(kernel, f):
     job, lanes, number_bytes = Words(f, f.params[0], WORDS), kernel.lanes, 2 * bytes_of(kernel.element)
-    scratch, rows, places, inverse = _own_scratch(f, job), job.rows, job.address("places"), _inverse(f, job)
+    scratch, rows, offsets, inverse = _own_scratch(f, job), job.rows, job.address("places"), _inverse(f, job)
     outer, start = f.div(f.params[1], job.blocks), f.mul(f.mod(f.params[1], job.blocks), lanes)
     starts = [f.at(job.address(name), f.mul(outer, f.load(I64, job.spot(f"{name}_outer")))) for name in ("x", "out")]
     source, target = (f.at(place, f.mul(start, number_bytes)) for place in starts)
@@ -250,7 +251,7 @@ def _write_columns(kernel, f):
     def lay(count):
         with f.loop(0, rows) as loop:
             pair = _swapped(f, inverse, _take(f, kernel, f.at(source, f.mul(loop.index, x_row)), count=count))
-            _store(f, kernel, pair, f.at(scratch, f.load(I64, f.at(places, loop.index, I64))))
+            _store(f, kernel, pair, f.at(scratch, f.load(I64, f.at(offsets, loop.index, I64))))
 
     whole = f.compare("eq", wide, lanes)
     f.choose(whole, lambda: lay(None), lambda: lay(wide))
@@ -261,10 +262,10 @@ def _write_columns(kernel, f):
         for number in range(len(WORDS)):
             f.store(f.load(I64, f.at(f.params[0], number, I64)), f.at(own, number, I64))
         Words(f, own, WORDS).put(out_row=kernel.row_bytes)
-        beside = f.at(scratch, f.mul(f.add(rows, SPARE), kernel.row_bytes))
-        f.call("passes", VOID, own, scratch, beside)
+        spare = f.at(scratch, f.mul(f.add(rows, SPARE), kernel.row_bytes))
+        f.call("passes", VOID, own, scratch, spare)
         with f.loop(0, rows) as loop:
-            pair = _take(f, kernel, f.at(beside, f.mul(loop.index, kernel.row_bytes)))
+            pair = _take(f, kernel, f.at(spare, f.mul(loop.index, kernel.row_bytes)))
             _put(f, kernel, pair, f.at(target, f.mul(loop.index, out_row)), wide)
     f.ret()
 

@@ -139,8 +139,8 @@ def _write_reflect(module, kernel):
                                     (I64, "high"), (element, "minus")], internal=True)
     start, apart, rows, v, first, low, high, minus = f.params
     matrix = Columns(f, element, start, apart, rows)
-    many = f.add(low, f.bit_and(f.max(f.sub(high, low), 0), -_TOGETHER))
-    for count, begin, end in ((_TOGETHER, low, many), (1, many, high)):
+    end_of_groups = f.add(low, f.bit_and(f.max(f.sub(high, low), 0), -_TOGETHER))
+    for count, begin, end in ((_TOGETHER, low, end_of_groups), (1, end_of_groups, high)):
         with f.loop(begin, end, count) as loop:
             columns = [matrix.column(f.add(loop.index, number)) for number in range(count)]
             with matrix.vectors_from(first, [zero(matrix.type)] * count) as down:

@@ -174,12 +174,12 @@ def _write_follow(module, kernel):
     work, apart, rows, columns, start, exchanged = f.params
     block, lanes = kernel.block, kernel.lanes
     matrix, right = Columns(f, element, work, apart, rows), f.add(start, block)
-    places = [f.load(I64, f.at(exchanged, WORD * number)) for number in range(block)]
+    offsets = [f.load(I64, f.at(exchanged, WORD * number)) for number in range(block)]
     with f.loop(0, start) as loop:
-        _exchange(matrix, loop.index, start, places)
+        _exchange(matrix, loop.index, start, offsets)
     lines = [f.load(vector(block, element), matrix.spot(start, f.add(start, number))) for number in range(block - 1)]
     with f.loop(right, columns) as loop:
-        _exchange(matrix, loop.index, start, places)
+        _exchange(matrix, loop.index, start, offsets)
         place = matrix.spot(start, loop.index)
         value = f.load(vector(block, element), place)
         for number, line in enumerate(lines):
@@ -199,11 +199,11 @@ def _write_follow(module, kernel):
     return f.name
 
 
-def _exchange(matrix, column, start, places):
+def _exchange(matrix, column, start, offsets):
     """Exchange the rows of one column as the block did."""
     f, begin = matrix.f, matrix.column(column)
-    for number, place in enumerate(places):
-        _swap(f, matrix, begin, f.mul(f.add(start, number), matrix.size), place)
+    for number, offset in enumerate(offsets):
+        _swap(f, matrix, begin, f.mul(f.add(start, number), matrix.size), offset)
 
 
 def _take_off(matrix, start, right, columns, row, block, count, inside=None):

@@ -38,18 +38,18 @@ def _write_item(f, kernel):
     start = f.mul(f.params[1], kernel.lanes)
     mask, operands = f.mask(f.sub(job.count, start), kernel.lanes), []
     for name, (rows, columns) in zip(ARRAYS, kernel.shapes):
-        places = _places(f, job.address(name), start, kernel.element, rows * columns, kernel.lanes)
-        found = [s.gather(FLOAT_DTYPES[kernel.element], at, mask) for at in places]
+        addresses = _addresses(f, job.address(name), start, kernel.element, rows * columns, kernel.lanes)
+        found = [s.gather(FLOAT_DTYPES[kernel.element], at, mask) for at in addresses]
         operands.append([found[row * columns:(row + 1) * columns] for row in range(rows)])
     for name, rows in zip(ARRAYS[2:], ROUTINES[kernel.routine](s, *operands)):
         values = [a for row in rows for a in row]
-        places = _places(f, job.address(name), start, element_of(values[0].ref.type), len(values), kernel.lanes)
-        for value, at in zip(values, places):
+        addresses = _addresses(f, job.address(name), start, element_of(values[0].ref.type), len(values), kernel.lanes)
+        for value, at in zip(values, addresses):
             s.scatter(value, at, mask)
     f.ret()
 
 
-def _places(f, array, start, element, count, lanes) -> list:
+def _addresses(f, array, start, element, count, lanes) -> list:
     """Return each element's addresses in all lanes."""
     first, far = f.at(array, f.mul(start, count), element), f.binary("mul", iota(lanes, I64), count)
     return [f.op(vector(lanes, PTR), f"getelementptr {element}, {f.at(first, i, element)}, {far}") for i in range(count)]

@@ -185,8 +185,8 @@ class Nest:
         gives = [s.type(dt.PARTS[i.dtype])] * 2 if i.dtype.is_complex else [s.type(i.dtype)]
         if not self.module.has(name):
             f = self.module.function(name, [(kind, f"x{n}") for n, kind in enumerate(kinds)], struct_of(gives), internal=True)
-            inner, given = LlvmBuilder(f, s.lanes), iter(f.params)
-            made = scalars.apply(inner, i.op, *[inner.mapped(lambda _, given=given: next(given), a) for a in args])
+            inner, values = LlvmBuilder(f, s.lanes), iter(f.params)
+            made = scalars.apply(inner, i.op, *[inner.mapped(lambda _, values=values: next(values), a) for a in args])
             f.ret(f.packed([p.ref for p in inner.pieces(made)]))
         found = self.f.unpacked(self.f.call(name, struct_of(gives), *[p.ref for a in args for p in s.pieces(a)]), gives)
         return s.wrap(i.dtype, tuple(found) if i.dtype.is_complex else found[0])

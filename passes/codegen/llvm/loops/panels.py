@@ -34,17 +34,17 @@ class Shelf(Stack):
 
     def __init__(self, f, s, folds, rows, pitch, memory):
         self.f, self.s, self.folds, self.pitch, self.first = f, s, folds, pitch, 0
-        self.places, start = [], 0
+        self.bases, start = [], 0
         for fold in folds:
-            self.places.append([])
+            self.bases.append([])
             for dtype in fold.dtypes:
-                self.places[-1].append(f.at(memory, start))
+                self.bases[-1].append(f.at(memory, start))
                 start += rows * pitch * dtype.itemsize
 
     def at(self, first, pitch=None) -> "Shelf":
         """Return the stack of the columns from `first` on; `pitch` may be larger."""
         part = Shelf.__new__(Shelf)
-        part.f, part.s, part.folds, part.places = self.f, self.s, self.folds, self.places
+        part.f, part.s, part.folds, part.bases = self.f, self.s, self.folds, self.bases
         part.first, part.pitch = first, pitch or self.pitch
         return part
 
@@ -98,7 +98,7 @@ class Panels(Nest):
     def prepare(self):
         """Allocate the memory of sweeps, which they share, and of values that outlive their stage."""
         self.shelves: dict[Any, tuple[list, Shelf, list[Shelf]]] = {}
-        self.kept: dict[str, tuple] = {}
+        self.saved: dict[str, tuple] = {}
         pitch, levels = self.most + _GAP, (CHAINS, _CHUNK_LEVELS, _RUN_LEVELS)[:1 + min(len(self.kernel.reduce), 2)]
         rooms = [self.f.local(rows * pitch * max(1, state_bytes(self.kernel))) for rows in levels]
         for number, stage in enumerate(self.kernel.stages):
@@ -109,7 +109,7 @@ class Panels(Nest):
             later = {a for after in self.kernel.stages[number + 1:] for i in after.body for a in i.args}
             for i in folds_of(stage) if stage.over == SWEEP else stage.body:
                 if i.name in later:
-                    self.kept[i.name] = i.dtype, self.f.local(_AGAIN * pitch * i.dtype.itemsize)
+                    self.saved[i.name] = i.dtype, self.f.local(_AGAIN * pitch * i.dtype.itemsize)
 
     def each_vector(self, body, do):
         """Call `do(column, mask)` for each vector of the panel; a long body is written once, always masked."""
@@ -131,20 +131,20 @@ class Panels(Nest):
         return self.f.sub(column, self.first)
 
     # --- values that outlive a stage ---
-    def kept_at(self, name, at):
-        dtype, place = self.kept[name]
+    def saved_at(self, name, at):
+        dtype, place = self.saved[name]
         return dtype, self.f.at(place, at, memory_element(dtype))
 
     def earlier(self, body, column) -> dict:
         """Return the values from earlier stages that a body reads."""
         env, own = {}, {i.name for i in body}
-        for name in dict.fromkeys(a for i in body for a in i.args if a in self.kept and a not in own):
-            dtype, pointer = self.kept_at(name, self.spot(column))
+        for name in dict.fromkeys(a for i in body for a in i.args if a in self.saved and a not in own):
+            dtype, pointer = self.saved_at(name, self.spot(column))
             env[name] = self.s.load(dtype, pointer)
         return env
 
     def keep(self, name, value, at):
-        _, pointer = self.kept_at(name, at)
+        _, pointer = self.saved_at(name, at)
         self.s.store(value, pointer)
 
     # --- stages ---
@@ -167,7 +167,7 @@ class Panels(Nest):
             env = self.earlier(body, column)
             self.run(self.s, body, env, self.inside(place, column, mask))
             for i in body:
-                if i.name in self.kept:
+                if i.name in self.saved:
                     self.keep(i.name, self.fetch(self.s, env, i.name), self.spot(column))
 
         self.each_vector(body, one)
@@ -197,7 +197,7 @@ class Panels(Nest):
         def results(spot):
             states = self.counter(folds, shelves[-1], spot).finish(count)
             for i, fold, state in zip(folds_of(stage), folds, states):
-                if i.name in self.kept:
+                if i.name in self.saved:
                     self.keep(i.name, fold.result(self.s, state), spot)
 
         self.each_state(results)
@@ -225,21 +225,21 @@ class Panels(Nest):
         self.f.choose(self.f.compare("sle", count, self.f.index(CHAINS)), lambda: self.few_rows(stage, place, low, count),
                       lambda: self.many_rows(stage, place, low, count, _TOGETHER))
 
-    def many_rows(self, stage, place, low, count, together):
+    def many_rows(self, stage, place, low, count, rows_at_once):
         """Add rows to their chains, `together` rows of a chain at once."""
         f, (folds, shelf, _) = self.f, self.shelves[stage]
         chains = f.min(self.next_power_of_two(count), CHAINS)
-        with f.loop(0, count, together * CHAINS) as group:
+        with f.loop(0, count, rows_at_once * CHAINS) as group:
             begun = f.compare("sgt", group.index, 0)
             left = f.sub(count, group.index)
             with f.loop(0, f.select(begun, f.min(left, CHAINS), chains)) as chain:
-                rows = [f.add(chain.index, u * CHAINS) for u in range(together)]
-                places = [place.within(self.row(f.add(low, f.add(group.index, row)))) for row in rows]
+                rows = [f.add(chain.index, u * CHAINS) for u in range(rows_at_once)]
+                positions = [place.within(self.row(f.add(low, f.add(group.index, row)))) for row in rows]
                 there = [f.compare("slt", row, left) for row in rows]
 
                 def one(column, mask):
                     env, states = self.earlier(stage.body, column), self.begun(folds, shelf.at(self.spot(column)), chain, begun)
-                    for here, is_there in zip(places, there):
+                    for here, is_there in zip(positions, there):
                         states = self.joined(stage, folds, states, env, self.inside(here, column, mask), is_there)
                     shelf.at(self.spot(column)).store(chain.index, states)
 
@@ -258,13 +258,13 @@ class Panels(Nest):
         step = f.div(f.min(f.max(self.next_power_of_two(count), len(_ORDER)), CHAINS), len(_ORDER))
         with f.loop(0, step) as loop:
             rows = [f.add(loop.index, f.mul(step, number)) for number in _ORDER]
-            places = [place.within(self.row(f.add(low, row))) for row in rows]
+            positions = [place.within(self.row(f.add(low, row))) for row in rows]
             there = [f.compare("slt", row, count) for row in rows]
 
             def one(column, mask):
                 env = self.earlier(stage.body, column)
                 states = [self.joined(stage, folds, identities(self.s, folds), env, self.inside(here, column, mask), is_there)
-                          for here, is_there in zip(places, there)]
+                          for here, is_there in zip(positions, there)]
                 while len(states) > 1:
                     states = [combine_all(self.s, folds, a, b) for a, b in zip(states[::2], states[1::2])]
                 shelf.at(self.spot(column), pitch).store(loop.index, states[0])

@@ -27,19 +27,19 @@ class Stack:
 
     def __init__(self, f: Function, s: LlvmBuilder, folds: list, room: int):
         self.f, self.s, self.folds = f, s, folds
-        self.places = [[f.local(room * s.lanes * 8) for _ in fold.dtypes] for fold in folds]
+        self.bases = [[f.local(room * s.lanes * 8) for _ in fold.dtypes] for fold in folds]
 
-    def _pointer(self, place, dtype, row):
-        return self.f.at(place, self.f.mul(row, bytes_of(self.s.memory(dtype))))
+    def _pointer(self, base, dtype, row):
+        return self.f.at(base, self.f.mul(row, bytes_of(self.s.memory(dtype))))
 
     def store(self, row, states):
-        for places, fold, state in zip(self.places, self.folds, states):
-            for place, dtype, v in zip(places, fold.dtypes, state):
-                self.s.store(v, self._pointer(place, dtype, row))
+        for bases, fold, state in zip(self.bases, self.folds, states):
+            for base, dtype, v in zip(bases, fold.dtypes, state):
+                self.s.store(v, self._pointer(base, dtype, row))
 
     def load(self, row) -> list:
-        return [tuple(self.s.load(dtype, self._pointer(place, dtype, row)) for place, dtype in zip(places, fold.dtypes))
-                for places, fold in zip(self.places, self.folds)]
+        return [tuple(self.s.load(dtype, self._pointer(base, dtype, row)) for base, dtype in zip(bases, fold.dtypes))
+                for bases, fold in zip(self.bases, self.folds)]
 
 
 def folds_with_dtypes(kernel: Kernel, stage: Stage) -> list:

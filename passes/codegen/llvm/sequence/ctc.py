@@ -90,8 +90,8 @@ class _Sequence:
     def arrive(self, row, at, back: bool) -> Value:
         """Return the log probability of entering states from themselves, their neighbours and, where allowed, two before."""
         f, one, two = self.f, *((1, 2) if back else (-1, -2))
-        places = [f.at(row, f.add(at, away), self.element) for away in (0, one, two)]
-        near, next_, far = [f.load(self.line, place) for place in places]
+        addresses = [f.at(row, f.add(at, away), self.element) for away in (0, one, two)]
+        near, next_, far = [f.load(self.line, address) for address in addresses]
         allowed = f.load(self.line, f.at(self.allow, f.add(at, 2 if back else 0), self.element))
         return self.sum_of((near, next_, f.fadd(far, allowed)))
 
@@ -104,20 +104,20 @@ class _Sequence:
         labels = f.load(vector(self.lanes, I32), f.at(self.labels, at, I32))
         return f.gather(self.line, f.op(vector(self.lanes, PTR), f"getelementptr {self.element}, {classes}, {labels}"))
 
-    def forward(self, kept: bool) -> Value:
+    def forward(self, saves_rows: bool) -> Value:
         """Return the log probability of the whole target. Rows are all stored, from before the first step, or alternate."""
         f = self.f
         self.begin(self.row(0), 0)
         self.begin(self.row(1), 0)
         with f.loop(0, self.steps, 1, (self.row(0), self.row(1))) as steps:
             before, now = steps.carried
-            if kept:
+            if saves_rows:
                 f.store(constant(self.line, _NONE), f.at(now, -self.lanes, self.element))
             classes = self.at_step(self.logs, steps.index)
             with f.loop(0, f.add(self.last, 1), self.lanes) as loop:
                 found = f.fadd(self.arrive(before, loop.index, False), self.emitted(classes, loop.index))
                 f.store(found, f.at(now, loop.index, self.element))
-            steps.next(now, f.at(now, self.span, self.element) if kept else before)
+            steps.next(now, f.at(now, self.span, self.element) if saves_rows else before)
         ends = f.at(steps.results[0], self.last, self.element)
         return self.sum_of([f.load(self.element, ends), f.load(self.element, f.at(ends, -1, self.element))])
 

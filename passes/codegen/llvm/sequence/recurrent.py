@@ -83,21 +83,21 @@ class StepKernel(ModuleWriter):
     @property
     def rows_at_once(self) -> int:
         """Rows whose gates are computed side by side."""
-        return rows_together(self.target)
+        return rows_side_by_side(self.target)
 
     @property
     def streams(self) -> tuple:
         """Arrays of a step that are not in cache: (array, parts, whether it is written)."""
         cell, found = self.cell, [("z", self.cell.gates, False), ("y", 1, True)]
         if self.keeps:
-            found += [("gates", cell.kept, True)] * (cell.kept > 0) + [("cells", 1, True)] * cell.has_cells
+            found += [("gates", cell.saved, True)] * (cell.saved > 0) + [("cells", 1, True)] * cell.has_cells
         return tuple(found)
 
     @property
     def symbol(self) -> str:
-        said = f"{'_masked' * self.masked}{'' if self.keeps else '_states'}{'_direct' * self.direct}"
-        said += f"{'_packed' * self.packed}{'_bytes' * self.bytes}"
-        return f"{self.cell.name}_{self.element}{said}"
+        options = f"{'_masked' * self.masked}{'' if self.keeps else '_states'}{'_direct' * self.direct}"
+        options += f"{'_packed' * self.packed}{'_bytes' * self.bytes}"
+        return f"{self.cell.name}_{self.element}{options}"
 
     def write(self, module):
         precision = Precision.of(self.element)
@@ -114,7 +114,7 @@ class StepKernel(ModuleWriter):
         write_task(module, self.symbol, _step_item(module, self), WORDS, worker=False)
 
 
-def rows_together(target: Target) -> int:
+def rows_side_by_side(target: Target) -> int:
     """Return the rows whose gates are computed side by side. One chain of exponentials leaves half of the processor idle; two
     need the registers of AVX-512 or AArch64."""
     return 2 if target.vector_registers >= 32 else 1
@@ -132,14 +132,14 @@ def rows_of_item(f, job, number):
     return panel, *chunk_share(f, job.batch, blocks, block)
 
 
-def some_rows(f, low, high, most, finish, units, multiply, together):
+def some_rows(f, low, high, most, finish, units, multiply, at_once):
     """For at most `most` rows at a time, call multiply(first row, rows), then finish(row, its place among the sums, distance of
     its partner row, vector of units). The last of an odd number is its own partner."""
     with f.loop(low, high, most) as loop:
         count = f.min(f.sub(high, loop.index), most)
         multiply(loop.index, count)
-        with f.loop(0, count, together) as rows, f.loop(0, units) as vectors:
-            other = f.min(f.sub(f.sub(count, 1), rows.index), together - 1)
+        with f.loop(0, count, at_once) as rows, f.loop(0, units) as vectors:
+            other = f.min(f.sub(f.sub(count, 1), rows.index), at_once - 1)
             finish(f.add(loop.index, rows.index), rows.index, other, vectors.index)
 
 

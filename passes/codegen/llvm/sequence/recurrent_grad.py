@@ -4,7 +4,7 @@
 
 Turn T, after the walk, leaves the gradient of the first state. `da` is dz except for GRUs, whose new gate multiplies the
 recurrent product by the reset gate before adding it. `dh` (B, H) carries the bypassing part, `dc` the cell's gradient; both
-start with zeros. `given` names the outside gradients gy, gc and gg (of states, cells and gates) that exist.
+start with zeros. `upstream` names the outside gradients gy, gc and gg (of states, cells and gates) that exist.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ..contract.packing import PACK_ROWS, packers
 from ..ir.emit import ModuleWriter
 from ..ir.types import I64, PTR, VOID, bytes_of, null, zero
 from ..pool.tasks import Words, write_task
-from .recurrent import ROWS, Point, call_finish, fetch_streams, rows_of_item, rows_together, some_rows, time_of
+from .recurrent import ROWS, Point, call_finish, fetch_streams, rows_of_item, rows_side_by_side, some_rows, time_of
 
 UPSTREAM = ("gy", "gc", "gg")
 ARRAYS = (*UPSTREAM, "y", "cells", "gates", "mask", "h", "c", "w", "dz", "da", "dh", "dc")
@@ -25,13 +25,16 @@ WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "
 
 @dataclass(frozen=True)
 class StepGradKernel(ModuleWriter):
-    """Generator of a cell's backward step; `given`: existing gradients among gy, gc and gg; `direct`: weights are not packed.
+    """Generator of a cell's backward step.
+
+        upstream   existing gradients among gy, gc and gg
+        direct     weights are not packed
     """
 
     element: str
     cell: Cell
     masked: bool
-    given: tuple = ("gy",)
+    upstream: tuple = ("gy",)
     direct: bool = False
 
     @property
@@ -55,21 +58,21 @@ class StepGradKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        return "_".join((self.cell.name, "grad", self.element, *["masked"] * self.masked, *self.given,
+        return "_".join((self.cell.name, "grad", self.element, *["masked"] * self.masked, *self.upstream,
                          *["direct"] * self.direct))
 
     @property
     def rows_at_once(self) -> int:
         """Rows whose slopes are computed side by side."""
-        return rows_together(self.target)
+        return rows_side_by_side(self.target)
 
     @property
     def streams(self) -> tuple:
         """Arrays of a step that are not in cache: (array, parts, whether it is written)."""
-        cell, sizes = self.cell, {"gy": 1, "gc": 1, "gg": self.cell.kept}
+        cell, sizes = self.cell, {"gy": 1, "gc": 1, "gg": self.cell.saved}
         found = [("dz", cell.gates, True)] + [("da", cell.gates, True)] * cell.apart
-        found += [("gates", cell.kept, False)] * (cell.kept > 0) + [("cells", 1, False)] * cell.has_cells
-        return (*found, *[(name, sizes[name], False) for name in self.given])
+        found += [("gates", cell.saved, False)] * (cell.saved > 0) + [("cells", 1, False)] * cell.has_cells
+        return (*found, *[(name, sizes[name], False) for name in self.upstream])
 
     def write(self, module):
         item = bytes_of(self.element)
@@ -182,7 +185,7 @@ class GradPoint(Point):
         """Load the parts of an array (T, B, parts * hidden)."""
         return [self.load(self.spot(name, self.t, parts, part)) for part in range(parts)]
 
-    def kept(self, name):
+    def saved_array(self, name):
         """Load a saved array at this step."""
         return self.load(self.spot(name, self.t))
 
@@ -196,4 +199,4 @@ class GradPoint(Point):
 
     def plus(self, name, value, parts=1, part=0):
         """Return a value plus an outside gradient, if there is one."""
-        return self.load(self.spot(name, self.t, parts, part)) + value if name in self.kernel.given else value
+        return self.load(self.spot(name, self.t, parts, part)) + value if name in self.kernel.upstream else value

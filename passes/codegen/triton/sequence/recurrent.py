@@ -351,7 +351,7 @@ class Point:
         """Load the parts of a saved array."""
         return [self.at(name, "AT", count, part) for part in range(count)]
 
-    def kept(self, name):
+    def saved_array(self, name):
         return self.at(name, "AT")
 
     def plus(self, name, value, parts=1, part=0):

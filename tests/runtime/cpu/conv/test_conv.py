@@ -22,7 +22,7 @@ from ingot.passes.codegen.llvm.conv import conv_grad as grad_code
 from ingot.passes.codegen.llvm.conv import conv_reorder
 from ingot.passes.codegen.llvm.conv import winograd as winograd_code
 from ingot.passes.codegen.llvm.conv.conv_depthwise_planar import PlanesKernel, PlaneWindow
-from ingot.passes.codegen.llvm.conv.conv_epilogue import Beside, Lines, Usual, following
+from ingot.passes.codegen.llvm.conv.conv_epilogue import Address, Lines, Usual, following
 from ingot.passes.codegen.llvm.conv.conv_few_channels import FewOutputsKernel, TurnKernel
 from ingot.passes.codegen.llvm.conv.winograd_half import HalfKernel
 from ingot.passes.codegen.llvm.loops.programs import runner_text
@@ -238,11 +238,11 @@ def test_more_dims_and_empty_batches_are_the_references():
 RELU = ("relu", "v1")
 AFTER = {                                   # lines, kinds of arrays, operand words where the usual epilogue does it
     "nothing": ((), (), None),
-    "bias": ((("add", "a", "o0"),), ("channel",), (Beside(0), 0, 0)),
-    "bias, relu": ((("add", "a", "o0"), ("relu", "v0")), ("channel",), (Beside(0), 0, 1)),
-    "bias, array": ((("add", "a", "o0"), ("add", "v0", "o1")), ("channel", "full"), (Beside(0), Beside(1), 0)),
-    "bias, array, relu": ((("add", "a", "o0"), ("add", "v0", "o1"), RELU), ("channel", "full"), (Beside(0), Beside(1), 1)),
-    "bias, earlier array": ((("add", "o1", "a"), ("add", "o0", "v0"), RELU), ("full", "channel"), (Beside(1), Beside(0), 1)),
+    "bias": ((("add", "a", "o0"),), ("channel",), (Address(0), 0, 0)),
+    "bias, relu": ((("add", "a", "o0"), ("relu", "v0")), ("channel",), (Address(0), 0, 1)),
+    "bias, array": ((("add", "a", "o0"), ("add", "v0", "o1")), ("channel", "full"), (Address(0), Address(1), 0)),
+    "bias, array, relu": ((("add", "a", "o0"), ("add", "v0", "o1"), RELU), ("channel", "full"), (Address(0), Address(1), 1)),
+    "bias, earlier array": ((("add", "o1", "a"), ("add", "o0", "v0"), RELU), ("full", "channel"), (Address(1), Address(0), 1)),
     "array, bias": ((("add", "a", "o0"), ("add", "v0", "o1")), ("full", "channel"), None),
     "array": ((("add", "a", "o0"),), ("full",), None),
     "two biases": ((("add", "a", "o0"), ("add", "v0", "o1")), ("channel", "channel"), None),
@@ -260,11 +260,11 @@ def test_usual_epilogues_are_known(after):
     lines, kinds, words = AFTER[after]
     found = following(Lines(lines, kinds, "float"))
     assert (type(found.code) is Usual) == (words is not None)
-    assert found.words == (words or tuple(map(Beside, range(len(kinds)))))
+    assert found.words == (words or tuple(map(Address, range(len(kinds)))))
     places = [f"array {number}" for number in range(len(kinds))]
-    assert found.block(places) == [places[w.number] if isinstance(w, Beside) else w for w in found.words]
+    assert found.block(places) == [places[w.number] if isinstance(w, Address) else w for w in found.words]
     apart = following(Lines(lines, kinds, "float"), shares=False)
-    assert type(apart.code) is not Usual and apart.words == tuple(map(Beside, range(len(kinds))))
+    assert type(apart.code) is not Usual and apart.words == tuple(map(Address, range(len(kinds))))
 
 
 def after_blocked(x, w, lines, beside, x_blocked, params):

@@ -259,9 +259,9 @@ def test_objects_for_every_target(level, road):
 @pytest.mark.parametrize("columns, widths", [(64, ["4"]), (640, ["4"]), (10, ["1m"]), (48, ["3m"]), (1000, ["4", "3m"])])
 def test_modules_have_the_tiles_that_their_products_meet(columns, widths):
     whole = codegen.GemmKernel(target.cpu("x86-64-v4"), codegen.Precision.of("float"))
-    text = whole.fitted(columns, turned=False).text()
+    text = whole.fitted(columns, swapped=False).text()
     assert {name.split("x")[1] for name in re.findall(r"@tile_(\d+x\w+)\(", text)} == set(widths)
-    assert "@dot_" not in text and "@dot_" in whole.fitted(columns, turned=True).text()
+    assert "@dot_" not in text and "@dot_" in whole.fitted(columns, swapped=True).text()
     assert len(text) < len(whole.text()) / 2
 
 

@@ -154,7 +154,7 @@ PLANS = [       # what writes the text, the plan for a size
     (gathers.GatherKernel, lambda n: gather_plans.plan(SINGLE, (n, 4), INDEX, (n, 4), 0, 1)),
     (gathers.ScatterKernel, lambda n: gather_plans.scatter_plan(SINGLE, gathers.ADD, (n, 4), (n, 4), 0, 1)),
     (scans.ScanKernel, lambda n: scan_plans.plan("add", SINGLE, (n, 4), 0, 1)),
-    (sampled_points.TapsKernel, lambda n: tap_plans.plan("put", SINGLE, True, n, 4, 25, 9, 4, 1))]
+    (sampled_points.SampledPointsKernel, lambda n: tap_plans.plan("put", SINGLE, True, n, 4, 25, 9, 4, 1))]
 
 
 @pytest.mark.parametrize("kernel, plan", PLANS, ids=lambda x: getattr(x, "__name__", ""))
