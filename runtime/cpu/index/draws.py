@@ -75,10 +75,10 @@ class Draw:
             start, *key, span = (k.load(b) for b in buffers)
             at = (k.index("i") + start, *key)
             if self.name == codegen.MASK:
-                made = k.fn.lt(k.append("random_bits", dt.uint32, at).to(dt.int64), span)
+                values = k.fn.lt(k.append("random_bits", dt.uint32, at).to(dt.int64), span)
             else:
-                made = k.append(self.name, self.dtype, (*at, span) if self.name == "random_below" else at)
-            k.store(made * k.load(numbers[0]) + k.load(numbers[1]) if scaled else made, "y")
+                values = k.append(self.name, self.dtype, (*at, span) if self.name == "random_below" else at)
+            k.store(values * k.load(numbers[0]) + k.load(numbers[1]) if scaled else values, "y")
         ranks = (*[0] * (len(buffers) + len(numbers)), 1)
         return entries(k.build(), {"door": ranks}, {"door": {"n": ("size", len(ranks) - 1, 0)}})["door"]
 
@@ -213,12 +213,12 @@ def by_rejection(op: Op):
     """Return the eager draw of numbers without a closed form: a kernel of element numbers, key and parameters."""
     write, check = _REJECTION[op]
 
-    def run(key, *given):
-        check(*given)
-        kind, first = dt.BY_NP[given[0].dtype], given[0]
-        kernel = kernels.elementwise(op.name, (dt.int64,) * 3 + (kind,) * len(given), (kind,), write)
+    def run(key, *parameters):
+        check(*parameters)
+        kind, first = dt.BY_NP[parameters[0].dtype], parameters[0]
+        kernel = kernels.elementwise(op.name, (dt.int64,) * 3 + (kind,) * len(parameters), (kind,), write)
         words = [np.array(word) for word in key.view(np.int64)]
-        return kernel(np.arange(first.size).reshape(first.shape), *words, *given)
+        return kernel(np.arange(first.size).reshape(first.shape), *words, *parameters)
 
     return run
 
@@ -232,8 +232,8 @@ def _rounded_kernel(function: str, kind, gives):
     k.input("call", dt.int64, (0,))
     k.output("y", gives, (1,))
     with k.point():
-        made = k.append(function, kind, (k.index("i"), k.load("seed"), k.load("call")))
-        k.store(made.to(gives), "y")
+        numbers = k.append(function, kind, (k.index("i"), k.load("seed"), k.load("call")))
+        k.store(numbers.to(gives), "y")
     return k.build()
 
 

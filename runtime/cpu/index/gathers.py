@@ -69,9 +69,9 @@ def _joined(sizes, strides):
 
 def _words(shape, wanted, steps, dim):
     """Return the words of both kernels about sizes; items come beside them."""
-    given = steps or strides_of_index(wanted, dense_strides(wanted), 1, dim)
+    strides = steps or strides_of_index(wanted, dense_strides(wanted), 1, dim)
     return {"size": shape[dim], "count": wanted[dim], "inner": math.prod(shape[dim + 1:])} | dict(
-        zip(("by_outer", "by_count", "by_inner"), given, strict=True))
+        zip(("by_outer", "by_count", "by_inner"), strides, strict=True))
 
 
 def dense_strides(shape) -> tuple:
@@ -187,19 +187,20 @@ def _index_rows_step(node, operands, results):
     x, *indices = operands
     if len(indices) == 1 and indices[0] is not None:
         return lookup.taken(operands, results, -x.shape[0])
-    given = [d for d, i in enumerate(indices) if i is not None]
-    if given[-1] - given[0] + 1 != len(given) or results[0].dtype.itemsize not in lookup.BY_SIZE:
+    indexed_dims = [d for d, i in enumerate(indices) if i is not None]
+    if indexed_dims[-1] - indexed_dims[0] + 1 != len(indexed_dims) or results[0].dtype.itemsize not in lookup.BY_SIZE:
         return None
-    if not all(indices[d].dtype in lookup.INDICES for d in given):
+    if not all(indices[d].dtype in lookup.INDICES for d in indexed_dims):
         return None
-    first, last = given[0], given[-1] + 1
-    common = np.broadcast_shapes(*[indices[d].shape for d in given])
+    first, last = indexed_dims[0], indexed_dims[-1] + 1
+    common = np.broadcast_shapes(*[indices[d].shape for d in indexed_dims])
     shape, rows = (prod(x.shape[:first]), *common), prod(x.shape[:last])
-    steps = [check_range(At(1 + d), indices[d].size, dt.BY_NP[indices[d].dtype], -x.shape[d], x.shape[d]) for d in given]
-    steps += [_place_step(shape, 1 + d, indices[d], x.shape[d], d == first) for d in given]
-    places = Operand((prod(shape),), (8,), dt.int64.np)
-    made = lookup.rows_plan("take", results[0].dtype, places, prod(x.shape[last:]), rows, False).native([0, 1, len(operands)])
-    return NativeCall((*steps, *[lookup.with_index(s, Scratch()) for s in made.steps]), 8 * places.size)
+    steps = [check_range(At(1 + d), indices[d].size, dt.BY_NP[indices[d].dtype], -x.shape[d], x.shape[d]) for d in indexed_dims]
+    steps += [_place_step(shape, 1 + d, indices[d], x.shape[d], d == first) for d in indexed_dims]
+    row_numbers = Operand((prod(shape),), (8,), dt.int64.np)
+    take = lookup.rows_plan("take", results[0].dtype, row_numbers, prod(x.shape[last:]), rows, False)
+    steps += [lookup.with_index(s, Scratch()) for s in take.native([0, 1, len(operands)]).steps]
+    return NativeCall(tuple(steps), 8 * row_numbers.size)
 
 
 @functools.lru_cache(64)

@@ -89,12 +89,12 @@ def add_into(table, values, index):
 
 
 @functools.lru_cache(_KEPT)
-def bag_plan(dtype, count, width, bags, scaled, threads) -> JobsPlan:
+def bag_plan(dtype, count, width, bag_count, scaled, threads) -> JobsPlan:
     """Return the plan on (table, index, offsets, sums) of each bag's rows; with scales of the rows before the sums."""
     kernel = codegen.BagKernel(host(), FLOATS_BY_NP[dtype], scaled)
     task, work = task_of(kernel), count * width
     todo = Jobs(threads)
-    todo.add(task, codegen.BAG_WORDS, chunks=chunks_for(work, bags, threads), items=bags,
+    todo.add(task, codegen.BAG_WORDS, chunks=chunks_for(work, bag_count, threads), items=bag_count,
              count=count, width=width)
     return todo.plan(0, work)
 
@@ -205,11 +205,11 @@ def _bag_sums_step(node, operands, results):
     if index.dtype not in INDICES or offsets.dtype != dt.int64.np or out.dtype not in FLOATS_BY_NP or not index.size:
         return None
     steps, at, scratch = index_steps(1, index, table.shape[0], 0)
-    bags = [check_range(At(2), 1, dt.int64, 0, 1), check_range(At(2), offsets.size, dt.int64, 0, index.size + 1),
+    checks = [check_range(At(2), 1, dt.int64, 0, 1), check_range(At(2), offsets.size, dt.int64, 0, index.size + 1),
             *check_rising(2, offsets.size, dt.int64)]
     made = bag_plan(out.dtype, index.size, table.shape[1], offsets.size, bool(scales),
                            pool.get_num_threads()).native(list(range(4 + len(scales))))
-    return NativeCall((*bags, *steps, *[with_index(s, at, BAG_INDEX) for s in made.steps]), scratch)
+    return NativeCall((*checks, *steps, *[with_index(s, at, BAG_INDEX) for s in made.steps]), scratch)
 
 
 def added(values, value_number, index, index_number, out, low, out_number, clears, before):

@@ -94,13 +94,13 @@ def _order(node, x, out, keep, descending):
     if dim == last:
         return plan.native([0, 1])
     order, made = [*[d for d in range(last + 1) if d != dim], dim], StepBuilder()
-    (sizes, kept), items = [tuple([a.shape[d] for d in order]) for a in (x, out)], (x.dtype.itemsize, out.dtype.itemsize)
-    (lies, goes) = [tuple([a.strides[d] for d in order]) for a in (x, out)]
+    (sizes, out_sizes), items = [tuple([a.shape[d] for d in order]) for a in (x, out)], (x.dtype.itemsize, out.dtype.itemsize)
+    (strides, out_strides) = [tuple([a.strides[d] for d in order]) for a in (x, out)]
     rows, found = made.room(x.size, x.dtype), made.room(out.size, out.dtype)
     ordered = plan.native([rows, found], made.scratch_bytes)
     made.scratch_bytes = ordered.scratch_bytes
-    return made.call([*copy_steps(sizes, items[0], At(0), lies, rows, rows_of(sizes, items[0])), *ordered.steps,
-                      *copy_steps(kept, items[1], found, rows_of(kept, items[1]), At(1), goes)])
+    return made.call([*copy_steps(sizes, items[0], At(0), strides, rows, rows_of(sizes, items[0])), *ordered.steps,
+                      *copy_steps(out_sizes, items[1], found, rows_of(out_sizes, items[1]), At(1), out_strides)])
 
 
 def _argsort_step(node, operands, results):

@@ -81,9 +81,9 @@ def linear(a, b, *, dim):
 
 def extreme(how: str, x, *, dim):
     """Return (the largest or smallest so far, where it was seen last)."""
-    out, places = alloc.empty(x.shape, x.dtype), alloc.empty(x.shape, np.dtype(np.int64))
-    plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(copies.dense(x), places, out)
-    return out, places
+    out, positions = alloc.empty(x.shape, x.dtype), alloc.empty(x.shape, np.dtype(np.int64))
+    plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(copies.dense(x), positions, out)
+    return out, positions
 
 
 def running(op):

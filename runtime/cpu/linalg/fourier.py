@@ -66,14 +66,14 @@ def transform_plan(task, dtype, shape, dim, scale, inverse, threads) -> Planned 
     lanes = _lanes(part, n, task) if size else 0
     if not lanes:
         return None
-    many, item, blocks = size // (have * width), part.itemsize, -(-width // lanes) if task == "columns" else 1
+    count, item, blocks = size // (have * width), part.itemsize, -(-width // lanes) if task == "columns" else 1
     if task in ("rows", "columns"):
         apart, out_shape, kind = (2 * n * width * item,) * 2, shape, dtype
     elif task == "halves":
         apart, out_shape, kind, scale = (n * item, (n + 2) * item), (*shape[:-1], n // 2 + 1), _COMPLEX[dtype], scale / 2
     else:
         apart, out_shape, kind = ((n + 2) * item, n * item), (*shape[:-1], n), part
-    plan, factors = _plan(part, lanes, n, task, many * blocks, width, blocks, apart, float(scale), inverse, threads)
+    plan, factors = _plan(part, lanes, n, task, count * blocks, width, blocks, apart, float(scale), inverse, threads)
     return Planned(plan, factors, out_shape, kind)
 
 
@@ -134,20 +134,20 @@ def _plan(part, lanes, n, task, items, width, blocks, apart, scale, inverse, thr
     work = 5 * items * m * lanes * max(1, m.bit_length())
     todo, chunks = Jobs(threads), chunks_for(work, items, threads)
     todo.add(tasks[task], codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, items=items, rows=m,
-             places=todo.table(_places(m, kernel)), passes=todo.table(passes), count=len(passes) // codegen.PASS_WORDS,
+             places=todo.table(_row_offsets(m, kernel)), passes=todo.table(passes), count=len(passes) // codegen.PASS_WORDS,
              x_outer=apart[0], x_row=row, out_outer=apart[1], out_row=row, width=width, blocks=blocks, between=between,
              halves=half_factors, inverse=int(inverse), scale=scale, scratch_bytes=size)
     return todo.plan(size * (threads if chunks > 1 else 1), work), factors
 
 
-def _places(m, kernel):
+def _row_offsets(m, kernel):
     """Return the byte of the scratch for each row of a transform, so that passes give the natural order."""
     order = np.zeros(1, np.int64)
     for radix in _radices(m):
         order = (np.arange(radix)[:, None] + radix * order).reshape(-1)
-    places = np.full(-(-m // kernel.lanes) * kernel.lanes, m, np.int64)
-    places[order] = np.arange(m)
-    return (places * kernel.row_bytes).tolist()
+    offsets = np.full(-(-m // kernel.lanes) * kernel.lanes, m, np.int64)
+    offsets[order] = np.arange(m)
+    return (offsets * kernel.row_bytes).tolist()
 
 
 @functools.lru_cache(_KEPT)

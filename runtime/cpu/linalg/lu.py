@@ -133,8 +133,8 @@ def lu_factor(x, *, pivot, check):
 def solved(a, b=None):
     """Return (x with a @ x = b, or the inverse; the first zero pivot of each matrix)."""
     if small_matrices.takes(a) and (b is None or small_matrices.takes(b)):
-        routine, given = ("inv", [a]) if b is None else ("solve", [a, b])
-        return tuple(small_matrices.run(routine, given, [(given[-1].shape[-2:], a.dtype), ((), small_matrices.INFO)]))
+        routine, matrices = ("inv", [a]) if b is None else ("solve", [a, b])
+        return tuple(small_matrices.run(routine, matrices, [(matrices[-1].shape[-2:], a.dtype), ((), small_matrices.INFO)]))
     if b is None:
         b = np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)
     factors, pivots, info = factor(a)
@@ -144,11 +144,11 @@ def solved(a, b=None):
 def _solution(op):
     """Return the eager solution, or inverse, which raises for singular matrices."""
 
-    def run(*given):
-        if not triangular.takes(*given):
-            return op.ref(*given)
-        x, info = solved(*given)
-        small_matrices.require(info, op.name, given[0], "Singular matrix")
+    def run(*matrices):
+        if not triangular.takes(*matrices):
+            return op.ref(*matrices)
+        x, info = solved(*matrices)
+        small_matrices.require(info, op.name, matrices[0], "Singular matrix")
         return x
 
     return run
@@ -157,10 +157,10 @@ def _solution(op):
 def _checked_solution(op):
     """Return the eager solution, or inverse, with the number of the first zero pivot of each matrix."""
 
-    def run(*given, check):
-        if not triangular.takes(*given):
-            return op.ref(*given, check=check)
-        found = solved(*given)
+    def run(*matrices, check):
+        if not triangular.takes(*matrices):
+            return op.ref(*matrices, check=check)
+        found = solved(*matrices)
         if check:
             require_info(op.name, found[1], checked_factorizations.ZERO_PIVOT)
         return found

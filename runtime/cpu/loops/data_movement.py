@@ -196,18 +196,18 @@ def _pad_step(node, operands, results):
     """Fill everything with the number if elements do not cover all, then copy the elements that are not cut off."""
     (x, *_), (out,) = operands, results
     low, high, interior = (node.params[name] for name in ("low", "high", "interior"))
-    steps, places = [], [_seen(n, m, lo, gap) for n, m, lo, gap in zip(x.shape, out.shape, low, interior)]
+    steps, spans = [], [_uncut_span(n, m, lo, gap) for n, m, lo, gap in zip(x.shape, out.shape, low, interior)]
     if any(lo > 0 or hi > 0 or gap for lo, hi, gap in zip(low, high, interior)):
         steps.append(fill(At(1), out.size, node.params.get("value", 0), dt.BY_NP[out.dtype]))
-    if all(count for _, _, count in places):
-        first = sum(a * s for (a, _, _), s in zip(places, x.strides))
-        start = sum(b * s for (_, b, _), s in zip(places, out.strides))
-        steps.append(move([count for *_, count in places], out.dtype.itemsize, At(0, first), x.strides, At(1, start),
+    if all(count for _, _, count in spans):
+        first = sum(a * s for (a, _, _), s in zip(spans, x.strides))
+        start = sum(b * s for (_, b, _), s in zip(spans, out.strides))
+        steps.append(move([count for *_, count in spans], out.dtype.itemsize, At(0, first), x.strides, At(1, start),
                           [s * (gap + 1) for s, gap in zip(out.strides, interior)]))
     return NativeCall(tuple(steps))
 
 
-def _seen(size, room, low, gap):
+def _uncut_span(size, room, low, gap):
     """Return (first element, its place, how many) of a dim that are not cut off."""
     first = max(0, -(low // (gap + 1))) if low < 0 else 0
     place = low + first * (gap + 1)

@@ -23,9 +23,9 @@ def evenly(count: int, dtype, start, gap, end=0.0, half=None) -> np.ndarray:
     _pack(numbers, 0, start, gap, end, count if half is None else half, count - 1)
     if count >= _FEW:
         first, *others = parts
-        return _many(dtype).general((np.ndarray((count,), first.dtype, first, strides=(0,)), *others))
+        return _elementwise_kernel(dtype).general((np.ndarray((count,), first.dtype, first, strides=(0,)), *others))
     out = np.empty(count, dtype.np)
-    _few(dtype)(*parts, out)
+    _single_thread_kernel(dtype)(*parts, out)
     return out
 
 
@@ -42,13 +42,13 @@ def _value(k, i, start, gap, end, half, last):
 
 
 @functools.lru_cache(None)
-def _many(target) -> Elementwise:
+def _elementwise_kernel(target) -> Elementwise:
     return Elementwise(f"evenly_{target.short}", (dt.float64,) * len(_NUMBERS), (target,),
                        lambda k, *numbers: _value(k, k.index("d0"), *numbers).to(target))
 
 
 @functools.lru_cache(None)
-def _few(target):
+def _single_thread_kernel(target):
     k = KernelBuilder(f"few_evenly_{target.short}")
     k.parallel("i", "n")
     numbers = [k.input(name, dt.float64, (0,)) for name in _NUMBERS]

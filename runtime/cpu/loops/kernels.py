@@ -45,16 +45,16 @@ class Elementwise:
         self._kernels: dict[tuple, Kernel] = {}
         self._strided: dict[tuple, int] = {}
         self._plans: dict[tuple, tuple] = {}
-        self._sweeps: dict[tuple, Any] = {}
-        self._beside: dict[tuple, tuple] = {}
+        self._sweep_plans: dict[tuple, Any] = {}
+        self._number_plans: dict[tuple, tuple] = {}
 
     def kernel(self, rank: int = 1, classes=None) -> Kernel:
         """Return the kernel over `rank` dims; `classes` has each operand's innermost stride: 1, 0, -1 or None (any)."""
         key = rank, classes or (1,) * (len(self.inputs) + len(self.outputs))
-        found = self._kernels.get(key)
-        if found is None:
-            found = self._kernels[key] = self._written(*key)
-        return found
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = self._kernels[key] = self._written(*key)
+        return kernel
 
     def _written(self, rank, classes) -> Kernel:
         k = KernelBuilder(self.name)
@@ -177,27 +177,27 @@ class Elementwise:
             if not a.flags.c_contiguous:
                 return self.general((*outs, *arrays, *numbers), outs)
         key = outs[0].shape, len(arrays)
-        found = self._sweeps.get(key)
+        found = self._sweep_plans.get(key)
         if found is None:
             operands = (*outs, *arrays, *numbers)
             found = self._plan(tuple([(a.shape, a.strides) for a in (*operands, *outs)]), operands, outs)[-2:]
-            self._sweeps[key] = found
+            self._sweep_plans[key] = found
         entry, plan = found
         if entry is not None:
             entry(*outs, *arrays, *numbers, *outs, plan)
         return outs
 
-    def beside(self, arrays, numbers):
+    def with_numbers(self, arrays, numbers):
         """Run on arrays of one shape and numbers (arrays without dims; lists of both): a faster `general`."""
         shape = arrays[0].shape
         for a in arrays:
             if a.shape != shape or not a.flags.c_contiguous:
                 return self.general((*arrays, *numbers))
         key = shape, len(arrays)
-        found = self._beside.get(key)
+        found = self._number_plans.get(key)
         if found is None:
             operands = (*arrays, *numbers)
-            found = self._beside[key] = self._plan(tuple([(a.shape, a.strides) for a in operands]), operands, None)[-2:]
+            found = self._number_plans[key] = self._plan(tuple([(a.shape, a.strides) for a in operands]), operands, None)[-2:]
         entry, plan = found
         out = empty(shape, self.out)
         if entry is not None:
@@ -226,8 +226,8 @@ class Elementwise:
             entry = planned_entry(self.name, tuple((a.dtype, a.ndim) for a in arrays), tuple((o.dtype, o.ndim) for o in outs))
         if len(self._plans) >= _MAX_PLANS:
             self._plans.clear()
-            self._sweeps.clear()
-            self._beside.clear()
+            self._sweep_plans.clear()
+            self._number_plans.clear()
         found = self._plans[key] = (shape, order, transposed if True in transposed else None, entry, plan)
         return found
 
@@ -361,10 +361,10 @@ def widened(run, rounded: int | None = None, like: int = 0):
         if kind not in LOW:
             return run(*args, **params)
         wide = [converted(a, dt.float32.np) if a is not None and a.dtype == kind else a for a in args]
-        found = run(*wide, **params)
-        if type(found) is not tuple:
-            return None if found is None else converted(found, kind)
-        narrow = [converted(r, kind) for r in found[:rounded]]
-        return (*narrow, *found[len(narrow):])
+        results = run(*wide, **params)
+        if type(results) is not tuple:
+            return None if results is None else converted(results, kind)
+        narrow = [converted(r, kind) for r in results[:rounded]]
+        return (*narrow, *results[len(narrow):])
 
     return call

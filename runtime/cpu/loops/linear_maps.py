@@ -16,13 +16,13 @@ from ..memory import alloc
 from . import copies
 
 _COPIED = {1: "i8", 2: "i16", 4: F32, 8: F64}       # elements of their size
-_FEW = 1 << 10                                      # elements below which numpy is as quick
-_KEPT = 512
+_SMALL_COUNT = 1 << 10                              # results below which numpy is as quick
+_MOST_TABLES = 512
 
 
-@functools.lru_cache(_KEPT)
+@functools.lru_cache(_MOST_TABLES)
 def plan(dtype, weighted: bool, shape: tuple, axis: int, count: int, number: int, threads: int) -> JobsPlan:
-    """Return the job on (x of a shape, places, together, weights, y) of a map to `count` places by `number` taps."""
+    """Return the job on (x of a shape, sources, adjacent, weights, y) of a map to `count` results of `number` taps each."""
     kernel = codegen.MapKernel(host(), FLOATS_BY_NP[dtype] if weighted else _COPIED[dtype.itemsize], weighted)
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1:])
     symbol = kernel.along if inner == 1 else kernel.across
@@ -37,16 +37,16 @@ def takes(kind, weighted: bool) -> bool:
 
 
 def apply(x, axis: int, table: tuple):
-    """Map x along an axis by a table (places, weights) of taps."""
-    places, weights = table
-    count, kind = places.shape[1], x.dtype
-    if not takes(kind, weights is not None) or not x.size or not count or x.size // x.shape[axis] * count < _FEW:
+    """Map x along an axis by a table (sources, weights) of taps."""
+    sources, weights = table
+    count, kind = sources.shape[1], x.dtype
+    if not takes(kind, weights is not None) or not x.size or not count or x.size // x.shape[axis] * count < _SMALL_COUNT:
         return linear_maps.apply_table(x, axis, table)
     out = alloc.empty((*x.shape[:axis], count, *x.shape[axis + 1:]), kind)
-    made = plan(kind, weights is not None, x.shape, axis, count, len(places), pool.get_num_threads())
+    job = plan(kind, weights is not None, x.shape, axis, count, len(sources), pool.get_num_threads())
     x = copies.dense(x)
-    places, together, factors = prepared(places, weights, kind)
-    made(x, places, together, x if factors is None else factors, out)
+    sources, adjacent, factors = prepared(sources, weights, kind)
+    job(x, sources, adjacent, x if factors is None else factors, out)
     return out
 
 
@@ -70,30 +70,30 @@ def _slice(start: int, step: int, count: int) -> slice:
     return slice(start, start + 1) if step == 0 else slice(start, None if end < 0 else end, step)
 
 
-@functools.lru_cache(_KEPT)
+@functools.lru_cache(_MOST_TABLES)
 def border_runs(mode: str, n: int, low: int, high: int) -> list:
     """Return the source of a dim's borders, in places of the result: [(first of some, its source, step of sources, count)]."""
-    places, runs = (linear_maps.border_table(mode, n, low, high)[0][0] + low).tolist(), []
+    sources, runs = (linear_maps.border_table(mode, n, low, high)[0][0] + low).tolist(), []
     for goal, end in ((0, low), (low + n, low + n + high)):
         while goal < end:
-            step = places[goal + 1] - places[goal] if goal + 1 < end else 0
+            step = sources[goal + 1] - sources[goal] if goal + 1 < end else 0
             count = 1
-            while goal + count < end and places[goal + count] == places[goal] + step * count:
+            while goal + count < end and sources[goal + count] == sources[goal] + step * count:
                 count += 1
-            runs.append((goal, places[goal], step, count))
+            runs.append((goal, sources[goal], step, count))
             goal += count
     return runs
 
 
-def prepared(places, weights, kind):
-    """Return (places, which of them are together, weights) as the kernel reads them, cached by table."""
-    key = id(places), id(weights), kind
+def prepared(sources, weights, kind):
+    """Return (sources, which of them are adjacent, weights) as the kernel reads them, cached by table."""
+    key = id(sources), id(weights), kind
     found = _tables.get(key)
     if found is None:
-        dense = alloc.dense(places, np.int64)
-        found = (dense, _together(dense, host().lanes(kind.itemsize)), None if weights is None else alloc.dense(weights, kind),
-                 places, weights)           # cached, so that their ids stay valid
-        if len(_tables) >= _KEPT:
+        dense = alloc.dense(sources, np.int64)
+        found = (dense, _are_adjacent(dense, host().lanes(kind.itemsize)),
+                 None if weights is None else alloc.dense(weights, kind), sources, weights)     # these keep their ids valid
+        if len(_tables) >= _MOST_TABLES:
             _tables.clear()
         _tables[key] = found
     return found[:3]
@@ -102,10 +102,10 @@ def prepared(places, weights, kind):
 _tables: dict = {}
 
 
-def _together(places, lanes: int):
-    """For each tap and vector of results: whether their places are neighbours in order."""
-    number, count = places.shape
+def _are_adjacent(sources, lanes: int):
+    """Return, for each tap and vector of results, whether their sources are adjacent and in order."""
+    number, count = sources.shape
     steps = np.ones((number, -(-count // lanes) * lanes), np.bool_)
-    np.equal(places[:, 1:], places[:, :-1] + 1, out=steps[:, 1:count])
+    np.equal(sources[:, 1:], sources[:, :-1] + 1, out=steps[:, 1:count])
     steps[:, ::lanes] = True
     return steps.reshape(number, -1, lanes).all(2).astype(np.int64)

@@ -23,7 +23,7 @@ class Reduction:
         self.kind, self.dtype, self.correction = kind, dtype, correction
         self.result = reduction_kernels.reduction_dtypes(kind, dtype)[1].np
         self._kernels: dict[tuple, Any] = {}
-        self._made: dict[tuple, Any] = {}
+        self._entries: dict[tuple, Any] = {}
         self._plans: dict[tuple, tuple] = {}
         self._ready: dict[tuple, tuple] = {}
         self._strided_plans: dict[tuple, Any] = {}
@@ -44,13 +44,13 @@ class Reduction:
     def _make_ready(self, key):
         """Return (native entry, its plan, shape of the result, its allocator) for contiguous arrays; no plan for an empty
         result."""
-        (pattern, merged, kept, shape, _), words, entry = self._plan(*key), None, None
+        (pattern, merged, kept_shape, shape, _), words, entry = self._plan(*key), None, None
         if 0 not in shape:
             kernel, how = self._kernel(pattern, len(merged) - 1, merged)
             values = {f"n{i}": n for i, n in enumerate(merged)}
             values |= {f"s{i}": math.prod(merged[i + 1:]) for i in range(len(merged))}
-            places = [i for i, c in enumerate(pattern) if c == "P"]
-            values |= {f"t{i}": math.prod(kept[d + 1:]) for d, i in enumerate(places)}
+            parallel_dims = [i for i, c in enumerate(pattern) if c == "P"]
+            values |= {f"t{i}": math.prod(kept_shape[d + 1:]) for d, i in enumerate(parallel_dims)}
             words = np.array([kernel_steps.address_of(kernel, how), *[values[s] for s in kernel.symbols]], np.int64)
             entry = planned_entry(kernel.name, ((self.dtype.np, len(key[0])),), ((self.result, len(shape)),))
         if len(self._ready) >= MAX_PLANS:
@@ -70,18 +70,18 @@ class Reduction:
 
     def _general(self, x, dims, keepdim, out):
         """Reduce an array of any strides, perhaps into a given one."""
-        pattern, merged, kept, shape, ready = self._plan(x.shape, dims, keepdim)
+        pattern, merged, kept_shape, shape, ready = self._plan(x.shape, dims, keepdim)
         unit = len(merged) - 1
         if not x.flags.c_contiguous:
             found = self._strided(x.shape, x.strides, x.itemsize, pattern, _reduced(len(x.shape), dims))
             if found is None:
                 x = copies.dense(x)
             else:
-                pattern, merged, kept, unit, ready = found
+                pattern, merged, kept_shape, unit, ready = found
         if out is None:
             out = empty(shape, self.result)
         if out.size:
-            target = out if out.shape == kept else out.reshape(kept)
+            target = out if out.shape == kept_shape else out.reshape(kept_shape)
             view = x if x.shape == merged else x.reshape(merged)
             entry = ready.get(unit)
             if entry is None:
@@ -110,13 +110,14 @@ class Reduction:
     def _entry(self, pattern, unit, merged):
         """Return the native entry for a pattern and arrays of any strides."""
         kernel, how = self._kernel(pattern, unit, merged)
-        if (pattern, unit, how) not in self._made:
-            kept = [i for i, c in enumerate(pattern) if c == "P"]
+        if (pattern, unit, how) not in self._entries:
+            parallel_dims = [i for i, c in enumerate(pattern) if c == "P"]
             rules = {f"n{i}": ("size", 0, i) for i in range(len(pattern))}
             rules |= {f"s{i}": ("stride", 0, i) for i in range(len(pattern))}
-            rules |= {f"t{i}": ("stride", 1, d) for d, i in enumerate(kept)}
-            self._made[pattern, unit, how] = entries(kernel, {"door": (len(pattern), len(kept))}, {"door": rules}, how)["door"]
-        return self._made[pattern, unit, how]
+            rules |= {f"t{i}": ("stride", 1, d) for d, i in enumerate(parallel_dims)}
+            ranks = len(pattern), len(parallel_dims)
+            self._entries[pattern, unit, how] = entries(kernel, {"door": ranks}, {"door": rules}, how)["door"]
+        return self._entries[pattern, unit, how]
 
 
 def suited_to(kernel, pattern, merged):
@@ -140,9 +141,9 @@ def reduction_plan(shape, dims, keepdim):
         pattern, merged = pattern + "R", [*merged, 1]
     if merged[0] == 1 and pattern.count("P") > 1:
         pattern, merged = pattern[1:], merged[1:]
-    kept = tuple(n for n, c in zip(merged, pattern) if c == "P")
+    kept_shape = tuple(n for n, c in zip(merged, pattern) if c == "P")
     result = tuple(1 if d in over else n for d, n in enumerate(shape) if keepdim or d not in over)
-    return pattern, tuple(merged), kept, result, {}
+    return pattern, tuple(merged), kept_shape, result, {}
 
 
 def _reduced(rank, dims) -> frozenset:
@@ -190,18 +191,18 @@ class RowOp:
             x, = arrays
             ready = self._plans.get((dim, x.shape))
             if ready is not None and len(ready[2]) == 1 and x.flags.c_contiguous:
-                entry, words, made, make = ready
-                result = make(*made[0])
+                entry, words, results, make = ready
+                result = make(*results[0])
                 entry(x, result, words)
                 return result
         key: list = [dim]
-        given: list = []
+        operands: list = []
         for a in arrays:                # a loop, since a list in one expression is a call of its own
             key.append(a.shape)
-            given.append(a if a.flags.c_contiguous else copies.dense(a))
-        entry, words, made, make = self._plans.get(tuple(key)) or self._plan(tuple(key))
-        outs = tuple([make(shape, kind) for shape, kind in made])
-        entry(*given, *outs, words)
+            operands.append(a if a.flags.c_contiguous else copies.dense(a))
+        entry, words, results, make = self._plans.get(tuple(key)) or self._plan(tuple(key))
+        outs = tuple([make(shape, kind) for shape, kind in results])
+        entry(*operands, *outs, words)
         return outs if len(outs) > 1 else outs[0]
 
     def _plan(self, key):
@@ -215,21 +216,21 @@ class RowOp:
         kernel, how = self._kernel(*((row_kernels.COLUMNS, (a, b, r)) if side_by_side else (row_kernels.ROWS, (a, r))))
         kinds = [_shape_kind(o, side_by_side) for o in kernel.buffers]
         count = {"full": a * r * b, "row": a * b, "along": r}
-        for given, kind in zip(shapes, kinds):
-            if math.prod(given) != count[kind]:
+        for operand, kind in zip(shapes, kinds):
+            if math.prod(operand) != count[kind]:
                 raise ShapeError(f"{self.kind} of {list(whole)} along dim {dim} takes an array of {count[kind]} elements, got "
-                                 f"{list(given)}")
+                                 f"{list(operand)}")
         shaped = {"full": whole, "row": shape[:dim] + shape[dim + 1:], "along": (r,)}
-        made = [(shaped[kind], o.dtype.np) for kind, o in zip(kinds, kernel.buffers) if o.written]
+        results = [(shaped[kind], o.dtype.np) for kind, o in zip(kinds, kernel.buffers) if o.written]
         values = {"A": a, "R": r, "B": b, "RB": r * b}
         words = np.array([kernel_steps.address_of(kernel, how), *[values[s] for s in kernel.symbols]], np.int64)
         inputs = [o.dtype.np for o in kernel.buffers if not o.written]
-        entry = planned_entry(kernel.name, tuple([(kind, len(given)) for kind, given in zip(inputs, shapes)]),
-                              tuple([(kind, len(given)) for given, kind in made]))
+        entry = planned_entry(kernel.name, tuple([(kind, len(operand)) for kind, operand in zip(inputs, shapes)]),
+                              tuple([(kind, len(operand)) for operand, kind in results]))
         if len(self._plans) >= MAX_PLANS:
             self._plans.clear()
-        make = np.empty if all(math.prod(shape) * kind.itemsize < SMALL_BYTES for shape, kind in made) else empty
-        found = self._plans[key] = entry, words, made, make
+        make = np.empty if all(math.prod(shape) * kind.itemsize < SMALL_BYTES for shape, kind in results) else empty
+        found = self._plans[key] = entry, words, results, make
         return found
 
     def _kernel(self, layout, extents):

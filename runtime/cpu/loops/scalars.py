@@ -53,7 +53,7 @@ class ScalarKernels:
     def __init__(self, op: Op):
         self.name = op.lower.fn or op.name
         self.of_integers = "takes_integral" in op.traits
-        self.made: dict = {}
+        self.by_dtypes: dict = {}
         self.alike: dict = {}       # by one dtype: kernels of one array, or of two large ones (`Elementwise.two`)
 
     @functools.cached_property
@@ -85,7 +85,7 @@ class ScalarKernels:
         for a in args:
             if a.__class__ is not np.ndarray:
                 return self._general(args)
-        made = self.made.get(tuple([a.dtype for a in args]))
+        made = self.by_dtypes.get(tuple([a.dtype for a in args]))
         return made(*args) if made is not None else self._general(args)
 
     def over(self, kind):
@@ -117,7 +117,7 @@ class ScalarKernels:
         differs."""
         arrays, made = args, None
         if all([a.__class__ is np.ndarray for a in args]):  # noqa: C419  (quicker)
-            made = self.made.get(tuple([a.dtype for a in args]))
+            made = self.by_dtypes.get(tuple([a.dtype for a in args]))
         if made is None:
             arrays = self._arrays(args)
             made = self._of(tuple([a.dtype for a in arrays]))
@@ -139,7 +139,7 @@ class ScalarKernels:
         arrays = self._arrays(args)
         made = self._of(tuple([a.dtype for a in arrays]))
         if 0 < count < len(args) and not any([hasattr(a, "dtype") for a in args[count:]]):  # noqa: C419  (quicker)
-            return made.beside(arrays[:count], arrays[count:])
+            return made.with_numbers(arrays[:count], arrays[count:])
         return made(*arrays)
 
     def _with_numbers(self, arrays, numbers):
@@ -152,7 +152,7 @@ class ScalarKernels:
             if n.__class__ not in _PLAIN_NUMBERS and (n.__class__ is not complex or kind.kind != "c"):
                 return None
             words.append(number_of(n, kind))
-        return self._of((kind,) * (len(arrays) + len(words))).beside(arrays, words)
+        return self._of((kind,) * (len(arrays) + len(words))).with_numbers(arrays, words)
 
     def _arrays(self, args) -> list:
         """Convert numbers to the dtype of the arrays beside them (the last one, since `where` has its condition first)."""
@@ -167,9 +167,9 @@ class ScalarKernels:
         return arrays
 
     def _of(self, kinds):
-        found = self.made.get(kinds)
+        found = self.by_dtypes.get(kinds)
         if found is None:
-            found = self.made[kinds] = kernels.function(self.name, *map(dt.from_numpy, kinds))
+            found = self.by_dtypes[kinds] = kernels.function(self.name, *map(dt.from_numpy, kinds))
         return found
 
 
@@ -272,7 +272,7 @@ def _is_large_together(a, b) -> bool:
 
 
 def _where(general, compiled):
-    made = compiled.made                             # kernels called before on large arrays, by dtypes
+    by_dtypes = compiled.by_dtypes                   # kernels called before on large arrays, by dtypes
 
     def run(condition, x, y):
         if condition.__class__ is bool:         # of numbers, which would take the dtype of the arrays
@@ -280,13 +280,13 @@ def _where(general, compiled):
         a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
         if a.__class__ is condition.__class__ is np.ndarray and a.size >= _MANY:
             if b.__class__ is np.ndarray:
-                found = made.get((condition.dtype, a.dtype, b.dtype))
+                found = by_dtypes.get((condition.dtype, a.dtype, b.dtype))
                 return general(condition, x, y) if found is None else found(condition, x, y)
-            found = made.get((condition.dtype, a.dtype, a.dtype))
+            found = by_dtypes.get((condition.dtype, a.dtype, a.dtype))
             if found is None or b.__class__ not in _PLAIN_NUMBERS:
                 return general(condition, x, y)
             number = number_of(b, a.dtype)
-            return found.beside((condition, a), (number,)) if a is x else found(condition, number, a)
+            return found.with_numbers((condition, a), (number,)) if a is x else found(condition, number, a)
         if a.__class__ is not np.ndarray or a.size >= _MANY or a.dtype.kind != "f" or condition.__class__ is not np.ndarray:
             return general(condition, x, y)
         if b.__class__ is float or (b.__class__ is int and -_WHOLE < b < _WHOLE):

@@ -228,8 +228,8 @@ def layout_of(a):
     return None if a is None else (a.shape, a.strides)
 
 
-def _layout(given):
-    return given if given is None else Layout(*given)
+def _layout(layout):
+    return layout if layout is None else Layout(*layout)
 
 
 def visibility_of(table, bounds, squash) -> Visibility:

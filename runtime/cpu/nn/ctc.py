@@ -25,23 +25,23 @@ _KEPT = 256
 
 def losses(log_probs, targets, input_lengths, target_lengths, *, blank):
     """Return -log of the probability of each target."""
-    given = _given(log_probs, targets, input_lengths, target_lengths, blank)
+    operands = _operands(log_probs, targets, input_lengths, target_lengths, blank)
     out = alloc.empty((log_probs.shape[1],), log_probs.dtype)
-    _plan(log_probs.dtype, log_probs.shape, given[0].shape[1], blank, False, pool.get_num_threads())(
-        copies.dense(log_probs), *given, out, out)
+    _plan(log_probs.dtype, log_probs.shape, operands[0].shape[1], blank, False, pool.get_num_threads())(
+        copies.dense(log_probs), *operands, out, out)
     return out
 
 
 def gradients(g, log_probs, targets, input_lengths, target_lengths, *, blank):
     """Return the gradients of the losses with respect to the log probabilities."""
-    given = _given(log_probs, targets, input_lengths, target_lengths, blank)
+    operands = _operands(log_probs, targets, input_lengths, target_lengths, blank)
     out = alloc.empty(log_probs.shape, log_probs.dtype)
-    _plan(log_probs.dtype, log_probs.shape, given[0].shape[1], blank, True, pool.get_num_threads())(
-        copies.dense(log_probs), *given, copies.dense(g), out)
+    _plan(log_probs.dtype, log_probs.shape, operands[0].shape[1], blank, True, pool.get_num_threads())(
+        copies.dense(log_probs), *operands, copies.dense(g), out)
     return out
 
 
-def _given(log_probs, targets, input_lengths, target_lengths, blank) -> tuple:
+def _operands(log_probs, targets, input_lengths, target_lengths, blank) -> tuple:
     """Return (labels, where two may be skipped, sizes) for the kernels."""
     targets, steps, counts = sequences(log_probs, targets, input_lengths, target_lengths)
     found, skip = labels_of(targets, counts, blank)

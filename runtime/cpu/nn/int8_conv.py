@@ -38,7 +38,7 @@ def where_of(array) -> Where:
     return Where(tuple(array.shape), tuple(array.strides))
 
 
-def conv(x, w, start, factor, beside, *, dtype, **params):
+def conv(x, w, start, factor, to_add, *, dtype, **params):
     """Return the convolution of arrays, by the parameters of `conv_int8` or `depthwise_int8`."""
     x, w, start, factor = _with_whole_pixels(x), alloc.dense(w), alloc.dense(start), alloc.dense(factor)
     depthwise = w.ndim == 3
@@ -47,10 +47,10 @@ def conv(x, w, start, factor, beside, *, dtype, **params):
     out = alloc.empty((x.shape[0], *counts, w.shape[2] if depthwise else params["outs"]), dtype.np)
     if not out.size:
         return out
-    added = None if beside is None else _with_whole_pixels(beside)
-    made = plan(where_of(x), w.shape, None if added is None else where_of(added), where_of(out), KINDS[out.dtype],
+    to_add = None if to_add is None else _with_whole_pixels(to_add)
+    made = plan(where_of(x), w.shape, None if to_add is None else where_of(to_add), where_of(out), KINDS[out.dtype],
                 tuple(sorted(params.items())), pool.get_num_threads())
-    made(x, w, start, factor, x if added is None else added, out)
+    made(x, w, start, factor, x if to_add is None else to_add, out)
     return out
 
 
@@ -61,22 +61,22 @@ def _with_whole_pixels(a):
 
 
 @functools.lru_cache(_KEPT)
-def plan(x: Where, weight: tuple, beside: Where | None, y: Where, kind: str, params: tuple, threads: int) -> JobsPlan:
-    """Return the job on (x, w, start, factor, beside, y); weights and numbers of channels are in C order."""
+def plan(x: Where, weight: tuple, added: Where | None, y: Where, kind: str, params: tuple, threads: int) -> JobsPlan:
+    """Return the job on (x, w, start, factor, added, y); weights and numbers of channels are in C order."""
     how = dict(params)
-    words = _distances(x, beside, y, how)
+    words = _distances(x, added, y, how)
     if len(weight) == 3:
-        return _depthwise_plan(x, weight, beside, y, kind, how, words, threads)
-    return _dense_plan(x, weight, beside, y, kind, how, words, threads)
+        return _depthwise_plan(x, weight, added, y, kind, how, words, threads)
+    return _dense_plan(x, weight, added, y, kind, how, words, threads)
 
 
-def _distances(x, beside, y, how):
+def _distances(x, added, y, how):
     """Return the words of strides between images, rows and pixels, and the numbers of the last steps."""
     _, row, pixel = x.strides[:3]
     stride, dilation = how["stride"], how["dilation"]
     words = {"x_image": x.strides[0], "x_row": stride[0] * row, "x_pixel": stride[1] * pixel, "tap_h": dilation[0] * row,
              "tap_w": dilation[1] * pixel}
-    for name, array in (("y", y), ("beside", beside)):
+    for name, array in (("y", y), ("beside", added)):
         if array is not None:
             words |= dict(zip((f"{name}_image", f"{name}_row", f"{name}_pixel"), array.strides))
     return words | {name: float(how[name]) for name in ("zero", "low", "high", "beside_zero", "beside_scale")}
@@ -88,28 +88,28 @@ def _follows(array, dims) -> bool:
                                 for d in dims)
 
 
-def _dense_plan(x, weight, beside, y, kind, how, words, threads):
+def _dense_plan(x, weight, added, y, kind, how, words, threads):
     groups, outs = how["groups"], how["outs"]
     blocks, (taps_h, taps_w, steps) = weight[0] // groups, weight[1:4]
     images, rows, width = y.shape[:3]
     pixels = rows * width
     if words["tap_w"] == steps * GROUP and groups == 1:          # adjacent taps have adjacent bytes
         steps, taps_w = steps * taps_w, 1
-    if taps_h == taps_w == 1 and how["stride"] == (1, 1) and all(_follows(a, (1, 2)) for a in (x, beside, y)) \
+    if taps_h == taps_w == 1 and how["stride"] == (1, 1) and all(_follows(a, (1, 2)) for a in (x, added, y)) \
             and weight[1:3] == (1, 1):
         images, pixels = 1, images * pixels
         panel, most = _best_panel(host(), blocks, pixels)
         width = min(pixels, _ROW_TILES * most)
         rows = -(-pixels // width)
         words |= {"x_row": width * words["x_pixel"], "y_row": width * words["y_pixel"]}
-        if beside is not None:
+        if added is not None:
             words["beside_row"] = width * words["beside_pixel"]
     else:
         panel, most = _best_panel(host(), blocks, width)
     widths = {width, pixels - (rows - 1) * width}
     most = max(-(-n // -(-n // most)) for n in widths)
     heights = {size for n in widths for size in (n // -(-n // most), -(-n // -(-n // most)))}
-    task = _dense_task(panel, tuple(sorted(heights)), kind, beside is not None)
+    task = _dense_task(panel, tuple(sorted(heights)), kind, added is not None)
     panels = blocks // panel
     row_blocks = min(rows, max(1, -(-abs(words["x_row"]) * rows // _BLOCK_BYTES)))
     row_blocks, shares = _shared_out(images * groups, rows, row_blocks, panels, threads)
@@ -142,39 +142,39 @@ def _best_panel(target, blocks, width):
     return panel, dense_code.tile_pixels(target, panel)
 
 
-def _depthwise_plan(x, weight, beside, y, kind, how, words, threads):
+def _depthwise_plan(x, weight, added, y, kind, how, words, threads):
     images, rows, width, channels = y.shape
     work = 2 * prod(y.shape) * prod(weight[:2]) // _FEWER
     row_blocks = min(rows, max(1, -(-_ITEMS * threads // images))) if threads > 1 else 1
     window, step = (), 0
     if depthwise_code.goes_wide(host(), weight[:2], channels):
         window, step = weight[:2], how["stride"][1] if how["dilation"][1] == 1 else 0
-    task = _depthwise_task(kind, beside is not None, window, step)
+    task = _depthwise_task(kind, added is not None, window, step)
     return one_job(depthwise_code, task, work, images * row_blocks, threads, row_blocks=row_blocks, rows=rows, width=width,
                    channels=channels, taps_h=weight[0], taps_w=weight[1], **words)
 
 
 @functools.lru_cache(None)
-def _dense_task(panel, heights, kind, beside):
-    return task_of(dense_code.Int8ConvKernel(host(), panel, heights, kind, beside))
+def _dense_task(panel, heights, kind, added):
+    return task_of(dense_code.Int8ConvKernel(host(), panel, heights, kind, added))
 
 
 @functools.lru_cache(None)
-def _depthwise_task(kind, beside, window, step):
-    return task_of(depthwise_code.Int8DepthwiseKernel(host(), kind, beside, window, step))
+def _depthwise_task(kind, added, window, step):
+    return task_of(depthwise_code.Int8DepthwiseKernel(host(), kind, added, window, step))
 
 
 
 def _conv_step(node, operands, results):
-    x, w, start, factor, beside = operands
+    x, w, start, factor, added = operands
     params = dict(node.params)
     params.pop("dtype")
     if any(a.size and not a.is_plain for a in (w, start, factor)) or min((*x.strides, 0)) < 0:
         return None
-    made = plan(where_of(x), w.shape, None if beside is None else where_of(beside),
+    made = plan(where_of(x), w.shape, None if added is None else where_of(added),
                           where_of(results[0]), KINDS[results[0].dtype], tuple(sorted(params.items())),
                           pool.get_num_threads())
-    return made.native([0, 1, 2, 3, None if beside is None else 4, 5])
+    return made.native([0, 1, 2, 3, None if added is None else 4, 5])
 
 
 OPERATORS = dict.fromkeys((ops.conv_int8, ops.depthwise_int8), OperatorKernel(conv, _conv_step, ROWS))

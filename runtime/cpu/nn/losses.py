@@ -90,30 +90,30 @@ def _row_kernels(kind, ignore_index):
 
 def nll_loss(x, target, weight, *, ignore_index, reduction):
     """Take each row's number from memory; class weights, ignored rows and other layouts go by the reference."""
-    kept = target.size if weight is None and x.flags.c_contiguous and 0 < target.size < _COUNTED.get(x.dtype, 0) else 0
-    if not kept or _counted_rows(target, ignore_index, x.shape[1]) != kept:
+    counted = target.size if weight is None and x.flags.c_contiguous and 0 < target.size < _COUNTED.get(x.dtype, 0) else 0
+    if not counted or _counted_rows(target, ignore_index, x.shape[1]) != counted:
         return loss.nll_loss.ref(x, target, weight, ignore_index=ignore_index, reduction=reduction)
-    rows, classes, beside = len(x), x.shape[1], kept // len(x)
-    first = np.arange(0, x.size, classes * beside)
-    if beside == 1:
-        places = _as_long(target).reshape(rows) + first
+    rows, classes, inner = len(x), x.shape[1], counted // len(x)
+    first = np.arange(0, x.size, classes * inner)
+    if inner == 1:
+        positions = _as_long(target).reshape(rows) + first
     else:
-        places = _as_long(target).reshape(rows, beside) * beside + (first[:, None] + np.arange(beside))
-    losses = np.negative(x.reshape(-1).take(places)).reshape(target.shape)
+        positions = _as_long(target).reshape(rows, inner) * inner + (first[:, None] + np.arange(inner))
+    losses = np.negative(x.reshape(-1).take(positions)).reshape(target.shape)
     if reduction == "none":
         return losses
     total = kernels.reduction("sum", dt.BY_NP[x.dtype])(losses)
-    return total if reduction == "sum" else total / x.dtype.type(kept)
+    return total if reduction == "sum" else total / x.dtype.type(counted)
 
 
 def class_share(g, target, *, ignore_index, classes, reduction):
     """Return one number for all rows if none is ignored."""
     most = _COUNTED.get(g.dtype, 0)
-    kept = _counted_rows(target, ignore_index, classes) if reduction != "none" and target.size < most else 0
-    if not kept or kept != target.size:
+    counted = _counted_rows(target, ignore_index, classes) if reduction != "none" and target.size < most else 0
+    if not counted or counted != target.size:
         return loss.class_share.lower.body(g, target, ignore_index=ignore_index, classes=classes, reduction=reduction)
     out = alloc.empty(target.shape, g.dtype)
-    out.fill(g / g.dtype.type(kept) if reduction == "mean" else g)
+    out.fill(g / g.dtype.type(counted) if reduction == "mean" else g)
     return out
 
 
@@ -137,12 +137,12 @@ def _class_index_step(node, operands, results):
         return None
     check = check_range(At(0), target.size, kind, 0, node.params["classes"], node.params["ignore_index"])
     copy = convert(At(0), kind, At(1), dt.int64, out.size)
-    count = step(_kept(), (At(1), Table([node.params["ignore_index"]]), At(2)), n=out.size)
+    count = step(_count_kernel(), (At(1), Table([node.params["ignore_index"]]), At(2)), n=out.size)
     return NativeCall((check, copy, count))
 
 
 @functools.lru_cache(None)
-def _kept():
+def _count_kernel():
     k = KernelBuilder("count_kept")
     k.reduce("r", "n")
     k.input("x", dt.int64, (1,))

@@ -59,23 +59,23 @@ def normalised(op: Op):
     """Return the eager norm."""
     by_kinds: dict = {}         # kernel by eps and dtypes; None: the reference
 
-    def make(x, given, eps):
-        there = dict(zip(("weight", "bias"), [a is not None for a in given]))
-        if not is_floating(x, *given) or (there.get("bias") and not there["weight"]):
+    def make(x, affine, eps):
+        there = dict(zip(("weight", "bias"), [a is not None for a in affine]))
+        if not is_floating(x, *affine) or (there.get("bias") and not there["weight"]):
             return None
         return kernels.rowop(op.name, dt.BY_NP[x.dtype], eps=eps, **there)
 
-    def run(x, *given, dims, eps):
+    def run(x, *affine, dims, eps):
         kinds: list = [eps, x.dtype]
-        for a in given:
+        for a in affine:
             kinds.append(None if a is None else a.dtype)
         key = tuple(kinds)
-        made = by_kinds.get(key)
-        if made is None and key not in by_kinds:
-            made = by_kinds[key] = make(x, given, eps)
-        if made is None or not x.size:
-            return op.ref(x, *given, dims=dims, eps=eps)
-        return _shaped(made(_rows(x, dims), *_along(*given))[0], x.shape)
+        kernel = by_kinds.get(key)
+        if kernel is None and key not in by_kinds:
+            kernel = by_kinds[key] = make(x, affine, eps)
+        if kernel is None or not x.size:
+            return op.ref(x, *affine, dims=dims, eps=eps)
+        return _shaped(kernel(_rows(x, dims), *_along(*affine))[0], x.shape)
 
     return run
 

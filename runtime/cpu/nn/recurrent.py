@@ -153,10 +153,10 @@ def pack(name, w, size):
 
 
 @functools.lru_cache(_KEPT)
-def grad_plan(name, sizes, w_row, masked, given, reverse, dtype, threads, slopes=False):
+def grad_plan(name, sizes, w_row, masked, upstream, reverse, dtype, threads, slopes=False):
     """Return the jobs of the backward steps on the arrays of `codegen_grad.ARRAYS`; `given` are the names of the present
     gradients. With `slopes` it ends before the last product, which gives the gradient of the first state."""
-    kernel = codegen_grad.StepGradKernel(host(), FLOATS_BY_NP[dtype], CELLS[name], masked, given,
+    kernel = codegen_grad.StepGradKernel(host(), FLOATS_BY_NP[dtype], CELLS[name], masked, upstream,
                                          sizes[0] <= _FEW_STEPS)
     return _make_plan(kernel, codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], sizes, kernel.cell.gates * sizes[2],
                       kernel.units, sizes[0] + (not slopes), w_row, reverse, threads)
@@ -167,9 +167,9 @@ def upstream_names(upstream) -> tuple:
     return tuple([name for name, g in zip(codegen_grad.UPSTREAM, upstream) if g is not None])
 
 
-def run_backward(plan, upstream, results, mask, h, c, w, made):
+def run_backward(plan, upstream, results, mask, h, c, w, gradients):
     """Call a plan of `grad_plan`; `made` are dz, da, dh and dc."""
-    plan(*_plain(*upstream, *results, _as_bytes(mask), h, c), w, *made)
+    plan(*_plain(*upstream, *results, _as_bytes(mask), h, c), w, *gradients)
 
 
 def states_before(states, first, reverse):
@@ -201,10 +201,10 @@ def projected_forward(z, mask, h, c, w, projection, *, reverse):
     """Return (states, cells, gates) of an LSTM with a projection."""
     steps = len(z)
     y, cells = (alloc.empty((steps, *state.shape), z.dtype) for state in (h, c))
-    gates, turned = alloc.empty(z.shape, z.dtype), projection.T
+    gates, transposed = alloc.empty(z.shape, z.dtype), projection.T
     for t in ops.order(steps, reverse):
         hidden, cell, gates[t:t + 1] = forward("lstm", z[t:t + 1], None, h, c, w, None, reverse=False)
-        gemm.matmul(hidden[0], turned, y[t])
+        gemm.matmul(hidden[0], transposed, y[t])
         if mask is not None:
             live = mask[t][:, None]
             y[t], cell = np.where(live, y[t], h), np.where(live, cell, c)
@@ -375,10 +375,10 @@ def _has_step(z, w) -> bool:
     return z.dtype in FLOATS_BY_NP and w.dtype == z.dtype and 0 not in z.shape and 0 not in w.shape
 
 
-def _forward_step(name, node, operands, results, names, made, keeps=True):
+def _forward_step(name, node, operands, results, names, result_names, keeps=True):
     """Plan a layer whose inputs are called `names` and its results `made`; flat weights are packed. `keeps`: the results have
     what gradients need."""
-    at = _operand_numbers((*names, *made), (*operands, *results))
+    at = _operand_numbers((*names, *result_names), (*operands, *results))
     z, w = operands[at["z"]], operands[at["w"]]
     in_bytes = w.dtype == dt.int8.np
     if not in_bytes and not _has_step(z, w):
@@ -419,14 +419,14 @@ def _pack_step(node, operands, results):
 class _Backward:
     """The steps of the gradients of one layer, and their scratch memory."""
 
-    def __init__(self, name, node, operands, results, names, made):
-        self.at = _operand_numbers((*names, *made), (*operands, *results))
+    def __init__(self, name, node, operands, results, names, result_names):
+        self.at = _operand_numbers((*names, *result_names), (*operands, *results))
         self.cell, self.reverse = CELLS[name], node.params["reverse"]
         self.y, self.w, self.h = (operands[self.at[x]] for x in ("y", "w", "h"))
         self.kind, self.item = dt.BY_NP[self.y.dtype], self.y.dtype.itemsize
         self.threads = pool.get_num_threads()
-        given = tuple([x for x in codegen_grad.UPSTREAM if x in self.at])
-        self.plan = grad_plan(name, self.y.shape, self.w.strides[0], "mask" in self.at, given, self.reverse,
+        upstream = tuple([x for x in codegen_grad.UPSTREAM if x in self.at])
+        self.plan = grad_plan(name, self.y.shape, self.w.strides[0], "mask" in self.at, upstream, self.reverse,
                                         self.y.dtype, self.threads)
         self.rows, self.wide, self.hidden = self.y.shape[0] * self.y.shape[1], self.w.shape[0], self.y.shape[2]
         self.steps: list = [fill(At(self.at[x]), self.h.size, 0, self.kind) for x in ("dh", "dc") if x in self.at]
@@ -475,26 +475,26 @@ class _Backward:
         pattern, merged, *_ = reduction_plan((self.rows, self.wide), (0,), False)
         kernel = reduction_kernels.reduction(f"sum_{pattern}", "sum", self.kind, pattern, len(merged) - 1)
         strides = [math.prod(merged[i + 1:]) for i in range(len(merged))]
-        kept = [i for i, c in enumerate(pattern) if c == "P"]
-        targets = [math.prod([merged[i] for i in kept[d + 1:]]) for d in range(len(kept))]
+        parallel_dims = [i for i, c in enumerate(pattern) if c == "P"]
+        targets = [math.prod([merged[i] for i in parallel_dims[d + 1:]]) for d in range(len(parallel_dims))]
         how = suited_to(kernel, pattern, merged)
         return step(kernel, (da, At(self.at["dbias"])), how, **{f"n{i}": n for i, n in enumerate(merged)},
-                    **{f"s{i}": n for i, n in enumerate(strides)}, **{f"t{i}": n for i, n in zip(kept, targets)})
+                    **{f"s{i}": n for i, n in enumerate(strides)}, **{f"t{i}": n for i, n in zip(parallel_dims, targets)})
 
 
-def _backward_step(name, node, operands, results, names, made):
-    at = _operand_numbers((*names, *made), (*operands, *results))
+def _backward_step(name, node, operands, results, names, result_names):
+    at = _operand_numbers((*names, *result_names), (*operands, *results))
     y, w = operands[at["y"]], operands[at["w"]]
-    return _Backward(name, node, operands, results, names, made).call() if _has_step(y, w) else None
+    return _Backward(name, node, operands, results, names, result_names).call() if _has_step(y, w) else None
 
 
-def _layer_step(plan, layer, inputs, made, **how):
+def _layer_step(plan, layer, inputs, result_names, **how):
     """Return the step of a layer (None: the plain one) or of its gradients; layers with a projection have none."""
 
     def planned(node, operands, results):
         if inputs[-1] == "projection" and operands[-1] is not None:
             return None
-        return plan(layer or f"rnn_{node.params['activation']}", node, operands, results, inputs, made, **how)
+        return plan(layer or f"rnn_{node.params['activation']}", node, operands, results, inputs, result_names, **how)
 
     return planned
 

@@ -10,7 +10,7 @@ from ..calls.kernel_steps import move, words_of
 from ..calls.operator_kernel import OperatorKernel
 from ..calls.plan import StepBuilder, wide
 from ..calls.step_list import At, NativeCall, Table
-from ..loops import linear_maps as maps
+from ..loops import linear_maps as linear_map_plans
 
 _CALLS = 128                # calls of a kind that take about as long as compiling them
 _MANY_MOVED = 1 << 15       # elements from which overhead between the steps is negligible
@@ -25,13 +25,13 @@ def compiled_after(x) -> int | None:
 def pad_border(x, *, low, high, mode):
     """Copy a large array once, then fill its borders."""
     if x.size < _MANY_PADDED or min(*low, *high) < 0:
-        return ops.border_pad.ref(x, low=low, high=high, mode=mode, along=maps.apply)
-    return maps.bordered(x, low, high, mode)
+        return ops.border_pad.ref(x, low=low, high=high, mode=mode, along=linear_map_plans.apply)
+    return linear_map_plans.bordered(x, low, high, mode)
 
 
 def _along_dims(op):
     """Return the reference with generated maps along each dim."""
-    return functools.partial(op.ref, along=maps.apply)
+    return functools.partial(op.ref, along=linear_map_plans.apply)
 
 
 def _resample_step(node, operands, results):
@@ -51,20 +51,20 @@ def _mapped(tables, operands, results):
     (x,), (out,) = operands, results
     weighted = any(w is not None for _, w in tables.values())
     kind = wide(x.dtype) if weighted else x.dtype
-    if not maps.takes(kind, weighted):
+    if not linear_map_plans.takes(kind, weighted):
         return None
     axes, made, shape = linear_maps.in_order(tables, x.shape), StepBuilder(), x.shape
     if not axes:
         return NativeCall((move(x.shape, x.dtype.itemsize, At(0), x.strides, At(1), out.strides),))
     at, end = (made.read(0, x), made.write(1, out)) if weighted else (At(0), At(1))
     for axis in axes:
-        places, together, weights = maps.prepared(tables[axis][0], tables[axis][1], kind)
-        count = places.shape[1]
-        plan = maps.plan(kind, weights is not None, shape, axis, count, len(places), pool.get_num_threads())
+        sources, adjacent, weights = linear_map_plans.prepared(tables[axis][0], tables[axis][1], kind)
+        count = sources.shape[1]
+        plan = linear_map_plans.plan(kind, weights is not None, shape, axis, count, len(sources), pool.get_num_threads())
         shape = (*shape[:axis], count, *shape[axis + 1:])
         to = end if axis == axes[-1] else made.room(prod(shape), kind)
         factors = at if weights is None else Table(words_of(weights))
-        made.steps += plan.native([at, Table(places), Table(together), factors, to]).steps
+        made.steps += plan.native([at, Table(sources), Table(adjacent), factors, to]).steps
         at = to
     return made.call()
 
@@ -79,7 +79,7 @@ def _border_pad_step(node, operands, results):
     item, part = out.dtype.itemsize, [slice(lo, lo + n) for n, lo in zip(x.shape, low)]
     steps = [move(x.shape, item, At(0), x.strides, At(1, _start(part, out)), out.strides)]
     for axis in range(len(x.shape) - 1, -1, -1):
-        for goal, start, step, count in maps.border_runs(mode, x.shape[axis], low[axis], high[axis]):
+        for goal, start, step, count in linear_map_plans.border_runs(mode, x.shape[axis], low[axis], high[axis]):
             sizes = [s.stop - s.start for s in part]
             sizes[axis] = count
             source, target = list(part), list(part)

@@ -73,8 +73,8 @@ def _col2im_step(node, operands, results):
     counts = _counts(sizes[2:], kernel, stride, dilation)
     seen = _windows(whole, kernel, counts, stride, dilation)
     apart = all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel))
-    places = () if apart else range(2, 2 + len(kernel))
-    adding = _sums(_View(columns, seen.sizes, rows_of(seen.sizes, kind.itemsize)), seen, places, kind)
+    overlapping_dims = () if apart else range(2, 2 + len(kernel))
+    adding = _sums(_View(columns, seen.sizes, rows_of(seen.sizes, kind.itemsize)), seen, overlapping_dims, kind)
     if adding is None:
         return None
     made.steps += [fill(whole.at, prod(sizes), 0, dt.BY_NP[kind]), *adding]
