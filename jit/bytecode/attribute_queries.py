@@ -14,7 +14,7 @@ from .stack import CONSTANTS, Walk, instructions_of, is_lookup, variables_of
 from .user_code import is_user_module
 
 _BY_NAME = ("getattr", "hasattr", "setattr", "delattr")
-_ASKS = frozenset(("getattr", "hasattr", "vars", "__dict__", "__getattribute__"))
+_QUERIES = frozenset(("getattr", "hasattr", "vars", "__dict__", "__getattribute__"))
 _ALL = frozenset(("vars", "__getattribute__", "getmembers", "asdict", "astuple"))      # these may read whatever there is
 _CATCHES = frozenset(("AttributeError", "Exception", "BaseException", "suppress"))
 _SETS = frozenset(("setattr", "delattr", "__setattr__", "vars", "__dict__"))
@@ -55,19 +55,19 @@ class QueryLog:
         self._names: dict = {}          # kind -> all names that are queried in this way
         self.computing: list = []
 
-    def add(self, asked: AttributeQueries) -> AttributeQueries | None:
+    def add(self, queries: AttributeQueries) -> AttributeQueries | None:
         """Add the queries of code that starts; return those that are new."""
-        kind = asked._replace(names=NO_QUERIES.names, computes=False)
+        kind = queries._replace(names=NO_QUERIES.names, computes=False)
         known = self._names.get(kind)
-        if known is not None and asked.names <= known:
+        if known is not None and queries.names <= known:
             return None
-        self._names[kind] = asked.names | (known or NO_QUERIES.names)
-        return kind._replace(names=asked.names - (known or NO_QUERIES.names))
+        self._names[kind] = queries.names | (known or NO_QUERIES.names)
+        return kind._replace(names=queries.names - (known or NO_QUERIES.names))
 
-    def add_computing(self, asked: AttributeQueries) -> AttributeQueries | None:
+    def add_computing(self, queries: AttributeQueries) -> AttributeQueries | None:
         """Add code that may compute attribute names; return its kind if that is new."""
-        kind = asked._replace(names=NO_QUERIES.names, computes=False)
-        if not asked.computes or kind in self.computing:
+        kind = queries._replace(names=NO_QUERIES.names, computes=False)
+        if not queries.computes or kind in self.computing:
             return None
         self.computing.append(kind)
         return kind
@@ -84,7 +84,7 @@ def queries_of(code) -> AttributeQueries:
     """Return the queries of a code object."""
     named = frozenset(code.co_names)
     names, assigned = untracked_names(code)
-    by_name, sets, kinds = (not named.isdisjoint(some) for some in (_ASKS, _SETS, _KINDS))
+    by_name, sets, kinds = (not named.isdisjoint(some) for some in (_QUERIES, _SETS, _KINDS))
     matches = any(ins.opname == "MATCH_CLASS" for ins in instructions_of(code))
     return AttributeQueries(names, assigned, computes_names(code), by_name or matches, sets, kinds or matches)
 
@@ -94,8 +94,8 @@ def names_by_value(frame) -> frozenset:
     named = {n: frame.f_globals.get(n) for n in frame.f_code.co_names}
     found = [*named.values(), *frame.f_locals.values()]
     getters = [x for x in found if type(x) in (operator.attrgetter, operator.methodcaller)]
-    texts = [part for x in getters for part in x.__reduce__()[1] if type(part) is str]
-    names = [name for text in texts for name in text.split(".")]
+    paths = [part for x in getters for part in x.__reduce__()[1] if type(part) is str]
+    names = [name for text in paths for name in text.split(".")]
     if _has_places(frame.f_code):
         found += [getattr(x, n, None) for x in found if isinstance(x, (types.ModuleType, type)) for n in named]
         names += [n for x in found if isinstance(x, type) for n in getattr(x, "__match_args__", ()) if isinstance(n, str)]
@@ -127,8 +127,8 @@ def computes_names(code) -> bool:
         if ins.opname == "CALL" and ins.arg >= 2:
             if len(walk.stack) < ins.arg + 2:
                 return True         # what is called came before branches that meet here, as in getattr(x, a if b else c)
-            called, *given = walk.stack[-(ins.arg + 2):]
-            called = called or given[0]
+            called, *operands = walk.stack[-(ins.arg + 2):]
+            called = called or operands[0]
             if called in _BY_NAME and not isinstance(walk.stack[-ins.arg + 1], _Constant):
                 return True
         if ins.is_jump_target or walk.step(ins) is None:
@@ -167,15 +167,15 @@ def imports_of(code) -> tuple:
     plain = [ins for ins in instructions_of(code) if ins.opname != "COPY"]        # as in `module.n += 1`
     for before, ins in zip((None, *plain), plain):
         came = "" if before is None else before.opname
-        kept = _kept_in(ins)
+        variable = _stored_in(ins)
         if ins.opname == "IMPORT_NAME":
             module, wants = (ins.argval, level), before is not None and before.argval
         elif ins.opname == "IMPORT_FROM" and wants:
             found[module, (ins.argval,)] = None
-        elif kept and came == "IMPORT_NAME":
-            names[kept] = module[0].partition(".")[0], 0
-        elif kept and came in ("IMPORT_FROM", "POP_TOP") and module is not None and not wants:      # `import a.b as c`
-            names[kept] = module
+        elif variable and came == "IMPORT_NAME":
+            names[variable] = module[0].partition(".")[0], 0
+        elif variable and came in ("IMPORT_FROM", "POP_TOP") and module is not None and not wants:      # `import a.b as c`
+            names[variable] = module
         elif before is not None and ins.opname in _STEPS:
             moves = variables_of(before)
             if moves and not moves[-1][0] and moves[-1][1] in names:
@@ -185,7 +185,7 @@ def imports_of(code) -> tuple:
     return tuple(found)
 
 
-def _kept_in(ins) -> str | None:
+def _stored_in(ins) -> str | None:
     """Return the variable that an instruction stores to first, if it begins with a store."""
     moves = variables_of(ins)
     return moves[0][1] if moves and moves[0][0] else None

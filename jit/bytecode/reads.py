@@ -76,7 +76,7 @@ def reads_at(code) -> tuple:
         ways += [(*steps, ("item", -n)) for n in range(1, last_items(instructions, end) + 1)]
         ways += [(*way[:-1], ("item", -n)) for way in ways if counts_back(way) for n in range(1, -way[-1][1])]
         ways += [steps + LENGTH_OF] if is_measured(instructions, at, end) else []
-        ways += [steps + ANY_OF] if is_asked(instructions, end) else []
+        ways += [steps + ANY_OF] if is_tested(instructions, end) else []
         loop = [ins.offset for ins in instructions[end + 1:end + 2]
                 if (instructions[end].opname, ins.opname) == ("GET_ITER", "FOR_ITER")]
         for way in ways:
@@ -136,7 +136,7 @@ def last_items(instructions, at) -> int:
     return -first if type(first) is int and -MOST_LAST <= first < 0 else 0
 
 
-def is_asked(instructions, at) -> bool:
+def is_tested(instructions, at) -> bool:
     """Return whether code tests the value on top of the stack for emptiness: `if log`, `not log`."""
     name = instructions[at].opname
     return name in ("TO_BOOL", "UNARY_NOT") or (name.startswith("POP_JUMP") and name.endswith(("IF_TRUE", "IF_FALSE")))
@@ -225,8 +225,8 @@ def stores_of(code) -> tuple:
 @lru_cache(maxsize=4096)
 def untracked_names(code) -> tuple:
     """Return (names, those that it assigns) of attributes of untracked objects: the code's own variables, items of a loop."""
-    loose = [ins for _, ins in untracked_in(instructions_in(code), code)]
-    names, assigned = {i.argval for i in loose}, {i.argval for i in loose if i.opname in _STORES}
+    untracked = [ins for _, ins in untracked_in(instructions_in(code), code)]
+    names, assigned = {i.argval for i in untracked}, {i.argval for i in untracked if i.opname in _STORES}
     names |= names_in_text(code)
     for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
         if isinstance(inner, types.CodeType) and inner.co_name.startswith("<") and inner.co_name != "<lambda>":
@@ -238,7 +238,7 @@ def names_in_text(code) -> set:
     """Return attribute names in strings of the code: of `getattr`, formats and patterns."""
     names: set = set()
     if not BY_NAME.isdisjoint(code.co_names):
-        names.update([name for c in code.co_consts if isinstance(c, str) for name in _spelled(c)])
+        names.update([name for c in code.co_consts if isinstance(c, str) for name in _names_in(c)])
     if any(i.opname == "MATCH_CLASS" for i in instructions_in(code)):
         names.update([n for c in code.co_consts if isinstance(c, tuple) for n in c if isinstance(n, str)])
     return names
@@ -253,7 +253,7 @@ def untracked_in(instructions, code) -> list:
     return [(at, i) for at, i in enumerate(instructions) if i.opname in (*ATTRIBUTES, *_STORES) and at not in chained]
 
 
-def _spelled(text) -> list:
+def _names_in(text) -> list:
     """Return the names in "rate", "config.rate" or "{0.rate:.2f}"."""
     paths = [text] if _PATH.fullmatch(text) else _FIELD.findall(text)
     return [text, *[name for path in paths for name in re.split(r"[.\[\]]", path)]]

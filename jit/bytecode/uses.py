@@ -8,8 +8,8 @@ from .reads import (
     chains_in,
     counts_back,
     instructions_in,
-    is_asked,
     is_measured,
+    is_tested,
     is_updated,
     last_items,
     names_in_text,
@@ -30,7 +30,7 @@ _BESIDE = [(frozenset(some), both) for some, both in (      # uses that may stan
     ((INDEXED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN), ((INDEXED, LAST, MEASURED), MEASURED),
     ((INSPECTED, MEASURED), INSPECTED), ((ADDED, INDEXED, LAST, GROWN, MEASURED, COUNTED), COUNTED))]
 SINGLE = frozenset((INDEXED, LAST))             # uses that only read items with guards of their own
-_ASK = ("TO_BOOL", "UNARY_NOT")                 # instructions that test for emptiness
+_TESTS = ("TO_BOOL", "UNARY_NOT")                 # instructions that test for emptiness
 
 
 @lru_cache(maxsize=4096)
@@ -83,7 +83,7 @@ def _uses_in(code) -> tuple:
                 how = STORED
             elif last_items(instructions, end):
                 how = LAST
-            elif is_measured(instructions, at, end) or is_asked(instructions, end):
+            elif is_measured(instructions, at, end) or is_tested(instructions, end):
                 how = MEASURED
             elif _is_extended(instructions, end):
                 how = ADDED
@@ -104,7 +104,7 @@ def _taken(instructions, start, at) -> tuple:
             return None, None
         if PASSED in taken and ins.opname == "IS_OP" and before.opname in CONSTANTS and before.argval is None:
             return MEASURED, None
-        if PASSED in taken and ins.opname in _ASK:
+        if PASSED in taken and ins.opname in _TESTS:
             return INSPECTED, None
         if PASSED in taken:
             if ins.opname == "GET_ITER":

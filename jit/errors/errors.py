@@ -54,8 +54,8 @@ class ExportError(IngotError, RuntimeError):
 class PinnedSize(ExportError):
     """Error of an export in which a size that should be free has a fixed value in the code."""
 
-    def __init__(self, name: str, said: str):
-        super().__init__(said)
+    def __init__(self, name: str, message: str):
+        super().__init__(message)
         self.name = name
 
 

@@ -21,21 +21,21 @@ class AbsentNames(Condition):
 
     @property
     def identity(self) -> tuple:
-        return "lack", id(self.owner), self.names
+        return "absent", id(self.owner), self.names
 
-    def found(self) -> list:
+    def present(self) -> list:
         spaces = [getattr(self.owner, "__dict__", {})] if self.spaces is None else self.spaces
         return sorted(name for space in spaces for name in space.keys() & self.names)
 
     def holds(self) -> bool:
-        return not self.found()
+        return not self.present()
 
-    def explained_by(self, places) -> bool:
+    def explained_by(self, written) -> bool:
         """Return whether the function itself writes every name that appeared."""
-        return all((id(self.owner), name) in places for name in self.found())
+        return all((id(self.owner), name) in written for name in self.present())
 
     def __str__(self):
-        return f"{self.text} has got {', '.join(self.found())}"
+        return f"{self.text} has got {', '.join(self.present())}"
 
 
 class AttributeNames(Condition):
@@ -55,11 +55,11 @@ class AttributeNames(Condition):
     def holds(self) -> bool:
         return self._now() == self.names
 
-    def explained_by(self, places) -> bool:
+    def explained_by(self, written) -> bool:
         """Return whether the function itself writes all names that have come or gone."""
         now = self._now()
         changed = {*now[0]} ^ {*self.names[0]}
-        return now[1:] == self.names[1:] and all((id(self.owner), name) in places for name in changed)
+        return now[1:] == self.names[1:] and all((id(self.owner), name) in written for name in changed)
 
     def __str__(self):
         return f"{self.text} has got other attributes than it had, or in another order"

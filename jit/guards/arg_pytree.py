@@ -15,7 +15,7 @@ from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.pytree.node_types import REGISTERED
 from ..errors.errors import TraceError
 from ..proxies.lazy_scalars import LazyScalar
-from ..proxies.made_objects import made_again
+from ..proxies.new_objects import new_object
 from ..proxies.numpy_scalars import KINDS, SymScalar, with_kind
 
 TENSOR, NUMBER, READ, OBJECT, NODE, MADE, DEFAULTS = "tensor", "number", "read", "object", "node", "made", "defaults"
@@ -248,8 +248,8 @@ def _as_a_whole(x):
     return (kind, x)
 
 
-def unflatten(spec, leaves, numbers=None, given=(), made=None):
-    """Return the structure of a spec over iterators of leaves and numbers; `given` are the containers of the arguments."""
+def unflatten(spec, leaves, numbers=None, containers=(), built=None):
+    """Return the structure of a spec over iterators of leaves and numbers; `containers` are those of the arguments."""
     if spec is TENSOR or spec == TENSOR:
         return next(leaves)
     if isinstance(spec, ByIdentity):
@@ -264,13 +264,13 @@ def unflatten(spec, leaves, numbers=None, given=(), made=None):
     if kind is float:
         return float.fromhex(inner)
     if kind is GIVEN:
-        return given[inner]
-    made = [] if made is None else made     # by their numbers, as `ContainerTable` counts them
+        return containers[inner]
+    built = [] if built is None else built     # by their numbers, as `ContainerTable` counts them
     if kind is AGAIN:
-        return made[inner]
+        return built[inner]
 
     def each(specs):
-        return [unflatten(s, leaves, numbers, given, made) for s in specs]
+        return [unflatten(s, leaves, numbers, containers, built) for s in specs]
 
     if isinstance(kind, type) and issubclass(kind, tuple):
         return kind(*each(inner)) if hasattr(kind, "_fields") else kind(each(inner))
@@ -278,10 +278,10 @@ def unflatten(spec, leaves, numbers=None, given=(), made=None):
         return slice(*each(inner))
     if _is_whole(kind, inner):
         return inner
-    made.append(None)
-    number = len(made) - 1
-    made[number] = _made_of(kind, inner, each)
-    return made[number]
+    built.append(None)
+    number = len(built) - 1
+    built[number] = _built(kind, inner, each)
+    return built[number]
 
 
 def _is_whole(kind, inner) -> bool:
@@ -291,7 +291,7 @@ def _is_whole(kind, inner) -> bool:
     return not (isinstance(kind, type) and (issubclass(kind, (list, dict)) or (is_dataclass(kind) and type(inner) is tuple)))
 
 
-def _made_of(kind, inner, each):
+def _built(kind, inner, each):
     if kind is MADE:
         make, parts = inner
         return make(*each(parts))
@@ -314,7 +314,7 @@ def _made_of(kind, inner, each):
     if kind is DEFAULTS:
         return defaultdict(of, values)
     if kind is OBJECT or not issubclass(kind, dict):
-        return made_again(of, values)
+        return new_object(of, values)
     return values if kind is dict else kind(values)
 
 

@@ -82,16 +82,16 @@ class RunningFunctions:
 
     """Functions that frames run, found once for each code."""
     def __init__(self):
-        self._found: dict = {}      # code -> functions that have it, where the interpreter does not tell which one runs
+        self._by_code: dict = {}      # code -> functions that have it, where the interpreter does not tell which one runs
 
     def of(self, frame) -> list:
         """Return the function that a frame runs; where that is unknown, all that have its code, searched once for each code."""
         running = function_of(frame)
         if running is not None:
             return [running]
-        found = self._found.get(frame.f_code)
+        found = self._by_code.get(frame.f_code)
         if found is None:
-            found = self._found[frame.f_code] = functions_with_code(frame)
+            found = self._by_code[frame.f_code] = functions_with_code(frame)
         return found
 
 
@@ -102,22 +102,22 @@ def cells_of(functions, code, name, value) -> list:
     return list({id(c): c for c in cells if root_value(c, name) is value}.values())
 
 
-_verdicts: dict = {}        # (file, module) -> is it user code?
-_MOST_VERDICTS = 1 << 14
+_decisions: dict = {}        # (file, module) -> is it user code?
+_MOST_DECISIONS = 1 << 14
 
 
 def is_user(frame) -> bool:
     """Return whether a frame runs user code. Each profile event of a recorded call asks this, so it makes no calls."""
     try:
-        return _verdicts[frame.f_code.co_filename, frame.f_globals["__name__"]]
+        return _decisions[frame.f_code.co_filename, frame.f_globals["__name__"]]
     except KeyError:
-        return _verdict(frame.f_code.co_filename, frame.f_globals.get("__name__", ""))
+        return _decide(frame.f_code.co_filename, frame.f_globals.get("__name__", ""))
 
 
-def _verdict(file, module) -> bool:
-    if len(_verdicts) >= _MOST_VERDICTS:
-        _verdicts.clear()
-    found = _verdicts[file, module] = is_user_code(module, file)
+def _decide(file, module) -> bool:
+    if len(_decisions) >= _MOST_DECISIONS:
+        _decisions.clear()
+    found = _decisions[file, module] = is_user_code(module, file)
     return found
 
 

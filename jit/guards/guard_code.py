@@ -38,7 +38,7 @@ def tests_of(guards, names: dict) -> list:
             f, parts = _name(names, g.function), [_name(names, x) for x in g.parts]
             line = f"{f}.__code__ is {parts[0]} and {f}.__defaults__ is {parts[1]} and {f}.__kwdefaults__ is {parts[2]}"
         if type(g) is AbsentNames:
-            line = _lack(g, names)
+            line = _absence_test(g, names)
         if isinstance(g, StructureCondition) and g.is_counted:
             line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
         lines.append(line or f"{_name(names, g)}.holds()")
@@ -76,11 +76,11 @@ def _line(guard, names, known):
     return same if itself is None else f"({same} or {_name(names, guard)}.holds())"
 
 
-def _lack(lack, names):
-    if lack.spaces is None and not hasattr(lack.owner, "__dict__"):
+def _absence_test(guard, names):
+    if guard.spaces is None and not hasattr(guard.owner, "__dict__"):
         return None
-    spaces = [f"{_name(names, lack.owner)}.__dict__"] if lack.spaces is None else [_name(names, s) for s in lack.spaces]
-    return " and ".join(f"{space}.keys().isdisjoint({_name(names, lack.names)})" for space in spaces) or "True"
+    spaces = [f"{_name(names, guard.owner)}.__dict__"] if guard.spaces is None else [_name(names, s) for s in guard.spaces]
+    return " and ".join(f"{space}.keys().isdisjoint({_name(names, guard.names)})" for space in spaces) or "True"
 
 
 def _start(guard, names, known, place):

@@ -11,7 +11,7 @@ from ...runtime.nn.base.hooks import GLOBAL
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
 from ..bytecode.user_code import attributes_of_module
 from ..proxies.numpy_scalars import NUMBERS
-from .locations import Location, MovedValue
+from .locations import ChangedValue, Location
 from .snapshot import Exactly, Snapshot, brief, first_change, looks_like, snapshot
 
 UNREAD = object()       # value of an attribute that the function writes without reading it
@@ -23,7 +23,7 @@ class Condition:
     def holds(self) -> bool:
         raise NotImplementedError
 
-    def moved(self) -> list:
+    def changed_values(self) -> list:
         """Return the numbers and tensors that could be looked up at each call instead, if nothing else differs."""
         return []
 
@@ -65,53 +65,53 @@ class Guard(Location, Condition):
     def holds(self) -> bool:
         return looks_like(self.value(), self.expected)
 
-    def moved(self) -> list:
-        return moved_in(Location(self.chain, self.root), self.expected, self.value())
+    def changed_values(self) -> list:
+        return changed_values_in(Location(self.chain, self.root), self.expected, self.value())
 
     def __str__(self):
         path, was, now = first_change(self.value(), self.expected)
         return f"{self.chain}{path} was {brief(was)}, is {brief(now)}" + (f" (read in {self.where})" if self.where else "")
 
 
-def moved_in(place, expected, now) -> list:
+def changed_values_in(place, expected, now) -> list:
     """Return `MovedValue` for each number and tensor at a location that differs from the expected one, if nothing else does."""
     if looks_like(now, expected):
         return []
     if isinstance(expected, Exactly):
-        return moved_in(place, expected.expected, now) if expected.is_it(now) else []
+        return changed_values_in(place, expected.expected, now) if expected.is_it(now) else []
     is_snapshot = isinstance(expected, Snapshot)
     if expected.base in (expected.kind, tuple) if is_snapshot else hasattr(expected, "differing"):
         chain = place.chain
-        return _moved_in_all([(Location(replace(chain, steps=(*chain.steps, ("item", key))), place.root), before, v)
+        return _changed_values_in_all([(Location(replace(chain, steps=(*chain.steps, ("item", key))), place.root), before, v)
                               for key, before, v in expected.differing(now)])
     is_number = type(now) is type(expected) and type(now) in NUMBERS
     is_tensor = isinstance(now, Tensor) and type(now) is type(expected) and type(now) not in PARTS
-    return [MovedValue(place, expected)] if (is_number and place.is_settable) or is_tensor else []
+    return [ChangedValue(place, expected)] if (is_number and place.is_settable) or is_tensor else []
 
 
-def _moved_in_all(parts) -> list:
+def _changed_values_in_all(parts) -> list:
     """Return `moved_in` of all parts, or nothing if one of them differs in another way."""
-    found = [moved_in(*part) for part in parts]
+    found = [changed_values_in(*part) for part in parts]
     return [x for inside in found for x in inside] if all(found) else []
 
 
 class ModulesGuard(StructureCondition):
     """State of the modules that ran, compared only after some module of the process has changed."""
 
-    def __init__(self, modules, inputs, written=None, turned=()):
+    def __init__(self, modules, inputs, written=None, toggled=()):
         """`written` are attributes that the function writes itself: {(id of the module, name): value from before, or UNREAD}.
         `turned` are ids of parameters that started or stopped requiring grad."""
         super().__init__()
-        if written or turned:
+        if written or toggled:
             self.version = None         # the modules are as the function left them, and not as they were
         self.written = written or {}
-        states = [(m, self._state(m, self.written, turned)) for m in modules]
+        states = [(m, self._state(m, self.written, toggled)) for m in modules]
         self.states = [(m, {k: _expected(m, k, v, inputs) for k, v in state.items()}) for m, state in states]
         self.identity = tuple([id(m) for m, _ in self.states])
 
-    def _state(self, m, written, turned=()):
+    def _state(self, m, written, toggled=()):
         """Return the compared state of a module; with `written` and `turned`, that from before the function wrote."""
-        state = module_state(m, turned)
+        state = module_state(m, toggled)
         if self.written:
             found = {k: (id(m), k) for k in state if (id(m), k) in self.written}
             state.update({k: written.get(at, state[k]) for k, at in found.items()})
@@ -122,14 +122,14 @@ class ModulesGuard(StructureCondition):
     def is_as_before(self) -> bool:
         return all(same_state(self._state(m, {}), state) for m, state in self.states)
 
-    def moved(self) -> list:
+    def changed_values(self) -> list:
         parts = []
         for m, state in self.states:
             now = self._state(m, {})
             both = {k: (state.get(k, MISSING), now.get(k, MISSING)) for k in {**state, **now}}
             parts += [(Location(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), m), was, value)
                       for k, (was, value) in both.items() if not looks_like(value, was)]
-        return _moved_in_all(parts)
+        return _changed_values_in_all(parts)
 
     def __str__(self):
         changed = next((type(m).__name__ for m, state in self.states if not same_state(self._state(m, {}), state)), "a module")
@@ -142,12 +142,12 @@ def _expected(m, key, value, inputs):
     return expected if inputs.contents is None else inputs.contents.exact(expected, value)
 
 
-def module_state(m, turned=()) -> dict:
+def module_state(m, toggled=()) -> dict:
     """Return the parts of a module, one level deep. For ids in `turned`, whether a parameter requires grad counts negated."""
     state = attributes_of_module(m)
     for table in (m._parameters, m._buffers, m._modules):
         state.update(table)
-    asks = [p is not None and (values_in(p)._node is not None) != (id(p) in turned)        # for gradients
+    asks = [p is not None and (values_in(p)._node is not None) != (id(p) in toggled)        # for gradients
             for p in m._parameters.values()]
     state[""] = m._hooks.numbers(), GLOBAL.numbers(), tuple(asks)
     return state

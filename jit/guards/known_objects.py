@@ -37,9 +37,9 @@ class KnownObjects:
 
     def __init__(self, verdict: Verdict):
         self._verdict = verdict
-        self.made: set = set()          # the function's own objects: their `__init__` ran inside, or they are copies
+        self.own: set = set()          # the function's own objects: their `__init__` ran inside, or they are copies
         self.passed: set = set()        # arguments of the traced function, and tensors in them
-        self.given: set = set()         # those of them that the first frame of user code received
+        self.received: set = set()         # those of them that the first frame of user code received
         self.parts = ArgumentParts()    # containers and dataclasses of which the arguments consist
         self.outside: dict = {}         # reached objects from before the call: (object, its name, names of its attributes)
         self.modules: dict = {}         # modules that ran or were read
@@ -47,11 +47,11 @@ class KnownObjects:
         self.containers: list = []      # lists, dicts, sets and views of them that were read
         self._alive: list = []          # objects whose ids are in use
 
-    def add_made(self, x):
+    def add_own(self, x):
         if hasattr(type(x), "__del__") and is_user_defined(type(x)):
             self._verdict.refuse(f"it makes a {type(x).__name__}, whose __del__ would not run at later calls; do without that "
                                  "method, or make the object outside")
-        self.made.add(id(x))
+        self.own.add(id(x))
         self.keep(x)
 
     def keep(self, x):

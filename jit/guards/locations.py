@@ -108,7 +108,7 @@ class Location:
 
 
 @dataclass(frozen=True)
-class MovedValue:
+class ChangedValue:
     """Location of a number or tensor that changed, with its value from before."""
 
     place: Location
@@ -129,11 +129,11 @@ class MovedValue:
 class StateInputs:
     """State inputs of a recorded call: locations with the symbolic numbers and tensors that they hold meanwhile."""
 
-    def __init__(self, places=(), values=(), is_symbolic=False):
-        self.places, self.values, self.is_symbolic = places, values, is_symbolic
+    def __init__(self, locations=(), values=(), is_symbolic=False):
+        self.locations, self.values, self.is_symbolic = locations, values, is_symbolic
         self.views = ThreadViews()
         self.contents: Any = None       # the `ContainerLog` of the call
-        self.first = {p.identity: v for p, v in zip(places, values)}        # while the call is recorded
+        self.first = {p.identity: v for p, v in zip(locations, values)}        # while the call is recorded
         self.known: dict = {}           # id of a value -> its location
         self.owners: dict = {}          # (id of the owner, key) -> its location
         self._lengths: dict = {}        # by id of a list: (symbolic length, length at first)
@@ -171,7 +171,7 @@ class StateInputs:
             variables[name] = variables[name].of
 
     def __enter__(self):
-        for place, value in zip(self.places, self.values):
+        for place, value in zip(self.locations, self.values):
             found = place.owner()
             if value is None or (found is not None and (id(found[0]), found[1]) in self.owners):
                 continue
@@ -226,9 +226,9 @@ class StateInputs:
     @contextmanager
     def lifted(self, targets):
         """Store plain numbers at all locations, and in the writes `targets`, while code runs that is not recorded."""
-        lying = [(owner, key, kind, value, before) for owner, key, kind, value, before in self._stored
+        stored = [(owner, key, kind, value, before) for owner, key, kind, value, before in self._stored
                  if load(owner, key, kind) is value]
-        for owner, key, kind, _, before in lying:
+        for owner, key, kind, _, before in stored:
             store(owner, key, kind, before)
         hidden = self.views.hide()
         written = [(t, t.value()) for t in targets]
@@ -240,7 +240,7 @@ class StateInputs:
             if known is not value and t.value() is known:
                 t.rewrite(value)
         self.views.restore(hidden)
-        for owner, key, kind, value, before in lying:
+        for owner, key, kind, value, before in stored:
             if load(owner, key, kind) is before:
                 store(owner, key, kind, value)
 
@@ -344,10 +344,10 @@ def refill(container, content):
     (container.extend if type(container) in (list, deque) else container.update)(content)
 
 
-def read_locations(places, leaves: list, numbers: list) -> tuple:
+def read_locations(locations, leaves: list, numbers: list) -> tuple:
     """Append the numbers and tensors of locations, as further arguments of a call; return their kinds."""
     kinds: list = []
-    for place in places:
+    for place in locations:
         value: Any = place.value()
         kind = type(value)
         if kind in NUMBERS:

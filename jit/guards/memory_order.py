@@ -61,9 +61,9 @@ def overlapping(tensors, others) -> tuple:
     lent = _lent(tensors)
     if not lent:
         return ()
-    beside, found, open_a, open_b = _lent(others), [], [], []
+    other_lent, found, open_a, open_b = _lent(others), [], [], []
     for low, is_other, i, high, storage in sorted([*[(low, 0, *rest) for low, *rest in lent],
-                                                   *[(low, 1, *rest) for low, *rest in beside]], key=lambda part: part[:3]):
+                                                   *[(low, 1, *rest) for low, *rest in other_lent]], key=lambda part: part[:3]):
         mine, its = (open_b, open_a) if is_other else (open_a, open_b)
         its[:] = [part for part in its if part[1] > low]
         found += [(j, i) if is_other else (i, j) for j, _, other in its if other is not storage]

@@ -34,7 +34,7 @@ class OptimizerGuard(StructureCondition):
         """`replaced` are entries of states, (id of the state, name), that user code writes."""
         super().__init__()
         self.optimizer, self.replaced, self.identity = optimizer, replaced, ("optimizer", id(optimizer))
-        self.seen = optimizer.layout()
+        self.layout = optimizer.layout()
         self.states = [*optimizer.state.values()]
 
     def holds(self) -> bool:
@@ -42,16 +42,16 @@ class OptimizerGuard(StructureCondition):
 
     def is_as_before(self) -> bool:
         found = [(at, x) for at, x in self.optimizer.layout() if at not in self.replaced]
-        return len(found) == len(self.seen) and all(
-            x is y and (at and at[1]) == (known and known[1]) for (at, x), (known, y) in zip(found, self.seen))
+        return len(found) == len(self.layout) and all(
+            x is y and (at and at[1]) == (known and known[1]) for (at, x), (known, y) in zip(found, self.layout))
 
     def settle(self):
         """Stop comparing entries that the run has replaced."""
-        self.seen = [(at, x) for at, x in self.seen if at not in self.replaced]
+        self.layout = [(at, x) for at, x in self.layout if at not in self.replaced]
         self.states = [*self.optimizer.state.values()]
 
     def tensors(self) -> dict:
-        return {id(x): x for _, x in self.seen if isinstance(x, Tensor)}
+        return {id(x): x for _, x in self.layout if isinstance(x, Tensor)}
 
     def __str__(self):
         return f"the state or the groups of {type(self.optimizer).__name__} are other objects than before"
@@ -144,7 +144,7 @@ class OptionGuard(Condition):
 
     identity = place
 
-    def moved(self) -> list:
+    def changed_values(self) -> list:
         return [self.place]
 
     def __str__(self):

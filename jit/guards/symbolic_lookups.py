@@ -38,18 +38,18 @@ class TableLocation(Location):
 class SymbolicLookups:
     """Tables at some locations while a call is recorded, and a log of further containers that symbolic numbers index."""
 
-    def __init__(self, scope: Scope | None, inputs, places):
+    def __init__(self, scope: Scope | None, inputs, locations):
         self.scope = scope
-        self.found: dict = {}           # id -> container that is indexed
+        self.containers: dict = {}           # id -> container that is indexed
         self.is_written = False         # whether the call wrote to a list through its table
-        self._made: dict = {}        # id of a container -> its table
-        for place in places if scope is not None else ():
+        self._proxies: dict = {}        # id of a container -> its table
+        for place in locations if scope is not None else ():
             container = place.value()
-            made = self._made[id(container)] if id(container) in self._made else table_of(container)
-            if made is not None and (is_alone() or place.is_private):
-                self._made[id(container)] = made
-                made.calls = place.calls
-                inputs.store_table(place, made)
+            proxy = self._proxies[id(container)] if id(container) in self._proxies else table_of(container)
+            if proxy is not None and (is_alone() or place.is_private):
+                self._proxies[id(container)] = proxy
+                proxy.calls = place.calls
+                inputs.store_table(place, proxy)
 
     def __enter__(self):
         if self.scope is not None:
@@ -59,24 +59,24 @@ class SymbolicLookups:
     def __exit__(self, *exc):
         if self.scope is not None:
             self.scope.on_index = self.scope.on_hash = None
-        self.is_written = any([was_written(made) for made in self._made.values()])  # noqa: C419  (all of them)
+        self.is_written = any([was_written(proxy) for proxy in self._proxies.values()])  # noqa: C419  (all of them)
 
     def hear(self):
         """Note that the calling code forces a symbolic number by `__index__`."""
         frame = sys._getframe(2)
         if is_user(frame):
-            found = _container_at(frame)
-            if type(found) not in TABLES and table_of(found) is not None:
-                self.found[id(found)] = found
+            container = _container_at(frame)
+            if type(container) not in TABLES and table_of(container) is not None:
+                self.containers[id(container)] = container
 
     def locations(self, guards, contents) -> list:
         """Return the locations of the containers that code only indexes, and at which a table can be stored."""
-        self.found = {at: container for at, container in self.found.items() if contents.only(container) == INSPECTED}
+        self.containers = {at: container for at, container in self.containers.items() if contents.only(container) == INSPECTED}
         chains = [(g.chain, g.root, g.value()) for g in guards if isinstance(g, Location)]
         chains += [(Chain(ARGUMENT, type(m).__name__, (("attr", name),)), m, value) for g in guards
                    if isinstance(g, ModulesGuard) for m, _ in g.states for name, value in attributes_of_module(m).items()]
-        found = [TableLocation(chain, root, contents.given_to(value)) for chain, root, value in chains
-                 if id(value) in self.found]
+        found = [TableLocation(chain, root, contents.calls_with(value)) for chain, root, value in chains
+                 if id(value) in self.containers]
         return [place for place in found if place.is_settable and (
             place.holder() is None or contents.only(place.holder()) in (INSPECTED, MEASURED, *SINGLE))]
 

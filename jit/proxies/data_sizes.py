@@ -18,12 +18,12 @@ MANY = "size", "1 or more"       # the answer for all numbers that a symbol stan
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 
 
-def given_hints(scope) -> dict:
+def hints_before_call(scope) -> dict:
     """Return {name: value} of the symbols of a scope that are known at the call."""
     return {name: value for name, value in scope.hints.items() if name not in scope.reads}
 
 
-def given_conditions(scope) -> dict:
+def conditions_before_call(scope) -> dict:
     """Return the conditions of a scope that can be checked before a call."""
     return {text: line for text, line in scope.conditions.items() if not _mentions(text, scope)}
 
@@ -40,7 +40,7 @@ class Stage:
         self.conditions, self.count, self.reads = tuple(conditions), len(names), reads      # count: symbols up to it
         self.holds = condition_check(self.conditions, names)
         # for each number that was read, its values in recordings that agreed
-        self.seen: list = [{scope.hints[name]} for name in names[len(names) - reads:]] if reads else []
+        self.agreed_values: list = [{scope.hints[name]} for name in names[len(names) - reads:]] if reads else []
 
     def takes(self, symbols) -> bool:
         """Return whether the segment is good for the values of the symbols so far."""
@@ -51,11 +51,11 @@ class Stage:
         except (ArithmeticError, ValueError):
             return False
         read = symbols[self.count - self.reads:]
-        return holds and all(n in seen or (n > 1 and len(seen - {1}) > 1) for n, seen in zip(read, self.seen))
+        return holds and all(n in values or (n > 1 and len(values - {1}) > 1) for n, values in zip(read, self.agreed_values))
 
     def agreed(self, other: "Stage"):
         """Note that a recording of the segment with other numbers was the same."""
-        for mine, theirs in zip(self.seen, other.seen):
+        for mine, theirs in zip(self.agreed_values, other.agreed_values):
             mine |= theirs
 
 
@@ -64,12 +64,12 @@ def stages_of(recording) -> list:
     scope, cuts = recording.scope, recording.cuts
     if scope is None or not scope.reads:
         return [Stage(scope)] * (len(cuts) + 1)
-    texts = list(scope.conditions)
-    bounds = [0, *[cut.conditions for cut in cuts], len(texts)]
+    conditions = list(scope.conditions)
+    bounds = [0, *[cut.conditions for cut in cuts], len(conditions)]
     found, reads = [], 0
     for i, (start, end) in enumerate(pairwise(bounds)):
-        reads += i > 0 and cuts[i - 1].seen == MANY
-        found.append(Stage(scope, [t for t in texts[start:end] if _mentions(t, scope)], reads))
+        reads += i > 0 and cuts[i - 1].answer == MANY
+        found.append(Stage(scope, [t for t in conditions[start:end] if _mentions(t, scope)], reads))
     return found
 
 
@@ -90,7 +90,7 @@ class DataSizes:
     def recorded(self, recording, others):
         """Note a recording that differs from those of `others`, the scopes of recordings for other numbers."""
         for cut in recording.cuts:
-            if cut.line is not None and self._first.setdefault(cut.line, cut.seen) != cut.seen:
+            if cut.line is not None and self._first.setdefault(cut.line, cut.answer) != cut.answer:
                 self.varies(cut.line)
         scope = recording.scope
         reads = {} if scope is None else scope.reads

@@ -34,18 +34,18 @@ class PassthroughValues:
     def __init__(self, recorder):
         self._recorder = recorder
         self._known: dict = {}      # by id: (value, type, tensor behind it, way of reading)
-        self._found: set = set()    # ids of those that stand in the results
+        self._returned: set = set()    # ids of those that stand in the results
 
-    def takes(self, t: Tensor, how: str, seen, code, frame) -> bool:
+    def takes(self, t: Tensor, how: str, value, code, frame) -> bool:
         """Return whether a value that `frame` has read by calling `code` goes straight to the results; remember it if so."""
-        kind = type(seen)
-        if kind not in _TAKEN or _WAYS.get(how) is not code or (kind is int and abs(seen) < _LEAST_OWN):
+        kind = type(value)
+        if kind not in _TAKEN or _WAYS.get(how) is not code or (kind is int and abs(value) < _LEAST_OWN):
             return False
         if how in ("float", "int") and not _is_builtin(how, frame):
             return False
         if not goes_to_result(frame):
             return False
-        self._known[id(seen)] = seen, kind, _TAKEN[kind](t), how
+        self._known[id(value)] = value, kind, _TAKEN[kind](t), how
         return True
 
     def part(self, x) -> tuple | None:
@@ -55,12 +55,12 @@ class PassthroughValues:
         found = self._known.get(id(x))
         if found is None:
             return None
-        self._found.add(id(x))
+        self._returned.add(id(x))
         return found[1:3]
 
     def settle(self):
         """Count values that came to no result after all as read."""
-        for value, _, tensor, how in [v for k, v in self._known.items() if k not in self._found]:
+        for value, _, tensor, how in [v for k, v in self._known.items() if k not in self._returned]:
             self._recorder.cut(tensor, how, value)
 
 
@@ -68,10 +68,10 @@ class _ReadOn(np.ndarray):
     """Memory of a tensor for a caller that takes its numbers at once; `tolist` or `item` is the tensor's own."""
 
 
-def read_on(t: Tensor, seen, code, frame):
+def read_on(t: Tensor, value, code, frame):
     """Return what `t.numpy()`, whose code is `code`, gives if `frame` only takes its numbers at once (`t.numpy().tolist()`),
     which count as read of the tensor then; None elsewhere."""
-    if code is not _WAYS["numpy"] or seen.dtype.kind not in "fiub":
+    if code is not _WAYS["numpy"] or value.dtype.kind not in "fiub":
         return None
     instructions, at = instructions_of(frame.f_code), position_of(frame)
     start = max(at - 4, 0)
@@ -81,7 +81,7 @@ def read_on(t: Tensor, seen, code, frame):
              for _, ins in steps[max(here - 1, 0):here + 3]]
     if names not in (["numpy", "CALL", "tolist", "CALL"], ["numpy", "CALL", "item", "CALL"]):
         return None
-    array = seen.view(_ReadOn)
+    array = value.view(_ReadOn)
     setattr(array, names[2], getattr(t, names[2]))
     return array
 

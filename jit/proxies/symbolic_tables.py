@@ -79,23 +79,23 @@ def _without(x):
 def table_of(container) -> Any:
     """Return a table for a list or tuple with floats or ints, or an array of floats; else None."""
     kind = type(container)
-    made: Any
+    proxy: Any
     if kind is np.ndarray and container.ndim == 1 and container.dtype.type in _FLOATS and container.size:
-        made = container.view(ArrayTable)
+        proxy = container.view(ArrayTable)
     elif kind in (list, tuple) and not _NUMBERS.isdisjoint(map(type, container)):
-        made = (ListTable if kind is list else TupleTable)(container)
-        made.first = tuple(container)
+        proxy = (ListTable if kind is list else TupleTable)(container)
+        proxy.first = tuple(container)
     else:
         return None
-    made.of = container
-    return made
+    proxy.of = container
+    return proxy
 
 
-def was_written(made) -> bool:
+def was_written(proxy) -> bool:
     """Return whether a list's table was written; do the same to the list."""
-    if type(made) is not ListTable or (len(made) == len(made.first) and all(map(is_, list.__iter__(made), made.first))):
+    if type(proxy) is not ListTable or (len(proxy) == len(proxy.first) and all(map(is_, list.__iter__(proxy), proxy.first))):
         return False
-    made.of[:] = list(list.__iter__(made))
+    proxy.of[:] = list(list.__iter__(proxy))
     return True
 
 

@@ -115,20 +115,20 @@ class ThreadViews:
     """Views of one recording, removed at its end."""
 
     def __init__(self):
-        self._made: dict = {}        # (class, name) -> view
+        self._views: dict = {}        # (class, name) -> view
         self._keep: list = []
 
     def show(self, obj, name: str, value=MISSING) -> bool:
         """Give this thread a value of its own for an attribute; return False if the class cannot be changed."""
         kind = type(obj)
-        view = self._made.get((kind, name))
+        view = self._views.get((kind, name))
         if view is None:
             view = ThreadView(kind, name)
             try:
                 type.__setattr__(kind, name, view)
             except TypeError:
                 return False
-            self._made[kind, name] = view
+            self._views[kind, name] = view
         if value is not MISSING or id(obj) not in view.own:
             view.own[id(obj)] = value
         VIEWED[id(obj), name] = view
@@ -137,7 +137,7 @@ class ThreadViews:
 
     def hide(self) -> list:
         """Let this thread see what all see; return [(view, id of an object, its own value, common value)] for `restore`."""
-        found = [(view, obj, value, obj.__dict__.get(view.name, MISSING)) for view in self._made.values()
+        found = [(view, obj, value, obj.__dict__.get(view.name, MISSING)) for view in self._views.values()
                  for obj in self._keep if (value := view.own.get(id(obj), MISSING)) is not MISSING]
         for view, obj, *_ in found:
             view.own[id(obj)] = MISSING
@@ -154,12 +154,12 @@ class ThreadViews:
         return any(o is obj for o in self._keep)
 
     def close(self):
-        for (kind, name), view in self._made.items():
+        for (kind, name), view in self._views.items():
             if kind.__dict__.get(name) is view:
                 if view.hidden is MISSING:
                     type.__delattr__(kind, name)
                 else:
                     type.__setattr__(kind, name, view.hidden)
-        for place in [place for place, view in VIEWED.items() if self._made.get((view.kind, view.name)) is view]:
+        for place in [place for place, view in VIEWED.items() if self._views.get((view.kind, view.name)) is view]:
             del VIEWED[place]
-        self._made, self._keep = {}, []
+        self._views, self._keep = {}, []

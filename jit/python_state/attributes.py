@@ -166,7 +166,7 @@ class TensorAttributes:
 
     def add(self, value):
         """Note a value that is reached: a tensor that the run has not made was there before."""
-        if not isinstance(value, Tensor) or type(value) in PARTS or _is_made(value):
+        if not isinstance(value, Tensor) or type(value) in PARTS or _is_new(value):
             return
         is_held = id(value) in self._inputs.known
         if not is_held:
@@ -185,10 +185,10 @@ class TensorAttributes:
     def _is_other(self, t) -> bool:
         return id(t) in self._known.passed or id(t) in self._inputs.known
 
-    def ask(self, question):
+    def query(self, question):
         """Answer the queries of code that starts for all tensors that it may reach."""
-        asks_all = question.sets or question.by_name or bool(question.assigned)
-        for t in [t for t in self._met.values() if t.__dict__ or asks_all]:
+        queries_all = question.sets or question.by_name or bool(question.assigned)
+        for t in [t for t in self._met.values() if t.__dict__ or queries_all]:
             self._answer(question, "a tensor", t)
 
     def answer_all(self, text, t):
@@ -203,7 +203,7 @@ class TensorAttributes:
             return
         for name in t.__dict__.keys() & question.names:
             self.add_read(t, name)
-        if question.by_name and id(t) not in self._known.made:
+        if question.by_name and id(t) not in self._known.own:
             nowhere = self._attributes.names_in_class(type(t), question.names)[1]
             self._reads.add_absent(text, t, nowhere - t.__dict__.keys())
         for name in question.names if question.sets else question.names & question.assigned:
@@ -228,14 +228,14 @@ class TensorAttributes:
                                  "its own")
         elif id(t) in self._inputs.known:
             _counts_by_attributes(t)
-        elif id(t) not in self._known.made and not _is_made(t):
+        elif id(t) not in self._known.own and not _is_new(t):
             self._reads.add_attributes("a tensor", t, (name,))
 
     def add_write(self, t, name, text):
         """Note that the function may give a tensor an attribute."""
         if id(t) not in self._met:
             self.add(t)
-        if not (self._is_other(t) or _is_made(t)):
+        if not (self._is_other(t) or _is_new(t)):
             self._writes.add(t, name, "attr", t.__dict__.get(name, MISSING), text)
 
     def own_code_reads(self, t, name):
@@ -268,6 +268,6 @@ def _names_alike(now, before) -> set:
     return {name for name, *value in now if [name, *value] in map(list, before)}
 
 
-def _is_made(t) -> bool:
+def _is_new(t) -> bool:
     link = t.__dict__.get("_traced")
-    return link is not None and not link.is_given
+    return link is not None and not link.is_outside

@@ -90,10 +90,10 @@ class ChainReads:
         if self._is_first:
             self._is_first = False
             passed = [name for name in names if not is_changeable(local.get(name)) or id(local[name]) in known.passed]
-            known.given = {id(local.get(name)) for name in passed}
+            known.received = {id(local.get(name)) for name in passed}
             for name in passed:
-                self._reachable.walk(name, local.get(name), is_given=True)
-        lasting = [name for name in names if id(local.get(name)) not in known.made and (is_changeable(local.get(name)) or (
+                self._reachable.walk(name, local.get(name), is_argument=True)
+        lasting = [name for name in names if id(local.get(name)) not in known.own and (is_changeable(local.get(name)) or (
             is_instance(local.get(name)) and id(local[name]) not in known.outside))]
         if not lasting:
             return
@@ -113,7 +113,7 @@ class ChainReads:
         found = []
         for chain in reads_of(frame.f_code):
             root = root_value(frame.f_globals, chain.name) if chain.root == GLOBAL else local.get(chain.name)
-            is_late = (chain.root == FREE and chain.name in own) or (chain.root != GLOBAL and id(root) in self._known.made)
+            is_late = (chain.root == FREE and chain.name in own) or (chain.root != GLOBAL and id(root) in self._known.own)
             at = 0 if is_late else computed_at(root, chain.steps)
             found += chain.steps[at:] if at is not None else ()
         return frozenset(key for kind, key in found if kind == "attr")
@@ -129,7 +129,7 @@ class ChainReads:
             is_others = id(value) in self._known.passed or id(value) in self._known.tensors
             if is_others and chain.steps and chain.steps[0][1] in value.__dict__:
                 self._tensors.add_read(value, chain.steps[0][1])
-        elif id(value) not in self._known.made:
+        elif id(value) not in self._known.own:
             chain, value = self._past_containers(chain, value)
             if chain.steps or not is_container(value):
                 self.add(chain, value, value)
@@ -152,8 +152,8 @@ class ChainReads:
     def add(self, chain, root, base):
         """Guard what a chain leads to from the object `base`, which `root` holds."""
         how, calls = self._uses.get(chain), self._calls.get(chain, ())
-        only_asks = how in (CONTAINED, *SINGLE) and not calls
-        if self._unwalked and not only_asks:
+        only_queries = how in (CONTAINED, *SINGLE) and not calls
+        if self._unwalked and not only_queries:
             late = self._unwalked.pop(id(follow(base, chain.steps)), None)
             if late is not None:
                 self._reachable.walk(*late)
@@ -189,18 +189,18 @@ class ChainReads:
             return
         self._known.keep(root)
         if value is MISSING or is_plain(value) or looks_like(read(base, chain.steps), value):
-            self._guard(chain, root, base, real_table(real(value)), only_asks)
+            self._guard(chain, root, base, real_table(real(value)), only_queries)
 
-    def _guard(self, chain, root, base, value, only_asks):
+    def _guard(self, chain, root, base, value, only_queries):
         if chain.root != ARGUMENT or id(base) in self._known.outside:
             self._tensors.add(value)
             self.reads.add_library(str(chain), value)
         self.reads.add(chain, root, value)
         self.reads.add_hidden(value)
         self.generators.add(value)
-        self._follow(chain, value, only_asks)
+        self._follow(chain, value, only_queries)
 
-    def _follow(self, chain, value, only_asks):
+    def _follow(self, chain, value, only_queries):
         """Visit the objects behind a value. A container of which code only asks for membership or single items, which chains
         of their own lead to, is visited once other code does more with it."""
         owner = getattr(value, "__self__", None) if isinstance(value, types.BuiltinMethodType) else value
@@ -209,7 +209,7 @@ class ChainReads:
         if hasattr(type(value), "__next__") and not issubclass(type(value), (io.IOBase, Tensor, Module, *weakref.ProxyTypes)):
             self._writes.verdict.refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; "
                                         "pass the value as an argument")
-        if only_asks and type(value) in CONTAINERS:
+        if only_queries and type(value) in CONTAINERS:
             self._unwalked[id(value)] = str(chain), value
         else:
             self._reachable.walk(str(chain), value)
@@ -266,8 +266,8 @@ class ChainReads:
     def _note_use(self, chain, base, value, how, calls):
         """Remember a list or dictionary before anything changes in it, and note how code uses it."""
         value = self._inputs.without_table(value, how, calls)
-        is_given = chain.root == ARGUMENT and self._known.parts.leads_to(base, chain.steps, value)
-        if type(value) in RESTORED and not is_given and not self._is_own_item(base, chain.steps, value):
+        is_argument = chain.root == ARGUMENT and self._known.parts.leads_to(base, chain.steps, value)
+        if type(value) in RESTORED and not is_argument and not self._is_own_item(base, chain.steps, value):
             self._contents.see(value, str(chain), self._inputs)
             self._contents.used(value, how, calls)
         elif type(value) in (tuple, np.ndarray):
@@ -299,7 +299,7 @@ class ChainReads:
     def _follow_attribute(self, chain, depth, value):
         """Visit an object that is an attribute of a module, to which `depth` steps of a chain lead."""
         text = str(Chain(chain.root, chain.name, chain.steps[:depth]))
-        if is_instance(value) and id(value) not in self._known.outside and id(value) not in self._known.made:
+        if is_instance(value) and id(value) not in self._known.outside and id(value) not in self._known.own:
             self._reachable.walk(text, value)
         self.reads.add_library(text, value)
 

@@ -51,7 +51,7 @@ class Finaliser:
             raise DisturbedError(f"while this function was recorded, it changed the parameters, children or hooks of a "
                                  f"{type(changed).__name__}")
 
-    def guards(self, set_rates, turned, touched, caches) -> list:
+    def guards(self, set_rates, toggled, touched, caches) -> list:
         """Return all guards; raise if the run changed what it had read, other than by its side effects.
 
         `set_rates` are locations that learning rate schedulers set, `turned` ids of tensors that started or stopped requiring
@@ -62,7 +62,7 @@ class Finaliser:
         self._check_guards(set_rates)
         guards = reads.guards
         contents.alone = sole_references([(g, self._first_of(g)) for g in guards.values()], contents)
-        modules = self._module_guards(turned)
+        modules = self._module_guards(toggled)
         self._check_conditions(caches)
         replaced = unread_replacements(self._effects, {*touched, *[id(g.root) for g in guards.values()]})
         for guard in guards.values() if replaced else ():
@@ -72,12 +72,12 @@ class Finaliser:
                       for r in reads.conditions.values()]
         return [*modules, *conditions, *found, *self._written_on_the_way(), *contents.alone.values()]
 
-    def _module_guards(self, turned) -> list:
+    def _module_guards(self, toggled) -> list:
         before = self._hosts.left_in_modules()
         before |= {place: UNREAD if self._is_unread(t) else t.before for place, t in self._written.items()}
         seen = {id(m): m for top in self._known.modules.values() for m in Module.modules(top)}
         seen.update({id(m): m for m in self._writes.modules.reached()})
-        return [ModulesGuard(seen.values(), self._inputs, before, turned)] if seen else []
+        return [ModulesGuard(seen.values(), self._inputs, before, toggled)] if seen else []
 
     def _is_unread(self, t) -> bool:
         reads = self._reads

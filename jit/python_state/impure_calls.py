@@ -74,11 +74,11 @@ class WorldPolicy:
         code, reads = frame.f_code, self._reads
         if code in _MODE_SETTERS:
             self._mode_setter = user_line()
-        elif code is _FILLS and id(frame.f_locals["instance"]) not in self._known.made and is_user_defined(
+        elif code is _FILLS and id(frame.f_locals["instance"]) not in self._known.own and is_user_defined(
                 type(frame.f_locals["instance"])):
             self._verdict.first_time = f"the cached property {frame.f_locals['self'].attrname} was computed"
         elif code is _FORWARD:
-            self._known.add_made(frame.f_locals["ctx"])     # a user Function's: nobody else has it
+            self._known.add_own(frame.f_locals["ctx"])     # a user Function's: nobody else has it
         elif code is IS_ENABLED and works_for_user(frame):
             reads.add_condition(level_condition(frame.f_locals["self"], frame.f_locals["level"]))
         elif code is _THREAD and is_user(frame.f_back):
@@ -149,16 +149,16 @@ class WorldPolicy:
 
     def _refusal(self, owner, module, name, place) -> str:
         """Return why a call of a builtin cannot be repeated, or nothing."""
-        is_made = id(owner) in self._known.made
+        is_own = id(owner) in self._known.own
         if (module in _FILES and name in _WRITES) or module in _WRITERS:
             return (f"it writes to a file with {name}() at {place}; do so in a function that is marked with jit.host, or with "
                     "print()")
-        if module in _FILES and name in _READS and not is_made:
+        if module in _FILES and name in _READS and not is_own:
             return f"it reads at {place} from a file that was opened outside of it; pass what is read as an argument"
         if (module == os.name and name in _LOOKS_AROUND) or (module == "builtins" and name == "input"):
             return f"it calls {name}() at {place}, which gives what is there at that time; pass that as an argument"
         is_impure = name in _CLOCKS if module == "datetime" else module.startswith(_IMPURE_MODULES)
-        if is_impure and name not in ("seed", "sleep") and not is_made:
+        if is_impure and name not in ("seed", "sleep") and not is_own:
             return (f"it calls {module}.{name} at {place}, whose result changes from call to call; pass the value as an "
                     "argument, or use ingot's random functions")
         if name in _MUTATORS and any(owner is c for c in self._known.containers) and not self._contents.has_seen(owner):

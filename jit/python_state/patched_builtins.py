@@ -85,13 +85,13 @@ class Cast:
         self.kind = kind
 
     def __call__(self, *args):
-        made = self._kept(args[0]) if len(args) == 1 else None
-        return self.kind(*args) if made is None else made
+        number = self._open_number(args[0]) if len(args) == 1 else None
+        return self.kind(*args) if number is None else number
 
     def __instancecheck__(self, x):
         return isinstance(x, self.kind)
 
-    def _kept(self, x) -> Any:
+    def _open_number(self, x) -> Any:
         """Return a number with which the recording goes on, or None if it has to be plain."""
         kind = type(x)
         if kind in (SymInt, SymFloat):
@@ -251,8 +251,8 @@ def _does_more(ins, taken) -> bool:
         return False
     if ins.opname != "CALL":
         return True
-    called, given = _united(taken[:2]), _united(taken[2:])
-    return ins.arg != 2 if called == {"isinstance"} else ins.arg > 1 or given is not None
+    called, operands = _united(taken[:2]), _united(taken[2:])
+    return ins.arg != 2 if called == {"isinstance"} else ins.arg > 1 or operands is not None
 
 
 _MOVERS = TRUSTED | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
@@ -288,17 +288,17 @@ def _settle(frame, give):
                 local[name] = plain
 
 
-def _plain(x, give, seen: set):
+def _plain(x, give, visited: set):
     """Return a value with plain numbers in it; lists and dictionaries get them in place."""
     if type(x) is tuple:
-        found = tuple([_plain(v, give, seen) for v in x])
+        found = tuple([_plain(v, give, visited) for v in x])
         return found if any(a is not b for a, b in zip(x, found)) else x
     if type(x) not in (list, dict):
         return give(x)
-    if id(x) not in seen:
-        seen.add(id(x))
+    if id(x) not in visited:
+        visited.add(id(x))
         for key, value in x.items() if type(x) is dict else enumerate(x):
-            found = _plain(value, give, seen)
+            found = _plain(value, give, visited)
             if found is not value:
                 x[key] = found
     return x
@@ -313,7 +313,7 @@ def level_condition(logger, level) -> ReadCondition:
                             f"whether the logger {logger.name} takes level {level}")
 
 
-def _warning(tracker, really):
+def _patched_warn(tracker, really):
     """Return a function that wraps `warnings.warn`."""
     shows: Any = warnings
     before, filters = (warnings.showwarning, shows._showwarnmsg_impl), tuple(warnings.filters)
@@ -354,22 +354,23 @@ def _warning_filters(filters):
         warnings._filters_mutated()         # type: ignore[attr-defined]
 
 
-def logging_record(really):
+def _patched_logging(really):
     """Wrap `logging.Logger.handle`."""
 
-    def handle(logger, given):
+    def handle(logger, log_record):
         recorder = tls.m.recorder
         if recorder is None:
-            return really(logger, given)
-        if given.exc_info:
-            raise TraceError(f"this function cannot be traced: it logs an exception at {given.pathname}:{given.lineno}; do so "
-                             "in a function that is marked with jit.host")
+            return really(logger, log_record)
+        if log_record.exc_info:
+            line = f"{log_record.pathname}:{log_record.lineno}"
+            raise TraceError(f"this function cannot be traced: it logs an exception at {line}; do so in a function that is "
+                             "marked with jit.host")
 
         def say(args):
-            really(logger, logger.makeRecord(given.name, given.levelno, given.pathname, given.lineno, given.msg, args, None,
-                                             given.funcName))
+            really(logger, logger.makeRecord(log_record.name, log_record.levelno, log_record.pathname, log_record.lineno,
+                                             log_record.msg, args, None, log_record.funcName))
 
-        return record(recorder, say, (given.args or (),), {})
+        return record(recorder, say, (log_record.args or (),), {})
 
     return handle
 
@@ -388,17 +389,17 @@ class PatchedBuiltins:
     """Context in which the functions are patched; with a tracker also those that report to it."""
 
     def __init__(self, tracker=None):
-        self._places: list = [(builtins, "print", _printing)]
+        self._patches: list = [(builtins, "print", _patched_print)]
         if tracker is not None:
-            self._places += [(module, "open", functools.partial(_opening, tracker)) for module in (builtins, io)]
-            self._places += [(warnings, "warn", functools.partial(_warning, tracker))]
-            self._places += [(builtins, name, functools.partial(make, tracker)) for name, make in _ASKS.items()]
-            self._places += [(logging.Logger, "handle", logging_record)]
-        self._places += [(math, name, _computing) for name in MATH] + [(math, name, _asking) for name in _ANSWERS]
+            self._patches += [(module, "open", functools.partial(_patched_open, tracker)) for module in (builtins, io)]
+            self._patches += [(warnings, "warn", functools.partial(_patched_warn, tracker))]
+            self._patches += [(builtins, name, functools.partial(make, tracker)) for name, make in _ATTRIBUTE_QUERIES.items()]
+            self._patches += [(logging.Logger, "handle", _patched_logging)]
+        self._patches += [(math, name, _patched_math) for name in MATH] + [(math, name, _patched_test) for name in _TESTS]
         self._before: list = []
 
     def __enter__(self):
-        for module, name, make in self._places:
+        for module, name, make in self._patches:
             really = getattr(module, name)
             other: Any = functools.wraps(really)(make(really))
             self._before.append((module, name, really, other))
@@ -413,7 +414,7 @@ class PatchedBuiltins:
             del _REAL[id(other)]
 
 
-def _printing(really):
+def _patched_print(really):
     stdout = sys.stdout
 
     def say(*args, **kwargs):
@@ -432,19 +433,19 @@ def _printing(really):
     return call
 
 
-def _opening(tracker, really):
+def _patched_open(tracker, really):
     def call(file, mode="r", *args, **kwargs):
         if tls.m.recorder is None:
             return really(file, mode, *args, **kwargs)
         tracker.world.opens(file, mode, sys._getframe(1))
         found = really(file, mode, *args, **kwargs)
-        tracker.known.add_made(found)
+        tracker.known.add_own(found)
         return found
 
     return call
 
 
-def _asks_for(tracker, really):
+def _patched_getattr(tracker, really):
     """Wrap `hasattr`, and `getattr`, whose attribute may be missing."""
     def call(*args):
         # (Nearly all callers are libraries: they must cost few profile events.)
@@ -462,7 +463,7 @@ def _asks_for(tracker, really):
     return call
 
 
-def _lists(tracker, really):
+def _patched_dir(tracker, really):
     def call(*args):
         frame = sys._getframe(1)
         if not args:
@@ -475,10 +476,10 @@ def _lists(tracker, really):
 
 
 _HASATTR, _VARS = hasattr, vars
-_ASKS = {"hasattr": _asks_for, "getattr": _asks_for, "dir": _lists, "vars": _lists}
+_ATTRIBUTE_QUERIES = {"hasattr": _patched_getattr, "getattr": _patched_getattr, "dir": _patched_dir, "vars": _patched_dir}
 
 
-def _computing(really):
+def _patched_math(really):
     name = really.__name__
 
     def call(*args):
@@ -491,11 +492,11 @@ def _computing(really):
 
 
 # Tests of numbers as comparisons: `v - v` is 0 or nan.
-_ANSWERS = {"isnan": lambda v: v != v, "isfinite": lambda v: v - v == 0, "isinf": lambda v: v in (math.inf, -math.inf)}
+_TESTS = {"isnan": lambda v: v != v, "isfinite": lambda v: v - v == 0, "isinf": lambda v: v in (math.inf, -math.inf)}
 
 
-def _asking(really):
-    answer = _ANSWERS[really.__name__]
+def _patched_test(really):
+    answer = _TESTS[really.__name__]
     return lambda x: answer(x) if type(x) is LazyScalar or is_symbol(x) else really(x)
 
 

@@ -38,26 +38,26 @@ class Reachable:
 
     # Code that starts.
 
-    def ask(self, asked):
+    def query(self, queries):
         """Take in the attribute queries of code that starts, for all objects that were reached."""
         attributes = self._attributes
-        question = attributes.log.add(asked)
+        question = attributes.log.add(queries)
         if question is not None:
             for value, text, _ in list(self._known.outside.values()):
                 attributes.answer(question, text, value, self.add)
-            self._tensors.ask(question)
+            self._tensors.query(question)
             for cls in attributes.module_classes:
                 attributes.answer_of_modules(cls, question.names)
             for m in self._writes.modules.modules():
                 self._answer_of_module(m, question.names)
-        kind = attributes.log.add_computing(asked)
+        kind = attributes.log.add_computing(queries)
         if kind is not None:
             for value, text, _ in list(self._known.outside.values()):
                 attributes.answer_with_all(kind, text, value, self.add)
 
-    def use(self, code, asked, more):
+    def use(self, code, queries, more):
         """Take in how code that starts uses containers in attributes of untracked objects."""
-        new = self._uses.add(code, asked, more)
+        new = self._uses.add(code, queries, more)
         if new:
             for owner, *_ in list(self._known.outside.values()):
                 self._uses.apply(attributes_of(owner), new)
@@ -94,8 +94,8 @@ class Reachable:
 
     # Values.
 
-    def walk(self, text, value, is_given=False):
-        """Visit all objects that are reached from a value, once each; containers of arguments (`is_given`) are compared
+    def walk(self, text, value, is_argument=False):
+        """Visit all objects that are reached from a value, once each; containers of arguments (`is_argument`) are compared
         anyway."""
         stack, seen = [(text, value)], {}
         while stack:
@@ -107,17 +107,17 @@ class Reachable:
                 self._remember(value)
                 below = Module.modules(value) if id(value) not in self._known.outside else ()
                 stack += [(f"a hook of {type(m).__name__}", hook) for m in below for hook in m._hooks.objects()]
-            if is_given and is_structure(value):
+            if is_argument and is_structure(value):
                 self._known.parts.add(value)
                 stack += [(f"{text}.{name}", getattr(value, name)) for name in fields_of(value)]
                 continue
-            if not is_given:
+            if not is_argument:
                 self._see_contents(text, value)
-            stack += self._items_of(text, value, is_given)
+            stack += self._items_of(text, value, is_argument)
             if isinstance(value, Tensor):
                 self._tensors.answer_all(text, value)
             elif is_instance(value):
-                for name, v in () if is_given or id(value) in self._known.outside else attributes_of(value).items():
+                for name, v in () if is_argument or id(value) in self._known.outside else attributes_of(value).items():
                     self._see_contents(f"{text}.{name}", v)
                 stack += self.add(text, value)
             elif is_user_namespace(value):
@@ -148,12 +148,12 @@ class Reachable:
             self._contents.see(group, f"{text}.param_groups[{i}]", self._inputs)
         self._writes.copy_container(value, text)
 
-    def _items_of(self, text, value, is_given) -> list:
+    def _items_of(self, text, value, is_argument) -> list:
         """Return (text, value) of the objects to which a container, partial or cached function, method or reference leads."""
         if type(value) in CONTAINERS or isinstance(value, tuple):
             items = value.items() if hasattr(value, "items") else enumerate(value)
             found = [(f"{text}[{key_text(k)}]", v) for k, v in items if not is_plain(v)]
-            if is_given:
+            if is_argument:
                 self._known.parts.add(value)
             else:
                 for name, v in found:

@@ -98,7 +98,7 @@ def _unless_closed(holds, value):
 class Walker(Protocol):
     """Follower of values that were read (`reachable.Reachable`)."""
 
-    def walk(self, text: str, value: object, is_given: bool = False):
+    def walk(self, text: str, value: object, is_argument: bool = False):
         """Guard the attributes of the objects that are reached from a value."""
 
     def see_module(self, m: Module):
@@ -126,17 +126,17 @@ class ReadLog:
         for name in names:
             self.add_attribute(text, owner, name, read(owner, (("attr", name),)))
 
-    def add_attribute(self, text, owner, name, found):
+    def add_attribute(self, text, owner, name, value):
         chain = Chain(ARGUMENT, text, (("attr", name),))
         self.order.lasts((id(owner), chain))
         if (id(owner), chain) not in self.guards:
-            if isinstance(owner, type) and is_container(found):
-                self._uses.apply({name: found})
-                self.walker.walk(f"{text}.{name}", found)
+            if isinstance(owner, type) and is_container(value):
+                self._uses.apply({name: value})
+                self.walker.walk(f"{text}.{name}", value)
             self.guards[id(owner), chain] = Guard(
-                chain, owner, self._inputs.same_as(found, owner, name) or snapshot(found, self._inputs), self.reader)
-            self.add_hidden(found.fget if type(found) is property else found)
-            self.add_library(f"{text}.{name}", found)
+                chain, owner, self._inputs.same_as(value, owner, name) or snapshot(value, self._inputs), self.reader)
+            self.add_hidden(value.fget if type(value) is property else value)
+            self.add_library(f"{text}.{name}", value)
 
     def add_class_attribute(self, m, name):
         """Guard an attribute of a module that its class may have."""
@@ -147,7 +147,7 @@ class ReadLog:
     def add_absent(self, text, owner, names):
         """Guard that an object, or a class with its bases, has no attributes of some names."""
         if names:
-            place = "lack", id(owner)
+            place = "absent", id(owner)
             if place not in self.conditions:
                 self.conditions[place] = AbsentNames(owner, text)
             self.conditions[place].names |= names

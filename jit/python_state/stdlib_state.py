@@ -87,7 +87,7 @@ class FunctionCaches:
 
     def __init__(self, reads: ReadLog, tensors: TensorAttributes):
         self._reads, self._tensors = reads, tensors
-        self._found: dict = {}          # by id: (function, its misses before)
+        self._functions: dict = {}          # by id: (function, its misses before)
         self._codes: set = set()        # code of the functions behind the caches
         self.is_reached = False         # whether the code that is looked at reaches one
 
@@ -100,9 +100,9 @@ class FunctionCaches:
         if type(function) is not functools._lru_cache_wrapper:
             return
         self.is_reached = True
-        if id(function) in self._found:
+        if id(function) in self._functions:
             return
-        self._found[id(function)] = function, function.cache_info().misses
+        self._functions[id(function)] = function, function.cache_info().misses
         self._codes.add(getattr(function.__wrapped__, "__code__", None))
         results = results_of(function)
         self._reads.add_condition(ReadCondition(
@@ -119,12 +119,12 @@ class FunctionCaches:
         """Return whether a condition is on the results of a cached function, to which this call has added some."""
         if condition.identity[0] != "cache":
             return False
-        function, misses = self._found[condition.identity[1]]
+        function, misses = self._functions[condition.identity[1]]
         return function.cache_info().misses != misses
 
     def check(self):
         """Raise if this call filled a cache: later calls find a result there, and read nothing of its sources."""
-        for function, misses in self._found.values():
+        for function, misses in self._functions.values():
             if function.cache_info().misses != misses:
                 raise FirstTimeError(f"{function.__name__}() was run to fill its cache, which later calls don't repeat")
 
@@ -150,11 +150,11 @@ class RandomGenerators:
 
     def called(self, code, x):
         """Note a call of a method of Python's generators. One that the function made, with a seed, repeats its numbers."""
-        if isinstance(x, random.Random) and id(x) not in self._known.made:
+        if isinstance(x, random.Random) and id(x) not in self._known.own:
             if isinstance(x, random.SystemRandom):
                 self._verdict.refuse(FROM_SYSTEM)
             elif code.co_name == "__init__":
-                self._known.add_made(x)
+                self._known.add_own(x)
             elif all(x is not known for known, *_ in self._met):
                 self._met.append((x, random.Random.getstate, x.getstate()))
 

@@ -126,7 +126,7 @@ class Tracker:
         elif event == "return":
             self.casts.returns_to(frame.f_back)
             if frame.f_code is _COPIED and frame.f_locals["func"] in _NEW:
-                self.known.add_made(arg)
+                self.known.add_own(arg)
             elif type(arg) is types.ModuleType and is_user_namespace(arg):
                 self.reachable.walk(arg.__name__, arg)
         elif event == "c_call":
@@ -166,7 +166,7 @@ class Tracker:
         """Log what code that starts reads and writes, as its bytecode shows."""
         code = frame.f_code
         if code.co_name == "__init__" and code.co_varnames:
-            self.known.add_made(frame.f_locals.get(code.co_varnames[0]))
+            self.known.add_own(frame.f_locals.get(code.co_varnames[0]))
         own = self._inner.get(code, frozenset())
         for inner in code.co_consts:
             if isinstance(inner, types.CodeType):
@@ -184,7 +184,7 @@ class Tracker:
         local, known = frame.f_locals, self.known
         for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             if id(local.get(name)) in known.outside or id(local.get(name)) in known.tensors:
-                self.reachable.walk(name, local[name], is_given=id(local[name]) in known.given)
+                self.reachable.walk(name, local[name], is_argument=id(local[name]) in known.received)
         self.chains.add_frame(frame, own)
         for chain in stores_of(code):
             if chain.root == GLOBAL:
@@ -198,12 +198,12 @@ class Tracker:
         code = frame.f_code
         self.reads.by_name = self.reads.by_name or not BY_NAME.isdisjoint(code.co_names)
         more = names_by_value(frame) | self.chains.names_past_made(frame, own)
-        asked = queries_of(code).with_names(more)
-        if not asked.by_name and self._is_caught(frame):
-            asked = asked._replace(by_name=True)
-        self.reachable.ask(asked)
-        self.reachable.use(code, asked, more)
-        return asked.names
+        queries = queries_of(code).with_names(more)
+        if not queries.by_name and self._is_caught(frame):
+            queries = queries._replace(by_name=True)
+        self.reachable.query(queries)
+        self.reachable.use(code, queries, more)
+        return queries.names
 
     def _implicit_reads(self, frame):
         """Log reads by `globals()`, by `super()` and of modules that the code imports itself."""
@@ -230,7 +230,7 @@ class Tracker:
 
     def _store(self, chain, base):
         target, (_, key) = follow(base, chain.steps[:-1]), chain.steps[-1]
-        if id(target) in self.known.made:
+        if id(target) in self.known.own:
             return
         if isinstance(target, Tensor) and not hasattr(type(target), key):
             self.tensors.add_write(target, key, f"{chain}")
@@ -246,7 +246,7 @@ class Tracker:
         self.reads.module_reads.update(self.writes.add_modules())
         return self.writes.repeated(self.contents.targets() + self.writes.changed() + self.contexts.targets())
 
-    def finish(self, effects=(), turned=(), touched=()) -> list:
+    def finish(self, effects=(), toggled=(), touched=()) -> list:
         """Return the guards; raise if the run did what a replay could not repeat. See `Finaliser.guards` for `turned` and
         `touched`."""
         self.world.check()
@@ -258,7 +258,7 @@ class Tracker:
         self.chains.add_imports()
         self.writes.check_copies()
         self.tensors.check_others()
-        return final.guards(self.chains.set_rates, turned, touched, self.chains.caches)
+        return final.guards(self.chains.set_rates, toggled, touched, self.chains.caches)
 
     def found_outside(self, tensors) -> list:
         """Return (number, tensor) of the arguments that the function also reaches on other ways."""

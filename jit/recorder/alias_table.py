@@ -63,7 +63,7 @@ class AliasTable:
         for t, link in self._recorder.links.live():
             if id(link.cell) in chains:
                 t.__dict__["_traced"] = Link(self._recorder, whole, (*chains[id(link.cell)], *link.chain), link.value,
-                                             link.version, link.is_given)
+                                             link.version, link.is_outside)
 
 
 @dataclass(frozen=True)

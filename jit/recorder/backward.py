@@ -20,7 +20,7 @@ from .recording import Gradient, RecordedBackward
 _number = attrgetter("number")
 
 
-def backward_of(recorder, results, made) -> RecordedBackward:
+def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     """Record the backward of some results, and restore the recorder's graph. `made` are leaves that the function makes at every
     call and returns: no recorded history may lead to them."""
     b, cuts = recorder.builder, len(recorder.reads.cuts)
@@ -28,7 +28,7 @@ def backward_of(recorder, results, made) -> RecordedBackward:
     stops = {position: edge for position, edge in recorder.inputs.histories.items() if edge is not None}
     seeds = [_seed(recorder, t, f"grad{i}") for i, t in enumerate(results)]
     values = b.inputs[first:]
-    error, walk = None, _Walk(set(stops.values()), made)
+    error, walk = None, _Walk(set(stops.values()), new_leaves)
     observer, tls.m.observer = tls.m.observer, None     # this backward has not been called yet: no profile shows it
     tls.m.refresh()
     try:
@@ -62,9 +62,9 @@ def _seed(recorder, t, name):
 class _Walk(Backward):
     """A backward that ends at some edges, before the hooks there, and collects what arrives."""
 
-    def __init__(self, stops, made):
+    def __init__(self, stops, new_leaves):
         super().__init__(retain=True, create_graph=False)
-        self.stops, self.made = stops, made
+        self.stops, self.new_leaves = stops, new_leaves
         self.ends = {_source(e) for e in stops}
         self.passed: set = set()        # ends that a backward would have come by
         self._met: dict = {}            # by node: the gradients of its results, behind the hooks of these
@@ -97,13 +97,13 @@ class _Walk(Backward):
 
     def arrive(self, node, g):
         """Remember the gradient of a node's results behind their hooks; hooks of `retain_grad()` run at each backward alone."""
-        kept = {at: hook for at, hook in (node.pre_hooks or {}).items() if hook[0] == "retain"}
-        for at in kept:
+        retaining = {at: hook for at, hook in (node.pre_hooks or {}).items() if hook[0] == "retain"}
+        for at in retaining:
             del node.pre_hooks[at]
         try:
             g = super().arrive(node, g)
         finally:
-            for at, hook in kept.items():
+            for at, hook in retaining.items():
                 node.pre_hooks[at] = hook
         self._met[node] = list(g) if node.outs is not None else g
         return g
@@ -131,7 +131,7 @@ class _Walk(Backward):
         stack, seen = [*roots], set(roots)
         while stack:
             node = stack.pop()
-            if node in self.made:
+            if node in self.new_leaves:
                 raise TraceError("this function cannot be traced: it hands out a tensor that requires grad, which it has made, "
                                  "and what it has computed from it; do one of the two outside")
             for source in self._sources(node):

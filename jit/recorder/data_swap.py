@@ -38,7 +38,7 @@ class DataSwaps:
                                                       or memory_order(t._a) != memory_order(value._a)):
             r.refuse(f"it sets .data of a tensor of {t._a.dtype}{list(t._a.shape)} to one of {value._a.dtype}"
                      f"{list(value._a.shape)}, or in another order in memory", "keep its kind")
-        self._tie_like(t, new, link.is_given)
+        self._tie_like(t, new, link.is_outside)
 
     def _remember(self, t, position):
         self._recorder.gradients.note_leaf(t)
@@ -50,7 +50,7 @@ class DataSwaps:
     def reshaping(self, t, name: str):
         r = self._recorder
         link = r.link(t)
-        if not link.is_given or id(t) in self.swapped:
+        if not link.is_outside or id(t) in self.swapped:
             return
         if link.cell.root is not t or link.cell.source is None:
             r.refuse(f"{name} changes the shape or the memory of a tensor that is a view, or lies over that of another one "
@@ -65,10 +65,10 @@ class DataSwaps:
         new = value.__dict__.get("_traced")
         if new is None or new.recorder is not r:
             r.refuse(f"{name} gives a tensor other memory", "make a new tensor")
-        self._tie_like(t, new, r.link(t).is_given)
+        self._tie_like(t, new, r.link(t).is_outside)
 
-    def _tie_like(self, t, new, is_given):
-        self._recorder.links.tie(t, Link(self._recorder, new.cell, new.chain, new.value, new.version, is_given))
+    def _tie_like(self, t, new, is_outside):
+        self._recorder.links.tie(t, Link(self._recorder, new.cell, new.chain, new.value, new.version, is_outside))
 
     def outputs(self, result_tensors):
         """Return (position, `Output` of the final memory) of each swapped tensor."""

@@ -27,7 +27,7 @@ class GradientGuard(Condition):
     def holds(self) -> bool:
         return self.leaf.grad is self.gradient
 
-    def moved(self) -> list:
+    def changed_values(self) -> list:
         """Return the key under which the gradient may be looked up by its leaf from now on."""
         return [self.identity]
 
@@ -44,7 +44,7 @@ class GradientLog:
         self.leaves: dict[int, LeafState] = {}  # by id of the leaf
         self.retained: set = set()              # positions of inputs that keep their gradients from now on
         self.changed: dict = {}                 # position of an input: (tensor, whether it required grad at first)
-        self._found: list = []                  # (tensor with a leaf, state of the leaf, weak reference to its first gradient)
+        self._first_gradients: list = []        # (tensor with a leaf, its state, weak reference to its first gradient)
         self._fixed: dict = {}                  # id of such a tensor: gradient, the same tensor at each call
         self._cleared: list | None = None       # positions of leaves whose gradient was dropped before the first operator
 
@@ -70,7 +70,7 @@ class GradientLog:
             is_shared = self.fix(grad)            # (it is another leaf's, too)
             grad.__dict__["_gradient_of"] = r, position, t
             r.links.remember(grad)
-            self._found.append((t, state, weakref.ref(grad)))
+            self._first_gradients.append((t, state, weakref.ref(grad)))
             if is_shared or (type(grad) not in PARTS and r.cell_of(grad) is not None):
                 self.fix(grad)
 
@@ -98,7 +98,7 @@ class GradientLog:
     def guards(self, reached) -> list:
         """Return guards on gradients that were read and that share memory, or that the function `reached` otherwise (by id)."""
         looked_up = {s.what for s in self._recorder.inputs.sources if s.kind == "grad"}
-        read = [(t, self._fixed.get(id(t), ref())) for t, state, ref in self._found
+        read = [(t, self._fixed.get(id(t), ref())) for t, state, ref in self._first_gradients
                 if state.was_read or state.position in looked_up]
         return [GradientGuard(t, grad) for t, grad in read
                 if grad is not None and (id(t) in self._fixed or id(grad) in reached)]
@@ -117,7 +117,7 @@ class GradientLog:
     def taped(self, node, args, out):
         """An operation went on the tape: remember the graph values that its rule will read."""
         tensors = [out, *args]
-        node.traced = tuple([self.saved(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
+        node.traced = tuple([self.saved(t) if saved is not None else None for t, saved in zip(tensors, node.saved)])
 
     def saved(self, t):
         """Return the graph's view of a saved tensor, or of several; symbolic numbers are returned unchanged."""
@@ -189,10 +189,10 @@ class GradientLog:
         position = self._recorder.inputs.position_of(t)
         if position is not None:
             self.retained.add(position)
-        elif self._recorder.link(t).is_given:
+        elif self._recorder.link(t).is_outside:
             self._recorder.refuse("it calls retain_grad() on a view of a tensor from outside", "do so outside of it")
 
-    def turning(self, t: Tensor):
+    def requires_grad_changing(self, t: Tensor):
         """`t.requires_grad` is about to be set. An input changes it in later calls, too."""
         position = self._recorder.inputs.position_of(t)
         if position is None:
@@ -202,7 +202,7 @@ class GradientLog:
             self.note_leaf(t)
             self.leaves[id(t._node)].resting = t
 
-    def turned(self, t: Tensor):
+    def requires_grad_started(self, t: Tensor):
         """`t` requires grad from now on."""
         position = self._recorder.inputs.position_of(t)
         if position is None:
@@ -215,5 +215,5 @@ class GradientLog:
         """Return (position, final `requires_grad`) of the inputs where it changed."""
         return [(position, not began) for position, (t, began) in self.changed.items() if (t._node is not None) != began]
 
-    def turned_tensors(self) -> set:
+    def toggled_tensors(self) -> set:
         return {id(self.changed[position][0]) for position, _ in self.turns()}

@@ -39,7 +39,7 @@ class ScheduleLog:
         self._recorder, self._optimizers = recorder, optimizers
         self.trials: list = []          # one `Trial` for each step, in order
         self.scheduled: set = set()     # (id of the owner, key) of what schedules set
-        self._placed: dict = {}         # the same: (owner, key, value during the recording, plain value)
+        self._stored: dict = {}         # the same: (owner, key, value during the recording, plain value)
 
     def step(self, optimizer, step, args, kwargs):
         if not self._recorder.permits("schedule step") or self._optimizers.is_own(optimizer):
@@ -47,19 +47,19 @@ class ScheduleLog:
             return
         scheduler = step.args[0]
         written = {(i, key): value for i, group in enumerate(optimizer.param_groups) for key, value in group.items()
-                   if self._optimizers.is_written(group, key) and not self._is_placed(group, key, value)}
+                   if self._optimizers.is_written(group, key) and not self._is_stored(group, key, value)}
         trial = self._try(scheduler, step, args, kwargs, written)
         self._recorder.hosts.steps.append((trial, trial.values))
         if trial.has_more_than_numbers:
-            trial.made()
+            trial.results()
 
     def read(self, scheduler):
         if self._recorder.permits("schedule read") and not (
                 self._optimizers.is_own(scheduler.optimizer) or any(scheduler in t.schedulers for t in self.trials)):
             self._try(scheduler, None, (), {}, {})
 
-    def _is_placed(self, owner, key, value) -> bool:
-        found = self._placed.get((id(owner), key))
+    def _is_stored(self, owner, key, value) -> bool:
+        found = self._stored.get((id(owner), key))
         return found is not None and found[2] is value
 
     def _try(self, scheduler, step, args, kwargs, written):
@@ -78,9 +78,9 @@ class ScheduleLog:
         for owner, key, value in symbols:
             if type(now(value)) is type(owner.get(key)) and now(value) == owner[key]:
                 owner[key] = value
-        for owner, key, value in trial.stand_ins():
+        for owner, key, value in trial.proxies():
             self.scheduled.add((id(owner), key))
-            self._placed[id(owner), key] = owner, key, value, (owner if type(owner) is dict else vars(owner))[key]
+            self._stored[id(owner), key] = owner, key, value, (owner if type(owner) is dict else vars(owner))[key]
             _put(owner, key, value)
         return trial
 
@@ -89,8 +89,8 @@ class ScheduleLog:
         found = []
         for scheduler in trial.schedulers:
             for name, value in vars(scheduler).items():
-                if self._is_placed(scheduler, name, value):
-                    vars(scheduler)[name] = self._placed[id(scheduler), name][3]
+                if self._is_stored(scheduler, name, value):
+                    vars(scheduler)[name] = self._stored[id(scheduler), name][3]
                 elif (id(scheduler), name) in VIEWED:
                     setattr(scheduler, name, value)
                 elif mapped(value, now) is not value:
@@ -104,15 +104,15 @@ class ScheduleLog:
 
     def explains(self, target) -> bool:
         """Return whether a value that a function has written is one that its schedules have."""
-        return self._is_placed(target.owner, target.key, target.value())
+        return self._is_stored(target.owner, target.key, target.value())
 
     def settle(self):
         """Leave plain numbers behind."""
-        for owner, key, value, plain in self._placed.values():
+        for owner, key, value, plain in self._stored.values():
             current = (owner if type(owner) is dict else vars(owner)).get(key)
             if current is value or (id(owner), key) in VIEWED or mapped(current, now) is not current:
                 _put(owner, key, plain)
-        self._placed = {}
+        self._stored = {}
 
 
 def _put(owner, key, value):
@@ -176,7 +176,7 @@ class Trial:
         self._earlier = earlier[-1] if earlier else None
         self.schedulers, self.groups = schedulers_of(scheduler), scheduler.optimizer.param_groups
         self.values = [recorder.value_of(t) for t in tensors]
-        self._recorder, self._made = recorder, None
+        self._recorder, self._results = recorder, None
         self._numbers: list = []             # (number of the owner, key, index or None, kind) of numbers that may be read
         self._known: list = []               # for each group the keys of these
         self._others: list = []              # (number of the schedule, key, value): flags of user classes
@@ -235,7 +235,7 @@ class Trial:
             self._others = [(i, key, v) for i, s in enumerate(self.schedulers) if is_user_defined(type(s))
                             for key, v in vars(s).items() if v is None or type(v) in (bool, str)]
         self._known = [{key for i, key, *_ in self._numbers if i == first + n} for n in range(len(self.groups))]
-        self._left = [_found(self._owner(i), key, at) for i, key, at, _ in self._numbers]
+        self._left = [_value_at(self._owner(i), key, at) for i, key, at, _ in self._numbers]
 
     def _owner(self, i) -> dict:
         n = len(self.schedulers)
@@ -268,13 +268,13 @@ class Trial:
                         owner[key] = instead[id(v)]
         return found, began
 
-    def stand_ins(self):
+    def proxies(self):
         """Yield (owner, key, lazy scalars for the numbers of each call)."""
-        made: dict = {}
+        parts_of: dict = {}
         for n, ((i, key, at, _), value) in enumerate(zip(self._numbers, self._left)):
-            number = LazyScalar(self._recorder, lambda n=n: self.made()[n], value)
-            made.setdefault((i, key), []).append((at, number))
-        for (i, key), numbers in made.items():
+            number = LazyScalar(self._recorder, lambda n=n: self.results()[n], value)
+            parts_of.setdefault((i, key), []).append((at, number))
+        for (i, key), numbers in parts_of.items():
             owner = self.groups[i - len(self.schedulers)] if i >= len(self.schedulers) else self.schedulers[i]
             held = self._owner(i)[key]
             if numbers[0][0] is not None:
@@ -285,25 +285,25 @@ class Trial:
             else:
                 yield owner, key, numbers[0][1]
 
-    def made(self) -> list:
+    def results(self) -> list:
         """Return the tensors that hold the numbers: results of a host call, appended to the graph at the first read."""
-        if self._made is None:
+        if self._results is None:
             r = self._recorder
-            token = [] if self._earlier is None else [r.value_of(self._earlier.made()[-1])]
+            token = [] if self._earlier is None else [r.value_of(self._earlier.results()[-1])]
             options = [self.groups[i][key] for i, key in self._tensors]
             arrays = [*[np.array(v, _WIDE[kind]) for v, (*_, kind) in zip(self._left, self._numbers)],
                       *[t._a for t in self._options], np.array(True)]
-            self._made = [wrap(a.copy()) for a in arrays]
-            results = tuple([(t._a.shape, t.dtype.name) for t in self._made])
+            self._results = [wrap(a.copy()) for a in arrays]
+            results = tuple([(t._a.shape, t.dtype.name) for t in self._results])
             name = living_name(self._name, self._numbers_now(bool(token)))
             found = r.builder.append(host_call, [*token, *self.values] or [None], {"function": name, "results": results})
-            for t, v in zip(self._made, found):
+            for t, v in zip(self._results, found):
                 r.fresh(t, v)
-            r.cut(self._made[-1], "bool", True)
-            for t, new in zip(options, self._made[len(self._left):]):
+            r.cut(self._results[-1], "bool", True)
+            for t, new in zip(options, self._results[len(self._left):]):
                 with no_grad():
                     t.copy_(new)
-        return self._made
+        return self._results
 
     def _numbers_now(self, has_token):
         def call(*arrays):
@@ -319,7 +319,7 @@ class Trial:
                 self._earlier._result[2].restore()
             start = origin if self._earlier is None else Snapshot(self.owners)
             options, began = self._stepped([wrap(a) for a in arrays])
-            found = [_found(self._owner(i), key, at) for i, key, at, _ in self._numbers]
+            found = [_value_at(self._owner(i), key, at) for i, key, at, _ in self._numbers]
             fits = self._fits(found, began) and all(isinstance(t, Tensor) for t in options)
             self._result = start, [a.tobytes() for a in arrays], Snapshot(self._all_owners())
         finally:
@@ -327,8 +327,8 @@ class Trial:
         numbers = [np.array(v if fits else 0, _WIDE[kind]) for v, (*_, kind) in zip(found, self._numbers)]
         return *numbers, *[t._a for t in options], np.array(fits)
 
-    def _fits(self, found, began) -> bool:
-        if not all(isinstance(v, kind) for v, (*_, kind) in zip(found, self._numbers)):
+    def _fits(self, numbers, began) -> bool:
+        if not all(isinstance(v, kind) for v, (*_, kind) in zip(numbers, self._numbers)):
             return False
         stayed = all(v is before.get(key) or key in known or _is_same(v, before.get(key))
                      for group, before, known in zip(self.groups, began, self._known) for key, v in group.items())
@@ -354,7 +354,7 @@ def _numbers_in(value):
             yield i, float if isinstance(v, float) else int
 
 
-def _found(owner, key, at):
+def _value_at(owner, key, at):
     held = owner.get(key)
     if at is None:
         return held

@@ -14,7 +14,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.interop.tensor_protocols import attributes_of
 from ...runtime.nn.base.parameter import Owned, over
 from ..guards.arg_pytree import flatten, unflatten
-from ..proxies.made_objects import MadeObjects
+from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import fixed
 from ..proxies.threads import mapped
 from .backward import is_freed
@@ -40,8 +40,8 @@ class NewLeaf:
 
     def over(self, t: Tensor) -> Tensor:
         """Make such a leaf over the memory of a tensor."""
-        made = t.detach() if self.kind is Tensor else over(self.kind, t)
-        return Tensor.requires_grad_(made) if self.requires_grad else made
+        leaf = t.detach() if self.kind is Tensor else over(self.kind, t)
+        return Tensor.requires_grad_(leaf) if self.requires_grad else leaf
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,17 @@ class Attributes:
     @staticmethod
     def of(t: Tensor, results: list, recorder) -> "Attributes | None":
         """Describe the attributes of a result that the function has made; tensors among them are further results."""
-        given = attributes_of(t)
-        if not given:
+        attributes = attributes_of(t)
+        if not attributes:
             return None
-        made = () if recorder.tracker is None else recorder.tracker.known.made
+        own = () if recorder.tracker is None else recorder.tracker.known.own
         leaves: list = []
-        spec = flatten(mapped(given, fixed), leaves, None, MadeObjects(recorder, made).attributes)
+        spec = flatten(mapped(attributes, fixed), leaves, None, NewObjects(recorder, own).attributes)
         return Attributes(spec, tuple([number_of(leaf, results) for leaf in leaves]))
 
-    def give(self, t: Tensor, made: list):
+    def give(self, t: Tensor, results: list):
         """Set them on a result of another call, `made` anew like all results."""
-        t.__dict__.update(unflatten(self.spec, iter([made[n] for n in self.numbers])))
+        t.__dict__.update(unflatten(self.spec, iter([results[n] for n in self.numbers])))
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Output:
     order: tuple | None = None              # order of the dims of new memory (`ir/dim_order.py`)
     detached: bool = False                  # a view of what `detach()` gives,
     is_data: bool = False                   # or of `.data`
-    kept: int | None = None                 # number of the result that is its kept gradient (`retain_grad()`)
+    retained_gradient: int | None = None                 # number of the result that is its kept gradient (`retain_grad()`)
     locked: bool = False                    # its memory is read-only
     attributes: Attributes | None = None    # that the user gave it
     retains: bool = False                   # it keeps the gradients of later backwards
@@ -98,7 +98,7 @@ class Output:
     @property
     def does_more(self) -> bool:
         """Whether it is anything else than new memory."""
-        is_more = any(x is not None for x in (self.source, self.leaf, self.part, self.kept, self.attributes))
+        is_more = any(x is not None for x in (self.source, self.leaf, self.part, self.retained_gradient, self.attributes))
         return is_more or self.freed or self.locked or self.retains
 
     @property
@@ -116,9 +116,10 @@ def output_of(recorder, t, results) -> Output:
     output = memory_output(recorder, t)
     if output.same:
         return output
-    kept = None if output.source is not None or t.is_leaf else number_of(t._kept_grad, results)
-    attributes = None if link.is_given else Attributes.of(t, results, recorder)
-    return replace(output, leaf=NewLeaf.of(t, results), kept=kept, attributes=attributes, retains=t._retains)
+    retained_gradient = None if output.source is not None or t.is_leaf else number_of(t._kept_grad, results)
+    attributes = None if link.is_outside else Attributes.of(t, results, recorder)
+    return replace(output, leaf=NewLeaf.of(t, results), retained_gradient=retained_gradient, attributes=attributes,
+                   retains=t._retains)
 
 
 def memory_output(recorder, t) -> Output:
@@ -146,12 +147,12 @@ def number_of(gradient, results) -> int | None:
     return len(results) - 1
 
 
-def attach_results(outputs, made):
+def attach_results(outputs, results):
     """Set the gradients and attributes of tensors that were made anew."""
-    for o, t in zip(outputs, made):
+    for o, t in zip(outputs, results):
         if o.attributes is not None:
-            o.attributes.give(t, made)
-        if o.kept is not None:
-            t._kept_grad = made[o.kept]
+            o.attributes.give(t, results)
+        if o.retained_gradient is not None:
+            t._kept_grad = results[o.retained_gradient]
         if o.leaf is not None and o.leaf.gradient is not None:
-            t.grad = made[o.leaf.gradient]
+            t.grad = results[o.leaf.gradient]

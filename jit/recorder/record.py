@@ -69,13 +69,13 @@ class HostLog:
         if self._recorder.permits("host"):
             self.steps.append((step, [self._recorder.value_of(t) for t in tensors]))
 
-    def results(self, tensors, made, **params):
+    def results(self, tensors, outputs, **params):
         """Append a host function whose results are the tensors `made`."""
         r = self._recorder
         r.permits("host")
         r.builder.line = r.here()
         values = r.builder.append(host_call, [r.value_of(t) for t in tensors] or [None], params)
-        for t, v in zip(made, values):
+        for t, v in zip(outputs, values):
             r.fresh(t, v)
 
 
@@ -286,16 +286,16 @@ class Recorder:
 
     # Values and attributes that Python reads.
 
-    def read(self, t: Tensor, how: str, seen):
+    def read(self, t: Tensor, how: str, value_read):
         """Python reads a value out of a tensor, two calls up; return what it gets."""
         reader = sys._getframe(2)
-        return self.reads.read(t, how, seen, reader, reader.f_back)
+        return self.reads.read(t, how, value_read, reader, reader.f_back)
 
     def formatted(self, t: Tensor, spec: str, frame):
         return self.reads.formatted(t, spec, frame)
 
-    def cut(self, t: Tensor, how: str, seen, line=None):
-        self.reads.cut(t, how, seen, line)
+    def cut(self, t: Tensor, how: str, value_read, line=None):
+        self.reads.cut(t, how, value_read, line)
 
     def attribute(self, t: Tensor, name: str, setting: bool):
         """Ingot's own code is about to read, or set, an attribute that a tensor may have got."""

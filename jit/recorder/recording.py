@@ -26,12 +26,12 @@ class Cell:
 class Link:
     """The graph's view of a tensor: its cell, the views on top of it, and its value at a version of the cell."""
 
-    __slots__ = ("cell", "chain", "is_given", "recorder", "value", "version")
+    __slots__ = ("cell", "chain", "is_outside", "recorder", "value", "version")
 
-    def __init__(self, recorder, cell, chain, value, version=None, is_given=False):
+    def __init__(self, recorder, cell, chain, value, version=None, is_outside=False):
         self.recorder, self.cell, self.chain, self.value = recorder, cell, chain, value
         self.version = cell.version if version is None else version
-        self.is_given = is_given
+        self.is_outside = is_outside
 
 
 class LinkTable:
@@ -49,7 +49,7 @@ class LinkTable:
 
     def give(self, t, link: Link):
         """Give a tensor from outside a link."""
-        link.is_given = True
+        link.is_outside = True
         self.tie(t, link)
 
     def remember(self, t):
@@ -112,7 +112,7 @@ class Cut:
     nodes: int
     value: Value
     how: str
-    seen: object
+    answer: object
     line: tuple | None = None
     conditions: int = 0
 
@@ -146,7 +146,7 @@ class Recording:
     reached: list = field(default_factory=list)      # containers it reaches, if it changes arguments
     shown: set = field(default_factory=set)          # positions of inputs that host steps may read
     hosted: Any = None                               # checks behind its host steps (`host_checks.HostChecks`)
-    outcome: Any = None                              # results and Python writes, over the result tensors
+    template: Any = None                              # results and Python writes, over the result tensors
 
     @property
     def has_effects(self) -> bool:
@@ -168,11 +168,11 @@ def kind_of_gradient(g) -> bool | None:
 @dataclass(frozen=True)
 class Gradient:
     """A gradient: one value, or the values of its parts and the function that makes it of them (`core/composite_tensors.py`).
-    `given` holds the numbers of results that are its parts."""
+    `result_numbers` holds the numbers of results that are its parts."""
 
     values: tuple
     make: Any = None
-    given: tuple = (None,)
+    result_numbers: tuple = (None,)
 
     @staticmethod
     def of(recorder, g, results=()) -> "Gradient | None":
@@ -182,13 +182,13 @@ class Gradient:
         if type(g) not in PARTS:
             return Gradient((recorder.value_of(g),))
         parts, make = PARTS[type(g)](g)
-        given = tuple([next((i for i, t in enumerate(results) if t is part), None) for part in parts])
-        return Gradient(tuple(map(recorder.value_of, parts)), make, given)
+        result_numbers = tuple([next((i for i, t in enumerate(results) if t is part), None) for part in parts])
+        return Gradient(tuple(map(recorder.value_of, parts)), make, result_numbers)
 
     def over(self, numbers) -> "Gradient":
         return replace(self, values=tuple([numbers[v] for v in self.values]))
 
-    def made(self, tensors, plain=None) -> Tensor:
+    def assemble(self, tensors, plain=None) -> Tensor:
         """Return the gradient, of tensors for the values; `plain` replaces symbols in `make`."""
         if self.make is None:
             return tensors[0]

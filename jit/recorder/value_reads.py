@@ -43,13 +43,13 @@ class QuestionCache:
     def answer(self, value: Value, how: str):
         return self._answers.get(self._key(value, how))
 
-    def add(self, value: Value, how: str, seen):
-        self._answers[self._key(value, how)] = seen
+    def add(self, value: Value, how: str, answer):
+        self._answers[self._key(value, how)] = answer
 
 
-def _may_be_sizes(t: Tensor, seen) -> bool:
+def _may_be_sizes(t: Tensor, value) -> bool:
     """Return whether a list that is read of a tensor may be one of sizes, such as `lengths.tolist()`."""
-    return type(seen) is list and t.ndim == 1 and len(seen) <= MOST_SIZES and all(type(n) is int for n in seen)
+    return type(value) is list and t.ndim == 1 and len(value) <= MOST_SIZES and all(type(n) is int for n in value)
 
 
 class ValueReads:
@@ -67,11 +67,11 @@ class ValueReads:
         self._answers = QuestionCache(recorder.builder)
         self._lent: list = []                   # (array that numpy() gave, what it held, line)
 
-    def read(self, t: Tensor, how: str, seen, reader, frame):
+    def read(self, t: Tensor, how: str, value_read, reader, frame):
         """Return what Python gets for a value that it reads: `frame` calls `reader`, the frame of a method of ingot."""
         if how == "len":
             pinned(self._recorder.shape_of(t)[0])
-            return seen
+            return value_read
         while frame.f_code in HANDING_READERS:
             frame = frame.f_back
         by_user = is_user(frame)
@@ -79,29 +79,29 @@ class ValueReads:
         answer = self._answers.answer(self._recorder.value_of(t), how) if how in _REPEATED else None
         if answer is not None:
             return answer if is_open else pinned(answer)
-        line = user_line() if is_open and (type(seen) is int or _may_be_sizes(t, seen)) else None
+        line = user_line() if is_open and (type(value_read) is int or _may_be_sizes(t, value_read)) else None
         if line in self.sized:
-            return self.size(t, seen, line) if type(seen) is int else self._sizes(t, seen, line)
+            return self.size(t, value_read, line) if type(value_read) is int else self._sizes(t, value_read, line)
         if self.defers and by_user:
-            array = read_on(t, seen, reader.f_code, frame) if how == "numpy" else None
+            array = read_on(t, value_read, reader.f_code, frame) if how == "numpy" else None
             if array is not None:
                 return array
-            number = deferred(self._recorder, t, seen, line) if is_open and how == "item" else None
-            if number is not None or self.handed_out.takes(t, how, seen, reader.f_code, frame):
-                return seen if number is None else number
+            number = deferred(self._recorder, t, value_read, line) if is_open and how == "item" else None
+            if number is not None or self.handed_out.takes(t, how, value_read, reader.f_code, frame):
+                return value_read if number is None else number
         elif self.defers and how == "item" and frame.f_code in OPEN_READERS:
-            number = deferred(self._recorder, t, seen)
+            number = deferred(self._recorder, t, value_read)
             if number is not None:
                 return number
-        self.cut(t, how, seen, line)
+        self.cut(t, how, value_read, line)
         if how == "numpy":
-            self._lent.append((seen, self.cuts[-1].seen, user_line()))
-        return seen
+            self._lent.append((value_read, self.cuts[-1].answer, user_line()))
+        return value_read
 
     def formatted(self, t: Tensor, spec: str, frame):
         return self.printed.mark(t, t._a.item() if t._a.size == 1 else None, spec, frame) if is_user(frame) else None
 
-    def cut(self, t: Tensor, how: str, seen, line=None):
+    def cut(self, t: Tensor, how: str, value_read, line=None):
         """Cut the graph: what follows is recorded for this value alone; `line` read an integer."""
         if how in _REPEATED:
             value = self._recorder.value_of(t)
@@ -109,30 +109,30 @@ class ValueReads:
             if answer is not None:
                 pinned(answer)
                 return
-            self._answers.add(value, how, seen)
-        self._add_cut(t, how, frozen_value(seen), line)
+            self._answers.add(value, how, value_read)
+        self._add_cut(t, how, frozen_value(value_read), line)
 
-    def _add_cut(self, t, how, seen, line):
+    def _add_cut(self, t, how, answer, line):
         r = self._recorder
         conditions = 0 if r.scope is None else len(r.scope.conditions)
         value = r.value_of(t)                # first, since this may append the nodes of a view
-        self.cuts.append(Cut(len(r.builder.nodes), value, how, seen, line, conditions))
+        self.cuts.append(Cut(len(r.builder.nodes), value, how, answer, line, conditions))
 
-    def size(self, t: Tensor, seen: int, line):
+    def size(self, t: Tensor, number: int, line):
         """Return a symbol for a number that a line reads as a size: what follows is recorded for other sizes, too."""
-        is_own = seen < 1 or (seen == 1 and line in self.single)
-        self._add_cut(t, "size", frozen_value(seen) if is_own else MANY, line)
+        is_own = number < 1 or (number == 1 and line in self.single)
+        self._add_cut(t, "size", frozen_value(number) if is_own else MANY, line)
         if not is_own:
             scope = self._recorder.scope
             name = f"read{len(scope.reads)}"
             scope.reads[name] = line
-            seen = scope.size(name, seen, 1)
-        self._answers.add(self._recorder.value_of(t), "item", seen)
-        return seen
+            number = scope.size(name, number, 1)
+        self._answers.add(self._recorder.value_of(t), "item", number)
+        return number
 
-    def _sizes(self, t: Tensor, seen: list, line) -> list:
+    def _sizes(self, t: Tensor, numbers: list, line) -> list:
         pinned(self._recorder.shape_of(t)[0])
-        return [self.size(part, n, line) for part, n in zip(t.detach().unbind(0), seen)]
+        return [self.size(part, n, line) for part, n in zip(t.detach().unbind(0), numbers)]
 
     def check_lent(self):
         """Raise if the function wrote to an array that numpy() returned."""
@@ -142,15 +142,15 @@ class ValueReads:
                                  "afterwards; take a copy of it, or write to the tensor before")
 
 
-def frozen_value(seen):
+def frozen_value(value):
     """Return a value that was read in a form that can be a dictionary key."""
-    if isinstance(seen, np.ndarray):
-        return ("array", seen.shape, str(seen.dtype), seen.tobytes())
-    if isinstance(seen, list):
-        return ("list", tuple([frozen_value(v) for v in seen]))
-    if isinstance(seen, float):
-        return ("float", seen.hex())
-    return (type(seen).__name__, seen)
+    if isinstance(value, np.ndarray):
+        return ("array", value.shape, str(value.dtype), value.tobytes())
+    if isinstance(value, list):
+        return ("list", tuple([frozen_value(v) for v in value]))
+    if isinstance(value, float):
+        return ("float", value.hex())
+    return (type(value).__name__, value)
 
 
 def readable(frozen) -> str:

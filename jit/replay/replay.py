@@ -152,8 +152,8 @@ class Replay:
         for (position, g), at in zip(finish.grads, grads):
             if g is not None and g.make is not None:
                 parts = [made[i] if i is not None else wrap(self._value(slot, where, found))
-                         for slot, i, where in zip(g.values, g.given, at)]
-                self._give_gradient(position, g.made(parts, self.plain))
+                         for slot, i, where in zip(g.values, g.result_numbers, at)]
+                self._give_gradient(position, g.assemble(parts, self.plain))
         node = None
         if finish.differential is not None:
             node = attach(finish.differential, self, made, [position for position, _ in finish.updates])

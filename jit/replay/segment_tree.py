@@ -29,13 +29,13 @@ class Tree:
             if here.signature != segments[i].signature or here.question != segments[i].question:
                 return False
             if i == len(recording.cuts):
-                if not here.finish.outcome.leaves_the_same(recording.outcome) or not here.finish.has_order_of(recording):
+                if not here.finish.template.leaves_the_same(recording.template) or not here.finish.has_order_of(recording):
                     return False
                 before()
                 self._agree(way)
                 return True
             i += 1
-            key = recording.cuts[i - 1].seen, segments[i].stage.conditions
+            key = recording.cuts[i - 1].answer, segments[i].stage.conditions
             if key not in here.answers:
                 before()
                 self._watched = monitored(recording.hosted, self._watched)
@@ -61,7 +61,7 @@ class Tree:
                 return False
             if i == len(recording.cuts):
                 return here.finish.has_order_of(recording)
-            following = here.answers.get((recording.cuts[i].seen, ()))
+            following = here.answers.get((recording.cuts[i].answer, ()))
             if following is None:
                 return None
             here = following
@@ -70,11 +70,11 @@ class Tree:
     @staticmethod
     def _extend(here, segments, cuts):
         for cut, following in zip(cuts, segments[1:]):
-            here.answers[cut.seen, following.stage.conditions] = following
+            here.answers[cut.answer, following.stage.conditions] = following
             here = following
 
     def run(self, arguments, symbols=(), call=None):
-        """Replay; return the result tensors, the outcome that they belong to, and the values of all its symbols. Raise Unseen
+        """Replay; return the result tensors, the template that they belong to, and the values of all its symbols. Raise Unseen
         before anything was written."""
         while True:
             replay = Replay(arguments, symbols)
@@ -121,7 +121,7 @@ class Tree:
             work = here.work
             found = replay.go(here, work)
             if here.question is None:
-                return replay.commit(here.finish, work, found), here.finish.outcome, replay.symbols
+                return replay.commit(here.finish, work, found), here.finish.template, replay.symbols
             answer = replay.answer(*here.question)
             following = here.following(answer, replay.symbols)
             if following is None and here.question[1] == "size" and answer[1] > 0:

@@ -92,7 +92,7 @@ class Finish:
     retained: list               # positions of inputs that keep their gradients from now on
     rebinds: list                # (input position, slot, Output)
     differential: Differential | None
-    outcome: Any
+    template: Any
     parts: list = field(default_factory=list)      # (number, Output) of results in the memory of others, views at the end
     joined: tuple = ()           # positions of inputs that are memory of other inputs, too: written once all was read
     shown: frozenset = frozenset()       # positions of inputs that host steps may read: written when these have run
@@ -132,8 +132,8 @@ class Finish:
             is_late = position in self.joined or position in self.shown
             wanted.append(Result(slot, owned=True, target=None if is_late else -1 - position))
             updates.append(len(wanted) - 1)
-        grads = [None if g is None else [owned(slot, brief=True) if i is None else None for slot, i in zip(g.values, g.given)]
-                 for _, g in self.grads]
+        grads = [None if g is None else [owned(slot, brief=True) if i is None else None
+                                         for slot, i in zip(g.values, g.result_numbers)] for _, g in self.grads]
         hosts = []
         for _, slots in self.hosts:
             hosts.append(range(len(wanted), len(wanted) + len(slots)))
@@ -218,6 +218,6 @@ def _finish(recording, slots):
                   [(position, None if g is None else g.over(slots)) for position, g in recording.grads],
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],
                   recording.turns, recording.retained, [(position, slots[o.value], o) for position, o in recording.rebinds],
-                  Differential.of(recording, slots), recording.outcome,
+                  Differential.of(recording, slots), recording.template,
                   sorted(parts, key=lambda part: part[1].part.is_view), tuple(recording.joined), frozenset(recording.shown),
                   recording.hosted)

@@ -103,7 +103,7 @@ class ContainerLog:
         at = id(container)
         return self._done.get(at) if all((at, call) in self._arrived for call in self._calls.get(at, ())) else None
 
-    def given_to(self, container) -> frozenset:
+    def calls_with(self, container) -> frozenset:
         return frozenset(self._calls.get(id(container), ()))
 
     def is_written(self, container, key) -> bool:
@@ -406,10 +406,10 @@ def note_arguments(frame, inputs, contents, uses) -> None:
              if type(local.get(n)) in TABLES or contents.has_met(local.get(n))]
     if not names:
         return
-    kept, caller = unassigned_arguments(code), frame.f_back
+    unassigned, caller = unassigned_arguments(code), frame.f_back
     for name in names:
         chain, calls = Chain(ARGUMENT, name, ()), calls_of(code).get(Chain(ARGUMENT, name, ()), ())
-        how = uses.get(chain, PASSED) if name in kept else None
+        how = uses.get(chain, PASSED) if name in unassigned else None
         value = inputs.without_table(local[name], how, calls)
         contents.used(value, _ALL_OF_IT.get(how, how), calls)
         if caller is not None:
@@ -423,13 +423,13 @@ class UntrackedUses:
         self._inputs, self._contents = inputs, contents
         self._by_name: dict = {}        # attribute name, or _ANY -> {(use, call or None): None}
 
-    def add(self, code, asked, more) -> dict:
+    def add(self, code, queries, more) -> dict:
         """Add the uses in code that starts; return the new ones. Attributes queried by name, `more` among them, have any
         use."""
         known = untracked_uses(code)
         uses = [(name, how, None if offset is None else (code, offset)) for name, how, offset in known]
-        uses += [(name, None, None) for name in (asked.names - {name for name, *_ in known}) | more]
-        uses += [(_ANY, None, None)] if asked.computes else ()
+        uses += [(name, None, None) for name in (queries.names - {name for name, *_ in known}) | more]
+        uses += [(_ANY, None, None)] if queries.computes else ()
         new: dict = {}
         for name, how, call in uses:
             if (how, call) not in self._by_name.setdefault(name, {}):

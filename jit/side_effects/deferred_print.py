@@ -47,12 +47,12 @@ class DeferredPrints:
         is_text = bool(t.ndim and spec) or not (t.ndim or kind in (float, int))
         if is_text or not self._recorder.reads.defers or not _is_printed(frame):
             return None
-        return self._noted(t.detach().clone() if t.ndim else LazyScalar(self._recorder, as_number(t, kind), value), spec)
+        return self._added(t.detach().clone() if t.ndim else LazyScalar(self._recorder, as_number(t, kind), value), spec)
 
     def mark_number(self, x, spec: str, frame) -> str | None:
-        return self._noted(x, spec) if self._recorder.reads.defers and is_user(frame) and _is_printed(frame) else None
+        return self._added(x, spec) if self._recorder.reads.defers and is_user(frame) and _is_printed(frame) else None
 
-    def _noted(self, x, spec) -> str:
+    def _added(self, x, spec) -> str:
         self._values.append(Formatted(x, spec))
         return f"{self._sign}{len(self._values) - 1}\0"
 

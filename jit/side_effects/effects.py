@@ -197,10 +197,10 @@ class ArgumentContainers:
 
     def specs(self, contents) -> dict:
         """Return {id: spec} of containers that results may hold and that the function has not made."""
-        given = {id(c): (GIVEN, i) for i, c in enumerate(self.containers)}
+        arguments = {id(c): (GIVEN, i) for i, c in enumerate(self.containers)}
         seen = contents.containers()
-        known = {id(c): ByIdentity(c) for c in seen if id(c) not in given}
-        return {**known, **{at: spec for at, spec in given.items() if at not in {id(c) for c in seen}}}
+        known = {id(c): ByIdentity(c) for c in seen if id(c) not in arguments}
+        return {**known, **{at: spec for at, spec in arguments.items() if at not in {id(c) for c in seen}}}
 
     def settle(self):
         """Leave the changes so far, with plain numbers, in the caller's containers: the function has raised."""

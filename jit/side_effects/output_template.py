@@ -44,11 +44,11 @@ class OutputTemplate:
     def leaves_the_same(self, other) -> bool:
         """Return whether calls leave the same state as one recorded with another template, which need not write what is
         there."""
-        theirs = set(other._places)
+        theirs = set(other._locations)
         mine = [(t, spec) for t, spec in zip(self.effects, self._written) if t.place in theirs]
         return (len(mine) == len(other.effects) and self.order == other.order
                 and (self._result, [(t.place, spec) for t, spec in mine])
-                == (other._result, [*zip(other._places, other._written)])
+                == (other._result, [*zip(other._locations, other._written)])
                 and all(_holds(t, spec) for t, spec in zip(self.effects, self._written) if t.place not in theirs))
 
     @property
@@ -64,7 +64,7 @@ class OutputTemplate:
         return replaced(self.spec, source_of)
 
     @property
-    def _places(self):
+    def _locations(self):
         return [t.place for t in self.effects]
 
     @property
@@ -84,21 +84,21 @@ class OutputTemplate:
     def tensors(self, different) -> list:
         return different if self.order is None else [different[i] for i in self.order]
 
-    def give(self, different, symbols=(), given=()):
+    def give(self, different, symbols=(), containers=()):
         """Make the result of a call with these containers among its arguments, and write the effects."""
         spec = bound_values(self.spec, symbols) if self.has_symbols else self.spec
-        return self._handed_out(spec, different, given, again=False)
+        return self._made_over(spec, different, containers, again=False)
 
-    def recorded_result(self, different, given=()):
+    def recorded_result(self, different, containers=()):
         """Make the result of the recorded call, with plain numbers."""
-        return self._handed_out(at_hint(self.spec), different, given, again=True)
+        return self._made_over(at_hint(self.spec), different, containers, again=True)
 
-    def _handed_out(self, spec, different, given, again):
+    def _made_over(self, spec, different, containers, again):
         """Make the result, and write the effects, or write them `again` over those of the function itself."""
-        made = unflatten(spec, iter(self.tensors(different)), given=given)
+        made = unflatten(spec, iter(self.tensors(different)), containers=containers)
         if not self.effects:
             return made
         result, values = made
         for target, value in zip(self.effects, values):
-            (target.rewrite if again else target.write)(value, given)
+            (target.rewrite if again else target.write)(value, containers)
         return result

@@ -98,7 +98,7 @@ class WriteLog:
 
     def add_modules(self) -> list:
         """Add the attributes of modules that were written past all chains; return their locations."""
-        others = {t.place: t for t in self.modules.targets(self.targets) if id(t.owner) not in self._known.made}
+        others = {t.place: t for t in self.modules.targets(self.targets) if id(t.owner) not in self._known.own}
         self.targets |= others
         return [*others]
 
@@ -111,18 +111,18 @@ class WriteLog:
     def changed(self) -> list:
         return [t for t in self.targets.values() if self.is_changed(t)]
 
-    def repeated(self, found) -> list:
+    def repeated(self, targets) -> list:
         """Return those of the changed targets that each call writes; raise if one cannot be repeated."""
-        put = {id(t.value()) for t in found if t.was is MISSING}
-        for t in found:
+        put = {id(t.value()) for t in targets if t.was is MISSING}
+        for t in targets:
             if t.kind in (WHOLE, GONE) and id(t.owner) in put:      # the next call finds a container in the empty place
                 raise FirstTimeError(f"{t.text} was put there, and something taken out of it, which later calls don't repeat")
-        return [t for t in found if self._is_repeated(t)]
+        return [t for t in targets if self._is_repeated(t)]
 
     def _is_repeated(self, t) -> bool:
         """Return whether each call makes this write; raise if it cannot be repeated. Caches, and variables that are set now
         and then, may get any value: the next recording finds it there."""
-        is_identical = (id(t.owner) not in self._known.given or isinstance(t.owner, Module)
+        is_identical = (id(t.owner) not in self._known.received or isinstance(t.owner, Module)
                         or type(t.owner).__eq__ is object.__eq__)
         is_simple = is_identical and t.is_plain
         if is_simple and is_repeatable(t.value(), self._contents):

@@ -2,7 +2,7 @@
 
 import threading
 
-from ..guards.locations import MOST_LOCATIONS, MovedValue
+from ..guards.locations import MOST_LOCATIONS, ChangedValue
 from ..guards.snapshot import looks_like
 from ..inspect import report
 from .dynamic_shapes import Family
@@ -20,7 +20,7 @@ def numbers_key(numbers) -> tuple:
 class Cache:
     """Entries by key, with the locations whose values belong to each key. `places` are locations that were seen to change:
     every call looks them up. `changing` holds those that were seen since, and keys of optimizer options and gradients that were
-    seen to change (`Condition.moved`)."""
+    seen to change (`Condition.changed_values`)."""
 
     def __init__(self, fn):
         self._fn = fn
@@ -84,8 +84,8 @@ class Cache:
         known = {p.identity for p in self.places}
         with self.lock:
             changing = set(self.changing)              # other threads may add to it
-            found = {m.place.identity: m for m in changing if type(m) is MovedValue and m.place.identity not in known}
-            self.changing = {m for m in changing if type(m) is not MovedValue}
+            found = {m.place.identity: m for m in changing if type(m) is ChangedValue and m.place.identity not in known}
+            self.changing = {m for m in changing if type(m) is not ChangedValue}
             new = [*found.values()][: MOST_LOCATIONS - len(self.places)]
             if new:
                 self.places = (*self.places, *[m.place for m in new])

@@ -4,7 +4,7 @@ from ...runtime.core.device_array import DeviceArray, place_of
 from ...runtime.core.node import Leaf
 from ..guards.guard_code import quick_check
 from ..guards.memory_order import memory_order, overlapping
-from ..proxies.data_sizes import given_conditions, given_hints
+from ..proxies.data_sizes import conditions_before_call, hints_before_call
 from ..replay.segment_tree import Tree
 from .tensor_conditions import TensorConditions, joined
 
@@ -91,9 +91,9 @@ class Entry:
         self.tensors.add(recording, self.guards.values())
         self.check = quick_check(list(self.guards.values()))
         if self.symbols is not None:
-            self.conditions = {**self.conditions, **given_conditions(recording.scope)}
+            self.conditions = {**self.conditions, **conditions_before_call(recording.scope)}
             recording.scope.close()
-            self.agreed(given_hints(recording.scope).values())
+            self.agreed(hints_before_call(recording.scope).values())
             self._restrict()
 
     def extend(self, moved):
@@ -112,7 +112,7 @@ class Entry:
             why = "a container among the arguments is one that the function reaches otherwise, too"
         failing = [] if self.check() else [guard for guard in self.guards.values() if not guard.holds()]
         for guard in failing:
-            changing.update(guard.moved())
+            changing.update(guard.changed_values())
         return why or (str(failing[0]) if failing else None)
 
 

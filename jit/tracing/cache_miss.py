@@ -171,7 +171,7 @@ class MissHandler:
 
     def _enter(self, call, run, family):
         with self._cache.lock:
-            self._targets = run.outcome.effects or self._targets
+            self._targets = run.template.effects or self._targets
             alike = [entry for entry in call.met if _names(entry.symbols) == _names(run.symbols)]   # a tree has one set of them
             merged = any([entry.add(run.recording, run.guards) for entry in alike])  # noqa: C419  (all of them)
             merged = merged or self._is_checked(call, run, family)

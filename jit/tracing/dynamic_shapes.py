@@ -13,7 +13,7 @@ from ...ir.symbols.substitute import condition_check, function_of, valuer
 from ...runtime.core.storage import user_line
 from ..errors.errors import TraceError
 from ..guards.arg_pytree import flatten
-from ..proxies.data_sizes import given_conditions, given_hints
+from ..proxies.data_sizes import conditions_before_call, hints_before_call
 from .labels import NUMBER, SIZE, Labels, first_failing
 
 MOST_EXAMPLES = 16      # calls that a family remembers
@@ -79,7 +79,7 @@ class Symbols:
     @property
     def hints(self) -> dict:
         """{name: its value in the call}, without those that are read out of data on the way."""
-        return given_hints(self.scope)
+        return hints_before_call(self.scope)
 
     def places_said(self, labels: Labels) -> str:
         """Return the places of the symbols as text."""
@@ -102,7 +102,7 @@ class Symbols:
                 return f"{labels.of(place)} and {text} are {value!r} and {known!r}, and a recording needs them to be equal"
         values = {name: first[name][0] for name in self.hints}
         names = {name: text for name, (_, text) in first.items()}
-        failing = first_failing(given_conditions(self.scope), values, names)
+        failing = first_failing(conditions_before_call(self.scope), values, names)
         return "" if failing is None else f"a recording needs {failing}"
 
     @property
@@ -129,7 +129,7 @@ class Symbols:
                 tests.append(f"numbers[{i}].hex() == {n.hex()!r}" if type(n) is float else f"numbers[{i}] == {n}")
         test = function_of(("shapes", "numbers"), " and ".join(["True", *tests]))
         read = function_of(("shapes", "numbers"), "(" + "".join([f"{first[name]}, " for name in self.hints]) + ")")
-        holds = condition_check(given_conditions(self.scope), self.hints)
+        holds = condition_check(conditions_before_call(self.scope), self.hints)
 
         def match(shapes, numbers):
             if not test(shapes, numbers):

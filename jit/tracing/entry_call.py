@@ -33,7 +33,7 @@ def quick_call(entry, symbols, call):
     """Return a function of the arguments of a call that was just replayed: its result, or MISS for a call of another kind. None
     if the call was not plain."""
     finish, key, leaves = entry.tree.first.finish, call.key, call.leaves
-    if finish is None or not entry.tensors.is_simple or finish.outcome.effects:
+    if finish is None or not entry.tensors.is_simple or finish.template.effects:
         return None
     if not has_plain_arguments(call) or not is_good_for_numbers(entry, call):
         return None
@@ -229,9 +229,9 @@ class _Writer:
             turned = "" if back is None else f".transpose({back})"
             lines += [f"t{i} = new(Tensor)", f"t{i}._a = found[{at}]{turned}", f"t{i}._node = t{i}._shared = None"]
         made = ", ".join([f"t{i}" for i in range(len(places))])
-        outcome = self.entry.tree.first.finish.outcome
-        symbols = ", symbols" if outcome.has_symbols else ""
-        return [*lines, "return t0" if outcome.is_single else f"return {self._name(outcome.give)}([{made}]{symbols})"]
+        template = self.entry.tree.first.finish.template
+        symbols = ", symbols" if template.has_symbols else ""
+        return [*lines, "return t0" if template.is_single else f"return {self._name(template.give)}([{made}]{symbols})"]
 
 
 def is_same(a, b) -> bool:

@@ -94,8 +94,8 @@ def _finished(run, call) -> Captured:
     if r.cuts:
         raise TraceError(f"{r.cuts[0].how}() reads a value out of a tensor{at(_line_of(r.cuts[0]))}, so the run is no single "
                          "graph; compute with tensors instead (where, masks, clamp)")
-    if run.outcome.effects:
-        raise TraceError(f"the function assigns to {run.outcome.effects[0].text}, which a graph cannot say; return the value "
+    if run.template.effects:
+        raise TraceError(f"the function assigns to {run.template.effects[0].text}, which a graph cannot say; return the value "
                          "instead")
     odd = next((s for s in r.sources if s.kind not in ("argument", "captured")), None)
     if odd is not None or r.hosts:
@@ -106,7 +106,7 @@ def _finished(run, call) -> Captured:
         raise TraceError("the function sets .data of a tensor, which a graph cannot say; write in place with t.copy_(value)")
     for position, value in r.updates:
         r.builder.update(r.builder.inputs[position], value)
-    graph = r.builder.finish([o.value for o in run.outcome.tensors(r.outputs)])
+    graph = r.builder.finish([o.value for o in run.template.tensors(r.outputs)])
     count = len(call.leaves)
     symbols = run.symbols
     sizes: dict = {}
@@ -115,7 +115,7 @@ def _finished(run, call) -> Captured:
     conditions = {} if symbols is None else dict(symbols.scope.conditions)
     return Captured(graph, tuple([v.name for v in graph.inputs[:count]]),
                     {v.name: s.what for v, s in zip(graph.inputs[count:], r.sources[count:])},
-                    sizes, conditions, run.result, run.outcome.spec)
+                    sizes, conditions, run.result, run.template.spec)
 
 
 def _line_of(cut):

@@ -25,7 +25,7 @@ from ..guards.frames import is_user, unprofiled
 from ..guards.locations import StateInputs
 from ..guards.symbolic_lookups import SymbolicLookups
 from ..proxies.lazy_scalars import LazyScalar
-from ..proxies.made_objects import MadeObjects
+from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import now, with_kind
 from ..proxies.threads import mapped
 from ..python_state.patched_builtins import PROXIES, PatchedBuiltins
@@ -140,7 +140,7 @@ class Run:
         self.recorder = recorder(name, changing, None if symbols is None else symbols.scope)
         self.recorder.modules.entered = self._called.__code__
         self.result: Any = None
-        self.outcome: Any = None
+        self.template: Any = None
         self.given = ArgumentContainers((), ())        # of which it may give and change what its caller has,
         self.keeps_identity = False                 # if that is where what is recorded will be called
         self.recording: Any = None
@@ -194,8 +194,8 @@ class Run:
         moved = {str(params[end]) for params in moves for end in ("device", "source")}
         return {f"{kind}:{index}" for kind, index in filter(None, lies)} | (moved - {"cpu", "meta"})
 
-    def _outcome(self, effects, contents, attributes, read):
-        """Return (the outcome, the different tensors in it)."""
+    def _template_of(self, effects, contents, attributes, read):
+        """Return (the template, the different tensors in it)."""
         if not self.keeps_identity:
             return OutputTemplate.of(self.result, effects, attributes, read)
         effects += self.given.targets(contents)
@@ -235,8 +235,8 @@ class Run:
             tracker.writes.settle()
             m.refresh()
         self.keeps_plain = lookups.is_written
-        if self.outcome.has_proxies or self.outcome.has_reads or self.given.are_copies:
-            self.result = self.outcome.recorded_result(tensors, call.containers)
+        if self.template.has_proxies or self.template.has_reads or self.given.are_copies:
+            self.result = self.template.recorded_result(tensors, call.containers)
         self._check_usable(tracker, devices)
         self._set_guards(call, tracker, lookups, effects)
         inputs.close()
@@ -257,15 +257,15 @@ class Run:
             if recorder.runs_as_it_is:
                 raise RunEagerlyError(recorder.runs_as_it_is)
             effects = [t for t in unprofiled(tracker.effects) if not recorder.optimizers.schedules.explains(t)]
-            attributes, read = MadeObjects(recorder, tracker.known.made).attributes, recorder.reads.handed_out.part
-            self.outcome, tensors = self._outcome(effects, tracker.contents, attributes, read)
+            attributes, read = NewObjects(recorder, tracker.known.own).attributes, recorder.reads.handed_out.part
+            self.template, tensors = self._template_of(effects, tracker.contents, attributes, read)
             recorder.reads.handed_out.settle()
             devices = self._devices(call)
             written = unprofiled(tracker.writes.state)
             self.recording = recorder.finish(tensors)
             if self.recording.backward is not None:
                 unprofiled(tracker.writes.check_still, written)
-            self.recording.outcome = self.outcome
+            self.recording.template = self.template
             self.recording.reached = tracker.contents.containers() if self.given.were() else []
         return effects, tensors, devices
 
@@ -286,10 +286,10 @@ class Run:
     def _set_guards(self, call, tracker, lookups, effects):
         """Turn what the run has read into guards, and finish the recording."""
         recorder = self.recorder
-        self.guards = [*recorder.guards, *tracker.finish(effects, recorder.gradients.turned_tensors(), recorder.links.touched)]
+        self.guards = [*recorder.guards, *tracker.finish(effects, recorder.gradients.toggled_tensors(), recorder.links.touched)]
         tracker.chains.caches.check()
-        targets = relocated(self.outcome.effects, tracker.contents.alone)
-        self.outcome = self.recording.outcome = replace(self.outcome, effects=targets)
+        targets = relocated(self.template.effects, tracker.contents.alone)
+        self.template = self.recording.template = replace(self.template, effects=targets)
         self.recording.hosted = tracker.hosts.hosted(recorder, self.guards, targets, [o.value for o in self.recording.outputs])
         for guard in recorder.guards:
             tracker.known.tensors.update(guard.tensors())

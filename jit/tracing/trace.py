@@ -176,9 +176,9 @@ class Traced:
         reason = entry.unfit(call, self._cache.changing)
         if reason is None:
             try:
-                results, outcome, values = entry.tree.run(call.leaves, symbols, call)
+                results, template, values = entry.tree.run(call.leaves, symbols, call)
                 self._quick = self._quick_call(call, entry, symbols)
-                call.result = outcome.give(results, values, call.containers)
+                call.result = template.give(results, values, call.containers)
                 return True
             except Unseen as unseen:
                 self._misses.answer_unseen(unseen.line)

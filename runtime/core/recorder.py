@@ -1,7 +1,7 @@
 """Interfaces of listeners: recorders, which hear of all that eager code does, and observers, which hear of operators.
 
 `Mode.recorder` is set while a function is traced, exported or summarised. `jit/recorder` holds the implementation; the runtime
-sees only these Protocols. Events come after the fact ("ran", "wrote") or just before it ("writing", "turning").
+sees only these Protocols. Events come after the fact ("ran", "wrote") or just before it ("writing", "requires_grad_changing").
 """
 
 from typing import Any, Protocol
@@ -13,8 +13,8 @@ class GradientEvents(Protocol):
     def accessed(self, t, setting): ...                     # `t.grad` is about to be read, or set
     def leaf_read(self, leaf): ...                          # the gradient of a leaf is about to be read
     def leaf_set(self, leaf): ...                           # the gradient of a leaf was replaced
-    def turning(self, t): ...                               # `t.requires_grad` is about to be set, perhaps to its old value
-    def turned(self, t): ...                                # `t` became a leaf that requires grad
+    def requires_grad_changing(self, t): ...                # `t.requires_grad` is about to be set, perhaps to its old value
+    def requires_grad_started(self, t): ...                 # `t` became a leaf that requires grad
     def retaining(self, t): ...                             # `t.retain_grad()` was called
     def taped(self, node, args, out): ...                   # a node is new: set `node.traced`, graph values of what it saves
     def saved(self, t) -> Any: ...                          # return the graph's view of a tensor that is saved

@@ -187,7 +187,7 @@ class Tensor:
             raise AutogradError(f"only floating point tensors can require gradients, this one is {self.dtype}")
         recorder = tls.m.recorder
         if recorder is not None:
-            recorder.gradients.turning(self)
+            recorder.gradients.requires_grad_changing(self)
         if bool(requires_grad) is (self._node is not None):
             return self
         if not requires_grad:
@@ -197,7 +197,7 @@ class Tensor:
         self._node = leaf = self._kept_leaf or Leaf(self)
         leaf.grad = self._kept_grad
         if recorder is not None:
-            recorder.gradients.turned(self)
+            recorder.gradients.requires_grad_started(self)
         return self
 
     @property

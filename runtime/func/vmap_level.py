@@ -263,11 +263,11 @@ class SampleGradients:
 
     def turning(self, t):
         if not is_batched(t):
-            self._log.turning(t)
+            self._log.requires_grad_changing(t)
 
     def turned(self, t):
         if not is_batched(t):
-            self._log.turned(t)
+            self._log.requires_grad_started(t)
 
     def accessed(self, t, setting):
         if not is_batched(t):

@@ -20,16 +20,16 @@ _MOST = 1000        # values that are searched in one object
 _SINGLE = (type, types.ModuleType, types.BuiltinFunctionType, type(None), str, bytes, bool, int, float, complex)
 
 
-class MadeObjects:
+class NewObjects:
     """Decision which objects in the results are the function's own; `made` are ids of those whose `__init__` ran."""
 
-    def __init__(self, recorder, made):
+    def __init__(self, recorder, own):
         self._outside = {id(s.what) for s in recorder.inputs.sources}
-        self._recorder, self._made = recorder, made
+        self._recorder, self._own = recorder, own
 
     def attributes(self, x) -> dict | None:
         """Return the attributes of an object that the run has made, None for others; raise if it cannot be made again."""
-        if isinstance(x, _SINGLE) or not (id(x) in self._made or hasattr(type(x), "__next__") or self._leads_to_new(x)):
+        if isinstance(x, _SINGLE) or not (id(x) in self._own or hasattr(type(x), "__next__") or self._leads_to_new(x)):
             return None
         if not _is_plain(x):
             raise TraceError(f"this function cannot be traced: it returns a {type(x).__name__} that it has made, which a trace "
@@ -40,7 +40,7 @@ class MadeObjects:
         stack, seen = [x], set()
         while stack and len(seen) < _MOST:
             v = stack.pop()
-            if is_symbol(v) or type(v) is SymScalar or type(v) is LazyScalar or id(v) in self._made or self._is_new(v):
+            if is_symbol(v) or type(v) is SymScalar or type(v) is LazyScalar or id(v) in self._own or self._is_new(v):
                 return True
             if isinstance(v, (*_SINGLE, Tensor)) or id(v) in seen:
                 continue
@@ -82,7 +82,7 @@ def _is_plain(x) -> bool:
             and not any(getattr(c, "__slots__", ()) for c in kind.__mro__) and not isinstance(x, (Module, types.FunctionType)))
 
 
-def made_again(kind, attributes):
+def new_object(kind, attributes):
     """Return an object of a class with these attributes."""
     x = kind.__new__(kind)
     x.__dict__.update(attributes)
