@@ -1,0 +1,482 @@
+"""Arguments, captured tensors and gradients that share memory. Traced calls agree with eager ones, and so do gradients that are
+read afterwards."""
+
+import random
+
+import pytest
+
+import ingot
+from ingot import jit, nn, optim
+from side_by_side import numbers, plain
+
+VIEWS = [lambda b: b[:4], lambda b: b[2:6], lambda b: b[1:9:2], lambda b: b, lambda b: b.view(3, 4)[1],
+         lambda b: b.view(3, 4).t(), lambda b: b[4:8].view(2, 2), lambda b: b[11], lambda b: b.view(2, 6)[:, :4],
+         lambda b: b[3:4].expand(4)]
+
+
+def add_the_mean(a, b):
+    a.add_(b.mean())
+    return b * 2
+
+
+def write_both(a, b):
+    a.mul_(0.5)
+    b.add_(a.sum())
+    return a.sum() + b.mean()
+
+
+def read_then_write(a, b):
+    y, z = a * 2, b.sum()
+    a.sub_(z)
+    return y, z, b + 1
+
+
+def write_the_second(a, b):
+    y = a.sum()
+    b.zero_()
+    return y, a.sum()
+
+
+def write_a_view(a, b):
+    row = a.reshape(-1)[:2]
+    row.copy_(b.reshape(-1)[:1].expand(2) * 3)
+    return b.mean(), row
+
+
+def give_back(a, b):
+    a.add_(1)
+    return a, b, a.reshape(-1)[:1]
+
+
+def item_of_one(a, b):
+    a.mul_(1.5)
+    if b.sum() > 20:
+        b.neg_()
+    return a.sum()
+
+
+def filled_by_an_operator(a, b):
+    ingot.sin(b.reshape(-1)[:1], out=a.reshape(-1)[:1])
+    a.clamp_(max=3)
+    return b * 1
+
+
+PROGRAMS = [add_the_mean, write_both, read_then_write, write_the_second, write_a_view, give_back, item_of_one,
+            filled_by_an_operator]
+
+
+def outcome(f, *args):
+    try:
+        found = f(*args)
+    except (ValueError, RuntimeError, ingot.ir.errors.IngotError) as e:
+        if isinstance(e, jit.TraceError):
+            raise
+        return type(e).__name__
+    results = found if isinstance(found, tuple) else (found,)
+    return plain(found), [[r is a for a in args] for r in results]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_parts_of_one_memory(program):
+    eager, traced = program, jit.trace(program)
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    draw = random.Random(seed)
+    for _ in range(40):
+        first, second = draw.choice(VIEWS), draw.choice(VIEWS)
+        for _ in range(2):
+            start = ingot.arange(12.0) * draw.uniform(0.5, 1.5)
+            mine, theirs = start.clone(), start.clone()
+            got, want = outcome(traced, first(mine), second(mine)), outcome(eager, first(theirs), second(theirs))
+            assert got == want and plain(mine) == plain(theirs)
+
+
+def test_many_parts():
+    """Rows are changed one after the other, and then all of them."""
+    def step(rows, whole):
+        for r in rows:
+            r.div_(r.norm() + 1)
+        return whole.sum(), rows[0] * 1
+    traced = jit.trace(step)
+    for i in range(5):
+        mine, theirs = (ingot.arange(12.0).view(4, 3) + i for _ in range(2))
+        assert plain(traced(list(mine.unbind(0)), mine)) == plain(step(list(theirs.unbind(0)), theirs))
+        assert plain(mine) == plain(theirs)
+    assert traced.stats()["compiles"] == 1
+
+
+def test_other_windows_are_other_recordings_and_written_ones_alone():
+    def read(a, b):
+        return a.sum() + b.sum()
+
+    def written(a, b):
+        a.add_(1)
+        return b * 1
+    for f, most in ((read, 1), (written, 5)):
+        traced = jit.trace(f)
+        for i in range(5):
+            mine, theirs = ingot.arange(12.0), ingot.arange(12.0)
+            assert plain(traced(mine[i:i + 3], mine[i + 1:i + 4])) == plain(f(theirs[i:i + 3], theirs[i + 1:i + 4]))
+            assert plain(mine) == plain(theirs)
+        assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
+
+
+def test_gradients_beside_them():
+    """A parameter comes with data in the same memory."""
+    def life(wrap):
+        w, got = ingot.ones(3, requires_grad=True), []
+
+        def step(a, b):
+            loss = (w * a.detach().clone()).square().sum()
+            b.add_(1)
+            loss.backward()
+            with ingot.no_grad():
+                a.sub_(w.grad)
+            w.grad = None
+            return loss
+        step = wrap(step)
+        memory = ingot.arange(6.0)
+        for _ in range(4):
+            got.append((plain(step(memory[:3], memory[2:5])), plain(memory)))
+        return got
+    assert life(jit.trace) == life(lambda f: f)
+
+
+@pytest.mark.parametrize("make", [lambda x: (x[:2], x[1:]), lambda x: (x * 1, (x * 1).detach())])
+def test_views_with_gradients(make):
+    """Gradients are right, or the call is refused."""
+    def f(a, b):
+        b.mul_(2)
+        return a.sum() + b.sum()
+    traced = jit.trace(f)
+    for _ in range(3):
+        x, y = (ingot.ones(3, requires_grad=True) for _ in range(2))
+        want = outcome(f, *make(y * 3))
+        try:
+            assert outcome(traced, *make(x * 3)) == want
+        except jit.TraceError as e:
+            assert "several tensors" in str(e) or "gradient" in str(e)
+
+
+BARE = {
+    "detach": lambda w: w.detach(),
+    "data": lambda w: w.data,
+    "a view of that": lambda w: w.detach().view(3),
+    "a part of that": lambda w: w.detach()[:2],
+    "a leaf": lambda w: w.detach().requires_grad_(),
+}
+ORDERS = {
+    "it first": lambda w, d, x: (d * 1.0, w * x),
+    "it last": lambda w, d, x: (w * x, d * 1.0)[::-1],
+    "it alone, then both": lambda w, d, x: (d.sum(), d.sum() * w * x),
+    "it is given": lambda w, d, x: (d, w * x),
+}
+
+
+@pytest.mark.parametrize("bare", BARE)
+@pytest.mark.parametrize("order", ORDERS)
+def test_gradients_reach_the_one_that_asks(bare, order):
+    def life(wrap):
+        w = ingot.ones(3).requires_grad_()
+        d, seen = BARE[bare](w), []
+        fn = wrap(lambda x: ORDERS[order](w, d, x))
+        for i in range(5):
+            results = fn(ingot.full((3,), i + 1.0))
+            results[1].sum().backward()
+            seen.append(numbers([*results, w.grad, w, d, results[0].requires_grad]))
+            if i == 2:
+                w.detach().mul_(2.0)
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_one_that_begins_to_ask_is_seen(order):
+    def life(wrap):
+        w = ingot.ones(3).requires_grad_()
+        d, seen = w.detach(), []
+        fn = wrap(lambda x: ORDERS[order](w, d, x))
+        for i in range(9):
+            if i % 3 == 0 and i:
+                d.requires_grad_(i == 3)
+            results = fn(ingot.ones(3))
+            sum(r.sum() for r in results if r.requires_grad).backward()
+            seen.append(numbers([w.grad, d.grad]))
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+def test_a_step_that_reads_weights_through_their_data_first():
+    def life(wrap):
+        net = nn.Linear(2, 2)
+        with ingot.no_grad():
+            for p in net.parameters():
+                p.fill_(1.0)
+        live = [p.detach() for p in net.parameters()]
+        mean = [p.clone() for p in live]
+        opt, seen = optim.SGD(net.parameters(), lr=0.1), []
+
+        def step(x):
+            for m, p in zip(mean, live):
+                m.lerp_(p, 0.5)
+            opt.zero_grad()
+            net(x).sum().backward()
+            opt.step()
+
+        step = wrap(step)
+        for _ in range(4):
+            step(ingot.ones(1, 2))
+            seen.append(numbers([*mean, *live, *net.parameters()]))
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+def test_a_step_of_two_parameters_over_one_weight():
+    def life(wrap):
+        w, v = ingot.ones(3).requires_grad_(), nn.Parameter(ingot.zeros(3))
+        v.data = w.data
+        opt, seen = optim.SGD([w, v], lr=0.1), []
+
+        def step(x):
+            opt.zero_grad()
+            (w * x + v * 2 * x).sum().backward()
+            opt.step()
+            return v * 1
+
+        step = wrap(step)
+        for _ in range(4):
+            seen.append(numbers([step(ingot.ones(3)), w.grad, v.grad, w, v]))
+            v.requires_grad_(len(seen) != 2)
+            seen.append(v.requires_grad)
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+def test_arguments_over_one_memory():
+    def life(wrap):
+        w, seen = ingot.ones(3).requires_grad_(), []
+        y = w * 2
+        fn = wrap(lambda d, w: d * 3 + w * 2)
+        for _ in range(3):
+            for pair in ((w.detach(), w), (w, w.detach()), (w, w), (w.data, w), (y, y), (y.detach(), y), (y, y.view(3))):
+                fn(*pair).sum().backward(retain_graph=True)
+                seen.append(w.grad.tolist())
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+def turns(w, x):
+    w.requires_grad_(False)
+    return x * 2
+
+
+def turns_an_argument(w, x):
+    x.requires_grad_(True)
+    return w.detach() * x
+
+
+@pytest.mark.parametrize("fn", [turns, turns_an_argument])
+def test_what_asks_for_gradients_already_counts(fn):
+    def life(wrap):
+        w, seen = ingot.ones(2).requires_grad_(), []
+        call = wrap(lambda x: fn(w, x))
+        for begins in (False, False, True, True, False, True):
+            w.requires_grad_(begins)
+            x = ingot.ones(2).requires_grad_(not begins)
+            y = call(x)
+            seen.append((w.requires_grad, x.requires_grad, y.requires_grad))
+        return seen
+
+    assert life(jit.trace) == life(lambda f: f)
+
+
+def writes_what_it_holds(w, x):
+    w.add_(1)
+    return x * 2
+
+
+def writes_an_argument(w, x):
+    x.add_(1)
+    return w * 2
+
+
+@pytest.mark.parametrize("fn", [writes_what_it_holds, writes_an_argument])
+def test_memory_that_arguments_come_to_share(fn):
+    def life(wrap):
+        w, seen = ingot.zeros(3), []
+        call, other = wrap(lambda x: fn(w, x)), ingot.zeros(3)
+        for x in (other, ingot.zeros(3), other, ingot.zeros(3), ingot.zeros(3)):
+            seen.append(numbers([call(x), x, w]))
+            w.data = x
+            seen += [numbers([call(x), x, w]), numbers([call(other), other, w])]
+        return seen
+
+    assert life(jit.trace) == life(lambda f: f)
+
+
+LEAVES = {"turned": lambda b: b.t(), "rows": lambda b: b[1:], "columns": lambda b: b[:, 1:3], "a row": lambda b: b[1],
+          "other dims": lambda b: b.view(2, 6), "a diagonal": lambda b: b.diagonal(),
+          "other bits": lambda b: b.view(ingot.float32)}
+LOSSES = {"it": lambda p: (p * p).sum(), "a view of it": lambda p: (p[0] * p[-1]).sum() + p.reshape(-1)[1] ** 2,
+          "it twice": lambda p: (p * p.detach()).sum()}
+
+
+@pytest.mark.parametrize("view", LEAVES)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_leaves_that_are_views_are_trained(view, loss):
+    def life(wrap):
+        base = ingot.arange(12.0).view(3, 4).view(ingot.int32 if view == "other bits" else ingot.float32)
+        p, seen = LEAVES[view](base).requires_grad_(), []
+        optimizer = optim.SGD([p], lr=0.125, momentum=0.5)
+
+        def step(scale):
+            optimizer.zero_grad()
+            (LOSSES[loss](p) * scale).backward()
+            optimizer.step()
+            return p.detach().clone()
+
+        call = wrap(step)
+        for i in range(4):
+            seen.append(numbers([call(ingot.tensor(i + 0.5)), p, p.grad, base]))
+            if i == 1:
+                base.copy_(base.flip(0))
+        return seen
+
+    assert life(jit.trace) == life(lambda f: f)
+
+
+class State:
+    """Two leaves, their gradients, and tensors that share memory with them."""
+
+    def __init__(self, begin):
+        self.w, self.v = [ingot.tensor([1.0, 2.0, 3.0]).requires_grad_() for _ in range(2)]
+        self.flat, self.other = ingot.ones(2, 3), ingot.ones(3)
+        begin(self)
+
+    def numbers(self):
+        return numbers([self.w.grad, self.v.grad, self.flat, self.other])
+
+
+def parts_of_one(s):
+    s.w.grad, s.v.grad = s.flat[0], s.flat[1]
+
+
+def one_for_both(s):
+    s.w.grad = s.v.grad = s.other
+
+
+def reached_otherwise(s):
+    s.w.grad, s.v.grad = s.other, ingot.zeros(3)
+
+
+def a_view_is_kept(s):
+    s.w.grad, s.v.grad = ingot.ones(3), ingot.zeros(3)
+    s.other = s.w.grad[:]
+
+
+def of_their_own(s):
+    s.w.grad, s.v.grad = ingot.ones(3), ingot.zeros(3)
+
+
+def none(s):
+    """Leave all gradients None."""
+
+
+BEGINS = {"parts of one": parts_of_one, "one for both": one_for_both, "reached otherwise": reached_otherwise,
+          "a view is kept": a_view_is_kept, "of their own": of_their_own, "none": none}
+
+
+def adds_up(s, x):
+    s.w.grad = x[0] if s.w.grad is None else s.w.grad + x[0]
+
+
+def adds_up_parts(s, x):
+    g, = ingot.autograd.grad((x * s.w).mean(), s.w)
+    s.w.grad = g if s.w.grad is None else (s.w.grad + g)[:]
+
+
+def reads_all(s, x):
+    total = s.flat.sum() + s.other
+    if s.w.grad is not None:
+        total = total + s.w.grad
+    s.w.grad = total * x[0]
+    return total
+
+
+def backward(s, x):
+    (s.w * s.v * x).sum().backward()
+    return s.w.grad + s.other
+
+
+def writes(s, x):
+    if s.w.grad is None or s.v.grad is None:
+        return None
+    s.w.grad.mul_(2)
+    s.v.grad.add_(s.w.grad)
+    return s.v.grad + s.other
+
+
+def swaps(s, x):
+    s.w.grad, s.v.grad = s.v.grad, s.w.grad
+    return s.w.grad
+
+
+BODIES = {"adds up": adds_up, "adds up parts": adds_up_parts, "reads all": reads_all, "backward": backward, "writes": writes,
+          "swaps": swaps}
+
+
+def replaced(s, i):
+    s.w.grad = ingot.full((3,), float(i))
+
+
+def into_the_buffer(s, i):
+    if i == 1:
+        s.w.grad = s.flat[i % 2]
+    if i == 3:
+        s.v.grad = s.other
+
+
+BETWEEN = {"nothing": lambda s, i: None, "replaced": replaced, "into the buffer": into_the_buffer}
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("begin", BEGINS)
+def test_gradients_are_those_of_eager_calls(begin, body, between):
+    def life(wrap):
+        s, seen = State(BEGINS[begin]), []
+        fn = wrap(lambda x: BODIES[body](s, x))
+        for i in range(6):
+            result = fn(ingot.full((2, 3), i + 1.0))
+            seen.append((None if result is None else result.tolist(), s.numbers()))
+            BETWEEN[between](s, i)
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+def test_the_gradient_of_an_argument_that_is_reached_otherwise():
+    def life(wrap):
+        kept = {"g": ingot.ones(3)}
+        fn, seen = wrap(lambda x: x.grad + kept["g"]), []
+        for i in range(5):
+            x = ingot.ones(3).requires_grad_()
+            x.grad = kept["g"] if i < 2 else ingot.full((3,), float(i))
+            seen.append(fn(x).tolist())
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+@pytest.mark.parametrize("body", ["adds up", "adds up parts", "backward"])
+def test_views_as_gradients_take_few_recordings(body):
+    s = State(none)
+    fn = jit.trace(lambda x: BODIES[body](s, x))
+    for _ in range(8):
+        fn(ingot.ones(2, 3))
+    assert len(fn.stats()["misses"]) <= 3
