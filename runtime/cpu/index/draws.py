@@ -38,8 +38,8 @@ _local = threading.local()  # the four words of a draw, where its kernel reads t
 _pack_words = struct.Struct("=4Q").pack_into
 _WORD, _few = 2**64 - 1, np.empty
 DTYPES = {"random_bits": dt.uint32, "random_uniform": dt.float32, "random_uniform_double": dt.float64,
-           "random_normal": dt.float32, "random_normal_double": dt.float64, "random_below": dt.int64,
-           codegen.MASK: dt.bool_}
+          "random_normal": dt.float32, "random_normal_double": dt.float64, "random_below": dt.int64,
+          codegen.MASK: dt.bool_}
 
 
 @functools.lru_cache(_KEPT)

@@ -233,18 +233,18 @@ def _place_step(shape, number: int, index, rows: int, is_first: bool):
 
 
 def _gather_step(node, operands, results):
-    (x, index), dim = operands, node.params["dim"]
-    made = plan(x.dtype, x.shape, index.dtype, index.shape, dim, pool.get_num_threads())
-    if made is None or index.dtype != dt.int64.np:
-        return None
-    return NativeCall(tuple(map(with_status, made.native([0, 1, 2, None]).steps)))
+    x, index = operands
+    return _gather_call(x, x.shape, index, index.shape, node.params["dim"])
 
 
 def _plane_take_step(node, operands, results):
     """Gather from planes, each of which is a row."""
-    (planes, size), (_, count) = [(prod(v.shape[:2]), prod(v.shape[2:])) for v in operands]
-    x, index = operands
-    made = plan(x.dtype, (planes, size), index.dtype, (planes, count), 1, pool.get_num_threads())
+    rows = [(prod(v.shape[:2]), prod(v.shape[2:])) for v in operands]
+    return _gather_call(operands[0], rows[0], operands[1], rows[1], 1)
+
+
+def _gather_call(x, shape, index, wanted, dim) -> NativeCall | None:
+    made = plan(x.dtype, shape, index.dtype, wanted, dim, pool.get_num_threads())
     if made is None or index.dtype != dt.int64.np:
         return None
     return NativeCall(tuple(map(with_status, made.native([0, 1, 2, None]).steps)))

@@ -94,8 +94,7 @@ def bag_plan(dtype, count, width, bag_count, scaled, threads) -> JobsPlan:
     kernel = codegen.BagKernel(host(), FLOATS_BY_NP[dtype], scaled)
     task, work = task_of(kernel), count * width
     todo = Jobs(threads)
-    todo.add(task, codegen.BAG_WORDS, chunks=chunks_for(work, bag_count, threads), items=bag_count,
-             count=count, width=width)
+    todo.add(task, codegen.BAG_WORDS, chunks=chunks_for(work, bag_count, threads), items=bag_count, count=count, width=width)
     return todo.plan(0, work)
 
 
@@ -206,9 +205,9 @@ def _bag_sums_step(node, operands, results):
         return None
     steps, at, scratch = index_steps(1, index, table.shape[0], 0)
     checks = [check_range(At(2), 1, dt.int64, 0, 1), check_range(At(2), offsets.size, dt.int64, 0, index.size + 1),
-            *check_rising(2, offsets.size, dt.int64)]
+              *check_rising(2, offsets.size, dt.int64)]
     made = bag_plan(out.dtype, index.size, table.shape[1], offsets.size, bool(scales),
-                           pool.get_num_threads()).native(list(range(4 + len(scales))))
+                    pool.get_num_threads()).native(list(range(4 + len(scales))))
     return NativeCall((*checks, *steps, *[with_index(s, at, BAG_INDEX) for s in made.steps]), scratch)
 
 

@@ -22,11 +22,10 @@ from ..compiler.compile import compile_module
 from ..loops import copies
 from ..loops.data_movement import copy_steps
 from ..memory import alloc
-from . import ordering
 
 KINDS = {np.dtype(np.float16): "f16", dt.bfloat16.np: "bf16", np.dtype(np.float32): "f32",
-          np.dtype(np.float64): "f64", np.dtype(np.bool_): "u8",
-          **{np.dtype(f"{sign}{size}"): f"{sign}{8 * size}" for sign in "iu" for size in (1, 2, 4, 8)}}
+         np.dtype(np.float64): "f64", np.dtype(np.bool_): "u8",
+         **{np.dtype(f"{sign}{size}"): f"{sign}{8 * size}" for sign in "iu" for size in (1, 2, 4, 8)}}
 _LEAST_ROOM = 512       # entries between two cuts of a selection
 _FEW, _SMALL_ROOM = 12, 8       # for so few kept elements, these: cuts are sorted by insertion
 _LONGEST = 2**31 - 1
@@ -86,18 +85,18 @@ def arg_topk(x, *, k, dim, largest):
 
 def _order(node, x, out, keep, descending):
     """Plan an order; along a dim other than the last one, between copies with that dim behind the others."""
-    if x.dtype not in ordering.KINDS:
+    if x.dtype not in KINDS:
         return None
     dim, last, threads = node.params["dim"] % len(x.shape), len(x.shape) - 1, pool.get_num_threads()
     size = x.shape[dim]
-    plan = ordering.plan(x.dtype, x.size // size, size, keep, descending, threads)
+    jobs = plan(x.dtype, x.size // size, size, keep, descending, threads)
     if dim == last:
-        return plan.native([0, 1])
+        return jobs.native([0, 1])
     order, made = [*[d for d in range(last + 1) if d != dim], dim], StepBuilder()
     (sizes, out_sizes), items = [tuple([a.shape[d] for d in order]) for a in (x, out)], (x.dtype.itemsize, out.dtype.itemsize)
     (strides, out_strides) = [tuple([a.strides[d] for d in order]) for a in (x, out)]
     rows, found = made.room(x.size, x.dtype), made.room(out.size, out.dtype)
-    ordered = plan.native([rows, found], made.scratch_bytes)
+    ordered = jobs.native([rows, found], made.scratch_bytes)
     made.scratch_bytes = ordered.scratch_bytes
     return made.call([*copy_steps(sizes, items[0], At(0), strides, rows, rows_of(sizes, items[0])), *ordered.steps,
                       *copy_steps(out_sizes, items[1], found, rows_of(out_sizes, items[1]), At(1), out_strides)])

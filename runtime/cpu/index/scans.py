@@ -8,7 +8,6 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.ops.core import scan as scan_ops
 from ....ir.target import host
-from ....passes.codegen.llvm.index import scans
 from ....passes.codegen.llvm.index import scans as codegen
 from ....passes.codegen.llvm.ir.types import NUMBERS_BY_NP
 from ..calls import pool
@@ -22,8 +21,7 @@ _WIDE = 4           # adjacent complex numbers whose parts fill vectors
 _KEPT = 512
 # The step of each operator of one array.
 STEPS = {scan_ops.cumsum: codegen.ADD, scan_ops.cumprod: codegen.MUL, scan_ops.logcumsumexp: codegen.LOG_ADD,
-         scan_ops.cummax: codegen.MOST, scan_ops.cummin: codegen.LEAST,
-         scan_ops.products_of_others: scans.OTHERS}
+         scan_ops.cummax: codegen.MOST, scan_ops.cummin: codegen.LEAST, scan_ops.products_of_others: codegen.OTHERS}
 
 
 def can_scan(x) -> bool:
@@ -42,7 +40,7 @@ def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> JobsPlan:
     outer, size, inner = sizes(shape, dim)
     if dtype in dt.NP_PARTS:
         dtype, inner = dt.NP_PARTS[dtype], 2 * inner
-    kind = scans.OtherProducts if how == scans.OTHERS else codegen.ScanKernel
+    kind = codegen.OtherProducts if how == codegen.OTHERS else codegen.ScanKernel
     kernel = kind(host(), NUMBERS_BY_NP[dtype], how)
     symbol = kernel.along if inner == 1 else kernel.across
     items = -(-outer // kernel.rows) if inner == 1 else outer * -(-inner // kernel.block)

@@ -287,7 +287,7 @@ def bounded_gradients(g, q, k, v, bounds, table, lse, delta, *, scale, squash, t
     """Return (dq, dk, dv) and, if queried, the table's gradient, for which the gradients of all scores are stored."""
     if not supported(g, q, k, v, bounds, table):
         return ops.bounded_attention_grad.ref(g, q, k, v, bounds, table, lse, delta, scale=scale, squash=squash,
-                                                     table_grad=table_grad)
+                                              table_grad=table_grad)
     g, q, k, v = map(copies.as_rows, (g, q, k, v))
     table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
     results, ds = _run_gradients((g, q, k, v), table, bounds, (lse, delta), distances_over(table, q, k),

@@ -23,24 +23,6 @@ _OPERATIONS = 64        # scalar operations of a step for a state
 _KEPT = 256
 
 
-def losses(log_probs, targets, input_lengths, target_lengths, *, blank):
-    """Return -log of the probability of each target."""
-    operands = _operands(log_probs, targets, input_lengths, target_lengths, blank)
-    out = alloc.empty((log_probs.shape[1],), log_probs.dtype)
-    _plan(log_probs.dtype, log_probs.shape, operands[0].shape[1], blank, False, pool.get_num_threads())(
-        copies.dense(log_probs), *operands, out, out)
-    return out
-
-
-def gradients(g, log_probs, targets, input_lengths, target_lengths, *, blank):
-    """Return the gradients of the losses with respect to the log probabilities."""
-    operands = _operands(log_probs, targets, input_lengths, target_lengths, blank)
-    out = alloc.empty(log_probs.shape, log_probs.dtype)
-    _plan(log_probs.dtype, log_probs.shape, operands[0].shape[1], blank, True, pool.get_num_threads())(
-        copies.dense(log_probs), *operands, copies.dense(g), out)
-    return out
-
-
 def _operands(log_probs, targets, input_lengths, target_lengths, blank) -> tuple:
     """Return (labels, where two may be skipped, sizes) for the kernels."""
     targets, steps, counts = sequences(log_probs, targets, input_lengths, target_lengths)
@@ -71,15 +53,22 @@ def _plan(dtype, shape, width, blank, is_gradient, threads) -> JobsPlan:
     return todo.plan(room * threads, work)
 
 
-def _checked(op, run):
-    """Return the eager loss or gradient, which first checks its arguments; the reference handles empty ones."""
+def _checked(op, is_gradient) -> OperatorKernel:
+    """Return the eager losses or, after the gradient of each, gradients of the log probabilities. They check their arguments
+    first; the reference handles empty ones."""
 
     def call(*arrays, blank):
         op.infer(*[Aval(a.shape, dt.BY_NP[a.dtype]) for a in arrays], blank=blank)
-        return (run if arrays[-4].size else op.ref)(*arrays, blank=blank)
+        *upstream, x, targets, input_lengths, target_lengths = arrays
+        if not x.size:
+            return op.ref(*arrays, blank=blank)
+        operands = _operands(x, targets, input_lengths, target_lengths, blank)
+        out = alloc.empty(x.shape if is_gradient else x.shape[1:2], x.dtype)
+        plan = _plan(x.dtype, x.shape, operands[0].shape[1], blank, is_gradient, pool.get_num_threads())
+        plan(copies.dense(x), *operands, copies.dense(upstream[0]) if is_gradient else out, out)
+        return out
 
-    return widened(call)
+    return OperatorKernel(widened(call))
 
 
-OPERATORS = {ops.ctc_loss: OperatorKernel(_checked(ops.ctc_loss, losses)),
-             ops.ctc_loss_grad: OperatorKernel(_checked(ops.ctc_loss_grad, gradients))}
+OPERATORS = {op: _checked(op, op is ops.ctc_loss_grad) for op in (ops.ctc_loss, ops.ctc_loss_grad)}

@@ -33,9 +33,15 @@ class Where(NamedTuple):
     strides: tuple
 
 
-def where_of(array) -> Where:
+def where_of(array) -> Where | None:
     """Return the layout of a NumPy array, or of an operand of a step."""
-    return Where(tuple(array.shape), tuple(array.strides))
+    return None if array is None else Where(tuple(array.shape), tuple(array.strides))
+
+
+def _plan_of(x, w, added, y, params) -> JobsPlan:
+    """Return the plan for arrays, or for operands of a step."""
+    return plan(where_of(x), w.shape, where_of(added), where_of(y), KINDS[y.dtype], tuple(sorted(params.items())),
+                pool.get_num_threads())
 
 
 def conv(x, w, start, factor, to_add, *, dtype, **params):
@@ -48,9 +54,7 @@ def conv(x, w, start, factor, to_add, *, dtype, **params):
     if not out.size:
         return out
     to_add = None if to_add is None else _with_whole_pixels(to_add)
-    made = plan(where_of(x), w.shape, None if to_add is None else where_of(to_add), where_of(out), KINDS[out.dtype],
-                tuple(sorted(params.items())), pool.get_num_threads())
-    made(x, w, start, factor, x if to_add is None else to_add, out)
+    _plan_of(x, w, to_add, out, params)(x, w, start, factor, x if to_add is None else to_add, out)
     return out
 
 
@@ -164,17 +168,12 @@ def _depthwise_task(kind, added, window, step):
     return task_of(depthwise_code.Int8DepthwiseKernel(host(), kind, added, window, step))
 
 
-
 def _conv_step(node, operands, results):
     x, w, start, factor, added = operands
-    params = dict(node.params)
-    params.pop("dtype")
+    params = {name: value for name, value in node.params.items() if name != "dtype"}
     if any(a.size and not a.is_plain for a in (w, start, factor)) or min((*x.strides, 0)) < 0:
         return None
-    made = plan(where_of(x), w.shape, None if added is None else where_of(added),
-                          where_of(results[0]), KINDS[results[0].dtype], tuple(sorted(params.items())),
-                          pool.get_num_threads())
-    return made.native([0, 1, 2, 3, None if added is None else 4, 5])
+    return _plan_of(x, w, added, results[0], params).native([0, 1, 2, 3, None if added is None else 4, 5])
 
 
 OPERATORS = dict.fromkeys((ops.conv_int8, ops.depthwise_int8), OperatorKernel(conv, _conv_step, ROWS))

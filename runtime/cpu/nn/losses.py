@@ -124,11 +124,6 @@ def softmax_minus_onehot(x, lse, a, b, target):
     return kernels.rowop("softmax_minus_onehot", dt.BY_NP[x.dtype])(x, lse, a, b, _as_long(target), dim=1)
 
 
-def cross_entropy_grad(g, x, lse, target, *, ignore_index, reduction):
-    """Run the body: the gradients of the rows' losses, then one sweep over each row."""
-    return loss.cross_entropy_grad.lower.body(g, x, lse, target, ignore_index=ignore_index, reduction=reduction)
-
-
 def _class_index_step(node, operands, results):
     """Check the targets, copy them and count those that are not ignored."""
     (target,), (out, _) = operands, results
@@ -157,7 +152,7 @@ def _count_kernel():
 
 OPERATORS = {
     loss.cross_entropy: OperatorKernel(widened(cross_entropy), compiled=_unless_weighted),
-    loss.cross_entropy_grad: OperatorKernel(widened(cross_entropy_grad), compiled=compiled_after),
+    loss.cross_entropy_grad: OperatorKernel(widened(loss.cross_entropy_grad.lower.body), compiled=compiled_after),
     loss.nll_loss: OperatorKernel(nll_loss),
     loss.class_share: OperatorKernel(class_share),
     loss.softmax_minus_onehot: OperatorKernel(widened(softmax_minus_onehot)),

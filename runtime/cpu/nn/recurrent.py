@@ -154,10 +154,9 @@ def pack(name, w, size):
 
 @functools.lru_cache(_KEPT)
 def grad_plan(name, sizes, w_row, masked, upstream, reverse, dtype, threads, slopes=False):
-    """Return the jobs of the backward steps on the arrays of `codegen_grad.ARRAYS`; `given` are the names of the present
-    gradients. With `slopes` it ends before the last product, which gives the gradient of the first state."""
-    kernel = codegen_grad.StepGradKernel(host(), FLOATS_BY_NP[dtype], CELLS[name], masked, upstream,
-                                         sizes[0] <= _FEW_STEPS)
+    """Return the jobs of the backward steps on the arrays of `codegen_grad.ARRAYS`; `upstream` are the names of the
+    present gradients. With `slopes` it ends before the last product, which gives the gradient of the first state."""
+    kernel = codegen_grad.StepGradKernel(host(), FLOATS_BY_NP[dtype], CELLS[name], masked, upstream, sizes[0] <= _FEW_STEPS)
     return _make_plan(kernel, codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], sizes, kernel.cell.gates * sizes[2],
                       kernel.units, sizes[0] + (not slopes), w_row, reverse, threads)
 
@@ -168,7 +167,7 @@ def upstream_names(upstream) -> tuple:
 
 
 def run_backward(plan, upstream, results, mask, h, c, w, gradients):
-    """Call a plan of `grad_plan`; `made` are dz, da, dh and dc."""
+    """Call a plan of `grad_plan`; `gradients` are dz, da, dh and dc."""
     plan(*_plain(*upstream, *results, _as_bytes(mask), h, c), w, *gradients)
 
 
@@ -253,51 +252,10 @@ class _ProjectedBackward:
         one, dc = slice(t, t + 1), np.array(dc, order="C")
         outside = gemm.matmul(np.ascontiguousarray(dh), self.projection)[None], None, None if self.gg is None else self.gg[one]
         plan = grad_plan("lstm", self.cells[one].shape, self.w.strides[0], False, upstream_names(outside), False,
-                                   self.w.dtype, pool.get_num_threads(), True)
+                         self.w.dtype, pool.get_num_threads(), True)
         run_backward(plan, outside, (None, self.cells[one], self.gates[one]), None, None, self.before[t], self.w,
-                           (self.dz[one], self.dz[one], np.zeros(dc.shape, dc.dtype), dc))
+                     (self.dz[one], self.dz[one], np.zeros(dc.shape, dc.dtype), dc))
         return gemm.matmul(self.dz[t], self.w), dc
-
-
-def rnn(z, mask, h, w, *, activation, reverse):
-    """Run a plain layer."""
-    if not supported(z, w):
-        return ops.rnn_sequence.ref(z, mask, h, w, activation=activation, reverse=reverse)
-    return forward(f"rnn_{activation}", z, mask, h, None, w, None, reverse=reverse)[0]
-
-
-def lstm(z, mask, h, c, w, projection, *, reverse):
-    """Run an LSTM; with a projection, in one native call a step."""
-    if not supported(z, w):
-        return ops.lstm_sequence.ref(z, mask, h, c, w, projection, reverse=reverse)
-    if projection is not None:
-        return projected_forward(z, mask, h, c, w, projection, reverse=reverse)
-    return forward("lstm", z, mask, h, c, w, None, reverse=reverse)
-
-
-def lstm_states(z, mask, h, c, w, projection, *, reverse):
-    """Run an LSTM without gradients."""
-    if not supported(z, w):
-        return ops.lstm_states.ref(z, mask, h, c, w, projection, reverse=reverse)
-    if projection is not None:
-        y, cells, _ = projected_forward(z, mask, h, c, w, projection, reverse=reverse)
-        return y, cells[0 if reverse else -1]
-    return forward("lstm", z, mask, h, c, w, None, reverse=reverse, keeps=False)[:2]
-
-
-def gru(z, mask, h, w, bias, *, reverse):
-    """Run a GRU."""
-    if not supported(z, w):
-        return ops.gru_sequence.ref(z, mask, h, w, bias, reverse=reverse)
-    y, _, gates = forward("gru", z, mask, h, None, w, bias, reverse=reverse)
-    return y, gates
-
-
-def gru_states(z, mask, h, w, bias, *, reverse):
-    """Run a GRU without gradients."""
-    if not supported(z, w):
-        return ops.gru_states.ref(z, mask, h, w, bias, reverse=reverse)
-    return forward("gru", z, mask, h, None, w, bias, reverse=reverse, keeps=False)[0]
 
 
 def pack_recurrent(w, *, kernel, size):
@@ -323,41 +281,13 @@ def recurrent_int8(z, mask, h, c, weight, scale, bias, *, layer, reverse):
     return (y,) if c is None else (y, cells)
 
 
-def rnn_grad(gy, y, mask, h, w, *, activation, reverse):
-    """Return the gradients of a plain layer."""
-    if not supported(y, w):
-        return ops.rnn_sequence_grad.ref(gy, y, mask, h, w, activation=activation, reverse=reverse)
-    dz, _, dh, _, dw = gradients(f"rnn_{activation}", (gy, None, None), (y, None, None), mask, h, None, w, reverse=reverse)
-    return dz, dh, dw
-
-
-def lstm_grad(gy, gc, gg, y, cells, gates, mask, h, c, w, projection, *, reverse):
-    """Return the gradients of an LSTM; with a projection, by one native call a step."""
-    if not supported(gates, w):
-        return ops.lstm_sequence_grad.ref(gy, gc, gg, y, cells, gates, mask, h, c, w, projection, reverse=reverse)
-    if projection is not None:
-        return projected_gradients((gy, gc, gg), (y, cells, gates), mask, h, c, w, projection, reverse=reverse)
-    dz, _, dh, dc, dw = gradients("lstm", (gy, gc, gg), (y, cells, gates), mask, h, c, w, reverse=reverse)
-    return dz, dh, dc, dw
-
-
-def gru_grad(gy, gg, y, gates, mask, h, w, bias, *, reverse):
-    """Return the gradients of a GRU."""
-    if not supported(y, w):
-        return ops.gru_sequence_grad.ref(gy, gg, y, gates, mask, h, w, bias, reverse=reverse)
-    dz, da, dh, _, dw = gradients("gru", (gy, None, gg), (y, None, gates), mask, h, None, w, reverse=reverse)
-    if bias is None:
-        return dz, dh, dw
-    return dz, dh, dw, kernels.reduction("sum", dt.BY_NP[da.dtype])(da, (0, 1))
-
-
 def _rounded(size: int) -> int:
     return -(-size // LINE) * LINE
 
 
 def _operand_numbers(names, operands):
     """Return {name: number of the operand} of the present operands."""
-    return {name: n for n, (name, x) in enumerate(zip(names, operands)) if name is not None and x is not None}
+    return {name: n for n, (name, x) in enumerate(zip(names, operands)) if x is not None}
 
 
 def _like_z(cell, states):
@@ -376,8 +306,8 @@ def _has_step(z, w) -> bool:
 
 
 def _forward_step(name, node, operands, results, names, result_names, keeps=True):
-    """Plan a layer whose inputs are called `names` and its results `made`; flat weights are packed. `keeps`: the results have
-    what gradients need."""
+    """Plan a layer by the names of its operands and results; flat weights are packed. `keeps`: the results have what gradients
+    need."""
     at = _operand_numbers((*names, *result_names), (*operands, *results))
     z, w = operands[at["z"]], operands[at["w"]]
     in_bytes = w.dtype == dt.int8.np
@@ -386,7 +316,7 @@ def _forward_step(name, node, operands, results, names, result_names, keeps=True
     cell = CELLS[name]
     sizes = z.shape[0], z.shape[1], z.shape[2] // cell.gates
     plan = forward_plan(name, sizes, w.strides[0], "mask" in at, keeps, node.params["reverse"], z.dtype,
-                                  pool.get_num_threads(), packed=len(w.shape) == 1, in_bytes=in_bytes)
+                        pool.get_num_threads(), packed=len(w.shape) == 1, in_bytes=in_bytes)
     found = replace(plan.native([at.get(array) for array in codegen.ARRAYS]), over=_over(at, _like_z(cell, "y"), "z"))
     if name != "gru" or "bias" in at:
         return found
@@ -427,7 +357,7 @@ class _Backward:
         self.threads = pool.get_num_threads()
         upstream = tuple([x for x in codegen_grad.UPSTREAM if x in self.at])
         self.plan = grad_plan(name, self.y.shape, self.w.strides[0], "mask" in self.at, upstream, self.reverse,
-                                        self.y.dtype, self.threads)
+                              self.y.dtype, self.threads)
         self.rows, self.wide, self.hidden = self.y.shape[0] * self.y.shape[1], self.w.shape[0], self.y.shape[2]
         self.steps: list = [fill(At(self.at[x]), self.h.size, 0, self.kind) for x in ("dh", "dc") if x in self.at]
         self.size = 0
@@ -499,21 +429,64 @@ def _layer_step(plan, layer, inputs, result_names, **how):
     return planned
 
 
+_ABSENT = dict.fromkeys(("cells", "gates", "c", "bias", "projection", *codegen_grad.UPSTREAM))
+
+
+def _layer(op, layer, operand_names, result_names, keeps=True) -> OperatorKernel:
+    """Return the kernel of a layer (None: the plain one). `keeps`: the results have what gradients need."""
+
+    def run(*arrays, reverse, **options):
+        x = _ABSENT | dict(zip(operand_names, arrays))
+        if not supported(x["z"], x["w"]):
+            return op.ref(*arrays, reverse=reverse, **options)
+        if x["projection"] is not None:
+            y, cells, gates = projected_forward(*arrays, reverse=reverse)
+            cells = cells if keeps else cells[0 if reverse else -1]
+        else:
+            operands = [x[name] for name in ("z", "mask", "h", "c", "w", "bias")]
+            y, cells, gates = forward(layer or f"rnn_{options['activation']}", *operands, reverse=reverse, keeps=keeps)
+        results = {"y": y, "cells": cells, "gates": gates}
+        return tuple([results[name] for name in result_names]) if len(result_names) > 1 else y
+
+    return OperatorKernel(widened(run), _layer_step(_forward_step, layer, operand_names, result_names, keeps=keeps))
+
+
+def _layer_grad(op, layer, operand_names, result_names) -> OperatorKernel:
+    """Return the kernel of a layer's gradients; those of a projection come last."""
+
+    def run(*arrays, reverse, **options):
+        x = _ABSENT | dict(zip(operand_names, arrays))
+        if not supported(x["y"], x["w"]):
+            return op.ref(*arrays, reverse=reverse, **options)
+        upstream, results = ([x[name] for name in names] for names in (codegen_grad.UPSTREAM, ("y", "cells", "gates")))
+        operands = [x[name] for name in ("mask", "h", "c", "w", "projection")]
+        if x["projection"] is not None:
+            return projected_gradients(upstream, results, *operands, reverse=reverse)
+        name = layer or f"rnn_{options['activation']}"
+        dz, da, dh, dc, dw = gradients(name, upstream, results, *operands[:-1], reverse=reverse)
+        found = {"dz": dz, "dh": dh, "dc": dc, "dw": dw}
+        if x["bias"] is not None:
+            found["dbias"] = kernels.reduction("sum", dt.BY_NP[da.dtype])(da, (0, 1))
+        return tuple([found[name] for name in result_names if name in found])
+
+    return OperatorKernel(widened(run), _layer_step(_backward_step, layer, operand_names, result_names))
+
+
 _LSTM, _GRU = ("z", "mask", "h", "c", "w", "projection"), ("z", "mask", "h", "w", "bias")
 _LSTM_GRAD = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", "projection")
+_LAYERS = (
+    (ops.rnn_sequence, None, ("z", "mask", "h", "w"), ("y",)),
+    (ops.lstm_sequence, "lstm", _LSTM, ("y", "cells", "gates")),
+    (ops.lstm_states, "lstm", _LSTM, ("y", "cells"), False),
+    (ops.gru_sequence, "gru", _GRU, ("y", "gates")),
+    (ops.gru_states, "gru", _GRU, ("y",), False))
+_GRADIENTS = (
+    (ops.rnn_sequence_grad, None, ("gy", "y", "mask", "h", "w"), ("dz", "dh", "dw")),
+    (ops.lstm_sequence_grad, "lstm", _LSTM_GRAD, ("dz", "dh", "dc", "dw")),
+    (ops.gru_sequence_grad, "gru", ("gy", "gg", "y", "gates", "mask", "h", "w", "bias"), ("dz", "dh", "dw", "dbias")))
 OPERATORS = {
-    ops.rnn_sequence: OperatorKernel(widened(rnn), _layer_step(_forward_step, None, ("z", "mask", "h", "w"), ("y",))),
-    ops.lstm_sequence: OperatorKernel(widened(lstm), _layer_step(_forward_step, "lstm", _LSTM, ("y", "cells", "gates"))),
-    ops.lstm_states: OperatorKernel(
-        widened(lstm_states), _layer_step(_forward_step, "lstm", _LSTM, ("y", "cells"), keeps=False)),
-    ops.gru_sequence: OperatorKernel(widened(gru), _layer_step(_forward_step, "gru", _GRU, ("y", "gates"))),
-    ops.gru_states: OperatorKernel(widened(gru_states), _layer_step(_forward_step, "gru", _GRU, ("y",), keeps=False)),
-    ops.rnn_sequence_grad: OperatorKernel(
-        widened(rnn_grad), _layer_step(_backward_step, None, ("gy", "y", "mask", "h", "w"), ("dz", "dh", "dw"))),
-    ops.lstm_sequence_grad: OperatorKernel(
-        widened(lstm_grad), _layer_step(_backward_step, "lstm", _LSTM_GRAD, ("dz", "dh", "dc", "dw"))),
-    ops.gru_sequence_grad: OperatorKernel(widened(gru_grad), _layer_step(
-        _backward_step, "gru", ("gy", "gg", "y", "gates", "mask", "h", "w", None), ("dz", "dh", "dw", "dbias"))),
+    **{row[0]: _layer(*row) for row in _LAYERS},
+    **{row[0]: _layer_grad(*row) for row in _GRADIENTS},
     packed_ops.pack_recurrent: OperatorKernel(pack_recurrent, _pack_step),
     packed_ops.recurrent_packed: OperatorKernel(recurrent_packed, _packed_step),
     int8_linear.recurrent_int8: OperatorKernel(recurrent_int8, _int8_step),

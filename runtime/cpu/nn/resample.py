@@ -34,16 +34,9 @@ def _along_dims(op):
     return functools.partial(op.ref, along=linear_map_plans.apply)
 
 
-def _resample_step(node, operands, results):
-    return _mapped(ops.resample_tables(*operands, **node.params), operands, results)
-
-
-def _resample_grad_step(node, operands, results):
-    return _mapped(ops.resample_grad_tables(*operands, **node.params), operands, results)
-
-
-def _border_pad_grad_step(node, operands, results):
-    return _mapped(ops.border_grad_tables(*operands, **node.params), operands, results)
+def _mapped_step(tables_of):
+    """Return the step of an operator that maps by tables."""
+    return lambda node, operands, results: _mapped(tables_of(*operands, **node.params), operands, results)
 
 
 def _mapped(tables, operands, results):
@@ -97,7 +90,7 @@ def _start(part, array) -> int:
 
 OPERATORS = {
     ops.border_pad: OperatorKernel(pad_border, _border_pad_step, compiled=compiled_after),
-    ops.border_pad_grad: OperatorKernel(make=_along_dims, step=_border_pad_grad_step, compiled=compiled_after),
-    ops.resample: OperatorKernel(make=_along_dims, step=_resample_step, compiled=compiled_after),
-    ops.resample_grad: OperatorKernel(make=_along_dims, step=_resample_grad_step, compiled=compiled_after),
+    ops.border_pad_grad: OperatorKernel(make=_along_dims, step=_mapped_step(ops.border_grad_tables), compiled=compiled_after),
+    ops.resample: OperatorKernel(make=_along_dims, step=_mapped_step(ops.resample_tables), compiled=compiled_after),
+    ops.resample_grad: OperatorKernel(make=_along_dims, step=_mapped_step(ops.resample_grad_tables), compiled=compiled_after),
 }

@@ -132,7 +132,7 @@ def epilogue_text(program: EpilogueProgram, target: Target) -> str:
     values are computed once."""
     module = Module(target)
     f = module.function(program.name, [(PTR, "operands"), (PTR, "c"), (I64, "c_row"), (I64, "row"), (I64, "column"),
-                                    (I64, "height"), (I64, "width"), (I64, "batch")])
+                                       (I64, "height"), (I64, "width"), (I64, "batch")])
     operands, c, c_row, row, column, height, width, batch = f.params
     lanes, stored = target.lanes(program.dtype.itemsize), ELEMENT[program.dtype]
     buffers = [_Buffer(f, o, number, Place(operands, batch, row, column, None)) for number, o in enumerate(program.operands)]

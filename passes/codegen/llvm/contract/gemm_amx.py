@@ -129,7 +129,7 @@ def _write_copy_transposed(module) -> str:
             _tile_of_steps(f, f.at(start, f.mul(loop.index, step)), step, f.at(goal, loop.index, I16))
         with f.loop(inner, count, DEPTH) as loop:
             _tile_of_steps(f, f.at(start, f.mul(loop.index, step)), step, f.at(goal, loop.index, I16), left,
-                        f.sub(count, loop.index))
+                           f.sub(count, loop.index))
     f.ret()
     return "copy_turned"
 

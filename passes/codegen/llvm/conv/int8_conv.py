@@ -173,7 +173,7 @@ def _summed(f, job, kernel, pixels, pointers, sums):
                 for p in range(pixels):
                     four = f.load(I32, f.at(f.at(here, rows[p]), f.mul(loop.index, GROUP)), align=1)
                     totals += [add_fours(f, total, f.splat(four, lanes), weight)
-                             for total, weight in zip(loop.carried[p * each:(p + 1) * each], weights)]
+                               for total, weight in zip(loop.carried[p * each:(p + 1) * each], weights)]
                 loop.next(*totals)
             along.next(*loop.results)
         down.next(*along.results)

@@ -133,7 +133,7 @@ def _max_row(f, kernel, job, frame, number):
         best, position = _maxima(f, kernel, job, frame, row, loop.index, _better)
         missing = f.call(f"llvm.vector.reduce.or.v{lanes}i1", I1, f.binary("and", f.compare("slt", position, 0), exists))
         best, position = f.choose(missing, lambda: _maxima(f, kernel, job, frame, row, loop.index, _better_or_first),
-                               lambda: (best, position))
+                                  lambda: (best, position))
         f.store_masked(best, f.at(row.y, loop.index, kernel.element), exists)
         f.store_masked(f.cast("sext", position, vector(lanes, I64)), f.at(positions, loop.index, I64), exists)
 

@@ -244,7 +244,7 @@ def _exact(module, kernel):
         f.call(transposed_taps, VOID, arg, block, first, count, taps)
         with f.loop(0, rows) as i, f.loop(0, columns) as j:
             at_h, at_w = (f.sub(f.mul(f.add(a, b.index), kernel.stride), pad)
-                      for a, b, pad in ((top, i, job.pad_h), (left, j, job.pad_w)))
+                          for a, b, pad in ((top, i, job.pad_h), (left, j, job.pad_w)))
             tap_rows = f.max(f.sub(0, at_h), 0), f.min(f.sub(job.height, at_h), TAPS)
             tap_columns = f.max(f.sub(0, at_w), 0), f.min(f.sub(job.width, at_w), TAPS)
             with f.loop(*tap_rows, 1, [f.load(type_, sum_of(i.index, j.index))]) as kh:

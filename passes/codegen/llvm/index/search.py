@@ -64,7 +64,7 @@ class SearchKernel(ElementWriter):
             step = f.splat(half, lanes)
             before = f.splat(f.sub(half, 1), lanes)
             bases_after = [self._after(f, table, f.binary("add", base, before), x, nan, base, step)
-                     for base, x, nan in zip(bases, wanted, unknown)]
+                           for base, x, nan in zip(bases, wanted, unknown)]
             loop.next(f.sub(left, half), *bases_after)
         one = constant(type_, 1)
         return [self._after(f, table, base, x, nan, base, one) for base, x, nan in zip(loop.results[1:], wanted, unknown)]
