@@ -1,7 +1,7 @@
 """Handlers of masked tensors: elementwise functions on values, moves on values and mask, reductions of selected values."""
 
 from ...ir.errors import ArgumentError, DTypeError
-from ..api.register.pointwise_names import DUNDERS, POINTWISE
+from ..api.register.pointwise_names import DUNDERS, POINTWISE, is_in_place
 from ..api.register.register import FUNCTIONS
 from ..api.register.torch_function import attribute_of
 from ..core.composite_tensors import marks_of
@@ -34,7 +34,7 @@ def _pointwise(fn, *args, **kwargs):
     mask = _mask_of(name, (*args, *kwargs.values()))
     if "out" in kwargs:
         raise DTypeError(f"{name} of masked tensors takes no out=")
-    if (name[-1] == "_" and name[-2] != "_") or (name[:3] == "__i" and name != "__invert__"):
+    if is_in_place(name):
         if not isinstance(args[0], MaskedTensor):
             raise DTypeError(f"{name} writes masked tensors into a masked tensor alone")
         fn(args[0]._values, *map(_values, args[1:]), **kwargs)

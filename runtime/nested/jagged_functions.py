@@ -1,7 +1,7 @@
 """Handlers of jagged tensors: most work on the values, some sample by sample, some on padded tensors."""
 
 from ...ir.errors import DimError, DTypeError, ShapeError
-from ..api.register.pointwise_names import DUNDERS, POINTWISE
+from ..api.register.pointwise_names import DUNDERS, POINTWISE, is_in_place
 from ..api.register.register import FUNCTIONS
 from ..api.register.torch_function import attribute_of
 from ..core.composite_tensors import marks_of
@@ -41,7 +41,7 @@ def _require_nested(name, t):
 def _pointwise(fn, *args, **kwargs):
     given = (*args, *kwargs.values())
     like = _nested(given)
-    if (fn.__name__[-1] == "_" and fn.__name__[-2] != "_") or (fn.__name__[:3] == "__i" and fn.__name__ != "__invert__"):
+    if is_in_place(fn.__name__):
         _require_nested(fn.__name__, args[0])
         fn(args[0]._values, *[_beside(fn, args[0], x) for x in args[1:]], **kwargs)
         return args[0]

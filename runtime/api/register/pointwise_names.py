@@ -1,4 +1,4 @@
-"""Names of elementwise functions and methods, which composite tensors apply to their values."""
+"""Names of elementwise functions and methods, which composite tensors apply to their values, and of functions in place."""
 
 # Functions of each element alone, or of the elements at the same position in several tensors.
 POINTWISE = (
@@ -24,3 +24,8 @@ POINTWISE = (
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 DUNDERS = [f"__{kind}{name}__" for name in _ARITHMETIC for kind in ("", "r", "i")]
 DUNDERS += [f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert")]
+
+
+def is_in_place(name: str) -> bool:
+    """Return whether a function of this name writes into its first argument: `add_`, `__iadd__`."""
+    return (name[-1] == "_" and name[-2] != "_") or (name[:3] == "__i" and name != "__invert__")
