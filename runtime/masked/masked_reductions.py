@@ -90,40 +90,36 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     return _as(result, dtype)
 
 
-@of_masked
-def cumsum(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """Return running sums of the selected elements along a dimension."""
-    return _selected(input, mask, 0, "cumsum").cumsum(dim, dtype=dtype)
+def _named(fn, name, doc):
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    return of_masked(fn)
 
 
-@of_masked
-def cumprod(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """Return running products of the selected elements along a dimension."""
-    return _selected(input, mask, 1, "cumprod").cumprod(dim, dtype=dtype)
+def _scan(name, neutral, doc):
+    def fn(input, dim, *, dtype=None, mask=None) -> Tensor:
+        return getattr(_selected(input, mask, neutral, name), name)(dim, dtype=dtype)
+
+    return _named(fn, name, doc)
 
 
-@of_masked
-def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """Return the largest of the selected elements over some dimensions (all by default)."""
-    return _as(_selected(input, mask, _least(input.dtype), "amax").amax(_dims(input, dim), bool(keepdim)), dtype)
+cumsum = _scan("cumsum", 0, "Return running sums of the selected elements along a dimension.")
+cumprod = _scan("cumprod", 1, "Return running products of the selected elements along a dimension.")
 
 
-@of_masked
-def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """Return the smallest of the selected elements over some dimensions (all by default)."""
-    return _as(_selected(input, mask, _most(input.dtype), "amin").amin(_dims(input, dim), bool(keepdim)), dtype)
+def _extreme(name, worst, dims_of, doc):
+    def fn(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
+        return _as(getattr(_selected(input, mask, worst(input.dtype), name), name)(dims_of(input, dim), bool(keepdim)), dtype)
+
+    return _named(fn, name, doc)
 
 
-@of_masked
-def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """Return the index of the largest selected element along a dimension (among all by default)."""
-    return _as(_selected(input, mask, _least(input.dtype), "argmax").argmax(dim, bool(keepdim)), dtype)
-
-
-@of_masked
-def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """Return the index of the smallest selected element along a dimension (among all by default)."""
-    return _as(_selected(input, mask, _most(input.dtype), "argmin").argmin(dim, bool(keepdim)), dtype)
+amax = _extreme("amax", _least, _dims, "Return the largest of the selected elements over some dimensions (all by default).")
+amin = _extreme("amin", _most, _dims, "Return the smallest of the selected elements over some dimensions (all by default).")
+argmax = _extreme("argmax", _least, lambda input, dim: dim,
+                  "Return the index of the largest selected element along a dimension (among all by default).")
+argmin = _extreme("argmin", _most, lambda input, dim: dim,
+                  "Return the index of the smallest selected element along a dimension (among all by default).")
 
 
 def _count(input, dims, keepdim, mask) -> Any:
@@ -207,16 +203,16 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) -> 
     return _as(_selected(input, input_mask, -inf, "logaddexp").logaddexp(other), dtype)
 
 
-@of_masked
-def softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """Return the softmax of the selected elements along a dimension, and zeros; nan if nothing is selected."""
-    return _selected(_as(input, dtype), mask, -inf, "softmax").softmax(dim)
+def _exponential(name, doc):
+    def fn(input, dim, *, dtype=None, mask=None) -> Tensor:
+        return getattr(_selected(_as(input, dtype), mask, -inf, name), name)(dim)
+
+    return _named(fn, name, doc)
 
 
-@of_masked
-def log_softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """Return the logarithm of `softmax`."""
-    return _selected(_as(input, dtype), mask, -inf, "log_softmax").log_softmax(dim)
+softmax = _exponential("softmax", "Return the softmax of the selected elements along a dimension, and zeros; nan if nothing is "
+                                  "selected.")
+log_softmax = _exponential("log_softmax", "Return the logarithm of `softmax`.")
 
 
 @of_masked
