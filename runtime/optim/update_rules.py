@@ -17,7 +17,7 @@ from typing import Any
 
 from ..api.register.register import FUNCTIONS
 from ..core.state import tls
-from ..foreach.fused_updates import KINDS, sweep_each
+from ..foreach.lists import KINDS, sweep_each
 from .optimizer import Optimizer, count, counts_on_device, put, zeros_like
 
 

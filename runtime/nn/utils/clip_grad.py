@@ -18,7 +18,7 @@ from ...core.state import tls
 from ...core.tensor import Tensor, wrap
 from ...core.writes import is_plain, is_quiet
 from ...foreach import lists
-from ...foreach.fused_updates import KINDS, sweep_each
+from ...foreach.lists import KINDS, sweep_each
 
 
 def _as_list(parameters, name) -> list:

@@ -10,7 +10,7 @@ import ingot
 import mock_cuda
 from ingot.runtime.cuda.compiler import compile as compiler
 from ingot.runtime.cuda.ops.math import multi_tensor as many
-from ingot.runtime.foreach import fused_updates
+from ingot.runtime.foreach import lists
 
 FLAGS = [dict(zip(("weight_decay", "momentum", "dampening", "nesterov"), v)) for v in
          itertools.product((0, 0.1), (0, 0.9), (0, 0.5), (False, True))]
@@ -186,11 +186,11 @@ def test_rows_that_meet_run_in_order(cuda):
     """A tensor that is written twice, or written and then read, cannot be in one launch with itself."""
     x, y, z = (ingot.tensor([1.0, 2.0, 3.0, 4.0], device="cuda") for _ in range(3))
     cuda.launches.clear()
-    fused_updates.sweep_each(doubled, [((x,), ()), ((y,), ()), ((x,), ())], [])
+    lists.sweep_each(doubled, [((x,), ()), ((y,), ()), ((x,), ())], [])
     assert x.tolist() == [4, 8, 12, 16] and y.tolist() == [2, 4, 6, 8]
-    fused_updates.sweep_each(added, [((x,), (y,)), ((z,), (x,))], [])
+    lists.sweep_each(added, [((x,), (y,)), ((z,), (x,))], [])
     assert x.tolist() == [6, 12, 18, 24] and z.tolist() == [7, 14, 21, 28]
-    fused_updates.sweep_each(doubled, [((z[:2],), ()), ((z[1:],), ())], [])
+    lists.sweep_each(doubled, [((z[:2],), ()), ((z[1:],), ())], [])
     assert z.tolist() == [14, 56, 42, 56]
     assert len(cuda.launches) == 7 and not any("many" in launch["name"] for launch in cuda.launches)
 
@@ -230,5 +230,5 @@ def test_clipping(devices, kinds, cuda):
 
 def test_a_number_in_memory_of_an_update_alone(cuda):
     x, n = ingot.tensor([1.0, 2.0, 3.0], device="cuda"), ingot.tensor(0.5, device="cuda")
-    fused_updates.sweep_each(added, [((x,), ())], [n._a])
+    lists.sweep_each(added, [((x,), ())], [n._a])
     assert x.tolist() == [1.5, 2.5, 3.5]
