@@ -22,13 +22,20 @@ from ..core.op_observers import OpObserver
 from ..core.tensor import Tensor, wrap
 from . import call_memo
 from .call_memo import TAPED, TENSORS, is_kept_table
-from .compile_threshold import call_threshold
 
+MIN_CALLS = 32          # calls before which no operators are counted
+_BASE = 768             # calls of one operator that take as long as the fixed part of compiling
 _MANY = 64              # most operators of a generated function
 _LONG = 1e-3            # seconds of a call from which preparing arguments does not matter
 _TRIES = 3
 _PARTS = frozenset((select, slice_))    # results are parts of operands
 _new = object.__new__
+
+
+def call_threshold(operators: int) -> int:
+    """Return the count of calls of so many operators that take about as long as compiling them, which takes a fixed time and a
+    little for each operator. So calls of many operators are compiled sooner."""
+    return MIN_CALLS + _BASE // max(1, operators)
 
 
 class Steps(OpObserver):

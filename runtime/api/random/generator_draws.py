@@ -20,7 +20,7 @@ from ...core.dispatch import KERNELS, kernel_of
 from ...core.random import default_generator, draw_key, draw_key_beside, key_at
 from ...core.state import Defaults, tls
 from ...core.tensor import Tensor, wrap
-from ...memo.compile_threshold import MIN_CALLS
+from ...memo.call_recorder import MIN_CALLS
 
 
 def float_dtype(dtype, takes_complex=False) -> dt.DType:

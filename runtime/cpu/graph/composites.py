@@ -25,7 +25,7 @@ from ....passes.rewrite.rewrite import rebuild
 from ....passes.schedule.plan_steps import Fused
 from ...autograd.gradient_rules import write_joint_rule, write_rules
 from ...core.dispatch import kernel_of
-from ...memo.compile_threshold import MIN_CALLS, call_threshold
+from ...memo.call_recorder import MIN_CALLS, call_threshold
 from ..loops import copies
 from . import machine_passes, program
 

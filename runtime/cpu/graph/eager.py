@@ -13,7 +13,7 @@ import numpy as np
 from ....ir.dim_order import inverse
 from ....ir.lazy import lazy
 from ....ir.opdef.op import Composite, Op, Reduce, Scalar
-from ...memo.compile_threshold import MIN_CALLS
+from ...memo.call_recorder import MIN_CALLS
 from ..loops import reduction_kernels
 from ..loops import scalars as scalar_kernels
 from .families import find

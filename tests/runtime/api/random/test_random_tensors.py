@@ -16,7 +16,7 @@ from ingot.runtime.api.random.random_tensors import standard_gamma
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.core.random import default_generator
 from ingot.runtime.cpu.memory import alloc
-from ingot.runtime.memo.compile_threshold import call_threshold
+from ingot.runtime.memo.call_recorder import call_threshold
 
 N = 100_000
 

@@ -16,7 +16,7 @@ from ingot.ir.ops.nn import norm, resample
 from ingot.runtime.cpu.graph import composites as eager_composites
 from ingot.runtime.cpu.graph import eager
 from ingot.runtime.cpu.nn import resample as resample_kernels
-from ingot.runtime.memo.compile_threshold import call_threshold
+from ingot.runtime.memo.call_recorder import call_threshold
 
 
 def gradients_of_group_norm(x):
