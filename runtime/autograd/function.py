@@ -10,13 +10,14 @@ from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import full, reshape, sum_to
 from ..core.composite_tensors import PARTS, values_in
 from ..core.device_array import DeviceArray
-from ..core.node import ForbiddenNode, Freed, Leaf, Named, Node, Output, aval_of, checked, is_inexact, overwritten, successor
+from ..core.node import Freed, Leaf, Named, Node, Output, checked, is_inexact, overwritten, successor
 from ..core.state import tls
 from ..core.storage import user_line
 from ..core.tensor import Tensor, class_for, shape_of, wrap
 from ..core.writes import Passed, rewrite_history
 from .backward import grad
 from .grad_mode import enable_grad
+from .missing_rules import forbidden
 
 
 class FunctionCtx:
@@ -423,6 +424,18 @@ class InplaceFunction(Function):
         self.inplace = inplace
 
 
+class _AnyTensor(type):
+    def __instancecheck__(cls, x):
+        return isinstance(x, Tensor)
+
+
+class Variable(metaclass=_AnyTensor):
+    """Old name of the class of tensors. `Variable(data, requires_grad=False)` returns a tensor over the memory of `data`."""
+
+    def __new__(cls, data, requires_grad=False):
+        return data.detach().requires_grad_(requires_grad)
+
+
 def once_differentiable(fn):
     """Mark a backward that cannot be differentiated again."""
 
@@ -438,22 +451,10 @@ def once_differentiable(fn):
         edges += [e for e in ctx._node().edges if e is not None]
         if not m.grad or not edges:
             return returned
-        several = isinstance(returned, (tuple, list))
-        outs = [_forbid(fn, tuple(edges), o) for o in (returned if several else (returned,))]
-        return tuple(outs) if several else outs[0]
+        return forbidden("OnceDifferentiable", edges, f"the gradient of {fn.__qualname__} was marked once_differentiable, so "
+                                                      "it cannot be differentiated again", returned)
 
     return backward
-
-
-def _forbid(fn, edges, out):
-    if not isinstance(out, Tensor) or not is_inexact(out._a):
-        return out
-    t = out.detach()
-    node = ForbiddenNode("OnceDifferentiable", edges, f"the gradient of {fn.__qualname__} was marked once_differentiable, so "
-                                                      "it cannot be differentiated again")
-    node.outs = (aval_of(t._a),)
-    t._node = Output(node, 0)
-    return t
 
 
 _new = object.__new__

@@ -10,11 +10,18 @@ def without_rule(name: str, result, *inputs):
     if not tls.m.grad or not any(isinstance(t, Tensor) and t._node is not None for t in inputs):
         return result
     outs = result if isinstance(result, tuple) else (result,)
-    edges = tuple([t._node for t in (*inputs, *outs) if isinstance(t, Tensor) and t._node is not None])
-    node = ForbiddenNode(name.title().replace("_", "") + "Backward0", edges, f"{name} has no gradient rule")
+    edges = [t._node for t in (*inputs, *outs) if isinstance(t, Tensor) and t._node is not None]
+    return forbidden(name.title().replace("_", "") + "Backward0", edges, f"{name} has no gradient rule", result)
+
+
+def forbidden(label: str, edges, reason: str, result):
+    """Return a tensor, or several as a tuple, with a history that raises in backward for a reason."""
+    several = isinstance(result, (tuple, list))
+    outs = result if several else (result,)
+    node = ForbiddenNode(label, tuple(edges), reason)
     node.outs = tuple([aval_of(o._a) if isinstance(o, Tensor) else None for o in outs])
     marked = tuple([_marked(o, Output(node, i)) for i, o in enumerate(outs)])
-    return marked if isinstance(result, tuple) else marked[0]
+    return marked if several else marked[0]
 
 
 def _marked(out, edge):

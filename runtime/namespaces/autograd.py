@@ -4,7 +4,7 @@ from ..autograd import forward_ad, function, functional
 from ..autograd import hooks as graph
 from ..autograd.anomaly import detect_anomaly, set_detect_anomaly
 from ..autograd.backward import backward, grad
-from ..autograd.function import Function
+from ..autograd.function import Function, Variable
 from ..autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -14,7 +14,6 @@ from ..autograd.grad_mode import (
     set_multithreading_enabled,
 )
 from ..autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from ..autograd.variable import Variable
 from ..profiler import legacy_names as profiler
 
 __all__ = ["Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
