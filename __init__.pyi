@@ -1071,7 +1071,7 @@ def histogramdd(input, bins, *, range=None, weight=None,
                 density: builtins.bool = False, out=None) -> _return_types_module.histogramdd:
     """Return (hist, bin_edges) of points, the rows of the input; each column has a number of bins, or edges."""
 def hsmm(mat1, mat2, *, out=None) -> Tensor:
-    """Return the result of `hspmm` (old name)."""
+    """Return a sparse matrix times a dense one, with the rows in which the sparse one has entries."""
 def hsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def hspmm(mat1, mat2, *, out=None) -> Tensor:
@@ -1086,7 +1086,8 @@ def i0(input, *, out=None) -> Tensor: ...
 def i0_(input, *, out=None) -> Tensor:
     """In-place version of i0()."""
 def igamma(input, other, *, out=None) -> Tensor:
-    """Return the regularised lower incomplete gamma function. It is the probability that a gamma number of concentration"""
+    """Return the regularised lower incomplete gamma function. It is the probability that a gamma number of concentration
+    `input` is at most `other`."""
 def igamma_(input, other, *, out=None) -> Tensor:
     """In-place version of igamma()."""
 def igammac(input, other, *, out=None) -> Tensor:
@@ -1716,7 +1717,7 @@ def rsqrt_(input, *, out=None) -> Tensor:
 def rsub(input, other, *, alpha=1) -> Tensor:
     """Return other - alpha * input."""
 def saddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
-    """Return the result of `sspaddmm` (old name)."""
+    """Return beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
 def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization: builtins.bool = True) -> None:
     """Write nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file."""
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,

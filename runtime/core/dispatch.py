@@ -350,6 +350,14 @@ def untaped(fn, *args):
     return wrap(result) if hasattr(result, "strides") else result
 
 
+def of_every_sample(check, x, *rest):
+    """Return `check(x, *rest)`. In vmap, check all samples at once, as one tensor whose first dim is the batch."""
+    level = tls.m.batched
+    if level is None:
+        return check(x, *rest)
+    return level.run_outer(of_every_sample, check, level.full(x) if level.holds(x) else x, *rest)
+
+
 def reshaped(x: Tensor, shape: tuple) -> Tensor:
     """Return a new result, or an operand that nobody writes, in another shape; it is no view unless a history or a recorder
     needs one."""

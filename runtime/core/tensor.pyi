@@ -685,7 +685,8 @@ class Tensor:
     def i0_(self, *, out=None) -> Tensor:
         """In-place version of i0()."""
     def igamma(self, other, *, out=None) -> Tensor:
-        """Return the regularised lower incomplete gamma function. It is the probability that a gamma number of concentration"""
+        """Return the regularised lower incomplete gamma function. It is the probability that a gamma number of concentration
+        `input` is at most `other`."""
     def igamma_(self, other, *, out=None) -> Tensor:
         """In-place version of igamma()."""
     def igammac(self, other, *, out=None) -> Tensor:

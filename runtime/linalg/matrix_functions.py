@@ -11,9 +11,9 @@ from ...ir.ops.core.complex_numbers import magnitude
 from ...ir.ops.core.shape import iota
 from ...ir.ops.linalg import factorizations as fa
 from ...ir.ops.linalg import products as la
-from ..api.register.batched_checks import of_every_sample
 from ..api.register.register import FUNCTIONS, deliver
 from ..api.register.type_promotion import as_given_in_autocast, rounds_once
+from ..core.dispatch import of_every_sample
 
 
 def _identity_like(A):

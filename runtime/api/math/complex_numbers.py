@@ -79,28 +79,23 @@ def sgn(input, *, out=None):
     return deliver(co.direction(input), out, "sgn")
 
 
-@api()
-def resolve_conj(input):
-    """Return the tensor itself: conjugation is never lazy."""
-    return input
+def _never_lazy(name, what):
+    """Publish `resolve_name`, which returns the tensor itself, and `is_name`, which returns False."""
+
+    def resolve(input):
+        return input
+
+    def is_lazy(input) -> bool:
+        return False
+
+    resolve.__doc__ = f"Return the tensor itself: {what} is never lazy."
+    is_lazy.__doc__ = f"Return False: {what} is never lazy."
+    api(name=f"resolve_{name}")(resolve)
+    api(name=f"is_{name}")(is_lazy)
 
 
-@api()
-def resolve_neg(input):
-    """Return the tensor itself: negation is never lazy."""
-    return input
-
-
-@api()
-def is_conj(input) -> bool:
-    """Return False: conjugation is never lazy."""
-    return False
-
-
-@api()
-def is_neg(input) -> bool:
-    """Return False: negation is never lazy."""
-    return False
+_never_lazy("conj", "conjugation")
+_never_lazy("neg", "negation")
 
 
 @api(checked=True)

@@ -12,12 +12,11 @@ from ....ir.ops.core.complex_numbers import complex_, imag, modulus, real
 from ....ir.ops.core.shape import reshape
 from ....ir.ops.index.indexing import gather
 from ....ir.symbols.substitute import as_float
-from ...core.dispatch import reshaped
+from ...core.dispatch import of_every_sample, reshaped
 from ...core.node import INEXACT
 from ...core.state import Defaults
 from ...core.tensor import Tensor, shape_of
 from ..register import return_types
-from ..register.batched_checks import of_every_sample
 from ..register.register import api, deliver
 from ..register.type_promotion import need_tensors, to_dtype
 from .elementwise import operate

@@ -19,11 +19,10 @@ from ...autograd.missing_rules import without_rule
 from ...core import random as streams
 from ...core.device import require
 from ...core.device_array import DeviceArray
-from ...core.dispatch import untaped
+from ...core.dispatch import of_every_sample, untaped
 from ...core.random import draw_key_beside
 from ...core.state import tls
 from ...core.tensor import Tensor, wrap
-from ..register.batched_checks import of_every_sample
 from ..register.layouts import require_strided
 from ..register.memory_formats import format_of, in_dim_order, requested_order
 from ..register.register import FUNCTIONS, api, deliver
@@ -55,33 +54,28 @@ def given_sizes(size, named=()) -> tuple:
     return sizes_of((named.pop("size"),) if named and "size" in named else size)
 
 
-@api(method=False)
-def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
-    """Return uniform numbers in [0, 1); both parts of complex numbers."""
-    if layout is not None:
-        require_strided("rand", layout)
-    shape = given_sizes(size, named)
-    if named:
-        no_more("rand", named)
-    if device is not None:
-        require(device)
-    made = next_numbers(rn.uniform, generator, device, shape, float_dtype(dtype, takes_complex=True))
-    return finish(made, out, requires_grad, "rand", device, pin_memory)
+def _of_sizes(name, draw, doc):
+    """Publish a function of sizes that draws real or complex numbers."""
+
+    def fn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+           **named):
+        if layout is not None:
+            require_strided(name, layout)
+        shape = given_sizes(size, named)
+        if named:
+            no_more(name, named)
+        if device is not None:
+            require(device)
+        numbers = next_numbers(draw, generator, device, shape, float_dtype(dtype, takes_complex=True))
+        return finish(numbers, out, requires_grad, name, device, pin_memory)
+
+    fn.__doc__ = doc
+    return api(method=False, name=name)(fn)
 
 
-@api(method=False)
-def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
-          **named):
-    """Return normal numbers of mean 0 and deviation 1; parts of complex numbers have half that variance."""
-    if layout is not None:
-        require_strided("randn", layout)
-    shape = given_sizes(size, named)
-    if named:
-        no_more("randn", named)
-    if device is not None:
-        require(device)
-    made = next_numbers(rn.normal, generator, device, shape, float_dtype(dtype, takes_complex=True))
-    return finish(made, out, requires_grad, "randn", device, pin_memory)
+rand = _of_sizes("rand", rn.uniform, "Return uniform numbers in [0, 1); both parts of complex numbers.")
+randn = _of_sizes("randn", rn.normal, "Return normal numbers of mean 0 and deviation 1; parts of complex numbers have half "
+                                      "that variance.")
 
 
 def no_more(name, named):
@@ -144,34 +138,30 @@ def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device
 # Like another tensor.
 
 
-def _lying_as(made, input, memory_format):
+def _in_order_of(numbers, input, memory_format):
     """Return new numbers in the requested order of dims."""
     if memory_format is None and input._a.flags.c_contiguous:
-        return made
+        return numbers
     order = requested_order(input, format_of(memory_format))
-    return made if order is None else untaped(in_dim_order, made, order).requires_grad_(made.requires_grad)
+    return numbers if order is None else untaped(in_dim_order, numbers, order).requires_grad_(numbers.requires_grad)
 
 
-def _drawn_like(input, draw, generator, dtype, device, requires_grad, memory_format):
-    """Draw numbers with the input's shape; dtype and device default to the input's."""
-    require_device(device)
-    kind, device = float_dtype(input.dtype if dtype is None else dtype, takes_complex=True), device or input.device
-    made = finish(next_numbers(draw, generator, device, tuple(input.shape), kind), None, requires_grad, "", device)
-    return _lying_as(made, input, memory_format)
+def _publish_like(name, draw, doc):
+    """Publish a function that draws numbers with the input's shape; dtype and device default to the input's."""
+
+    def fn(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+        require_strided(name, layout)
+        require_device(device)
+        kind, device = float_dtype(input.dtype if dtype is None else dtype, takes_complex=True), device or input.device
+        numbers = finish(next_numbers(draw, generator, device, tuple(input.shape), kind), None, requires_grad, "", device)
+        return _in_order_of(numbers, input, memory_format)
+
+    fn.__doc__ = doc
+    api(method=False, checked=True, name=name)(fn)
 
 
-@api(method=False, checked=True)
-def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    """Return uniform numbers in [0, 1) with the input's shape and dtype."""
-    require_strided("rand_like", layout)
-    return _drawn_like(input, rn.uniform, generator, dtype, device, requires_grad, memory_format)
-
-
-@api(method=False, checked=True)
-def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    """Return normal numbers with the input's shape and dtype."""
-    require_strided("randn_like", layout)
-    return _drawn_like(input, rn.normal, generator, dtype, device, requires_grad, memory_format)
+_publish_like("rand_like", rn.uniform, "Return uniform numbers in [0, 1) with the input's shape and dtype.")
+_publish_like("randn_like", rn.normal, "Return normal numbers with the input's shape and dtype.")
 
 
 @api(method=False, checked=True)
@@ -180,7 +170,7 @@ def randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=
     """Return uniform integers in [low, high) (or [0, low)) with the input's shape and dtype."""
     require_strided("randint_like", layout)
     low, high = (0, low) if high is None else (low, high)
-    return _lying_as(randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype,
+    return _in_order_of(randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype,
                              device=device or input.device, requires_grad=requires_grad), input, memory_format)
 
 

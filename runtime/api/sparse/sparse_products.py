@@ -306,18 +306,7 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
     return _taken(out, _plus("sspaddmm", input.coo(), beta, smm(mat1, mat2), alpha), "sspaddmm")
 
 
-@api(method=False)
-@asked_itself
-def hsmm(mat1, mat2, *, out=None) -> Tensor:
-    """Return the result of `hspmm` (old name)."""
-    return hspmm(mat1, mat2, out=out)
-
-
-@api(method=False)
-@asked_itself
-def saddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
-    """Return the result of `sspaddmm` (old name)."""
-    return sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha, out=out)
+FUNCTIONS.update(hsmm=FUNCTIONS["hspmm"], saddmm=FUNCTIONS["sspaddmm"])       # old names
 
 
 def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None) -> Tensor:

@@ -2,8 +2,14 @@
 
 Results of operators have the user's class. Dispatch itself is in `torch_function.py`. Operators, attributes and methods with
 one tensor do not inspect classes. Subclasses get dispatching ones from a class that ingot inserts between Tensor and them.
+
+PyTorch calls `__torch_function__` of foreign arguments, as NumPy calls `__array_ufunc__`. So its functions and layers without
+weights run on tensors of ingot: `torch.nn.PairwiseDistance()(x, y)` is `ingot.pairwise_distance(x, y)`, with gradients and in
+traces.
 """
 
+import importlib
+import importlib.util
 import sys
 import warnings
 from typing import Any
@@ -12,9 +18,8 @@ from ....ir.errors import DTypeError
 from ....ir.ops.core.shape import permute
 from ...core.state import tls
 from ...core.tensor import Tensor
-from ..register.register import api
+from ..register.register import FUNCTIONS, api
 from ..register.torch_function import KINDS, all_that_looks, asks, disabled_torch_function, start, unasked, without_asking
-from .torch_calls import counterpart
 
 __all__ = ["as_class", "as_subclass", "ask_class", "asks", "disabled_torch_function", "torch_function", "unasked"]
 
@@ -178,7 +183,23 @@ def _without_looking(function):
         return plain
     place = getattr(function, "__module__", None) or "torch"
     is_getter = isinstance(getattr(function, "__self__", None), property)
-    return counterpart(function) if place.split(".")[0] == "torch" and not is_getter else function
+    return _counterpart(function) if place.split(".")[0] == "torch" and not is_getter else function
+
+
+_NAMESPACES = {"torch.nn.functional": "nn.functional", "torch._C._nn": "nn.functional", "torch._C._linalg": "linalg",
+               "torch._C._special": "special", "torch._C._fft": "fft"}     # of functions beside the top level
+
+
+def _counterpart(function):
+    """Return our function for one of PyTorch's, or None."""
+    name, place = function.__name__, getattr(function, "__module__", None)
+    if place in _NAMESPACES:
+        ours = _NAMESPACES[place]
+        names = importlib.import_module(f"{_FACE}.{ours}") if importlib.util.find_spec(f"{_FACE}.{ours}") else None
+        return getattr(names, name.removeprefix(f"{ours}_"), None)
+    if place == "torch":
+        return FUNCTIONS.get(name)
+    return getattr(Tensor, name, None) if hasattr(function, "__objclass__") else None
 
 
 def _converted(found, cls, shared, getter):
