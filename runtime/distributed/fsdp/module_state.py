@@ -6,7 +6,7 @@ from typing import Any
 from ....ir.errors import ArgumentError
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
-from ...nn.base.state_dict import asked_state
+from ...nn.base.state_dict import state_dict_arguments
 from ..tensor.sharded_layout import Piece
 from . import settings as kinds
 from .flat_parameter import units_below
@@ -70,7 +70,7 @@ class ModuleStates:
 
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
         """Return the state in the form of `state_dict_type`, by default whole values. Every rank calls it."""
-        destination, prefix, _ = asked_state(args, destination, prefix, keep_vars)
+        destination, prefix, _ = state_dict_arguments(args, destination, prefix, keep_vars)
         chosen = self._settings or StateDictSettings()
         form, config = chosen.state_dict_type, chosen.state_dict_config
         before = set(destination)

@@ -32,7 +32,7 @@ class StateDictError(IngotError, RuntimeError):
     """A state dict does not fit its module."""
 
 
-def asked_state(args, destination, prefix, keep_vars) -> tuple:
+def state_dict_arguments(args, destination, prefix, keep_vars) -> tuple:
     """Return (destination, prefix, keep_vars) from arguments that old programs give by position."""
     if args:
         destination, prefix, keep_vars = args + (destination, prefix, keep_vars)[len(args):]
@@ -54,7 +54,7 @@ class StateMethods:
 
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
         """Return all parameters and persistent buffers by name, as tensors over the module's memory."""
-        destination, prefix, keep_vars = asked_state(args, destination, prefix, keep_vars)
+        destination, prefix, keep_vars = state_dict_arguments(args, destination, prefix, keep_vars)
         local = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local
