@@ -41,6 +41,8 @@ _INFINITE = float("inf")
 class MinMaxObserver(UniformQuantizationObserverBase):
     """Observer of the smallest and the largest number of all inputs."""
 
+    _repr_fields = "min_val= max_val="
+
     def __init__(self, *args, **settings):
         super().__init__(*args, **settings)
         for name, none_yet in (("min_val", _INFINITE), ("max_val", -_INFINITE)):
@@ -86,9 +88,6 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         """Forget the observations."""
         self.min_val.fill_(_INFINITE)
         self.max_val.fill_(-_INFINITE)
-
-    def extra_repr(self):
-        return f"min_val={self.min_val}, max_val={self.max_val}"
 
 
 class _Moving(MinMaxObserver):
@@ -217,6 +216,8 @@ class FixedQParamsObserver(ObserverBase):
 class PlaceholderObserver(ObserverBase):
     """Observer with a dtype alone, for inputs that are quantised at each call or not at all."""
 
+    _repr_fields = "dtype= is_dynamic="
+
     def __init__(self, dtype=dt.float32, custom_op_name="", compute_dtype=None, quant_min=None, quant_max=None, qscheme=None,
                  eps=None, is_dynamic=False):
         super().__init__(dtype, is_dynamic or compute_dtype is not None)
@@ -225,9 +226,6 @@ class PlaceholderObserver(ObserverBase):
 
     def forward(self, x):
         return x
-
-    def extra_repr(self):
-        return f"dtype={self.dtype}, is_dynamic={self.is_dynamic}"
 
     def calculate_qparams(self, **kwargs):
         """Raise: there is no range."""

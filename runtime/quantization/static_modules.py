@@ -108,6 +108,7 @@ class _Layer(Module):
 class Linear(_Layer):
     """Int8 linear layer y = x @ weight.T + bias."""
 
+    _repr_fields = "in_features= out_features= scale= zero_point="
     _float_module: Any = FloatLinear
     _trained: tuple = qat_modules.Linear, fused_qat_modules.LinearBn1d
 
@@ -125,12 +126,10 @@ class Linear(_Layer):
         rows = FUNCTIONS["reshape"](images, (1, 1, -1, self.in_features + self._more))
         return reshape(self._sums(rows, stride=(1, 1), dilation=(1, 1)), shape=(*sizes[:-1], self.out_features))
 
-    def extra_repr(self):
-        return (f"in_features={self.in_features}, out_features={self.out_features}, scale={self.scale}, "
-                f"zero_point={self.zero_point}")
-
 
 class _Conv(_Layer):
+    _repr_fields = "in_channels out_channels kernel_size= stride= padding= scale= zero_point="
+
     @classmethod
     def _from_layer(cls, layer, steps, weight, bias, scale):
         if layer.padding_mode != "zeros":
@@ -164,10 +163,6 @@ class _Conv(_Layer):
         if row:
             result = reshape(result, shape=(result.shape[0], *result.shape[2:]))
         return permute(result, dims=(0, dims + 1, *range(1, dims + 1)))
-
-    def extra_repr(self):
-        return (f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}, "
-                f"padding={self.padding}, scale={self.scale}, zero_point={self.zero_point}")
 
 
 class Conv1d(_Conv):

@@ -52,6 +52,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
     _version = 1
     call_super_init = False         # whether __init__ passes its arguments to a class behind Module
     training: bool
+    _repr_fields = ""       # attributes in the repr: "n" shows its value, "n=" also its name, "n?" whether it is not None
 
     def __init_subclass__(cls, **options):
         """Keep functions of tensors in a class (`conv = ingot.conv2d`) as functions, not methods."""
@@ -357,7 +358,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     def extra_repr(self):
         """Return the arguments that the repr shows."""
-        return ""
+        return ", ".join([_shown(self, field) for field in self._repr_fields.split()])
 
     def _get_name(self):
         return type(self).__name__
@@ -370,6 +371,12 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         if not extra and not children:
             return f"{self._get_name()}()"
         return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
+
+
+def _shown(module, field: str) -> str:
+    name = field.rstrip("=?")
+    value = getattr(module, name)
+    return f"{value}" if name == field else f"{name}={value if field[-1] == '=' else value is not None}"
 
 
 def _addindent(s_: str, numSpaces: int) -> str:

@@ -150,6 +150,8 @@ class RReLU(Module):
 class PReLU(Module):
     """The function x above 0, learned slope times x below."""
 
+    _repr_fields = "num_parameters="
+
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
@@ -161,6 +163,3 @@ class PReLU(Module):
 
     def forward(self, input):
         return F.prelu(input, self.weight)
-
-    def extra_repr(self):
-        return f"num_parameters={self.num_parameters}"

@@ -230,6 +230,8 @@ class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d, becomes=ConvTranspos
 class Unfold(Module):
     """All windows of images as columns."""
 
+    _repr_fields = "kernel_size= dilation= padding= stride="
+
     def __init__(self, kernel_size, dilation=1, padding=0, stride=1):
         super().__init__()
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
@@ -237,12 +239,11 @@ class Unfold(Module):
     def forward(self, input):
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
-
 
 class Fold(Module):
     """The adjoint of Unfold: columns added into images."""
+
+    _repr_fields = "output_size= kernel_size= dilation= padding= stride="
 
     def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
         super().__init__()
@@ -251,7 +252,3 @@ class Fold(Module):
 
     def forward(self, input):
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self):
-        return (f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, "
-                f"padding={self.padding}, stride={self.stride}")

@@ -10,6 +10,7 @@ from ..base.module import Module
 class _DropoutNd(Module):
     """Base of dropout modules; libraries test for it."""
 
+    _repr_fields = "p= inplace="
     _function: Any = None
 
     def __init_subclass__(cls, function=None, **options):
@@ -24,9 +25,6 @@ class _DropoutNd(Module):
 
     def forward(self, input):
         return type(self)._function(input, self.p, self.training, self.inplace)
-
-    def extra_repr(self):
-        return f"p={self.p}, inplace={self.inplace}"
 
 
 class Dropout(_DropoutNd, function=F.dropout):

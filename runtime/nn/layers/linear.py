@@ -29,6 +29,8 @@ class Identity(Module):
 class Flatten(Module):
     """Flatten of the dimensions start_dim to end_dim into one."""
 
+    _repr_fields = "start_dim= end_dim="
+
     def __init__(self, start_dim=1, end_dim=-1):
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
@@ -36,12 +38,11 @@ class Flatten(Module):
     def forward(self, input):
         return input.flatten(self.start_dim, self.end_dim)
 
-    def extra_repr(self):
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
-
 
 class Unflatten(Module):
     """Split of one dimension into several."""
+
+    _repr_fields = "dim= unflattened_size="
 
     def __init__(self, dim, unflattened_size):
         super().__init__()
@@ -54,12 +55,11 @@ class Unflatten(Module):
     def forward(self, input):
         return input.unflatten(self.dim, self.unflattened_size)
 
-    def extra_repr(self):
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
-
 
 class Linear(Module):
     """The map y = x @ weight.T + bias."""
+
+    _repr_fields = "in_features= out_features= bias?"
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
         super().__init__()
@@ -76,9 +76,6 @@ class Linear(Module):
 
     def forward(self, input):
         return F.linear(input, self.weight, self.bias)
-
-    def extra_repr(self):
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
 class NonDynamicallyQuantizableLinear(Linear):
@@ -111,6 +108,8 @@ class LazyLinear(LazyModuleMixin, Linear):
 class Bilinear(Module):
     """The map y_o = x1 @ weight[o] @ x2 + bias_o."""
 
+    _repr_fields = "in1_features= in2_features= out_features= bias?"
+
     def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
         super().__init__()
         if in1_features <= 0:
@@ -128,7 +127,3 @@ class Bilinear(Module):
 
     def forward(self, input1, input2):
         return F.bilinear(input1, input2, self.weight, self.bias)
-
-    def extra_repr(self):
-        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-                f"bias={self.bias is not None}")

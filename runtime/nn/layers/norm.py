@@ -34,6 +34,7 @@ class _Affine(Module):
 class _NormBase(_Affine):
     """Running statistics and, if `affine`, a weight and bias for each of `num_features` channels."""
 
+    _repr_fields = "num_features eps= momentum= affine= bias? track_running_stats="
     ndims: tuple = ()   # allowed numbers of dimensions of an input
     _version = 2
 
@@ -67,10 +68,6 @@ class _NormBase(_Affine):
         if input.ndim not in self.ndims:
             allowed = " or ".join(map(str, self.ndims))
             raise ShapeError(f"{type(self).__name__} takes an input of {allowed} dimensions, got {input.aval}")
-
-    def extra_repr(self):
-        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-                f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         version = local_metadata.get("version")
@@ -201,6 +198,8 @@ def _sizes_of(normalized_shape):
 class LayerNorm(_Affine):
     """Normalisation over the last dims, then weight and bias."""
 
+    _repr_fields = "normalized_shape eps= elementwise_affine= bias?"
+
     def __init__(self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None):
         super().__init__()
         self.normalized_shape, self.eps, self.elementwise_affine = _sizes_of(normalized_shape), eps, elementwise_affine
@@ -210,13 +209,11 @@ class LayerNorm(_Affine):
     def forward(self, input):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self):
-        return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
-                f"bias={self.bias is not None}")
-
 
 class RMSNorm(Module):
     """Division by the root mean square over the last dims, then weight."""
+
+    _repr_fields = "normalized_shape eps= elementwise_affine="
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
         super().__init__()
@@ -231,12 +228,11 @@ class RMSNorm(Module):
     def forward(self, x):
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
-    def extra_repr(self):
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-
 
 class GroupNorm(_Affine):
     """Normalisation of each group of channels of each image."""
+
+    _repr_fields = "num_groups num_channels eps= affine= bias?"
 
     def __init__(self, num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None, bias=True):
         super().__init__()
@@ -249,12 +245,11 @@ class GroupNorm(_Affine):
     def forward(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
-    def extra_repr(self):
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
-
 
 class LocalResponseNorm(Module):
     """Division by (k + alpha * mean square of `size` neighbouring channels) ** beta."""
+
+    _repr_fields = "size alpha= beta= k="
 
     def __init__(self, size, alpha=0.0001, beta=0.75, k=1.0):
         super().__init__()
@@ -262,9 +257,6 @@ class LocalResponseNorm(Module):
 
     def forward(self, input):
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self):
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 class CrossMapLRN2d(LocalResponseNorm):

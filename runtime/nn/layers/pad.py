@@ -12,6 +12,7 @@ __all__ = ["CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "
 class _Pad(Module):
     """Padding on both sides of the last `rank` dims: one number, or (low, high) of the last dim first."""
 
+    _repr_fields = "padding"
     rank = 0
     mode = "constant"
     value: float | None = None
@@ -23,17 +24,13 @@ class _Pad(Module):
     def forward(self, input):
         return F.pad(input, self.padding, self.mode, self.value)
 
-    def extra_repr(self):
-        return f"{self.padding}"
-
 
 class _ConstantPad(_Pad):
+    _repr_fields = "padding= value="
+
     def __init__(self, padding, value):
         super().__init__(padding)
         self.value = value
-
-    def extra_repr(self):
-        return f"padding={self.padding}, value={self.value}"
 
 
 def _family(name: str, base: type, mode: str, what: str) -> tuple:

@@ -17,7 +17,6 @@ class _Pool(Module):
 
     rank = 0
     function = ""
-    shown: tuple = ()
     _pool: Any
 
     def __init_subclass__(cls, rank=0, **options):
@@ -25,13 +24,10 @@ class _Pool(Module):
         if rank:
             cls.rank, cls._pool = rank, staticmethod(getattr(F, f"{cls.function}{rank}d"))
 
-    def extra_repr(self):
-        return ", ".join(f"{name}={getattr(self, name)}" for name in self.shown)
-
 
 class _MaxPool(_Pool):
     function = "max_pool"
-    shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+    _repr_fields = "kernel_size= stride= padding= dilation= ceil_mode="
 
     def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
         super().__init__()
@@ -59,7 +55,7 @@ class MaxPool3d(_MaxPool, rank=3):
 class AvgPool1d(_Pool):
     """The mean of each window of (N, C, L)."""
 
-    shown = ("kernel_size", "stride", "padding")
+    _repr_fields = "kernel_size= stride= padding="
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
         super().__init__()
@@ -74,7 +70,7 @@ class AvgPool1d(_Pool):
 
 class _AvgPool(_Pool):
     function = "avg_pool"
-    shown = ("kernel_size", "stride", "padding")
+    _repr_fields = "kernel_size= stride= padding="
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
         super().__init__()
@@ -97,7 +93,7 @@ class AvgPool3d(_AvgPool, rank=3):
 
 class _AdaptiveAvgPool(_Pool):
     function = "adaptive_avg_pool"
-    shown = ("output_size",)
+    _repr_fields = "output_size="
 
     def __init__(self, output_size):
         super().__init__()
@@ -121,7 +117,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool, rank=3):
 
 class _AdaptiveMaxPool(_Pool):
     function = "adaptive_max_pool"
-    shown = ("output_size",)
+    _repr_fields = "output_size="
 
     def __init__(self, output_size, return_indices=False):
         super().__init__()
@@ -145,7 +141,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool, rank=3):
 
 class _LPPool(_Pool):
     function = "lp_pool"
-    shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
+    _repr_fields = "norm_type= kernel_size= stride= ceil_mode="
 
     def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
         super().__init__()
@@ -169,7 +165,7 @@ class LPPool3d(_LPPool, rank=3):
 
 class _MaxUnpool(_Pool):
     function = "max_unpool"
-    shown = ("kernel_size", "stride", "padding")
+    _repr_fields = "kernel_size= stride= padding="
 
     def __init__(self, kernel_size, stride=None, padding=0):
         super().__init__()

@@ -39,6 +39,8 @@ class UpsamplingBilinear2d(Upsample):
 class PixelShuffle(Module):
     """The reshape of (..., C * r * r, H, W) to (..., C, H * r, W * r)."""
 
+    _repr_fields = "upscale_factor="
+
     def __init__(self, upscale_factor):
         super().__init__()
         self.upscale_factor = upscale_factor
@@ -46,12 +48,11 @@ class PixelShuffle(Module):
     def forward(self, input):
         return F.pixel_shuffle(input, self.upscale_factor)
 
-    def extra_repr(self):
-        return f"upscale_factor={self.upscale_factor}"
-
 
 class PixelUnshuffle(Module):
     """The reshape of (..., C, H * r, W * r) to (..., C * r * r, H, W)."""
+
+    _repr_fields = "downscale_factor="
 
     def __init__(self, downscale_factor):
         super().__init__()
@@ -60,12 +61,11 @@ class PixelUnshuffle(Module):
     def forward(self, input):
         return F.pixel_unshuffle(input, self.downscale_factor)
 
-    def extra_repr(self):
-        return f"downscale_factor={self.downscale_factor}"
-
 
 class ChannelShuffle(Module):
     """An interleaving of the channels of `groups` groups."""
+
+    _repr_fields = "groups="
 
     def __init__(self, groups):
         super().__init__()
@@ -73,6 +73,3 @@ class ChannelShuffle(Module):
 
     def forward(self, input):
         return F.channel_shuffle(input, self.groups)
-
-    def extra_repr(self):
-        return f"groups={self.groups}"
