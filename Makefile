@@ -54,7 +54,7 @@ test-peers: $(PEERS_READY)
 	$(PEERS)/bin/python -m pytest -m "peer and not slow and not gpu" $(WORKERS) $(ARGS)
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -m "slow and not peer" $(ARGS)
+	$(BIN)/python -m pytest -m "slow and not peer" --whole-tables $(ARGS)
 
 ARCH ?= 90
 test-ptx: $(READY)

@@ -1,12 +1,14 @@
 """How pytest reads this repository."""
 
 import gc
+import random
 import time
 from pathlib import Path
 
 import pytest
 
 import mock_cuda_chip
+import row_sample
 import this_checkout
 
 this_checkout.make_importable()
@@ -34,7 +36,11 @@ class RootIsAFolder:
 def pytest_addoption(parser):
     parser.addoption("--ptx", type=int, choices=(80, 90), default=0,
                      help="on the mock driver, run what Triton compiles for this chip, not its source (slow)")
-    parser.addoption("--all-rows", action="store_true", help="rows of tables that take long are no slow tests (slow_rows.txt)")
+    parser.addoption("--all-rows", action="store_true",
+                     help="rows of tables are no slow tests: neither those of slow_rows.txt nor those that the seed left out")
+    parser.addoption("--seed", type=int, help="draws the rows of tests with several parameters (drawn itself and printed)")
+    parser.addoption("--whole-tables", action="store_true",
+                     help="every row of tests with several parameters is a slow test, for make test-slow")
 
 
 class Clock:
@@ -53,6 +59,8 @@ class Clock:
 
 def pytest_configure(config):
     mock_cuda_chip.compiled_for = config.getoption("--ptx")
+    if config.option.seed is None:
+        config.option.seed = random.randrange(100_000)      # worker processes get the options, and so the seed
     config.pluginmanager.register(RootIsAFolder(), "root-is-a-folder")
 
 
@@ -69,6 +77,7 @@ def pytest_collection_modifyitems(config, items):
         config.lost_rows = []
     else:
         mark_slow_rows(config, items)
+        mark_rows_left_out(config, items)
     if mock_cuda_chip.compiled_for:
         for item in items:
             if item.get_closest_marker("source_alone"):
@@ -85,6 +94,15 @@ def mark_slow_rows(config, items):
             item.add_marker(pytest.mark.slow)
     files = {item.nodeid.partition("::")[0] for item in items}
     config.lost_rows = sorted(name for name in listed - found if name.partition("::")[0] in files)
+
+
+def mark_rows_left_out(config, items):
+    """Mark the rows of tests with several parameters that the seed did not draw."""
+    for rows in row_sample.products([item for item in items if not item.get_closest_marker("slow")]):
+        drawn = [] if config.option.whole_tables else row_sample.sample(rows, config.option.seed)
+        left_out = {item.nodeid for item in rows}.difference([item.nodeid for item in drawn])
+        for item in [item for item in rows if item.nodeid in left_out]:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish():
@@ -105,8 +123,8 @@ def pytest_unconfigure():
     gc.unfreeze()       # else libraries report at the end what they made as lost
 
 
-def pytest_report_header():
-    return f"ingot: {this_checkout.ROOT}"
+def pytest_report_header(config):
+    return f"ingot: {this_checkout.ROOT}\nrows of tables: --seed {config.option.seed}"
 
 
 @pytest.fixture(scope="session", autouse=True)

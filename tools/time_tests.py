@@ -1,9 +1,10 @@
 """Finds the rows of tests that take so long that they are left to `make test-slow`, and writes them to `tests/slow_rows.txt`.
 
-    python tools/time_tests.py [--limit SECONDS] [what pytest takes]
+    python tools/time_tests.py [--add] [--limit SECONDS] [what pytest takes]
 
-Times every test that `make test` might run. Of each test function the quickest row stays, however long it takes, so that no
-property is without a test there. Run it on a machine that does nothing else.
+Times every test that `make test` might run, or with `--add` only those that it runs today, whose slow rows it adds to the list.
+Of each test function the quickest row stays, however long it takes, so that no property is without a test there. Run it on a
+machine that does nothing else.
 """
 
 import argparse
@@ -44,12 +45,12 @@ def note(name):
 _running: dict = {}
 
 
-def run(more) -> dict:
+def run(more, add) -> dict:
     """Seconds by name of test."""
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {FOLDER: folder, "PYTHONPATH": os.pathsep.join(
             [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])}
-        command = [sys.executable, "-m", "pytest", "-p", Path(__file__).stem, "--all-rows",
+        command = [sys.executable, "-m", "pytest", "-p", Path(__file__).stem, *([] if add else ["--all-rows"]),
                    "-m", "not slow and not gpu and not peer",
                    "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal", *more]
         if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:
@@ -69,11 +70,13 @@ def rows_to_leave(times: dict, limit: float) -> list:
 def main():
     """Times, and writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--limit", type=float, default=0.25, help="seconds that a row may take (0.25)")
+    parser.add_argument("--limit", type=float, default=0.12, help="seconds that a row may take (0.12)")
+    parser.add_argument("--add", action="store_true", help="time the rows of make test and add to the list")
     args, more = parser.parse_known_args()
-    times = run(more)
+    times = run(more, args.add)
     left = rows_to_leave(times, args.limit)
-    LIST.write_text(HEAD + "".join([name + "\n" for name in left]), encoding="utf-8")
+    known = LIST.read_text(encoding="utf-8").splitlines()[1:] if args.add else []
+    LIST.write_text(HEAD + "".join([name + "\n" for name in sorted({*known, *left})]), encoding="utf-8")
     took = sum(times.values())
     print(f"{len(left)} of {len(times)} rows, {sum(times[name] for name in left):.0f} of {took:.0f} seconds, are left to make "
           "test-slow")

@@ -1,0 +1,37 @@
+"""Samples of large tables: the rows that one run takes of a test with several parameters, drawn by a printed seed."""
+
+import random
+from collections import defaultdict
+
+FEW = 12        # rows that each such test keeps at least
+
+
+def axes(item) -> tuple:
+    """Return the values of a row, one for each `parametrize`; values are compared by identity, as rows share their objects."""
+    left = dict(item.callspec.params)
+    values = []
+    for mark in item.iter_markers("parametrize"):
+        names = mark.args[0].split(",") if isinstance(mark.args[0], str) else mark.args[0]
+        values.append(tuple([id(left.pop(name.strip(), None)) for name in names]))
+    return (*values, *map(id, left.values()))       # parameters of fixtures
+
+
+def products(items) -> list[list]:
+    """Return the rows of each test that has more than `FEW` rows and more than one axis."""
+    tests = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    return [rows for rows in tests.values() if len(rows) > FEW and len(axes(rows[0])) > 1]
+
+
+def sample(rows: list, seed: int) -> list:
+    """Return at least `FEW` rows in which each value of each axis occurs."""
+    drawn = random.Random(f"{seed} {rows[0].nodeid}").sample(rows, len(rows))
+    seen: set = set()
+    kept, rest = [], []
+    for item in drawn:
+        values = set(enumerate(axes(item)))
+        (rest if values <= seen else kept).append(item)
+        seen |= values
+    return kept + rest[:max(0, FEW - len(kept))]
