@@ -1,6 +1,7 @@
 """Special functions: against precomputed values, and identities."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -14,6 +15,12 @@ def test_names_are_ingots():
     x = ingot.tensor([0.3, 0.7])
     for mine, theirs in (("expit", "sigmoid"), ("gammaln", "lgamma"), ("psi", "digamma"), ("erf", "erf"), ("log1p", "log1p")):
         assert (getattr(special, mine)(x) == getattr(ingot, theirs)(x)).all(), mine
+
+
+@pytest.mark.parametrize("name", ["airy_ai", "bessel_j0", "entr", "gammainc", "i0e", "legendre_polynomial_p", "zeta"])
+def test_functions_can_be_pickled(name):
+    function = getattr(special, name)
+    assert pickle.loads(pickle.dumps(function)) is function and function.__name__ == name
 
 
 def test_normal_distribution_function_and_its_inverse():

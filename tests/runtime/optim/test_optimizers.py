@@ -527,6 +527,11 @@ def test_functional_forms_create_states_and_refuse_unknown_options():
     assert p.tolist() == [0.5, 0.5]
     with pytest.raises(TypeError, match="speed"):
         sgd([p], [None], buffers, lr=0.5, speed=3)
+    with pytest.raises(TypeError, match="missing a required argument: 'lr'"):
+        sgd([p], [None], buffers)
+    adamax, lists = importlib.import_module("ingot.optim.adamax").adamax, ([None], [None], [None])
+    with pytest.raises(TypeError, match="amsgrad"):
+        adamax([p], [None], *lists, beta1=0.9, beta2=0.99, lr=0.5, weight_decay=0, eps=1e-8, amsgrad=True)
     with pytest.raises(ValueError, match="1 lists"):
         sgd([p], [None], lr=0.5)
     with pytest.raises(ValueError, match="unscaled"):

@@ -1,6 +1,8 @@
 """Pools against their definition, edge cases, and PyTorch."""
 
+import inspect
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -19,6 +21,15 @@ def windows(sizes, kernel, stride, padding, dilation):
     for place in itertools.product(*map(range, counts)):
         spans = [[p * stride - padding + t * dilation for t in range(kernel)] for p in place]
         yield place, [[i for i in span if 0 <= i < n] for span, n in zip(spans, sizes)]
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_functions_of_each_rank_have_names_and_signatures(rank):
+    for name in ("max_pool{}d", "max_pool{}d_with_indices", "adaptive_max_pool{}d", "lp_pool{}d", "max_unpool{}d"):
+        function = getattr(F, name.format(rank))
+        assert function.__name__ == name.format(rank) and function.__doc__ and pickle.loads(pickle.dumps(function)) is function
+    parameters = inspect.signature(MAX[rank]).parameters
+    assert list(parameters) == ["input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"]
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
