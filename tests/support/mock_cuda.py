@@ -21,18 +21,10 @@ import mock_cuda_triton
 from ingot import jit
 from ingot.ir.errors import DeviceError
 from ingot.runtime.cuda.compiler import compile as compiler
-from ingot.runtime.cuda.compiler import kernels, launch, tuning
-from ingot.runtime.cuda.driver import context, driver, launch_queue, streams
+from ingot.runtime.cuda.driver import driver, launch_queue
+from ingot.runtime.cuda.driver.driver_state import drop_caches
 from ingot.runtime.cuda.graph import eager
-from ingot.runtime.cuda.memory import pools, status_words
 from ingot.runtime.cuda.memory.allocator import Allocator
-from ingot.runtime.cuda.memory.pinned import PINNED
-from ingot.runtime.cuda.ops.index import draws
-from ingot.runtime.cuda.ops.linalg import fourier
-from ingot.runtime.cuda.ops.math import multi_tensor
-from ingot.runtime.cuda.ops.nn import class_targets, recurrent, resample
-from ingot.runtime.cuda.ops.products import products
-from ingot.runtime.cuda.replay import launch_cache, shape_families
 from mock_cuda_driver import MockDriver, Violation
 
 _built: dict = {}       # what was compiled, by variant
@@ -74,25 +66,11 @@ def _ptx(kind):
     return "u64" if kind[0] == "*" else {"fp32": "f32", "fp64": "f64"}.get(kind, kind.replace("i", "s"))
 
 
-def forget():
-    """Makes the runtime forget everything that belongs to a driver."""
-    for module in (launch_queue, shape_families, launch_cache, tuning, class_targets, resample, status_words):
-        module.forget()
-    for cache in (products._added, recurrent._graph, multi_tensor._prepared, multi_tensor._prepared_together,
-                  multi_tensor._parts):
-        cache.cache_clear()
-    for held in (compiler._made, launch._functions, kernels._forms, draws._keys, fourier._uploaded, pools._allocators,
-                 pools._foreign):
-        held.clear()
-    for module in (PINNED, streams, context):
-        module.forget()
-
-
 @contextlib.contextmanager
 def installed(devices=1, memory=1 << 30, seed=0, arch=0, alone=False):
     """The runtime on a mock driver; `alone`: operators that the host would compute are failures."""
     mock = MockDriver(devices, memory, seed, arch or mock_cuda_chip.compiled_for or 90)
-    forget()
+    drop_caches()
     before, made = driver.replace(mock), compiler.build
     load, compiler._load = compiler._load, lambda variant: None
     allocate, Allocator.allocate = Allocator.allocate, _spoiling(mock, Allocator.allocate)
@@ -106,7 +84,7 @@ def installed(devices=1, memory=1 << 30, seed=0, arch=0, alone=False):
     finally:
         with contextlib.suppress(DeviceError):      # which whoever waited has met
             launch_queue.drain()
-        forget()
+        drop_caches()
         compiler.build, compiler._load, compiler.cache, eager.on_host = made, load, store, compute
         Allocator.allocate = allocate
         driver.restore(before)

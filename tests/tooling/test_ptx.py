@@ -290,7 +290,7 @@ def test_sectors_needed_of_those_touched(call, least, tmp_path, monkeypatch):
     if importlib.util.find_spec("triton") is None:
         pytest.skip("Triton is not installed")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    mock_cuda.forget()
+    mock_cuda.drop_caches()
     try:
         with gpu_counts.Launches(90) as launches:
             made = gpu_counts.calls()[call]
@@ -299,7 +299,7 @@ def test_sectors_needed_of_those_touched(call, least, tmp_path, monkeypatch):
             counts = [gpu_counts.counted(*launched) for name, launched in launches.kept.items() if "fill" not in name]
         assert sum(c.needed for c in counts) > least * sum(c.sectors for c in counts) > 0
     finally:
-        mock_cuda.forget()
+        mock_cuda.drop_caches()
 
 
 def test_the_benchmark_of_what_kernels_ask_for(capsys, monkeypatch, tmp_path):
@@ -307,7 +307,7 @@ def test_the_benchmark_of_what_kernels_ask_for(capsys, monkeypatch, tmp_path):
     if importlib.util.find_spec("triton") is None:
         pytest.skip("Triton is not installed")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    mock_cuda.forget()
+    mock_cuda.drop_caches()
     try:
         assert gpu_counts.main(["product with a vector"]) == 0
         line = next(x for x in capsys.readouterr().out.splitlines() if "vectors_f32[8192x1x1]" in x)
@@ -316,7 +316,7 @@ def test_the_benchmark_of_what_kernels_ask_for(capsys, monkeypatch, tmp_path):
         with pytest.raises(SystemExit):
             gpu_counts.main(["nothing of this name"])
     finally:
-        mock_cuda.forget()
+        mock_cuda.drop_caches()
     assert "LSTM + Adam; " in capsys.readouterr().err
 
 
@@ -329,10 +329,10 @@ def test_a_step_is_traced_whoever_runs_the_benchmark(capsys, monkeypatch, tmp_pa
     monkeypatch.setattr(ptx, "counted", lambda *given: ptx.Counts(1, {"other": 1.0}))
     monkeypatch.delitem(sys.modules, gpu_counts.__name__)
     monkeypatch.setattr(sys, "argv", ["gpu_counts", "LSTM + Adam", "--rows", "300"])
-    mock_cuda.forget()
+    mock_cuda.drop_caches()
     try:
         with pytest.raises(SystemExit):
             runpy.run_module("ingot.benchmarks.gpu_counts", run_name="__main__")
     finally:
-        mock_cuda.forget()
+        mock_cuda.drop_caches()
     assert capsys.readouterr().out.count(" x ") < 40

@@ -26,6 +26,7 @@ from ....ir.errors import DeviceError, IngotError
 from ....ir.symbols.substitute import PARSING
 from ....passes.codegen.triton.ir.source import NUMBER, NUMBERS_AS, POINTER, Source
 from ...cpu.compiler import cache
+from ..driver.driver_state import DriverCache
 from ..driver.workers import Threads
 
 FORMAT = 3
@@ -115,7 +116,7 @@ _lock = threading.Lock()
 _coming: dict[Variant, Future] = {}    # what is being compiled
 _threads = Threads(lambda variant, future: _ended(variant, future, DeviceError("the program has ended")))  # compiling threads
 _stand_in: Any = None                  # what gives a binary in Triton's place where nothing is to run
-_made: dict[Variant, Binary] = {}
+_made = DriverCache()                  # machine code of this process, by variant
 _ready: dict[str, Binary] = {}         # by key: what files brought along
 
 

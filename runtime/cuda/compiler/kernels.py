@@ -12,17 +12,17 @@ from ....passes.codegen.triton.loops import configs
 from ....passes.codegen.triton.loops.configs import Launch
 from ..driver import context as contexts
 from ..driver import launch_queue, streams
-from ..driver.driver_state import thread
+from ..driver.driver_state import DriverCache, thread
 from ..memory.arrays import used
 from ..memory.pools import Memory
 from . import compile as compiler
 from .launch import Function, function, pending_function
 
-_NARROW, _ROOM, _MOST_FORMS = 1 << 31, configs.WHOLE * configs.TILE, 4096
+_NARROW, _ROOM = 1 << 31, configs.WHOLE * configs.TILE
 _FAR = _NARROW - (1 << 24)  # elements: the addresses of masked lanes may lie 1 << 24 beyond an array
-_forms: dict = {}           # by the identity of their sources
-LISTENERS: list = []        # by the identity of the source
-OBSERVERS: list = []        # called with each `Prepared` that runs; the last one only
+_forms = DriverCache(4096)  # by the identity of their sources
+LISTENERS: list = []        # called with each `Prepared` before it is launched; the last one only
+OBSERVERS: list = []        # called with each step of a graph, and a function that runs it; the last one only
 
 
 class Prepared:
@@ -119,12 +119,7 @@ class Form:
 
 def form_of(source, kind, *more):
     """Return the form of a source, `kind(source, *more)`; the source alone determines it."""
-    found = _forms.get(id(source))
-    if found is None:
-        if len(_forms) >= _MOST_FORMS:
-            _forms.clear()
-        found = _forms[id(source)] = kind(source, *more)        # (which keeps the source, so that no other has its id)
-    return found
+    return _forms.get(id(source)) or _forms.put(id(source), kind(source, *more))     # (a form holds its source: ids stay valid)
 
 
 class PreparedLaunch:

@@ -8,7 +8,7 @@ from ctypes import addressof, byref, c_int, c_uint, c_void_p
 from ....ir.errors import DeviceError
 from ..driver import context as contexts
 from ..driver import launch_queue
-from ..driver.driver_state import thread
+from ..driver.driver_state import DriverCache, thread
 from ..driver.launch_queue import waiting
 from ..memory.pools import Memory, beside_captures, with_room
 from . import compile as compiler
@@ -222,13 +222,10 @@ def pending_function(device: int, variant) -> Function | PendingFunction:
     return function(device, binary) if isinstance(binary, compiler.Binary) else PendingFunction(device, binary)
 
 
-_functions: dict[tuple, Function] = {}
+_functions = DriverCache()
 
 
 def function(device: int, binary: Binary) -> Function:
     """Return the loaded kernel of a binary on a device."""
     key = device, id(binary)
-    found = _functions.get(key)
-    if found is None:
-        found = _functions[key] = Function(device, binary)
-    return found
+    return _functions.get(key) or _functions.put(key, Function(device, binary))

@@ -19,14 +19,15 @@ from ....ir.errors import DeviceError
 from ...cpu.compiler import cache
 from ..driver import context as contexts
 from ..driver import streams
+from ..driver.driver_state import DriverCache
 from . import compile as compiler
 from .launch import function
 
 _WARM, _ROUNDS, _LAUNCHES = 2, 3, 5
 _MOST_CHILDREN = 8
 _CHILD = "import sys; from {package} import compile; sys.exit(compile.build_all(sys.stdin.buffer))"
-_chosen: dict = {}
-measured: dict = {}         # (the key of what was tried, the first candidate): (seconds, candidate) of each, the quickest first
+_chosen = DriverCache()
+measured = DriverCache()     # (key, first candidate) -> (seconds, candidate) of each, the quickest first
 _lock = threading.RLock()
 
 
@@ -115,9 +116,3 @@ def compile_together(variants):
         child.stdin.close()
     for child in children:
         child.wait()
-
-
-def forget():
-    """Forget what was found in this process, for a driver that was replaced."""
-    _chosen.clear()
-    measured.clear()

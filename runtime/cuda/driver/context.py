@@ -9,6 +9,7 @@ from typing import Any
 from ....ir.errors import DeviceError
 from ...core.backend import DRIVERS
 from . import driver as library
+from .driver_state import on_replaced_driver
 
 # Bytes of shared memory of a block, and multiprocessors (of the largest chip of each kind).
 CHIPS = {75: (65536, 72), 80: (166912, 108), 86: (101376, 84), 87: (166912, 16), 89: (101376, 142), 90: (232448, 132),
@@ -153,8 +154,8 @@ def index_of(device) -> int:
     return int(number) if number else _thread.index
 
 
-def forget():
-    """Forget all contexts, for a driver that was replaced."""
+@on_replaced_driver
+def _drop_contexts():
     _contexts.clear()
     _thread.bound, _thread.index = None, 0
 
@@ -169,7 +170,7 @@ def _in_child():
     global _forked
     _forked = library.is_loaded()
     if _forked:
-        forget()
+        _drop_contexts()
 
 
 _forked = False

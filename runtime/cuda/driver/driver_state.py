@@ -1,16 +1,61 @@
-"""State of a thread's driver calls: recording (`launch_cache.py`), graph capture (`pools.py`), deferral (`launch_queue.py`)."""
+"""State beside the driver: caches that are dropped when it is replaced, and what each thread does with its calls.
 
+Threads record calls (`launch_cache.py`), capture graphs (`pools.py`) and run deferred calls (`launch_queue.py`).
+"""
+
+import functools
+import math
 import threading
+from collections.abc import Callable
 from typing import Any
+
+_drops: list[Callable] = []
+
+
+def on_replaced_driver(drop: Callable) -> Callable:
+    """Register a function that drops what belongs to a driver."""
+    _drops.append(drop)
+    return drop
+
+
+def drop_caches():
+    """Drop all that belongs to a driver that was replaced."""
+    for drop in _drops:
+        drop()
+
+
+class DriverCache(dict[Any, Any]):
+    """Values that belong to a driver, by key; the cache starts anew when it is full."""
+
+    def __init__(self, most: float = math.inf):
+        super().__init__()
+        self.most = most
+        on_replaced_driver(self.clear)
+
+    def put(self, key, value):
+        if len(self) >= self.most:
+            self.clear()
+        self[key] = value
+        return value
+
+
+def driver_lru_cache(size: int):
+    """Decorate a function as `functools.lru_cache` does, for results that belong to a driver."""
+    def decorate(function):
+        cached = functools.lru_cache(size)(function)
+        on_replaced_driver(cached.cache_clear)
+        return cached
+
+    return decorate
 
 
 class _Thread(threading.local):
     recorder: Any = None
-    runs = False                # whether it runs what waited
-    plans = False               # whether the driver takes down what it is asked, and does nothing (`planning.py`)
-    pool = 0                    # the pool that new blocks come from: another one while a graph is captured
-    held: list | None = None    # what that graph keeps alive
-    draws: Any = None           # where it has the keys of its random numbers (`graphs.py`)
+    runs = False                # whether it runs deferred calls
+    plans = False               # whether the driver only records calls (`planning.py`)
+    pool = 0                    # pool of new blocks: the graph's while a graph is captured
+    held: list | None = None    # objects that the captured graph keeps alive
+    draws: Any = None           # keys of its random numbers (`graphs.py`)
 
 
 thread = _Thread()

@@ -20,7 +20,7 @@ from ctypes import byref, c_void_p
 from typing import Any
 
 from ....ir.errors import DeviceError, OutOfMemoryError
-from .driver_state import thread
+from .driver_state import on_replaced_driver, thread
 
 waiting: deque = deque()        # (context, driver, function, arguments), in order; nearly always empty
 _changed = threading.Condition(threading.RLock())
@@ -108,8 +108,9 @@ def keep_order(wanted: bool) -> bool:
     return before
 
 
-def forget():
-    """Clear the queue, for a driver that was replaced."""
+@on_replaced_driver
+def _clear():
+    """Clear the queue."""
     with _changed:
         waiting.clear()
         _changed.wait_for(lambda: _State.worker is None)

@@ -12,6 +12,7 @@ from ...core.storage import user_line
 from . import context as contexts
 from . import driver as library
 from . import launch_queue
+from .driver_state import DriverCache, on_replaced_driver
 
 _NON_BLOCKING = 1
 _BLOCKING_SYNC, _NO_TIMING = 1, 2
@@ -187,8 +188,9 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-_defaults: dict[int, Stream] = {}
-_idle: dict[tuple, deque] = {}          # handles that nobody has, by device and priority
+_defaults = DriverCache()       # default streams, by device
+_idle = DriverCache()           # unused handles, by device and priority
+on_replaced_driver(lambda: _thread.streams.clear())
 
 
 def default(device: int | None = None) -> Stream:
@@ -257,13 +259,6 @@ def report_waiting_copy(device: int):
             raise DeviceError(said)
         file, line = user_line(2)
         warnings.warn_explicit(said, UserWarning, file, line)
-
-
-def forget():
-    """Forget all streams, for a driver that was replaced."""
-    _defaults.clear()
-    _idle.clear()
-    _thread.streams.clear()
 
 
 def is_current_stream_capturing() -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..driver import context as contexts
 from ..driver import streams
+from ..driver.driver_state import on_replaced_driver
 from .pools import beside_captures, is_capturing, keep
 
 _PORTABLE = 1
@@ -19,16 +20,16 @@ class PinnedMemory:
     """Pieces of page-locked memory, cached for reuse after their copies."""
 
     def __init__(self):
+        self.lock = threading.RLock()
+        self.clear()
+        on_replaced_driver(self.clear)
+
+    def clear(self):
+        """Forget all pieces, without the driver."""
         self.free: dict[int, list] = {}
         self.freed: deque = deque()                 # (pointer, size, events)
-        self.ended: deque = deque()                 # (bytes, device, streams) of graphs that are gone
-        self.lock = threading.RLock()
-        self.locked = self.pieces = 0               # bytes that were locked, and in how many pieces
-
-    def forget(self):
-        """Forget all memory, for a driver that was replaced."""
-        self.locked = self.pieces = 0
-        self.free, self.freed, self.ended = {}, deque(), deque()
+        self.ended: deque = deque()                 # (bytes, device, streams) of dropped graphs
+        self.locked = self.pieces = 0               # locked bytes, and the number of pieces
 
     def array(self, shape, dtype) -> np.ndarray:
         dtype = np.dtype(dtype)

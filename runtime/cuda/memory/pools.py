@@ -11,10 +11,10 @@ from ....ir.errors import OutOfMemoryError
 from ....ir.symbols.symbolic import hint
 from ..driver import context as contexts
 from ..driver import launch_queue, streams
-from ..driver.driver_state import thread
+from ..driver.driver_state import DriverCache, on_replaced_driver, thread
 from .allocator import Allocator, Block
 
-_allocators: dict[int, Allocator] = {}
+_allocators = DriverCache()     # by device
 _RELAXED = 2
 _new = object.__new__
 
@@ -116,7 +116,8 @@ class ForeignMemory:
             _foreign.append((self.context, self.streams, self.owner))
 
 
-_foreign: deque = deque()       # (context, streams, owner) of foreign memory that was last used in streams that are captured
+_foreign: deque = deque()       # (context, streams, owner) of foreign memory that was last used in captured streams
+on_replaced_driver(_foreign.clear)
 
 
 def _waited_for(context, handles) -> bool:

@@ -17,7 +17,7 @@ from ....ir.ops.nn import ctc
 from ...core.device_array import DeviceArray
 from ..driver import context as contexts
 from ..driver import streams
-from ..driver.driver_state import thread
+from ..driver.driver_state import on_replaced_driver, thread
 from . import pools
 from .arrays import empty, fill
 
@@ -135,8 +135,9 @@ def _set_in(array, names, device) -> list:
     return wrong
 
 
+@on_replaced_driver
 def forget():
-    """Forget the words, for a driver that was replaced."""
+    """Forget all words."""
     _words.clear()
     _apart.clear()
     _pending.clear()

@@ -12,7 +12,7 @@ from ....ir.errors import DeviceError
 from ....ir.symbols.symbolic import hint
 from ...core.device_array import DeviceArray
 from ..driver import streams
-from ..driver.driver_state import thread
+from ..driver.driver_state import DriverCache, thread
 from . import pools, status_words
 from .arrays import empty, used
 from .pinned import PINNED
@@ -37,6 +37,26 @@ def constant(a: np.ndarray, device: int) -> DeviceArray:
         made = to_device(a, device)
     pools.keep(made.memory)
     return made
+
+
+CONSTANT_CACHES: list["ConstantCache"] = []
+
+
+class ConstantCache(DriverCache):
+    """Host arrays that are uploaded once, by key: at most `most`."""
+
+    def __init__(self, most: int):
+        super().__init__(most)
+        CONSTANT_CACHES.append(self)
+
+    def upload(self, key, device: int, make, owner=None) -> DeviceArray:
+        """Return the array `make()` on a device, uploaded at the first request. A captured graph holds it.
+
+        `owner` is held as long as the entry, for keys with its id.
+        """
+        array, _ = self.get((device, key)) or self.put((device, key), (constant(make(), device), owner))
+        pools.keep(array.memory)
+        return array
 
 
 def frozen(a: np.ndarray, device: int) -> DeviceArray:

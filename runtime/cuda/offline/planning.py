@@ -24,9 +24,8 @@ from ..driver import driver as library
 from ..driver.context import CHIPS
 from ..driver.driver_state import thread
 from ..graph import eager
-from ..memory import pools
+from ..memory import pools, transfer
 from ..memory import status_words as checks
-from ..ops.nn import class_targets, resample
 
 _REGION = 44                 # an address is (region number + 1) << 44, plus a byte in it
 _ROUND = 512
@@ -227,8 +226,8 @@ class Planner:
         self.regions = len(avals) + 2 + len(kept)
         self.noted.clear()
         checks.forget()
-        class_targets.forget()
-        resample.forget()
+        for cache in transfer.CONSTANT_CACHES:
+            cache.clear()
         self.arena = pools.adopt(0, _Arena(self.first + len(avals), {
             _WORDS_ALLOCATION: self.first + len(avals) + 1, **{n: self.first + region for n, region in kept.items()}}))
         checks.words(0)

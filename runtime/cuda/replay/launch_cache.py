@@ -22,7 +22,7 @@ from ....ir.opdef.params import param_key
 from ....ir.symbols.symbolic import hint
 from ...core.device_array import DeviceArray
 from ..compiler import kernels, precision
-from ..driver.driver_state import thread
+from ..driver.driver_state import DriverCache, on_replaced_driver, thread
 from ..memory.pools import is_capturing
 from . import shape_families
 from .launch_list import OURS, LaunchList, LaunchRecorder, SizedList
@@ -34,8 +34,8 @@ _MOST_LISTS = 48           # lists of a family with symbols; later calls are rec
 _PLAIN = frozenset((int, bool, str, type(None), DType))
 _UNFIT = TypeError, GraphError, struct.error, ctypes.ArgumentError
 _lists = 0                 # number of all lists of families
-_known: dict = {}          # kind of a call -> its LaunchList, or its number of runs without one
-_families: dict = {}       # common part of calls that differ in sizes -> _Family
+_known = DriverCache(_MOST)        # kind of a call -> its LaunchList, or its number of runs without one
+_families = DriverCache(_MOST)     # common part of calls that differ in sizes -> _Family
 
 
 class _Family:
@@ -103,18 +103,16 @@ def _new(key, known, arrays, shared, call):
     values = (*kind.numbers, *[s[2] for s in shared if s[2]])
     family = _families.get(of_all)
     if family is None:
-        if len(_families) >= _MOST:
-            _families.clear()
-        family = _families[of_all] = _Family(values)
+        family = _families.put(of_all, _Family(values))
     for one in family.lists:
         if one.holds(*values) and one.switches == switches():
             recipe = one.bind(values, device, starts, bool(known))
-            _remember(key, recipe if known else 1)      # (what never comes again is not worth keeping)
+            _known.put(key, recipe if known else 1)      # (what never comes again is not worth keeping)
             return recipe(arrays, device)
     family.runs += 1
     family.varies = family.varies or values != family.first
     if known <= _LAST:
-        _remember(key, known + 1)
+        _known.put(key, known + 1)
     if family.runs <= _FIRST or not all([type(a.memory) in OURS for a in arrays]):  # noqa: C419  (quicker)
         return work(op, inputs, params, device)
     if family.open and family.varies:
@@ -125,12 +123,6 @@ def _new(key, known, arrays, shared, call):
 def _starts(arrays) -> tuple:
     """Return the offsets of arrays from whole vectors."""
     return tuple([(a.memory.pointer + a.offset) & BETWEEN for a in arrays])
-
-
-def _remember(key, what):
-    if len(_known) >= _MOST:
-        _known.clear()
-    _known[key] = what
 
 
 def _told(param):
@@ -162,7 +154,7 @@ def _recorded(key, arrays, call):
     found = _run_recording(recorder, work, op, inputs, params, device)
     recorded = recorder.list(found)
     if recorded is not None:
-        _remember(key, LaunchList(recorded, device, _starts(arrays), now))
+        _known.put(key, LaunchList(recorded, device, _starts(arrays), now))
     return found
 
 
@@ -234,8 +226,9 @@ def _as_numbers(found, stand_ins, arrays):
                        base)
 
 
+@on_replaced_driver
 def forget():
-    """Forget all lists, for a driver that was replaced."""
+    """Forget all lists."""
     global _lists
     _known.clear()
     _families.clear()

@@ -7,12 +7,11 @@ views. An array keeps its number.
 import itertools
 
 from ...core.device_array import DeviceArray
-from ..driver.driver_state import thread
+from ..driver.driver_state import DriverCache, thread
 
 BETWEEN = 15              # bits of an address that say where between whole vectors it lies
-_MOST = 8192
-_numbers: dict = {}
-_views: dict = {}          # (view operator, layout, parameters) -> how the result lies
+_numbers = DriverCache(8192)
+_views = DriverCache(8192)          # (view operator, layout, parameters) -> layout of the result
 _next = itertools.count(1)
 _new = object.__new__
 
@@ -25,12 +24,7 @@ def layout_of(a: DeviceArray) -> int:
 
 def number_of(*layout) -> int:
     """Return the number of (device, shape, strides, dtype, bytes after a whole vector). Numbers are never reused."""
-    found = _numbers.get(layout)
-    if found is None:
-        if len(_numbers) >= _MOST:
-            _numbers.clear()
-        found = _numbers[layout] = next(_next)
-    return found
+    return _numbers.get(layout) or _numbers.put(layout, next(_next))
 
 
 def viewed(a: DeviceArray, op, params) -> DeviceArray:
@@ -45,9 +39,8 @@ def viewed(a: DeviceArray, op, params) -> DeviceArray:
     if known is None:
         made = a.viewed(op, params)
         if made.memory is a.memory:
-            if len(_views) >= _MOST:
-                _views.clear()
-            _views[key] = made.shape, made.strides, made.dtype, made.offset - a.offset, made.is_contiguous, layout_of(made)
+            layout = made.shape, made.strides, made.dtype, made.offset - a.offset, made.is_contiguous, layout_of(made)
+            _views.put(key, layout)
         return made
     made = _new(DeviceArray)
     made.shape, made.strides, made.dtype, offset, made.is_contiguous, made.layout = known

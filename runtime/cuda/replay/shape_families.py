@@ -20,7 +20,7 @@ from ....ir.symbols.substitute import condition_check, has_symbols
 from ....ir.symbols.symbolic import hint
 from ...core.device_array import DeviceArray, contiguous_strides
 from ..compiler import kernels
-from ..driver.driver_state import thread
+from ..driver.driver_state import on_replaced_driver, thread
 
 LEAST = 4                  # least size that is a symbol
 _NEVER = 1 << 62
@@ -195,7 +195,8 @@ def count() -> int:
     return _count
 
 
-def forget():
+@on_replaced_driver
+def _forget():
     """Forget all plans."""
     global _count
     with _lock:

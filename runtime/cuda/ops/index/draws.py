@@ -16,6 +16,7 @@ from .....passes.codegen.triton.index.value_checks import check_values
 from ....core.device_array import DeviceArray
 from ...compiler.kernels import Prepared, launch
 from ...driver import streams
+from ...driver.driver_state import DriverCache
 from ...graph.eager import contiguous
 from ...memory import pools, status_words, transfer
 from ...memory.arrays import empty, fill, used
@@ -33,16 +34,14 @@ def key(generator, device: int) -> DeviceArray | None:
     place = device, streams.current(device).handle, seed
     first, keys = _keys.get(place, _NO_TABLE)
     if keys is None or not 0 <= call - first < _TOGETHER:
-        if len(_keys) >= _MOST_TABLES:
-            _keys.clear()
         rows = np.array([(seed, (call + n) % 2 ** 64) for n in range(_TOGETHER)], np.uint64)
-        first, keys = _keys[place] = call, transfer.to_device(rows, device, wait=False)
+        first, keys = _keys.put(place, (call, transfer.to_device(rows, device, wait=False)))
     return keys.look((2,), (_WORD,), 2 * _WORD * (call - first))
 
 
-_keys: dict = {}        # (device, stream, seed) -> (the first call of the table, its keys)
+_keys = DriverCache(64)     # (device, stream, seed) -> (the first call of the table, its keys)
 _NO_TABLE = (0, None)
-_TOGETHER, _MOST_TABLES = 256, 64
+_TOGETHER = 256
 
 
 def draw(key, shape, dtype, device, write, *how, words=2, given=()) -> DeviceArray:

@@ -20,8 +20,8 @@ from ....core.device_array import DeviceArray
 from ....cpu.linalg.fourier import roots
 from ...compiler.kernels import launch
 from ...graph.eager import contiguous, run
-from ...memory import pools, transfer
 from ...memory.arrays import as_reals, empty
+from ...memory.transfer import ConstantCache
 from ..index.sorting import flat_blocks
 
 RADIX = {dt.float32: 20, dt.float64: 16}            # largest radix; compiling larger ones takes many seconds
@@ -84,20 +84,12 @@ def _units(k, n):
     return c + 1j * d
 
 
-_uploaded: dict = {}        # (function, its arguments, dtype, device) -> the table
-_MOST_TABLES = 256
+_tables = ConstantCache(256)        # by function, its arguments, and dtype
 
 
 def _table(make, args, kind, device) -> DeviceArray:
     """Return a table on a device; a captured graph holds it."""
-    key = make, args, kind, device
-    found = _uploaded.get(key)
-    if found is None:
-        if len(_uploaded) >= _MOST_TABLES:
-            _uploaded.clear()
-        found = _uploaded[key] = transfer.constant(make(*args).astype(dt.WHOLES[kind].np), device)
-    pools.keep(found.memory)
-    return found
+    return _tables.upload((make, args, kind), device, lambda: make(*args).astype(dt.WHOLES[kind].np))
 
 
 # Launches.

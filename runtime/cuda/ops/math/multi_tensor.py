@@ -1,6 +1,5 @@
 """Elementwise kernels for many small arrays in one launch, and norms of lists of tensors in a few launches."""
 
-import functools
 from math import prod
 
 import numpy as np
@@ -18,6 +17,7 @@ from ...compiler import compile as compiler
 from ...compiler import copies
 from ...compiler.kernels import Prepared, launch
 from ...driver import streams
+from ...driver.driver_state import driver_lru_cache
 from ...graph.eager import composed, contiguous, run
 from ...memory import transfer
 from ...memory.arrays import empty, used
@@ -153,13 +153,13 @@ def _kernel(kernel, outs, read, lie_there) -> tuple:
     return kernel.kernel(1, classes), frozenset([f"b{n}" for n, there in enumerate(lie_there, outs + read) if not there])
 
 
-@functools.lru_cache(1024)
+@driver_lru_cache(1024)
 def _prepared(kernel, outs, read, lie_there, size):
     nest, names = _kernel(kernel, outs, read, lie_there)
     return Prepared(nest, {"n0": size}, numbers=names)
 
 
-@functools.lru_cache(256)
+@driver_lru_cache(256)
 def _prepared_together(kernel, outs, read, lie_there):
     """Return (the batched kernel, known divisors without and with whole vectors, its tile)."""
     nest, names = _kernel(kernel, outs, read, lie_there)
@@ -241,7 +241,7 @@ def _run_parts(kernel, device, made, rows, multiple):
            sum([count for *_, count in rows]))
 
 
-@functools.lru_cache(64)
+@driver_lru_cache(64)
 def _parts(what, kind) -> BatchedLaunch:
     one = Launch(texts.partial_sums(what, kind), (("COLS", texts.COLS), ("PART", texts.PART)), 4, (0, 1, 1))
     return BatchedLaunch(one, 1, texts.SLOTS, ((_vector(kind),), ()))

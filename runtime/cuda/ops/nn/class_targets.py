@@ -1,7 +1,6 @@
 """Class targets of losses, literals, and scales of embedding gradients, on a device."""
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -17,13 +16,13 @@ from .....passes.codegen.triton.sequence import class_targets as text
 from ....core.device_array import DeviceArray
 from ...compiler.kernels import launch
 from ...graph.eager import composed, contiguous, run
-from ...memory import pools, status_words, transfer
+from ...memory import status_words
 from ...memory.arrays import empty, fill
+from ...memory.transfer import ConstantCache
 from ..index.sorting import flat_blocks
 
 _FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
-_literals: dict = {}
-_MOST_LITERALS = 4096
+_literals = ConstantCache(4096)
 
 
 def _there(*arrays) -> bool:
@@ -102,14 +101,7 @@ def put_class(inputs, params, device):
 def literal(inputs, params, device):
     """Return a copy of a literal, which is uploaded once: a capture must not read host memory again."""
     host = np.array(params["values"], params["dtype"].np).reshape(params["shape"])
-    key = device, host.tobytes(), host.shape, host.dtype
-    kept: Any = _literals.get(key)
-    if kept is None:
-        if len(_literals) >= _MOST_LITERALS:
-            _literals.clear()
-        kept = _literals[key] = transfer.constant(host, device)
-    pools.keep(kept.memory)
-    return kept.copy()
+    return _literals.upload((host.tobytes(), host.shape, host.dtype), device, lambda: host).copy()
 
 
 def row_scale(inputs, params, device):
@@ -128,11 +120,6 @@ def _shares(index, *, dtype):
     wide = dt.accumulator(dtype) if dtype in dt.NARROW else dtype
     share = ew.div(1.0, ew.cast(ew.sub(last, first), dtype=wide))
     return (share if wide is dtype else ew.cast(share, dtype=dtype),)
-
-
-def forget():
-    """Forget the literals, for a driver that was replaced."""
-    _literals.clear()
 
 
 OPERATORS = {loss.class_index: checked_classes, loss.class_weight: class_weight, loss.take_class: take_class,

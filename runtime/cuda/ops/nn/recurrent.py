@@ -3,7 +3,6 @@
 Launches enter the stream without waiting, so a traced step has them all in one CUDA graph.
 """
 
-import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +25,7 @@ from ...compiler import copies, precision
 from ...compiler.kernels import prepared
 from ...driver import context as contexts
 from ...driver import streams
+from ...driver.driver_state import driver_lru_cache
 from ...graph.eager import contiguous, run, run_into
 from ...graph.program import DeviceGraph
 from ...memory.arrays import empty, used
@@ -35,7 +35,7 @@ def _aval(x):
     return None if x is None else Aval(tuple(map(int, x.shape)), dt.from_numpy(x.dtype))
 
 
-@functools.lru_cache(512)
+@driver_lru_cache(512)
 def _graph(make, avals, params) -> DeviceGraph:
     """Return the graph of `make(*values, **params)`, ready to run; avals may be None."""
     b = Builder(make.__name__.strip("_"))

@@ -10,12 +10,11 @@ from .....passes.codegen.triton.index import linear_maps as text
 from ....core.device_array import DeviceArray
 from ...compiler.kernels import launch
 from ...graph.eager import contiguous, converted
-from ...memory import pools, transfer
 from ...memory.arrays import as_reals, empty
+from ...memory.transfer import ConstantCache
 from ..index.sorting import flat_blocks
 
-_tables: dict = {}          # (device, ids of places and weights, dtype) -> (their device arrays, the table)
-_MOST_TABLES = 512
+_tables = ConstantCache(1024)       # places by id, weights by id and dtype
 
 
 def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> DeviceArray:
@@ -42,18 +41,10 @@ def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> Devi
 def _uploaded(table, kind, device) -> tuple:
     """Return a table on a device; a captured graph holds it."""
     places, weights = table
-    key = device, id(places), id(weights), kind
-    found = _tables.get(key)
-    if found is None:
-        made = [transfer.constant(np.ascontiguousarray(places, np.int64), device)]
-        if weights is not None:
-            made.append(transfer.constant(np.ascontiguousarray(weights.astype(kind.np)), device))
-        if len(_tables) >= _MOST_TABLES:
-            _tables.clear()
-        found = _tables[key] = tuple(made), table           # the table is held, so that its id stays valid
-    for a in found[0]:
-        pools.keep(a.memory)
-    return found[0]
+    uploaded = _tables.upload(id(places), device, lambda: np.ascontiguousarray(places, np.int64), places)
+    if weights is None:
+        return (uploaded,)
+    return uploaded, _tables.upload((id(weights), kind), device, lambda: np.ascontiguousarray(weights.astype(kind.np)), weights)
 
 
 def _along_all(op):
@@ -75,8 +66,3 @@ def _along_all(op):
 
 
 OPERATORS = {op: _along_all(op) for op in resample.TABLES}
-
-
-def forget():
-    """Forget the tables, for a driver that was replaced."""
-    _tables.clear()

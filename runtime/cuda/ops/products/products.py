@@ -26,6 +26,7 @@ from ...compiler import precision, tuning
 from ...compiler.kernels import Prepared, PreparedLaunch
 from ...driver import context as contexts
 from ...driver import streams
+from ...driver.driver_state import driver_lru_cache
 from ...memory.arrays import empty, fill, used
 from .factors import Beside, Case, Computed, Laid
 
@@ -161,7 +162,7 @@ def _multiply_in_parts(case: Case, parts, out, x_at, y_at):
     _added(parts, int(case.m * case.n), wide, case.z)(case.device, stream, [used(sums, stream), used(out, stream)])
 
 
-@functools.lru_cache(1024)
+@driver_lru_cache(1024)
 def _added(parts, size, wide, kind) -> Prepared:
     """Return the sum over the first dim of an array (parts, size), in another dtype."""
     b = Builder("add_parts")

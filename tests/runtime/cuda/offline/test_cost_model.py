@@ -21,13 +21,13 @@ BIG = 1 << 14
 
 @pytest.fixture
 def ledger():
-    mock_cuda.forget()
+    mock_cuda.drop_caches()
     precision = ingot.get_float32_matmul_precision()
     ingot.set_float32_matmul_precision("highest")
     with Ledger() as found:
         yield found
     ingot.set_float32_matmul_precision(precision)
-    mock_cuda.forget()
+    mock_cuda.drop_caches()
     assert not compiler.made()
 
 

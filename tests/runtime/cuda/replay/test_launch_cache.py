@@ -185,13 +185,13 @@ def test_kinds_that_come_once_take_no_room(cuda):
     for n in range(50):
         x + float("nan"), x + (n + 0.5)
     assert len(launch_cache._known) <= 110
-    launch_cache._MOST, most = 20, launch_cache._MOST
+    launch_cache._known.most, most = 20, launch_cache._known.most
     try:
         for n in range(50):
             x + (n + 0.25)
         assert len(launch_cache._known) <= 20
     finally:
-        launch_cache._MOST = most
+        launch_cache._known.most = most
 
 
 def test_switches_of_precision(cuda, monkeypatch):
@@ -402,11 +402,11 @@ def test_a_failure_while_noting_leaves_nothing(cuda, monkeypatch):
 
 
 def test_the_benchmark_of_the_hosts_time(capsys):
-    mock_cuda.forget()
+    mock_cuda.drop_caches()
     try:
         assert gpu_host.main(["x + y", "cross", "MLP, traced", "a cache joined"]) == 0
     finally:
-        mock_cuda.forget()
+        mock_cuda.drop_caches()
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("  ")[0] for line in lines] == [
         "x + y", "cross entropy", "x + y, traced", "MLP, traced", "x + y, new sizes", "cross entropy, new sizes",

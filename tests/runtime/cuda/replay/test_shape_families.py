@@ -386,7 +386,7 @@ def test_strides_that_are_no_whole_elements(cuda):
 
 def test_addresses_beyond_32_bits_are_compiled_for():
     """A list that was noted for small arrays is none for large ones."""
-    mock_cuda.forget()
+    mock_cuda.drop_caches()
     try:
         with gpu_host.NativeLedger():
             for n in (1000, 1001, 1002, 1003, 1004, (1 << 31) + 3, 1005):
@@ -397,14 +397,15 @@ def test_addresses_beyond_32_bits_are_compiled_for():
             assert set(wide) == {"add", "join"}
             assert {v.wide for v in compiler.made() if v.source.name.startswith("add")} == {False, True}
     finally:
-        mock_cuda.forget()
+        mock_cuda.drop_caches()
 
 
 def test_tables_are_bounded(monkeypatch):
     most = 64
-    monkeypatch.setattr(launch_cache, "_MOST", most)
+    for owner, name in ((launch_cache, "_MOST"), (launch_cache._known, "most"), (launch_cache._families, "most")):
+        monkeypatch.setattr(owner, name, most)
     monkeypatch.setattr(shape_families, "_MOST", most)
-    mock_cuda.forget()
+    mock_cuda.drop_caches()
     try:
         with gpu_host.NativeLedger():
             random = np.random.default_rng(SEED)
@@ -415,7 +416,7 @@ def test_tables_are_bounded(monkeypatch):
                 assert len(launch_cache._known) <= most and len(launch_cache._families) <= most
                 assert launch_cache._lists <= most and shape_families.count() <= most
     finally:
-        mock_cuda.forget()
+        mock_cuda.drop_caches()
 
 
 def test_random_lengths_are_served_by_few_lists(work):

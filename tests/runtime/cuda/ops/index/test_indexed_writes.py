@@ -200,7 +200,7 @@ def test_bytes_are_those_of_what_is_written():
     def by_number(cache, row, at):
         cache[:, :, 7:8] = row
 
-    mock_cuda.forget()
+    mock_cuda.drop_caches()
     with Ledger() as ledger:
         cache = ingot.empty(1, 12, 1024, 64, device="cuda")
         row, at = ingot.empty(1, 12, 1, 64, device="cuda"), ingot.empty(1, device="cuda", dtype=ingot.int64)
@@ -211,4 +211,4 @@ def test_bytes_are_those_of_what_is_written():
                 traced(cache, row, at)
             assert sum(r.read for r in ledger.rows) <= 2 * row.nbytes + indices, fn
             assert sum(r.written for r in ledger.rows) == row.nbytes + indices
-    mock_cuda.forget()
+    mock_cuda.drop_caches()
