@@ -24,59 +24,18 @@ from ..replay import graphs
 from ..replay.graphs import CUDAGraph, graph, graph_pool_handle
 from . import memory, nvtx, profiler, random
 from .graphed_callables import make_graphed_callables
-from .memory import (
-    caching_allocator_alloc,
-    caching_allocator_delete,
-    device_memory_used,
-    empty_cache,
-    get_allocator_backend,
-    get_per_process_memory_fraction,
-    host_memory_stats,
-    list_gpu_processes,
-    max_memory_allocated,
-    max_memory_cached,
-    max_memory_reserved,
-    mem_get_info,
-    memory_allocated,
-    memory_cached,
-    memory_reserved,
-    memory_snapshot,
-    memory_stats,
-    memory_stats_as_nested_dict,
-    memory_summary,
-    reset_accumulated_memory_stats,
-    reset_max_memory_allocated,
-    reset_max_memory_cached,
-    reset_peak_memory_stats,
-    set_per_process_memory_fraction,
-)
-from .random import (
-    get_rng_state,
-    get_rng_state_all,
-    initial_seed,
-    manual_seed,
-    manual_seed_all,
-    seed,
-    seed_all,
-    set_rng_state,
-    set_rng_state_all,
-)
+from .memory import *
+from .random import *
 
 __all__ = ["BFloat16Tensor", "BoolTensor", "ByteTensor", "CUDAGraph", "CharTensor", "DoubleTensor", "Event", "ExternalStream",
            "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "OutOfMemoryError", "ShortTensor", "Stream", "StreamContext",
-           "amp", "caching_allocator_alloc", "caching_allocator_delete", "can_device_access_peer", "current_device",
-           "current_stream", "default_stream", "device", "device_count", "device_memory_used", "device_of", "driver_version",
-           "empty_cache", "get_allocator_backend", "get_arch_list", "get_device_capability", "get_device_name",
-           "get_device_properties", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
-           "get_stream_from_external", "get_sync_debug_mode", "graph", "graph_pool_handle", "graphs", "host_memory_stats",
-           "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported", "is_current_stream_capturing",
-           "is_initialized", "is_tf32_supported", "list_gpu_processes", "make_graphed_callables", "manual_seed",
-           "manual_seed_all", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory",
-           "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats",
-           "memory_stats_as_nested_dict", "memory_summary", "nvtx", "profiler", "random", "reset_accumulated_memory_stats",
-           "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
-           "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream", "set_sync_debug_mode",
+           "amp", "can_device_access_peer", "current_device", "current_stream", "default_stream", "device", "device_count",
+           "device_of", "driver_version", "get_arch_list", "get_device_capability", "get_device_name", "get_device_properties",
+           "get_stream_from_external", "get_sync_debug_mode", "graph", "graph_pool_handle", "graphs", "init", "ipc_collect",
+           "is_available", "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "is_tf32_supported",
+           "make_graphed_callables", "memory", "nvtx", "profiler", "random", "set_device", "set_stream", "set_sync_debug_mode",
            "stream", "synchronize", "why_not_available"]
+__all__ += memory.__all__ + random.__all__
 
 BFloat16Tensor, HalfTensor = CUDA_TYPES["BFloat16Tensor"], CUDA_TYPES["HalfTensor"]
 FloatTensor, DoubleTensor = CUDA_TYPES["FloatTensor"], CUDA_TYPES["DoubleTensor"]

@@ -13,17 +13,11 @@ def manual_seed(seed: int):
     int(seed)
 
 
-def manual_seed_all(seed: int):
-    """Accepted: `ingot.manual_seed` seeds every device."""
-    int(seed)
-
-
 def seed():
     """Accepted: `ingot.seed` seeds every device."""
 
 
-def seed_all():
-    """Accepted: `ingot.seed` seeds every device."""
+manual_seed_all, seed_all = manual_seed, seed
 
 
 def initial_seed() -> int:

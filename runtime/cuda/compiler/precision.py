@@ -3,32 +3,24 @@
 Tensor cores read 11 bits of each factor and add in float32.
 """
 
+import functools
+
 from ...core import float32_precision
 
 
-def of_products() -> str:
-    """Return the precision of products and attention: "ieee" unless TF32 was allowed."""
-    return _of("matmul")
+def _of(operation: str) -> str:
+    return "tf32" if float32_precision.get("cuda", operation) == "tf32" else "ieee"
 
 
-def of_convolutions() -> str:
-    """Return the precision of convolutions: "tf32" unless it was forbidden."""
-    return _of("conv")
-
-
-def of_recurrent() -> str:
-    """Return the precision of recurrent layers: "tf32" unless it was forbidden."""
-    return _of("rnn")
-
-
-def _of(op) -> str:
-    return "tf32" if float32_precision.get("cuda", op) == "tf32" else "ieee"
+of_products = functools.partial(_of, "matmul")          # and of attention: "ieee" unless TF32 was allowed
+of_convolutions = functools.partial(_of, "conv")        # "tf32" unless it was forbidden
+of_recurrent = functools.partial(_of, "rnn")            # "tf32" unless it was forbidden
 
 
 def of_all() -> tuple:
     """Return all three, as a key of compiled code."""
     table = float32_precision.answers
-    found = table.get("cuda")
-    if found is None:
-        found = table["cuda"] = of_products(), of_convolutions(), of_recurrent()
-    return found
+    precisions = table.get("cuda")
+    if precisions is None:
+        precisions = table["cuda"] = of_products(), of_convolutions(), of_recurrent()
+    return precisions

@@ -21,6 +21,7 @@ from ..driver import context as contexts
 from ..driver import streams
 from ..driver.driver_state import DriverCache
 from . import compile as compiler
+from .kernels import launch, variant
 from .launch import function
 
 _WARM, _ROUNDS, _LAUNCHES = 2, 3, 5
@@ -46,6 +47,20 @@ def best(key: tuple, candidates: list, prepare: Callable, device: int):
             if found is None:
                 found = _chosen[device, said] = _kept(key, said, candidates) or _tried(key, said, candidates, prepare, device)
     return candidates[0] if found is None else found
+
+
+def launch_best(mark: tuple, candidates: list, device: int, source, arrays, sizes, how: Callable):
+    """Launch a hand-written kernel with the best candidate.
+
+    `how(candidate)` returns ((constants, warps, grid), stages); other arguments are those of `kernels.launch`. `mark` tells
+    launches of one source and the same sizes apart.
+    """
+    def prepare(candidate):
+        given = device, source, arrays, sizes, *how(candidate)
+        return variant(*given), lambda: launch(*given)
+
+    key = source.name, source.text, *mark, *sizes.items()
+    launch(device, source, arrays, sizes, *how(best(key, candidates, prepare, device)))
 
 
 def _kept(key, said, candidates):

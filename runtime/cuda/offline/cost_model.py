@@ -99,6 +99,7 @@ class DriverLog:
         self.rows: list[Row] = []
         self.uploads: list[int] = []        # bytes of each copy from the host
         self._running: _Running | None = None
+        self._names: dict = {}              # of loaded kernels, by handle
 
     def __enter__(self):
         loops.OBSERVERS.append(self._observe)
@@ -151,6 +152,24 @@ class DriverLog:
             self._running.kernels.append((name, grid))
         return 0
 
+    # Driver calls; outside of steps each is a step of its own.
+
+    def cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
+        return self._moved("copy", size, size)
+
+    def cuMemsetD8Async(self, to, value, count, stream):
+        return self._moved("fill", 0, count)
+
+    def cuMemsetD32Async(self, to, value, count, stream):
+        return self._moved("fill", 0, 4 * count)
+
+    def cuLaunchKernelEx(self, config, function, parameters, extra):
+        return self._noted(self._name_of(function), launch.grid_of(config), 0, 0)
+
+    def _name_of(self, function):
+        """Return the name of a loaded kernel."""
+        raise NotImplementedError
+
     # Reports.
 
     def floor(self, chip: Chip = H100) -> float:
@@ -185,7 +204,6 @@ class Ledger(DriverLog, Planner):
         Planner.__init__(self, arch)
         DriverLog.__init__(self)
         self.compiled = compiled
-        self._named: dict = {}
         self._top = 1 << 40
 
     def __enter__(self):
@@ -221,24 +239,14 @@ class Ledger(DriverLog, Planner):
         ctypes.memset(to, 0, size)
         return 0
 
-    def cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
-        """Log a copy; outside of steps it is a step of its own."""
-        return self._moved("copy", size, size)
-
-    def cuMemsetD8Async(self, to, value, count, stream):
-        return self._moved("fill", 0, count)
-
-    def cuMemsetD32Async(self, to, value, count, stream):
-        return self._moved("fill", 0, 4 * count)
-
     def cuStreamIsCapturing(self, stream, out):
         out._obj.value = 0
         return 0
 
-    def cuLaunchKernelEx(self, config, function, parameters, extra):
-        if function not in self._named:
-            self._named[function] = next(b for b in compiler.made().values() if b.code == self.modules[function])
-        return self._noted(self._named[function].name, tuple(launch.grid_of(config)), 0, 0)
+    def _name_of(self, function):
+        if function not in self._names:
+            self._names[function] = next(b.name for b in compiler.made().values() if b.code == self.modules[function])
+        return self._names[function]
 
 
 def _grouped(rows, key, chip) -> list:

@@ -28,13 +28,12 @@ class Times(DriverLog):
         self.owners: list[list[int]] = []
         self._own: list[list[int]] = [[]]
         self._idle: list[streams.Event] = []
-        self._names: dict = {}
 
     def __enter__(self):
         raw = library.get().raw
         self._before = dict(raw)
         for name in ("cuLaunchKernelEx", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuMemsetD32Async"):
-            raw[name] = self._noting(raw[name], getattr(self, f"_{name}"))
+            raw[name] = self._logging(raw[name], getattr(self, name))
         return super().__enter__()
 
     def __exit__(self, *exc):
@@ -42,27 +41,18 @@ class Times(DriverLog):
         super().__exit__(*exc)
 
     @staticmethod
-    def _noting(function, note):
+    def _logging(function, log):
         def call(*args):
             code = function(*args)
-            note(*args)
+            log(*args)
             return code
 
         return call
 
-    def _cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
-        self._moved("copy", size, size)
-
-    def _cuMemsetD8Async(self, to, value, count, stream):
-        self._moved("fill", 0, count)
-
-    def _cuMemsetD32Async(self, to, value, count, stream):
-        self._moved("fill", 0, 4 * count)
-
-    def _cuLaunchKernelEx(self, config, function, parameters, extra):
+    def _name_of(self, function):
         if function not in self._names:
             self._names |= {f.handle: f.binary.name for f in launch._functions.values()}
-        self._noted(self._names[function], launch.grid_of(config), 0, 0)
+        return self._names[function]
 
     def _observe(self, step, run):
         self._own.append([])

@@ -283,30 +283,31 @@ class Kind:
         """Return lines with `body(masked)` for the blocks of keys of a block of queries, first to last."""
         last = "tl.minimum(S, (block + 1) * BM)" if self.causal else "S"
         if self.full and not self.causal and self.mask == NO_MASK:
-            return [_loop("0", "S", "BN"), *_indent(body(False))]
+            return [_loop("0", "S", "BN"), *indented(body(False))]
         if self.mask != NO_MASK or self.drops:
-            return [f"last = {last}", _loop("0", "last", "BN"), *_indent(body(True))]
+            return [f"last = {last}", _loop("0", "last", "BN"), *indented(body(True))]
         whole = "tl.minimum(S, block * BM)" if self.causal else "S"
-        return [f"last = {last}", f"whole = {whole} // BN * BN", _loop("0", "whole", "BN"), *_indent(body(False)),
-                _loop("whole", "last", "BN"), *_indent(body(True))]
+        return [f"last = {last}", f"whole = {whole} // BN * BN", _loop("0", "whole", "BN"), *indented(body(False)),
+                _loop("whole", "last", "BN"), *indented(body(True))]
 
     def over_queries(self, body) -> list:
         """Return lines for the blocks of queries of a block of keys: those on the diagonal, then those that see all of it.
         Queries beyond the last have no probabilities."""
         first = "block * BN // BM * BM" if self.causal else "0"
         if self.mask != NO_MASK or self.drops:
-            return [_loop(first, "L", "BM"), *_indent(body(True))]
+            return [_loop(first, "L", "BM"), *indented(body(True))]
         edges = ["crossed = tl.minimum(tl.cdiv((block + 1) * BN, BM) * BM, tl.cdiv(L, BM) * BM)",
-                 _loop(first, "crossed", "BM"), *_indent(body(True))] if self.causal else []
-        return [*edges, _loop("crossed" if self.causal else "0", "L", "BM"), *_indent(body(False))]
+                 _loop(first, "crossed", "BM"), *indented(body(True))] if self.causal else []
+        return [*edges, _loop("crossed" if self.causal else "0", "L", "BM"), *indented(body(False))]
 
 
 def _loop(first, last, step) -> str:
     return f"for start in range({first}, {last}, {step}):"
 
 
-def _indent(lines, by=1):
-    return ["    " * by + x for x in lines]
+def indented(lines) -> list:
+    """Return lines of an inner block."""
+    return ["    " + x for x in lines]
 
 
 def _columns(kind) -> list:
@@ -396,7 +397,7 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
                          "(i < L)[:, None] & (j < S)[None, :])")
         return lines
 
-    every = [_loop("0", "S", "BN"), *_indent(body(True))]
+    every = [_loop("0", "S", "BN"), *indented(body(True))]
     lines = [*_own_queries(kind, True), *_row_statistics(kind), f"acc = tl.zeros([BM, BE], {kind.wide})",
              *(every if slopes else kind.over_keys(body)), "acc = acc * SCALE",
              kind.put("gq", "group * L", "i", "L", "E", "acc")]
@@ -435,8 +436,8 @@ def key_grad(kind: Kind) -> Source:
              *kind.loaded("key", "k", *own, "BE", "E", across), *kind.loaded("value", "v", *own, "BV", "V", across),
              f"to_key = tl.zeros([BN, BE], {kind.wide})", f"to_value = tl.zeros([BN, BV], {kind.wide})",
              "for member in range(0, G):", "    head = key_head * G + member", "    group = batch * H + head",
-             *_indent(kind.described(("q", "group * L", "L", "BM", "E"), ("g", "group * L", "L", "BM", "V"))),
-             *_indent(kind.over_queries(body)), "to_key = to_key * SCALE",
+             *indented(kind.described(("q", "group * L", "L", "BM", "E"), ("g", "group * L", "L", "BM", "V"))),
+             *indented(kind.over_queries(body)), "to_key = to_key * SCALE",
              kind.put("gk", "under * S", "j", "S", "E", "to_key"),
              kind.put("gv", "under * S", "j", "S", "V", kind.shared("to_value"))]
     return kind.emit("attention_key_grad", kind.parameters(kind.reads(KEYS), ("gk", "gv")), lines)

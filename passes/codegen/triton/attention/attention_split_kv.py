@@ -17,7 +17,7 @@ from .....ir.symbols.substitute import choice
 from .....ir.symbols.symbolic import power_of_two
 from ..ir.source import SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE
-from .attention import BOOLS, CONSTANTS, LN2, LOG2E, NO_MASK, UNITS, Kind, strides_of
+from .attention import BOOLS, CONSTANTS, LN2, LOG2E, NO_MASK, UNITS, Kind, indented, strides_of
 from .attention_configs import constants
 
 READS, LEAVES = ("q", "k", "v"), ("sums", "stats")
@@ -97,10 +97,6 @@ def _scores(kind: Kind, product: str, alone: bool) -> list:
     return [*lines, 's = tl.where(seen, s, float("-inf"))']
 
 
-def _indent(lines) -> list:
-    return ["    " + x for x in lines]
-
-
 @functools.lru_cache(64)
 def partial_attention(kind: Kind, alone: bool) -> Source:
     """Return the kernel for the statistics and weighted values of each row, for one part of the keys; `alone` for a single row.
@@ -132,7 +128,7 @@ def partial_attention(kind: Kind, alone: bool) -> Source:
              f'top = tl.full({size}, float("-inf"), {wide})', f"total = tl.zeros({size}, {wide})",
              f"acc = tl.zeros([{'BN' if alone else 'BM'}, BV], {wide})", "first = part * PART",
              f"last = {f'tl.minimum({last}, L)' if kind.causal else last}", "for start in range(first, last, BN):",
-             *_indent(body), *(_JOINED if alone else []), "at = (group * L + i) * count + part"]
+             *indented(body), *(_JOINED if alone else []), "at = (group * L + i) * count + part"]
     if alone:
         lines += ["tl.store(stats + 2 * at, best)", "tl.store(stats + (2 * at + 1), whole)",
                   f"tl.store(sums + (at * {_ROOM} + f), joined, f < V)"]
@@ -155,11 +151,11 @@ def join(kind: Kind) -> Source:
             'here = tl.load(stats + 2 * at, there, float("-inf"))']
     lines = ["row = tl.program_id(0).to(INDEX)", "f = tl.arange(0, BV)", "batch = row // L // H", "head = row // L % H",
              "i = row % L", "group = row // L", f'top = tl.full([BP], float("-inf"), {kind.wide})',
-             "for start in range(0, COUNT, BP):", *_indent([*each, "top = tl.maximum(top, here)"]),
+             "for start in range(0, COUNT, BP):", *indented([*each, "top = tl.maximum(top, here)"]),
              "best = tl.max(top, 0)", 'safe = tl.where(best == float("-inf"), 0.0, best)',
              f"total = tl.zeros([BP], {kind.wide})", f"acc = tl.zeros([BP, BV], {kind.wide})",
              "for start in range(0, COUNT, BP):",
-             *_indent([*each, "weight = tl.exp2(here - safe)",
+             *indented([*each, "weight = tl.exp2(here - safe)",
                        "total = total + weight * tl.load(stats + (2 * at + 1), there, 0.0)",
                        f"values = tl.load(sums + (at[:, None] * {_ROOM} + f[None, :]), there[:, None] & (f < V)[None, :], 0.0)",
                        "acc = acc + weight[:, None] * values"]),

@@ -64,8 +64,18 @@ def _product(kind, precision) -> str:
     return f"total = tl.dot(right, left, total{stated}) if LAST else tl.dot(left, right, total{stated})"
 
 
-def _zeros(kind) -> str:
-    return f"total = tl.zeros([BN, BM] if LAST else [BM, BN], {wide_type(kind)})"
+def _tiles(kind, channel, channels, pixel, places, deep, before=()) -> list:
+    """Return lines for a tile of pixels `m`, split into images and `pixel` indices of `places`, and its loop over `deep`.
+
+    `channel` are the columns' indices, of `channels`; `before` are lines ahead of the tile's.
+    """
+    return [*_CHANNELS, f"across = tl.cdiv({channels}, BN)", "program = tl.program_id(0)", *before,
+            "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
+            f"{channel} = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)",
+            f"m, {channel} = lanes(m, LAST), others({channel}, LAST)",
+            *split("m", ["n", *[f"{pixel}{d}" for d in DIMS]], ["N", *[f"{places}{d}" for d in DIMS]]), f"deep = {deep}",
+            f"total = tl.zeros([BN, BM] if LAST else [BM, BN], {wide_type(kind)})", "for start in range(0, deep, BK):",
+            "    k = (start + tl.arange(0, BK)).to(INDEX)", "    beside, under = others(k, LAST), lanes(k, LAST)"]
 
 
 TURNS = """@triton.jit
@@ -146,12 +156,7 @@ def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple
     differ. x is in memory or computed (`before`, over images, channels and pixels as well).
     """
     at = [f"q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS]
-    lines = [*_CHANNELS, "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
-             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
-             "o = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)", "m, o = lanes(m, LAST), others(o, LAST)",
-             *split("m", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]), "deep = C * taps",
-             _zeros(kind), "for start in range(0, deep, BK):",
-             "    k = (start + tl.arange(0, BK)).to(INDEX)", "    beside, under = others(k, LAST), lanes(k, LAST)"]
+    lines = _tiles(kind, "o", "O", "q", "Q", "C * taps")
     row = split("beside", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"])
     row += [f"a{d} = {x}" for d, x in zip(DIMS, at)]
     ats = [f"a{d}" for d in DIMS]
@@ -180,12 +185,7 @@ _BACKWARD = epilogue.Site(("n", _INNER), ("(cg * C + c)", _INPUTS), ("pixel", _I
 def input_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) -> Source:
     """Return the kernel gx[n, c, i] = sum over o, t of g[n, o, (i + padding - t * dilation) / stride] w[o, c, t]; the rest as
     in `forward`."""
-    lines = [*_CHANNELS, "across = tl.cdiv(C, BN)", "program = tl.program_id(0)",
-             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
-             "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)", "m, c = lanes(m, LAST), others(c, LAST)",
-             *split("m", ["n", "iD", "iH", "iW"], ["N", "ID", "IH", "IW"]), "deep = O * taps",
-             _zeros(kind), "for start in range(0, deep, BK):",
-             "    k = (start + tl.arange(0, BK)).to(INDEX)", "    beside, under = others(k, LAST), lanes(k, LAST)"]
+    lines = _tiles(kind, "c", "C", "i", "I", "O * taps")
     row = split("beside", ["o", "tD", "tH", "tW"], ["O", "KD", "KH", "KW"])
     row += ["inside = (m < N * inner) & (beside < deep)"]
     for d in DIMS:
@@ -210,12 +210,7 @@ _BY_PHASES = epilogue.Site(("n", _PHASE), ("(cg * C + c)", _INPUTS), ("pixel", _
 def phase_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) -> Source:
     """Return the kernel gx[n, c, R + u * stride] of one phase: with a stride only some taps reach a pixel, the same for all
     pixels a stride apart. It sums g[n, o, B + u - j * dilation] w[o, c, T + j * stride] over o, j."""
-    lines = [*_CHANNELS, "across = tl.cdiv(C, BN)", "program = tl.program_id(0)", "pixels = UD * UH * UW",
-             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
-             "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)", "m, c = lanes(m, LAST), others(c, LAST)",
-             *split("m", ["n", "uD", "uH", "uW"], ["N", "UD", "UH", "UW"]), "deep = O * (JD * JH * JW)",
-             _zeros(kind), "for start in range(0, deep, BK):",
-             "    k = (start + tl.arange(0, BK)).to(INDEX)", "    beside, under = others(k, LAST), lanes(k, LAST)"]
+    lines = _tiles(kind, "c", "C", "u", "U", "O * (JD * JH * JW)", ["pixels = UD * UH * UW"])
     row = split("beside", ["o", "jD", "jH", "jW"], ["O", "JD", "JH", "JW"])
     row += [f"a{d} = B{d} + u{d} - j{d} * L{d}" for d in DIMS]
     ats = [f"a{d}" for d in DIMS]

@@ -13,8 +13,8 @@ from .....ir import dtype as dt
 from .....passes.codegen.triton.conv import conv as gathers
 from .....passes.codegen.triton.conv import conv_channels_last as text
 from .....passes.codegen.triton.loops.configs import has_warp_groups
-from ...compiler import precision, tuning
-from ...compiler.kernels import launch, variant
+from ...compiler import precision
+from ...compiler.tuning import launch_best
 from ...driver import context as contexts
 from ...memory.arrays import empty
 
@@ -60,13 +60,7 @@ def multiply(device, images, w, more, out, sizes, window, back, fused):
     source = text.product(kind, precision.of_convolutions(), back, bias is not None, *(fused or (None, ())))
     arrays = (turned(images), filters(w, back), *(() if bias is None else (bias,)), out, *operands)
     rows = sizes["N"] * prod(sizes[f"Q{d}"] for d in gathers.DIMS)
-
-    def how(chosen):
-        tile, warps, stages = chosen
-        constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1))
-        return (constants, warps, (-(-rows // tile[0]) * -(-sizes["O"] // tile[1]), 1, 1)), stages
-
-    launched(device, source, arrays, sizes, how, window, (rows, sizes["O"]))
+    launch_rows(device, source, arrays, sizes, window, rows)
 
 
 def weight_grad(device, x, g, shape, sizes, window) -> tuple:
@@ -145,10 +139,16 @@ def launched(device, source, arrays, sizes, how, mark, face, crossed=False, over
     `how(tile)` returns ((constants, warps, grid), stages), `mark` is part of the tuning key; `crossed` and `over_pixels` as for
     `candidates`.
     """
-    def prepare(chosen):
-        return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
-
-    key = source.name, source.text, mark, *sizes.items()
     rows, columns = face
-    found = _tiles(device, source.parameters[0].dtype, rows, columns, crossed, over_pixels)
-    launch(device, source, arrays, sizes, *how(tuning.best(key, found, prepare, device)))
+    tiles = _tiles(device, source.parameters[0].dtype, rows, columns, crossed, over_pixels)
+    launch_best((mark,), tiles, device, source, arrays, sizes, how)
+
+
+def launch_rows(device, source, arrays, sizes, window, rows):
+    """Launch a product of `rows` pixels with the filters, with the best tile."""
+    def how(chosen):
+        tile, warps, stages = chosen
+        constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1))
+        return (constants, warps, (-(-rows // tile[0]) * -(-sizes["O"] // tile[1]), 1, 1)), stages
+
+    launched(device, source, arrays, sizes, how, window, (rows, sizes["O"]))

@@ -98,10 +98,4 @@ def _source(x, back, bias, beside, turned=False):
 
 def _launched(device, source, arrays, sizes, beside, window, rows):
     sizes = sizes if beside is None else sizes | beside.sizes
-
-    def how(chosen):
-        tile, warps, stages = chosen
-        constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1))
-        return (constants, warps, (-(-rows // tile[0]) * -(-sizes["O"] // tile[1]), 1, 1)), stages
-
-    conv_channels_last.launched(device, source, arrays, sizes, how, window, (rows, sizes["O"]))
+    conv_channels_last.launch_rows(device, source, arrays, sizes, window, rows)

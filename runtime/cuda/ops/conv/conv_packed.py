@@ -9,8 +9,9 @@ from .....ir.ops.nn.windows import padded_sizes
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.conv import conv as gathers
 from .....passes.codegen.triton.conv import conv_packed as text
-from ...compiler import precision, tuning
-from ...compiler.kernels import launch, variant
+from ...compiler import precision
+from ...compiler.kernels import launch
+from ...compiler.tuning import launch_best
 from ...driver import context as contexts
 from ...memory.arrays import empty
 from . import conv_channels_last
@@ -96,8 +97,4 @@ def _launched(device, source, arrays, sizes, constants, grid, tiles):
         tile, warps, stages = chosen
         return ((*constants, *zip(gathers.TILE, tile)), warps, grid(tile)), stages
 
-    def prepare(chosen):
-        return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
-
-    key = source.name, source.text, constants, *sizes.items()
-    launch(device, source, arrays, sizes, *how(tuning.best(key, tiles, prepare, device)))
+    launch_best((constants,), tiles, device, source, arrays, sizes, how)

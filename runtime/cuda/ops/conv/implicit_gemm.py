@@ -6,8 +6,10 @@ from .....ir import dtype as dt
 from .....passes.codegen.triton.conv import conv as text
 from .....passes.codegen.triton.conv import conv_depthwise as alone
 from ....core.device_array import DeviceArray
-from ...compiler import precision, tuning
-from ...compiler.kernels import launch, variant
+from ...compiler import precision
+from ...compiler.flat_launches import flat_blocks
+from ...compiler.kernels import launch
+from ...compiler.tuning import launch_best
 from ...driver import context as contexts
 from ...driver import streams
 from ...memory.arrays import fill, used
@@ -64,17 +66,8 @@ def gathered(device, source, arrays, sizes, window, groups, product, parts=1, ki
         constants = (*window, *zip(text.TILE, tile), ("GROUPS", groups), *cut)
         return (constants, warps, (-(-m // tile[0]) * -(-n // tile[1]), groups, parts)), stages
 
-    def prepare(chosen):
-        return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
-
-    found = text.candidates(kind, precision.of_convolutions(), m, n, k, contexts.context(device).shared_memory)
-    key = source.name, source.text, window, groups, parts, *sizes.items()
-    launch(device, source, arrays, sizes, *how(tuning.best(key, found, prepare, device)))
-
-
-def blocks(n) -> tuple:
-    """Return (constant, warps, grid) of a kernel over n elements."""
-    return ("BLOCK", _BLOCK), 4, (-(-n // _BLOCK), 1, 1)
+    tiles = text.candidates(kind, precision.of_convolutions(), m, n, k, contexts.context(device).shared_memory)
+    launch_best((window, groups, parts), tiles, device, source, arrays, sizes, how)
 
 
 def is_depthwise(w, groups) -> bool:
@@ -96,7 +89,7 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
         sizes |= beside.sizes
     arrays = (*images, *[a.backend.contiguous(a) for a in (w, b) if a is not None], out, *operands)
     if is_depthwise(w, groups):
-        block, warps, grid = blocks(out.size)
+        (block,), warps, grid = flat_blocks(out.size, _BLOCK)
         launch(device, alone.forward(kind, b is not None, *more), arrays, sizes | {"TOTAL": out.size},
                ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
         return
@@ -147,7 +140,7 @@ def transpose(inputs, params, out, device, beside: Beside | None = None, operand
         sizes |= beside.sizes
     arrays = (g.backend.contiguous(g), w.backend.contiguous(w), out, *operands)
     if is_depthwise(w, groups):
-        block, warps, grid = blocks(out.size)
+        (block,), warps, grid = flat_blocks(out.size, _BLOCK)
         launch(device, alone.input_grad(kind, *more), arrays, sizes | {"TOTAL": out.size},
                ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
     elif is_point(kernel, params, size, g.shape[2:]) and groups == 1:

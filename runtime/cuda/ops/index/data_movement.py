@@ -10,12 +10,12 @@ from .....passes.codegen.triton.ir.source import BITS
 from .....passes.codegen.triton.loops.configs import power_of_two
 from ....core.device_array import DeviceArray
 from ...compiler import copies
+from ...compiler.flat_launches import flat_blocks
 from ...compiler.kernels import launch
 from ...graph.eager import contiguous
 from ...graph.inplace_ops import write
 from ...memory.arrays import empty, fill, window
 from .gathers import updated
-from .sorting import flat_blocks
 
 _MOST_JOINED = 16     # arrays of one launch
 _BLOCK = 1024

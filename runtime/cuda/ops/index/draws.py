@@ -12,15 +12,14 @@ from .....ir.kernel.kernel_builder import KernelBuilder
 from .....ir.ops.core import random as rn
 from .....ir.ops.math import gamma
 from .....passes.codegen import rejection_kernels
-from .....passes.codegen.triton.index.value_checks import check_values
 from ....core.device_array import DeviceArray
-from ...compiler.kernels import Prepared, launch
+from ...compiler.flat_launches import check_values
+from ...compiler.kernels import Prepared
 from ...driver import streams
 from ...driver.driver_state import DriverCache
 from ...graph.eager import contiguous
-from ...memory import pools, status_words, transfer
+from ...memory import pools, transfer
 from ...memory.arrays import empty, fill, used
-from .sorting import flat_blocks
 
 _LOW_BITS = {dt.float16: 11, dt.bfloat16: 8}       # of a word, as ir/ops/core/random.py has them
 _WORD = 8
@@ -145,9 +144,7 @@ def _rejecting(write, rules):
         first = given[0]
         if first.size:
             for x, rule in zip(given, rules):
-                source, (constants, warps, grid) = check_values(dt.from_numpy(x.dtype), rule), flat_blocks(x.size)
-                how = (*constants, ("SLOT", status_words.slot(write.__name__))), warps, grid
-                launch(device, source, (x, status_words.words(device)), {"TOTAL": x.size}, how)
+                check_values(x, rule, write.__name__)
         return draw(key, first.shape, dt.from_numpy(first.dtype), device, write, given=given)
 
     return run

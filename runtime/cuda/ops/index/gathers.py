@@ -19,11 +19,12 @@ from .....passes.codegen.triton.index import sorting
 from .....passes.codegen.triton.ir.source import BITS
 from ....core.device_array import DeviceArray
 from ...compiler import copies
+from ...compiler.flat_launches import flat_blocks
 from ...compiler.kernels import launch
 from ...graph.eager import contiguous, copied
 from ...memory import status_words
 from ...memory.arrays import as_reals, empty, fill
-from .sorting import flat_blocks, merges, sorted_keys, sorted_pairs
+from .sorting import merges, sorted_keys, sorted_pairs
 
 _MERGED = 1 << 16       # most row numbers for which merging is as fast as sorting by digits
 
@@ -41,9 +42,8 @@ def row_numbers(name, device, indices, coordinates=(), wrap=False, missing=0) ->
         sizes |= {f"size{k}": size, f"step{k}": step}
     for k, (extent, stride) in enumerate(coordinates):
         sizes |= {f"extent{k}": extent, f"stride{k}": stride}
-    constants, warps, grid = flat_blocks(count)
     arrays = (*[a for a, _, _ in indices], out, status_words.words(device))
-    launch(device, source, arrays, sizes, ((*constants, ("SLOT", status_words.slot(name))), warps, grid))
+    launch(device, source, arrays, sizes, flat_blocks(count, word=name))
     return out
 
 

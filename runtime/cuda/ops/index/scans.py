@@ -21,14 +21,12 @@ from .....ir.ops.nn import embedding as em
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.index import row_scans
 from .....passes.codegen.triton.index import scans as text
-from .....passes.codegen.triton.index.value_checks import check_values
 from ....core.device_array import DeviceArray
+from ...compiler.flat_launches import check_values, flat_blocks
 from ...compiler.kernels import Prepared, launch
 from ...driver import streams
 from ...graph.eager import composed, contiguous, run
-from ...memory import status_words
 from ...memory.arrays import empty, filled, used
-from .sorting import flat_blocks
 
 PART = 1 << 12          # elements of the smallest part of a row
 LONG = 1 << 16          # elements of a row from which it is cut
@@ -229,9 +227,7 @@ def repeat_index(inputs, params, device):
     if not total:
         return empty(device, (0,), np.int64)
     if kind.is_signed:
-        constants, warps, grid = flat_blocks(repeats.size)
-        how = (*constants, ("SLOT", status_words.slot("repeat_interleave"))), warps, grid
-        launch(device, check_values(kind, "length"), (repeats, status_words.words(device)), {"TOTAL": repeats.size}, how)
+        check_values(repeats, "length", "repeat_interleave")
     ends = _counts((run(ew.cast, (repeats,), {"dtype": dt.int64}),), {"dim": 0}, device)
     return run(searchsorted, (ends, _counted(total, ends)), {"right": True})
 

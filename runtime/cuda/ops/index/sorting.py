@@ -8,16 +8,12 @@ from .....ir.ops.index import sort as so
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.index import sorting as text
 from ....core.device_array import DeviceArray
+from ...compiler.flat_launches import flat_blocks
 from ...compiler.kernels import launch
 from ...graph.eager import contiguous
 from ...memory.arrays import empty, fill
 
 _MOST_ROWS, _NARROW = 65535, 1 << 31
-
-
-def flat_blocks(n: int, block: int = text.BLOCK) -> tuple:
-    """Return (constants, warps, grid) of a kernel over n elements."""
-    return (("BLOCK", block),), 4, (-(-n // block), 1, 1)
 
 
 def keys_of(x: DeviceArray, descending=False) -> DeviceArray:

@@ -9,14 +9,14 @@ from .....ir.ops.linalg import checked_factorizations, factorizations
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.linalg import cholesky as text
 from ....core.device_array import DeviceArray
+from ...compiler.flat_launches import flat_blocks
 from ...compiler.kernels import launch
 from ...graph.eager import copied
 from ...memory.arrays import empty, fill
 from ...replay import launch_cache
-from ..index.sorting import flat_blocks
 from . import small_matrices
-from .linalg_errors import require, require_info
-from .triangular import as_matrices, solve_block, take_off, takes
+from .linalg_errors import checking, raising
+from .triangular import as_matrices, solve_block, take_off
 
 
 def factored(x: DeviceArray) -> tuple:
@@ -60,23 +60,5 @@ def _in_blocks(x, info):
     return made, info
 
 
-def cholesky(inputs, params, device):
-    """Return L, or raise."""
-    if not takes(*inputs):
-        return NotImplemented
-    found, info = factored(inputs[0])
-    require(info, "cholesky", inputs[0].shape, "Matrix is not positive definite")
-    return found
-
-
-def cholesky_ex(inputs, params, device):
-    """Return L, and the order of the first bad minor."""
-    if not takes(*inputs):
-        return NotImplemented
-    found, info = factored(inputs[0])
-    if params["check"]:
-        require_info("cholesky_ex", info, checked_factorizations.NOT_POSITIVE)
-    return found, info
-
-
-OPERATORS = {factorizations.cholesky: cholesky, checked_factorizations.cholesky_ex: cholesky_ex}
+OPERATORS = {factorizations.cholesky: raising("cholesky", factored, "Matrix is not positive definite"),
+             checked_factorizations.cholesky_ex: checking("cholesky_ex", factored, checked_factorizations.NOT_POSITIVE)}

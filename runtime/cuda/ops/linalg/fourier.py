@@ -18,11 +18,11 @@ from .....passes.codegen.triton.linalg import fourier as text
 from .....passes.codegen.triton.loops.configs import power_of_two
 from ....core.device_array import DeviceArray
 from ....cpu.linalg.fourier import roots
+from ...compiler.flat_launches import flat_blocks
 from ...compiler.kernels import launch
 from ...graph.eager import contiguous, run
 from ...memory.arrays import as_reals, empty
 from ...memory.transfer import ConstantCache
-from ..index.sorting import flat_blocks
 
 RADIX = {dt.float32: 20, dt.float64: 16}            # largest radix; compiling larger ones takes many seconds
 LONGEST = {dt.float32: 8192, dt.float64: 4096}      # longest row of one program

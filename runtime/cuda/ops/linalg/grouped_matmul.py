@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from .....ir import config
 from .....ir import dtype as dt
 from .....ir.opdef.aval import Aval
 from .....ir.ops.linalg.products import grouped_matmul
@@ -75,15 +74,13 @@ def _multiply(case: Case, device):
         x, y = products.in_best_order(case.x, case.y, 1, device, how)
         case = case._replace(x=x, y=y)
     found = text.candidates(kind, case.sizes, groups, case.depth, fast, shared)
-    tile = found[0]
-    if config.current().cuda_tune:
-        def prepare(tile):
-            given = _given(case, kind, how, tile, device)
-            return kernels.variant(device, *given), lambda: kernels.launch(device, *given)
 
-        key = ("grouped", kind.short, *case.sizes, groups, case.depth, case.units, how)
-        tile = tuning.best(key, found, prepare, device)
-    kernels.launch(device, *_given(case, kind, how, tile, device))
+    def prepare(tile):
+        given = _given(case, kind, how, tile, device)
+        return kernels.variant(device, *given), lambda: kernels.launch(device, *given)
+
+    key = ("grouped", kind.short, *case.sizes, groups, case.depth, case.units, how)
+    kernels.launch(device, *_given(case, kind, how, tuning.best(key, found, prepare, device), device))
 
 
 def _given(case: Case, kind, how, tile, device) -> tuple:

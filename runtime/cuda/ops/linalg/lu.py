@@ -16,12 +16,13 @@ from .....ir.ops.linalg.products import transpose_last
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.linalg import lu as text
 from ....core.device_array import DeviceArray
+from ...compiler.flat_launches import check_values
 from ...compiler.kernels import launch
 from ...graph.eager import composed, copied
 from ...memory.arrays import empty, fill
 from ...replay import launch_cache
 from . import small_matrices
-from .linalg_errors import note, require, require_info
+from .linalg_errors import checking, raising, require_info
 from .triangular import Matrices, as_matrices, solve_block, solve_in_place, take_off, takes
 
 _SINGULAR = "Singular matrix"
@@ -115,7 +116,7 @@ def permutation(inputs, params, device):
         return NotImplemented
     kind = dt.from_numpy(like.dtype)
     known, wrong = composed(_judged_pivots, (pivots,), {"rows": rows}, device)
-    note(wrong, "lu_unpack")
+    check_values(wrong, "fault", "lu_unpack")
     at = empty(device, (*pivots.shape[:-1], rows, rows), kind.to_real().np)
     made = identity(at)
     exchange_all(as_matrices(made).turned, known)
@@ -146,7 +147,7 @@ def _identity(x):
 # Solutions.
 
 
-def solved(a: DeviceArray, b: DeviceArray | None) -> tuple:
+def solved(a: DeviceArray, b: DeviceArray | None = None) -> tuple:
     """Return (x with a @ x = b, or the inverse without b; the first zero of U's diagonal, or 0)."""
     if small_matrices.takes(*[x for x in (a, b) if x is not None]):
         return small_matrices.solved(a, b)
@@ -169,45 +170,13 @@ def _by_factors(call, inputs, params, device):
     return x
 
 
+_solve = raising("solve", solved, _SINGULAR)
+
+
 def solve(inputs, params, device):
     """Return x with a @ x = b, or raise."""
-    a, b = inputs
-    if isinstance(b, DeviceArray) and not b.size:
-        return empty(device, b.shape, b.dtype)
-    if not takes(a, b):
-        return NotImplemented
-    x, info = solved(a, b)
-    require(info, "solve", a.shape, _SINGULAR)
-    return x
-
-
-def solve_ex(inputs, params, device):
-    """Return x with a @ x = b, and the status of each matrix."""
-    if not takes(*inputs):
-        return NotImplemented
-    x, info = solved(*inputs)
-    if params["check"]:
-        require_info("solve_ex", info, checked_factorizations.ZERO_PIVOT)
-    return x, info
-
-
-def inv(inputs, params, device):
-    """Return the inverse, or raise."""
-    if not takes(*inputs):
-        return NotImplemented
-    found, info = solved(inputs[0], None)
-    require(info, "inv", inputs[0].shape, _SINGULAR)
-    return found
-
-
-def inv_ex(inputs, params, device):
-    """Return the inverse, and the status of each matrix."""
-    if not takes(*inputs):
-        return NotImplemented
-    found, info = solved(inputs[0], None)
-    if params["check"]:
-        require_info("inv_ex", info, checked_factorizations.ZERO_PIVOT)
-    return found, info
+    b = inputs[1]
+    return empty(device, b.shape, b.dtype) if isinstance(b, DeviceArray) and not b.size else _solve(inputs, params, device)
 
 
 # Determinants.
@@ -231,24 +200,17 @@ def _slogdet(factors, pivots):
     return prod(ew.mul(ew.sign(values), signs), dim=last, keepdim=False), size
 
 
-def det(inputs, params, device):
-    """Return the product of U's diagonal."""
-    if not takes(*inputs):
-        return NotImplemented
-    if small_matrices.takes(*inputs):
-        return small_matrices.det(*inputs)
-    factors, pivots, _ = factored(inputs[0])
-    return composed(_det, (factors, pivots), {}, device)[0]
+def _of_factors(body, of_small):
+    """Return an operator on LU factors, `body(factors, pivots)`; `of_small(x)` serves small matrices."""
+    def run(inputs, params, device):
+        if not takes(*inputs):
+            return NotImplemented
+        if small_matrices.takes(*inputs):
+            return of_small(*inputs)
+        found = composed(body, factored(inputs[0])[:2], {}, device)
+        return found if len(found) > 1 else found[0]
 
-
-def slogdet(inputs, params, device):
-    """Return the signs and logarithms of U's diagonal."""
-    if not takes(*inputs):
-        return NotImplemented
-    if small_matrices.takes(*inputs):
-        return small_matrices.slogdet(*inputs)
-    factors, pivots, _ = factored(inputs[0])
-    return composed(_slogdet, (factors, pivots), {}, device)
+    return run
 
 
 def _without_zeros(factors, *, small):
@@ -282,6 +244,8 @@ def cofactor(inputs, params, device):
 
 
 OPERATORS = {systems.lu_factor: lu_factor, systems.permutation: permutation, factorizations.solve: solve,
-             checked_factorizations.solve_ex: solve_ex,
-             factorizations.inv: inv, checked_factorizations.inv_ex: inv_ex, determinant.det: det,
-             determinant.slogdet: slogdet, determinant.cofactor: cofactor}
+             checked_factorizations.solve_ex: checking("solve_ex", solved, checked_factorizations.ZERO_PIVOT),
+             factorizations.inv: raising("inv", solved, _SINGULAR),
+             checked_factorizations.inv_ex: checking("inv_ex", solved, checked_factorizations.ZERO_PIVOT),
+             determinant.det: _of_factors(_det, small_matrices.det),
+             determinant.slogdet: _of_factors(_slogdet, small_matrices.slogdet), determinant.cofactor: cofactor}

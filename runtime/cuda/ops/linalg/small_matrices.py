@@ -22,7 +22,6 @@ from .linalg_errors import require
 from .triangular import takes as takes_reals
 
 _INFO, _BLOCK = np.dtype(np.int32), 64
-_NOT_FOUND = {factorizations.eigh: "Eigenvalues did not converge", factorizations.svd: "SVD did not converge"}
 
 
 def takes(*arrays) -> bool:
@@ -63,31 +62,30 @@ def slogdet(x) -> tuple:
     return tuple(run("slogdet", [x], [((), x.dtype)] * 2))
 
 
+def _decomposed(routine, x, shapes, shape) -> list:
+    """Run a decomposition with results of these shapes; raise if it did not converge for an operand of `shape`."""
+    *results, info = run(routine, [x], [*[(each, x.dtype) for each in shapes], ((), _INFO)])
+    name = routine.removesuffix("_full")
+    require(info, name, shape, "SVD did not converge" if name[:3] == "svd" else "Eigenvalues did not converge")
+    return results
+
+
 def eigh(inputs, params, device):
     """Return eigenvalues and eigenvectors."""
     x, = inputs
-    if not takes(x):
-        return NotImplemented
-    n = x.shape[-1]
-    w, v, info = run("eigh", [x], [((n,), x.dtype), ((n, n), x.dtype), ((), _INFO)])
-    require(info, "eigh", x.shape, _NOT_FOUND[factorizations.eigh])
-    return w, v
+    return tuple(_decomposed("eigh", x, [x.shape[-1:], x.shape[-2:]], x.shape)) if takes(x) else NotImplemented
 
 
 def eigvalsh(inputs, params, device):
     """Return eigenvalues."""
     x, = inputs
-    if not takes(x):
-        return NotImplemented
-    w, info = run("eigvalsh", [x], [(x.shape[-1:], x.dtype), ((), _INFO)])
-    require(info, "eigvalsh", x.shape, _NOT_FOUND[factorizations.eigh])
-    return w
+    return _decomposed("eigvalsh", x, [x.shape[-1:]], x.shape)[0] if takes(x) else NotImplemented
 
 
 def svd(inputs, params, device):
     """Return singular vectors and values."""
     x, = inputs
-    return _decomposed(x, params["full"]) if takes(x) else NotImplemented
+    return _svd(x, params["full"]) if takes(x) else NotImplemented
 
 
 def svdvals(inputs, params, device):
@@ -95,29 +93,25 @@ def svdvals(inputs, params, device):
     x, = inputs
     if not takes(x):
         return NotImplemented
-    tall = x if x.shape[-2] >= x.shape[-1] else _turned(x)
-    values, info = run("svdvals", [tall], [(tall.shape[-1:], x.dtype), ((), _INFO)])
-    require(info, "svdvals", x.shape, _NOT_FOUND[factorizations.svd])
-    return values
+    tall = x if x.shape[-2] >= x.shape[-1] else _transpose(x)
+    return _decomposed("svdvals", tall, [tall.shape[-1:]], x.shape)[0]
 
 
 def _transposed(x):
     return (transpose_last(x),)
 
 
-def _turned(x) -> DeviceArray:
+def _transpose(x) -> DeviceArray:
     return composed(_transposed, (x,), {}, x.device)[0]
 
 
-def _decomposed(x, full) -> tuple:
+def _svd(x, full) -> tuple:
     m, n = x.shape[-2:]
     if m < n:
-        u, values, vh = _decomposed(_turned(x), full)
-        return _turned(vh), values, _turned(u)
+        u, values, vh = _svd(_transpose(x), full)
+        return _transpose(vh), values, _transpose(u)
     routine, side = ("svd_full", m) if full and m > n else ("svd", n)
-    u, values, vh, info = run(routine, [x], [((m, side), x.dtype), ((n,), x.dtype), ((n, n), x.dtype), ((), _INFO)])
-    require(info, "svd", x.shape, _NOT_FOUND[factorizations.svd])
-    return u, values, vh
+    return tuple(_decomposed(routine, x, [(m, side), (n,), (n, n)], x.shape))
 
 
 def _inverse(u, values, vh, *, rcond):
@@ -134,7 +128,7 @@ def _inverse(u, values, vh, *, rcond):
 def pinv(inputs, params, device):
     """Return the pseudo-inverse."""
     x, = inputs
-    return composed(_inverse, _decomposed(x, False), params, device)[0] if takes(x) else NotImplemented
+    return composed(_inverse, _svd(x, False), params, device)[0] if takes(x) else NotImplemented
 
 
 OPERATORS = {factorizations.eigh: eigh, factorizations.eigvalsh: eigvalsh, factorizations.svd: svd,

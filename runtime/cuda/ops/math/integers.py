@@ -11,14 +11,12 @@ from .....ir.ops.core.reduce import sum_
 from .....ir.ops.core.shape import expand, permute, reshape
 from .....ir.ops.linalg.products import matmul
 from .....ir.reference.scalar_functions import refuse_zero
-from .....passes.codegen.triton.index.value_checks import check_values
 from ....core.device_array import DeviceArray
-from ...compiler.kernels import Prepared, as_number, launch
+from ...compiler.flat_launches import check_values
+from ...compiler.kernels import Prepared, as_number
 from ...driver import streams
 from ...graph.eager import composed, contiguous
-from ...memory import status_words
 from ...memory.arrays import empty, used
-from ..index.sorting import flat_blocks
 from ..linalg import complex_products
 from ..products import products
 
@@ -37,7 +35,7 @@ def _of_whole(op, divides=True):
         if not out.size:
             return out
         if divides:
-            _note_zeros(op, inputs[1], kind, device)
+            _check_divisor(op, inputs[1])
         given = [_laid_out(x, shape) if isinstance(x, DeviceArray) else x for x in inputs]
         stream = streams.current(device).handle
         numbers = frozenset([name for name, x in zip("ab", inputs) if not isinstance(x, DeviceArray)])
@@ -49,12 +47,10 @@ def _of_whole(op, divides=True):
     return run
 
 
-def _note_zeros(op, b, kind, device):
+def _check_divisor(op, b):
     """Record zero divisors in an array; refuse a Python zero at once."""
     if isinstance(b, DeviceArray):
-        constants, warps, grid = flat_blocks(b.size)
-        how = (*constants, ("SLOT", status_words.slot(op.name))), warps, grid
-        launch(device, check_values(kind, "divisor"), (contiguous(b), status_words.words(device)), {"TOTAL": b.size}, how)
+        check_values(contiguous(b), "divisor", op.name)
     else:
         refuse_zero(op.name, np.ones(1, np.int64), np.asarray(b))
 

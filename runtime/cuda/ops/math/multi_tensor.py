@@ -9,9 +9,8 @@ from .....ir.ops.core import multi_tensor
 from .....ir.ops.core.elementwise import eq
 from .....ir.ops.core.reduce import sum_
 from .....passes.codegen.triton.loops import configs
-from .....passes.codegen.triton.loops import multi_tensor_reduce as texts
+from .....passes.codegen.triton.loops import multi_tensor as codegen
 from .....passes.codegen.triton.loops.configs import Launch
-from .....passes.codegen.triton.loops.multi_tensor import SLOTS
 from ....core.device_array import DeviceArray
 from ...compiler import compile as compiler
 from ...compiler import copies
@@ -24,7 +23,7 @@ from ...memory.arrays import empty, used
 from ...memory.pools import Memory
 from ..products.batched_launch import BatchedLaunch
 
-ARRAYS = SLOTS        # sets of arrays of one launch: their parameters take about 1024 of 4096 bytes
+ARRAYS = codegen.SLOTS        # sets of arrays of one launch: their parameters take about 1024 of 4096 bytes
 ALONE = 1 << 20       # elements from which a launch takes longer on the device than on the host
 EVEN = compiler.EVEN[-1]        # divisor of sizes with whole vectors
 _NARROW = 1 << 31               # elements that 32-bit indices reach
@@ -188,7 +187,7 @@ def all_finite(inputs, params, device):
     arrays = _there(inputs, device)
     if not _are_narrow(arrays):
         return composed(_all_finite, arrays, params, device)[0]
-    found = _folded("wrong", arrays, device, texts.wide(dt.from_numpy(arrays[0].dtype)))
+    found = _folded("wrong", arrays, device, codegen.wide(dt.from_numpy(arrays[0].dtype)))
     return run(eq, (run(sum_, (found,), {"dim": (0,), "keepdim": False}), 0.0), {}, device)
 
 
@@ -201,28 +200,28 @@ def _there(inputs, device) -> list:
 
 
 def _are_narrow(arrays) -> bool:
-    return max([x.size for x in arrays]) < _NARROW - texts.PART
+    return max([x.size for x in arrays]) < _NARROW - codegen.PART
 
 
 def _folded(what, arrays, device, out_kind):
     kind = dt.from_numpy(arrays[0].dtype)
-    counts = [-(-a.size // texts.PART) for a in arrays]
+    counts = [-(-a.size // codegen.PART) for a in arrays]
     starts = [0]
     for n in counts:
         starts.append(starts[-1] + n)
-    made, out = empty(device, (max(1, starts[-1]),), texts.wide(kind).np), empty(device, (len(arrays),), out_kind.np)
+    made, out = empty(device, (max(1, starts[-1]),), codegen.wide(kind).np), empty(device, (len(arrays),), out_kind.np)
     vector, rows = _vector(kind), {False: [], True: []}         # by whether vectors are whole
     for a, at, count in zip(arrays, starts, counts):
         if count:
             even = a.size % vector == 0 and a.pointer % compiler.ALIGNED == 0
             rows[even].append((a, a.size, at, count))
     for even, found in rows.items():
-        for i in range(0, len(found), texts.SLOTS):
-            _run_parts(_parts(what, kind), device, made, found[i:i + texts.SLOTS], vector if even else 0)
-    source = texts.combined(what, texts.wide(kind), out_kind)
-    for i in range(0, len(arrays), texts.LISTED):
-        some = starts[i:i + texts.LISTED + 1]
-        sizes = {f"at_{n}": at for n, at in enumerate([*some, *some[-1:] * (texts.LISTED + 1 - len(some))])}
+        for i in range(0, len(found), codegen.SLOTS):
+            _run_parts(_parts(what, kind), device, made, found[i:i + codegen.SLOTS], vector if even else 0)
+    source = codegen.combined(what, codegen.wide(kind), out_kind)
+    for i in range(0, len(arrays), codegen.LISTED):
+        some = starts[i:i + codegen.LISTED + 1]
+        sizes = {f"at_{n}": at for n, at in enumerate([*some, *some[-1:] * (codegen.LISTED + 1 - len(some))])}
         launch(device, source, (made, out.look((len(some) - 1,), (out.itemsize,), i * out.itemsize)), sizes,
                ((("COLS", 256),), 4, (len(some) - 1, 1, 1)))
     return out
@@ -243,8 +242,8 @@ def _run_parts(kernel, device, made, rows, multiple):
 
 @driver_lru_cache(64)
 def _parts(what, kind) -> BatchedLaunch:
-    one = Launch(texts.partial_sums(what, kind), (("COLS", texts.COLS), ("PART", texts.PART)), 4, (0, 1, 1))
-    return BatchedLaunch(one, 1, texts.SLOTS, ((_vector(kind),), ()))
+    one = Launch(codegen.partial_sums(what, kind), (("COLS", codegen.COLS), ("PART", codegen.PART)), 4, (0, 1, 1))
+    return BatchedLaunch(one, 1, codegen.SLOTS, ((_vector(kind),), ()))
 
 
 OPERATORS = {multi_tensor.norms: norms, multi_tensor.all_finite: all_finite}

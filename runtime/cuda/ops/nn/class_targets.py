@@ -14,12 +14,12 @@ from .....ir.ops.nn import embedding as em
 from .....ir.ops.nn import loss
 from .....passes.codegen.triton.sequence import class_targets as text
 from ....core.device_array import DeviceArray
+from ...compiler.flat_launches import flat_blocks
 from ...compiler.kernels import launch
 from ...graph.eager import composed, contiguous, run
 from ...memory import status_words
 from ...memory.arrays import empty, fill
 from ...memory.transfer import ConstantCache
-from ..index.sorting import flat_blocks
 
 _FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 _literals = ConstantCache(4096)
@@ -29,11 +29,6 @@ def _there(*arrays) -> bool:
     return all(isinstance(a, DeviceArray) for a in arrays if a is not None)
 
 
-def _flat(n, name=None) -> tuple:
-    constants, warps, grid = flat_blocks(n)
-    return (*constants, *([("SLOT", status_words.slot(name))] if name else [])), warps, grid
-
-
 def checked_classes(inputs, params, device):
     """Return the targets as checked int64, and their number."""
     target, = inputs
@@ -41,7 +36,8 @@ def checked_classes(inputs, params, device):
     if out.size:
         source = text.checked(dt.from_numpy(target.dtype))
         sizes = {"ROWS": out.size, "CLASSES": params["classes"], "IGNORED": params["ignore_index"]}
-        launch(device, source, (contiguous(target), out, status_words.words(device)), sizes, _flat(out.size, "class_index"))
+        arrays = contiguous(target), out, status_words.words(device)
+        launch(device, source, arrays, sizes, flat_blocks(out.size, word="class_index"))
     return out, _count(out, params["ignore_index"], device)
 
 
@@ -65,7 +61,7 @@ def class_weight(inputs, params, device):
         source = text.weights(dt.from_numpy(target.dtype), kind, weight is not None)
         sizes = {"ROWS": out.size, "CLASSES": params["classes"], "IGNORED": params["ignore_index"]}
         arrays = [contiguous(a) for a in (target, weight) if a is not None]
-        launch(device, source, (*arrays, out, status_words.words(device)), sizes, _flat(out.size, "class_weight"))
+        launch(device, source, (*arrays, out, status_words.words(device)), sizes, flat_blocks(out.size, word="class_weight"))
     return out
 
 
@@ -80,7 +76,7 @@ def take_class(inputs, params, device):
     elif out.size:
         source = text.taken(dt.from_numpy(target.dtype), dt.from_numpy(x.dtype))
         sizes = {"ROWS": out.size, "CLASSES": x.shape[1], "INNER": prod(x.shape[2:])}
-        launch(device, source, (contiguous(x), contiguous(target), out), sizes, _flat(out.size))
+        launch(device, source, (contiguous(x), contiguous(target), out), sizes, flat_blocks(out.size))
     return out
 
 
@@ -94,7 +90,7 @@ def put_class(inputs, params, device):
     if out.size:
         source = text.put(dt.from_numpy(target.dtype), dt.from_numpy(v.dtype))
         sizes = {"TOTAL": out.size, "CLASSES": classes, "INNER": prod(v.shape[1:])}
-        launch(device, source, (contiguous(v), contiguous(target), out), sizes, _flat(out.size))
+        launch(device, source, (contiguous(v), contiguous(target), out), sizes, flat_blocks(out.size))
     return out
 
 

@@ -198,61 +198,63 @@ def _in_rows(out) -> tuple:
     return rows, tuple(zip(pool_text.TILE, sizes)), 4, (-(-rows // sizes[0]) * -(-width // sizes[1]), 1, 1)
 
 
+def _is_image(x, kinds="c") -> bool:
+    """Return whether pools take an image, of none of the dtype kinds `kinds`."""
+    return x.ndim <= RANK + 2 and x.size > 0 and x.dtype.kind not in kinds
+
+
+def _maxima(source, operands, counts, how):
+    """Return the largest element of each window of a pool, and its flat index in the plane; `how` is the window's geometry."""
+    x = operands[0]
+    shape = (*x.shape[:2], *counts)
+    out, places = empty(x.device, shape, x.dtype), empty(x.device, shape, np.int64)
+    if out.size:
+        rows, tile, warps, grid = _in_rows(out)
+        arrays, sizes = (*map(contiguous, operands), out, places), {"N": rows} | spaces(x.shape[2:], counts)
+        launch(x.device, source, arrays, sizes, ((*window(*how), *tile), warps, grid))
+    return out, places
+
+
+def _unpadded(kernel) -> tuple:
+    """Return the geometry of windows that kernels place themselves."""
+    ones = (1,) * len(kernel)
+    return kernel, ones, ((0, 0),) * len(kernel), ones
+
+
 def max_pool(inputs, params, device):
     """Return the largest element of each window, and its flat index in the plane."""
     x, = inputs
-    if x.ndim > RANK + 2 or not x.size or x.dtype.kind == "c":
+    if not _is_image(x):
         return NotImplemented
     how = params["kernel"], params["stride"], params["padding"], params["dilation"]
-    counts = cv.window_counts(x.shape[2:], *how)
-    shape = (*x.shape[:2], *counts)
-    out, places = empty(device, shape, x.dtype), empty(device, shape, np.int64)
-    if out.size:
-        rows, tile, warps, grid = _in_rows(out)
-        sizes = {"N": rows} | spaces(x.shape[2:], counts)
-        source = pool_text.maximum(dt.from_numpy(x.dtype), pool_text.is_short(params["kernel"]))
-        launch(device, source, (contiguous(x), out, places), sizes, ((*window(*how), *tile), warps, grid))
-    return out, places
+    source = pool_text.maximum(dt.from_numpy(x.dtype), pool_text.is_short(params["kernel"]))
+    return _maxima(source, inputs, cv.window_counts(x.shape[2:], *how), how)
 
 
 def adaptive_max_pool(inputs, params, device):
     """Return the largest element of each of so many even bins, and its flat index in the plane."""
     x, = inputs
-    if x.ndim > RANK + 2 or not x.size or x.dtype.kind == "c":
+    if not _is_image(x):
         return NotImplemented
-    size = params["size"]
-    shape = (*x.shape[:2], *size)
-    out, places = empty(device, shape, x.dtype), empty(device, shape, np.int64)
-    if out.size:
-        longest = [pool.bin_places(n, m).shape[1] for n, m in zip(x.shape[2:], size)]
-        ones = (1,) * len(size)
-        rows, tile, warps, grid = _in_rows(out)
-        source = pool_text.maximum(dt.from_numpy(x.dtype), pool_text.is_short(longest), True)
-        launch(device, source, (contiguous(x), out, places), {"N": rows} | spaces(x.shape[2:], size),
-               ((*window(longest, ones, ((0, 0),) * len(size), ones), *tile), warps, grid))
-    return out, places
+    longest = [pool.bin_places(n, m).shape[1] for n, m in zip(x.shape[2:], params["size"])]
+    source = pool_text.maximum(dt.from_numpy(x.dtype), pool_text.is_short(longest), True)
+    return _maxima(source, inputs, params["size"], _unpadded(longest))
 
 
 def fractional_max_pool(inputs, params, device):
     """Return the largest element of each randomly placed window, and its flat index in the plane."""
     x, samples = inputs
-    if x.ndim > RANK + 2 or not x.size or x.dtype.kind == "c" or not isinstance(samples, DeviceArray):
+    if not (_is_image(x) and isinstance(samples, DeviceArray)):
         return NotImplemented
-    kernel, size, rank = params["kernel"], params["size"], x.ndim - 2
-    shape = (*x.shape[:2], *size)
-    out, places = empty(device, shape, x.dtype), empty(device, shape, np.int64)
-    if out.size:
-        ones, (rows, tile, warps, grid) = (1,) * rank, _in_rows(out)
-        source = pool_text.drawn_maximum(dt.from_numpy(x.dtype), pool_text.is_short(kernel), dt.from_numpy(samples.dtype), rank)
-        launch(device, source, (contiguous(x), contiguous(samples), out, places), {"N": rows} | spaces(x.shape[2:], size),
-               ((*window(kernel, ones, ((0, 0),) * rank, ones), *tile), warps, grid))
-    return out, places
+    kernel, kinds = params["kernel"], [dt.from_numpy(a.dtype) for a in inputs]
+    source = pool_text.drawn_maximum(kinds[0], pool_text.is_short(kernel), kinds[1], x.ndim - 2)
+    return _maxima(source, inputs, params["size"], _unpadded(kernel))
 
 
 def max_pool_grad(inputs, params, device):
     """Return each element's gradient, from the windows of which it is the maximum."""
     g, places = inputs
-    if g.ndim > RANK + 2 or not g.size or g.dtype.kind in "cb" or not isinstance(places, DeviceArray):
+    if not (_is_image(g, "cb") and isinstance(places, DeviceArray)):
         return NotImplemented
     out = empty(device, (*g.shape[:2], *params["size"]), g.dtype)
     rows, tile, warps, grid = _in_rows(out)
@@ -278,7 +280,7 @@ def _averaged(write, x, out, inner, outer, params, device):
 def avg_pool(inputs, params, device):
     """Return the mean of each window."""
     x, = inputs
-    if x.ndim > RANK + 2 or not x.size or x.dtype.kind in "cb":
+    if not _is_image(x, "cb"):
         return NotImplemented
     counts = cv.window_counts(x.shape[2:], params["kernel"], params["stride"], params["padding"], (1,) * (x.ndim - 2))
     out = empty(device, (*x.shape[:2], *counts), x.dtype)
@@ -290,7 +292,7 @@ def avg_pool(inputs, params, device):
 def avg_pool_grad(inputs, params, device):
     """Return the gradient of the means, distributed over their windows."""
     g, = inputs
-    if g.ndim > RANK + 2 or not g.size or g.dtype.kind in "cb":
+    if not _is_image(g, "cb"):
         return NotImplemented
     out = empty(device, (*g.shape[:2], *params["size"]), g.dtype)
     if out.size:

@@ -8,11 +8,11 @@ from .....ir import dtype as dt
 from .....ir.ops.nn import linear_maps, resample
 from .....passes.codegen.triton.index import linear_maps as text
 from ....core.device_array import DeviceArray
+from ...compiler.flat_launches import flat_blocks
 from ...compiler.kernels import launch
 from ...graph.eager import contiguous, converted
 from ...memory.arrays import as_reals, empty
 from ...memory.transfer import ConstantCache
-from ..index.sorting import flat_blocks
 
 _tables = ConstantCache(1024)       # places by id, weights by id and dtype
 

@@ -19,7 +19,7 @@ from ingot.passes.codegen.triton.contract import matmul
 from ingot.passes.codegen.triton.ir.source import POINTER, SIZE, Source
 from ingot.passes.codegen.triton.linalg import small_matrices
 from ingot.passes.codegen.triton.loops import configs, elementwise, reduction_loops
-from ingot.passes.codegen.triton.loops import multi_tensor_reduce as list_texts
+from ingot.passes.codegen.triton.loops import multi_tensor as list_texts
 from ingot.runtime.cpu.loops import kernels as host_kernels
 from ingot.runtime.cuda.compiler import compile as compiler
 from ingot.runtime.cuda.compiler import kernels

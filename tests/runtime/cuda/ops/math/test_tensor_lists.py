@@ -10,7 +10,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit, nn
-from ingot.passes.codegen.triton.loops import multi_tensor_reduce as texts
+from ingot.passes.codegen.triton.loops import multi_tensor as texts
 from ingot.runtime.foreach.foreach_functions import UNARY
 from ingot.runtime.optim import weight_averaging
 
