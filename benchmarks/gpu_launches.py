@@ -43,10 +43,10 @@ class Launches(cost_model.Ledger):
     def cuLaunchKernelEx(self, config, function, parameters, extra):
         """A launch."""
         code = self.modules[function]
-        variant, binary = next((v, b) for v, b in compiler.made().items() if b.code == code)
+        variant, binary = next((v, b) for v, b in compiler.binaries().items() if b.code == code)
         block = ctypes.string_at(ctypes.c_void_p.from_address(parameters).value, binary.offsets[-1] + 8)
         grid, pointers = launch.grid_of(config), [k[0] == "*" for k in variant.signature().values() if k != "constexpr"]
         numbers = tuple([block[o:o + 8] for o, is_pointer in zip(binary.offsets, pointers) if not is_pointer])
         name = self._known.setdefault((code, grid, numbers), f"{binary.name} {len(self._known)}")
         self.kept.setdefault(name, (variant, grid, block))
-        return self._noted(name, grid, 0, 0)
+        return self._log(name, grid, 0, 0)

@@ -68,7 +68,7 @@ def to_device(a, index: int | None = None, wait: bool = True) -> DeviceArray:
     """Return an array, of the host or of a device, on a device."""
     index = contexts.current() if index is None else index
     contexts.context(index)
-    return transfer.moved(a, index) if isinstance(a, DeviceArray) else transfer.to_device(np.asarray(a), index, wait)
+    return transfer.relocated(a, index) if isinstance(a, DeviceArray) else transfer.to_device(np.asarray(a), index, wait)
 
 
 def filled(shape, dtype, value, index: int | None = None) -> DeviceArray:

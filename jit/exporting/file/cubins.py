@@ -37,7 +37,7 @@ def main(folder: str) -> int:
         for row in shapes:
             _compile_further(planner, model, row)
     blobs, entries = [written for _, written, _ in made], [entry for entry, _, _ in made]
-    known = compiler.made()
+    known = compiler.binaries()
     binaries = list(dict.fromkeys([b for *_, used in made for b in used] + list(known.values())))
     code, places = ready.packed(binaries)
     at = len(code)

@@ -24,7 +24,7 @@ class _Graphed:
         leaves, self.arrangement = tree_flatten(args)
         if not all(isinstance(t, Tensor) and t.is_cuda for t in leaves):
             raise ArgumentError("make_graphed_callables: sample arguments are tensors on a CUDA device, nothing else")
-        self.given, self.inputs = len(leaves), (*leaves, *parameters)
+        self.arg_count, self.inputs = len(leaves), (*leaves, *parameters)
         self.wanted = [t for t in self.inputs if t.requires_grad]
         self.forward_graph, self.backward_graph = CUDAGraph(), CUDAGraph()
 
@@ -53,13 +53,13 @@ class _Graphed:
 
     def __call__(self, *args):
         leaves, arrangement = tree_flatten(args)
-        if len(leaves) != self.given or arrangement != self.arrangement:
+        if len(leaves) != self.arg_count or arrangement != self.arrangement:
             raise ArgumentError("a graphed function takes its arguments in the order and structure of sample_args")
         for new, old in zip(leaves, self.inputs):
             if not isinstance(new, Tensor) or new.shape != old.shape or new.dtype is not old.dtype:
                 raise ArgumentError(f"a graphed function was made for an argument {old.aval}, and is given "
                                     f"{new.aval if isinstance(new, Tensor) else new!r}")
-        results = _Replayed.apply(self, *leaves, *self.inputs[self.given:])
+        results = _Replayed.apply(self, *leaves, *self.inputs[self.arg_count:])
         return tree_unflatten(list(results), self.result_arrangement)
 
 
@@ -67,27 +67,27 @@ class _Replayed(Function):
     """Autograd function of a graphed function."""
 
     @staticmethod
-    def forward(ctx, made, *inputs):
+    def forward(ctx, graphed, *inputs):
         """Replay the graph of results on arguments."""
-        ctx.made = made
-        for old, new in zip(made.inputs[:made.given], inputs):
+        ctx.graphed = graphed
+        for old, new in zip(graphed.inputs[:graphed.arg_count], inputs):
             if old.data_ptr() != new.data_ptr():
                 old.detach().copy_(new.detach())
-        made.forward_graph.replay()
-        results = tuple([t.clone() for t in made.results])
-        ctx.mark_non_differentiable(*[r for r, s in zip(results, made.seeds) if s is None])
+        graphed.forward_graph.replay()
+        results = tuple([t.clone() for t in graphed.results])
+        ctx.mark_non_differentiable(*[r for r, s in zip(results, graphed.seeds) if s is None])
         return results
 
     @staticmethod
     def backward(ctx, *gradients):
         """Replay the graph of gradients, for the last call."""
-        made = ctx.made
-        for seed, g in zip(made.seeds, gradients):
+        graphed = ctx.graphed
+        for seed, g in zip(graphed.seeds, gradients):
             if seed is not None:
                 seed.copy_(g)
-        if any(g is not None for g in made.gradients):
-            made.backward_graph.replay()
-        return (None, *[None if g is None else g.clone() for g in made.gradients])
+        if any(g is not None for g in graphed.gradients):
+            graphed.backward_graph.replay()
+        return (None, *[None if g is None else g.clone() for g in graphed.gradients])
 
 
 def make_graphed_callables(callables, sample_args, num_warmup_iters: int = 3, allow_unused_input: bool = False, pool=None):
@@ -100,36 +100,36 @@ def make_graphed_callables(callables, sample_args, num_warmup_iters: int = 3, al
     """
     several = isinstance(callables, tuple)
     functions, samples = (callables, sample_args) if several else ((callables,), (sample_args,))
-    made = []
+    graphed = []
     for f, args in zip(functions, samples, strict=True):
         if isinstance(f, Module) and (f._forward_hooks or f._forward_pre_hooks or f._backward_hooks):
             raise ArgumentError("make_graphed_callables: modules must have no hooks when they are captured")
         parameters = tuple(f.parameters()) if isinstance(f, Module) else ()
-        made.append(_Graphed(f.forward if isinstance(f, Module) else f, tuple(args), parameters))
+        graphed.append(_Graphed(f.forward if isinstance(f, Module) else f, tuple(args), parameters))
     stream, before = streams.Stream(contexts.current()), streams.current()
     pool = pools.new_number() if pool is None else pool
     stream.wait_stream(before)
     with enable_grad():
         with stream:
-            for one in made:
+            for one in graphed:
                 one.warm_up(num_warmup_iters, allow_unused_input)
-        for one in made:
+        for one in graphed:
             one.capture_forward(pool, stream)
-        for one in reversed(made):
+        for one in reversed(graphed):
             one.capture_backward(pool, stream, allow_unused_input)
     before.wait_stream(stream)
-    found = tuple([_with_graph(f, one) for f, one in zip(functions, made)])
+    found = tuple([_with_graph(f, one) for f, one in zip(functions, graphed)])
     return found if several else found[0]
 
 
-def _with_graph(function, made):
+def _with_graph(function, graphed):
     """Return a replacement of a function, or the module itself with a new forward."""
     if not isinstance(function, Module):
-        return made
+        return graphed
     plain, training = function.forward, function.training
 
     def forward(*args):
-        return made(*args) if function.training == training else plain(*args)
+        return graphed(*args) if function.training == training else plain(*args)
 
     function.forward = forward
     return function

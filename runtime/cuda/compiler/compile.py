@@ -72,9 +72,9 @@ class Variant:
         return found | dict.fromkeys(self.source.constants, "constexpr")
 
     def key(self) -> str:
-        said = (FORMAT, self.source.text, self.source.name, sorted(self.signature().items()), sorted(self.constants),
+        fields = (FORMAT, self.source.text, self.source.name, sorted(self.signature().items()), sorted(self.constants),
                 self.warps, self.stages, self.arch, self.wide, sorted(self.aligned), self.even, self.source.flush)
-        return hashlib.sha256(repr(said).encode()).hexdigest()
+        return hashlib.sha256(repr(fields).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -99,36 +99,36 @@ class Binary:
     maker: str = ""
 
     def pack(self) -> bytes:
-        said = {k: v for k, v in asdict(self).items() if k != "code"}
-        head = json.dumps(said).encode()
+        fields = {k: v for k, v in asdict(self).items() if k != "code"}
+        head = json.dumps(fields).encode()
         return struct.pack("<I", len(head)) + head + self.code
 
     @classmethod
     def unpack(cls, data: bytes) -> "Binary":
         length = struct.unpack_from("<I", data)[0]
-        said = json.loads(data[4:4 + length])
-        return cls(code=data[4 + length:], **(said | {"offsets": tuple(said["offsets"])}))
+        fields = json.loads(data[4:4 + length])
+        return cls(code=data[4 + length:], **(fields | {"offsets": tuple(fields["offsets"])}))
 
 
 _MOST_THREADS = 16
 _TRIES = 4
 _lock = threading.Lock()
 _coming: dict[Variant, Future] = {}    # what is being compiled
-_threads = Threads(lambda variant, future: _ended(variant, future, DeviceError("the program has ended")))  # compiling threads
+_threads = Threads(lambda variant, future: _finish(variant, future, DeviceError("the program has ended")))  # compiling threads
 _stand_in: Any = None                  # what gives a binary in Triton's place where nothing is to run
-_made = DriverCache()                  # machine code of this process, by variant
+_binaries = DriverCache()                  # machine code of this process, by variant
 _ready: dict[str, Binary] = {}         # by key: what files brought along
 
 
 def compiled(variant: Variant) -> Binary:
     """Return the machine code of a variant: from memory, from disk, or compiled now."""
-    found = _made.get(variant) or _lookup(variant, _now)
+    found = _binaries.get(variant) or _lookup(variant, _now)
     return found if isinstance(found, Binary) else found.result()
 
 
 def compile_async(variant: Variant) -> Binary | Future:
     """Return the machine code of a variant, or a future of it that a thread compiles."""
-    return _made.get(variant) or _lookup(variant, _later if _version() and compilers() else _now)
+    return _binaries.get(variant) or _lookup(variant, _later if _version() and compilers() else _now)
 
 
 def compilers() -> int:
@@ -139,17 +139,17 @@ def compilers() -> int:
 
 def _lookup(variant, work):
     with _lock:
-        found = _made.get(variant) or _coming.get(variant)
+        found = _binaries.get(variant) or _coming.get(variant)
         if found is not None:
             return found
         found = _coming[variant] = Future()
     try:
         there = _stand_in(variant) if _stand_in else _ready.get(variant.key()) or _load(variant)
     except BaseException as error:
-        _ended(variant, found, error)
+        _finish(variant, found, error)
         raise
     if there is not None:
-        _ended(variant, found, there)
+        _finish(variant, found, there)
     else:
         work(variant, found)
     return found if not found.done() else found.result()
@@ -161,23 +161,23 @@ def _later(variant, future):
 
 def _now(variant, future):
     try:
-        made = _make(variant)
+        binary = _make(variant)
     except BaseException as error:
-        _ended(variant, future, error)
+        _finish(variant, future, error)
     else:
-        _ended(variant, future, made)
+        _finish(variant, future, binary)
 
 
-def _ended(variant, future, found):
+def _finish(variant, future, result):
     """Store a result or an error; a failed variant is tried again at the next request."""
     with _lock:
-        if isinstance(found, Binary):
-            _made[variant] = found
+        if isinstance(result, Binary):
+            _binaries[variant] = result
         _coming.pop(variant, None)
-    if isinstance(found, Binary):
-        future.set_result(found)
+    if isinstance(result, Binary):
+        future.set_result(result)
     else:
-        future.set_exception(found)
+        future.set_exception(result)
 
 
 def _in_child():
@@ -196,9 +196,9 @@ def stand_in(maker):
     _stand_in = maker
 
 
-def made() -> dict:
+def binaries() -> dict:
     """Return the machine code of this process, by variant."""
-    return dict(_made)
+    return dict(_binaries)
 
 
 def use_binaries(binaries: dict):
@@ -209,7 +209,7 @@ def use_binaries(binaries: dict):
 
 def is_there(variant: Variant) -> bool:
     """Return whether a variant's machine code is in memory or on disk."""
-    return variant in _made or variant.key() in _ready or _load(variant) is not None
+    return variant in _binaries or variant.key() in _ready or _load(variant) is not None
 
 
 def build_all(stream) -> int:
@@ -252,13 +252,13 @@ def build(variant: Variant) -> Binary:
         raise DeviceError(f"kernel {variant.source.name} must be compiled for sm_{variant.arch}, which needs Triton: install "
                           "ingot[gpu] (pip install 'triton>=3.6'), or bring the compile cache of a machine that has it")
     try:
-        made = _run_triton(variant)
+        compiled_kernel = _run_triton(variant)
     except IngotError:
         raise
     except Exception as e:
         raise DeviceError(f"Triton could not compile kernel {variant.source.name} for sm_{variant.arch}: {e}\n"
                           f"{variant.source.text}") from e
-    return _binary(variant, made)
+    return _binary(variant, compiled_kernel)
 
 
 _PASSES_FAILED = "PassManager::run failed"
@@ -348,11 +348,11 @@ def _function(source: Source):
     return space[source.name]
 
 
-def _binary(variant, made) -> Binary:
-    meta = made.metadata
+def _binary(variant, compiled_kernel) -> Binary:
+    meta = compiled_kernel.metadata
     kinds = [t for n, t in variant.signature().items() if t != "constexpr"]
-    layout, offsets = parameter_layout(made.asm["ptx"], kinds)
-    code = made.asm["cubin"]
+    layout, offsets = parameter_layout(compiled_kernel.asm["ptx"], kinds)
+    code = compiled_kernel.asm["cubin"]
     registers, spills = resources(code)
     scratch = getattr(meta, "global_scratch_size", 0) or 0
     return Binary(code, meta.name, meta.shared, 32 * meta.num_warps, meta.num_ctas, scratch, layout, offsets, registers,

@@ -25,7 +25,7 @@ def write(dst, src):
     if isinstance(src, np.ndarray):
         src = transfer.to_device(src, dst.device)
     elif isinstance(src, DeviceArray):
-        src = transfer.moved(src, dst.device)
+        src = transfer.relocated(src, dst.device)
     if not dst.size:
         return
     if isinstance(src, DeviceArray):

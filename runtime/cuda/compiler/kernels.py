@@ -64,7 +64,7 @@ class Form:
 
     moving      (parameter, buffer) of addresses; `numbers` likewise for numbers, to which nothing is added: -0.0 + 0 is 0.0
     scratch     (parameter, name)
-    given       names of the parameters that come with the sizes, None for the others
+    size_names  names of the parameters that come with the sizes, None for the others
     sizes       parameters that may be marked as multiples
     functions   loaded kernels, by device, unaligned addresses (as bits), and compilation parameters
     """
@@ -77,7 +77,7 @@ class Form:
         self.scratch = [(n, p.name) for n, p in enumerate(parameters) if p.kind == POINTER and p.name not in at]
         self.still = (0,) * len(at)
         own = {n for n, _ in (*self.moving, *self.numbers, *self.scratch)}
-        self.given = [None if n in own else p.name for n, p in enumerate(parameters)]
+        self.size_names = [None if n in own else p.name for n, p in enumerate(parameters)]
         self.sizes = [n for n, p in enumerate(parameters) if p.kind == SIZE and n not in own]
         self.pointers = [n for n, _ in self.moving]
         self.addresses = tuple([n for n, p in enumerate(parameters) if p.kind == POINTER])
@@ -106,14 +106,14 @@ class Form:
         found = self.functions.get(key)
         if found is None:
             may_wait = launch_queue.may_defer()
-            notes, thread.recorder = thread.recorder, None        # what is asked to load it is asked once
+            recorder, thread.recorder = thread.recorder, None        # what is asked to load it is asked once
             try:
                 variant = self.variant(contexts.context(device).arch, mask, how, units)
                 found = pending_function(device, variant) if may_wait else function(device, compiler.compiled(variant))
                 if found.__class__ is Function:
                     self.functions[key] = found
             finally:
-                thread.recorder = notes
+                thread.recorder = recorder
         return found
 
 
@@ -131,22 +131,22 @@ class PreparedLaunch:
     def __init__(self, one: configs.Launch, sizes, buffers, offsets=None, wide=False):
         form = self.form = form_of(one.source, Form, buffers)
         self.launch, self.offsets = one, offsets or form.still
-        self.template = [0 if name is None else sizes[name] for name in form.given]
+        self.template = [0 if name is None else sizes[name] for name in form.size_names]
         self.how = one.constants, one.warps, one.stages, wide
         self.units: Any = None
         self.functions: dict = {}
 
     def __call__(self, device, stream, operands, held):
-        form, args, together = self.form, self.arguments(operands, held), 0
-        notes, grid, given = thread.recorder, self.launch.grid, args
-        if notes is not None:
-            notes.launched(form, self.how, grid, args)
-            grid, given = tuple(map(hint, grid)), list(map(hint, args))
+        form, args, all_bits = self.form, self.arguments(operands, held), 0
+        recorder, grid, arguments = thread.recorder, self.launch.grid, args
+        if recorder is not None:
+            recorder.launched(form, self.how, grid, args)
+            grid, arguments = tuple(map(hint, grid)), list(map(hint, args))
         for n in form.pointers:
-            together |= given[n]
-        mask = 0 if not together & (compiler.ALIGNED - 1) else unaligned(form.pointers, given)
-        function = self.functions.get((device, mask)) or self._function(device, mask, given)
-        function(grid, stream, *given)
+            all_bits |= arguments[n]
+        mask = 0 if not all_bits & (compiler.ALIGNED - 1) else unaligned(form.pointers, arguments)
+        function = self.functions.get((device, mask)) or self._function(device, mask, arguments)
+        function(grid, stream, *arguments)
 
     def arguments(self, operands, held) -> list:
         """Return the parameters; `held` is scratch memory by name."""

@@ -124,10 +124,10 @@ class RepeatedLaunch:
         """Launch as usual: behind calls that wait for kernels, or for the first time."""
         offsets = self.function.binary.offsets
         self._words = [(offsets[n] // 8, number, more) for n, number, more in self._moving]
-        self.function(self._grid, stream, *moved(self._args, self._moving, at))
+        self.function(self._grid, stream, *bound_arguments(self._args, self._moving, at))
 
 
-def moved(args, moving, at) -> list:
+def bound_arguments(args, moving, at) -> list:
     """Return the arguments of a launch on other places; see `RepeatedLaunch`."""
     found = list(args)
     for n, number, more in moving:
@@ -157,7 +157,7 @@ class Function:
     def __call__(self, grid, stream: int, *args):
         """Put the kernel into a stream of its device; `args` are addresses and numbers, in order."""
         if thread.recorder is not None:
-            thread.recorder.asked += 1
+            thread.recorder.calls += 1
         if waiting and launch_queue.defer(self.driver, self, (grid, stream, *args)):
             return
         scratch = self._scratch(grid, stream) if self.binary.scratch else None
@@ -196,16 +196,16 @@ class PendingFunction:
 
     def __call__(self, grid, stream, *args):
         if self.loaded is None and (self.future.done() or not launch_queue.may_defer()):
-            notes, thread.recorder = thread.recorder, None        # what is asked to load it is asked once
+            recorder, thread.recorder = thread.recorder, None        # what is asked to load it is asked once
             try:
                 self.loaded = function(self.device, self.future.result())
             finally:
-                thread.recorder = notes
+                thread.recorder = recorder
         if self.loaded is not None:
             self.loaded(grid, stream, *args)
             return
         if thread.recorder is not None:
-            thread.recorder.asked += 1
+            thread.recorder.calls += 1
         launch_queue.enqueue(contexts.context(self.device).driver, self._launch, (grid, stream, args))
 
     def _launch(self, grid, stream, args):

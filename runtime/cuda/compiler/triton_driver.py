@@ -54,11 +54,11 @@ class Code:
 
     def get_device_properties(self, device) -> dict:
         context = contexts.context(device)
-        said = context.properties()
-        return {"max_shared_mem": context.shared_memory, "max_num_regs": said["regs_per_multiprocessor"],
-                "multiprocessor_count": context.processors, "warpSize": said["warp_size"],
-                "sm_clock_rate": said["clock_rate"], "mem_clock_rate": said["memory_clock_rate"],
-                "mem_bus_width": said["memory_bus_width"]}
+        properties = context.properties()
+        return {"max_shared_mem": context.shared_memory, "max_num_regs": properties["regs_per_multiprocessor"],
+                "multiprocessor_count": context.processors, "warpSize": properties["warp_size"],
+                "sm_clock_rate": properties["clock_rate"], "mem_clock_rate": properties["memory_clock_rate"],
+                "mem_bus_width": properties["memory_bus_width"]}
 
     def get_device_capability(self, device) -> tuple[int, int]:
         return contexts.context(device).capability

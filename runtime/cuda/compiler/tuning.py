@@ -39,13 +39,14 @@ def best(key: tuple, candidates: list, prepare: Callable, device: int):
     """
     if len(candidates) == 1 or not config.current().cuda_tune:
         return candidates[0]
-    said = hashlib.sha256(repr((key, candidates, contexts.context(device).name)).encode()).hexdigest()
-    found = _chosen.get((device, said))
+    digest = hashlib.sha256(repr((key, candidates, contexts.context(device).name)).encode()).hexdigest()
+    found = _chosen.get((device, digest))
     if found is None and not streams.is_current_stream_capturing():
         with _lock:
-            found = _chosen.get((device, said))
+            found = _chosen.get((device, digest))
             if found is None:
-                found = _chosen[device, said] = _kept(key, said, candidates) or _tried(key, said, candidates, prepare, device)
+                found = _stored(key, digest, candidates) or _timed(key, digest, candidates, prepare, device)
+                _chosen[device, digest] = found
     return candidates[0] if found is None else found
 
 
@@ -63,9 +64,9 @@ def launch_best(mark: tuple, candidates: list, device: int, source, arrays, size
     launch(device, source, arrays, sizes, *how(best(key, candidates, prepare, device)))
 
 
-def _kept(key, said, candidates):
+def _stored(key, digest, candidates):
     """Return the result of an earlier process, or None."""
-    entry = cache.load(said, "tuned")
+    entry = cache.load(digest, "tuned")
     times = json.loads(entry[0]) if entry is not None and entry[0][:1] == b"[" else []
     return _quickest(key, candidates, times) if len(times) == len(candidates) else None
 
@@ -77,16 +78,16 @@ def _quickest(key, candidates, times):
     return candidates[fit[0][1]] if fit else candidates[0]
 
 
-def _tried(key, said, candidates, prepare, device):
+def _timed(key, digest, candidates, prepare, device):
     """Time the candidates, store the times on disk, and return the quickest."""
-    made = [(c, *prepare(c)) for c in candidates]
-    compile_together([variant for _, variant, _ in made])
-    times = [_seconds(run, device) if _is_fit(variant, device, n == 0) else None for n, (_, variant, run) in enumerate(made)]
+    runs = [(c, *prepare(c)) for c in candidates]
+    compile_together([variant for _, variant, _ in runs])
+    times = [_seconds(run, device) if _is_fit(variant, device, n == 0) else None for n, (_, variant, run) in enumerate(runs)]
     found = _quickest(key, candidates, times)
     if any(t is not None for t in times):
-        cache.store(said, json.dumps(times).encode(), kind="tuned")
+        cache.store(digest, json.dumps(times).encode(), kind="tuned")
     if config.current().debug >= 1:
-        print(f"cuda: {found} of {len(candidates)} for {made[0][1].source.name}", file=sys.stderr)
+        print(f"cuda: {found} of {len(candidates)} for {runs[0][1].source.name}", file=sys.stderr)
     return found
 
 

@@ -87,7 +87,7 @@ class Driver:
 
         def checked(*args):
             if thread.recorder is not None:
-                thread.recorder.asked += 1
+                thread.recorder.calls += 1
             if waiting and in_order:
                 if may_come_late and launch_queue.defer(self, checked, args):
                     return
@@ -101,13 +101,13 @@ class Driver:
 
     def error(self, name: str, code: int) -> DeviceError:
         """Return the exception for an error code of the driver."""
-        said = f"{name} failed: {self.words(code)}"
+        message = f"{name} failed: {self.words(code)}"
         if code == OUT_OF_MEMORY:
-            return OutOfMemoryError(said)
+            return OutOfMemoryError(message)
         if code in _FATAL:
-            said += ("; a kernel that was launched before has failed, and this process can use its devices no more: start it "
-                     "anew (compute-sanitizer names the kernel)")
-        return CudaError(said, code)
+            message += ("; a kernel that was launched before has failed, and this process can use its devices no more: start "
+                        "it anew (compute-sanitizer names the kernel)")
+        return CudaError(message, code)
 
     def words(self, code: int) -> str:
         """Return an error code with its name and explanation."""
@@ -145,7 +145,7 @@ class Driver:
     def is_done(self, name: str, handle: int) -> bool:
         """Return whether a stream (cuStreamQuery) or an event (cuEventQuery) has nothing left to do."""
         if thread.recorder is not None:
-            thread.recorder.asked += 1
+            thread.recorder.calls += 1
         if launch_queue.is_ahead():
             launch_queue.kick()
             return False                # what it waits for may not be in its stream yet
@@ -178,16 +178,16 @@ class _State:
     lock = threading.Lock()
     driver: Any = None
     why: str = ""
-    asked = False
+    searched = False
 
 
 def find() -> Driver | None:
     """Return the driver, loaded at the first call, or None."""
-    if not _State.asked:
+    if not _State.searched:
         with _State.lock:
-            if not _State.asked:
+            if not _State.searched:
                 _State.driver, _State.why = _load()
-                _State.asked = True
+                _State.searched = True
     return _State.driver
 
 
@@ -234,13 +234,13 @@ def _load():
 def replace(library) -> tuple:
     """Replace the driver by another library (None: no driver); return the state before, for `restore`."""
     launch_queue.drain()
-    before = (_State.driver, _State.why, _State.asked, launch_queue.keep_order(getattr(library, "in_order", False)))
+    before = (_State.driver, _State.why, _State.searched, launch_queue.keep_order(getattr(library, "in_order", False)))
     _State.driver = None if library is None else Driver(library)
-    _State.why, _State.asked = "no driver" if library is None else "", True
+    _State.why, _State.searched = "no driver" if library is None else "", True
     return before
 
 
 def restore(before: tuple):
     """Restore the state that `replace` returned."""
-    _State.driver, _State.why, _State.asked, in_order = before
+    _State.driver, _State.why, _State.searched, in_order = before
     launch_queue.keep_order(in_order)

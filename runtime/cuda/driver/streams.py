@@ -254,11 +254,11 @@ def get_sync_debug_mode() -> int:
 def report_waiting_copy(device: int):
     """Warn or raise before a copy that waits for the device."""
     if _Waiting.mode:
-        said = f"a copy between the host and cuda:{device} waits for the device (set_sync_debug_mode)"
+        message = f"a copy between the host and cuda:{device} waits for the device (set_sync_debug_mode)"
         if _Waiting.mode == 2:
-            raise DeviceError(said)
+            raise DeviceError(message)
         file, line = user_line(2)
-        warnings.warn_explicit(said, UserWarning, file, line)
+        warnings.warn_explicit(message, UserWarning, file, line)
 
 
 def is_current_stream_capturing() -> bool:

@@ -100,17 +100,17 @@ def _run_uncached(op: Op, inputs, params, device):
     kind = shape_families.kind_of(op, inputs, params)
     if not kind.is_key:
         return on_host(op, inputs, params, device)
-    plan = shape_families.kept(kind, lambda sizes: planned(op, inputs, params, sizes))
+    plan = shape_families.cached_plan(kind, lambda sizes: planned(op, inputs, params, sizes))
     if plan is _ON_HOST:
         return on_host(op, inputs, params, device)
     if plan is _IN_ORDER:
         return run(op, [contiguous(x) if isinstance(x, DeviceArray) else x for x in inputs], params, device)
-    graph, taken, many = plan
+    graph, taken, several = plan
     if graph is None:
         results = [empty(device, shape, dtype) for shape, dtype in taken(*kind.numbers)]
-        return tuple(results) if many else results[0]
-    results = graph.at(kind.numbers).run(given(inputs, taken))
-    return tuple(results) if many else results[0]
+        return tuple(results) if several else results[0]
+    results = graph.at(kind.numbers).run(plan_inputs(inputs, taken))
+    return tuple(results) if several else results[0]
 
 
 def run_into(op: Op, inputs, params, device, into=None):
@@ -181,12 +181,12 @@ def planned(op, inputs, params, sizes, over=None):
                 number = b.append(cast, (b.append(cast, (number,), {"dtype": like}),), {"dtype": kind})
             operands.append(number)
     out = b.append(op, operands, sizes.of_params(params))
-    many = type(out) is tuple
-    if all(0 in v.shape for v in (out if many else (out,))):
-        return None, data_evaluator(tuple([(v.shape, v.dtype.np) for v in (out if many else (out,))]), sizes.names), many
-    if wide and not many and out.dtype is dt.float32:
+    several = type(out) is tuple
+    if all(0 in v.shape for v in (out if several else (out,))):
+        return None, data_evaluator(tuple([(v.shape, v.dtype.np) for v in (out if several else (out,))]), sizes.names), several
+    if wide and not several and out.dtype is dt.float32:
         out = b.append(cast, (out,), {"dtype": like})
-    outs = out if many else (out,)
+    outs = out if several else (out,)
     graph = pass_manager.run(b.finish(outs), PASSES)
     if any(n.op is op and not can_fuse(n) for n in graph.nodes):
         return _ON_HOST
@@ -195,13 +195,13 @@ def planned(op, inputs, params, sizes, over=None):
     if any(type(s) is CallStep and s.node.op is op for s in made.plan.steps):       # which would come here again
         strided = any(isinstance(x, DeviceArray) and not x.is_contiguous for x in inputs)
         return _IN_ORDER if strided else _ON_HOST
-    return made, tuple(taken), many
+    return made, tuple(taken), several
 
 
 def composed(body, inputs, params, device) -> tuple:
     """Run a function of operators as a graph of its own; some results may be None."""
     kind = shape_families.kind_of(body, inputs, params)
-    graph, there = shape_families.kept(kind, lambda sizes: _composed(body, inputs, params, sizes))
+    graph, there = shape_families.cached_plan(kind, lambda sizes: _composed(body, inputs, params, sizes))
     results = iter(graph.at(kind.numbers).run([as_stored(x) for x in inputs if x is not None]))
     return tuple([next(results) if is_there else None for is_there in there])
 
@@ -246,7 +246,7 @@ def as_stored(x):
     return x.look((reach,), (x.itemsize,))
 
 
-def given(inputs, taken) -> list:
+def plan_inputs(inputs, taken) -> list:
     """Return the inputs of a plan: whole ones, and parts of complex numbers."""
     return [as_stored(inputs[i]) if type(i) is int else _part(inputs[i[0]], i[1]) for i in taken]
 
@@ -263,12 +263,12 @@ def _of_nothing(op, inputs, params, device):
     arrays = [np.empty(x.shape, x.dtype) if isinstance(x, DeviceArray) else x for x in inputs]
     with np.errstate(all="ignore"):
         found = host_kernels.kernel_for(op)(*arrays, **params)
-    many = type(found) is tuple
-    results = [np.asarray(r) for r in (found if many else (found,))]
+    several = type(found) is tuple
+    results = [np.asarray(r) for r in (found if several else (found,))]
     if any(r.tobytes() != r.flat[0].tobytes() * r.size for r in results if r.size):
         return NotImplemented
     made = [filled(device, r.shape, r.dtype, r.flat[0].item()) if r.size else empty(device, r.shape, r.dtype) for r in results]
-    return tuple(made) if many else made[0]
+    return tuple(made) if several else made[0]
 
 
 class Host:
@@ -306,7 +306,7 @@ def _place(inputs, params, device):
     if kind == "cpu":
         return transfer.to_host(x, params["wait"]) if isinstance(x, DeviceArray) else x
     there = int(index or 0)
-    return transfer.moved(x, there) if isinstance(x, DeviceArray) else transfer.to_device(x, there, params["wait"])
+    return transfer.relocated(x, there) if isinstance(x, DeviceArray) else transfer.to_device(x, there, params["wait"])
 
 
 def _where(inputs, params, device):

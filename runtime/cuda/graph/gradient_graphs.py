@@ -50,7 +50,7 @@ def gradients(op: Op, goals: tuple, args, params) -> tuple | None:
 
 def _worked_out(call: RulesCall, args, params, device):
     kind = shape_families.kind_of(call, args, params)
-    graph = shape_families.kept(kind, lambda sizes: _graph(call, args, params, sizes))
+    graph = shape_families.cached_plan(kind, lambda sizes: _graph(call, args, params, sizes))
     if graph is None:
         return NotImplemented
     return tuple(graph.at(kind.numbers).run([eager.as_stored(x) for x in args if _is_read(x)]))

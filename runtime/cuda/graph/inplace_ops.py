@@ -11,7 +11,7 @@ from ....ir.opdef.op import Op
 from ...core.device_array import DeviceArray
 from ..compiler import copies
 from ..replay import launch_cache, shape_families
-from .eager import INTO, common_device, given, planned
+from .eager import INTO, common_device, plan_inputs, planned
 
 
 class InPlace(NamedTuple):
@@ -84,7 +84,7 @@ def _worked_into_each(over: InPlaceEach, inputs, params, device):
 def _plan_over(over: InPlace, inputs, params):
     """Return (a graph that overwrites an input, its numbers, the inputs that it takes), or None."""
     kind = shape_families.kind_of(over, inputs, params)
-    plan = shape_families.kept(kind, lambda sizes: planned(over.op, inputs, params, sizes, over.where))
+    plan = shape_families.cached_plan(kind, lambda sizes: planned(over.op, inputs, params, sizes, over.where))
     if type(plan) is not tuple or plan[0] is None or not plan[0].in_place:
         return None
     graph, taken, _ = plan
@@ -93,7 +93,7 @@ def _plan_over(over: InPlace, inputs, params):
 
 def _run_over(plan, inputs):
     graph, numbers, taken = plan
-    return graph.at(numbers).run(given(inputs, taken))[0]
+    return graph.at(numbers).run(plan_inputs(inputs, taken))[0]
 
 
 def _updated(over: InPlace, inputs, params, device):

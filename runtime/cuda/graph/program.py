@@ -1,7 +1,7 @@
 """Execution of graphs on a device: plans (`passes/schedule/device_plan.py`) prepared once, then run step by step.
 
 Eager operators are graphs of one node, traced code graphs of many. A graph with symbolic sizes is first bound to numbers
-(`DeviceGraph.at`): each step lists its numbers that may be symbols (`said`), and is copied with others.
+(`DeviceGraph.at`): each step lists its numbers that may be symbols (`unbound`), and is copied with others.
 """
 
 from typing import Any
@@ -28,14 +28,14 @@ from ..memory.arrays import KIND, as_pairs, empty, fill, filled, used, window
 from ..ops.conv import conv_nhwc
 from ..ops.conv.implicit_gemm import convolve, transpose
 from ..ops.products.batched_launch import Grouped, are_alike
-from ..ops.products.factors import Beside, Computed
+from ..ops.products.factors import Computed, SideProgram
 from ..ops.products.products import multiply
 from ..replay.static_steps import Segment, StaticSteps
 
 __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
 
 
-_SEEN = {pairs: as_pairs}   # operators that only reinterpret an array that nothing else reads
+_REINTERPRETED = {pairs: as_pairs}   # operators that only reinterpret an array that nothing else reads
 _CONVOLUTIONS = {conv: convolve, conv_input_grad: transpose, conv_last: conv_nhwc.convolve,
                  conv_last_input_grad: conv_nhwc.transpose}
 
@@ -49,13 +49,13 @@ class DeviceGraph:
     numbers  inputs that are no device arrays, but one number each
     names    names of sizes to bind (`at`); sizes that are operands become inputs behind its own, `more`
     targets  {position of a result: number of the input that it replaces}; the run itself writes those in `in_place`
-    unchanged  static steps, shared with graphs for other sizes
+    static   static steps, shared with graphs for other sizes
     """
 
     is_native = False
 
     def __init__(self, graph: Graph | Steps, call, owned=frozenset(), numbers=frozenset(), targets=None, names=(),
-                 unchanged: StaticSteps | None = None):
+                 static: StaticSteps | None = None):
         lifted: tuple = ()
         if names and not isinstance(graph, Steps):
             made = lift_numbers(graph)
@@ -71,19 +71,19 @@ class DeviceGraph:
         steps = [s for step in self.plan.steps for s in self._apart(step)]
         self.launched: dict = {}                        # launched steps whose end is a separate step
         self.parts = {v: (p.concat, p.concat.shape, tuple(p.cuts), tuple(p.operators)) for v, p in self.plan.parts.items()}
-        self.seen: dict = {}                            # views and fills with symbols: (parameters, shape) in numbers
+        self.bound_views: dict = {}                     # views and fills with symbols: (parameters, shape) in numbers
         self.names, self.last = names, (None, self)     # the numbers of the last binding, and its result
         if names:
             self.steps = [self._step(s) for s in steps]
             self._bind_to(names, lifted)
         else:
-            self.steps = [self._run_of(s, unchanged.runs if unchanged else {}) for s in steps]
-            self.steps = unchanged.joined(self, steps, self.steps) if unchanged else self.steps
+            self.steps = [self._run_of(s, static.runs if static else {}) for s in steps]
+            self.steps = static.joined(self, steps, self.steps) if static else self.steps
 
     def _bind_to(self, names, numbers):
-        self.evaluate = data_evaluator((tuple([s.said for s in self.steps]), tuple([x for x, _ in numbers])), names)
+        self.evaluate = data_evaluator((tuple([s.unbound for s in self.steps]), tuple([x for x, _ in numbers])), names)
         self.symbolic = [n for n in self.graph.nodes if is_free(n.output) and has_symbols((*n.params.values(), n.output.shape))]
-        self.evaluate_seen = data_evaluator(tuple([(tuple(n.params.values()), n.output.shape) for n in self.symbolic]), names)
+        self.evaluate_views = data_evaluator(tuple([(tuple(n.params.values()), n.output.shape) for n in self.symbolic]), names)
         self.evaluate_parts = data_evaluator(tuple([_plain(p) for p in self.parts.values()]), names)
 
     def at(self, values) -> "DeviceGraph":
@@ -95,11 +95,11 @@ class DeviceGraph:
         made = _copy(self)
         made.launched = {}
         steps, numbers = self.evaluate(*values)
-        made.steps = [s.at(said, made) for s, said in zip(self.steps, steps)]
+        made.steps = [s.at(unbound, made) for s, unbound in zip(self.steps, steps)]
         made.more = tuple([_as_kind(n, kind) for n, kind in zip(numbers, self.kinds)])
         if self.symbolic:
-            found = self.evaluate_seen(*values)
-            made.seen = {n: (dict(zip(n.params, given)), shape) for n, (given, shape) in zip(self.symbolic, found)}
+            found = self.evaluate_views(*values)
+            made.bound_views = {n: (dict(zip(n.params, values)), shape) for n, (values, shape) in zip(self.symbolic, found)}
         if self.parts:
             made.parts = {v: _as_part(p, found) for (v, p), found in zip(self.parts.items(), self.evaluate_parts(*values))}
         if plain:
@@ -114,7 +114,7 @@ class DeviceGraph:
         found = runs.get(step)
         if found is None:
             made = self._step(step)
-            found = made.at(made.said, self)
+            found = made.at(made.unbound, self)
             if step in runs and not (type(made) is LaunchedTogether or (type(made) is Launched and step.ends_apart)):
                 runs[step] = found          # (the others refer to those of their own graph)
             return found
@@ -131,17 +131,17 @@ class DeviceGraph:
             return Multiplied(step, self)
         return Launched(step, self)
 
-    def run(self, inputs, places=None) -> list:
+    def run(self, inputs, destinations=None) -> list:
         device = next(a.memory.device for a in inputs if a.__class__ is DeviceArray)
         env = {}
         for v, a in zip(self.graph.inputs, (*inputs, *self.more)):
             env[v] = a if a.__class__ is not DeviceArray or a.is_contiguous else a.backend.contiguous(a)
         for step in self.steps:
             if not kernels.OBSERVERS:
-                step.run(env, device, places)
+                step.run(env, device, destinations)
                 continue
             for one in step.runs if type(step) is Segment else (step,):
-                kernels.OBSERVERS[-1](one, lambda one=one: one.run(env, device, places))
+                kernels.OBSERVERS[-1](one, lambda one=one: one.run(env, device, destinations))
         return [self.value(v, env, device) for v in self.graph.outputs]
 
     def place(self, v: Value, env: dict, device: int):
@@ -163,7 +163,7 @@ class DeviceGraph:
         if found is not None:
             return found
         node = v.node
-        params, shape = self.seen.get(node) or (node.params, v.shape)
+        params, shape = self.bound_views.get(node) or (node.params, v.shape)
         if type(node.op.lower) is View:
             return self.value(node.inputs[0], env, device).viewed(node.op, params)
         if is_free(v):
@@ -188,13 +188,14 @@ def _plain(part) -> tuple:
     return shape, cuts, tuple([tuple(params.values()) for _, params in operators])
 
 
-def _as_part(part, found) -> tuple:
-    shape, cuts, given = found
-    return part[0], shape, cuts, tuple([(op, dict(zip(params, values))) for (op, params), values in zip(part[3], given)])
+def _as_part(part, numbers) -> tuple:
+    shape, cuts, values_of_each = numbers
+    operators = [(op, dict(zip(params, values))) for (op, params), values in zip(part[3], values_of_each)]
+    return part[0], shape, cuts, tuple(operators)
 
 
 class Launched:
-    """Step of a fused kernel, `among` others in one launch. `said` are its numbers that may be symbols; `at` sets them."""
+    """Step of a fused kernel, `among` others in one launch. `unbound` are its numbers that may be symbols; `at` sets them."""
 
     graph: DeviceGraph
     writes: list
@@ -206,39 +207,39 @@ class Launched:
         self.parts = [v for v in written if v in graph.plan.parts]
         self.operands = [(v, v in numbers) for v, _, _ in lowered.operands]
         there = {*in_place, *self.parts}
-        self.made = [(v, v.dtype.np) for v in written if v not in there]
+        self.allocated = [(v, v.dtype.np) for v in written if v not in there]
         self.over = [(v, in_place[v]) for v in written if v in in_place]
         self.dead = step.dead
         self.code, self.symbols = lowered.kernel, tuple(lowered.symbols)
         self.by_value = frozenset([b.name for b, (v, _, _) in zip(lowered.kernel.buffers, lowered.operands) if v in numbers])
         self.apart, self.among = reads_first(lowered, in_place), among
         offsets = tuple([offset * v.dtype.itemsize for v, offset, _ in lowered.operands])
-        self.said = tuple([v.shape for v, _ in self.made]), tuple(lowered.symbols.values()), offsets
+        self.unbound = tuple([v.shape for v, _ in self.allocated]), tuple(lowered.symbols.values()), offsets
 
-    def at(self, said, graph: DeviceGraph) -> "Launched":
+    def at(self, unbound, graph: DeviceGraph) -> "Launched":
         made = _copy(self)
-        shapes, sizes, offsets = said
+        shapes, sizes, offsets = unbound
         made.graph = graph
-        made.writes = [(v, shape, dtype) for (v, dtype), shape in zip(self.made, shapes)]
+        made.writes = [(v, shape, dtype) for (v, dtype), shape in zip(self.allocated, shapes)]
         made.kernel = Prepared(self.code, dict(zip(self.symbols, sizes)), offsets, self.by_value, self.apart, self.among)
         if self.step.ends_apart:
             graph.launched[self.step] = made
         return made
 
-    def run(self, env, device, places=None):
+    def run(self, env, device, destinations=None):
         stream = streams.current(device).handle
-        given, kernel = self.given(env, device, stream, places), self.kernel
+        arguments, kernel = self.arguments(env, device, stream, destinations), self.kernel
         if self.step.ends_apart and kernel.end is not None:
-            env[self.step] = given, kernel.run(device, stream, given, kernel.launches[:-1])
+            env[self.step] = arguments, kernel.run(device, stream, arguments, kernel.launches[:-1])
         else:
-            kernel(device, stream, given)
+            kernel(device, stream, arguments)
         for v in self.dead:
             env.pop(v, None)
 
-    def given(self, env, device, stream, places) -> list:
+    def arguments(self, env, device, stream, destinations) -> list:
         """Return the address (or the number) of each buffer, with results in `env`."""
         for v, shape, dtype in self.writes:
-            env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
+            env[v] = destinations[v] if destinations and v in destinations else empty(device, shape, dtype, stream)
         for v, target in self.over:
             env[v] = env[target]
         for v in self.parts:
@@ -247,7 +248,7 @@ class Launched:
 
 
 class LaunchedTogether:
-    """Step of similar fused kernels in one launch, or of their final parts. `said` and `at` as in `Launched`."""
+    """Step of similar fused kernels in one launch, or of their final parts. `unbound` and `at` as in `Launched`."""
 
     graph: DeviceGraph
     members: list
@@ -258,25 +259,25 @@ class LaunchedTogether:
         self.steps = step.steps if type(step) is ManyStep else (step,)
         self.are_ends = type(self.steps[0]) is EndStep
         self.each = [] if self.are_ends else [Launched(s, graph, True) for s in self.steps]
-        self.said = tuple([one.said for one in self.each])
+        self.unbound = tuple([one.unbound for one in self.each])
 
-    def at(self, said, graph: DeviceGraph) -> "LaunchedTogether":
+    def at(self, unbound, graph: DeviceGraph) -> "LaunchedTogether":
         made, step = _copy(self), self.step
         made.graph, made.kernel = graph, None
         made.members = [graph.launched[s.step] for s in self.steps] if self.are_ends else [
-            one.at(numbers, graph) for one, numbers in zip(self.each, said)]
+            one.at(numbers, graph) for one, numbers in zip(self.each, unbound)]
         kernels = [m.kernel for m in made.members]
         launches = [k.end for k in kernels] if self.are_ends else [one for k in kernels for one in k.launches]
         if type(step) is ManyStep and len(launches) == len(kernels) and are_alike(launches):
             made.kernel = Grouped(kernels[0].kernel, launches, step.shared, step.over, step.slots)
         return made
 
-    def run(self, env, device, places=None):
+    def run(self, env, device, destinations=None):
         stream = streams.current(device).handle
         if self.are_ends:
             rows = [None if m.kernel.end is None else env.pop(s.step) for s, m in zip(self.steps, self.members)]
         else:
-            rows = [(m.given(env, device, stream, places), {}) for m in self.members]
+            rows = [(m.arguments(env, device, stream, destinations), {}) for m in self.members]
         if self.kernel is not None:
             self.kernel(device, stream, rows)
         else:
@@ -294,7 +295,7 @@ class LaunchedTogether:
 
 
 class Multiplied:
-    """Step of a product or convolution with its epilogue, in one launch. `said` and `at` as in `Launched`."""
+    """Step of a product or convolution with its epilogue, in one launch. `unbound` and `at` as in `Launched`."""
 
     graph: "DeviceGraph"
     params: dict
@@ -304,46 +305,46 @@ class Multiplied:
     def __init__(self, step: ProductStep, graph: "DeviceGraph"):
         made = step.epilogue
         self.node, self.dead, self.source = step.node, step.dead, step
-        self.beside = None if made.fused is None else _beside(made)
-        self.computed = [None if p is None else (Computed(_beside(p), p.turned), _places(p)) for p in made.before]
-        self.operands = _places(made)
+        self.side = None if made.fused is None else _side_program(made)
+        self.computed = [None if p is None else (Computed(_side_program(p), p.turned), _byte_offsets(p)) for p in made.before]
+        self.operands = _byte_offsets(made)
         self.writes = [(v, v.shape, v.dtype.np, graph.plan.in_place.get(v)) for v in (made.result, *made.others)]
-        besides = [self.beside, *[c and c[0].beside for c in self.computed]]
-        places = [self.operands, *[c[1] if c else [] for c in self.computed]]
-        self.said = (tuple([b and b.strides for b in besides]), tuple([tuple([more for _, more in p]) for p in places]),
+        sides = [self.side, *[c and c[0].side for c in self.computed]]
+        operands = [self.operands, *[c[1] if c else [] for c in self.computed]]
+        self.unbound = (tuple([b and b.strides for b in sides]), tuple([tuple([more for _, more in p]) for p in operands]),
                      tuple([shape for _, shape, *_ in self.writes]), tuple(step.node.params.values()), step.node.output.shape,
                      tuple([x.shape for x in step.node.inputs if type(x) is Value]))
 
-    def at(self, said, graph: "DeviceGraph") -> "Multiplied":
+    def at(self, unbound, graph: "DeviceGraph") -> "Multiplied":
         made = _copy(self)
-        (strides, *more_strides), (offsets, *more_offsets), shapes, params, made.shape, factors = said
+        (strides, *more_strides), (offsets, *more_offsets), shapes, params, made.shape, factors = unbound
         made.graph, made.params = graph, dict(zip(self.node.params, params))
         made.factors = dict(zip([x for x in self.node.inputs if type(x) is Value], factors))
-        made.beside = self.beside and self.beside.at(strides)
-        made.operands = _moved(self.operands, offsets)
-        made.computed = [c and (c[0]._replace(beside=c[0].beside.at(s)), _moved(c[1], offsets))
+        made.side = self.side and self.side.at(strides)
+        made.operands = _with_offsets(self.operands, offsets)
+        made.computed = [c and (c[0]._replace(side=c[0].side.at(s)), _with_offsets(c[1], offsets))
                          for c, s, offsets in zip(self.computed, more_strides, more_offsets)]
         made.writes = [(v, shape, *rest) for (v, _, *rest), shape in zip(self.writes, shapes)]
         return made
 
-    def run(self, env, device, places=None):
+    def run(self, env, device, destinations=None):
         stream = streams.current(device).handle
         inputs = [self.factor(i, x, env, device) for i, x in enumerate(self.node.inputs)]
         for v, shape, dtype, target in self.writes:
             if target is not None:
                 env[v] = env[target]
             else:
-                env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
+                env[v] = destinations[v] if destinations and v in destinations else empty(device, shape, dtype, stream)
         for v, _ in self.operands:
             self.in_memory(v, env, device)
         out = env[self.writes[0][0]]
         run = _CONVOLUTIONS.get(self.node.op)
         if run is not None:
-            given = [_from(env[v], more) for v, more in self.operands]
-            run(inputs, self.params, out.reshape(*self.shape), device, self.beside, given)
+            arguments = [_from(env[v], more) for v, more in self.operands]
+            run(inputs, self.params, out.reshape(*self.shape), device, self.side, arguments)
         else:
             x, y = inputs
-            multiply(x, y, out, device, self.beside, [used(env[v], stream) + more for v, more in self.operands],
+            multiply(x, y, out, device, self.side, [used(env[v], stream) + more for v, more in self.operands],
                      self.params.get("fast", False))
         for v in self.dead:
             env.pop(v, None)
@@ -353,26 +354,26 @@ class Multiplied:
         computed = self.computed[position] if position < len(self.computed) else None
         if computed is None:
             return self.graph.value(x, env, device) if type(x) is Value else x
-        how, places = computed
-        for v, _ in places:
+        how, operands = computed
+        for v, _ in operands:
             self.in_memory(v, env, device)
-        return how, [_from(env[v], more) for v, more in places], self.factors[x]
+        return how, [_from(env[v], more) for v, more in operands], self.factors[x]
 
     def in_memory(self, v, env, device):
         if v in self.graph.numbers and env[v].__class__ is not DeviceArray:
             env[v] = filled(device, (), v.dtype.np, env[v])
 
 
-def _beside(made) -> Beside:
-    return Beside(made.fused, [(row, batch) for _, _, row, batch in made.operands])
+def _side_program(program) -> SideProgram:
+    return SideProgram(program.fused, [(row, batch) for _, _, row, batch in program.operands])
 
 
-def _places(made) -> list:
-    return [(v, offset * v.dtype.itemsize) for v, offset, _, _ in made.operands]
+def _byte_offsets(program) -> list:
+    return [(v, offset * v.dtype.itemsize) for v, offset, _, _ in program.operands]
 
 
-def _moved(places, offsets) -> list:
-    return [(v, more) for (v, _), more in zip(places, offsets)]
+def _with_offsets(operands, offsets) -> list:
+    return [(v, more) for (v, _), more in zip(operands, offsets)]
 
 
 def _from(array: DeviceArray, more: int) -> DeviceArray:
@@ -380,7 +381,7 @@ def _from(array: DeviceArray, more: int) -> DeviceArray:
 
 
 class Called:
-    """Step that calls one operator as eager mode does. `said` and `at` as in `Launched`."""
+    """Step that calls one operator as eager mode does. `unbound` and `at` as in `Launched`."""
 
     graph: DeviceGraph
     params: dict
@@ -389,16 +390,16 @@ class Called:
     def __init__(self, step, graph: DeviceGraph):
         self.node, self.dead = step.node, step.dead
         self.over = [(v, graph.plan.in_place[v]) for v in step.node.outputs if v in graph.plan.in_place]
-        self.said = tuple(step.node.params.values()), tuple([None if type(x) is Value else x for x in step.node.inputs])
-        self.seen: Any = _SEEN.get(step.node.op) if set(step.reads) <= set(step.dead) else None
+        self.unbound = tuple(step.node.params.values()), tuple([None if type(x) is Value else x for x in step.node.inputs])
+        self.reinterpret: Any = _REINTERPRETED.get(step.node.op) if set(step.reads) <= set(step.dead) else None
 
-    def at(self, said, graph: DeviceGraph) -> "Called":
+    def at(self, unbound, graph: DeviceGraph) -> "Called":
         made = _copy(self)
-        params, made.numbers = said
+        params, made.numbers = unbound
         made.graph, made.params = graph, dict(zip(self.node.params, params))
         return made
 
-    def run(self, env, device, places=None):
+    def run(self, env, device, destinations=None):
         node, graph = self.node, self.graph
         inputs = [graph.value(x, env, device) if type(x) is Value else n for x, n in zip(node.inputs, self.numbers)]
         for v, target in self.over:
@@ -406,8 +407,8 @@ class Called:
         into = tuple([env[v] if v in env else graph.place(v, env, device) for v in node.outputs])
         more = {"into": into} if any(a is not None for a in into) else {}
         try:
-            alike = self.seen is not None and not more and inputs[0].is_contiguous
-            result = self.seen(inputs[0]) if alike else graph.call(node.op, inputs, self.params, device, **more)
+            alike = self.reinterpret is not None and not more and inputs[0].is_contiguous
+            result = self.reinterpret(inputs[0]) if alike else graph.call(node.op, inputs, self.params, device, **more)
         except IngotError:
             raise
         except Exception as e:

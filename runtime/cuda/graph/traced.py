@@ -37,25 +37,24 @@ class Arrangement:
 
     device   steps of the device part
     inputs   numbers of the graph's inputs that it takes, before the host's results
-    places   positions of its results in the whole graph's
+    positions  positions of its results in the whole graph's
     over     {number of one of its results: number of its input that it replaces}
     cut      the part that depends on host inputs alone, or None; `host` is its arrangement
-    unchanged  static steps that all bindings share, if it is bound
+    static   static steps that all bindings share, if it is bound
     """
 
     device: Steps
     inputs: Sequence
-    places: Sequence
+    positions: Sequence
     over: dict
     cut: HostCut | None = None
     host: Any = None
-    unchanged: StaticSteps | None = None
+    static: StaticSteps | None = None
 
     def bind(self, values: dict) -> "Arrangement":
-        made = [binder.bind(values) if binder.keys else None for binder in self._binders]
-        device, *host = made
+        device, *host = [binder.bind(values) if binder.keys else None for binder in self._binders]
         return replace(self, device=device or self.device, host=(host[0] if host else None) or self.host,
-                       unchanged=self._unchanged)
+                       static=self._static)
 
     @cached_property
     def _binders(self) -> list:
@@ -63,7 +62,7 @@ class Arrangement:
         return [Binder(device, shares=True), *([] if self.host is None else [Binder(self.host)])]
 
     @cached_property
-    def _unchanged(self) -> StaticSteps:
+    def _static(self) -> StaticSteps:
         return StaticSteps(self._binders[0].steps)
 
 
@@ -71,17 +70,17 @@ def arrange(graph, owned, targets, host: frozenset) -> Arrangement:
     """Return the arrangement of a graph with the inputs `host` on the host; other arguments as for `Traced`."""
     cut = split_host(graph, host, frozenset([n for n in targets.values() if n not in host]))
     inputs: Sequence
-    places: Sequence
+    positions: Sequence
     if cut is None or not any(i not in host for i in cut.inputs):
-        inputs, main, places = range(len(graph.inputs)), graph, range(len(graph.outputs))
+        inputs, main, positions = range(len(graph.inputs)), graph, range(len(graph.outputs))
         cut = None
     else:
-        inputs, main, places = cut.inputs, cut.main, cut.places
+        inputs, main, positions = cut.inputs, cut.main, cut.places
     at = {n: i for i, n in enumerate(inputs)}
-    mine = frozenset([i for i, p in enumerate(places) if p in owned])
-    over = {i: at[targets[p]] for i, p in enumerate(places) if p in targets and targets[p] not in host}
+    mine = frozenset([i for i, p in enumerate(positions) if p in owned])
+    over = {i: at[targets[p]] for i, p in enumerate(positions) if p in targets and targets[p] not in host}
     on_host = cut and _on_host(cut, owned, targets, frozenset(inputs))
-    return Arrangement(plan(main, mine, over), inputs, places, over, cut, on_host)
+    return Arrangement(plan(main, mine, over), inputs, positions, over, cut, on_host)
 
 
 def _on_host(cut: HostCut, owned, targets, on_device: frozenset):
@@ -113,7 +112,7 @@ class Traced:
         self.graph, self.owned, self.targets, self.brief = graph, owned, targets or {}, brief
         self._arrangement_of = arrangement_of or (lambda host: arrange(self.graph, self.owned, self.targets, host))
         self.in_place = frozenset(self.targets)
-        self.made: dict = {}               # by the classes of the inputs
+        self.parts_of_classes: dict = {}               # by the classes of the inputs
         self.last: tuple = (None, None)    # (classes of the inputs, parts) of the last run
 
     @property
@@ -138,10 +137,11 @@ class Traced:
 
     def parts(self, classes) -> "Parts":
         """Return the split graph for classes of inputs: host arrays are inputs of the host part."""
-        found = self.made.get(classes)
+        found = self.parts_of_classes.get(classes)
         if found is None:
             host = frozenset([i for i, c in enumerate(classes) if c is not DeviceArray])
-            found = self.made[classes] = Parts(self._arrangement_of(host), self.targets, self.brief, len(self.graph.outputs))
+            found = Parts(self._arrangement_of(host), self.targets, self.brief, len(self.graph.outputs))
+            self.parts_of_classes[classes] = found
         return found
 
     def run(self, arrays) -> list:
@@ -183,9 +183,9 @@ class Parts:
                             if p in targets and cut.given + i not in self.host.in_place]
             self.counted = [targets[p] for i, p in enumerate(cut.results)
                             if p in targets and cut.given + i in self.host.in_place]
-        own = frozenset([i for i, p in enumerate(arrangement.places) if p in brief])
-        self.device = ReplayedGraph(arrangement.device, arrangement.over, own, arrangement.unchanged)
-        self.back = [(p, targets[p]) for i, p in enumerate(arrangement.places)
+        own = frozenset([i for i, p in enumerate(arrangement.positions) if p in brief])
+        self.device = ReplayedGraph(arrangement.device, arrangement.over, own, arrangement.static)
+        self.back = [(p, targets[p]) for i, p in enumerate(arrangement.positions)
                      if p in targets and i not in self.device.targets]
         self.is_whole = cut is None and not self.back        # whether everything is done on the device
 
@@ -232,11 +232,11 @@ class Parts:
 class ReplayedGraph:
     """The device part, run repeatedly. Its host data travels in one upload."""
 
-    def __init__(self, steps, targets, brief, unchanged):
+    def __init__(self, steps, targets, brief, static):
         self.targets, self.brief = targets, brief
-        self.graph = DeviceGraph(steps, eager.run_into, unchanged=unchanged)
+        self.graph = DeviceGraph(steps, eager.run_into, static=static)
         self.runs = 0
-        self.places: tuple = ()            # addresses of the inputs of the run before
+        self.addresses: tuple = ()         # addresses of the inputs of the run before
         self.captured: Captured | None = None
         self.moving_inputs: set = set()         # numbers of inputs whose address changed
         self.refused = ""                  # why it is not captured
@@ -270,9 +270,9 @@ class ReplayedGraph:
             self._consider(arrays, eager.Host.calls != before)
         return results
 
-    def launch(self, given, arrays, places=None) -> list:
+    def launch(self, inputs, arrays, destinations=None) -> list:
         """Launch kernel by kernel, and copy results to inputs that they replace."""
-        results = self.graph.run(given, places)
+        results = self.graph.run(inputs, destinations)
         for position, number in self.targets.items():
             if position not in self.graph.in_place or results[position] is not arrays[number]:
                 copies.write(arrays[number], results[position])
@@ -284,18 +284,18 @@ class ReplayedGraph:
             self.refused = "some operators run on the host"
         elif len(self.graph.plan.steps) < LEAST:
             self.refused, self.by_launches = "one launch is as quick", True
-        places = tuple([a.pointer if a.__class__ is DeviceArray else None for a in arrays])
+        addresses = tuple([a.pointer if a.__class__ is DeviceArray else None for a in arrays])
         self.runs = self.runs + 1 if not streams.is_current_stream_capturing() else 0
-        if self.refused or self.runs < WARM_RUNS or not self.places:
-            self.places = places
+        if self.refused or self.runs < WARM_RUNS or not self.addresses:
+            self.addresses = addresses
             return
-        moved = {i for i, (a, b) in enumerate(zip(places, self.places)) if a is None or a != b}
+        relocated = {i for i, (a, b) in enumerate(zip(addresses, self.addresses)) if a is None or a != b}
         if self.captured is not None:
-            moved |= self.captured.resident.moved(places)
-            if moved <= self.moving_inputs:
+            relocated |= self.captured.resident.moved_since(addresses)
+            if relocated <= self.moving_inputs:
                 return
-        self.moving_inputs |= moved
-        stable = [i not in self.moving_inputs for i in range(len(places))]
+        self.moving_inputs |= relocated
+        stable = [i not in self.moving_inputs for i in range(len(addresses))]
         if self.captured is None and copied(self, arrays, stable) > WORTH * len(self.graph.plan.steps):
             self.refused, self.by_launches = "launches are quicker than copies of inputs and results", True
             return
@@ -304,4 +304,4 @@ class ReplayedGraph:
                 self.captured = Captured(self, arrays, stable)
         except DeviceError as e:
             self.refused = str(e)
-        self.places = places
+        self.addresses = addresses

@@ -119,12 +119,12 @@ class Allocator:
             if self.freed:
                 self._shelve()
             shelf = self.shelves.get(name)
-            block = shelf.pop() if shelf else self._found(name)
+            block = shelf.pop() if shelf else self._block_for(name)
             block.requested = size
-            allocated, active, asked, number = self._in_use
+            allocated, active, requested, number = self._in_use
             allocated.add(block.size)
             active.add(block.size)
-            asked.add(size)
+            requested.add(size)
             number.add(1)
             return block
 
@@ -140,7 +140,7 @@ class Allocator:
                 raise
             return blocks
 
-    def _found(self, name) -> Block:
+    def _block_for(self, name) -> Block:
         """Return a block for an empty shelf, from free or new memory."""
         stream, pool, size = name
         key = stream, size <= SMALL, pool
@@ -203,12 +203,12 @@ class Allocator:
 
     def _shelve(self):
         """Move freed blocks to shelves, or to the queue of those that other streams use."""
-        allocated, active, asked, number = self._in_use
+        allocated, active, requested, number = self._in_use
         freed, shelves = self.freed, self.shelves
         while freed:
             block = freed.popleft()
             allocated.current -= block.size
-            asked.current -= block.requested
+            requested.current -= block.requested
             number.current -= 1
             if block.others:
                 self._wait_for(block)

@@ -55,13 +55,13 @@ def fill(array: DeviceArray, value):
 def _pattern(dtype, *value) -> tuple:
     """Return (the byte that a number consists of, its 4-byte word, the number in a dtype); None if there is none."""
     try:
-        return _kept_pattern(dtype, *value)
+        return _cached_pattern(dtype, *value)
     except TypeError:           # a number that cannot be a key
-        return _kept_pattern.__wrapped__(dtype, *value)
+        return _cached_pattern.__wrapped__(dtype, *value)
 
 
 @functools.lru_cache(512)
-def _kept_pattern(dtype, kind, said, value):
+def _cached_pattern(dtype, kind, text, value):
     pattern = as_kind(np.asarray(value), dtype).reshape(1)
     raw = pattern.view(np.uint8)
     byte = int(raw[0]) if (raw == raw[0]).all() else None

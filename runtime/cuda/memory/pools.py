@@ -38,18 +38,18 @@ class Memory:
             self.block: Block = found.allocate(self.nbytes, stream, thread.pool)
             self.pointer = self.block.pointer
         else:
-            self._noted(nbytes, stream)
+            self._allocate_recorded(nbytes, stream)
 
-    def _noted(self, nbytes, stream):
+    def _allocate_recorded(self, nbytes, stream):
         """Allocate while driver calls are recorded; the allocator's own calls are not."""
-        notes, thread.recorder = thread.recorder, None
+        recorder, thread.recorder = thread.recorder, None
         try:
             self.nbytes = hint(nbytes)
             self.block = self.allocator.allocate(self.nbytes, stream, thread.pool)
             self.pointer = self.block.pointer
         finally:
-            thread.recorder = notes
-        notes.took(self, nbytes)
+            thread.recorder = recorder
+        recorder.took(self, nbytes)
 
     def used_on(self, stream: int):
         """Record that another stream uses this memory. A captured stream runs nothing: replays record their streams."""
@@ -165,7 +165,7 @@ def keep(memory):
     if thread.held is not None:
         thread.held.append(memory)
     if thread.recorder is not None:
-        thread.recorder.kept(memory)
+        thread.recorder.holds(memory)
 
 
 def is_capturing() -> bool:

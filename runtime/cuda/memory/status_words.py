@@ -84,7 +84,7 @@ def launched(words):
         _pending.setdefault(device, {}).setdefault(streams.current(device).handle, set()).add(id(words))
 
 
-def kept(held) -> list:
+def words_among(held) -> list:
     """Return the words among the objects that a graph holds."""
     return list({id(h): h for h in held if isinstance(h, DeviceArray)}.values())
 

@@ -23,7 +23,7 @@ _STAGED = 64 << 20        # bytes of ordinary memory that are copied rather than
 def to_device(a: np.ndarray, device: int, wait: bool = True) -> DeviceArray:
     """Copy a host array to new device memory."""
     if pools.thread.draws is not None and pools.thread.draws.takes(a):
-        return pools.thread.draws.placed(a)
+        return pools.thread.draws.array_of(a)
     plain = a if a.flags.c_contiguous else np.ascontiguousarray(a).reshape(a.shape)
     made = empty(device, a.shape, a.dtype)
     if plain.size:
@@ -62,23 +62,23 @@ class ConstantCache(DriverCache):
 def frozen(a: np.ndarray, device: int) -> DeviceArray:
     """Return the host data of a captured graph in device memory: a constant, unless it is a random key."""
     draws = pools.thread.draws
-    return draws.placed(a) if draws.takes(a) else constant(a, device)
+    return draws.array_of(a) if draws.takes(a) else constant(a, device)
 
 
-def upload(made: DeviceArray, plain: np.ndarray, wait: bool = True):
+def upload(array: DeviceArray, plain: np.ndarray, wait: bool = True):
     """Copy a contiguous host array into a contiguous device array."""
     piece = PINNED.piece_of(plain)
     if pools.is_capturing() and (wait or piece is None):
         raise DeviceError("a graph that is captured copies from the host at every replay: from page-locked memory only "
                           "(pin_memory()), and without waiting (non_blocking=True); or make the tensor before the capture")
     if piece is None and not wait and plain.nbytes <= _STAGED:
-        staged = PINNED.array(plain.shape, plain.dtype)
-        np.copyto(staged, plain)
-        plain, piece = staged, PINNED.piece_of(staged)
-    wait, stream = wait or piece is None, streams.current(made.device)      # (asked last: the memory's device is current now)
+        staging = PINNED.array(plain.shape, plain.dtype)
+        np.copyto(staging, plain)
+        plain, piece = staging, PINNED.piece_of(staging)
+    wait, stream = wait or piece is None, streams.current(array.device)     # (asked last: the memory's device is current now)
     if wait:
-        streams.report_waiting_copy(made.device)
-    stream.context.driver.cuMemcpyHtoDAsync_v2(used(made, stream.handle), plain.ctypes.data, plain.nbytes, stream.handle)
+        streams.report_waiting_copy(array.device)
+    stream.context.driver.cuMemcpyHtoDAsync_v2(used(array, stream.handle), plain.ctypes.data, plain.nbytes, stream.handle)
     if wait:
         stream.synchronize()
     else:
@@ -131,6 +131,6 @@ def copy(dst: DeviceArray, src: DeviceArray):
     stream.wait_stream(other)
 
 
-def moved(x: DeviceArray, device: int) -> DeviceArray:
+def relocated(x: DeviceArray, device: int) -> DeviceArray:
     """Return an array on another device."""
     return x if x.device == device else copy_of(x.backend.contiguous(x), device)

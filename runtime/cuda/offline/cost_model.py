@@ -93,7 +93,7 @@ class _Running:
 
 
 class DriverLog:
-    """Log of driver calls by step; owners of driver calls report each to `_noted`."""
+    """Log of driver calls by step; owners of driver calls report each to `_log`."""
 
     def __init__(self):
         self.rows: list[Row] = []
@@ -129,7 +129,7 @@ class DriverLog:
         """Count the operands of loop kernels in mixed steps; steps of loops alone are counted by their values."""
         if self._running is not None and type(self._running.step) is not program.Launched:
             self._running.loops += len(prepared.launches)
-            for buffer, times, size in _moved(prepared):
+            for buffer, times, size in _traffic(prepared):
                 self._running.read += round(times * size)
                 self._running.written += size * buffer.written
 
@@ -137,14 +137,14 @@ class DriverLog:
         self.rows.clear()
         self.uploads.clear()
 
-    def _moved(self, name, read, written):
+    def _log_moved(self, name, read, written):
         if self._running is not None:
             self._running.loops += 1
             self._running.read += read
             self._running.written += written
-        return self._noted(name, (1, 1, 1), read, written)
+        return self._log(name, (1, 1, 1), read, written)
 
-    def _noted(self, name, grid, read, written):
+    def _log(self, name, grid, read, written):
         """Log a launch; outside of steps it is a step of its own."""
         if self._running is None:
             self.rows.append(Row(name, ((name, grid),), read, written))
@@ -155,16 +155,16 @@ class DriverLog:
     # Driver calls; outside of steps each is a step of its own.
 
     def cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
-        return self._moved("copy", size, size)
+        return self._log_moved("copy", size, size)
 
     def cuMemsetD8Async(self, to, value, count, stream):
-        return self._moved("fill", 0, count)
+        return self._log_moved("fill", 0, count)
 
     def cuMemsetD32Async(self, to, value, count, stream):
-        return self._moved("fill", 0, 4 * count)
+        return self._log_moved("fill", 0, 4 * count)
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
-        return self._noted(self._name_of(function), launch.grid_of(config), 0, 0)
+        return self._log(self._name_of(function), launch.grid_of(config), 0, 0)
 
     def _name_of(self, function):
         """Return the name of a loaded kernel."""
@@ -176,8 +176,8 @@ class DriverLog:
         return sum(r.floor(chip) for r in self.rows)
 
     def facts(self, chip: Chip = H100) -> dict:
-        moved, flops = sum(r.read + r.written for r in self.rows), sum(r.flops for r in self.rows)
-        return {"floor": self.floor(chip), "bytes": moved, "flops": flops,
+        total_bytes, flops = sum(r.read + r.written for r in self.rows), sum(r.flops for r in self.rows)
+        return {"floor": self.floor(chip), "bytes": total_bytes, "flops": flops,
                 "launches": sum(len(r.kernels) for r in self.rows), "uploaded": sum(self.uploads)}
 
     def table(self, chip: Chip = H100, most: int = 40) -> str:
@@ -245,7 +245,7 @@ class Ledger(DriverLog, Planner):
 
     def _name_of(self, function):
         if function not in self._names:
-            self._names[function] = next(b.name for b in compiler.made().values() if b.code == self.modules[function])
+            self._names[function] = next(b.name for b in compiler.binaries().values() if b.code == self.modules[function])
         return self._names[function]
 
 
@@ -277,10 +277,10 @@ def _row(running) -> Row:
     if type(step) is program.Launched:
         return Row("fused", kernels, *_of_kernel(step))
     if type(step) is program.LaunchedTogether:
-        moved = ([(sum(map(_bytes, set(s.reads))), sum(map(_bytes, set(s.writes)))) for s in step.steps] if step.are_ends
-                 else [_of_kernel(m) for m in step.members])
-        kind = f"fused, {len(moved)} {'ends' if step.are_ends else 'alike'}"
-        return Row(kind, kernels, sum([read for read, _ in moved]), sum([written for _, written in moved]))
+        traffic = ([(sum(map(_bytes, set(s.reads))), sum(map(_bytes, set(s.writes)))) for s in step.steps] if step.are_ends
+                   else [_of_kernel(m) for m in step.members])
+        kind = f"fused, {len(traffic)} {'ends' if step.are_ends else 'alike'}"
+        return Row(kind, kernels, sum([read for read, _ in traffic]), sum([written for _, written in traffic]))
     node = step.node
     values = [x for x in node.inputs if type(x) is Value]
     read, written = {x: _bytes(x) for x in values}, sum(map(_bytes, node.outputs))
@@ -312,7 +312,7 @@ def _of_kernel(step) -> tuple:
     read: dict = {}
     written: dict = {}
     late = names_at_end(step.kernel.kernel) if step.step.ends_apart else ()
-    for (buffer, times, size), (value, _) in zip(_moved(step.kernel), step.operands):
+    for (buffer, times, size), (value, _) in zip(_traffic(step.kernel), step.operands):
         if buffer.name in late:
             continue                # (counted with the end)
         whole, (so_far, most) = _bytes(value), read.get(value, (0, 0))
@@ -323,7 +323,8 @@ def _of_kernel(step) -> tuple:
     return sum([n for n, _ in read.values()]), sum(written.values())
 
 
-def _moved(prepared) -> list:
+def _traffic(prepared) -> list:
+    """Return (buffer, times that it is read, bytes) of a kernel's buffers."""
     kernel, sizes = prepared.kernel, prepared.sizes
 
     def number(n):

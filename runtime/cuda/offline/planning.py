@@ -76,7 +76,7 @@ class _Arena:
     """
 
     region: int
-    kept: dict = field(default_factory=dict)
+    result_regions: dict = field(default_factory=dict)
     free: list = field(default_factory=lambda: [(0, 1 << (_REGION - 1))])
     size: int = 0
     count: int = 0
@@ -85,8 +85,8 @@ class _Arena:
     def allocate(self, size, stream, pool=0) -> _Block:
         number, self.count = self.count, self.count + 1
         size = max(_ROUND, -(-size // _ROUND) * _ROUND)
-        if number in self.kept:
-            return _Block(_address(self.kept[number]), size, number)
+        if number in self.result_regions:
+            return _Block(_address(self.result_regions[number]), size, number)
         i = next(i for i, (_, room) in enumerate(self.free) if room >= size)
         start, room = self.free[i]
         self.free[i:i + 1] = [(start + size, room - size)] if room > size else []
@@ -94,7 +94,7 @@ class _Arena:
         return _Block(_address(self.region) + start, size, number)
 
     def release(self, block):
-        if block.pointer >> _REGION != self.region + 1 or block.number in self.kept:
+        if block.pointer >> _REGION != self.region + 1 or block.number in self.result_regions:
             return
         at = block.pointer - _address(self.region)
         merged: list = []
@@ -117,7 +117,7 @@ class Planner:
     def __init__(self, arch: int):
         if arch not in CHIPS:
             raise DeviceError(f"there is no GPU sm_{arch} to plan for: one of {', '.join(f'sm_{n}' for n in CHIPS)}")
-        self.arch, self.noted, self.modules, self.pinned = arch, [], {}, []
+        self.arch, self.commands, self.modules, self.pinned = arch, [], {}, []
         self.host_reads = self.first = self.regions = 0
         self.arena: Any = None
         self._numbers = itertools.count(1)
@@ -160,7 +160,7 @@ class Planner:
 
     def cuMemcpyHtoDAsync_v2(self, to, source, size, stream):
         """Record a constant."""
-        self.noted.append(("write", *self._place(to), ctypes.string_at(source, size)))
+        self.commands.append(("write", *self._place(to), ctypes.string_at(source, size)))
         return 0
 
     def cuMemcpyDtoHAsync_v2(self, to, source, size, stream):
@@ -170,15 +170,15 @@ class Planner:
         return 0
 
     def cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
-        self.noted.append(("copy", *self._place(to), *self._place(source), size))
+        self.commands.append(("copy", *self._place(to), *self._place(source), size))
         return 0
 
     def cuMemsetD8Async(self, to, value, count, stream):
-        self.noted.append(("fill", 1, *self._place(to), value, count))
+        self.commands.append(("fill", 1, *self._place(to), value, count))
         return 0
 
     def cuMemsetD32Async(self, to, value, count, stream):
-        self.noted.append(("fill", 4, *self._place(to), value, count))
+        self.commands.append(("fill", 4, *self._place(to), value, count))
         return 0
 
     def cuModuleLoadData(self, out, code):
@@ -192,15 +192,15 @@ class Planner:
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
         code = self.modules[function]
-        variant, binary = next((v, b) for v, b in compiler.made().items() if b.code == code)
+        variant, binary = next((v, b) for v, b in compiler.binaries().items() if b.code == code)
         first = ctypes.c_void_p.from_address(parameters).value or 0
         values = struct.unpack(binary.layout, ctypes.string_at(first, struct.calcsize(binary.layout)))[:-2]
         kinds = [t for t in variant.signature().values() if t != "constexpr"]
-        places = tuple([(i, *self._place(x)) for i, (x, kind) in enumerate(zip(values, kinds)) if kind[0] == "*"])
+        slots = tuple([(i, *self._place(x)) for i, (x, kind) in enumerate(zip(values, kinds)) if kind[0] == "*"])
         plain = [0 if kind[0] == "*" else x for x, kind in zip(values, kinds)]
         grid = launch.grid_of(config)
-        self.noted.append(("launch", binary, (grid[0] // binary.clusters, *grid[1:]), struct.pack(binary.layout, *plain, 0, 0),
-                           places))
+        block = struct.pack(binary.layout, *plain, 0, 0)
+        self.commands.append(("launch", binary, (grid[0] // binary.clusters, *grid[1:]), block, slots))
         return 0
 
     # Programs.
@@ -214,24 +214,25 @@ class Planner:
         results = self.attempt(run, avals, {n: len(avals) + 2 + i for i, n in enumerate(owned)})
         if (self.host_reads, eager.Host.calls) != before:
             raise DeviceError("the graph waits for the host")
-        binaries = tuple(dict.fromkeys(c[1] for c in self.noted if c[0] == "launch"))
-        commands = tuple([(c[0], binaries.index(c[1]), *c[2:]) if c[0] == "launch" else c for c in self.noted])
+        binaries = tuple(dict.fromkeys(c[1] for c in self.commands if c[0] == "launch"))
+        commands = tuple([(c[0], binaries.index(c[1]), *c[2:]) if c[0] == "launch" else c for c in self.commands])
         return Program(commands, self.arena.size, tuple([self._place(a.pointer) for a in results]), checks.names(), binaries)
 
-    def attempt(self, run, avals, kept=None) -> list:
+    def attempt(self, run, avals, result_regions=None) -> list:
         """Run once in regions of its own, so that addresses of other runs are detected; `kept` are allocations' regions by
         number."""
-        kept = kept or {}
+        result_regions = result_regions or {}
         self.first += self.regions
-        self.regions = len(avals) + 2 + len(kept)
-        self.noted.clear()
+        self.regions = len(avals) + 2 + len(result_regions)
+        self.commands.clear()
         checks.forget()
         for cache in transfer.CONSTANT_CACHES:
             cache.clear()
-        self.arena = pools.adopt(0, _Arena(self.first + len(avals), {
-            _WORDS_ALLOCATION: self.first + len(avals) + 1, **{n: self.first + region for n, region in kept.items()}}))
+        regions = {n: self.first + region for n, region in result_regions.items()}
+        regions[_WORDS_ALLOCATION] = self.first + len(avals) + 1
+        self.arena = pools.adopt(0, _Arena(self.first + len(avals), regions))
         checks.words(0)
-        self.noted.clear()
+        self.commands.clear()
         inputs = [backend.foreign(0, _address(self.first + i), a.shape, a.dtype.np,
                                   contiguous_strides(a.shape, a.dtype.itemsize), self) for i, a in enumerate(avals)]
         thread.plans = True

@@ -30,8 +30,8 @@ def as_json(program, avals) -> tuple:
     written, at, commands = [], 0, []
     for name, *rest in program.commands:
         if name == "launch":
-            binary, grid, parameters, places = rest
-            commands.append([name, binary, list(grid), parameters.hex(), [list(p) for p in places]])
+            binary, grid, parameters, slots = rest
+            commands.append([name, binary, list(grid), parameters.hex(), [list(p) for p in slots]])
         elif name == "write":
             region, byte, content = rest
             commands.append([name, region, byte, at, len(content)])
@@ -65,7 +65,7 @@ class ReadyProgram:
             raise FileError("a ready program for a GPU is damaged")
         for d, shape, region, byte in self.outputs:
             self._check(region, byte, _bytes(d, shape))
-        self.made = [(d.np, shape) for d, shape in own]
+        self.result_kinds = [(d.np, shape) for d, shape in own]
         self.steps = [self._step(*command) for command in data["commands"]]
         self.words: Any = checks.words_for(device, self.checks) if self.checks else None
 
@@ -96,16 +96,16 @@ class ReadyProgram:
         transfer.upload(constant, np.array(self.written[start:start + size]))
         return lambda at, stream: driver.cuMemcpyDtoDAsync_v2(at[region] + byte, constant.pointer, size, stream)
 
-    def _launch(self, number, grid, parameters, places):
+    def _launch(self, number, grid, parameters, slots):
         if not (type(number) is int and 0 <= number < len(self.binaries)) or not _is_grid(grid):
             raise FileError("a ready program for a GPU has an impossible launch")
         binary = self.binaries[number]
         function = launch.function(self.device, binary)
         args = list(struct.unpack(binary.layout, bytes.fromhex(parameters))[:-2])
-        for parameter, region, byte in places:
+        for parameter, region, byte in slots:
             self._check(region, byte)
             args[parameter] = byte
-        moving = tuple([(parameter, region) for parameter, region, _ in places])
+        moving = tuple([(parameter, region) for parameter, region, _ in slots])
         grid = tuple(grid)
 
         def step(at, stream):
@@ -120,14 +120,14 @@ class ReadyProgram:
         stream = streams.current(self.device).handle
         inputs = [_plain(a) for a in inputs]
         arena = Memory(self.device, self.arena, stream)
-        made = [empty(self.device, shape, dtype, stream) for dtype, shape in self.made]
+        result_kinds = [empty(self.device, shape, dtype, stream) for dtype, shape in self.result_kinds]
         if self.words is not None:
             checks.launched(self.words)
         at = [*[used(a, stream) for a in inputs], arena.pointer, self.words.pointer if self.checks else 0,
-              *[a.pointer for a in made]]
+              *[a.pointer for a in result_kinds]]
         for step in self.steps:
             step(at, stream)
-        fresh = dict(zip(range(self.inputs + 2, len(at)), made))
+        fresh = dict(zip(range(self.inputs + 2, len(at)), result_kinds))
         return [self._result(d, shape, region, byte, fresh, inputs, arena) for d, shape, region, byte in self.outputs]
 
     def _result(self, dtype, shape, region, byte, fresh, inputs, arena):
@@ -158,18 +158,18 @@ def _plain(a: DeviceArray) -> DeviceArray:
 
 def packed(binaries) -> tuple:
     """Return (the bytes of binaries, [first byte, size] of each)."""
-    parts, places, at = [], [], 0
+    parts, slots, at = [], [], 0
     for data in [b.pack() for b in binaries]:
-        places.append([at, len(data)])
+        slots.append([at, len(data)])
         parts += [data, bytes(-len(data) % _ALIGNED)]
         at += len(data) + -len(data) % _ALIGNED
-    return b"".join(parts), places
+    return b"".join(parts), slots
 
 
-def unpacked(blob: np.ndarray, places) -> list:
+def unpacked(blob: np.ndarray, slots) -> list:
     """Parse data of `packed`, and check every number."""
     found = []
-    for start, size in places:
+    for start, size in slots:
         if not (type(start) is type(size) is int and 0 <= start <= start + size <= blob.nbytes):
             raise FileError("GPU code lies outside of its member")
         binary = Binary.unpack(blob[start:start + size].tobytes())

@@ -59,13 +59,13 @@ class Times(DriverLog):
         super()._observe(step, run)
         self._own.pop()
 
-    def _noted(self, name, grid, read, written):
+    def _log(self, name, grid, read, written):
         if self._running is None:
             self.owners.append([len(self.marks)])
         else:
             self._own[-1].append(len(self.marks))
         self.mark()
-        return super()._noted(name, grid, read, written)
+        return super()._log(name, grid, read, written)
 
     def _finished(self, running):
         self.owners.append(self._own[-1])

@@ -38,13 +38,13 @@ class ResidentInputs:
 
     def are_there(self, arrays) -> bool:
         """Return whether the inputs among these arrays lie at the captured addresses."""
-        found = [arrays[i] for i in self.numbers]
-        return [*map(id, found)] == self._known or self._take_in(found)
+        inputs = [arrays[i] for i in self.numbers]
+        return [*map(id, inputs)] == self._known or self._take_in(inputs)
 
-    def _take_in(self, found) -> bool:
+    def _take_in(self, inputs) -> bool:
         with self._lock:
             known = self._known
-            for k, a in enumerate(found):
+            for k, a in enumerate(inputs):
                 if id(a) == known[k]:
                     continue
                 if a.pointer != self.pointers[k]:
@@ -57,7 +57,7 @@ class ResidentInputs:
                     self._told[k] = None
         return True
 
-    def moved(self, pointers) -> set:
+    def moved_since(self, pointers) -> set:
         return {i for i, p in zip(self.numbers, self.pointers) if pointers[i] != p}
 
     def tell(self, arrays):
@@ -102,13 +102,13 @@ class Captured:
         values = repeated.graph.graph.outputs
         small, gradients, self.apart = _parted(repeated, values)
         self.blocks = [CopiedOut(self.device, numbers, values) for numbers in (small, gradients) if numbers]
-        places: dict = {}
+        destinations: dict = {}
         for block in self.blocks:
-            places |= block.places(values)
-        together = {i: part for block in self.blocks for i, part, _ in block.parts}
+            destinations |= block.destinations(values)
+        copied_parts = {i: part for block in self.blocks for i, part, _ in block.parts}
         with graphs.graph(self.graph, stream=streams.Stream(self.device)):
-            self.outputs = repeated.launch(inputs, inputs, places)
-            for i, part in together.items():
+            self.outputs = repeated.launch(inputs, inputs, destinations)
+            for i, part in copied_parts.items():
                 if self.outputs[i] is not part:
                     copies.write(part, self.outputs[i])
 
@@ -167,7 +167,7 @@ class CopiedOut:
         self.parts = [(i, DeviceArray(self.memory.kind, self.memory.memory, values[i].shape, values[i].dtype.np, None, at), at)
                       for i, at in zip(numbers, offsets)]
 
-    def places(self, values) -> dict:
+    def destinations(self, values) -> dict:
         return {values[i]: part for i, part, _ in self.parts}
 
     def copy_out(self, memory, stream, results):
@@ -190,8 +190,8 @@ def _parted(repeated, values) -> tuple:
     most = [SMALL_GRADIENT if i in repeated.brief else SMALL for i in range(len(values))]
     fit = [i for i in left if 0 < _bytes(values[i]) <= most[i]]
     small, gradients = ([i for i in fit if (i in repeated.brief) is is_brief] for is_brief in (False, True))
-    together = frozenset(fit)
-    return small, gradients, [i for i in left if i not in together]
+    copied_parts = frozenset(fit)
+    return small, gradients, [i for i in left if i not in copied_parts]
 
 
 def _bytes(value) -> int:

@@ -90,7 +90,7 @@ class CUDAGraph:
             self.captured = graph.value or 0
             pools.give_foreign_back()
             self.draws.finish()
-            self.words = status_words.kept(self.memory.held)
+            self.words = status_words.words_among(self.memory.held)
             if not self.keeps:
                 self.instantiate()
         except DeviceError as e:
@@ -250,7 +250,7 @@ class Draws:
         """Return whether a host array looks like a key, if there are generators."""
         return bool(self.started) and a.dtype == np.uint64 and a.shape == (2,)
 
-    def placed(self, key: np.ndarray) -> DeviceArray:
+    def array_of(self, key: np.ndarray) -> DeviceArray:
         """Return the memory of a key that was just drawn, for every replay."""
         seed, call = key.tolist()
         generator = next((g for g, (s, first) in self.started.items() if s == seed and call >= first), None)
@@ -276,9 +276,9 @@ class Draws:
         """Write the next keys for the graph, in the current stream."""
         if not self.keys:
             return
-        places = {g: g.reserve(count) for g, count in self.counts.items()}
+        starts = {g: g.reserve(count) for g, count in self.counts.items()}
         for start, array in zip(range(0, len(self.keys), _TOGETHER), self.arrays):
-            staged = PINNED.array(array.shape, array.dtype)
-            for row, (g, before) in zip(staged, self.keys[start:start + _TOGETHER]):
-                row[:] = places[g][0], places[g][1] + before
-            transfer.upload(array, staged, wait=False)
+            staging = PINNED.array(array.shape, array.dtype)
+            for row, (g, before) in zip(staging, self.keys[start:start + _TOGETHER]):
+                row[:] = starts[g][0], starts[g][1] + before
+            transfer.upload(array, staging, wait=False)

@@ -106,9 +106,9 @@ def _new(key, known, arrays, shared, call):
         family = _families.put(of_all, _Family(values))
     for one in family.lists:
         if one.holds(*values) and one.switches == switches():
-            recipe = one.bind(values, device, starts, bool(known))
-            _known.put(key, recipe if known else 1)      # (what never comes again is not worth keeping)
-            return recipe(arrays, device)
+            bound = one.bind(values, device, starts, bool(known))
+            _known.put(key, bound if known else 1)      # (what never comes again is not worth keeping)
+            return bound(arrays, device)
     family.runs += 1
     family.varies = family.varies or values != family.first
     if known <= _LAST:
@@ -175,8 +175,8 @@ def _recorded_with_symbols(family, numbers, shared, arrays, call):
     for first, n, distance in shared:
         offsets[n] = offsets[first] + (next(apart) if distance else 0)
     stand_ins = [sizes.of_array(a, offset) for a, offset in zip(arrays, offsets)]
-    places = iter(stand_ins)
-    given = [next(places) if x.__class__ is DeviceArray else sizes.of_aval(x) for x in inputs]
+    remaining = iter(stand_ins)
+    given = [next(remaining) if x.__class__ is DeviceArray else sizes.of_aval(x) for x in inputs]
     recorder = LaunchRecorder(stand_ins, symbolic=True)
     try:
         found = _run_recording(recorder, work, op, tuple(given), sizes.of_params(params), device)
@@ -184,7 +184,7 @@ def _recorded_with_symbols(family, numbers, shared, arrays, call):
         made = recorded and SizedList(recorded, sizes.scope, sizes.names, now)
         results = _as_numbers(found, stand_ins, arrays)
     except _UNFIT:          # something does not take symbols, or the call is wrong, which the next lines say
-        if recorder.asked and not pure:
+        if recorder.calls and not pure:
             raise
         results = work(op, inputs, params, device)
         family.open = False
@@ -198,32 +198,33 @@ def _recorded_with_symbols(family, numbers, shared, arrays, call):
     return results
 
 
-def _keep(family, made):
+def _keep(family, sized_list):
     """Cache a list of a family, within the limit."""
     global _lists
     if _lists >= _MOST:
         _families.clear()
         _lists = 0
     _lists += 1
-    family.lists = (*family.lists, made)
+    family.lists = (*family.lists, sized_list)
     family.open = len(family.lists) < _MOST_LISTS
 
 
-def _as_numbers(found, stand_ins, arrays):
+def _as_numbers(result, stand_ins, arrays):
     """Return the result of a run with symbols, with numbers; operands replace their stand-ins."""
-    if type(found) is tuple:
-        return tuple([_as_numbers(a, stand_ins, arrays) for a in found])
-    if found.__class__ is not DeviceArray:
-        return found
-    at = next((n for n, a in enumerate(stand_ins) if a is found), None)
+    if type(result) is tuple:
+        return tuple([_as_numbers(a, stand_ins, arrays) for a in result])
+    if result.__class__ is not DeviceArray:
+        return result
+    at = next((n for n, a in enumerate(stand_ins) if a is result), None)
     if at is not None:
         return arrays[at]
-    memory, base = found.memory, None
-    if found.base is not None:
+    memory, base = result.memory, None
+    if result.base is not None:
         base = next((a for a in arrays if a.memory is memory), None)
-        base = DeviceArray(found.kind, memory, (memory.nbytes,), "uint8") if base is None else base
-    return DeviceArray(found.kind, memory, map(hint, found.shape), found.dtype, map(hint, found.strides), hint(found.offset),
-                       base)
+        base = DeviceArray(result.kind, memory, (memory.nbytes,), "uint8") if base is None else base
+    strides, offset = map(hint, result.strides), hint(result.offset)
+    return DeviceArray(result.kind, memory, map(hint, result.shape), result.dtype, strides, offset, base)
+
 
 
 @on_replaced_driver

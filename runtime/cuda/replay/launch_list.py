@@ -29,13 +29,13 @@ _REPEATED, _CALL = 7, 8
 class LaunchList:
     """A list for operands of one kind, which begin at `starts` after whole vectors. A `lasting` list is optimised."""
 
-    def __init__(self, noted, device, starts, switches, lasting=True):
-        sizes, steps, results, self.many = noted
+    def __init__(self, recorded, device, starts, switches, lasting=True):
+        sizes, steps, results, self.several = recorded
         if lasting and not sizes:
-            sizes, steps, results = _arranged(steps, results, len(starts))
+            sizes, steps, results = _allocations_first(steps, results, len(starts))
         self.sizes = sizes          # sizes of the first allocations
         self.steps = [_ready(s, device, starts) if s[0] == LAUNCH else s for s in steps]
-        self.results = [r if r.__class__ is int else _laid_out(r, device, starts) for r in results]
+        self.results = [r if r.__class__ is int else _with_layout(r, device, starts) for r in results]
         self.switches = switches
 
     def __call__(self, arrays, device):
@@ -68,12 +68,12 @@ class LaunchList:
             else:
                 _OTHERS[what](step, at, stream)
         found = [arrays[r] if r.__class__ is int else _array(r, held) for r in self.results]
-        return tuple(found) if self.many else found[0]
+        return tuple(found) if self.several else found[0]
 
     def _call(self, step, at, stream):
         """Launch a kernel that was being compiled when the list was made, or that needs memory of its own."""
         _, function, grid, args, moving = step
-        function(grid, stream, *launch.moved(args, moving, at))
+        function(grid, stream, *launch.bound_arguments(args, moving, at))
         if function.__class__ is launch.PendingFunction and function.loaded is not None:
             self.steps = [_launching(function.loaded, grid, args, moving) if s is step else s for s in self.steps]
 
@@ -85,7 +85,7 @@ def taken_first(steps) -> tuple:
     return tuple([s[1] for s in steps if s[0] == TAKE]), tuple([s for s in steps if s[0] != TAKE])
 
 
-def _arranged(steps, results, operands: int) -> tuple:
+def _allocations_first(steps, results, operands: int) -> tuple:
     """Return (sizes of the first allocations, steps, results) of a list with frees, for so many operands."""
     dropped = {s[1]: n for n, s in enumerate(steps) if s[0] == DROP}
     if not dropped:
@@ -93,25 +93,25 @@ def _arranged(steps, results, operands: int) -> tuple:
     takes = dict(enumerate([n for n, s in enumerate(steps) if s[0] == TAKE], operands))
     lives = [Life(number, -(-steps[n][1] // ROUND) * ROUND, n, dropped[number]) for number, n in takes.items()
              if number in dropped and steps[n][1] <= SMALL]
-    inside, together = placed(lives, 0) if len(lives) > 1 else ({}, 0)
+    inside, shared_bytes = placed(lives, 0) if len(lives) > 1 else ({}, 0)
     freed = min([n for number, n in dropped.items() if number not in inside], default=len(steps))
     first = [number for number, n in takes.items() if number not in inside and n < freed]
     later = [number for number, n in takes.items() if number not in inside and n > freed]
-    sizes = [steps[takes[number]][1] for number in first] + ([together] if inside else [])
-    places = {number: (i, 0) for i, number in enumerate([*range(operands), *first])}
-    places |= {number: (operands + len(first), more) for number, more in inside.items()}
-    places |= {number: (i, 0) for i, number in enumerate(later, operands + len(sizes))}
+    sizes = [steps[takes[number]][1] for number in first] + ([shared_bytes] if inside else [])
+    slots = {number: (i, 0) for i, number in enumerate([*range(operands), *first])}
+    slots |= {number: (operands + len(first), more) for number, more in inside.items()}
+    slots |= {number: (i, 0) for i, number in enumerate(later, operands + len(sizes))}
     gone = {*[takes[number] for number in (*first, *inside)], *[dropped[number] for number in inside]}
-    return (sizes, [_placed_anew(s, places) for n, s in enumerate(steps) if n not in gone],
-            [r if r.__class__ is int else (places[r[0]][0], *r[1:]) for r in results])
+    return (sizes, [_with_slots(s, slots) for n, s in enumerate(steps) if n not in gone],
+            [r if r.__class__ is int else (slots[r[0]][0], *r[1:]) for r in results])
 
 
-def _placed_anew(step, places) -> tuple:
+def _with_slots(step, slots) -> tuple:
     """Return a step on other places, each (number, bytes from there)."""
     def new(number, more):
         if number is None:
             return None, more
-        where, from_there = places[number]
+        where, from_there = slots[number]
         return where, more + from_there
 
     what = step[0]
@@ -121,10 +121,10 @@ def _placed_anew(step, places) -> tuple:
         return *step[:2], *new(*step[2:4]), *step[4:]
     if what == COPY:
         return *step[:2], *new(*step[2:4]), *new(*step[4:6]), step[6]
-    return (DROP, places[step[1]][0]) if what == DROP else step
+    return (DROP, slots[step[1]][0]) if what == DROP else step
 
 
-def _laid_out(result, device, starts) -> tuple:
+def _with_layout(result, device, starts) -> tuple:
     """Return a result as `LaunchRecorder` has it, with the number of its layout."""
     place, shape, strides, dtype, offset, *_ = result
     start = (starts[place] if place < len(starts) else 0) + offset
@@ -192,7 +192,7 @@ class LaunchRecorder:
     def __init__(self, arrays, symbolic=False):
         self.symbolic = symbolic
         self.steps: list = []
-        self.asked = self.listed = 0
+        self.calls = self.listed_calls = 0
         self.odd = False
         self.arrays, self.count = arrays, len(arrays)
         self.regions: list = [(a.memory.pointer, a.memory.nbytes, a.pointer, n) for n, a in enumerate(arrays)]
@@ -221,7 +221,7 @@ class LaunchRecorder:
 
     def launched(self, form, how, grid, args):
         """Record a launch: its form, and its compilation parameters without facts about sizes."""
-        self.listed += 1
+        self.listed_calls += 1
         moving = self._moving(args, form.addresses)
         still = set(form.pointers).difference([n for n, _, _ in moving])
         self.steps.append((LAUNCH, form, how, tuple(grid), tuple(args), moving, unaligned(still, args)))
@@ -231,14 +231,14 @@ class LaunchRecorder:
         return tuple([m for m in moving if m[1] is not None])
 
     def filled(self, ask, address, value, count):
-        self.listed += 1
+        self.listed_calls += 1
         self.steps.append((FILL, ask, *self.place(address), value, count))
 
     def copied(self, ask, to, source, size):
-        self.listed += 1
+        self.listed_calls += 1
         self.steps.append((COPY, ask, *self.place(to), *self.place(source), size))
 
-    def kept(self, memory):
+    def holds(self, memory):
         """Record permanent memory of neither operands nor the call; its address stays in the list."""
         if isinstance(memory, Memory):
             self.steps.append((KEEP, memory))
@@ -249,14 +249,14 @@ class LaunchRecorder:
         self.regions.append((words.pointer, words.nbytes, 0, None))
         self.steps.append((CHECK, words))
 
-    def list(self, found) -> tuple | None:
+    def list(self, result) -> tuple | None:
         """Return (sizes of the first allocations, steps, results, whether they are several), or None if the list is
         incomplete."""
-        many = type(found) is tuple
-        results = [self._result(a) for a in (found if many else (found,))]
-        if self.odd or self.asked != self.listed or None in results:
+        several = type(result) is tuple
+        results = [self._result(a) for a in (result if several else (result,))]
+        if self.odd or self.calls != self.listed_calls or None in results:
             return None
-        return *taken_first(tuple(self.steps)), tuple(results), many
+        return *taken_first(tuple(self.steps)), tuple(results), several
 
     def _result(self, a):
         """Return a result as (number of its memory, layout, whether it is the whole memory); an operand as its number."""
@@ -269,12 +269,12 @@ class LaunchRecorder:
 class SizedList:
     """A list with symbols, for all numbers that meet the conditions of its recording."""
 
-    def __init__(self, noted, scope, names, switches):
-        *of_sizes, self.many = noted
+    def __init__(self, recorded, scope, names, switches):
+        *of_sizes, self.several = recorded
         self.holds = condition_check(scope.conditions, names)
         self.evaluate = data_evaluator(tuple(of_sizes), names)
         self.switches = switches
 
     def bind(self, numbers, device, starts, lasting) -> LaunchList:
         """Return the list for these numbers; see `LaunchList`."""
-        return LaunchList((*self.evaluate(*numbers), self.many), device, starts, self.switches, lasting)
+        return LaunchList((*self.evaluate(*numbers), self.several), device, starts, self.switches, lasting)

@@ -52,33 +52,33 @@ def kind_of(call, inputs, params) -> Kind:
     symbolic = _has_symbols()
     numbers: Any = {} if not symbolic else _Symbols()
     least = LEAST if not kernels.OBSERVERS else _NEVER
-    said: list = [call]
+    structure: list = [call]
     for x in inputs:
         if x.__class__ is DeviceArray:
-            said += x.dtype, _pattern(x.shape, numbers, least)
+            structure += x.dtype, _pattern(x.shape, numbers, least)
             if not x.is_contiguous:
                 size = x.dtype.itemsize
-                said.append(x.strides if lies_plain(x) else _pattern([s // size for s in x.strides], numbers, least))
+                structure.append(x.strides if lies_plain(x) else _pattern([s // size for s in x.strides], numbers, least))
         elif x is None or x.__class__ in _NUMBERS:
-            said.append(x if type(x) is bool else x.__class__)
+            structure.append(x if type(x) is bool else x.__class__)
         elif x.__class__ is Aval:
-            said += x.dtype, _pattern(x.shape, numbers, least), "like"
+            structure += x.dtype, _pattern(x.shape, numbers, least), "like"
         else:
-            said += "host", np.shape(x), getattr(x, "dtype", type(x))
+            structure += "host", np.shape(x), getattr(x, "dtype", type(x))
     if _SIZES in params:
-        said.append(_pattern(params[_SIZES], numbers, least))
+        structure.append(_pattern(params[_SIZES], numbers, least))
         params = {name: x for name, x in params.items() if name != _SIZES}
     if params:
         if symbolic and has_symbols(tuple(params.values())):
             raise TypeError("a parameter that is no shape may be no symbol: it is a part of what is made")
-        said.append(params_key(params))
-    return Kind(tuple(said), tuple(numbers.values() if symbolic else numbers))
+        structure.append(params_key(params))
+    return Kind(tuple(structure), tuple(numbers.values() if symbolic else numbers))
 
 
 def _has_symbols() -> bool:
     """Return whether this thread records with symbols for sizes."""
-    notes = thread.recorder
-    return notes is not None and notes.symbolic
+    recorder = thread.recorder
+    return recorder is not None and recorder.symbolic
 
 
 def _pattern(sizes, numbers, least) -> tuple:
@@ -144,7 +144,7 @@ class Sizes:
         return params if _SIZES not in params else params | {_SIZES: self.of(params[_SIZES])}
 
 
-class _Kept(NamedTuple):
+class _CachedPlan(NamedTuple):
     """A plan, its condition, and whether it is for certain sizes alone."""
 
     holds: Any
@@ -156,7 +156,7 @@ _made: dict = {}           # structure -> [_Kept]
 _count = 0
 
 
-def kept(kind: Kind, make):
+def cached_plan(kind: Kind, make):
     """Return the plan for a call of this kind: a cached one, or that of `make(sizes)`."""
     numbers, symbolic = kind.numbers, _has_symbols()
     alike = _made.get(kind.structure, ())
@@ -178,7 +178,7 @@ def _make(kind, make, fixed):
             _made.clear()
             _count = 0
         alike = _made.setdefault(kind.structure, ())
-        _made[kind.structure] = (*alike[1 - _MOST_ALIKE:], _Kept(holds, made, fixed))
+        _made[kind.structure] = (*alike[1 - _MOST_ALIKE:], _CachedPlan(holds, made, fixed))
         _count += 1
     return made
 

@@ -25,16 +25,16 @@ class StaticSteps:
     def joined(self, graph, steps, runs) -> list:
         """Return the runners of steps, with consecutive recordable ones joined."""
         found: list = []
-        kept = {*graph.plan.in_place, *graph.plan.parts, *[part.concat for part in graph.plan.parts.values()]}
-        for fits, row in itertools.groupby(zip(steps, runs), lambda pair: self._fits(graph, pair[0], kept)):
+        excluded = {*graph.plan.in_place, *graph.plan.parts, *[part.concat for part in graph.plan.parts.values()]}
+        for fits, row in itertools.groupby(zip(steps, runs), lambda pair: self._fits(graph, pair[0], excluded)):
             of_row, runs_of_row = zip(*row)
             found += [self._segment(of_row, runs_of_row)] if fits else runs_of_row
         return found
 
-    def _fits(self, graph, step, kept) -> bool:
+    def _fits(self, graph, step, excluded) -> bool:
         """Return whether a step writes only new memory (`kept` is elsewhere) and reads no numbers."""
         return (self.runs.get(step) is not None and graph.numbers.isdisjoint(step.reads)
-                and kept.isdisjoint(step.writes))
+                and excluded.isdisjoint(step.writes))
 
     def _segment(self, steps, runs):
         found = self.segments.get(steps)
@@ -48,24 +48,24 @@ class Segment:
 
     def __init__(self, steps, runs):
         self.runs = runs
-        made = dict.fromkeys([v for s in steps for v in s.writes])
+        written = dict.fromkeys([v for s in steps for v in s.writes])
         dead = dict.fromkeys([v for s in steps for v in s.dead])
-        self.reads = [v for v in dict.fromkeys([v for s in steps for v in s.reads]) if v not in made]
-        self.gives = [v for v in made if v not in dead]
-        self.dead = [v for v in dead if v not in made]
+        self.reads = [v for v in dict.fromkeys([v for s in steps for v in s.reads]) if v not in written]
+        self.gives = [v for v in written if v not in dead]
+        self.dead = [v for v in dead if v not in written]
         self.name = f"segment {next(_number)}"          # without the steps, which lists must not hold
 
-    def run(self, env, device, places=None):
-        if places:
+    def run(self, env, device, destinations=None):
+        if destinations:
             for one in self.runs:
-                one.run(env, device, places)
+                one.run(env, device, destinations)
             return
-        made = launch_cache.run(self.name, [env[v] for v in self.reads], {}, device, self._made)
-        env.update(zip(self.gives, made))
+        written = launch_cache.run(self.name, [env[v] for v in self.reads], {}, device, self._run_uncached)
+        env.update(zip(self.gives, written))
         for v in self.dead:
             env.pop(v, None)
 
-    def _made(self, name, inputs, params, device) -> tuple:
+    def _run_uncached(self, name, inputs, params, device) -> tuple:
         env = dict(zip(self.reads, inputs))
         for one in self.runs:
             one.run(env, device)

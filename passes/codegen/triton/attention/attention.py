@@ -106,7 +106,7 @@ class Kind:
     full: bool = False         # lengths fill any tile (set on Hopper only: it costs registers elsewhere)
     late: bool = False         # scores are scaled when they are read, which keeps their order
     strided: tuple = ()        # operands and results with strides; row strides are compiled in
-    road: str = LOADS
+    strategy: str = LOADS
     drops: str = NO_DROPOUT    # dropout, and the alignment of its words
     depths: tuple = ()         # pieces of query and value vectors, for products rounded as float32
     keys_down: bool = False    # whether rows of score blocks are keys, and columns queries
@@ -114,7 +114,7 @@ class Kind:
     @property
     def is_copied(self) -> bool:
         """Whether blocks come by bulk copies."""
-        return self.road == COPIES
+        return self.strategy == COPIES
 
     @property
     def block(self) -> str:
@@ -136,12 +136,12 @@ class Kind:
 
     def name(self, what: str) -> str:
         """Return a kernel's name."""
-        said = {self.mask: self.mask != NO_MASK, "causal": self.causal, self.precision: self.precision != "ieee",
+        options = {self.mask: self.mask != NO_MASK, "causal": self.causal, self.precision: self.precision != "ieee",
                 "even": self.even, "full": self.full, "late": self.late, "strided": bool(self.strided),
                 self.drops: bool(self.drops)}
-        marks = [what, self.dtype.short, *[mark for mark, is_so in said.items() if is_so], *self.strided]
+        marks = [what, self.dtype.short, *[mark for mark, is_so in options.items() if is_so], *self.strided]
         marks += [f"{n}x{PIECE}" for n in self.depths]
-        return "_".join([*marks, *([self.road] if self.road else [])])
+        return "_".join([*marks, *([self.strategy] if self.strategy else [])])
 
     def dot(self, a, b, total, size="") -> str:
         """Return total + a b; with a size, along vectors of that size, which may come in pieces."""
@@ -320,7 +320,7 @@ def _columns(kind) -> list:
 _KEYS = ["from_j = start", "j = (from_j + tl.arange(0, BN)).to(INDEX)"]
 
 
-def _placed(kind, group, rows, tile, near, last_first) -> list:
+def _scheduled(kind, group, rows, tile, near, last_first) -> list:
     """Return lines for a program's `block` and `group`; `near` groups' rows (`held`) fit the chip's cache."""
     lines = [f"across = tl.cdiv({rows}, {tile})", "program = tl.program_id(0)"]
     if not kind.causal:
@@ -332,7 +332,7 @@ def _placed(kind, group, rows, tile, near, last_first) -> list:
 
 
 def _own_queries(kind, upstream=False) -> list:
-    return [*_placed(kind, "group", "L", "BM", "held * G // S", True),
+    return [*_scheduled(kind, "group", "L", "BM", "held * G // S", True),
             "batch = group // H", "head = group % H", "key_head = head // G",
             "under = (batch * (H // G) + head // G) * S", "from_i = block * BM",
             "i = (from_i + tl.arange(0, BM)).to(INDEX)", *_columns(kind),
@@ -429,7 +429,7 @@ def key_grad(kind: Kind) -> Source:
                 f"to_key = {kind.dot(as_rows('ds'), 'query', 'to_key')}"]
 
     own, across = ("under * S", "j", "S"), not kind.keys_down
-    lines = [*_placed(kind, "under", "S", "BN", "held // (L * G)", False),
+    lines = [*_scheduled(kind, "under", "S", "BN", "held // (L * G)", False),
              "batch = under // (H // G)", "key_head = under % (H // G)",
              "from_j = block * BN", "j = (from_j + tl.arange(0, BN)).to(INDEX)", *_columns(kind),
              *kind.described(("k", "under * S", "S", "BN", "E"), ("v", "under * S", "S", "BN", "V")),

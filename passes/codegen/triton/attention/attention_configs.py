@@ -103,18 +103,18 @@ def _with_dropout(kind, part, wide, arch) -> list:
 
 
 # (rows of queries, rows of keys, warps, stages, road) of the roads that copy.
-ROADS = {FORWARD: ((128, 64, 4, 3, COPIES), (128, 64, 8, 3, COPIES), (128, 128, 8, 2, COPIES), (64, 64, 4, 3, COPIES)),
+COPY_TILES = {FORWARD: ((128, 64, 4, 3, COPIES), (128, 64, 8, 3, COPIES), (128, 128, 8, 2, COPIES), (64, 64, 4, 3, COPIES)),
          QUERIES: ((128, 64, 8, 2, COPIES), (64, 64, 4, 2, COPIES), (128, 128, 8, 2, COPIES)),
          KEYS: ((64, 64, 4, 2, COPIES), (64, 128, 8, 2, COPIES), (64, 128, 8, 3, COPIES))}
 
 
-def roads(kind: Kind, e: int, v: int, part: str, arch: int, addresses) -> list:
+def copy_candidates(kind: Kind, e: int, v: int, part: str, arch: int, addresses) -> list:
     """Return candidates with bulk copies: 16-bit floats on Hopper, with rows aligned to 16 bytes."""
     if kind.dtype.itemsize != 2 or arch // 10 != 9 or max(e, v) > 128 or kind.drops:
         return []
     if any(n % ALIGNED for n in (e * kind.dtype.itemsize, v * kind.dtype.itemsize, *addresses)):
         return []
-    return list(ROADS[part])
+    return list(COPY_TILES[part])
 
 
 def constants(e: int, v: int, scale: float, rows: int, columns: int) -> tuple:

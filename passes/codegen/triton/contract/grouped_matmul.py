@@ -71,18 +71,18 @@ def source(kind: dt.DType, ends: dt.DType, precision: str, units: tuple, depth: 
                         Parameter("x", POINTER, kind))
     y = prologue.loaded("y", kind, units[1], ("at_k[:, None]", "(at_k[:, None] < deep)"),
                         ("column[None, :]", "(column[None, :] < N)"), Parameter("y", POINTER, kind))
-    places = [("s_zb", "batch * s_zb + "), ("s_zm", " * s_zm"), ("s_zn", " * s_zn")]
-    kept = [depth, *[not unit for unit in units[2]]]
+    terms = [("s_zb", "batch * s_zb + "), ("s_zm", " * s_zm"), ("s_zn", " * s_zn")]
+    is_parameter = [depth, *[not unit for unit in units[2]]]
     wide = dt.float64 if kind is dt.float64 else dt.float32
     lines = ["tile = tl.program_id(0)", "across = tl.cdiv(N, BN).to(tl.int32)", *(_CUT if depth else _FIND).splitlines()]
     body = _MULTIPLY.format(wide=TYPE[wide], narrow=TYPE[kind], stated=stated_dot(kind, precision),
                             factors="\n".join(f"    {line}" for line in (*x.lines, *y.lines)),
                             **{name: text if there else "" for name, (_, text), there
-                               in zip(("z_batch", "z_row", "z_column"), places, kept)})
+                               in zip(("z_batch", "z_row", "z_column"), terms, is_parameter)})
     pointers = (*x.pointers, *y.pointers, Parameter("ends", POINTER, ends), Parameter("z", POINTER, kind),
                 Parameter("status", POINTER, dt.int32))
     names = ["M", "N", "K", *([] if depth else ["COUNT"])]
-    sizes = [Parameter(n, SIZE) for n in (*names, *[s for (s, _), there in zip(places, kept) if there])]
+    sizes = [Parameter(n, SIZE) for n in (*names, *[s for (s, _), there in zip(terms, is_parameter) if there])]
     mark = "_".join("".join("1" if u else "s" for u in pair) for pair in units)
     name = f"grouped_{'depth' if depth else 'rows'}_{kind.short}_{ends.short}_{mark}"
     name += "" if precision == "ieee" else "_" + precision

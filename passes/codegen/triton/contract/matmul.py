@@ -40,7 +40,7 @@ class Tiles:
     k: int
     warps: int
     stages: int
-    road: str = ""
+    strategy: str = ""
 
     @property
     def constants(self) -> tuple:
@@ -63,10 +63,10 @@ def source(dtype, precision: str, x_units, y_units, fused=None, along: tuple = (
     x = _factor("x", kinds.x, x_units, ("row[:, None]", "(row[:, None] < M)"), ("at_k[None, :]", "(at_k[None, :] < K)"))
     y = _factor("y", kinds.y, y_units, ("at_k[:, None]", "(at_k[:, None] < K)"), ("column[None, :]", "(column[None, :] < N)"))
     after = None if fused is None else epilogue.written(fused, along)
-    beside, steps = ((), ()) if after is None else after.parameters
+    operands, steps = ((), ()) if after is None else after.parameters
     z = Parameter("z", POINTER, memory(kinds.z if fused is None else fused.stored))
     sizes = [Parameter(n, SIZE) for n in "MNK"]
-    parameters = (*x.pointers, *y.pointers, z, *beside, *sizes, *x.sizes, *y.sizes, *steps)
+    parameters = (*x.pointers, *y.pointers, z, *operands, *sizes, *x.sizes, *y.sizes, *steps)
     name = f"matmul_{kinds.short}_{''.join(map(_mark, (x_units, y_units)))}{'' if precision == 'ieee' else '_' + precision}"
     name += "" if fused is None else "_" + fused.name
     heading = ", ".join([p.name for p in parameters] + [f"{c}: tl.constexpr" for c in CONSTANTS])
@@ -184,8 +184,8 @@ def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int,
 def _of_groups(dtype, m, n, k, batch, crossed) -> Tiles:
     """Return the tile of a chip with warp groups, as measured on an H200: one wide tile per multiprocessor if sums are long and
     many, else two of four warps, at half height if there are too few. A crossed second factor needs whole lines."""
-    deep, many = _deep(dtype), batch * m * n >= MANY and k >= LONG
-    if many and not crossed and 2 * _waves(m, n, 256, batch) <= NARROWER * _waves(m, n, 128, batch):
+    deep, has_many = _deep(dtype), batch * m * n >= MANY and k >= LONG
+    if has_many and not crossed and 2 * _waves(m, n, 256, batch) <= NARROWER * _waves(m, n, 128, batch):
         return Tiles(128, 256, deep, 8, 3 if dtype.itemsize == 2 else 4)
     few = 2 * batch * -(-m // 128) * -(-n // 128) <= WAVE
     bm, bn = max(LEAST, power_of_two(min(64 if few else 128, m))), max(LEAST, power_of_two(min(128, n)))
@@ -277,8 +277,8 @@ def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory:
 
 
 def _by_copies(dtype, rows, columns, shared_memory):
-    made = [Tiles(m, n, k * 2 // dtype.itemsize, warps, stages, road)
-            for road, sizes in matmul_hopper.TILES.items() for m, n, k, warps, stages in sizes]
+    made = [Tiles(m, n, k * 2 // dtype.itemsize, warps, stages, strategy)
+            for strategy, sizes in matmul_hopper.TILES.items() for m, n, k, warps, stages in sizes]
     return [t for t in made if t.m <= 2 * power_of_two(rows) and t.n <= 2 * power_of_two(columns)
             and t.shared(dtype.itemsize) <= shared_memory]
 
@@ -286,4 +286,4 @@ def _by_copies(dtype, rows, columns, shared_memory):
 def grid(m: int, n: int, batch: int, chosen: Tiles, processors: int = 1) -> tuple:
     """Return the programs that cover z."""
     count = -(-m // chosen.m) * -(-n // chosen.n)
-    return (min(count, processors) if chosen.road == matmul_hopper.PERSISTENT else count, batch, 1)
+    return (min(count, processors) if chosen.strategy == matmul_hopper.PERSISTENT else count, batch, 1)

@@ -64,21 +64,21 @@ def _load(name, units, at) -> str:
 
 
 @functools.lru_cache(256)
-def source(dtype, precision: str, x_units: tuple, y_units: tuple, constants: tuple, road: str, fused=None,
+def source(dtype, precision: str, x_units: tuple, y_units: tuple, constants: tuple, strategy: str, fused=None,
            along: tuple = ()) -> Source:
     """Return the file of a road; arguments and parameters as in `matmul.source`."""
     kinds = kinds_of(dtype)
     after = None if fused is None else epilogue.written(fused, along)
-    beside, steps = ((), ()) if after is None else after.parameters
+    operands, steps = ((), ()) if after is None else after.parameters
     x, y = ("s_xb", "s_xm", "s_xk"), ("s_yb", "s_yk", "s_yn")
     sizes = ["M", "N", "K", x[0], x[1 + x_units.index(False)], y[0], y[1 + y_units.index(False)]]
     stored = kinds.z if fused is None else memory(fused.stored)
     own = [Parameter(n, POINTER, d) for n, d in (("x", kinds.x), ("y", kinds.y), ("z", stored))]
-    parameters = (*own, *beside, *[Parameter(n, SIZE) for n in sizes], *steps)
-    split = ", warp_specialize=True" if road == SPECIAL else ""
+    parameters = (*own, *operands, *[Parameter(n, SIZE) for n in sizes], *steps)
+    split = ", warp_specialize=True" if strategy == SPECIAL else ""
     tile = ["group = program // (GROUP * across)", "first = group * GROUP", "height = tl.minimum(down - first, GROUP)",
             "inside = program % (GROUP * across)", "down_to, across_to = first + inside % height, inside // height",
-            *_starts(road), "total = tl.zeros([BM, BN], tl.float32)",
+            *_starts(strategy), "total = tl.zeros([BM, BN], tl.float32)",
             f"for step in tl.range(0, tl.cdiv(K, BK).to(tl.int32){split}):",
             "    from_k = step * BK",
             f"    left = {_load('x', x_units, ('from_row', 'from_k'))}",
@@ -89,7 +89,7 @@ def source(dtype, precision: str, x_units: tuple, y_units: tuple, constants: tup
             *([] if after is None else [line.removeprefix("    ") for line in after.lines]),
             "place = z + (batch * M * N + row[:, None] * N + column[None, :])",
             f"tl.store(place, {'z_tile' if after is None else after.result}, (row[:, None] < M) & (column[None, :] < N))"]
-    if road == PERSISTENT:
+    if strategy == PERSISTENT:
         tile = ["for program in tl.range(tl.program_id(0), across * down, tl.num_programs(0), flatten=True):",
                 *["    " + line for line in tile]]
     else:
@@ -98,14 +98,14 @@ def source(dtype, precision: str, x_units: tuple, y_units: tuple, constants: tup
              _descriptor("y", y, y_units, ("K", "N"), ("BK", "BN")), "across = tl.cdiv(N, BN).to(tl.int32)",
              "down = tl.cdiv(M, BM).to(tl.int32)", *tile]
     marks = "".join("1" if u else "s" for u in (*x_units, *y_units))
-    name = f"matmul_{road}_{kinds.short}_{marks}" + ("" if precision == "ieee" else "_" + precision)
+    name = f"matmul_{strategy}_{kinds.short}_{marks}" + ("" if precision == "ieee" else "_" + precision)
     name += "" if fused is None else "_" + fused.name
     return emit(name, parameters, constants, lines, helpers="" if after is None else after.helpers)
 
 
-def _starts(road) -> list:
+def _starts(strategy) -> list:
     """Return lines for the first indices of the factors' tiles. Triton shifts them for the second of two warp groups; results
     are shifted by their own, so they must be different values."""
-    if road != SPECIAL:
+    if strategy != SPECIAL:
         return ["from_row, from_column = down_to * BM, across_to * BN"]
     return ["from_row, from_column = (down_to + 1) * BM - BM, (across_to + 1) * BN - BN"]

@@ -26,11 +26,11 @@ class Before:
 
     fused: EpilogueProgram
     along: tuple
-    turned: bool = False
+    transposed: bool = False
 
     @property
     def name(self) -> str:
-        return self.fused.name.replace("epilogue", "prologue") + ("_turned" if self.turned else "")
+        return self.fused.name.replace("epilogue", "prologue") + ("_turned" if self.transposed else "")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Tile:
 
 def computed(name: str, before: Before, first: tuple, second: tuple) -> Tile:
     """Return the tile of a computed factor; `first` and `second` are (index, mask) of its dims."""
-    row, column = (second, first) if before.turned else (first, second)
+    row, column = (second, first) if before.transposed else (first, second)
     return factor_tile(name, before, epilogue.Site(("batch", ""), row, column), f"{first[1]} & {second[1]}")
 
 
@@ -65,8 +65,8 @@ def loaded(name: str, dtype, units: tuple, first: tuple, second: tuple, pointer:
     terms = [i if unit else f"{i} * {s}" for i, s, unit in zip((first[0], second[0]), strides[1:], units)]
     address = f"{name} + (batch * {strides[0]} + {' + '.join(terms)})"
     line = f"{name}_tile = tl.load({address}, {first[1]} & {second[1]}, {zero_of(dtype)})"
-    kept = [strides[0], *[s for s, unit in zip(strides[1:], units) if not unit]]
-    return Tile(f"{name}_tile", (line,), "", (pointer,), tuple([Parameter(s, SIZE) for s in kept]))
+    names = [strides[0], *[s for s, unit in zip(strides[1:], units) if not unit]]
+    return Tile(f"{name}_tile", (line,), "", (pointer,), tuple([Parameter(s, SIZE) for s in names]))
 
 
 def zero_of(dtype) -> str:

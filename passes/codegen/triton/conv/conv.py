@@ -64,7 +64,7 @@ def _product(kind, precision) -> str:
     return f"total = tl.dot(right, left, total{stated}) if LAST else tl.dot(left, right, total{stated})"
 
 
-def _tiles(kind, channel, channels, pixel, places, deep, before=()) -> list:
+def _tiles(kind, channel, channels, pixel, space, deep, before=()) -> list:
     """Return lines for a tile of pixels `m`, split into images and `pixel` indices of `places`, and its loop over `deep`.
 
     `channel` are the columns' indices, of `channels`; `before` are lines ahead of the tile's.
@@ -73,7 +73,7 @@ def _tiles(kind, channel, channels, pixel, places, deep, before=()) -> list:
             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
             f"{channel} = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)",
             f"m, {channel} = lanes(m, LAST), others({channel}, LAST)",
-            *split("m", ["n", *[f"{pixel}{d}" for d in DIMS]], ["N", *[f"{places}{d}" for d in DIMS]]), f"deep = {deep}",
+            *split("m", ["n", *[f"{pixel}{d}" for d in DIMS]], ["N", *[f"{space}{d}" for d in DIMS]]), f"deep = {deep}",
             f"total = tl.zeros([BN, BM] if LAST else [BM, BN], {wide_type(kind)})", "for start in range(0, deep, BK):",
             "    k = (start + tl.arange(0, BK)).to(INDEX)", "    beside, under = others(k, LAST), lanes(k, LAST)"]
 
@@ -125,9 +125,10 @@ class _End:
         """Return the kernel's parameters, the last pointer being the result, with the epilogue's."""
         if self.after is None:
             return list(own)
-        beside, steps = self.after.parameters
+        operands, steps = self.after.parameters
         *reads, out = [p for p in own if p.kind == POINTER]
-        return [*reads, replace(out, dtype=memory(self.after.stored)), *beside, *[p for p in own if p.kind != POINTER], *steps]
+        sizes = [p for p in own if p.kind != POINTER]
+        return [*reads, replace(out, dtype=memory(self.after.stored)), *operands, *sizes, *steps]
 
 
 def ended(kind, place, mask, fused, along, site) -> _End:
@@ -237,7 +238,7 @@ def phases(kernel, stride, padding, dilation, size) -> list | None:
             for each in zip(kernel, stride, padding, dilation, size)]
     found = []
     for chosen in itertools.product(*dims):
-        if all(taps for _, _, taps, _, _ in chosen):
+        if all(count for _, _, count, _, _ in chosen):
             constants = {f"{what}{d}": one[i] for i, what in enumerate("RTJB") for d, one in zip(DIMS, chosen)}
             found.append((constants, tuple([one[4] for one in chosen])))
     return found

@@ -69,7 +69,7 @@ SITE_LAST = Site(("0", ""), ("m", ROWS), ("o", OUTPUTS))
 
 @functools.lru_cache(256)
 def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False, fused=None, along: tuple = (),
-                 turned: bool = False) -> Source:
+                 transposed: bool = False) -> Source:
     """Return the kernel out[n, q, o] = sum over t, c of x[n, q * stride - padding + t * dilation, c] w[o, t, c], and the bias.
 
     With `back` it is one phase of the gradient of a convolution's input, as in `conv.phase_grad`. It computes out[n, R + u *
@@ -79,7 +79,7 @@ def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False,
     place = [f"a{d} = B{d} + u{d} - j{d} * L{d}" if back else f"a{d} = u{d} * S{d} - P{d} + j{d} * L{d}" for d in DIMS]
     tap = "((TD + jD * SD) * KH + TH + jH * SH) * KW + TW + jW * SW" if back else "t"
     of = "o * (taps * C) + (tap * C + from_c + under)[:, None]"
-    of = "(from_c + under)[:, None] * (taps * O) + (tap * O + o)" if back and not turned else of
+    of = "(from_c + under)[:, None] * (taps * O) + (tap * O + o)" if back and not transposed else of
     lines = [f"pixels = {'UD * UH * UW' if back else 'QD * QH * QW'}", "taps = KD * KH * KW",
              f"reached = {'JD * JH * JW' if back else 'taps'}", "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
@@ -103,8 +103,8 @@ def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False,
     end = ended(kind, f"{row} * O + o", f"{ROWS} & {OUTPUTS}", fused, along, replace(SITE_LAST, row=(row, ROWS)))
     own = shared_parameters(kind, ("x", "w", *(("bias",) if bias else ())), "out", kind)
     own += [Parameter(n, SIZE) for n in COUNTS] if back else []
-    name = named(f"conv_rows{'_back' if back else ''}{'_turned' if turned else ''}{'_bias' if bias else ''}", kind, precision,
-                 fused)
+    marks = f"{'_back' if back else ''}{'_turned' if transposed else ''}{'_bias' if bias else ''}"
+    name = named(f"conv_rows{marks}", kind, precision, fused)
     return emit(name, end.parameters(own), (*CONSTANTS, *(PHASE if back else ())), [*lines, *end.lines], helpers=end.helpers)
 
 

@@ -95,7 +95,7 @@ def weight_grad(kind: dt.DType) -> Source:
                 (*CONSTANTS, "BT", "PARTS"), lines)
 
 
-def weight_tile(taps: int) -> tuple:
+def weight_tile(kernel_size: int) -> tuple:
     """Return the tile of the weight's gradient."""
-    rows = power_of_two(taps)
+    rows = power_of_two(kernel_size)
     return ("BT", rows), ("BLOCK", max(16, _HELD // rows))

@@ -38,7 +38,7 @@ class Scan:
     results: tuple
 
 
-def kept(states) -> tuple:
+def stored_dtypes(states) -> tuple:
     """Return the dtypes of stored states of parts."""
     return tuple([dt.int64 if d == _PLACE else d for d, _ in states])
 
@@ -78,8 +78,8 @@ def source(scan: Scan, how: str) -> Source:
     lines += ["    " + x for x in loop]
     if how == ENDS:
         lines += [f"tl.store(end{n} + (at_row * COUNT + tl.program_id(1)), carry{n}.to({TYPE[d]}), in_row)"
-                  for n, d in enumerate(kept(scan.states))]
-    ends = [Parameter(f"end{n}", POINTER, d) for n, d in enumerate(kept(scan.states)) if how != WHOLE]
+                  for n, d in enumerate(stored_dtypes(scan.states))]
+    ends = [Parameter(f"end{n}", POINTER, d) for n, d in enumerate(stored_dtypes(scan.states)) if how != WHOLE]
     outs = [Parameter(name, POINTER, d) for name, d, _ in scan.results if how != ENDS]
     sizes = [Parameter(n, SIZE) for n in ("N", "L", *(("COUNT",) if how != WHOLE else ()))]
     constants = ("INDEX", "ROWS", "COLS", *(("PART",) if how != WHOLE else ()), *(("WIDTH",) if how == PARTS else ()))

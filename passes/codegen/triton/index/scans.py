@@ -65,7 +65,7 @@ def extreme(dtype: dt.DType, sign: str) -> Source:
 
 
 @functools.lru_cache(16)
-def found(rank: int) -> Source:
+def nonzero_positions(rank: int) -> Source:
     """Return the kernel for coordinates of true elements, each at the place of its running count."""
     parameters = (Parameter("hit", POINTER, dt.uint8), Parameter("counts", POINTER, dt.int64),
                   *[Parameter(f"out{d}", POINTER, dt.int64) for d in range(rank)],

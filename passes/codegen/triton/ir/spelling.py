@@ -142,8 +142,8 @@ class TritonBuilder(Builder):
             return own(dtype, args, attr)
         refs = [a.ref for a in args]
         if op in _UNITS:
-            given = f"\"{_UNITS[op]} $0, $1;\", \"=f,f\", [{self.stated(args[0])}], tl.float32, True, 1"
-            return self._let(dtype, f"tl.inline_asm_elementwise({given})")
+            assembly = f"\"{_UNITS[op]} $0, $1;\", \"=f,f\", [{self.stated(args[0])}], tl.float32, True, 1"
+            return self._let(dtype, f"tl.inline_asm_elementwise({assembly})")
         if op in _SIGNS:
             return self._let(dtype, f"{self.stated(args[0], args[1])} {_SIGNS[op]} {refs[1]}")
         return self._let(dtype, f"{_CALLS[op]}({', '.join([self.stated(*args), *refs[1:]])})")
@@ -231,17 +231,17 @@ class TritonBuilder(Builder):
         inside = self.select((x >= -edge) & (x < edge), x, -edge)
         return self._let(via, f"{inside.ref}.to({TYPE[via]})")
 
-    def rare(self, cond, usual, slow, *given):
+    def rare(self, cond, usual, slow, *operands):
         """Branch around the slow part unless an element needs it. A scalar condition joins a tile: tl.max takes no scalar."""
-        many = isinstance(usual, tuple)
-        values = usual if many else (usual,)
+        several = isinstance(usual, tuple)
+        values = usual if several else (usual,)
         names = [self.text.let(f"tl.where({cond.ref}, {v.ref}, {v.ref})") for v in values]
         with self.text.block(f"if tl.max({cond.ref}.to(tl.int32) | tl.zeros([1], tl.int32)) > 0:"):
-            made = slow(self, *given) if given else slow()
-            for name, a, v in zip(names, made if many else (made,), values):
+            made = slow(self, *operands) if operands else slow()
+            for name, a, v in zip(names, made if several else (made,), values):
                 self.text.put(f"{name} = tl.where({cond.ref}, {a.ref}, {v.ref})")
         out = tuple(self.wrap(v.dtype, n) for v, n in zip(values, names))
-        return out if many else out[0]
+        return out if several else out[0]
 
     def _carried(self, state) -> list:
         """Return names of tiles of one shape that a loop reassigns."""

@@ -20,8 +20,8 @@ def transform(s, values) -> list:
         return _four(values) if n == 4 else _prime(s, values)
     rest = n // first
     parts = [transform(s, values[j::rest]) for j in range(rest)]
-    turned = [[product(s, pair, j * k, n) for k, pair in enumerate(part)] for j, part in enumerate(parts)]
-    across = [transform(s, [part[k] for part in turned]) for k in range(first)]
+    twiddled = [[product(s, pair, j * k, n) for k, pair in enumerate(part)] for j, part in enumerate(parts)]
+    across = [transform(s, [part[k] for part in twiddled]) for k in range(first)]
     return [across[k % first][k // first] for k in range(n)]
 
 
@@ -31,7 +31,7 @@ def product(s, pair, turn: int, n: int) -> tuple:
     re, im = pair
     if rest:
         c, d = unit(turn, n)
-        return turned(s, pair, (s.const(re.dtype, c), s.const(re.dtype, d)))
+        return times(s, pair, (s.const(re.dtype, c), s.const(re.dtype, d)))
     if eighth % 2:
         half = s.const(re.dtype, math.sqrt(0.5))
         re, im = (re + im) * half, (im - re) * half         # by an eighth
@@ -39,7 +39,7 @@ def product(s, pair, turn: int, n: int) -> tuple:
     return ((re, im), (im, -re), (-re, -im), (-im, re))[eighth // 2]
 
 
-def turned(s, pair, by) -> tuple:
+def times(s, pair, by) -> tuple:
     """Return the product of two complex numbers."""
     (ar, ai), (br, bi) = pair, by
     return s.fma(-ai, bi, ar * br), s.fma(ai, br, ar * bi)

@@ -20,7 +20,7 @@ from .....ir import dtype as dt
 from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import Text, TritonBuilder, memory
 from ..loops.configs import power_of_two
-from .butterflies import transform, turned
+from .butterflies import times, transform
 
 FEW = 4                 # a twiddle factor of a large radix is a product of two: one below this, one a multiple of it
 TURNS = 1 << 12         # entries of the first of two tables whose products are the factors between transforms
@@ -52,7 +52,7 @@ class Transform:
     reads: str
     writes: str
     items: int
-    beside: frozenset
+    adjacent: frozenset
     across: tuple
     stays: str = "out"
 
@@ -77,8 +77,8 @@ class Transform:
 
     @property
     def name(self) -> str:
-        said = [self.reads, self.writes, *map(str, self.radices), self.part.short, *(["inverse"] if self.inverse else [])]
-        return "fourier_" + "_".join(said)
+        marks = [self.reads, self.writes, *map(str, self.radices), self.part.short, *(["inverse"] if self.inverse else [])]
+        return "fourier_" + "_".join(marks)
 
 
 @functools.lru_cache(512)
@@ -91,9 +91,9 @@ def rows(how: Transform) -> Source:
     tables = ["w"] if len(how.radices) > 1 else []
     tables += ["turns"] if "halves" in (how.reads, how.writes) or how.writes == "turns" else []
     pointers += [Parameter(n, POINTER, memory(whole)) for n in tables]
-    sizes = ["M", *(["C"] if how.beside else [])]
+    sizes = ["M", *(["C"] if how.adjacent else [])]
     for n in names:
-        sizes += [f"{n}_outer", *([f"{n}_step"] if n in how.beside else [])]
+        sizes += [f"{n}_outer", *([f"{n}_step"] if n in how.adjacent else [])]
     writer = _Writer(how, {p.name for p in pointers} | set(sizes))
     writer.write()
     return emit(how.name, (*pointers, *[Parameter(n, SIZE) for n in sizes]), ("INDEX",), writer.text.lines)
@@ -166,8 +166,8 @@ class _Writer:
         parts = []
         for part in range(2):
             tile = self.joined([self.s.stated(pair[part]) for pair in values], how.items * how.size // sizes[f"k{number}"])
-            turned_ = self.let(f"tl.permute(tl.reshape({tile}, {shape}), {order})")
-            parts.append(self.taken_apart(self.let(f"tl.reshape({turned_}, [{lanes}, {sizes['j']}])"), lanes, sizes["j"]))
+            permuted = self.let(f"tl.permute(tl.reshape({tile}, {shape}), {order})")
+            parts.append(self.taken_apart(self.let(f"tl.reshape({permuted}, [{lanes}, {sizes['j']}])"), lanes, sizes["j"]))
         return [tuple([self.s.wrap(how.part, x) for x in pair]) for pair in zip(*parts)]
 
     def lane_dims(self, dims, number) -> list:
@@ -219,8 +219,8 @@ class _Writer:
         key = array, row
         if key not in self.known:
             group = f"{row} // C * {array}_outer + {row} % C"
-            self.known[key] = self.let(group if array in self.how.beside else f"{row} * {array}_outer")
-        return f"{self.known[key]} + {place}" + (f" * {array}_step" if array in self.how.beside else "")
+            self.known[key] = self.let(group if array in self.how.adjacent else f"{row} * {array}_outer")
+        return f"{self.known[key]} + {place}" + (f" * {array}_step" if array in self.how.adjacent else "")
 
     # Elements.
 
@@ -269,7 +269,7 @@ class _Writer:
         n, s = self.how.size, self.s
         pairs = self.take("x", row, place, mask), self.take("x", row, self.let(f"{n} - {place}"), mask)
         first = s.wrap(dt.bool_, self.let(f"{place} == 0"))
-        return _together(s, *pairs, first, self.factor("turns", place, mask))
+        return _combined(s, *pairs, first, self.factor("turns", place, mask))
 
     def factor(self, table, place, mask=""):
         return self.s.re_im(self.s.load(self.whole, table, place, mask))
@@ -284,10 +284,10 @@ class _Writer:
                 if k < FEW or not low or len(values) < 4 * FEW:
                     known[k] = self.factor("w", f"{place} + {table + (k - 1) * near}", mask)
                 else:
-                    known[k] = turned(self.s, of(low), of(k - low))
+                    known[k] = times(self.s, of(low), of(k - low))
             return known[k]
 
-        return [values[0], *[turned(self.s, pair, of(k)) for k, pair in enumerate(values[1:], 1)]]
+        return [values[0], *[times(self.s, pair, of(k)) for k, pair in enumerate(values[1:], 1)]]
 
     def put(self, array, pair, place, row, mask):
         self.s.store(self.s.whole(*pair), array, self.at(array, row, place), mask)
@@ -310,7 +310,7 @@ class _Writer:
     def result(self, pair, place, mask, row):
         how, s = self.how, self.s
         if how.writes == "turns":
-            pair = turned(s, pair, self.between(place, row))
+            pair = times(s, pair, self.between(place, row))
         pair = pair[::-1] if how.inverse else pair
         re, im = [p * how.scale for p in pair] if how.scale != 1.0 else pair
         if how.writes == "real":
@@ -326,7 +326,7 @@ class _Writer:
         """Return exp(-2 pi i f c / (columns n)) of a frequency and a column, from two tables."""
         product = self.let(f"{place} * ({row} % C).to(tl.int32)")
         low, high = (self.factor("turns", at) for at in (f"{product} % {TURNS}", f"{TURNS} + {product} // {TURNS}"))
-        return turned(self.s, low, high)
+        return times(self.s, low, high)
 
     def apart(self, values, lane, mask, row, near):
         """Store the transform of pairs, and from it the frequencies k and n - k of the real numbers."""
@@ -348,15 +348,15 @@ def _apart(s, a, b, by, scale) -> tuple:
     """Return the frequencies k and n - k of 2 n real numbers, from those of the n pairs of them."""
     (ar, ai), (br, bi), half = a, b, s.const(a[0].dtype, scale * 0.5)
     er, ei = (ar + br) * half, (ai - bi) * half
-    re, im = turned(s, ((ai + bi) * half, (br - ar) * half), by)
+    re, im = times(s, ((ai + bi) * half, (br - ar) * half), by)
     return (er + re, ei + im), (er - re, im - ei)
 
 
-def _together(s, a, b, first, by) -> tuple:
+def _combined(s, a, b, first, by) -> tuple:
     """Return frequency k of n pairs from k and n - k of 2 n real numbers; the `first` and the last of these are real."""
     (ar, ai), (br, bi) = a, b
     ai, bi = s.select(first, 0.0, ai), s.select(first, 0.0, bi)
-    re, im = turned(s, (ar - br, ai + bi), (by[0], -by[1]))
+    re, im = times(s, (ar - br, ai + bi), (by[0], -by[1]))
     return (ar + br) - im, (ai - bi) + re
 
 
@@ -375,7 +375,7 @@ def joined(part: dt.DType) -> Source:
     return _alone("joined", part, "N", ["a = q * (N + 1) + k", "b = q * (N + 1) + (N - k)"], None)
 
 
-def _alone(name, part, count, places, scale):
+def _alone(name, part, count, lines, scale):
     whole = dt.WHOLES[part]
     pointers = [Parameter(n, POINTER, memory(whole)) for n in ("x", "turns", "out")]
     sizes = [Parameter(n, SIZE) for n in ("M", "N")]
@@ -383,11 +383,11 @@ def _alone(name, part, count, places, scale):
     text.depth = 0
     s = TritonBuilder(text)
     for line in ("at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)", f"q = at // ({count})",
-                 f"k = at % ({count})", "there = q < M", *places):
+                 f"k = at % ({count})", "there = q < M", *lines):
         text.put(line)
     a, b, by = (s.re_im(s.load(whole, *what, "there")) for what in (("x", "a"), ("x", "b"), ("turns", "k")))
     if scale is None:
-        found = [("at", _together(s, a, b, s.wrap(dt.bool_, text.let("k == 0")), by))]
+        found = [("at", _combined(s, a, b, s.wrap(dt.bool_, text.let("k == 0")), by))]
     else:
         low, high = _apart(s, a, b, by, scale)
         found = [("q * (N + 1) + k", low), ("q * (N + 1) + other", high)]

@@ -49,10 +49,10 @@ def _stored_v(kind) -> str:
     return f"tl.store(vectors + ((batch * M + r) * N + c), tl.where(r > c, v, (r == c).to({TYPE[kind]})), inside)"
 
 
-def _parameters(kind, *moved) -> list:
-    pointers = [*moved, "tau", "vectors", "turns"]
+def _parameters(kind, *matrices) -> list:
+    pointers = [*matrices, "tau", "vectors", "turns"]
     return [*[Parameter(n, POINTER, kind) for n in pointers], *[Parameter(n, SIZE) for n in ("M", "N", "K", "start")],
-            *[s for n in moved for s in strides(n)]]
+            *[s for n in matrices for s in strides(n)]]
 
 
 @functools.lru_cache(8)

@@ -75,7 +75,7 @@ def launches(kernel: Kernel, sizes: dict, numbers=frozenset(), apart=False, amon
     if count == len(extents):
         return (_elementwise(kernel, extents, numbers, apart, among),)
     parallel, reduce = extents[:count], extents[count:]
-    return _sweeps(kernel, parallel, reduce, numbers)
+    return _reduction(kernel, parallel, reduce, numbers)
 
 
 def _product(sizes):
@@ -184,7 +184,7 @@ def _swept(kernel) -> tuple[bool, bool, int]:
     return by_columns(kernel), has_scan(kernel), len(reduction_loops.sweeps_of(kernel))
 
 
-def _sweeps(kernel, parallel, reduce, numbers):
+def _reduction(kernel, parallel, reduce, numbers):
     length, (across, scans, count) = _product(reduce), _swept(kernel)
     whole = length <= (WHOLE_ACROSS if across else WHOLE) and not scans
     columns = power_of_two(length) if whole else min(power_of_two(length), _walk_across(kernel, None) if across else WALK)

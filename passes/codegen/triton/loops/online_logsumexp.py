@@ -15,32 +15,32 @@ from ...scalars.exponential import exp_below
 from ..ir.spelling import number
 
 
-def gather(sweeps, names, value):
+def gather(nest, names, value):
     """Fold one tile into the lanes' states."""
-    s, dtype = sweeps.s, value.dtype
+    s, dtype = nest.s, value.dtype
     top, total = [s.wrap(dtype, n) for n in names]
-    x = s.wrap(dtype, sweeps.text.let(f"tl.where(in_row & in_k, {value.ref}, {number(dtype, float('-inf'))})"))
+    x = s.wrap(dtype, nest.text.let(f"tl.where(in_row & in_k, {value.ref}, {number(dtype, float('-inf'))})"))
     larger = x > top
     scale = exp_below(s, -abs(x - top))
     summed = s.fma(s.select(larger, total, 1.0), scale, s.select(larger, 1.0, total))
-    sweeps.text.put(f"{top.ref} = {sweeps.helper(Fold('max', dtype))}({x.ref}, {top.ref})")
-    sweeps.text.put(f"{total.ref} = {summed.ref}")
+    nest.text.put(f"{top.ref} = {nest.helper(Fold('max', dtype))}({x.ref}, {top.ref})")
+    nest.text.put(f"{total.ref} = {summed.ref}")
 
 
-def joined(sweeps, fold, state) -> tuple:
+def joined(nest, fold, state) -> tuple:
     """Return the state of a row from those of its lanes or parts."""
     each, total = state
-    top, = sweeps.across(Fold("max", fold.dtype), [each])
-    return top, *sweeps.across(Fold("sum", fold.dtype), [total * exp_below(sweeps.s, each - top)])
+    top, = nest.across(Fold("max", fold.dtype), [each])
+    return top, *nest.across(Fold("sum", fold.dtype), [total * exp_below(nest.s, each - top)])
 
 
-def of_row(sweeps, fold, value, top) -> Val:
+def of_row(nest, fold, value, top) -> Val:
     """Return the sum of a whole row in registers: later sweeps reuse the exponentials. `top` is its maximum, if known."""
-    place = sweeps.known["k"]
-    top = sweeps.of_row(Fold("max", fold.dtype), value)[0] if top is None else top
-    below = sweeps.compute(Instr("", "sub", fold.dtype), (value, top), place)
-    each = sweeps.compute(Instr("", "exp", fold.dtype), (below,), place)
-    return sweeps.of_row(Fold("sum", fold.dtype), each)[0]
+    place = nest.known["k"]
+    top = nest.of_row(Fold("max", fold.dtype), value)[0] if top is None else top
+    below = nest.compute(Instr("", "sub", fold.dtype), (value, top), place)
+    each = nest.compute(Instr("", "exp", fold.dtype), (below,), place)
+    return nest.of_row(Fold("sum", fold.dtype), each)[0]
 
 
 def led(folds) -> dict:

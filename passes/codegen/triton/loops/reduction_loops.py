@@ -178,9 +178,9 @@ class Sweeps(Nest):
             for (i, fold), (_, value) in zip(folds, found):
                 if i.name in held:
                     self.gather(held[i.name], fold, value)
-        kept = {i.name: self.gathered(held[i.name], fold) for i, fold in folds if i.name in held}
-        kept |= {name: kept[leader][:1] for name, leader in led.items()}
-        return {i.name: self.folded(fold, kept[i.name], i, place) for i, fold in folds}
+        states = {i.name: self.gathered(held[i.name], fold) for i, fold in folds if i.name in held}
+        states |= {name: states[leader][:1] for name, leader in led.items()}
+        return {i.name: self.folded(fold, states[i.name], i, place) for i, fold in folds}
 
     def bounds(self, count) -> tuple:
         """Return the range of a program's sweep. Every second sweep goes backwards and first meets data still in cache."""
@@ -246,14 +246,14 @@ class Sweeps(Nest):
 
     # Folding a tile to a value per row.
 
-    def folded(self, fold, kept, i, place) -> Val:
+    def folded(self, fold, states, i, place) -> Val:
         """Return a reduction's result from the states of rows; a part stores them instead."""
         if self.part is not None:
-            for m, v in enumerate(kept):
+            for m, v in enumerate(states):
                 ref = f"{v.ref}.to(tl.uint8)" if v.dtype is dt.bool_ else v.ref
                 at = f"state_{i.name}_{m} + (at_part * ({self.row_count}) + {self.row})"
                 self.text.put(f"tl.store({at}, {ref}, {place.masks[ROW_AXIS]})")
-        return self.named(self.s.cast(fold.result(self.s, kept), i.dtype), _ROW)
+        return self.named(self.s.cast(fold.result(self.s, states), i.dtype), _ROW)
 
     def across(self, fold, state) -> tuple:
         """Fold the states of all columns to those of rows."""
@@ -299,14 +299,14 @@ class Sweeps(Nest):
     def finish(self, stage, sweep) -> dict:
         """Return the results of an earlier sweep."""
         found = {}
-        for i, kept in self.combined(stage, self.are_joined(sweep)):
-            found[i.name] = self.named(self.s.cast(self.fold_of(i).result(self.s, kept), i.dtype), _ROW)
+        for i, states in self.combined(stage, self.are_joined(sweep)):
+            found[i.name] = self.named(self.s.cast(self.fold_of(i).result(self.s, states), i.dtype), _ROW)
         return found
 
     def join(self, stage):
         """Store the combined states of rows."""
-        for i, kept in self.combined(stage, False):
-            for m, v in enumerate(kept):
+        for i, states in self.combined(stage, False):
+            for m, v in enumerate(states):
                 ref = f"{v.ref}.to(tl.uint8)" if v.dtype is dt.bool_ else v.ref
                 self.text.put(f"tl.store(joined_{i.name}_{m} + ({self.row}), {ref}, in_row)")
 

@@ -11,61 +11,61 @@ from ...scalars import Val
 from ..ir.spelling import TYPE, number
 
 
-def gather(sweeps, names, value):
+def gather(nest, names, value):
     """Fold one tile into the lanes' states."""
     _, first, total, squares = names
-    put = sweeps.text.put
-    put(f"{first} = tl.where(at_k < {sweeps.low} + COLS, {value.ref}, {first})")
-    above = sweeps.text.let(f"tl.where(in_row & in_k, {value.ref} - {first}, {number(value.dtype, 0)})")
+    put = nest.text.put
+    put(f"{first} = tl.where(at_k < {nest.low} + COLS, {value.ref}, {first})")
+    above = nest.text.let(f"tl.where(in_row & in_k, {value.ref} - {first}, {number(value.dtype, 0)})")
     put(f"{total} += {above}")
     put(f"{squares} += {above} * {above}")
 
 
-def of_lanes(sweeps, names, fold) -> tuple:
+def of_lanes(nest, names, fold) -> tuple:
     """Return the state of a part, after a walk."""
-    s = _Lines(sweeps, fold)
+    s = _Lines(nest, fold)
     let, nothing = s.let, s.nothing
     count, first, total, squares = names
     lane = let("tl.arange(0, COLS)[None, :]")
-    held = let(f"tl.maximum({sweeps.high} - {sweeps.low} - {lane} + COLS - 1, 0) // COLS")
+    held = let(f"tl.maximum({nest.high} - {nest.low} - {lane} + COLS - 1, 0) // COLS")
     there = let(f"in_row & ({held} > 0)")
-    sweeps.text.put(f"{count} = tl.where(in_row, {held}, 0).to({s.kind})")
+    nest.text.put(f"{count} = tl.where(in_row, {held}, 0).to({s.kind})")
     one = s.sum(f"tl.where({there} & ({lane} == 0), {first}, {nothing})")
     base = let(f"tl.where({there}, {first} - {one}, {nothing})")
-    many = s.number(f"tl.maximum({sweeps.high} - {sweeps.low}, 0)")
-    above = s.ratio(s.sum(f"{base} * {count} + {total}"), many)
+    length = s.number(f"tl.maximum({nest.high} - {nest.low}, 0)")
+    above = s.ratio(s.sum(f"{base} * {count} + {total}"), length)
     apart = let(f"{above} - {base}")
     rest = s.sum(f"{squares} - ({total} * 2.0 - {apart} * {count}) * {apart}")
-    return s.values(many, one, above, let(f"tl.where({rest} < {nothing}, {nothing}, {rest})"))
+    return s.values(length, one, above, let(f"tl.where({rest} < {nothing}, {nothing}, {rest})"))
 
 
-def of_parts(sweeps, fold, state) -> tuple:
+def of_parts(nest, fold, state) -> tuple:
     """Return the state of a row from those of its parts."""
-    s = _Lines(sweeps, fold)
+    s = _Lines(nest, fold)
     let = s.let
     count, each, above, squares = [v.ref for v in state]
     one = s.sum(f"tl.where(in_parts & (each_part == 0), {each}, {s.nothing})")
     base = let(f"tl.where({count} > {s.nothing}, ({each} - {one}) + {above}, {s.nothing})")
-    many = s.number(sweeps.product(sweeps.kernel.reduce))
-    mean = s.ratio(s.sum(f"{base} * {count}"), many)
+    length = s.number(nest.product(nest.kernel.reduce))
+    mean = s.ratio(s.sum(f"{base} * {count}"), length)
     apart = let(f"{base} - {mean}")
-    return s.values(many, one, mean, s.sum(f"{squares} + {apart} * {apart} * {count}"))
+    return s.values(length, one, mean, s.sum(f"{squares} + {apart} * {apart} * {count}"))
 
 
-def of_row(sweeps, fold, value, total, count) -> Val:
+def of_row(nest, fold, value, total, count) -> Val:
     """Return the squares about the mean of a whole row in registers. `total` is its sum, if it is known."""
-    s = _Lines(sweeps, fold)
+    s = _Lines(nest, fold)
     total = s.sum(f"tl.where(in_row & in_k, {value.ref}, {s.nothing})") if total is None else total.ref
     mean = s.ratio(total, s.number(count))
     centred = s.let(f"tl.where(in_row & in_k, {value.ref} - {mean}, {s.nothing})")
-    return sweeps.s.wrap(fold.dtype, s.sum(f"{centred} * {centred}"))
+    return nest.s.wrap(fold.dtype, s.sum(f"{centred} * {centred}"))
 
 
 class _Lines:
     """Writer of common expressions, in the dtype of a fold."""
 
-    def __init__(self, sweeps, fold):
-        self.builder, self.let = sweeps.s, sweeps.text.let
+    def __init__(self, nest, fold):
+        self.builder, self.let = nest.s, nest.text.let
         self.dtype, self.kind, self.nothing = fold.dtype, TYPE[fold.dtype], number(fold.dtype, 0)
 
     def sum(self, text) -> str:

@@ -72,7 +72,7 @@ class Step:
     biased: bool = False
     given: tuple = ()
     form: str = DOTS
-    turned: bool = False
+    transposed: bool = False
 
     @property
     def wide(self) -> dt.DType:
@@ -100,9 +100,9 @@ class Step:
 
     def name(self, *words: str) -> str:
         """Return the kernel's name."""
-        said = (("tf32", self.precision != "ieee"), ("masked", self.masked), ("projected", self.projected),
-                ("biased", self.biased), ("turned", self.turned))
-        return "_".join([self.cell, *words, self.kind.short, *[word for word, is_so in said if is_so]]) + self.form
+        options = (("tf32", self.precision != "ieee"), ("masked", self.masked), ("projected", self.projected),
+                ("biased", self.biased), ("turned", self.transposed))
+        return "_".join([self.cell, *words, self.kind.short, *[word for word, is_so in options if is_so]]) + self.form
 
 
 def form_of(kind: dt.DType, precision: str, batch: int) -> str:
@@ -167,7 +167,7 @@ def forward(how: Step) -> Source:
     gates = range(how.layer.gates)
     units = [f"({p.unit}{f' + {gate} * H' if gate else ''})" for gate in gates]
     across = f"{p.across} * ({len(gates)} * H)"
-    product = p.product([f"{across} + {unit}" if how.turned else f"{unit} * K + {p.across}" for unit in units])
+    product = p.product([f"{across} + {unit}" if how.transposed else f"{unit} * K + {p.across}" for unit in units])
     how.layer.step(p, [p.s.wrap(how.wide, f"total{gate}") for gate in gates])
     return p.source(how.name("step" if how.keeps else "states"), product)
 
@@ -304,10 +304,10 @@ class Point:
         self.steps.add("NEAR")
         if state == self.hands:
             old = self.load(f"first {state}", first, _PLACE, how.kind, "inside & (NEAR < 0)", zero_of(how.kind))
-            new = self.load("exact", self._handed("exact"), _PLACE, how.wide, "inside & (NEAR >= 0)", zero_of(how.wide))
+            new = self.load("exact", self._passed_on("exact"), _PLACE, how.wide, "inside & (NEAR >= 0)", zero_of(how.wide))
             return self.s.select(self.s.wrap(dt.bool_, "(NEAR < 0)"), old, new)
         name = {before: after for after, before in BEFORE.items()}[state]
-        after = self.start(name, "NEAR", "H") if how.keeps or state == "h" else self._handed(name)
+        after = self.start(name, "NEAR", "H") if how.keeps or state == "h" else self._passed_on(name)
         return self.load(f"before {state}", f"tl.where(NEAR < 0, {first}, {after})", _PLACE, how.kind)
 
     @property
@@ -329,11 +329,11 @@ class Point:
         if self.how.masked:
             value = self.s.select(self.live, value, self.before(BEFORE[name]))
         once = name == "cells" and not self.how.keeps
-        self.put(value, self._handed(name) if once else self.start(name, "AT", "H"), _PLACE)
+        self.put(value, self._passed_on(name) if once else self.start(name, "AT", "H"), _PLACE)
         if BEFORE[name] == self.hands:
-            self.put(value, self._handed("exact"), _PLACE)
+            self.put(value, self._passed_on("exact"), _PLACE)
 
-    def _handed(self, name) -> str:
+    def _passed_on(self, name) -> str:
         """Return an array (B, H) that each step leaves for the next one."""
         self.again = True
         return self.array(name, self.how.kind if name == "cells" else self.how.wide)
@@ -361,12 +361,12 @@ class Point:
     def carried(self, name):
         """Load a gradient from the later step."""
         self.steps.add("LATER")
-        return self.load(name, self._handed(name), _PLACE, self.how.wide, "inside & (LATER >= 0)",
+        return self.load(name, self._passed_on(name), _PLACE, self.how.wide, "inside & (LATER >= 0)",
                          zero_of(self.how.wide))
 
     def carry(self, name, value):
         """Store a gradient for the earlier step."""
-        self.put(value, self._handed(name), _PLACE)
+        self.put(value, self._passed_on(name), _PLACE)
 
     def inside(self, gradient):
         """Return the gradient that enters the step."""

@@ -39,15 +39,15 @@ def multiplies(kind, w, groups, pixels, back=False) -> bool:
     return takes(kind, w, groups, pixels) or takes_few(kind, w, groups, pixels, back)
 
 
-def turned(a):
+def channels_last(a):
     """Return an image (N, C, *space) as (N, *space, C)."""
     return a.backend.contiguous(a.transpose(0, *range(2, a.ndim), 1))
 
 
 def filters(w, back: bool):
     """Transpose filters (O, C, *taps) to (O, *taps, C), or with `back` to (C, *taps, O)."""
-    taps = range(2, w.ndim)
-    return w.backend.contiguous(w.transpose(1, *taps, 0) if back else w.transpose(0, *taps, 1))
+    spatial = range(2, w.ndim)
+    return w.backend.contiguous(w.transpose(1, *spatial, 0) if back else w.transpose(0, *spatial, 1))
 
 
 def multiply(device, images, w, more, out, sizes, window, back, fused):
@@ -58,30 +58,30 @@ def multiply(device, images, w, more, out, sizes, window, back, fused):
     bias, operands = more
     kind = dt.from_numpy(w.dtype)
     source = text.product(kind, precision.of_convolutions(), back, bias is not None, *(fused or (None, ())))
-    arrays = (turned(images), filters(w, back), *(() if bias is None else (bias,)), out, *operands)
+    arrays = (channels_last(images), filters(w, back), *(() if bias is None else (bias,)), out, *operands)
     rows = sizes["N"] * prod(sizes[f"Q{d}"] for d in gathers.DIMS)
     launch_rows(device, source, arrays, sizes, window, rows)
 
 
 def weight_grad(device, x, g, shape, sizes, window) -> tuple:
     """Return (sums over parts of the pixels as (parts, *shape) in float32, the number of parts)."""
-    return weight_sums(device, (turned(g), turned(x)), shape, sizes, window, False)
+    return weight_sums(device, (channels_last(g), channels_last(x)), shape, sizes, window, False)
 
 
 def weight_sums(device, images, shape, sizes, window, last) -> tuple:
     """Return the same from a gradient and a channels-last image; `last` if the filters are channels-last too."""
     kind, (outputs, channels) = dt.from_numpy(images[1].dtype), (sizes["O"], sizes["C"])
-    taps = prod(shape) // (outputs * channels)
+    spatial = prod(shape) // (outputs * channels)
     crossed = are_crossed(device, kind)
     (bm, bn, _), _, _ = _tiles(device, kind, outputs, channels, crossed, True)[0]
-    parts = parts_of(device, -(-outputs // bm) * (channels // bn) * taps, prod(images[0].shape[:-1]))
+    parts = parts_of(device, -(-outputs // bm) * (channels // bn) * spatial, prod(images[0].shape[:-1]))
     out = empty(device, (parts, *shape), np.float32)
     source = text.weight_grad(kind, precision.of_convolutions(), last)
 
     def how(chosen):
         tile, warps, stages = chosen
         constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1), ("PARTS", parts))
-        return (constants, warps, (-(-outputs // tile[0]) * (channels // tile[1]) * taps, 1, parts)), stages
+        return (constants, warps, (-(-outputs // tile[0]) * (channels // tile[1]) * spatial, 1, parts)), stages
 
     launched(device, source, (*images, out), sizes, how, (*window, parts), (outputs, channels), crossed, True)
     return out, parts

@@ -13,7 +13,7 @@ from ...compiler.tuning import launch_best
 from ...driver import context as contexts
 from ...driver import streams
 from ...memory.arrays import fill, used
-from ..products.factors import Beside
+from ..products.factors import SideProgram
 from ..products.products import multiply
 from . import conv_channels_last, conv_packed
 
@@ -75,7 +75,7 @@ def is_depthwise(w, groups) -> bool:
     return w.shape[1] == 1 and groups > 1
 
 
-def convolve(inputs, params, out, device, beside: Beside | None = None, operands=()):
+def convolve(inputs, params, out, device, side: SideProgram | None = None, operands=()):
     """Write a convolution with its epilogue to `out`; `operands` are the epilogue's arrays.
 
     Images are an array, or (Computed, its source arrays, shape).
@@ -83,10 +83,10 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
     x, w, b = inputs
     computed, images, shape = (None, [x.backend.contiguous(x)], x.shape) if isinstance(x, DeviceArray) else x
     kernel, groups, counts = w.shape[2:], params["groups"], out.shape[2:]
-    kind, more = dt.from_numpy(w.dtype), () if beside is None else (beside.fused, beside.along)
+    kind, more = dt.from_numpy(w.dtype), () if side is None else (side.fused, side.along)
     sizes = {"N": shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | spaces(shape[2:], counts)
-    if beside is not None:
-        sizes |= beside.sizes
+    if side is not None:
+        sizes |= side.sizes
     arrays = (*images, *[a.backend.contiguous(a) for a in (w, b) if a is not None], out, *operands)
     if is_depthwise(w, groups):
         (block,), warps, grid = flat_blocks(out.size, _BLOCK)
@@ -96,7 +96,7 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
     if is_point(kernel, params, shape[2:], counts) and b is None and groups == 1:
         flat = shape[0], w.shape[1], prod(counts)
         planes = images[0].reshape(*flat) if computed is None else (computed, images, flat)
-        _multiplied(arrays[len(images)].reshape(*w.shape[:2]), planes, out, device, beside, operands)
+        _multiplied(arrays[len(images)].reshape(*w.shape[:2]), planes, out, device, side, operands)
         return
     pixels = shape[0] * prod(counts)
     if computed is None and conv_channels_last.multiplies(kind, w.shape, groups, pixels):
@@ -122,35 +122,35 @@ def is_point(kernel, params, sizes, counts) -> bool:
         and not any(low for low, _ in params["padding"])
 
 
-def _multiplied(w, planes, out, device, beside, operands):
+def _multiplied(w, planes, out, device, side, operands):
     """Write a convolution by a window of one pixel: each image's product (outputs, channels) @ (channels, pixels)."""
     stream = streams.current(device).handle
     batch, _, pixels = planes.shape if isinstance(planes, DeviceArray) else planes[2]
-    multiply(w, planes, out.reshape(batch, w.shape[0], pixels), device, beside,
+    multiply(w, planes, out.reshape(batch, w.shape[0], pixels), device, side,
              [used(a, stream) for a in operands], wanted=precision.of_convolutions())
 
 
-def transpose(inputs, params, out, device, beside: Beside | None = None, operands=()):
+def transpose(inputs, params, out, device, side: SideProgram | None = None, operands=()):
     """Write a transposed convolution (the gradient of a convolution's input) with its epilogue to `out`."""
     g, w = inputs
     kernel, groups, size = w.shape[2:], params["groups"], params["size"]
-    kind, more = dt.from_numpy(g.dtype), () if beside is None else (beside.fused, beside.along)
+    kind, more = dt.from_numpy(g.dtype), () if side is None else (side.fused, side.along)
     sizes = {"N": g.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | spaces(size, g.shape[2:])
-    if beside is not None:
-        sizes |= beside.sizes
+    if side is not None:
+        sizes |= side.sizes
     arrays = (g.backend.contiguous(g), w.backend.contiguous(w), out, *operands)
     if is_depthwise(w, groups):
         (block,), warps, grid = flat_blocks(out.size, _BLOCK)
         launch(device, alone.input_grad(kind, *more), arrays, sizes | {"TOTAL": out.size},
                ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
     elif is_point(kernel, params, size, g.shape[2:]) and groups == 1:
-        planes, turned = arrays[0].reshape(*g.shape[:2], prod(size)), arrays[1].reshape(*w.shape[:2]).transpose(1, 0)
-        _multiplied(turned, planes, out, device, beside, operands)
+        planes, transposed = arrays[0].reshape(*g.shape[:2], prod(size)), arrays[1].reshape(*w.shape[:2]).transpose(1, 0)
+        _multiplied(transposed, planes, out, device, side, operands)
     elif all(s == 1 for s in params["stride"]) and conv_channels_last.multiplies(kind, w.shape, groups, g.shape[0] * prod(size),
                                                                                  True):
-        turned = {"N": g.shape[0], "C": w.shape[0], "O": w.shape[1]} | spaces(g.shape[2:], size)
-        turned |= {} if beside is None else beside.sizes
-        conv_channels_last.multiply(device, g, w, (None, operands), out, turned, geometry(params, kernel), True, more)
+        transposed_sizes = {"N": g.shape[0], "C": w.shape[0], "O": w.shape[1]} | spaces(g.shape[2:], size)
+        transposed_sizes |= {} if side is None else side.sizes
+        conv_channels_last.multiply(device, g, w, (None, operands), out, transposed_sizes, geometry(params, kernel), True, more)
     elif not _by_phases(device, arrays, sizes, params, kernel, groups, more):
         product = g.shape[0] * prod(size), sizes["C"], sizes["O"] * prod(kernel)
         source = text.input_grad(kind, precision.of_convolutions(), *more)
@@ -170,8 +170,8 @@ def _by_phases(device, arrays, sizes, params, kernel, groups, more) -> bool:
     if sum(prod(pixels) for _, pixels in found) < prod(size):
         fill(arrays[2], 0)
     for constants, pixels in found:
-        taps = prod(constants[f"J{d}"] for d in text.DIMS)
-        product = sizes["N"] * prod(pixels), sizes["C"], sizes["O"] * taps
+        kernel_size = prod(constants[f"J{d}"] for d in text.DIMS)
+        product = sizes["N"] * prod(pixels), sizes["C"], sizes["O"] * kernel_size
         source = text.phase_grad(kind, precision.of_convolutions(), *more)
         here = *geometry(params, kernel), *constants.items()
         gathered(device, source, arrays, sizes | dict(zip(text.COUNTS, pixels)), here, groups, product)

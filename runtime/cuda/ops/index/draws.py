@@ -43,7 +43,7 @@ _NO_TABLE = (0, None)
 _TOGETHER = 256
 
 
-def draw(key, shape, dtype, device, write, *how, words=2, given=()) -> DeviceArray:
+def draw(key, shape, dtype, device, write, *how, words=2, operands=()) -> DeviceArray:
     """Return an array of `shape` with elements `write(k, i, seed, call, *given, *how)`, values of a KernelBuilder.
 
     Further words of the key follow the call. `given` are values of arrays of that shape.
@@ -53,10 +53,10 @@ def draw(key, shape, dtype, device, write, *how, words=2, given=()) -> DeviceArr
         key = key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
         stream = streams.current(device).handle
         seed = used(key, stream)
-        given = [contiguous(a) for a in given]
-        kernel = _kernel(write, how, dtype, words, tuple([dt.from_numpy(a.dtype) for a in given]))
-        made = Prepared(kernel, {"n": out.size}, (*[n * _WORD for n in range(words)], *[0] * len(given), 0))
-        made(device, stream, (*[seed] * words, *[used(a, stream) for a in given], used(out, stream)))
+        operands = [contiguous(a) for a in operands]
+        kernel = _kernel(write, how, dtype, words, tuple([dt.from_numpy(a.dtype) for a in operands]))
+        made = Prepared(kernel, {"n": out.size}, (*[n * _WORD for n in range(words)], *[0] * len(operands), 0))
+        made(device, stream, (*[seed] * words, *[used(a, stream) for a in operands], used(out, stream)))
     return out
 
 
@@ -65,18 +65,18 @@ def _kernel(write, how, dtype, words, kinds):
     k = KernelBuilder("_".join([write.__name__.strip("_"), dtype.short]))
     k.parallel("i", "n")
     key = [k.input(name, dt.int64, (0,)) for name in ("seed", "call", "bound")[:words]]
-    given, y = [k.input(f"x{n}", kind, (1,)) for n, kind in enumerate(kinds)], k.output("y", dtype, (1,))
+    operands, y = [k.input(f"x{n}", kind, (1,)) for n, kind in enumerate(kinds)], k.output("y", dtype, (1,))
     with k.point():
-        k.store(write(k, k.index("i"), *map(k.load, (*key, *given)), *how).to(dtype), y)
+        k.store(write(k, k.index("i"), *map(k.load, (*key, *operands)), *how).to(dtype), y)
     return k.build()
 
 
 def _uniform(k, i, seed, call, dtype):
     if dtype in _LOW_BITS:
-        kept = _LOW_BITS[dtype]
+        bits = _LOW_BITS[dtype]
         word = k.append("random_bits", dt.uint32, (i, seed, call))
-        high = k.call("bitwise_right_shift", word, 32 - kept)
-        return high.to(dt.float32) * 2.0 ** -kept
+        high = k.call("bitwise_right_shift", word, 32 - bits)
+        return high.to(dt.float32) * 2.0 ** -bits
     name = "random_uniform_double" if dtype is dt.float64 else "random_uniform"
     return k.append(name, dtype, (i, seed, call))
 
@@ -137,15 +137,15 @@ def _rejecting(write, rules):
     """Return an operator that draws by rejection; invalid parameters are raised at the next read."""
 
     def run(inputs, params, device):
-        key, *given = inputs
-        if not all(isinstance(x, DeviceArray) for x in given):
+        key, *operands = inputs
+        if not all(isinstance(x, DeviceArray) for x in operands):
             return NotImplemented
-        given = [contiguous(x) for x in given]
-        first = given[0]
+        operands = [contiguous(x) for x in operands]
+        first = operands[0]
         if first.size:
-            for x, rule in zip(given, rules):
+            for x, rule in zip(operands, rules):
                 check_values(x, rule, write.__name__)
-        return draw(key, first.shape, dt.from_numpy(first.dtype), device, write, given=given)
+        return draw(key, first.shape, dt.from_numpy(first.dtype), device, write, operands=operands)
 
     return run
 

@@ -139,7 +139,7 @@ class Indexed:
             missing = self.height if puts else 0
             self.rows = row_numbers(name, device, list(zip(arrays, sizes, steps)), wrap=True, missing=missing)
 
-    def arranged(self, x):
+    def permuted(self, x):
         return contiguous(x.transpose(*self.order)) if x.ndim else x
 
     def back(self, x):
@@ -165,7 +165,7 @@ def index(inputs, params, device):
     how = Indexed("index", x, indices, device)
     out = empty(device, how.out_shape, x.dtype)
     if how.rows is not None:
-        take_rows(how.arranged(x), how.rows, out, how.groups, how.height, how.columns)
+        take_rows(how.permuted(x), how.rows, out, how.groups, how.height, how.columns)
     return out
 
 

@@ -133,14 +133,14 @@ def _along_rows(scan, x, outs, device):
         return
     part = max(PART, power_of_two(-(-length // _MOST_PARTS)))
     parts = -(-length // part)
-    ends = [empty(device, (count, parts), d.np) for d in row_scans.kept(scan.states)]
+    ends = [empty(device, (count, parts), d.np) for d in row_scans.stored_dtypes(scan.states)]
     cut, grid, sizes = (*constants, ("PART", part)), (programs, parts, 1), sizes | {"COUNT": parts}
     launch(device, row_scans.source(scan, row_scans.ENDS), (x, *ends), sizes, (cut, 4, grid))
     how = (*cut, ("WIDTH", power_of_two(parts))), 4, grid
     launch(device, row_scans.source(scan, row_scans.PARTS), (x, *ends, *outs), sizes, how)
 
 
-def _turned(x):
+def _transposed(x):
     return contiguous(x.reshape(x.size // x.shape[-1], x.shape[-1]).transpose(1, 0))
 
 
@@ -152,7 +152,7 @@ def linear_scan(inputs, params, device):
         return NotImplemented
     if params["dim"] == b.ndim - 1 and b.size >= NEIGHBOURS * b.shape[-1] > NEIGHBOURS:
         out = empty(device, (b.shape[-1], b.size // b.shape[-1]), b.dtype)
-        _scanned(text.recurrence(kind), (_turned(contiguous(a)), _turned(contiguous(b))), (out,), 0)
+        _scanned(text.recurrence(kind), (_transposed(contiguous(a)), _transposed(contiguous(b))), (out,), 0)
         return contiguous(out.transpose(1, 0)).reshape(*b.shape)
     out = empty(device, b.shape, b.dtype)
     _scanned(text.recurrence(kind), (a, b), (out,), params["dim"])
@@ -190,18 +190,18 @@ def _extreme(sign):
         if x.dtype.kind == "c":
             return NotImplemented
         kind = dt.from_numpy(x.dtype)
-        out, places = empty(device, x.shape, x.dtype), empty(device, x.shape, np.int64)
+        out, positions = empty(device, x.shape, x.dtype), empty(device, x.shape, np.int64)
         if x.size and params["dim"] == x.ndim - 1:
-            _along_rows(row_scans.extreme(kind, sign), x, (out, places), device)
+            _along_rows(row_scans.extreme(kind, sign), x, (out, positions), device)
         else:
-            _scanned(text.extreme(kind, sign), (x,), (out, places), params["dim"])
-        return out, places
+            _scanned(text.extreme(kind, sign), (x,), (out, positions), params["dim"])
+        return out, positions
 
     return running_extreme
 
 
-def _counted(n, beside):
-    return run(iota, (beside,), {"shape": (n,), "dim": 0, "dtype": dt.int64})
+def _counted(n, like):
+    return run(iota, (like,), {"shape": (n,), "dim": 0, "dtype": dt.int64})
 
 
 def nonzero(inputs, params, device):
@@ -216,7 +216,7 @@ def nonzero(inputs, params, device):
         flat = hit.look((x.size,), (1,))
         counts = _counts((run(ew.cast, (flat,), {"dtype": dt.int64}),), {"dim": 0}, device)
         sizes = {"TOTAL": x.size, "COUNT": count} | {f"n{d}": n for d, n in enumerate(x.shape)}
-        launch(device, text.found(x.ndim), (flat, counts, *outs), sizes, flat_blocks(x.size))
+        launch(device, text.nonzero_positions(x.ndim), (flat, counts, *outs), sizes, flat_blocks(x.size))
     return tuple(outs)
 
 

@@ -53,8 +53,8 @@ def _in_blocks(x, info):
         launch(device, text.block(kind), (made, info), {"N": stop - start, "W": n, "start": start}, how)
         if stop < n:
             below, rest = a.part((stop, n), (start, stop)), a.part((stop, n), (stop, n))
-            solve_block(a.part((start, stop), (start, stop)), below.turned, False, False)
-            take_off(below, below.turned, rest, lower=True)
+            solve_block(a.part((start, stop), (start, stop)), below.transposed, False, False)
+            take_off(below, below.transposed, rest, lower=True)
     launch(device, text.finished(kind), (x.array, made, info), {"TOTAL": made.size, "N": n} | x.sizes("x"),
            flat_blocks(made.size, 1024))
     return made, info

@@ -45,9 +45,9 @@ def product(inputs, params, device):
 def _rows_twice(y):
     *lead, rows, columns = y.shape
     apart, shape = (*lead, rows, 1, columns), (*lead, rows, 2, columns)
-    turned = co.complex_(ew.neg(co.imag(y)), co.real(y))
+    rotated = co.complex_(ew.neg(co.imag(y)), co.real(y))
     first = ew.eq(iota(y, shape=shape, dim=len(lead) + 1, dtype=dt.int64), 0)
-    found = ew.where(first, *[expand(reshape(v, shape=apart), shape=shape) for v in (y, turned)])
+    found = ew.where(first, *[expand(reshape(v, shape=apart), shape=shape) for v in (y, rotated)])
     return (reshape(found, shape=(*lead, 2 * rows, columns)),)
 
 

@@ -104,9 +104,9 @@ def _launched(how: text.Transform, arrays: dict, outer: dict, count: int, column
         given.append(_table(_twiddles, (how.size, how.radices), how.part, out.device))
     if table is not None:
         given.append(table)
-    sizes = {"M": count} | ({"C": columns} if how.beside else {})
+    sizes = {"M": count} | ({"C": columns} if how.adjacent else {})
     for n in names:
-        sizes |= {f"{n}_outer": outer[n]} | ({f"{n}_step": step[n]} if n in how.beside else {})
+        sizes |= {f"{n}_outer": outer[n]} | ({f"{n}_step": step[n]} if n in how.adjacent else {})
     launch(out.device, text.rows(how), given, sizes, ((), how.warps, (-(-count // how.items), 1, 1)))
     return out
 
@@ -191,17 +191,17 @@ def _chirped(x, inverse, scale):
     """Transform rows of any length n as a convolution with a chirp: j * k is (j^2 + k^2 - (k - j)^2) / 2."""
     part, n = _part(x), x.shape[-1]
     size = power_of_two(2 * n - 1)
-    turn = _seen(_table(_chirp, (n, inverse), part, x.device), x.shape)
+    turn = _spread(_table(_chirp, (n, inverse), part, x.device), x.shape)
     nothing = (0,) * x.ndim
     wide = run(pad, (run(ew.mul, (x, turn), {}),), {"low": nothing, "high": (*nothing[1:], size - n), "interior": nothing,
                                                    "value": 0})
     found = transformed(wide, x.ndim - 1, False, 1.0)
-    found = run(ew.mul, (found, _seen(_table(_chirp_frequencies, (n, size, inverse), part, x.device), found.shape)), {})
+    found = run(ew.mul, (found, _spread(_table(_chirp_frequencies, (n, size, inverse), part, x.device), found.shape)), {})
     found = transformed(found, x.ndim - 1, True, scale / size)
     return run(ew.mul, (_first(found, n), turn), {})
 
 
-def _seen(row, shape):
+def _spread(row, shape):
     return row.look(shape, (*[0] * (len(shape) - 1), row.itemsize))
 
 

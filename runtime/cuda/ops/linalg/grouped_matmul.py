@@ -76,14 +76,14 @@ def _multiply(case: Case, device):
     found = text.candidates(kind, case.sizes, groups, case.depth, fast, shared)
 
     def prepare(tile):
-        given = _given(case, kind, how, tile, device)
+        given = _launch_arguments(case, kind, how, tile, device)
         return kernels.variant(device, *given), lambda: kernels.launch(device, *given)
 
     key = ("grouped", kind.short, *case.sizes, groups, case.depth, case.units, how)
-    kernels.launch(device, *_given(case, kind, how, tuning.best(key, found, prepare, device), device))
+    kernels.launch(device, *_launch_arguments(case, kind, how, tuning.best(key, found, prepare, device), device))
 
 
-def _given(case: Case, kind, how, tile, device) -> tuple:
+def _launch_arguments(case: Case, kind, how, tile, device) -> tuple:
     source = text.source(kind, dt.from_numpy(case.ends.dtype), how, case.units, case.depth)
     m, n, k = case.sizes
     sizes = {"M": m, "N": n, "K": k, "COUNT": case.ends.size, "s_xb": 0, "s_yb": 0, "s_zb": m * n}

@@ -119,7 +119,7 @@ def permutation(inputs, params, device):
     check_values(wrong, "fault", "lu_unpack")
     at = empty(device, (*pivots.shape[:-1], rows, rows), kind.to_real().np)
     made = identity(at)
-    exchange_all(as_matrices(made).turned, known)
+    exchange_all(as_matrices(made).transposed, known)
     return composed(_as_kind, (made,), {"dtype": kind}, device)[0] if kind.is_complex else made
 
 

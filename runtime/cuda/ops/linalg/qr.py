@@ -45,11 +45,11 @@ def reflections(x: DeviceArray) -> tuple:
             launch(x.device, text.tall(kind), (panel.start, tau, v, t), sizes | panel.sizes("a"), how)
         panels.append((start, v, t))
         if stop < n:
-            reflect(v, _turned(t), a.part((start, m), (stop, n)))
+            reflect(v, _transposed(t), a.part((start, m), (stop, n)))
     return packed, tau, panels
 
 
-def _turned(x):
+def _transposed(x):
     return x.transpose(0, 2, 1)
 
 
@@ -59,23 +59,23 @@ def reflect(v, t, x: Matrices):
     device, shape = v.device, (count, width, x.columns)
     inner, middle = empty(device, shape, v.dtype), empty(device, shape, v.dtype)
     there = x.array.look((count, x.rows, x.columns), [s * v.itemsize for s in x.strides], x.offset)
-    products.multiply(_turned(v), there, inner, device, wanted="ieee")
+    products.multiply(_transposed(v), there, inner, device, wanted="ieee")
     products.multiply(t, inner, middle, device, wanted="ieee")
     take_off(as_matrices(v), as_matrices(middle), x)
 
 
-def turn_back(panels, x: DeviceArray, is_identity=False):
+def apply_q(panels, x: DeviceArray, is_identity=False):
     """Update x to Q @ x. For the identity, columns before a reflection's own stay unchanged."""
     there = as_matrices(x)
     for start, v, t in reversed(panels):
         reflect(v, t, there.part((start, there.rows), (start if is_identity else 0, there.columns)))
 
 
-def turn(panels, x: DeviceArray):
+def apply_q_transposed(panels, x: DeviceArray):
     """Update x to Q^T @ x."""
     there = as_matrices(x)
     for start, v, t in panels:
-        reflect(v, _turned(t), there.part((start, there.rows), (0, there.columns)))
+        reflect(v, _transposed(t), there.part((start, there.rows), (0, there.columns)))
 
 
 def _upper(x, *, rows):
@@ -97,7 +97,7 @@ def qr(inputs, params, device):
         return identity(q) if q.size else q, empty(device, (*lead, columns, n), x.dtype)
     packed, _, panels = reflections(x)
     q = identity(q)
-    turn_back(panels, q, is_identity=True)
+    apply_q(panels, q, is_identity=True)
     return q, composed(_upper, (packed,), {"rows": columns}, device)[0]
 
 
@@ -138,11 +138,11 @@ def lstsq(inputs, params, device):
     if wide:
         x = filled(device, (*lead, n, b.shape[-1]), b.dtype, 0)
         copies.write(x[..., :m, :], b)
-        solve_in_place(r.turned, as_matrices(x).part((0, k), columns), False, False)
-        turn_back(panels, x)
+        solve_in_place(r.transposed, as_matrices(x).part((0, k), columns), False, False)
+        apply_q(panels, x)
         return x, rank
     x = copied(b)
-    turn(panels, x)
+    apply_q_transposed(panels, x)
     solve_in_place(r, as_matrices(x).part((0, k), columns), True, False)
     return contiguous(x[..., :k, :]), rank
 

@@ -38,7 +38,7 @@ class Matrices(NamedTuple):
         return self.array.size // (self.array.shape[-1] * self.array.shape[-2])
 
     @property
-    def turned(self) -> "Matrices":
+    def transposed(self) -> "Matrices":
         batch, row, column = self.strides
         return Matrices(self.array, self.columns, self.rows, (batch, column, row), self.offset)
 

@@ -36,7 +36,7 @@ def _of_whole(op, divides=True):
             return out
         if divides:
             _check_divisor(op, inputs[1])
-        given = [_laid_out(x, shape) if isinstance(x, DeviceArray) else x for x in inputs]
+        given = [_broadcast(x, shape) if isinstance(x, DeviceArray) else x for x in inputs]
         stream = streams.current(device).handle
         numbers = frozenset([name for name, x in zip("ab", inputs) if not isinstance(x, DeviceArray)])
         made = Prepared(_kernel(op.name, kind, numbers), {"size": out.size}, numbers=numbers)
@@ -55,7 +55,7 @@ def _check_divisor(op, b):
         refuse_zero(op.name, np.ones(1, np.int64), np.asarray(b))
 
 
-def _laid_out(x, shape):
+def _broadcast(x, shape):
     lead = len(shape) - x.ndim
     strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
     return contiguous(x if x.shape == shape else x.look(shape, strides))
@@ -85,8 +85,8 @@ def product(inputs, params, device):
 def _summed_products(x, y):
     *lead, rows, depth = x.shape
     columns = y.shape[-1]
-    shape, turned = (*lead, rows, columns, depth), (*range(len(lead)), len(lead) + 1, len(lead))
-    apart = reshape(x, shape=(*lead, rows, 1, depth)), reshape(permute(y, dims=turned), shape=(*lead, 1, columns, depth))
+    shape, transposed = (*lead, rows, columns, depth), (*range(len(lead)), len(lead) + 1, len(lead))
+    apart = reshape(x, shape=(*lead, rows, 1, depth)), reshape(permute(y, dims=transposed), shape=(*lead, 1, columns, depth))
     wide = [expand(v if v.dtype is dt.int64 else ew.cast(v, dtype=dt.int64), shape=shape) for v in apart]
     found = sum_(ew.mul(*wide), dim=(len(lead) + 2,), keepdim=False)
     return (found if x.dtype is dt.int64 else ew.cast(found, dtype=x.dtype),)

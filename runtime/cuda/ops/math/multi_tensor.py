@@ -36,15 +36,15 @@ def sweep(rows, numbers):
     `runtime/cpu/loops/kernels.py` describes the kernels. A number may be a device array of one element in the dtype of all
     rows.
     """
-    alone, together = _sorted(rows) if len(rows) > 1 else (rows, {})
+    alone, batches = _sorted(rows) if len(rows) > 1 else (rows, {})
     rounded = {kind: _rounded(numbers, kind) for kind in {outs[0].dtype for _, outs, _ in rows}}
-    for (kernel, device, even), found in together.items():
+    for (kernel, device, even), found in batches.items():
         for i in range(0, len(found), ARRAYS):
             some = found[i:i + ARRAYS]
             if len(some) == 1:
                 alone.append(some[0][0])
             else:
-                _run_together(kernel, device, even, some, rounded)
+                _run_batch(kernel, device, even, some, rounded)
     for kernel, outs, read in alone:
         _run(kernel, outs, read, rounded[outs[0].dtype])
 
@@ -62,7 +62,7 @@ def _rounded(numbers, kind) -> list:
 def _sorted(rows) -> tuple[list, dict]:
     """Return (rows that run alone, {(kernel, device, whether vectors are whole): [(row, addresses, size)]} of the others)."""
     alone: list = []
-    together: dict = {}
+    batches: dict = {}
     memories, count = set(), 0
     for row in rows:
         kernel, outs, read = row
@@ -79,10 +79,10 @@ def _sorted(rows) -> tuple[list, dict]:
             addresses.append(address)
         if small:
             even = size % EVEN == 0 and all_bits % compiler.ALIGNED == 0
-            together.setdefault((kernel, device, even), []).append((row, addresses, size))
+            batches.setdefault((kernel, device, even), []).append((row, addresses, size))
         else:
             alone.append(row)
-    return (alone, together) if len(memories) == count or _lie_apart(rows) else (rows, {})
+    return (alone, batches) if len(memories) == count or _lie_apart(rows) else (rows, {})
 
 
 def _lie_apart(rows) -> bool:
@@ -101,7 +101,7 @@ def _span(a) -> tuple:
     return a.memory.pointer, a.memory.pointer + a.memory.nbytes
 
 
-def _run_together(kernel, device, even, some, rounded):
+def _run_batch(kernel, device, even, some, rounded):
     stream = streams.current(device).handle
     addresses: list = []
     for (_, outs, read), here, _ in some:
@@ -112,22 +112,22 @@ def _run_together(kernel, device, even, some, rounded):
         addresses += here
     _, outs, read = some[0][0]
     numbers = rounded[outs[0].dtype]
-    made, known, columns = _prepared_together(kernel, len(outs), len(read), _which_lie_there(numbers))
+    made, known, columns = _prepared_batch(kernel, len(outs), len(read), _on_device(numbers))
     sizes, programs = [], 0
     for _, _, size in some:
         count = (size + columns - 1) // columns
         sizes += size, count
         programs += count
-    made(device, stream, known[even], _given(numbers, stream), addresses, sizes, programs)
+    made(device, stream, known[even], _number_arguments(numbers, stream), addresses, sizes, programs)
 
 
 def _run(kernel, outs, arrays, numbers):
     reads = [contiguous(a) for a in (*outs, *arrays)]
     writes = [a if a.is_contiguous else empty(a.device, a.shape, a.dtype) for a in outs]
-    made = _prepared(kernel, len(outs), len(arrays), _which_lie_there(numbers), outs[0].size)
+    made = _prepared(kernel, len(outs), len(arrays), _on_device(numbers), outs[0].size)
     device = outs[0].device
     stream = streams.current(device).handle
-    given = [*[used(a, stream) for a in reads], *_given(numbers, stream), *[used(a, stream) for a in writes]]
+    given = [*[used(a, stream) for a in reads], *_number_arguments(numbers, stream), *[used(a, stream) for a in writes]]
     if outs[0].size:
         made(device, stream, given)
     for a, made_there in zip(outs, writes):
@@ -135,38 +135,38 @@ def _run(kernel, outs, arrays, numbers):
             copies.write(a, made_there)
 
 
-def _given(numbers, stream) -> list:
+def _number_arguments(numbers, stream) -> list:
     return [used(n, stream) if n.__class__ is DeviceArray else n for n in numbers]
 
 
-def _which_lie_there(numbers) -> tuple:
+def _on_device(numbers) -> tuple:
     return tuple([n.__class__ is DeviceArray for n in numbers])
 
 
-def _kernel(kernel, outs, read, lie_there) -> tuple:
+def _kernel(kernel, outs, read, on_device) -> tuple:
     """Return (the kernel of one dim, the names of numbers passed at launch).
 
     Its buffers are replaced arrays, read arrays, numbers, results.
     """
-    classes = (1,) * (outs + read) + (0,) * len(lie_there) + (1,) * outs
-    return kernel.kernel(1, classes), frozenset([f"b{n}" for n, there in enumerate(lie_there, outs + read) if not there])
+    classes = (1,) * (outs + read) + (0,) * len(on_device) + (1,) * outs
+    return kernel.kernel(1, classes), frozenset([f"b{n}" for n, there in enumerate(on_device, outs + read) if not there])
 
 
 @driver_lru_cache(1024)
-def _prepared(kernel, outs, read, lie_there, size):
-    nest, names = _kernel(kernel, outs, read, lie_there)
+def _prepared(kernel, outs, read, on_device, size):
+    nest, names = _kernel(kernel, outs, read, on_device)
     return Prepared(nest, {"n0": size}, numbers=names)
 
 
 @driver_lru_cache(256)
-def _prepared_together(kernel, outs, read, lie_there):
+def _prepared_batch(kernel, outs, read, on_device):
     """Return (the batched kernel, known divisors without and with whole vectors, its tile)."""
-    nest, names = _kernel(kernel, outs, read, lie_there)
-    pointers, first = outs + read, outs + read + len(lie_there)
+    nest, names = _kernel(kernel, outs, read, on_device)
+    pointers, first = outs + read, outs + read + len(on_device)
     over = tuple([(f"b{first + n}", f"b{n}") for n in range(outs)])
     shared = frozenset([f"b{n}" for n in range(pointers, first)])
     one = configs.any_size(nest, names)
-    made = BatchedLaunch(configs.multi_tensor(nest, names, one, ARRAYS, shared, over), len(lie_there), ARRAYS, ((EVEN,),))
+    made = BatchedLaunch(configs.multi_tensor(nest, names, one, ARRAYS, shared, over), len(on_device), ARRAYS, ((EVEN,),))
     return made, ((0,), (EVEN,)), dict(one.constants)["COLS"]
 
 
@@ -232,11 +232,11 @@ def _vector(kind) -> int:
     return max(compiler.EVEN[-1], compiler.ALIGNED // kind.itemsize)
 
 
-def _run_parts(kernel, device, made, rows, multiple):
+def _run_parts(kernel, device, sums, rows, multiple):
     """Launch the partial sums of some rows, whose sizes are multiples of a number (0: unknown)."""
     stream, known = streams.current(device).handle, (multiple, 0)
     addresses = [used(a, stream) for a, *_ in rows]
-    kernel(device, stream, known, [used(made, stream)], addresses, [n for _, *sizes in rows for n in sizes],
+    kernel(device, stream, known, [used(sums, stream)], addresses, [n for _, *sizes in rows for n in sizes],
            sum([count for *_, count in rows]))
 
 

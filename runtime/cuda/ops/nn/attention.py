@@ -136,8 +136,8 @@ class Shapes:
     def read(self, **arrays):
         """Take operands, copied if kernels cannot read them well in place."""
         for name, a in arrays.items():
-            given = self.kind, name, self.e, self.width, self.arch
-            strided = _has_rows(a) and (not self.backward or tiles.takes_strides(*given))
+            arguments = self.kind, name, self.e, self.width, self.arch
+            strided = _has_rows(a) and (not self.backward or tiles.takes_strides(*arguments))
             self.arrays[name] = a if strided else contiguous(a)
 
     def result(self, name, shape, into=None) -> DeviceArray:
@@ -147,11 +147,11 @@ class Shapes:
         return found
 
     def drop(self, key, p):
-        kept = round((1.0 - p) * _WORDS)
-        if kept == _WORDS:
+        threshold = round((1.0 - p) * _WORDS)
+        if threshold == _WORDS:
             return              # every word is below that
         self.draws = _there(key, self.device),
-        self.numbers = {"kept": kept, "share": 1.0 / (1.0 - p)}
+        self.numbers = {"kept": threshold, "share": 1.0 / (1.0 - p)}
         shifted = self.keys % text.DRAW_WORDS
         self.kind = replace(self.kind, drops=text.SHIFTED_DRAWS if shifted else text.ALIGNED_DRAWS)
 
@@ -166,16 +166,16 @@ class Shapes:
         steps = [s // mask.itemsize for s in seen.strides]
         return seen, (steps[len(lead) - 1] if lead else 0, *steps[-3:])
 
-    def _turned(self, name) -> DeviceArray:
+    def _transposed(self, name) -> DeviceArray:
         """Return keys or values as columns, cached for later kernels."""
         if name not in self.arrays:
             a = self.arrays[name[0]]
             self.arrays[name] = contiguous(a.transpose(*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
         return self.arrays[name]
 
-    def given(self, kind, reads, writes) -> tuple:
+    def arguments(self, kind, reads, writes) -> tuple:
         """Return (the kernel kind for these layouts, its arrays in order, sizes by name, compiled-in strides)."""
-        named = {n: self._turned(n) if n in ("kt", "vt") else self.arrays[n] for n in (*reads, *writes)}
+        named = {n: self._transposed(n) if n in ("kt", "vt") else self.arrays[n] for n in (*reads, *writes)}
         steps = {n: _steps(a) for n, a in named.items() if n in text.HEADS + text.KEY_HEADS and not a.is_contiguous}
         masks = () if kind.mask == text.NO_MASK else (self.mask,)
         arrays = (*[named[n] for n in reads], *masks, *self.draws, *[named[n] for n in writes])
@@ -187,12 +187,12 @@ class Shapes:
 
     def run(self, write, part, writes, blocks, groups):
         """Launch the kernel of a part, `write(kind)`; `blocks` maps the tile's constants to programs per group."""
-        kind, arrays, sizes, rows = self.given(self.kind, self.kind.reads(part), writes)
+        kind, arrays, sizes, rows = self.arguments(self.kind, self.kind.reads(part), writes)
 
         def how(tile):
-            rows_, columns, warps, stages, *road = tile
+            rows_, columns, warps, stages, *strategy = tile
             constants = tiles.constants(self.e, self.width, self.scale, rows_, columns)
-            source = write(replace(kind, road=road[0]) if road else kind)
+            source = write(replace(kind, strategy=strategy[0]) if strategy else kind)
             grid = (blocks(dict(constants)) * groups, 1, 1)
             return self.device, source, arrays, sizes | self.numbers, ((*constants, *rows), warps, grid), stages
 
@@ -203,7 +203,8 @@ class Shapes:
         found: list = tiles.candidates(kind, self.e, self.width, part, self.arch)
         if config.current().cuda_tune and max(a.nbytes for a in arrays) < _NARROW:
             apart = [n * kind.dtype.itemsize for name in kind.strided for n in _steps(self.arrays[name])]
-            found = found + tiles.roads(kind, self.e, self.width, part, self.arch, [*[a.pointer for a in arrays], *apart])
+            addresses = [*[a.pointer for a in arrays], *apart]
+            found = found + tiles.copy_candidates(kind, self.e, self.width, part, self.arch, addresses)
         key = write(kind).name, self.e, self.width, groups, *sizes.items(), *rows
         kernels.launch(*how(tuning.best(key, found, prepare, self.device)))
 
@@ -223,10 +224,10 @@ class Shapes:
         height = shared.tile_of(members * self.length, shared.most_rows(kind))
         constants, warps, stages = shared.tiles(kind, self.e, self.width, self.scale, height)
         programs = count * -(-members * self.length // height) * self.batch * self.key_heads
-        kind, arrays, sizes, strides = self.given(kind, shared.READS, shared.LEAVES)
+        kind, arrays, sizes, strides = self.arguments(kind, shared.READS, shared.LEAVES)
         kernels.launch(self.device, shared.partial_attention(kind, height == 1), arrays, sizes | {"PART": keys_of_part},
                          ((*constants, *strides), warps, (programs, 1, 1)), stages)
-        kind, arrays, sizes, strides = self.given(text.Kind(kind.dtype, text.NO_MASK, False), shared.LEAVES, ("out", "lse"))
+        kind, arrays, sizes, strides = self.arguments(text.Kind(kind.dtype, text.NO_MASK, False), shared.LEAVES, ("out", "lse"))
         kernels.launch(self.device, shared.join(kind), arrays, sizes | {"COUNT": count},
                          ((*shared.tile_of_join(self.width), *strides), 4, (rows, 1, 1)))
 
@@ -315,7 +316,7 @@ def attention_grad(inputs, params, device, into=(None, None, None, None)):
         s.drop(key[0], params["p"])
     s.read(g=g)
     s.arrays |= {"lse": contiguous(lse), "delta": contiguous(delta)}
-    gq, gk, gv = (s.result(name, a.shape, given) for name, a, given in zip(("gq", "gk", "gv"), (q, k, v), into))
+    gq, gk, gv = (s.result(name, a.shape, target) for name, a, target in zip(("gq", "gk", "gv"), (q, k, v), into))
     wanted = params["mask_grad"]
     ds = s.result("ds_out", (*q.shape[:-1], s.keys) if wanted else (0,) * q.ndim)
     s.run(lambda kind: text.query_grad(kind, wanted), text.QUERIES, ("gq", "ds_out") if wanted else ("gq",),

@@ -46,8 +46,8 @@ def _count(targets, ignored, device):
         count = empty(device, (), np.int64)
         fill(count, 0)
         return count
-    kept = run(ew.cast, (run(ew.ne, (targets, ignored), {}),), {"dtype": dt.int64})
-    return run(sum_, (kept,), {"dim": tuple(range(kept.ndim)), "keepdim": False}) if kept.ndim else kept
+    counted = run(ew.cast, (run(ew.ne, (targets, ignored), {}),), {"dtype": dt.int64})
+    return run(sum_, (counted,), {"dim": tuple(range(counted.ndim)), "keepdim": False}) if counted.ndim else counted
 
 
 def class_weight(inputs, params, device):

@@ -72,7 +72,7 @@ def _to_few_channels(inputs, params, out, device) -> bool:
     if any(low < 0 or (step != 1 and far != 1) for step, (low, _), far in zip(stride, params["padding"], params["dilation"])):
         return False
     made = empty(device, (out.shape[0], *out.shape[2:], channels), out.dtype)
-    conv_nhwc.transpose((conv_channels_last.turned(g), w.transpose(0, *range(2, w.ndim), 1)), params, made, device)
+    conv_nhwc.transpose((conv_channels_last.channels_last(g), w.transpose(0, *range(2, w.ndim), 1)), params, made, device)
     write(out, _channels_first(made))
     return True
 
@@ -117,7 +117,7 @@ def conv_of_last(inputs, params, device):
     """Return the convolution of channels-last images, with its bias."""
     x, w, b = inputs
     if not (conv_nhwc.takes(x, w.shape, params) or conv_nhwc.takes_packed(x, w.shape, params)):
-        return _by_turning(conv, (*map(_channels_first, (x, w)), b), params, device)
+        return _by_transposing(conv, (*map(_channels_first, (x, w)), b), params, device)
     window = params["stride"], params["padding"], params["dilation"]
     counts = cv.window_counts(x.shape[1:-1], w.shape[1:-1], *window)
     out = empty(device, (x.shape[0], *counts, w.shape[0]), x.dtype)
@@ -137,7 +137,7 @@ def input_grad_of_last(inputs, params, device):
     """Return the transposed convolution of channels-last images."""
     g, w = inputs
     if not conv_nhwc.takes(g, w.shape, params):
-        return _by_turning(conv_input_grad, map(_channels_first, inputs), params, device)
+        return _by_transposing(conv_input_grad, map(_channels_first, inputs), params, device)
     out = empty(device, (g.shape[0], *params["size"], w.shape[-1]), g.dtype)
     conv_nhwc.transpose(inputs, params, out, device)
     return out
@@ -148,15 +148,15 @@ def weight_grad_of_last(inputs, params, device):
     x, g = inputs
     shape = g.shape[-1], *params["size"], x.shape[-1]
     if not (conv_nhwc.takes(x, shape, params) or conv_nhwc.takes_packed(x, shape, params)):
-        return _by_turning(conv_weight_grad, map(_channels_first, inputs), params, device)
+        return _by_transposing(conv_weight_grad, map(_channels_first, inputs), params, device)
     out, parts = conv_nhwc.weight_grad(x, g, params, device)
     return _added(out, parts, shape, x, device)
 
 
-def _by_turning(operator, inputs, params, device):
+def _by_transposing(operator, inputs, params, device):
     """Run the operator on channels-first images, if no other kernel fits."""
     out = operator(tuple(inputs), params | {"groups": 1}, device)
-    return out if out is NotImplemented else conv_channels_last.turned(out)
+    return out if out is NotImplemented else conv_channels_last.channels_last(out)
 
 
 def _channels_first(a):
@@ -207,12 +207,12 @@ def _maxima(source, operands, counts, how):
     """Return the largest element of each window of a pool, and its flat index in the plane; `how` is the window's geometry."""
     x = operands[0]
     shape = (*x.shape[:2], *counts)
-    out, places = empty(x.device, shape, x.dtype), empty(x.device, shape, np.int64)
+    out, positions = empty(x.device, shape, x.dtype), empty(x.device, shape, np.int64)
     if out.size:
         rows, tile, warps, grid = _in_rows(out)
-        arrays, sizes = (*map(contiguous, operands), out, places), {"N": rows} | spaces(x.shape[2:], counts)
+        arrays, sizes = (*map(contiguous, operands), out, positions), {"N": rows} | spaces(x.shape[2:], counts)
         launch(x.device, source, arrays, sizes, ((*window(*how), *tile), warps, grid))
-    return out, places
+    return out, positions
 
 
 def _unpadded(kernel) -> tuple:
@@ -253,14 +253,14 @@ def fractional_max_pool(inputs, params, device):
 
 def max_pool_grad(inputs, params, device):
     """Return each element's gradient, from the windows of which it is the maximum."""
-    g, places = inputs
-    if not (_is_image(g, "cb") and isinstance(places, DeviceArray)):
+    g, positions = inputs
+    if not (_is_image(g, "cb") and isinstance(positions, DeviceArray)):
         return NotImplemented
     out = empty(device, (*g.shape[:2], *params["size"]), g.dtype)
     rows, tile, warps, grid = _in_rows(out)
     how = window(params["kernel"], params["stride"], params["padding"], params["dilation"])
     source = pool_text.maximum_grad(dt.from_numpy(g.dtype), pool_text.is_short(params["kernel"]))
-    launch(device, source, (contiguous(g), contiguous(places), out), {"N": rows} | spaces(params["size"], g.shape[2:]),
+    launch(device, source, (contiguous(g), contiguous(positions), out), {"N": rows} | spaces(params["size"], g.shape[2:]),
            ((*how, *tile), warps, grid))
     return out
 

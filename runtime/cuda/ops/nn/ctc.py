@@ -19,7 +19,7 @@ _LANES, _MOST_WARPS = 128, 16       # states of a warp
 
 def losses(inputs, params, device):
     """Return -log of the probability of each target."""
-    kind, arrays = _given(ctc_loss, inputs, params)
+    kind, arrays = _operands(ctc_loss, inputs, params)
     if kind is None:
         return NotImplemented
     log_probs, targets, lengths, counts = arrays
@@ -33,7 +33,7 @@ def losses(inputs, params, device):
 
 def gradients(inputs, params, device):
     """Return the gradients of the losses with respect to log probabilities."""
-    kind, arrays = _given(ctc_loss_grad, inputs, params)
+    kind, arrays = _operands(ctc_loss_grad, inputs, params)
     if kind is None:
         return NotImplemented
     g, log_probs, targets, lengths, counts = arrays
@@ -53,7 +53,7 @@ def gradients(inputs, params, device):
     return _rounded(out, kind)
 
 
-def _given(op, inputs, params) -> tuple:
+def _operands(op, inputs, params) -> tuple:
     """Return (the dtype of log probabilities, arrays as kernels read them), or None for the host."""
     if not all(isinstance(x, DeviceArray) for x in inputs):
         return None, ()

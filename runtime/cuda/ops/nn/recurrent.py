@@ -43,12 +43,12 @@ def _graph(make, avals, params) -> DeviceGraph:
     return DeviceGraph(pass_manager.run(b.finish(make(*values, **dict(params))), pipelines.PIPELINE), run_into)
 
 
-def _computed(make, arrays, params=(), places=()) -> list:
+def _computed(make, arrays, params=(), destinations=()) -> list:
     """Return the results of a graph on arrays; results with an array in `places` are written there."""
     graph = _graph(make, tuple([_aval(a) for a in arrays]), tuple(params))
-    there = {v: p for v, p in zip(graph.graph.outputs, places) if p is not None}
+    there = {v: p for v, p in zip(graph.graph.outputs, destinations) if p is not None}
     results = graph.run([a for a in arrays if a is not None], there)
-    for i, p in enumerate(places):
+    for i, p in enumerate(destinations):
         if p is not None and results[i] is not p:
             copies.write(p, results[i])
             results[i] = p
@@ -132,7 +132,7 @@ def _forward(layer: Layer, keeps=True):
     how = layer.how(batch, keeps=keeps, biased=arrays.get("bias") is not None)
     if text.pays_to_transpose(how.kind, how.precision, (batch, hidden, depth), cell.gates, len(y)):
         w = arrays["w"]
-        how, arrays["w"] = replace(how, turned=True), contiguous(w.transpose(1, 0))
+        how, arrays["w"] = replace(how, transposed=True), contiguous(w.transpose(1, 0))
     if how.hands:
         arrays["exact"] = empty(z.device, (batch, hidden), how.wide.np)
     step = _stepper(text.forward(how), how, cell.gates, arrays, (batch, hidden, depth))

@@ -22,11 +22,11 @@ def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> Devi
 
     With `skips`, elements of weight 0 are not read. Complex numbers are mapped by parts.
     """
-    kind, places = dt.from_numpy(x.dtype), table[0]
+    kind, positions = dt.from_numpy(x.dtype), table[0]
     if kind.is_complex:
         parts = mapped(as_reals(contiguous(x)).reshape(*x.shape, 2), axis, table, skips)
         return parts.view(x.dtype).reshape(*parts.shape[:-1])
-    number, count = places.shape
+    number, count = positions.shape
     out = empty(x.device, (*x.shape[:axis], count, *x.shape[axis + 1:]), x.dtype)
     if out.size:
         weighted = table[1] is not None
@@ -40,8 +40,8 @@ def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> Devi
 
 def _uploaded(table, kind, device) -> tuple:
     """Return a table on a device; a captured graph holds it."""
-    places, weights = table
-    uploaded = _tables.upload(id(places), device, lambda: np.ascontiguousarray(places, np.int64), places)
+    positions, weights = table
+    uploaded = _tables.upload(id(positions), device, lambda: np.ascontiguousarray(positions, np.int64), positions)
     if weights is None:
         return (uploaded,)
     return uploaded, _tables.upload((id(weights), kind), device, lambda: np.ascontiguousarray(weights.astype(kind.np)), weights)

@@ -28,11 +28,11 @@ def im2col(inputs, params, device):
     counts = window_counts(sizes, kernel, params["stride"], ((0, 0),) * rank, params["dilation"])
     for d, one in enumerate(zip(sizes, kernel, params["stride"], params["dilation"])):
         x = mapped(x, 2 + d, linear_maps.window_table(*one))
-    return _turned(x.reshape(n, c, *[m for pair in zip(kernel, counts) for m in pair]), n, c, rank).reshape(
+    return _kernel_dims_first(x.reshape(n, c, *[m for pair in zip(kernel, counts) for m in pair]), n, c, rank).reshape(
         n, c * prod(kernel), prod(counts))
 
 
-def _turned(x, n, c, rank):
+def _kernel_dims_first(x, n, c, rank):
     """Return (N, C, kernel, windows, kernel, windows ...) with all kernel dims before all window dims."""
     return contiguous(x.transpose(0, 1, *range(2, 2 + 2 * rank, 2), *range(3, 3 + 2 * rank, 2)))
 

@@ -64,15 +64,15 @@ class BatchedLaunch:
         `shared` are the common parameters. `addresses` and `sizes` are those of each set in turn, with its number of programs
         among the sizes; `programs` is the total. `known` are the common divisors (`FormOfSets`).
         """
-        form, grid, together = self.form, (programs, 1, 1), 0
+        form, grid, all_bits = self.form, (programs, 1, 1), 0
         missing = form.set * form.slots - len(addresses)
         args = [*shared, *addresses, *addresses[:1] * missing, *sizes, *(0,) * (len(form.sizes) - len(sizes))]
         if thread.recorder is not None:
             thread.recorder.launched(form, self.how, grid, args)
             grid, args, addresses = tuple(map(hint, grid)), list(map(hint, args)), list(map(hint, addresses))
         for address in addresses:
-            together |= address
-        is_whole = together % compiler.ALIGNED == 0
+            all_bits |= address
+        is_whole = all_bits % compiler.ALIGNED == 0
         function = self.functions.get((device, is_whole, known)) or self._function(device, is_whole, known)
         function(grid, stream, *args)
 
@@ -106,8 +106,8 @@ class Grouped:
         counts = [e.launch.grid[0] * e.launch.grid[1] for e in launches]
         self.sizes = [n for e, count in zip(launches, counts) for n in (*[e.template[i] for i in sizes], count)]
         self.programs = sum(counts)
-        together = configs.multi_tensor(kernel, frozenset(), one, slots, shared, over)
-        self.kernel = BatchedLaunch(together, len(self.shared), slots, (UNITS,) * len(sizes), any(e.how[-1] for e in launches))
+        batch = configs.multi_tensor(kernel, frozenset(), one, slots, shared, over)
+        self.kernel = BatchedLaunch(batch, len(self.shared), slots, (UNITS,) * len(sizes), any(e.how[-1] for e in launches))
         self.known = self.kernel.form.known(list(map(hint, self.sizes)))
 
     def __call__(self, device, stream, rows):

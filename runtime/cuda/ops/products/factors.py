@@ -8,7 +8,7 @@ from .....passes.codegen.triton.contract.prologue import Before
 from .....passes.codegen.triton.ir.source import Kinds
 
 
-class Beside:
+class SideProgram:
     """An epilogue, or the prologue of a factor: its text, and (row stride, batch stride) of each operand in elements."""
 
     def __init__(self, fused, strides):
@@ -16,13 +16,13 @@ class Beside:
         self.along = tuple([(row != 0, batch != 0) for row, batch in self.strides])
         self.items = tuple([o.dtype.itemsize for o in fused.operands])
 
-    def at(self, strides) -> "Beside":
+    def at(self, strides) -> "SideProgram":
         made = copy(self)
         made.strides = tuple(strides)
         return made
 
     def __eq__(self, other):
-        return self is other or (type(other) is Beside and self.strides == other.strides and self.fused == other.fused)
+        return self is other or (type(other) is SideProgram and self.strides == other.strides and self.fused == other.fused)
 
     def __hash__(self):
         return hash((self.strides, self.fused.dtype, self.items))
@@ -71,16 +71,16 @@ class Laid(NamedTuple):
 class Computed(NamedTuple):
     """A factor that is computed at load."""
 
-    beside: Beside
-    turned: bool
+    side: SideProgram
+    transposed: bool
 
     @property
     def kind(self) -> dt.DType:
-        return self.beside.fused.dtype
+        return self.side.fused.dtype
 
     @property
     def how(self) -> Before:
-        return Before(self.beside.fused, self.beside.along, self.turned)
+        return Before(self.side.fused, self.side.along, self.transposed)
 
     @property
     def loaded(self) -> int:
@@ -88,18 +88,18 @@ class Computed(NamedTuple):
 
         They count buffers with an element each; Triton keeps one tile less of them, and one of the result.
         """
-        full = [o.dtype.itemsize for o in self.beside.fused.operands if o.along_columns and o.along_rows]
+        full = [o.dtype.itemsize for o in self.side.fused.operands if o.along_columns and o.along_rows]
         return max(self.kind.itemsize, sum(full))
 
     @property
     def steps(self) -> tuple:
-        return self.beside.steps
+        return self.side.steps
 
     def sizes(self, letter) -> dict:
-        return self.beside.sizes
+        return self.side.sizes
 
     def reach(self, batch, rows, columns) -> int:
-        return self.beside.reach(batch, *((columns, rows) if self.turned else (rows, columns)))
+        return self.side.reach(batch, *((columns, rows) if self.transposed else (rows, columns)))
 
 
 class Case(NamedTuple):

@@ -28,7 +28,7 @@ from ...driver import context as contexts
 from ...driver import streams
 from ...driver.driver_state import driver_lru_cache
 from ...memory.arrays import empty, fill, used
-from .factors import Beside, Case, Computed, Laid
+from .factors import Case, Computed, Laid, SideProgram
 
 _NARROW, _MOST_BATCHES = 1 << 31, 65535
 FLOAT8_CHIPS = 89      # the first chips with products of float8
@@ -66,7 +66,7 @@ def filled_or(x, y, out, device, fast=False):
     return out
 
 
-def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=False, wanted=None):
+def multiply(x, y, out, device, side: SideProgram | None = None, operands=(), fast=False, wanted=None):
     """Write x @ y with its epilogue to `out`; `operands` are the addresses of the epilogue's arrays.
 
     A factor is an array, or (Computed, its source arrays, shape). `wanted` is the precision of float32, if not the global one.
@@ -78,12 +78,12 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
     batch = out.size // (m * n)
     stream = streams.current(device).handle
     x_at, y_at = [used(a, stream) for a in x_made], [used(a, stream) for a in y_made]
-    z = beside.fused.dtype if beside is not None else dt.from_numpy(out.dtype)
+    z = side.fused.dtype if side is not None else dt.from_numpy(out.dtype)
     how = _precision(x_laid.kind, fast, wanted)
-    if beside is None and x_laid.kind.itemsize >= 4 and how == "ieee" and (m == 1 or n == 1) and batch * m * n * k >= VECTORS:
+    if side is None and x_laid.kind.itemsize >= 4 and how == "ieee" and (m == 1 or n == 1) and batch * m * n * k >= VECTORS:
         _vectors(Case(x_laid, y_laid, z, m, n, k, batch, device, how), (*x_at, *y_at, used(out, stream)), stream)
         return
-    if beside is None and batch == 1:
+    if side is None and batch == 1:
         whole = Case(x_laid, y_laid, z, m, n, k, 1, device, how)
         parts = _parts(whole)
         if parts > 1:
@@ -91,10 +91,10 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
             return
     for first in range(0, batch, _MOST_BATCHES) if batch > _MOST_BATCHES else (0,):
         case = Case(x_laid, y_laid, z, m, n, k, min(_MOST_BATCHES, batch - first), device, how)
-        made = _tuned(case, beside, x_at, y_at) if config.current().cuda_tune else _usual(case, beside, x_at, y_at)
+        made = _tuned(case, side, x_at, y_at) if config.current().cuda_tune else _usual(case, side, x_at, y_at)
         given = (*x_at, *y_at, used(out, stream), *operands)
         if first:
-            more = () if beside is None else beside.steps
+            more = () if side is None else side.steps
             steps = (*x_laid.steps, *y_laid.steps, m * n * out.itemsize, *more)
             given = tuple([at + first * step for at, step in zip(given, steps)])
         made(device, stream, given, {})
@@ -221,10 +221,10 @@ def _as_factor(factor, letter, device) -> tuple:
 @functools.lru_cache(64)
 def _widened(kind, last, letter) -> Computed:
     """Return a prologue that widens float8 to float16, exactly, for chips without float8 products."""
-    name, turned = f"{letter}0", last[1] != 1
+    name, transposed = f"{letter}0", last[1] != 1
     lines = Instr("v0", LOAD, kind, (), name), Instr("v1", CAST, dt.float16, ("v0",))
     fused = EpilogueProgram(dt.float16, (Operand(name, kind, True, True),), lines, "v1")
-    return Computed(Beside(fused, [(last[1] if turned else last[0], 0)]), turned)
+    return Computed(SideProgram(fused, [(last[1] if transposed else last[0], 0)]), transposed)
 
 
 def _is_fast(case: Case) -> bool:
@@ -253,13 +253,13 @@ def _loaded(case) -> tuple:
     return () if case.in_memory else (case.x.loaded, case.y.loaded)
 
 
-def _usual(case: Case, beside, x_at, y_at):
+def _usual(case: Case, side, x_at, y_at):
     tile = _first(case)
-    if beside is None and case.kinds.x.itemsize == 2 and _is_crossed(case) and tile.m * tile.n == 128 * 128 \
+    if side is None and case.kinds.x.itemsize == 2 and _is_crossed(case) and tile.m * tile.n == 128 * 128 \
             and hopper.pays(case.m, case.n, case.batch, contexts.context(case.device).processors) and _copies(case, x_at, y_at):
         bm, bn, bk, warps, stages = hopper.TILES[hopper.PERSISTENT][0]
         tile = template.Tiles(bm, bn, bk, warps, stages, hopper.PERSISTENT)
-    return _prepared(case, tile, beside)
+    return _prepared(case, tile, side)
 
 
 def _copies(case: Case, x_at, y_at) -> bool:
@@ -269,7 +269,7 @@ def _copies(case: Case, x_at, y_at) -> bool:
     return hopper.takes(case.kinds, contexts.context(case.device).arch, case.x.last, case.y.last, addresses)
 
 
-def _tuned(case: Case, beside, x_at, y_at):
+def _tuned(case: Case, side, x_at, y_at):
     """Return a product with the fastest tile, timed without the epilogue on a result of its own."""
     copies = _copies(case, x_at, y_at)
     found = _candidates(case, copies)
@@ -281,13 +281,14 @@ def _tuned(case: Case, beside, x_at, y_at):
         given = *x_at, *y_at, used(held[0], stream)
         return made.variant(case.device, given), lambda: made(case.device, stream, given, {})
 
-    key = ("matmul", case.kinds.short, case.m, case.n, case.k, case.batch, _said(case.x), _said(case.y), case.precision, copies)
-    return _prepared(case, tuning.best(key, found, prepare, case.device), beside)
+    factors = _factor_key(case.x), _factor_key(case.y)
+    key = ("matmul", case.kinds.short, case.m, case.n, case.k, case.batch, *factors, case.precision, copies)
+    return _prepared(case, tuning.best(key, found, prepare, case.device), side)
 
 
-def _said(factor) -> tuple:
+def _factor_key(factor) -> tuple:
     """Return a factor as part of a key that other processes share."""
-    return (factor.batch, factor.last) if type(factor) is Laid else (factor.how.name, factor.beside.strides)
+    return (factor.batch, factor.last) if type(factor) is Laid else (factor.how.name, factor.side.strides)
 
 
 def _last(a) -> tuple:
@@ -310,20 +311,20 @@ def as_batch(a):
     return a, step // a.itemsize
 
 
-def _prepared(case: Case, chosen, beside):
-    more = () if beside is None else (beside.fused, beside.along)
-    if chosen.road:
+def _prepared(case: Case, chosen, side):
+    more = () if side is None else (side.fused, side.along)
+    if chosen.strategy:
         how = case.precision, case.x.how, case.y.how
-        source = hopper.source(case.kinds, *how, template.CONSTANTS, chosen.road, *more)
+        source = hopper.source(case.kinds, *how, template.CONSTANTS, chosen.strategy, *more)
     else:
         source = template.source(case.kinds, case.precision, case.x.how, case.y.how, *more)
     sizes = {"M": case.m, "N": case.n, "K": case.k} | case.x.sizes("x") | case.y.sizes("y")
     batch, room = case.batch, 2 * (chosen.m + chosen.n + chosen.k)       # masked lanes lie beyond the matrices
     reaches = [batch * case.m * case.n, case.x.reach(batch, case.m + room, case.k + room),
                case.y.reach(batch, case.k + room, case.n + room)]
-    if beside is not None:
-        sizes |= beside.sizes
-        reaches.append(beside.reach(batch, case.m, case.n))
+    if side is not None:
+        sizes |= side.sizes
+        reaches.append(side.reach(batch, case.m, case.n))
     programs = template.grid(case.m, case.n, batch, chosen, contexts.context(case.device).processors)
     one = Launch(source, chosen.constants, chosen.warps, programs, stages=chosen.stages)
     return PreparedLaunch(one, sizes, source.pointers, wide=any([reach >= _NARROW - room for reach in reaches]))  # noqa: C419  (quicker)

@@ -95,7 +95,7 @@ def test_classes_and_joining(name, arch):
 ONE_LANE = {"map": linear_maps.map_source(dt.bfloat16, True), "map_wide": linear_maps.map_source(dt.float64, True, True),
             "bits": linear_maps.map_source(dt.bool_, False), "zeros": check_values(dt.int64, "divisor"),
             "negatives": check_values(dt.int8, "length"), "chances": check_values(dt.bfloat16, "probability"),
-            "whole": check_values(dt.float64, "count"), "found": scans.found(3),
+            "whole": check_values(dt.float64, "count"), "found": scans.nonzero_positions(3),
             "recurrence": scans.recurrence(dt.bfloat16), "recurrence_wide": scans.recurrence(dt.float64),
             "log_sums": scans.log_sums(dt.float16), "log_sums_wide": scans.log_sums(dt.float64),
             "running_max": scans.extreme(dt.bfloat16, ">"), "running_min_of_integers": scans.extreme(dt.int64, "<"),
@@ -324,22 +324,22 @@ def test_attention_with_dropout_in_tf32(drops, size, arch):
 SPILLS = {(attention.KEYS, 128): 128, (attention.FORWARD, 128): 96}     # bytes, of tiles that the tuner then leaves out
 
 
-@pytest.mark.parametrize("part, causal", thinned(attention_configs.ROADS, [False, True], strength=1))
+@pytest.mark.parametrize("part, causal", thinned(attention_configs.COPY_TILES, [False, True], strength=1))
 @pytest.mark.parametrize("size", [64, pytest.param(128, marks=pytest.mark.slow)])
 def test_attention_by_bulk_copies(part, size, causal):
     """Each road of Hopper chips: copies by the chip's engine, asked for by warps of their own where that was asked for."""
     write = {attention.FORWARD: attention.forward, attention.QUERIES: lambda k: attention.query_grad(k, False),
              attention.KEYS: attention.key_grad}[part]
-    for *tile, warps, stages, road in attention_configs.ROADS[part]:
-        source = write(attention.Kind(dt.bfloat16, attention.NO_MASK, causal, even=True, late=True, road=road))
+    for *tile, warps, stages, strategy in attention_configs.COPY_TILES[part]:
+        source = write(attention.Kind(dt.bfloat16, attention.NO_MASK, causal, even=True, late=True, strategy=strategy))
         constants = attention_configs.constants(size, size, size ** -0.5, *tile)
         one = configs.Launch(source, constants, warps, (1, 1, 1), stages=stages)
         v = variant(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, 90)
         made = compiler._run_triton(v)
         binary, ptx = compiler._binary(v, made), made.asm["ptx"]
-        assert binary.spills <= SPILLS.get((part, size), 0) and binary.shared <= 232448 and binary.scratch, (tile, road)
+        assert binary.spills <= SPILLS.get((part, size), 0) and binary.shared <= 232448 and binary.scratch, (tile, strategy)
         assert "cp.async.bulk.tensor" in ptx and "wgmma" in ptx
-        assert binary.threads == 32 * warps, (tile, road)
+        assert binary.threads == 32 * warps, (tile, strategy)
 
 
 WINDOW = tuple(zip(conv.WINDOW, (1, 3, 3, 1, 1, 1, 0, 1, 1, 1, 1, 1)))
@@ -368,7 +368,7 @@ def test_convolutions_over_many_channels_load_whole_vectors(kind_and_precision, 
     narrow = kind is dt.float32 and arch == 90
     for source, rows in ((conv_channels_last.product(kind, precision, False, True), 12544),
                          (conv_channels_last.product_last(kind, precision, False, True), 12544),
-                         (conv_channels_last.product_last(kind, precision, True, turned=narrow), 12544),
+                         (conv_channels_last.product_last(kind, precision, True, transposed=narrow), 12544),
                          (conv_channels_last.weight_grad(kind, precision, True), 256),
                          (conv_channels_last.weight_grad(kind, precision), 256),
                          (conv_channels_last.point_weight_grad(kind, precision), 256)):
@@ -389,7 +389,7 @@ def test_convolutions_that_make_few_channels_load_whole_vectors(kind_and_precisi
     """All tiles that a tuner may take: narrow ones of tensor cores, by copies of 16 bytes."""
     kind, precision = kind_and_precision
     for source in (conv_channels_last.product(kind, precision, False, True), conv_channels_last.product(kind, precision, True),
-                   conv_channels_last.product_last(kind, precision, True, turned=True)):
+                   conv_channels_last.product_last(kind, precision, True, transposed=True)):
         for tile, warps, stages in conv_channels_last.candidates(kind, 12544, columns, SHARED[arch]):
             given = dict(WINDOW) | dict(zip(conv.TILE, tile)) | {"GROUPS": 1} | dict(PHASES)
             constants = tuple([(n, given[n]) for n in source.constants if n not in ("INDEX", "LAST")])

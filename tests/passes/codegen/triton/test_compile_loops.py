@@ -319,7 +319,7 @@ def test_updates_of_many_arrays_load_whole_vectors(kind, arch):
     update = kernel_of(Adam._rule, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"),
                        ("shrink", "grow", "keep", "add", "root", "eps", "rate"))
     step = host_kernels.elementwise("adam", (kind,) * 12, (kind,) * 4, update)
-    made, (unknown, even), _ = multi_tensor._prepared_together(step, 4, 1, (False,) * 7)
+    made, (unknown, even), _ = multi_tensor._prepared_batch(step, 4, 1, (False,) * 7)
     whole, single = f"v{16 // kind.itemsize}.b{8 * kind.itemsize}", f"b{8 * kind.itemsize}"
     for is_whole, known, width in ((True, even, whole), (False, unknown, single)):
         variant = made.variant(arch, is_whole, known)

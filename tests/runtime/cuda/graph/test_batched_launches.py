@@ -278,7 +278,7 @@ def test_arguments_between_whole_vectors(cuda):
         for _ in range(2):
             got = f(*xs)
         assert [g.tolist() for g in got] == [[3.0 * n for n in range(i, i + 16)] for i in starts]
-    known = [v.aligned for v in compiler.made() if v.source.name.endswith("_many")]
+    known = [v.aligned for v in compiler.binaries() if v.source.name.endswith("_many")]
     assert len({len(n) for n in known}) == 2, "all addresses are whole, or nothing is known of them"
 
 

@@ -28,7 +28,7 @@ def ledger():
         yield found
     ingot.set_float32_matmul_precision(precision)
     mock_cuda.drop_caches()
-    assert not compiler.made()
+    assert not compiler.binaries()
 
 
 def rows_of(ledger, f, *shapes, dtype=None, runs=2):

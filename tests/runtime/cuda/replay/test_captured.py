@@ -174,7 +174,7 @@ def test_inputs_that_stay_are_known_as_long_as_they_live():
     assert steady.are_there([a, b]) and steady._known == [id(a), id(b)] and not steady._told
     again = DeviceArray(b.kind, b.memory, b.shape, b.dtype)
     assert steady.are_there([a, again]) and not steady.are_there([again, a])
-    assert steady.moved([a.pointer, a.pointer]) == {1}
+    assert steady.moved_since([a.pointer, a.pointer]) == {1}
     del again
     assert steady._known == [id(a), 0] and steady.are_there([a, b])
     elsewhere = ResidentInputs([a, b], [1], a.memory.stream + 1)

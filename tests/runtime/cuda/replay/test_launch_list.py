@@ -61,7 +61,7 @@ def test_what_is_there_at_once_lies_apart(seed):
     results = [(n, "shape") for n in there if n >= operands]
     first, left = launch_list.taken_first(steps)
     if not first:
-        first, left, results = launch_list._arranged(steps, results, operands)
+        first, left, results = launch_list._allocations_first(steps, results, operands)
     before, after = Followed((), steps, operands), Followed(first, left, operands)
     moved: dict = {}            # a place -> (its piece, bytes from there)
     for n, places in before.seen.items():
@@ -83,7 +83,7 @@ def test_large_pieces_take_no_more_room_at_once(seed):
     steps, _ = random_list(random.Random(seed), 2, (SMALL + 1, 3 * SMALL))
     first, left = launch_list.taken_first(steps)
     if not first:
-        first, left, _ = launch_list._arranged(steps, [], 2)
+        first, left, _ = launch_list._allocations_first(steps, [], 2)
     assert Followed(first, left, 2).peak == Followed((), steps, 2).peak
 
 
@@ -91,6 +91,6 @@ def test_small_pieces_are_taken_once():
     take, drop, launch = launch_list.TAKE, launch_list.DROP, launch_list.LAUNCH
     work = [(launch, "form", n, (1,), (0,), ((0, 1 + n, 0),), 0) for n in range(3)]
     steps = (take, 100), work[0], (take, 600), work[1], (drop, 1), (take, 600), work[2], (drop, 2)
-    first, left, results = launch_list._arranged(steps, [(3, "shape")], 1)
+    first, left, results = launch_list._allocations_first(steps, [(3, "shape")], 1)
     assert first == [600, 1536] and [s[0] for s in left] == [launch] * 3 and results == [(1, "shape")]
     assert [s[5] for s in left] == [((0, 2, 0),), ((0, 2, 512),), ((0, 1, 0),)]

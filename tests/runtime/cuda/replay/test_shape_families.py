@@ -393,9 +393,9 @@ def test_addresses_beyond_32_bits_are_compiled_for():
                 x = ingot.empty(n, dtype=ingot.int8, device="cuda")
                 x + x
                 ingot.cat([x, x])
-            wide = {v.source.name.split("_")[0]: v.wide for v in compiler.made() if v.wide}
+            wide = {v.source.name.split("_")[0]: v.wide for v in compiler.binaries() if v.wide}
             assert set(wide) == {"add", "join"}
-            assert {v.wide for v in compiler.made() if v.source.name.startswith("add")} == {False, True}
+            assert {v.wide for v in compiler.binaries() if v.source.name.startswith("add")} == {False, True}
     finally:
         mock_cuda.drop_caches()
 

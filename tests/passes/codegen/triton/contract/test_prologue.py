@@ -27,7 +27,7 @@ from ingot.passes.fusion import fuse_prologue
 from ingot.passes.rewrite import pass_manager
 from ingot.passes.schedule.device_plan import ProductStep, plan
 from ingot.runtime.cuda.ops.products import products
-from ingot.runtime.cuda.ops.products.factors import Beside, Computed
+from ingot.runtime.cuda.ops.products.factors import Computed, SideProgram
 from tests.passes.codegen.triton.test_compile_loops import ARCHS, built, caches, variant  # noqa: F401 (a fixture)
 
 SEED = 29
@@ -185,7 +185,7 @@ def test_compiles(name, arch):
     m, n = SIZES.get(name, (1024, 128))
     made = factor_of(dt.bfloat16, function, sources, m, n, position=position)
     computed = made.before[position]
-    how = Computed(Beside(computed.fused, [(row, batch) for _, _, row, batch in computed.operands]), computed.turned)
+    how = Computed(SideProgram(computed.fused, [(row, batch) for _, _, row, batch in computed.operands]), computed.turned)
     units, loaded = [(False, True), (False, True)], [2, 2]
     units[position], loaded[position] = how.how, how.loaded
     source = matmul.source(dt.bfloat16, "ieee", *units)
@@ -206,7 +206,7 @@ def test_convolutions_compile(arch):
     y = conv_op(made, w, None, stride=(1, 1), padding=((1, 1), (1, 1)), dilation=(1, 1), groups=1)
     step, = plan(pass_manager.run(b.finish([y]), pipelines.PIPELINE)).steps
     computed = step.epilogue.before[0]
-    how = Computed(Beside(computed.fused, [(row, batch) for _, _, row, batch in computed.operands]), False).how
+    how = Computed(SideProgram(computed.fused, [(row, batch) for _, _, row, batch in computed.operands]), False).how
     source = conv.forward(kind, "ieee", False, before=how)
     window = tuple(zip(conv.WINDOW, (1, 3, 3, 1, 1, 1, 0, 1, 1, 1, 1, 1)))
     tile, warps, stages = conv.tiles(kind, "ieee", 6272, 16, 576)

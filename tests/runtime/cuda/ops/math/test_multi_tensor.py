@@ -101,10 +101,10 @@ def test_large_ones_have_a_launch_each(cuda, monkeypatch):
 
 def test_sizes_that_change_find_their_code_made(cuda):
     trained("Adam", {}, ["cuda"])
-    before = [v for v in compiler.made() if v.source.name == "adam_many"]
+    before = [v for v in compiler.binaries() if v.source.name == "adam_many"]
     trained("Adam", {}, ["cuda"], [(5 * n + 1,) for n in range(20)])
     trained("Adam", {}, ["cuda"], [(8 * n + 4,) for n in range(20)])
-    assert before == [v for v in compiler.made() if v.source.name == "adam_many"] and len(before) == 2
+    assert before == [v for v in compiler.binaries() if v.source.name == "adam_many"] and len(before) == 2
 
 
 def flat_views(array, device):
