@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from .....ir import dtype as dt
 from ..contract import epilogue, prologue
 from ..ir.nest import memory
-from ..ir.source import POINTER, SIZE, Parameter, Source, emit, stated_dot
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit, parameters, stated_dot
 from ..ir.spelling import TYPE
 from ..loops.configs import power_of_two
 
@@ -54,8 +54,7 @@ def within(at, space) -> str:
 
 def shared_parameters(kind, reads, write, narrow) -> list:
     """Return the common parameters: pointers to a dtype, one to the result, sizes."""
-    return [*[Parameter(n, POINTER, kind) for n in reads], Parameter(write, POINTER, narrow),
-            *[Parameter(n, SIZE) for n in _SIZES]]
+    return parameters(dict.fromkeys(reads, kind) | {write: narrow}, _SIZES)
 
 
 def _product(kind, precision) -> str:

@@ -12,7 +12,7 @@ from math import prod
 from .....ir import dtype as dt
 from ..contract.epilogue import Site
 from ..contract.matmul import HOPPER_SHARED, WAVE
-from ..ir.source import POINTER, SIZE, Parameter, Source, emit, stated_dot
+from ..ir.source import SIZE, Parameter, Source, emit, parameters, stated_dot
 from ..loops.configs import power_of_two
 from .conv import COUNTS, DIMS, PHASE, TILE, TURNS, WINDOW, ended, named, shared_parameters, split, wide_type, within
 
@@ -153,9 +153,8 @@ def point_weight_grad(kind: dt.DType, precision: str) -> Source:
                                     "right = tl.load(x + ((n * C + c) * P + p), (c < C) & (p < P), 0.0)",
                                     f"total = tl.dot(left, tl.trans(right), total{stated_dot(kind, precision)})"]],
              "column = tl.trans(c)", "tl.store(out + ((part * O + o) * C + column), total, (o < O) & (column < C))"]
-    parameters = [Parameter("g", POINTER, kind), Parameter("x", POINTER, kind), Parameter("out", POINTER, wide),
-                  *[Parameter(n, SIZE) for n in "NCOPQ"]]
-    return emit(named("point_weight_grad", kind, precision), parameters, POINT_CONSTANTS, lines)
+    own = parameters({"g": kind, "x": kind, "out": wide}, "NCOPQ")
+    return emit(named("point_weight_grad", kind, precision), own, POINT_CONSTANTS, lines)
 
 
 def suits(w: tuple, groups: int) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import prod
 
 from .....ir import dtype as dt
-from ..ir.source import BITS, POINTER, SIZE, Parameter, Source, emit, stated_dot
+from ..ir.source import BITS, Source, emit, parameters, stated_dot
 from ..loops.configs import power_of_two
 from . import conv_channels_last
 from .conv import DIMS, TILE, TURNS, WINDOW, ended, named, shared_parameters, split, wide_type
@@ -35,15 +35,14 @@ def pack_of(channels: int) -> int:
 def pack(itemsize: int) -> Source:
     """Return the kernel out[n, i, c] = x[n, c, i - P] for PACK channels c, zeros where there is no such pixel or channel."""
     kind = BITS[itemsize]
-    parameters = [Parameter("x", POINTER, kind), Parameter("out", POINTER, kind), *[Parameter(n, SIZE) for n in "NC"],
-                  *[Parameter(f"{s}{d}", SIZE) for s in "IQP" for d in DIMS]]
+    own = parameters({"x": kind, "out": kind}, (*"NC", *[f"{s}{d}" for s in "IQP" for d in DIMS]))
     lines = ["m = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(INDEX)[:, None]", "c = tl.arange(0, WIDE)[None, :]",
              *split("m", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]), *[f"a{d} = q{d} - P{d}" for d in DIMS],
              f"inside = (m < N * (QD * QH * QW)) & {' & '.join(f'(a{d} >= 0) & (a{d} < I{d})' for d in DIMS)}",
              "at = (n * C * ID + aD) * IH * IW + aH * IW + aW + c * (ID * IH * IW)",
              "value = tl.load(x + at, inside & (c < C), 0)",
              "tl.store(out + (m * PACK + c), value, (m < N * (QD * QH * QW)) & (c < PACK))"]
-    return emit(f"pack_{8 * itemsize}", parameters, ("INDEX", "BLOCK", "PACK", "WIDE"), lines)
+    return emit(f"pack_{8 * itemsize}", own, ("INDEX", "BLOCK", "PACK", "WIDE"), lines)
 
 
 _ROWS, _OUTPUTS = conv_channels_last.ROWS, conv_channels_last.OUTPUTS

@@ -11,7 +11,7 @@ import numpy as np
 
 from .....ir import dtype as dt
 from .....ir.symbols.symbolic import power_of_two
-from ..ir.source import POINTER, SIZE, Parameter, Source, emit
+from ..ir.source import Source, emit, parameters
 from ..ir.spelling import TYPE
 from .conv import DIMS, WINDOW
 
@@ -55,8 +55,7 @@ def _work(kind):
 
 
 def _parameters(pointers):
-    return [*[Parameter(n, POINTER, dt.uint8 if k is dt.bool_ else k) for n, k in pointers],
-            *[Parameter(n, SIZE) for n in _SIZES]]
+    return parameters({n: dt.uint8 if k is dt.bool_ else k for n, k in pointers}, _SIZES)
 
 
 def _maximum(name, kind, pointers, before, at, inside, short) -> Source:

@@ -4,7 +4,7 @@ import functools
 
 from .....ir import dtype as dt
 from ..ir.nest import memory
-from ..ir.source import BITS, POINTER, SIZE, Parameter, Source, emit
+from ..ir.source import BITS, Source, emit, parameters
 from ..ir.spelling import TYPE
 
 _AT = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)"]
@@ -19,8 +19,7 @@ def map_source(dtype: dt.DType, weighted: bool, skips: bool = False) -> Source:
     wide = dt.float64 if dtype is dt.float64 else dt.float32
     stored = memory(dtype) if weighted else BITS[dtype.itemsize]
     pointers = [("x", stored), ("places", dt.int64), *([("weights", wide)] if weighted else []), ("out", stored)]
-    parameters = (*[Parameter(n, POINTER, d) for n, d in pointers],
-                  *[Parameter(n, SIZE) for n in ("TOTAL", "R", "Q", "C", "TAPS")])
+    own = parameters(dict(pointers), ("TOTAL", "R", "Q", "C", "TAPS"))
     lines = [*_AT, "there = at < TOTAL", "c = at % C", "j = at // C % Q", "row = at // (C * Q) * R"]
     place = "tl.load(places + {}, there, 0).to(INDEX)"
     if weighted:
@@ -32,4 +31,4 @@ def map_source(dtype: dt.DType, weighted: bool, skips: bool = False) -> Source:
     else:
         lines.append(f"tl.store(out + at, tl.load(x + ((row + {place.format('j')}) * C + c), there), there)")
     mark = dtype.short if weighted else 8 * dtype.itemsize
-    return emit(f"map_{'part_' if skips else ''}{mark}", parameters, ("INDEX", "BLOCK"), lines)
+    return emit(f"map_{'part_' if skips else ''}{mark}", own, ("INDEX", "BLOCK"), lines)

@@ -9,7 +9,7 @@ import functools
 
 from .....ir import dtype as dt
 from .....ir.symbols.symbolic import power_of_two
-from ..ir.source import BITS, POINTER, SIZE, Parameter, Source, emit
+from ..ir.source import BITS, Source, emit, parameters
 from ..ir.spelling import TYPE, memory
 
 BLOCK = 1024
@@ -34,11 +34,9 @@ def row_numbers(kinds: tuple, rank: int, wrap: bool) -> Source:
 
     An index out of range gives the number `missing`.
     """
-    parameters = [Parameter(f"i{k}", POINTER, kind) for k, kind in enumerate(kinds)]
-    parameters += [Parameter("out", POINTER, dt.int64), Parameter("status", POINTER, dt.int32)]
-    parameters += [Parameter(n, SIZE) for n in ("N", "missing")]
-    parameters += [Parameter(f"{what}{k}", SIZE) for k in range(len(kinds)) for what in ("size", "step")]
-    parameters += [Parameter(f"{what}{k}", SIZE) for k in range(rank) for what in ("extent", "stride")]
+    pointers = {f"i{k}": kind for k, kind in enumerate(kinds)} | {"out": dt.int64, "status": dt.int32}
+    sizes = [f"{what}{k}" for k in range(len(kinds)) for what in ("size", "step")]
+    own = parameters(pointers, ("N", "missing", *sizes, *[f"{what}{k}" for k in range(rank) for what in ("extent", "stride")]))
     lines = ["at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)", "inside = at < N", "wrong = at < 0",
              "total = at * 0"]
     for k in range(len(kinds)):
@@ -53,7 +51,7 @@ def row_numbers(kinds: tuple, rank: int, wrap: bool) -> Source:
     lines += ["tl.store(out + at, tl.where(wrong, at * 0 + missing, total), inside)",
               "if tl.max(wrong.to(tl.int32)) > 0:", "    tl.atomic_max(status + SLOT, 1)"]
     mark = "_".join([*(k.short for k in kinds), str(rank), *(["wrapped"] if wrap else [])])
-    return emit(f"row_numbers_{mark}", parameters, ("INDEX", "BLOCK", "SLOT"), lines)
+    return emit(f"row_numbers_{mark}", own, ("INDEX", "BLOCK", "SLOT"), lines)
 
 
 _PLACE = ["across = tl.cdiv(C, BC)", "down = tl.cdiv(P, BP)", "program = tl.program_id(0)",
@@ -67,14 +65,13 @@ def move_rows(itemsize: int, put: bool) -> Source:
     """Return the kernel out[o, p, c] = x[o, rows[p], c], or (`put`) out[o, rows[p], c] = x[o, p, c] for distinct rows that
     exist."""
     kind = BITS[itemsize]
-    parameters = [Parameter("x", POINTER, kind), Parameter("rows", POINTER, dt.int64), Parameter("out", POINTER, kind),
-                  *[Parameter(n, SIZE) for n in ("P", "R", "C")]]
+    own = parameters({"x": kind, "rows": dt.int64, "out": kind}, "PRC")
     far, near = "(o * R + row[:, None]) * C + c[None, :]", "(o * P + p[:, None]) * C + c[None, :]"
     source, target = (near, far) if put else (far, near)
     there = "(in_p & (row < R))" if put else "in_p"
     lines = [*_PLACE, "row = tl.load(rows + p, in_p, 0).to(INDEX)", f"inside = {there}[:, None] & in_c",
              f"value = tl.load(x + ({source}), inside)", f"tl.store(out + ({target}), value, inside)"]
-    return emit(f"{'put' if put else 'take'}_rows_{8 * itemsize}", parameters, ("INDEX", "BP", "BC"), lines)
+    return emit(f"{'put' if put else 'take'}_rows_{8 * itemsize}", own, ("INDEX", "BP", "BC"), lines)
 
 
 @functools.lru_cache(64)
@@ -86,9 +83,7 @@ def merge_rows(dtype: dt.DType, mode: str, paired: bool = False) -> Source:
     """
     stored = dt.PARTS.get(dtype) or memory(dtype)
     wide = dt.float32 if dtype in (dt.float16, dt.bfloat16) else stored
-    order = [] if paired else [Parameter("order", POINTER, dt.int64)]
-    parameters = [Parameter("x", POINTER, stored), *order, Parameter("keys", POINTER, dt.uint64),
-                  Parameter("out", POINTER, stored), *[Parameter(n, SIZE) for n in ("P", "R", "C")]]
+    pointers = {"x": stored, **({} if paired else {"order": dt.int64}), "keys": dt.uint64, "out": stored}
     key, came = (" >> 32", "tl.load(keys + q, on, 0) & 0xFFFFFFFF") if paired else ("", "tl.load(order + q, on, 0)")
     join = (_JOIN_BOOLS if dtype is dt.bool_ else _JOIN)[mode]
     parts = {"": "{}"}
@@ -114,21 +109,21 @@ def merge_rows(dtype: dt.DType, mode: str, paired: bool = False) -> Source:
              "    q = q + 1", "    on = on & (q < P)", f"    following = tl.load(keys + q, on, 0){key}",
              "    on = on & (following == key)",
              *[f"tl.store(out + ({at.format('place')}), total{n}.to({TYPE[stored]}), inside)" for n, at in parts.items()]]
-    return emit(f"merge_rows_{mode}_{dtype.short}{'_paired' if paired else ''}", parameters, ("INDEX", "BP", "BC"), lines)
+    name = f"merge_rows_{mode}_{dtype.short}{'_paired' if paired else ''}"
+    return emit(name, parameters(pointers, "PRC"), ("INDEX", "BP", "BC"), lines)
 
 
 @functools.lru_cache(64)
 def concatenate(itemsize: int, count: int) -> Source:
     """Return the kernel out[o, from_j + c] = x_j[o, c] for `count` arrays x_j of rows of `width_j` elements, in rows of W."""
     kind = BITS[itemsize]
-    parameters = [*[Parameter(f"x{j}", POINTER, kind) for j in range(count)], Parameter("out", POINTER, kind)]
-    parameters += [Parameter(n, SIZE) for j in range(count) for n in (f"n{j}", f"width{j}", f"from{j}")]
-    parameters.append(Parameter("W", SIZE))
+    pointers = dict.fromkeys((*[f"x{j}" for j in range(count)], "out"), kind)
+    own = parameters(pointers, [*[n for j in range(count) for n in (f"n{j}", f"width{j}", f"from{j}")], "W"])
     lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)"]
     for j in range(count):
         lines += [f"v{j} = tl.load(x{j} + at, at < n{j}, 0)",
                   f"tl.store(out + (at // width{j} * W + from{j} + at % width{j}), v{j}, at < n{j})"]
-    return emit(f"join_{count}_{8 * itemsize}", parameters, ("INDEX", "BLOCK"), lines)
+    return emit(f"join_{count}_{8 * itemsize}", own, ("INDEX", "BLOCK"), lines)
 
 
 def tile(positions: int, columns: int, groups: int) -> tuple:

@@ -7,7 +7,7 @@ import functools
 
 from .....ir import dtype as dt
 from ..ir.nest import memory
-from ..ir.source import POINTER, SIZE, Parameter, Source, emit
+from ..ir.source import Source, emit, parameters
 from ..ir.spelling import TYPE
 
 _LANE = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)", "there = at < ROWS * C",
@@ -22,11 +22,10 @@ def _work(dtype):
 def _source(name, dtype, reads, writes, before, step) -> Source:
     """Return a scan: lines `before`, and `step` for each place; `v_NAME` is the element of an array at a place."""
     stored, work = memory(dtype), TYPE[_work(dtype)]
-    parameters = (*[Parameter(n, POINTER, stored) for n in reads], *[Parameter(n, POINTER, d) for n, d in writes],
-                  *[Parameter(n, SIZE) for n in _SIZES])
+    own = parameters(dict.fromkeys(reads, stored) | dict(writes), _SIZES)
     loads = [f"v_{n} = tl.load({n} + place, there, 0).to({work})" for n in reads]
     lines = [*_LANE, *before, "for t in range(0, L):", *["    " + x for x in ("place = first + t * C", *loads, *step)]]
-    return emit(f"{name}_{dtype.short}", parameters, ("INDEX", "BLOCK"), lines)
+    return emit(f"{name}_{dtype.short}", own, ("INDEX", "BLOCK"), lines)
 
 
 @functools.lru_cache(16)
@@ -67,12 +66,11 @@ def extreme(dtype: dt.DType, sign: str) -> Source:
 @functools.lru_cache(16)
 def nonzero_positions(rank: int) -> Source:
     """Return the kernel for coordinates of true elements, each at the place of its running count."""
-    parameters = (Parameter("hit", POINTER, dt.uint8), Parameter("counts", POINTER, dt.int64),
-                  *[Parameter(f"out{d}", POINTER, dt.int64) for d in range(rank)],
-                  *[Parameter(n, SIZE) for n in ("TOTAL", "COUNT", *[f"n{d}" for d in range(rank)])])
+    pointers = {"hit": dt.uint8, "counts": dt.int64, **{f"out{d}": dt.int64 for d in range(rank)}}
+    own = parameters(pointers, ("TOTAL", "COUNT", *[f"n{d}" for d in range(rank)]))
     lines = ["at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)", "there = at < TOTAL",
              "place = tl.load(counts + at, there, 0) - 1",
              "there = there & (tl.load(hit + at, there, 0) != 0) & (place < COUNT)", "rest = at"]
     for d in range(rank - 1, -1, -1):
         lines += [f"tl.store(out{d} + place, rest % n{d}, there)", f"rest = rest // n{d}"]
-    return emit(f"found_{rank}", parameters, ("INDEX", "BLOCK"), lines)
+    return emit(f"found_{rank}", own, ("INDEX", "BLOCK"), lines)

@@ -10,7 +10,7 @@ low halves first, then, stably, by their high halves.
 import functools
 
 from .....ir import dtype as dt
-from ..ir.source import POINTER, SIZE, Parameter, Source, emit
+from ..ir.source import Source, emit, parameters
 from ..ir.spelling import TYPE
 
 SHORT = 256           # longest row sorted by counting
@@ -58,8 +58,8 @@ def keys(kind: dt.DType, descending: bool) -> Source:
     if cut < 8 * key.itemsize:
         lines += [f"k = k & {2 ** cut - 1}"]
     lines += [f"tl.store(out + at, k.to({TYPE[key]}, bitcast=True), inside)"]
-    parameters = [Parameter("x", POINTER, memory), Parameter("out", POINTER, key), Parameter("N", SIZE)]
-    return emit(f"keys_{kind.short}{'_down' if descending else ''}", parameters, ("INDEX", "BLOCK"), lines)
+    own = parameters({"x": memory, "out": key}, "N")
+    return emit(f"keys_{kind.short}{'_down' if descending else ''}", own, ("INDEX", "BLOCK"), lines)
 
 
 @functools.lru_cache(8)
@@ -72,14 +72,12 @@ def ranked(key: dt.DType) -> Source:
              "    first = (other[None, :] < mine[:, None]) | ((other[None, :] == mine[:, None]) & (j[None, :] < i[:, None]))",
              "    rank += tl.sum((first & (j < N)[None, :]).to(tl.int32), 1)",
              "tl.store(out + (row * K + rank), i.to(tl.int64), inside & (rank < K))"]
-    parameters = [Parameter("keys", POINTER, key), Parameter("out", POINTER, dt.int64), Parameter("N", SIZE), Parameter("K",
-                                                                                                                        SIZE)]
-    return emit(f"ranked_{key.short}", parameters, ("INDEX", "LENGTH", "STEP"), lines)
+    return emit(f"ranked_{key.short}", parameters({"keys": key, "out": dt.int64}, "NK"), ("INDEX", "LENGTH", "STEP"), lines)
 
 
 WHOLE, LOW, HIGH = "whole", "low", "high"
 _HALF = {WHOLE: "key", LOW: "key & 0xFFFFFFFF", HIGH: "key >> 32"}
-_PAIRS = "pairs", POINTER, dt.uint64
+_PAIRS = {"pairs": dt.uint64}
 
 
 def _last(value, at, inside, composed) -> list:
@@ -101,10 +99,9 @@ def blocks(key: dt.DType, half: str, last: bool) -> Source:
               f"pair = (({_HALF[half]}) << 32) | at.to(tl.uint64)",
               "pair = tl.sort(tl.where(inside, pair, tl.full([LENGTH], 0xFFFFFFFFFFFFFFFF, tl.uint64)))"]
     lines += _last("pair", "at", "inside", half == HIGH) if last else ["tl.store(pairs + (row * N + at), pair, inside)"]
-    order = [Parameter("order", POINTER, dt.int64)] if half == HIGH else []
-    made_there = Parameter("out", POINTER, dt.int64) if last else Parameter(*_PAIRS)
-    return emit(f"sort_blocks_{key.short}_{half}{'_last' if last else ''}",
-                [Parameter("keys", POINTER, key), *order, made_there, Parameter("N", SIZE)], ("INDEX", "LENGTH"), lines)
+    pointers = {"keys": key, **({"order": dt.int64} if half == HIGH else {}), **({"out": dt.int64} if last else _PAIRS)}
+    name = f"sort_blocks_{key.short}_{half}{'_last' if last else ''}"
+    return emit(name, parameters(pointers, "N"), ("INDEX", "LENGTH"), lines)
 
 
 @functools.lru_cache(16)
@@ -119,10 +116,9 @@ def merged(last: bool, composed: bool) -> Source:
              "    low = tl.where(on & before, middle + 1, low)", "    high = tl.where(on & (before == 0), middle, high)",
              "place = first + at % LENGTH + low"]
     lines += _last("mine", "place", "inside", composed) if last else ["tl.store(out + (row * N + place), mine, inside)"]
-    order = [Parameter("order", POINTER, dt.int64)] if composed else []
-    out = Parameter("out", POINTER, dt.int64 if last else dt.uint64)
-    return emit(f"merge_runs{'_last' if last else ''}{'_composed' if composed else ''}",
-                [Parameter(*_PAIRS), *order, out, Parameter("N", SIZE)], ("INDEX", "BLOCK", "LENGTH", "STEPS"), lines)
+    pointers = {**_PAIRS, **({"order": dt.int64} if composed else {}), "out": dt.int64 if last else dt.uint64}
+    name = f"merge_runs{'_last' if last else ''}{'_composed' if composed else ''}"
+    return emit(name, parameters(pointers, "N"), ("INDEX", "BLOCK", "LENGTH", "STEPS"), lines)
 
 
 _DIGITS = ["row = tl.program_id(1).to(INDEX)", "block = tl.program_id(0).to(INDEX)", "blocks = tl.cdiv(N, BLOCK)",
@@ -136,8 +132,8 @@ _DIGITS = ["row = tl.program_id(1).to(INDEX)", "block = tl.program_id(0).to(INDE
 def counted(key: dt.DType) -> Source:
     """Return the kernel counts[row, digit, block]: keys of a block with each digit."""
     lines = [*_DIGITS, "tl.store(counts + slot, tl.sum(mine, 0))"]
-    parameters = [Parameter("keys", POINTER, key), Parameter("counts", POINTER, dt.int32), Parameter("N", SIZE)]
-    return emit(f"count_digits_{key.short}", parameters, ("INDEX", "BLOCK", "SHIFT"), lines)
+    own = parameters({"keys": key, "counts": dt.int32}, "N")
+    return emit(f"count_digits_{key.short}", own, ("INDEX", "BLOCK", "SHIFT"), lines)
 
 
 @functools.lru_cache(1)
@@ -147,7 +143,7 @@ def added() -> Source:
              "for start in range(0, N, BLOCK):", "    at = start + tl.arange(0, BLOCK)",
              "    count = tl.load(counts + (row * N + at), at < N, 0)", "    upto = tl.cumsum(count, 0)",
              "    tl.store(counts + (row * N + at), upto - count + carry, at < N)", "    carry += tl.sum(count)"]
-    return emit("add_counts", [Parameter("counts", POINTER, dt.int32), Parameter("N", SIZE)], ("INDEX", "BLOCK"), lines)
+    return emit("add_counts", parameters({"counts": dt.int32}, "N"), ("INDEX", "BLOCK"), lines)
 
 
 @functools.lru_cache(16)
@@ -158,10 +154,9 @@ def spread(key: dt.DType, first: bool) -> Source:
              "place = tl.sum((tl.cumsum(mine, 0) - mine + start[None, :]) * mine, 1)",
              f"came = {came}", "tl.store(keys_out + (row * N + place), key, inside)",
              "tl.store(order_out + (row * N + place), came, inside)"]
-    parameters = [Parameter("keys", POINTER, key), *([] if first else [Parameter("order", POINTER, dt.int64)]),
-                  Parameter("counts", POINTER, dt.int32), Parameter("keys_out", POINTER, key),
-                  Parameter("order_out", POINTER, dt.int64), Parameter("N", SIZE)]
-    return emit(f"spread_digits_{key.short}{'_first' if first else ''}", parameters, ("INDEX", "BLOCK", "SHIFT"), lines)
+    own = parameters({"keys": key, **({} if first else {"order": dt.int64}), "counts": dt.int32, "keys_out": key,
+                      "order_out": dt.int64}, "N")
+    return emit(f"spread_digits_{key.short}{'_first' if first else ''}", own, ("INDEX", "BLOCK", "SHIFT"), lines)
 
 
 @functools.lru_cache(16)
@@ -175,7 +170,5 @@ def searched(key: dt.DType, right: bool, shared: bool) -> Source:
              "    found = tl.load(keys + (base + middle), inside & on, 0)", f"    go = found {before} wanted",
              "    low = tl.where(on & go, middle + 1, low)", "    high = tl.where(on & (go == 0), middle, high)",
              "tl.store(out + at, low.to(tl.int64), inside)"]
-    parameters = [Parameter("keys", POINTER, key), Parameter("x", POINTER, key), Parameter("out", POINTER, dt.int64),
-                  *[Parameter(n, SIZE) for n in ("N", "L", "W")]]
     name = f"search_{key.short}{'_right' if right else ''}{'_shared' if shared else ''}"
-    return emit(name, parameters, ("INDEX", "BLOCK"), lines)
+    return emit(name, parameters({"keys": key, "x": key, "out": dt.int64}, "NLW"), ("INDEX", "BLOCK"), lines)

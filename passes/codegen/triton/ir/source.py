@@ -58,12 +58,17 @@ class Source:
         return tuple([p.name for p in self.parameters if p.kind == SIZE])
 
 
-def emit(name: str, parameters, constants, lines, flush: bool = False, helpers: str = "") -> Source:
+def parameters(pointers: dict, sizes=()) -> list:
+    """Return pointers by name to elements of their dtypes, then sizes by name."""
+    return [*[Parameter(n, POINTER, d) for n, d in pointers.items()], *[Parameter(n, SIZE) for n in sizes]]
+
+
+def emit(name: str, arguments, constants, lines, flush: bool = False, helpers: str = "") -> Source:
     """Return a file with one kernel, after the functions that it calls."""
-    heading = ", ".join([p.name for p in parameters] + [f"{c}: tl.constexpr" for c in constants])
+    heading = ", ".join([p.name for p in arguments] + [f"{c}: tl.constexpr" for c in constants])
     body = "".join(f"    {x}\n" for x in lines)
     text = f"{HEADER}\n\n{helpers}@triton.jit\ndef {name}({heading}):\n{body}"
-    return Source(name, text, tuple(parameters), tuple(constants), flush)
+    return Source(name, text, tuple(arguments), tuple(constants), flush)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ the matrix itself from there on.
 import functools
 
 from .....ir import dtype as dt
-from ..ir.source import POINTER, SIZE, Parameter, Source, emit
+from ..ir.source import Source, emit, parameters
 from .triangular import quotient, strides
 
 BLOCK = 64          # rows that one program factors
@@ -44,9 +44,8 @@ def whole(kind: dt.DType) -> Source:
              "v = tl.where((r < good) & (c < good), v, tl.load(x, inside, 0))",
              "tl.store(out + ((batch * N + r) * N + c), tl.where(c <= r, v, 0.0), inside)",
              "tl.store(info + batch, bad.to(tl.int32))"]
-    parameters = [Parameter("x", POINTER, kind), Parameter("out", POINTER, kind), Parameter("info", POINTER, dt.int32),
-                  Parameter("N", SIZE), *strides("x")]
-    return emit(f"cholesky_{kind.short}", parameters, ("INDEX", "BN"), lines)
+    own = parameters({"x": kind, "out": kind, "info": dt.int32}, ("N", *strides("x")))
+    return emit(f"cholesky_{kind.short}", own, ("INDEX", "BN"), lines)
 
 
 @functools.lru_cache(4)
@@ -58,9 +57,8 @@ def block(kind: dt.DType) -> Source:
              "tl.debug_barrier()", "tl.store(a + (r * W + c), v, inside & (c <= r))",
              "bad = tl.where(bad > 0, bad + start, bad).to(tl.int32)",
              "tl.store(info + batch, tl.where(before == 0, bad, before))"]
-    sizes = [Parameter(n, SIZE) for n in ("N", "W", "start")]
-    return emit(f"cholesky_block_{kind.short}", [Parameter("a", POINTER, kind), Parameter("info", POINTER, dt.int32), *sizes],
-                ("INDEX", "BN"), lines)
+    own = parameters({"a": kind, "info": dt.int32}, ("N", "W", "start"))
+    return emit(f"cholesky_block_{kind.short}", own, ("INDEX", "BN"), lines)
 
 
 @functools.lru_cache(4)
@@ -71,6 +69,5 @@ def finished(kind: dt.DType) -> Source:
              "again = on & (c <= r) & (bad > 0) & (r >= bad - 1)",
              "v = tl.load(x + (batch * x_b + r * x_r + c * x_c), again, 0)",
              "tl.store(a + at, v, again | (on & (c > r)))"]
-    parameters = [Parameter("x", POINTER, kind), Parameter("a", POINTER, kind), Parameter("info", POINTER, dt.int32),
-                  Parameter("TOTAL", SIZE), Parameter("N", SIZE), *strides("x")]
-    return emit(f"cholesky_finish_{kind.short}", parameters, ("INDEX", "BLOCK"), lines)
+    own = parameters({"x": kind, "a": kind, "info": dt.int32}, ("TOTAL", "N", *strides("x")))
+    return emit(f"cholesky_finish_{kind.short}", own, ("INDEX", "BLOCK"), lines)

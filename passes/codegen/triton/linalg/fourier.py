@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from math import prod
 
 from .....ir import dtype as dt
-from ..ir.source import POINTER, SIZE, Parameter, Source, emit
+from ..ir.source import Source, emit, parameters
 from ..ir.spelling import Text, TritonBuilder, memory
 from ..loops.configs import power_of_two
 from .butterflies import times, transform
@@ -87,16 +87,16 @@ def rows(how: Transform) -> Source:
     whole = dt.WHOLES[how.part]
     kinds = {"x": how.part if how.reads in REALS else whole, "t": whole, "out": how.part if how.writes in REALS else whole}
     names = [n for n in kinds if n != "t" or how.waits]
-    pointers = [Parameter(n, POINTER, memory(kinds[n])) for n in names]
+    pointers = {n: memory(kinds[n]) for n in names}
     tables = ["w"] if len(how.radices) > 1 else []
     tables += ["turns"] if "halves" in (how.reads, how.writes) or how.writes == "turns" else []
-    pointers += [Parameter(n, POINTER, memory(whole)) for n in tables]
+    pointers |= dict.fromkeys(tables, memory(whole))
     sizes = ["M", *(["C"] if how.adjacent else [])]
     for n in names:
         sizes += [f"{n}_outer", *([f"{n}_step"] if n in how.adjacent else [])]
-    writer = _Writer(how, {p.name for p in pointers} | set(sizes))
+    writer = _Writer(how, {*pointers, *sizes})
     writer.write()
-    return emit(how.name, (*pointers, *[Parameter(n, SIZE) for n in sizes]), ("INDEX",), writer.text.lines)
+    return emit(how.name, parameters(pointers, sizes), ("INDEX",), writer.text.lines)
 
 
 class _Writer:
@@ -377,9 +377,8 @@ def joined(part: dt.DType) -> Source:
 
 def _alone(name, part, count, lines, scale):
     whole = dt.WHOLES[part]
-    pointers = [Parameter(n, POINTER, memory(whole)) for n in ("x", "turns", "out")]
-    sizes = [Parameter(n, SIZE) for n in ("M", "N")]
-    text = Text({p.name for p in (*pointers, *sizes)} | {"a", "b", "q", "k"})
+    own = parameters(dict.fromkeys(("x", "turns", "out"), memory(whole)), ("M", "N"))
+    text = Text({p.name for p in own} | {"a", "b", "q", "k"})
     text.depth = 0
     s = TritonBuilder(text)
     for line in ("at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)", f"q = at // ({count})",
@@ -393,4 +392,4 @@ def _alone(name, part, count, lines, scale):
         found = [("q * (N + 1) + k", low), ("q * (N + 1) + other", high)]
     for place, pair in found:
         s.store(s.whole(*pair), "out", place, "there")
-    return emit(f"frequencies_{name}_{part.short}", (*pointers, *sizes), ("INDEX", "BLOCK"), text.lines)
+    return emit(f"frequencies_{name}_{part.short}", own, ("INDEX", "BLOCK"), text.lines)

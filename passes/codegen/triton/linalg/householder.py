@@ -8,7 +8,7 @@ and T: all reflections are I - V T V^T.
 import functools
 
 from .....ir import dtype as dt
-from ..ir.source import POINTER, SIZE, Parameter, Source, emit
+from ..ir.source import Source, emit, parameters
 from ..ir.spelling import TYPE
 from .triangular import quotient, strides
 
@@ -50,9 +50,8 @@ def _stored_v(kind) -> str:
 
 
 def _parameters(kind, *matrices) -> list:
-    pointers = [*matrices, "tau", "vectors", "turns"]
-    return [*[Parameter(n, POINTER, kind) for n in pointers], *[Parameter(n, SIZE) for n in ("M", "N", "K", "start")],
-            *[s for n in matrices for s in strides(n)]]
+    pointers = dict.fromkeys((*matrices, "tau", "vectors", "turns"), kind)
+    return parameters(pointers, ("M", "N", "K", "start", *strides(*matrices)))
 
 
 @functools.lru_cache(8)

@@ -8,7 +8,7 @@ import functools
 
 from .....ir import dtype as dt
 from .....ir.symbols.symbolic import power_of_two
-from ..ir.source import BITS, POINTER, SIZE, Parameter, Source, emit
+from ..ir.source import BITS, Source, emit, parameters
 from ..ir.spelling import TYPE
 from .triangular import quotient, strides
 
@@ -31,9 +31,8 @@ _BEGIN = ["batch = tl.program_id(0).to(INDEX)", "pivots += batch * K + start", "
 
 
 def _parameters(kind, *pointers) -> list:
-    arrays = [Parameter(n, POINTER, kind) for n in pointers]
-    return [*arrays, Parameter("pivots", POINTER, dt.int32), Parameter("info", POINTER, dt.int32),
-            *[Parameter(n, SIZE) for n in _SIZES], *[s for n in pointers for s in strides(n)]]
+    arrays = dict.fromkeys(pointers, kind) | {"pivots": dt.int32, "info": dt.int32}
+    return parameters(arrays, (*_SIZES, *strides(*pointers)))
 
 
 @functools.lru_cache(8)
@@ -116,9 +115,8 @@ def exchanged(itemsize: int) -> Source:
              "x += batch * x_b", "moved = moves[:, None] & (c < C) & ((c < low) | (c >= high))",
              "v = tl.load(x + (source[:, None] * x_r + c * x_c), moved, 0)", "tl.debug_barrier()",
              "tl.store(x + (place[:, None] * x_r + c * x_c), v, moved)"]
-    sizes = [Parameter(n, SIZE) for n in ("N", "K", "C", "start", "low", "high")]
-    return emit(f"exchange_rows_{8 * itemsize}", [Parameter("x", POINTER, kind), Parameter("pivots", POINTER, dt.int32),
-                                                 *sizes, *strides("x")], ("INDEX", "BN", "BC"), lines)
+    own = parameters({"x": kind, "pivots": dt.int32}, ("N", "K", "C", "start", "low", "high", *strides("x")))
+    return emit(f"exchange_rows_{8 * itemsize}", own, ("INDEX", "BN", "BC"), lines)
 
 
 def tile(kind: dt.DType, m: int, n: int) -> tuple:

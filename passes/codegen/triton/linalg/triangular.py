@@ -9,7 +9,7 @@ import functools
 
 from .....ir import dtype as dt
 from .....ir.symbols.symbolic import power_of_two
-from ..ir.source import POINTER, SIZE, Parameter, Source, emit, stated_dot
+from ..ir.source import Source, emit, parameters, stated_dot
 from ..ir.spelling import TYPE
 
 BLOCK = 64                          # unknowns of a block
@@ -21,9 +21,9 @@ def quotient(kind: dt.DType, a: str, b: str) -> str:
     return f"tl.div_rn({a}, {b})" if kind is dt.float32 else f"{a} / {b}"
 
 
-def strides(name: str, letters: str = "brc") -> list:
-    """Return the parameters of a matrix' strides: of batches, rows and columns, in elements."""
-    return [Parameter(f"{name}_{letter}", SIZE) for letter in letters]
+def strides(*names: str) -> list:
+    """Return the names of matrices' strides: of batches, rows and columns, in elements."""
+    return [f"{name}_{letter}" for name in names for letter in "brc"]
 
 
 @functools.lru_cache(16)
@@ -42,10 +42,8 @@ def solved(kind: dt.DType, upper: bool, unit: bool) -> Source:
              f"    column = tl.load(a + (i * a_r + k * a_c), (i {after} k) & (i < N), 0)", *divided,
              f"    v = tl.where(r {after} k, v - column[:, None] * line[None, :], tl.where(r == k, line[None, :], v))",
              "tl.store(place, v, inside)"]
-    parameters = [Parameter("a", POINTER, kind), Parameter("x", POINTER, kind), Parameter("N", SIZE), Parameter("C", SIZE),
-                  *strides("a"), *strides("x")]
     name = f"solve_block_{kind.short}_{'upper' if upper else 'lower'}{'_unit' if unit else ''}"
-    return emit(name, parameters, ("INDEX", "BN", "BC"), lines)
+    return emit(name, parameters({"a": kind, "x": kind}, ("N", "C", *strides("a", "x"))), ("INDEX", "BN", "BC"), lines)
 
 
 @functools.lru_cache(16)
@@ -66,9 +64,8 @@ def taken_off(kind: dt.DType, lower: bool) -> Source:
         lines += ["if (tile % across) * BN < (tile // across) * BM + BM:", *[f"    {line}" for line in work]]
     else:
         lines += work
-    parameters = [*[Parameter(n, POINTER, kind) for n in "xyz"], *[Parameter(n, SIZE) for n in "MNK"],
-                  *strides("x"), *strides("y"), *strides("z")]
-    return emit(f"take_off_{kind.short}{'_lower' if lower else ''}", parameters, ("INDEX", "BM", "BN", "BK"), lines)
+    own = parameters(dict.fromkeys("xyz", kind), (*"MNK", *strides(*"xyz")))
+    return emit(f"take_off_{kind.short}{'_lower' if lower else ''}", own, ("INDEX", "BM", "BN", "BK"), lines)
 
 
 def tile(kind: dt.DType, m: int, n: int, batch: int = 1) -> tuple:

@@ -10,7 +10,7 @@ import functools
 
 from .....ir import dtype as dt
 from ..ir.nest import Nest
-from ..ir.source import POINTER, SIZE, Parameter, Source, emit
+from ..ir.source import SIZE, Parameter, Source, emit, parameters
 from ..ir.spelling import TYPE, Text
 
 SLOTS = 16                  # most sets of a launch
@@ -82,10 +82,10 @@ def partial_sums(what: str, dtype: dt.DType) -> Source:
         text.put(f"v = tl.load(x + here, here < n, 0).to({kind})")
         text.put(f"total = total + {_OF_ELEMENT[what].format(wide=kind)}")
     text.put("tl.store(made + (at + own_program), tl.sum(total, 0))")
-    sets = slotted([Parameter("x", POINTER, dtype)], [Parameter("n", SIZE), Parameter("at", SIZE)], SLOTS)
+    sets = slotted(parameters({"x": dtype}), parameters({}, ("n", "at")), SLOTS)
     name = f"{what}_parts_{dtype.short}_many"
-    parameters = (Parameter("made", POINTER, wide(dtype)), *sets)
-    return emit(name, parameters, ("INDEX", "COLS", "PART"), [line[4:] for line in text.lines])
+    own = (*parameters({"made": wide(dtype)}), *sets)
+    return emit(name, own, ("INDEX", "COLS", "PART"), [line[4:] for line in text.lines])
 
 
 @functools.lru_cache(64)
@@ -106,6 +106,5 @@ def combined(what: str, dtype: dt.DType, out: dt.DType) -> Source:
     text.put("total = tl.sum(sums, 0)")
     found = _OF_SUM[what].format(root="tl.sqrt_rn" if dtype is dt.float32 else "tl.sqrt")
     text.put(f"tl.store(made + own, ({found}).to({TYPE[out]}))")
-    parameters = (Parameter("parts", POINTER, dtype), Parameter("made", POINTER, out),
-                  *[Parameter(f"at_{i}", SIZE) for i in range(LISTED + 1)])
-    return emit(f"{what}_of_parts_{out.short}", parameters, ("INDEX", "COLS"), [line[4:] for line in text.lines])
+    own = parameters({"parts": dtype, "made": out}, [f"at_{i}" for i in range(LISTED + 1)])
+    return emit(f"{what}_of_parts_{out.short}", own, ("INDEX", "COLS"), [line[4:] for line in text.lines])

@@ -14,7 +14,7 @@ import functools
 
 from .....ir import dtype as dt
 from ...fast_activations import log_sum
-from ..ir.source import POINTER, SIZE, Parameter, Source, emit
+from ..ir.source import Source, emit, parameters
 from ..ir.spelling import TYPE, Text, TritonBuilder
 
 SIZES = ("T", "N", "C", "S", "BLANK", "MOST")
@@ -135,10 +135,9 @@ def taken(kind: dt.DType, targets: dt.DType, padded: bool) -> Source:
 
 
 def _source(name, kind, pointers, padded, lines, constants, helpers) -> Source:
-    parameters = [*[Parameter(n, POINTER, d) for n, d in pointers], *[Parameter(n, SIZE) for n in SIZES]]
     lines = [line.replace("{wide}", TYPE[wide(kind)]) for line in lines if line]
-    return emit(name, parameters, ("INDEX", "AT_ONCE", *constants), [*_LENGTHS, *(_PADDED if padded else _JOINED), *lines],
-                helpers=helpers)
+    lines = [*_LENGTHS, *(_PADDED if padded else _JOINED), *lines]
+    return emit(name, parameters(dict(pointers), SIZES), ("INDEX", "AT_ONCE", *constants), lines, helpers=helpers)
 
 
 def _sum(kind, name, count) -> str:
