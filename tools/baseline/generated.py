@@ -107,7 +107,7 @@ def on_gpu(one, chip, name, texts) -> dict:
     with load_mock().installed(arch=chip):
         graphs = ran(one, "cuda")
         seen = {}
-        for variant in compiler.made():
+        for variant in compiler.binaries():
             known = variant.warps, variant.stages, sorted(variant.aligned), variant.even, variant.wide, variant.constants
             seen[f"# {known}, {sorted(variant.signature().items())}\n{variant.source.text}"] = variant.source.name
     return summary(seen, texts, name, ".py") | graphs
