@@ -43,7 +43,7 @@ def measured(name: str) -> dict:
             free = time.perf_counter()
             ingot.cuda.synchronize()
             calls.append((free - start, time.perf_counter() - start))
-        return {"calls": calls, "processor": time.process_time() - busy, "kernels": len(compiler.made())}
+        return {"calls": calls, "processor": time.process_time() - busy, "kernels": len(compiler.binaries())}
 
 
 def in_new_process(name: str, compilers: int | None) -> dict:

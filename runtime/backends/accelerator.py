@@ -65,19 +65,22 @@ set_device_idx = set_device_index
 class device_index:
     """A context with another current accelerator; None changes nothing."""
 
+    _kind: str | None = None        # of the accelerator; None is the current one
+
     def __init__(self, index, /):
         self.index = index
         self.before: list = []          # index to restore, per `with`
 
     def __enter__(self):
         if self.index is not None:
-            self.before.append(current_device_index())
-            set_device_index(self.index)
+            backend = driver(self._kind)
+            self.before.append(backend.current())
+            backend.set_current(index_of(self.index, self._kind))
         return self
 
     def __exit__(self, *exc):
         if self.index is not None:
-            set_device_index(self.before.pop())
+            driver(self._kind).set_current(self.before.pop())
 
 
 def synchronize(device=None, /):

@@ -22,7 +22,7 @@ from .memory.pinned import PINNED
 from .ops.index import data_movement, draws, gathers, scans, sorting
 from .ops.linalg import cholesky, complex_products, fourier, lu, qr, small_matrices, triangular
 from .ops.math import integers, multi_tensor, special_functions
-from .ops.nn import attention, class_targets, convolutions, ctc, recurrent, resample, sliding_windows
+from .ops.nn import attention, class_targets, convolutions, ctc, linear_maps, recurrent
 from .ops.products import products
 from .replay import graphs
 
@@ -35,8 +35,8 @@ def ordered_images(graph: Graph) -> Graph:
 
 
 FAMILIES = (
-    draws, products, data_movement, sorting, gathers, attention, convolutions, class_targets, recurrent, resample, scans,
-    sliding_windows, complex_products, integers, fourier, multi_tensor, special_functions, ctc, triangular, cholesky, lu, qr,
+    draws, products, data_movement, sorting, gathers, attention, convolutions, class_targets, recurrent, linear_maps, scans,
+    complex_products, integers, fourier, multi_tensor, special_functions, ctc, triangular, cholesky, lu, qr,
     small_matrices)
 for _module in FAMILIES:
     eager.OWN.update(_module.OPERATORS)

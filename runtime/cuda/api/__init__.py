@@ -108,27 +108,14 @@ def set_device(device):
     accelerator.driver("cuda").set_current(_index(device))
 
 
-class device:
+class device(accelerator.device_index):
     """Context manager that sets the current device; None or a negative index changes nothing."""
 
+    _kind = "cuda"
+
     def __init__(self, device):
-        if isinstance(device, int) or device is None:
-            self.index = device
-        else:
-            self.index = Device(device).index
-        if self.index is not None and self.index < 0:
-            self.index = None
-        self.before: list = []          # what to go back to, for each `with`
-
-    def __enter__(self):
-        if self.index is not None:
-            self.before.append(current_device())
-            set_device(self.index)
-        return self
-
-    def __exit__(self, *exc):
-        if self.index is not None:
-            set_device(self.before.pop())
+        index = device if isinstance(device, int) or device is None else Device(device).index
+        super().__init__(None if index is None or index < 0 else index)
 
 
 def get_device_name(device=None) -> str:

@@ -16,6 +16,8 @@ import pickle
 import re
 import struct
 import threading
+from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -27,7 +29,6 @@ from ....ir.symbols.substitute import PARSING
 from ....passes.codegen.triton.ir.source import NUMBER, NUMBERS_AS, POINTER, Source
 from ...cpu.compiler import cache
 from ..driver.driver_state import DriverCache
-from ..driver.workers import Threads
 
 FORMAT = 3
 LANES_GO_LAST = 3, 7    # since this release of Triton, lanes go along the last dim of tiles with unknown strides
@@ -37,8 +38,8 @@ LONG = 64              # from this size on: shorter rows load few vectors, and b
 _TYPES = {dt.bool_: "u8", dt.float16: "fp16", dt.bfloat16: "bf16", dt.float32: "fp32", dt.float64: "fp64", dt.int8: "i8",
           dt.int16: "i16", dt.int32: "i32", dt.int64: "i64", dt.uint8: "u8", dt.uint16: "u16", dt.uint32: "u32",
           dt.uint64: "u64", dt.float8_e4m3fn: "fp8e4nv", dt.float8_e5m2: "fp8e5"}
-_CODES = {"i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u1": "B", "u8": "B", "u16": "H", "u32": "I",
-          "u64": "Q", "fp32": "f", "fp64": "d"}
+PARAMETER_CODES = {"i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u1": "B", "u8": "B", "u16": "H", "u32": "I",
+                   "u64": "Q", "fp32": "f", "fp64": "d"}
 _PTX_SIZES = {"u64": 8, "s64": 8, "b64": 8, "f64": 8, "u32": 4, "s32": 4, "b32": 4, "f32": 4, "u16": 2, "s16": 2,
               "b16": 2, "u8": 1, "s8": 1, "b8": 1}
 
@@ -108,6 +109,43 @@ class Binary:
         length = struct.unpack_from("<I", data)[0]
         fields = json.loads(data[4:4 + length])
         return cls(code=data[4 + length:], **(fields | {"offsets": tuple(fields["offsets"])}))
+
+
+class Threads:
+    """Pool of background threads, started on demand, that end when no work is left.
+
+    After the end of the program `abandoned(*args)` is called instead of pending work.
+    """
+
+    def __init__(self, abandoned: Callable):
+        self.abandoned = abandoned
+        self.forget()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self):
+        """Reset the pool: a forked process has none of its threads."""
+        self.lock, self.jobs, self.count = threading.Lock(), deque(), 0
+
+    def submit(self, most: int, work: Callable, *args):
+        """Run `work(*args)` in one of at most `most` threads."""
+        with self.lock:
+            self.jobs.append((work, args))
+            if self.count >= most:
+                return
+            self.count += 1
+        threading.Thread(target=self._run, name="ingot: beside the program").start()
+
+    def _run(self):
+        while True:
+            with self.lock:
+                if not self.jobs:
+                    self.count -= 1
+                    return
+                work, args = self.jobs.popleft()
+            if not threading.main_thread().is_alive():
+                work = self.abandoned
+            work(*args)
 
 
 _MOST_THREADS = 16
@@ -370,7 +408,7 @@ def parameter_layout(ptx: str, kinds) -> tuple[str, tuple]:
     layout, offsets, at = "<", [], 0
     for (align, kind, count), ours in zip(found, given):
         size = _PTX_SIZES[kind] * int(count or 1)
-        code = "Q" if ours[0] == "*" else _CODES[ours]
+        code = "Q" if ours[0] == "*" else PARAMETER_CODES[ours]
         if struct.calcsize("<" + code) != size:
             raise DeviceError(f"a parameter of type {ours} takes {size} bytes in this version of Triton")
         gap = -at % (int(align) if align else _PTX_SIZES[kind])

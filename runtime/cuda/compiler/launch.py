@@ -8,14 +8,14 @@ from ctypes import addressof, byref, c_int, c_uint, c_void_p
 from ....ir.errors import DeviceError
 from ..driver import context as contexts
 from ..driver import launch_queue
-from ..driver.driver_state import DriverCache, thread
+from ..driver.driver_state import DriverCache, thread, unrecorded
 from ..driver.launch_queue import waiting
 from ..memory.pools import Memory, beside_captures, with_room
 from . import compile as compiler
 from .compile import Binary
 
 FREE_SHARED = 49152                  # bytes of shared memory that every kernel may have without asking
-MOST_SHARED_ATTRIBUTE = 8
+_MOST_SHARED_ATTRIBUTE = 8
 _CLUSTER, _CLUSTER_POLICY, _SPREAD = 4, 5, 1
 _REGISTERS = 4                        # bytes of shared memory that every kernel may use without an attribute
 
@@ -38,6 +38,31 @@ def grid_of(config: int) -> tuple:
     return tuple(Config.from_address(config).grid)
 
 
+def attributes_of(config: Config, values: list):
+    """Set a launch's attributes, (number, words) of each; return their array, which the caller holds."""
+    attributes = (Attribute * max(1, len(values)))()
+    for attribute, (number, words) in zip(attributes, values):
+        attribute.id, attribute.value[:len(words)] = number, words
+    config.attributes, config.count = ctypes.cast(attributes, ctypes.POINTER(Attribute)), len(values)
+    return attributes
+
+
+def load(context, code: bytes, name: str, shared: int) -> tuple:
+    """Return (module, function) of machine code that takes so many bytes of shared memory; the module stays loaded."""
+    driver, device = context.driver, context.index
+    with beside_captures(driver):       # (code goes to a device no sooner than its functions are asked for)
+        module = with_room(device, lambda: driver.handle("cuModuleLoadData", code))
+        handle = with_room(device, lambda: driver.handle("cuModuleGetFunction", module, name.encode()))
+    if shared > FREE_SHARED:
+        driver.cuFuncSetAttribute(handle, _MOST_SHARED_ATTRIBUTE, shared)
+    return module, handle
+
+
+def cluster_attributes(clusters: int) -> list:
+    """Return the launch attributes of a number of clusters."""
+    return [(_CLUSTER, (clusters, 1, 1)), (_CLUSTER_POLICY, (_SPREAD,))] if clusters > 1 else []
+
+
 class LaunchRequest:
     """Launch parameters in the form that the driver reads.
 
@@ -58,14 +83,9 @@ class LaunchRequest:
         first = addressof(self._memory) + start
         self._pointers = (c_void_p * len(binary.offsets))(*[first + o for o in binary.offsets])
         config = self.config = Config()
-        self._attributes = (Attribute * 2)()
         config.block[0], config.block[1], config.block[2] = binary.threads, 1, 1
         config.shared = binary.shared
-        config.attributes = ctypes.cast(self._attributes, ctypes.POINTER(Attribute))
-        if binary.clusters > 1:
-            cluster, policy = self._attributes
-            cluster.id, policy.id, policy.value[0], config.count = _CLUSTER, _CLUSTER_POLICY, _SPREAD, 2
-            cluster.value[0], cluster.value[1], cluster.value[2] = binary.clusters, 1, 1
+        self._attributes = attributes_of(config, cluster_attributes(binary.clusters))
         self._clusters, self.stream = binary.clusters, 0
         self.addresses = addressof(config), function.handle, addressof(self._pointers), None
 
@@ -144,11 +164,7 @@ class Function:
         if binary.shared > self.context.shared_memory:
             raise DeviceError(f"kernel {binary.name} asks for {binary.shared} bytes of shared memory, and a block of "
                               f"cuda:{device} may have {self.context.shared_memory}")
-        with beside_captures(driver):       # (code goes to a device no sooner than its functions are asked for)
-            self.module = with_room(device, lambda: driver.handle("cuModuleLoadData", binary.code))
-            self.handle = with_room(device, lambda: driver.handle("cuModuleGetFunction", self.module, binary.name.encode()))
-        if binary.shared > FREE_SHARED:
-            driver.cuFuncSetAttribute(self.handle, MOST_SHARED_ATTRIBUTE, binary.shared)
+        self.module, self.handle = load(self.context, binary.code, binary.name, binary.shared)
         self._pack = struct.Struct(binary.layout)
         self._lock = threading.Lock()
         self._request = LaunchRequest(self)
@@ -196,11 +212,8 @@ class PendingFunction:
 
     def __call__(self, grid, stream, *args):
         if self.loaded is None and (self.future.done() or not launch_queue.may_defer()):
-            recorder, thread.recorder = thread.recorder, None        # what is asked to load it is asked once
-            try:
+            with unrecorded():          # (a kernel is loaded once)
                 self.loaded = function(self.device, self.future.result())
-            finally:
-                thread.recorder = recorder
         if self.loaded is not None:
             self.loaded(grid, stream, *args)
             return

@@ -5,7 +5,6 @@ Triton asks a *driver* for the current device and stream, and to load and launch
 interface has been the same since Triton 3.6.
 """
 
-import ctypes
 import importlib
 import struct
 import threading
@@ -18,18 +17,16 @@ from ...core.device_array import DeviceArray
 from ...core.tensor import Tensor
 from ..driver import context as contexts
 from ..driver import streams
-from ..memory.pools import Memory, beside_captures, with_room
-from .compile import parts_of_drivers
-from .launch import FREE_SHARED, MOST_SHARED_ATTRIBUTE, Attribute, Config
+from ..memory.pools import Memory
+from .compile import PARAMETER_CODES, parts_of_drivers
+from .launch import Config, attributes_of, cluster_attributes, load
 
 TRITON: Any = parts_of_drivers()
 
 _MAX_THREADS, _LOCAL_BYTES, _REGISTERS = 0, 3, 4            # of CUfunction_attribute
-_COOPERATIVE, _CLUSTER, _CLUSTER_POLICY, _SERIALIZED = 2, 4, 5, 6       # of CUlaunchAttributeID
-_SPREAD = 1
+_COOPERATIVE, _SERIALIZED = 2, 6                            # of CUlaunchAttributeID
 _POINTER_ON_DEVICE = 3                                      # of CUpointer_attribute
-_CODES = {"u1": "B", "i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q",
-          "fp16": "e", "fp32": "f", "f32": "f", "fp64": "d"}
+_CODES = PARAMETER_CODES | {"fp16": "e", "f32": "f"}
 _CACHE_BYTES = 256 << 20        # what is written before each measurement, so that nothing of it is in a cache
 
 
@@ -40,11 +37,7 @@ class Code:
         """Return (module, function, registers, spilled words, most threads of a block); the module stays loaded."""
         context = contexts.context(device)
         cuda = context.driver
-        with beside_captures(cuda):
-            module = with_room(device, lambda: cuda.handle("cuModuleLoadData", code))
-            function = with_room(device, lambda: cuda.handle("cuModuleGetFunction", module, name.encode()))
-        if shared > FREE_SHARED:
-            cuda.cuFuncSetAttribute(function, MOST_SHARED_ATTRIBUTE, shared)
+        module, function = load(context, code, name, shared)
         registers, local, threads = (cuda.number("cuFuncGetAttribute", attribute, function)
                                      for attribute in (_REGISTERS, _LOCAL_BYTES, _MAX_THREADS))
         return module, function, registers, local // 4, threads
@@ -107,14 +100,7 @@ class Launcher:
         config.block[0], config.block[1], config.block[2] = self.threads, 1, 1
         config.shared = self.shared
         values: list[tuple[int, tuple]] = [(_COOPERATIVE, (1,))] * self.cooperative + [(_SERIALIZED, (1,))] * self.overlapping
-        if self.clusters > 1:
-            values += [(_CLUSTER, (self.clusters, 1, 1)), (_CLUSTER_POLICY, (_SPREAD,))]
-        self._attributes = (Attribute * max(1, len(values)))()
-        for attribute, (number, words) in zip(self._attributes, values):
-            attribute.id = number
-            for place, word in enumerate(words):
-                attribute.value[place] = word
-        config.attributes, config.count = ctypes.cast(self._attributes, ctypes.POINTER(Attribute)), len(values)
+        self._attributes = attributes_of(config, values + cluster_attributes(self.clusters))
 
     def __call__(self, x, y, z, stream, function, packed, launch_metadata, enter_hook, exit_hook, *args):
         if x * y * z <= 0:

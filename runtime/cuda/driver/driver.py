@@ -66,6 +66,16 @@ class CudaError(DeviceError):
         self.code = code
 
 
+def _written(kind):
+    """Return a method that returns what a function of the driver writes through its first parameter, of a C type."""
+    def call(self, name: str, *args) -> int:
+        value = kind()
+        getattr(self, name)(byref(value), *args)
+        return value.value or 0
+
+    return call
+
+
 class Driver:
     """libcuda: every function of FUNCTIONS as a method that raises if the driver reports an error.
 
@@ -118,23 +128,7 @@ class Driver:
                 found.append(text.value.decode(errors="replace"))
         return f"{': '.join(found) or 'unknown error'} (CUDA error {code})"
 
-    def number(self, name: str, *args) -> int:
-        """Return the int that a function writes through its first parameter."""
-        value = c_int()
-        getattr(self, name)(byref(value), *args)
-        return value.value
-
-    def size(self, name: str, *args) -> int:
-        """Return the size that a function writes through its first parameter."""
-        value = c_size_t()
-        getattr(self, name)(byref(value), *args)
-        return value.value
-
-    def handle(self, name: str, *args) -> int:
-        """Return the handle or address that a function writes through its first parameter."""
-        value = c_void_p()
-        getattr(self, name)(byref(value), *args)
-        return value.value or 0
+    number, size, handle = map(_written, (c_int, c_size_t, c_void_p))       # handles are addresses, too
 
     def milliseconds(self, start: int, end: int) -> float:
         """Return the time between two events that were reached."""

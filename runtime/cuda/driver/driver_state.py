@@ -7,6 +7,7 @@ import functools
 import math
 import threading
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Any
 
 _drops: list[Callable] = []
@@ -59,3 +60,13 @@ class _Thread(threading.local):
 
 
 thread = _Thread()
+
+
+@contextmanager
+def unrecorded():
+    """Record no calls of this thread inside; yield the recorder, if there is one."""
+    recorder, thread.recorder = thread.recorder, None
+    try:
+        yield recorder
+    finally:
+        thread.recorder = recorder

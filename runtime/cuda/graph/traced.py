@@ -24,7 +24,7 @@ from ...cpu.graph.program import CompiledGraph, arrange_for_cpu
 from ..compiler import copies, precision
 from ..driver import streams
 from ..memory import pools
-from ..memory.upload import uploaded
+from ..memory.transfer import uploaded
 from ..replay.captured import WORTH, Captured, copied
 from ..replay.static_steps import StaticSteps
 from . import eager

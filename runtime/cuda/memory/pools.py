@@ -11,7 +11,7 @@ from ....ir.errors import OutOfMemoryError
 from ....ir.symbols.symbolic import hint
 from ..driver import context as contexts
 from ..driver import launch_queue, streams
-from ..driver.driver_state import DriverCache, on_replaced_driver, thread
+from ..driver.driver_state import DriverCache, on_replaced_driver, thread, unrecorded
 from .allocator import Allocator, Block
 
 _allocators = DriverCache()     # by device
@@ -42,13 +42,10 @@ class Memory:
 
     def _allocate_recorded(self, nbytes, stream):
         """Allocate while driver calls are recorded; the allocator's own calls are not."""
-        recorder, thread.recorder = thread.recorder, None
-        try:
+        with unrecorded() as recorder:
             self.nbytes = hint(nbytes)
             self.block = self.allocator.allocate(self.nbytes, stream, thread.pool)
             self.pointer = self.block.pointer
-        finally:
-            thread.recorder = recorder
         recorder.took(self, nbytes)
 
     def used_on(self, stream: int):

@@ -1,10 +1,14 @@
-"""Copies between host and device, and between devices.
+"""Copies between host and device, and between devices; the host arrays of a run travel side by side, in one copy.
 
 Copies run in the current stream of the device. Reads wait for the elements. Writes wait as well, unless `wait=False`: then
 page-locked memory is held until it was read. The driver does not tell when it reads other memory, so moderate sizes are first
 copied into page-locked memory. A captured graph copies at every replay, so it only takes page-locked memory of the caller, and
 holds it.
 """
+
+from collections import deque
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +22,8 @@ from .arrays import empty, used
 from .pinned import PINNED
 
 _STAGED = 64 << 20        # bytes of ordinary memory that are copied rather than waited for
+SLOT = 16                 # bytes between arrays of one upload
+MOST = 64                 # staging buffers that are cached
 
 
 def to_device(a: np.ndarray, device: int, wait: bool = True) -> DeviceArray:
@@ -134,3 +140,81 @@ def copy(dst: DeviceArray, src: DeviceArray):
 def relocated(x: DeviceArray, device: int) -> DeviceArray:
     """Return an array on another device."""
     return x if x.device == device else copy_of(x.backend.contiguous(x), device)
+
+
+class UploadLayout:
+    """Layout of host arrays in one buffer."""
+
+    def __init__(self, arrays):
+        self.host = [i for i, a in enumerate(arrays) if a.__class__ is not DeviceArray]
+        sizes = [-(-max(1, arrays[i].nbytes) // SLOT) * SLOT for i in self.host]
+        self.offsets = [0, *accumulate(sizes)]
+        self.bytes = max(SLOT, self.offsets[-1])
+        self.kinds = [(arrays[i].shape, arrays[i].dtype, arrays[i].nbytes) for i in self.host]
+        self.count = len(arrays)
+        self._stages: deque = deque(maxlen=MOST)       # those that were sent, the first one first
+
+    def stage(self) -> "StagingBuffer":
+        """Return a staging buffer: a cached one whose copy is done, or a new one."""
+        try:
+            found = self._stages.popleft()
+        except IndexError:
+            return StagingBuffer(self)
+        if found.has_arrived():
+            return found
+        self._stages.appendleft(found)
+        return StagingBuffer(self)
+
+    def sent(self, stage: "StagingBuffer"):
+        """Cache a staging buffer whose copy is under way."""
+        self._stages.append(stage)
+
+    def on_device(self, memory: DeviceArray, arrays) -> list:
+        """Return the arrays, with host arrays replaced by their device copies."""
+        found = list(arrays)
+        for i, at in zip(self.host, self.offsets):
+            a = arrays[i]
+            found[i] = DeviceArray(memory.kind, memory.memory, a.shape, a.dtype, None, at, memory)
+        return found
+
+
+class StagingBuffer:
+    """Page-locked staging buffer of one run; `views` are its host arrays by number, None for device arrays."""
+
+    def __init__(self, room: UploadLayout):
+        self.room = room
+        self.bytes = PINNED.array((room.bytes,), np.uint8)
+        self.piece: Any = PINNED.piece_of(self.bytes)
+        self.pointer = self.bytes.ctypes.data
+        self.views: list = [None] * room.count
+        for i, at, (shape, dtype, size) in zip(room.host, room.offsets, room.kinds):
+            self.views[i] = self.bytes[at:at + size].view(dtype).reshape(shape)
+
+    def has_arrived(self) -> bool:
+        return all([e.query() for e in self.piece.events.values()])  # noqa: C419  (a list is quicker here)
+
+    def fill(self, arrays):
+        """Copy in the arrays that were not computed in place."""
+        views = self.views
+        for i in self.room.host:
+            if arrays[i] is not views[i]:
+                np.copyto(views[i], arrays[i])
+
+    def send(self, pointer: int, stream):
+        """Copy the buffer to a device address, in a stream."""
+        stream.context.driver.cuMemcpyHtoDAsync_v2(pointer, self.pointer, self.room.bytes, stream.handle)
+        self.piece.used_in(stream)
+
+
+def uploaded(arrays) -> list:
+    """Return the arrays with host arrays copied to the device."""
+    if all([a.__class__ is DeviceArray for a in arrays]):  # noqa: C419  (a list is quicker here)
+        return arrays
+    room = UploadLayout(arrays)
+    device = next(a.device for a in arrays if a.__class__ is DeviceArray)
+    if pools.is_capturing():
+        return [a if a.__class__ is DeviceArray else frozen(a, device) for a in arrays]
+    memory, stage = empty(device, (room.bytes,), np.uint8), StagingBuffer(room)
+    stage.fill(arrays)
+    upload(memory, stage.bytes, wait=False)
+    return room.on_device(memory, arrays)

@@ -21,7 +21,7 @@ from ..driver import streams
 from ..driver.driver_state import thread
 from ..memory.arrays import empty, used
 from ..memory.pools import Memory
-from ..memory.upload import StagingBuffer, UploadLayout
+from ..memory.transfer import StagingBuffer, UploadLayout
 from . import graphs
 
 

@@ -289,7 +289,7 @@ def test_interpolation_in_a_step_is_part_of_its_graph(cuda):
         x = numbers("cpu", 1, 2, 4, 4) + step
         want = enlarged(x)
         if step == 5:
-            ingot.runtime.cuda.ops.nn.resample._tables.clear()
+            ingot.runtime.cuda.ops.nn.linear_maps._tables.clear()
         np.testing.assert_allclose(f(x.cuda()).cpu().numpy(), want.numpy(), rtol=1e-5, atol=1e-6)
     assert cuda.calls["cuGraphLaunch"] >= 2 and ingot.runtime.cuda.graph.eager.Host.calls == from_host
 

@@ -14,7 +14,7 @@ from ingot import jit
 from ingot.runtime.cuda.driver import context
 from ingot.runtime.cuda.graph import program
 from ingot.runtime.cuda.memory import pools, status_words
-from ingot.runtime.cuda.ops.nn import resample
+from ingot.runtime.cuda.ops.nn import linear_maps
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_constants_of_a_graph_that_is_gone_wait_for_its_last_run(cuda):
     with other:
         g.replay()
         z = y.clone()
-    resample._tables.clear()
+    linear_maps._tables.clear()
     del g, y
     gc.collect()
     spoilers = [ingot.full((n,), float("nan"), device="cuda") for n in range(1, 60)]
