@@ -11,7 +11,7 @@ from ....ir.ops.core.complex_numbers import complex_
 from ...core.device_array import DeviceArray
 from ..driver import streams
 from ..memory import transfer
-from ..memory.arrays import used
+from ..memory.arrays import broadcast_strides, used
 from .kernels import Prepared, as_number
 
 
@@ -48,7 +48,7 @@ def _assign(dst, src):
     """Launch the kernel that reads by the source's strides and writes by the destination's."""
     number = not isinstance(src, DeviceArray)
     kind = dt.from_numpy(dst.dtype) if number else dt.from_numpy(src.dtype)
-    steps = (0,) * dst.ndim if number else _broadcast_strides(src, dst.shape)
+    steps = (0,) * dst.ndim if number else _checked_strides(src, dst.shape)
     made = _copier(dst, kind, steps, number)
     stream = streams.current(dst.device).handle
     parts = (src.real, src.imag) if number and kind.is_complex else (src,)
@@ -56,11 +56,11 @@ def _assign(dst, src):
     made(dst.device, stream, (*given, used(dst, stream)))
 
 
-def _broadcast_strides(src, shape):
+def _checked_strides(src, shape):
     lead = len(shape) - src.ndim
     if lead < 0 or any(n not in (1, m) for n, m in zip(src.shape, shape[lead:])):
         raise ShapeError(f"a value of shape {src.shape} does not fit into a tensor of shape {tuple(shape)}")
-    return (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(src.shape, src.strides)])
+    return broadcast_strides(src, shape)
 
 
 def _copier(dst, kind, steps, number) -> Prepared:

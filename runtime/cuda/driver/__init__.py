@@ -1,4 +1,4 @@
-"""The CUDA driver through ctypes: functions and errors, contexts, streams, worker threads, and per-thread state.
+"""The CUDA driver through ctypes: functions and errors, contexts, streams, and state of the driver and of threads.
 
 Way in: `driver.get()`, `context.context(index)`, `streams.current(index)`. Calls behind a kernel that is still being compiled
 keep their order (`launch_queue`): each function runs at any time (`driver.ANYTIME`), may be deferred (`driver.LATE`), or drains

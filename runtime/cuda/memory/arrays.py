@@ -75,6 +75,16 @@ def _set(ask, pointer, value, count, stream):
         thread.recorder.filled(ask, pointer, value, count)
 
 
+def on_device(*arrays) -> bool:
+    """Return whether all operands, None aside, are device arrays."""
+    return all(isinstance(a, DeviceArray) or a is None for a in arrays)
+
+
+def broadcast_strides(a: DeviceArray, shape) -> tuple:
+    """Return the strides of an array that is broadcast to a shape."""
+    return (0,) * (len(shape) - a.ndim) + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
+
+
 def window(a: DeviceArray, cuts) -> DeviceArray:
     """Return a window into an array: (start, size, step) for each dim."""
     offset = sum(start * s for (start, _, _), s in zip(cuts, a.strides))

@@ -17,7 +17,6 @@ from ..products.factors import SideProgram
 from ..products.products import multiply
 from . import conv_channels_last, conv_packed
 
-FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 RANK = 3
 _BLOCK = 256
 
@@ -43,7 +42,7 @@ def fits(*arrays) -> bool:
     """Return whether the kernels here take such arrays."""
     there = [a for a in arrays if a is not None]
     return all(isinstance(a, DeviceArray) and a.size for a in there) and there[0].ndim <= RANK + 2 \
-        and dt.from_numpy(there[0].dtype) in FLOATS
+        and dt.from_numpy(there[0].dtype) in dt.FLOATS
 
 
 def geometry(params, kernel) -> tuple:

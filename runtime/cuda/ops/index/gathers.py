@@ -23,7 +23,7 @@ from ...compiler.flat_launches import flat_blocks
 from ...compiler.kernels import launch
 from ...graph.eager import contiguous, copied
 from ...memory import status_words
-from ...memory.arrays import as_reals, empty, fill
+from ...memory.arrays import as_reals, broadcast_strides, empty, fill, on_device
 from .sorting import merges, sorted_keys, sorted_pairs
 
 _MERGED = 1 << 16       # most row numbers for which merging is as fast as sorting by digits
@@ -96,7 +96,7 @@ def add_strided(x, strides, out):
 def embedding(inputs, params, device):
     """Return rows of a table."""
     weight, index = inputs
-    if not (isinstance(weight, DeviceArray) and isinstance(index, DeviceArray)):
+    if not on_device(*inputs):
         return NotImplemented
     out = empty(device, (*index.shape, weight.shape[1]), weight.dtype)
     if out.size:
@@ -135,7 +135,7 @@ class Indexed:
         self.rows: DeviceArray | None = None
         if prod(self.out_shape):
             steps = [prod(sizes[k + 1:]) for k in range(len(sizes))]
-            arrays = [contiguous(_broadcast(indices[d], common)) for d in given]
+            arrays = [contiguous(indices[d].look(common, broadcast_strides(indices[d], common))) for d in given]
             missing = self.height if puts else 0
             self.rows = row_numbers(name, device, list(zip(arrays, sizes, steps)), wrap=True, missing=missing)
 
@@ -147,20 +147,10 @@ class Indexed:
         return contiguous(x.transpose(*sorted(range(len(self.order)), key=self.order.__getitem__)))
 
 
-def _broadcast(a, shape):
-    lead = len(shape) - a.ndim
-    strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
-    return a.look(shape, strides)
-
-
-def _all_there(inputs):
-    return all(isinstance(x, DeviceArray) or x is None for x in inputs)
-
-
 def index(inputs, params, device):
     """Return x[i, j, ...]."""
     x, *indices = inputs
-    if not _all_there(inputs) or all(i is None for i in indices):
+    if not on_device(*inputs) or all(i is None for i in indices):
         return NotImplemented
     how = Indexed("index", x, indices, device)
     out = empty(device, how.out_shape, x.dtype)
@@ -181,7 +171,7 @@ def updated(x: DeviceArray, into) -> DeviceArray:
 def index_put(inputs, params, device, into=(None,)):
     """Write or add values at x[i, j, ...]."""
     x, value, *indices = inputs
-    if not _all_there(inputs) or all(i is None for i in indices):
+    if not on_device(*inputs) or all(i is None for i in indices):
         return NotImplemented
     how = Indexed("index_put", x, indices, device, puts=True)
     out = updated(x, into[0]) if how.adjacent else copied(x.transpose(*how.order))
@@ -201,7 +191,7 @@ def _along(name, device, shape, at: DeviceArray, dim, missing=0) -> DeviceArray:
 def gather(inputs, params, device):
     """Return out[i][j] = x[index[i][j]][j]."""
     x, at = inputs
-    if not _all_there(inputs) or not x.ndim:
+    if not on_device(*inputs) or not x.ndim:
         return NotImplemented
     out = empty(device, at.shape, x.dtype)
     if out.size:
@@ -213,7 +203,7 @@ def gather(inputs, params, device):
 def scatter(inputs, params, device, into=(None,)):
     """Write, add or otherwise merge values at one index for each along a dim."""
     x, at, src = inputs
-    if not _all_there(inputs) or not x.ndim:
+    if not on_device(*inputs) or not x.ndim:
         return NotImplemented
     out = updated(x, into[0])
     if at.size:

@@ -21,12 +21,11 @@ from .....ir.ops.nn import embedding as em
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.index import row_scans
 from .....passes.codegen.triton.index import scans as text
-from ....core.device_array import DeviceArray
 from ...compiler.flat_launches import check_values, flat_blocks
 from ...compiler.kernels import Prepared, launch
 from ...driver import streams
 from ...graph.eager import composed, contiguous, run
-from ...memory.arrays import empty, filled, used
+from ...memory.arrays import empty, filled, on_device, used
 
 PART = 1 << 12          # elements of the smallest part of a row
 LONG = 1 << 16          # elements of a row from which it is cut
@@ -35,7 +34,6 @@ _BLOCK = 128        # lanes of a program, each with a sequence of its own
 _TILE = 1024        # elements of a tile of rows
 _MOST_PARTS = 512   # parts of a row
 NEIGHBOURS = 32     # rows from which transposing pays, so that neighbouring lanes read neighbouring elements
-_FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 _WIDE = dict.fromkeys(dt.FLOATS, dt.float64) | {dt.complex64: dt.complex128}
 
 
@@ -148,7 +146,7 @@ def linear_scan(inputs, params, device):
     """Return h[t] = a[t] * h[t-1] + b[t]."""
     a, b = inputs
     kind = dt.from_numpy(b.dtype)
-    if kind not in _FLOATS or not (isinstance(a, DeviceArray) and isinstance(b, DeviceArray)):
+    if kind not in dt.FLOATS or not on_device(a, b):
         return NotImplemented
     if params["dim"] == b.ndim - 1 and b.size >= NEIGHBOURS * b.shape[-1] > NEIGHBOURS:
         out = empty(device, (b.shape[-1], b.size // b.shape[-1]), b.dtype)
@@ -172,7 +170,7 @@ def logcumsumexp(inputs, params, device):
     """Return the log of running sums of exponentials."""
     x, = inputs
     kind = dt.from_numpy(x.dtype)
-    if kind not in _FLOATS:
+    if kind not in dt.FLOATS:
         return NotImplemented
     out = empty(device, x.shape, x.dtype)
     if not x.size:

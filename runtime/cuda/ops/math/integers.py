@@ -16,7 +16,7 @@ from ...compiler.flat_launches import check_values
 from ...compiler.kernels import Prepared, as_number
 from ...driver import streams
 from ...graph.eager import composed, contiguous
-from ...memory.arrays import empty, used
+from ...memory.arrays import broadcast_strides, empty, used
 from ..linalg import complex_products
 from ..products import products
 
@@ -56,9 +56,7 @@ def _check_divisor(op, b):
 
 
 def _broadcast(x, shape):
-    lead = len(shape) - x.ndim
-    strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
-    return contiguous(x if x.shape == shape else x.look(shape, strides))
+    return contiguous(x if x.shape == shape else x.look(shape, broadcast_strides(x, shape)))
 
 
 @functools.lru_cache(256)

@@ -27,7 +27,7 @@ from ...compiler import kernels, precision, tuning
 from ...driver import context as contexts
 from ...graph.eager import composed, contiguous, run
 from ...memory import transfer
-from ...memory.arrays import empty
+from ...memory.arrays import broadcast_strides, empty, on_device
 
 
 def unfused(q, k, v, mask, *, causal, scale) -> tuple:
@@ -160,7 +160,7 @@ class Shapes:
         if mask is None:
             return None, ()
         shape = (*lead, self.heads, self.length, self.keys)
-        seen = mask.look(shape, _spread_strides(mask, shape))
+        seen = mask.look(shape, broadcast_strides(mask, shape))
         if len(lead) > 1 and any(seen.strides[:len(lead)]):
             seen = contiguous(seen)
         steps = [s // mask.itemsize for s in seen.strides]
@@ -242,11 +242,6 @@ def _there(key, device) -> DeviceArray:
     return key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
 
 
-def _spread_strides(a, shape):
-    lead = len(shape) - a.ndim
-    return (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
-
-
 def _has_rows(a) -> bool:
     """Return whether kernels can access an array in place.
 
@@ -263,11 +258,6 @@ def _steps(a) -> tuple:
     return (batch[0] if batch else 0), head, row
 
 
-def _fits(inputs) -> bool:
-    there = [x for x in inputs if x is not None]
-    return all(isinstance(x, DeviceArray) for x in there)
-
-
 def _in_tiles(q, v) -> bool:
     """Return whether a block holds the vectors. Triton 3.6 compiles no chain of two float64 products."""
     return max(q.shape[-1], v.shape[-1]) <= _WIDEST and q.dtype != np.float64
@@ -279,9 +269,7 @@ def attention(inputs, params, device, into=(None, None)):
     Results are written `into` given arrays, if kernels can.
     """
     (q, k, v, mask), key = inputs[:4], inputs[4:]
-    if not _fits((q, k, v, mask)):
-        return NotImplemented
-    if not (k.shape[-2] and q.shape[-1]):
+    if not (on_device(q, k, v, mask) and k.shape[-2] and q.shape[-1]):
         return NotImplemented
     if not _in_tiles(q, v):
         in_steps = at.dropped_body if key else unfused
@@ -302,9 +290,7 @@ def attention(inputs, params, device, into=(None, None)):
 def attention_grad(inputs, params, device, into=(None, None, None, None)):
     """Return the gradients of queries, keys, values and (on request) the mask, written `into` given arrays if kernels can."""
     (g, q, k, v, mask, lse, delta), key = inputs[:7], inputs[7:]
-    if not (_fits((q, k, v, mask)) and all(isinstance(x, DeviceArray) for x in (g, lse, delta))):
-        return NotImplemented
-    if not (q.size and k.size and v.size):
+    if not (on_device(g, q, k, v, mask, lse, delta) and q.size and k.size and v.size):
         return NotImplemented
     if not _in_tiles(q, v):
         if key:

@@ -13,20 +13,14 @@ from .....ir.ops.index.sort import argsort, searchsorted
 from .....ir.ops.nn import embedding as em
 from .....ir.ops.nn import loss
 from .....passes.codegen.triton.sequence import class_targets as text
-from ....core.device_array import DeviceArray
 from ...compiler.flat_launches import flat_blocks
 from ...compiler.kernels import launch
 from ...graph.eager import composed, contiguous, run
 from ...memory import status_words
-from ...memory.arrays import empty, fill
+from ...memory.arrays import empty, fill, on_device
 from ...memory.transfer import ConstantCache
 
-_FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 _literals = ConstantCache(4096)
-
-
-def _there(*arrays) -> bool:
-    return all(isinstance(a, DeviceArray) for a in arrays if a is not None)
 
 
 def checked_classes(inputs, params, device):
@@ -54,7 +48,7 @@ def class_weight(inputs, params, device):
     """Return each row's class weight."""
     target, weight = inputs
     kind = params["dtype"]
-    if not _there(target, weight) or kind not in _FLOATS:
+    if not on_device(target, weight) or kind not in dt.FLOATS:
         return NotImplemented
     out = empty(device, target.shape, kind.np)
     if out.size:
@@ -68,7 +62,7 @@ def class_weight(inputs, params, device):
 def take_class(inputs, params, device):
     """Return each row's element at its class."""
     x, target = inputs
-    if not _there(x, target) or x.dtype.kind == "c":
+    if not on_device(x, target) or x.dtype.kind == "c":
         return NotImplemented
     out = empty(device, target.shape, x.dtype)
     if not x.shape[1]:
@@ -83,7 +77,7 @@ def take_class(inputs, params, device):
 def put_class(inputs, params, device):
     """Put each row's value at its class, in zeros."""
     v, target = inputs
-    if not _there(v, target) or v.dtype.kind == "c":
+    if not on_device(v, target) or v.dtype.kind == "c":
         return NotImplemented
     classes = params["classes"]
     out = empty(device, (*v.shape[:1], classes, *v.shape[1:]), v.dtype)
@@ -103,7 +97,7 @@ def literal(inputs, params, device):
 def row_scale(inputs, params, device):
     """Return 1 / (number of occurrences of each row), counted in sorted indices."""
     like, index = inputs
-    if not index.size or not _there(like, index):
+    if not index.size or not on_device(like, index):
         return NotImplemented
     kind = dt.from_numpy(like.dtype)
     return composed(_shares, (contiguous(index).reshape(index.size),), {"dtype": kind}, device)[0].reshape(*index.shape)
