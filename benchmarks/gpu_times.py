@@ -13,7 +13,7 @@ import time
 
 import ingot
 from ingot.runtime.cuda.offline import cost_model
-from ingot.runtime.cuda.offline.times import Times
+from ingot.runtime.cuda.offline.cost_model import Times
 
 from .gpu_ledger import prepared, wanted
 from .gpu_steps import Step

@@ -39,8 +39,7 @@ _NO_INDEX = (1 << 63) - 1
 class Fold:
     """One reduction: its kind and the dtype of the values it folds. A state is a tuple of values that are not complex.
 
-    States of a spread and of an exp_sum are never combined in pairs; `loops/single_pass_variance.py` and
-    `loops/online_logsumexp.py` describe them.
+    States of a spread and of an exp_sum are never combined in pairs; `loops/single_pass_folds.py` describes them.
     """
 
     def __init__(self, kind: str, dtype):

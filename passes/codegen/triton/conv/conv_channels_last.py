@@ -23,6 +23,10 @@ FEW = 16                   # outputs of the narrowest tile
 LEAST = 1 << 29            # multiplications from which transposing images pays
 _PIXELS, OUTPUTS = "(m < N * outer)", "(o < O)"
 SITE = Site(("n", _PIXELS), ("o", OUTPUTS), ("pixel", _PIXELS))
+# A tile of pixels and outputs.
+TILE_OF_ROWS = ["across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
+                "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
+                "o = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]"]
 # Threads store other pixels than they load: adjacent threads store adjacent pixels.
 STORED_BY_PIXELS = ["total = tl.trans(total) if LAST else total",
                     "m = lanes(((program // across) * BM + tl.arange(0, BM)).to(INDEX), LAST)",
@@ -38,9 +42,7 @@ def product(kind: dt.DType, precision: str, back: bool, bias: bool = False, fuse
     and `along` are as in `conv.forward`.
     """
     sign = "-" if back else "+"
-    lines = ["outer = QD * QH * QW", "taps = KD * KH * KW", "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
-             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
-             "o = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+    lines = ["outer = QD * QH * QW", "taps = KD * KH * KW", *TILE_OF_ROWS,
              *split("m", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]),
              *[f"b{d} = q{d} + P{d}" if back else f"b{d} = q{d} * S{d} - P{d}" for d in DIMS],
              "first = n * (ID * IH * IW)", "steps = C // BK", "under = tl.arange(0, BK).to(INDEX)",
@@ -73,7 +75,7 @@ def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False,
     """Return the kernel out[n, q, o] = sum over t, c of x[n, q * stride - padding + t * dilation, c] w[o, t, c], and the bias.
 
     With `back` it is one phase of the gradient of a convolution's input, as in `conv.phase_grad`. It computes out[n, R + u *
-    stride, o] = sum over j, c of x[n, B + u - j * dilation, c] w[c, T + j * stride, o]; `turned` filters are w[o, T + j *
+    stride, o] = sum over j, c of x[n, B + u - j * dilation, c] w[c, T + j * stride, o]; `transposed` filters are w[o, T + j *
     stride, c]. `fused` is an epilogue over (pixels, channels).
     """
     place = [f"a{d} = B{d} + u{d} - j{d} * L{d}" if back else f"a{d} = u{d} * S{d} - P{d} + j{d} * L{d}" for d in DIMS]
@@ -81,9 +83,7 @@ def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False,
     of = "o * (taps * C) + (tap * C + from_c + under)[:, None]"
     of = "(from_c + under)[:, None] * (taps * O) + (tap * O + o)" if back and not transposed else of
     lines = [f"pixels = {'UD * UH * UW' if back else 'QD * QH * QW'}", "taps = KD * KH * KW",
-             f"reached = {'JD * JH * JW' if back else 'taps'}", "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
-             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
-             "o = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+             f"reached = {'JD * JH * JW' if back else 'taps'}", *TILE_OF_ROWS,
              *split("m", ["n", "uD", "uH", "uW"], ["N", *[f"{'U' if back else 'Q'}{d}" for d in DIMS]]),
              "first = n * (ID * IH * IW)", "steps = C // BK", "under = tl.arange(0, BK).to(INDEX)",
              f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for step in range(0, reached * steps):",

@@ -52,10 +52,7 @@ _ROWS, _OUTPUTS = conv_channels_last.ROWS, conv_channels_last.OUTPUTS
 def product(kind: dt.DType, precision: str, last: bool, bias: bool = False, fused=None, along: tuple = ()) -> Source:
     """Return the kernel out[n, o, q] = sum over t, c of x[n, q * stride + t * dilation, c] w[o, t, c], and the bias; out[n, q,
     o] with `last`. `fused` and `along` are as in `conv.forward` and `conv_channels_last.product_last`."""
-    lines = ["pixels = QD * QH * QW", "taps = KD * KH * KW", "deep = taps * PACK", "across = tl.cdiv(O, BN)",
-             "program = tl.program_id(0)",
-             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
-             "o = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+    lines = ["pixels = QD * QH * QW", "taps = KD * KH * KW", "deep = taps * PACK", *conv_channels_last.TILE_OF_ROWS,
              # (Rows of a tile beyond the last pixel repeat it, and are not stored.)
              *split("tl.minimum(m, N * pixels - 1)", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]), *_FIRST,
              f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for start in range(0, deep, BK):",

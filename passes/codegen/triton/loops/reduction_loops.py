@@ -22,7 +22,7 @@ from ...scalars import Val
 from ..ir.nest import COLUMN_AXIS, ROW_AXIS, Nest, Place
 from ..ir.source import POINTER, SIZE, Parameter, Source
 from ..ir.spelling import TYPE, Text, TritonBuilder, filled, memory
-from . import online_logsumexp, single_pass_variance
+from . import single_pass_folds as single_pass
 
 FINISH = -1         # the part of a cut kernel after all sweeps
 JOIN = -2           # JOIN - n combines the parts of sweep n
@@ -162,7 +162,7 @@ class Sweeps(Nest):
         count = self.product(self.kernel.reduce)
         if self.whole:
             return self.at_once(stage, env, place, folds, count)
-        led = online_logsumexp.led(folds)
+        led = single_pass.led(folds)
         held = {i.name: [self.text.let(filled("ROWS, COLS", d, n), "state") for d, n in zip(f.dtypes, f.start)]
                 for i, f in folds if i.name not in led}
         self.carries = self.start_scans(stage)
@@ -197,10 +197,10 @@ class Sweeps(Nest):
     def gather(self, names, fold, value):
         """Fold one tile into the running state."""
         if fold.kind == SPREAD:
-            single_pass_variance.gather(self, names, value)
+            single_pass.gather_spread(self, names, value)
             return
         if fold.kind == EXP_SUM:
-            online_logsumexp.gather(self, names, value)
+            single_pass.gather_exp_sum(self, names, value)
             return
         state = tuple(self.s.wrap(d, n) for d, n in zip(fold.dtypes, names))
         for name, old, new in zip(names, state, fold.combine(self.s, state, self.fresh(fold, value))):
@@ -209,7 +209,7 @@ class Sweeps(Nest):
     def gathered(self, names, fold) -> tuple:
         """Return the state of each row after a walk."""
         if fold.kind == SPREAD:
-            return single_pass_variance.of_lanes(self, names, fold)
+            return single_pass.spread_of_lanes(self, names, fold)
         return self.across(fold, [self.s.wrap(d, n) for d, n in zip(fold.dtypes, names)])
 
     def fresh(self, fold, value) -> tuple:
@@ -227,11 +227,11 @@ class Sweeps(Nest):
         results, made = {}, {}          # folds already computed, by kind and operand
         for (i, fold), (_, value) in zip(folds, found):
             if fold.kind == SPREAD:
-                results[i.name] = self.named(single_pass_variance.of_row(self, fold, value, made.get(("sum", value.ref)),
-                                                                         count), _ROW)
+                total = made.get(("sum", value.ref))
+                results[i.name] = self.named(single_pass.spread_of_row(self, fold, value, total, count), _ROW)
                 continue
             if fold.kind == EXP_SUM:
-                results[i.name] = self.named(online_logsumexp.of_row(self, fold, value, made.get(("max", value.ref))), _ROW)
+                results[i.name] = self.named(single_pass.exp_sum_of_row(self, fold, value, made.get(("max", value.ref))), _ROW)
                 continue
             results[i.name] = made[fold.kind, value.ref] = self.folded(fold, self.of_row(fold, value), i, place)
         return results
@@ -258,9 +258,9 @@ class Sweeps(Nest):
     def across(self, fold, state) -> tuple:
         """Fold the states of all columns to those of rows."""
         if fold.kind == SPREAD:
-            return single_pass_variance.of_parts(self, fold, state)
+            return single_pass.spread_of_parts(self, fold, state)
         if fold.kind == EXP_SUM:
-            return online_logsumexp.joined(self, fold, state)
+            return single_pass.joined_exp_sum(self, fold, state)
         if fold.kind == "sum" and fold.dtype is not dt.bool_:
             names = [self.text.let(f"tl.sum({v.ref}, 1)[:, None]", "v") for v in state]
             return tuple([self.s.wrap(d, self._back(d, name)) for d, name in zip(fold.dtypes, names)])

@@ -2,6 +2,8 @@
 
 from math import prod
 
+from .....ir import dtype as dt
+from .....ir.opdef.aval import Aval
 from .....ir.opdef.op import OPS
 from .....ir.ops.core import shape as sh
 from .....ir.ops.index import assign
@@ -14,7 +16,7 @@ from ...compiler.flat_launches import flat_blocks
 from ...compiler.kernels import launch
 from ...graph.eager import contiguous
 from ...graph.inplace_ops import write
-from ...memory.arrays import empty, fill, window
+from ...memory.arrays import empty, fill, on_device, window
 from .gathers import updated
 
 _MOST_JOINED = 16     # arrays of one launch
@@ -27,7 +29,7 @@ def _whole(shape) -> list:
 
 def cat(inputs, params, device, into=(None,)):
     """Concatenate along a dim, several arrays in one launch, perhaps into a given array that holds some of them already."""
-    if not all(isinstance(x, DeviceArray) for x in inputs):
+    if not on_device(*inputs):
         return NotImplemented
     first, dim = inputs[0], params["dim"]
     total = sum(x.shape[dim] for x in inputs)
@@ -63,7 +65,7 @@ def _join(out, pieces, dim, device):
 def pad(inputs, params, device):
     """Pad around and between elements."""
     x, low, gaps = inputs[0], params["low"], params["interior"]
-    shape = sh.pad.infer(_Shaped(x.shape), **params).shape
+    shape = sh.pad.infer(Aval(x.shape, dt.from_numpy(x.dtype)), **params).shape
     out = empty(device, shape, x.dtype)
     fill(out, params.get("value", 0))
     source, target = [], []
@@ -76,16 +78,6 @@ def pad(inputs, params, device):
     if all(n for _, n, _ in target):
         copies.write(window(out, target), window(x, source))
     return out
-
-
-class _Shaped:
-    """Shape of an array, for the shape rule of pad."""
-
-    def __init__(self, shape):
-        self.shape = tuple(shape)
-
-    def with_shape(self, shape):
-        return _Shaped(shape)
 
 
 def flip(inputs, params, device):

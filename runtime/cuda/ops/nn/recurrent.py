@@ -242,34 +242,21 @@ def _before(states, start, reverse):
     return made
 
 
-def rnn_grad(inputs, params, device):
-    """Return the gradients of the input, the first state and the weights."""
-    if not _fits(inputs):
-        return NotImplemented
-    arrays = dict(zip(("gy", "y", "mask", "h", "w"), _plain(inputs)))
-    dz, _, dh, *_ = _backward(Layer(f"rnn_{params['activation']}", arrays, params["reverse"]))
-    return dz, dh, *_computed(_weights, [dz, _before(arrays["y"], arrays["h"], params["reverse"])])
+def _gradients(names, cell=None):
+    """Return the runner of a gradient with these names of operands: of the input, the first states, the weights, and what else
+    the layer has: the bias, or the projection."""
 
+    def run_backward(inputs, params, device):
+        if not _fits(inputs):
+            return NotImplemented
+        arrays = dict(zip(names, _plain(inputs)))
+        dz, da, dh, dc, dy = _backward(Layer(cell or f"rnn_{params['activation']}", arrays, params["reverse"]))
+        before, is_biased = _before(arrays["y"], arrays["h"], params["reverse"]), arrays.get("bias") is not None
+        states = (dh,) if dc is None else (dh, dc)
+        projection = [] if dy is None else _computed(_projection_weights, [dy, arrays["gates"], arrays["cells"]])
+        return dz, *states, *_computed(_weights, [da, before], [("biased", is_biased)]), *projection
 
-def lstm_grad(inputs, params, device):
-    """Return the gradients of the input, the first states, the weights and the projection."""
-    if not _fits(inputs):
-        return NotImplemented
-    names = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", "w_hr")
-    arrays = dict(zip(names, _plain(inputs)))
-    dz, _, dh, dc, dy = _backward(Layer("lstm", arrays, params["reverse"]))
-    found = dz, dh, dc, *_computed(_weights, [dz, _before(arrays["y"], arrays["h"], params["reverse"])])
-    return found if dy is None else (*found, *_computed(_projection_weights, [dy, arrays["gates"], arrays["cells"]]))
-
-
-def gru_grad(inputs, params, device):
-    """Return the gradients of the input, the first state, the weights and the bias."""
-    if not _fits(inputs):
-        return NotImplemented
-    arrays = dict(zip(("gy", "gg", "y", "gates", "mask", "h", "w", "bias"), _plain(inputs)))
-    dz, da, dh, *_ = _backward(Layer("gru", arrays, params["reverse"]))
-    before = _before(arrays["y"], arrays["h"], params["reverse"])
-    return dz, dh, *_computed(_weights, [da, before], [("biased", arrays["bias"] is not None)])
+    return run_backward
 
 
 _LSTM, _GRU = ("z", "mask", "h", "c", "w", "w_hr"), ("z", "mask", "h", "w", "bias")
@@ -279,4 +266,6 @@ OPERATORS = {
     rc.lstm_states: _layers(rc.lstm_states, _LSTM, ("y", "cells"), "lstm", False),
     rc.gru_sequence: _layers(rc.gru_sequence, _GRU, ("y", "gates"), "gru"),
     rc.gru_states: _layers(rc.gru_states, _GRU, ("y",), "gru", False),
-    rc.rnn_sequence_grad: rnn_grad, rc.lstm_sequence_grad: lstm_grad, rc.gru_sequence_grad: gru_grad}
+    rc.rnn_sequence_grad: _gradients(("gy", "y", "mask", "h", "w")),
+    rc.lstm_sequence_grad: _gradients(("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", "w_hr"), "lstm"),
+    rc.gru_sequence_grad: _gradients(("gy", "gg", "y", "gates", "mask", "h", "w", "bias"), "gru")}

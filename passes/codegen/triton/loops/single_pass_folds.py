@@ -1,17 +1,25 @@
-"""Single-pass variance: sums of squares about the mean, with memory read once.
+"""Single-pass folds: reductions about the mean or the largest element of a row, with memory read once.
 
-Each lane sums its elements' distances from its first one, and their squares: the error grows with a lane's elements (8 to 128),
-whatever their mean. Lanes are joined about the mean of their program's part, and parts about that of the row (Chan's formula,
-for many at once). A mean is a number of the row plus a distance, because a single number far from zero would be too coarse.
+A spread is the sum of squares about the mean. Each lane sums its elements' distances from its first one, and their squares: the
+error grows with a lane's elements (8 to 128), whatever their mean. Lanes are joined about the mean of their program's part, and
+parts about that of the row (Chan's formula, for many at once). A mean is a number of the row plus a distance, because a single
+number far from zero would be too coarse. States of a part, each with a value per row: count, one element, the mean's distance
+from it, squares about the mean.
 
-States of a part, each with a value per row: count, one element, the mean's distance from it, squares about the mean.
+An exp_sum is the sum of exp(x - largest). Each lane sums about the largest element so far, and rescales its sum when it meets a
+larger one: one exponential per element, of it or of the former largest. Lanes, then parts, are joined about the largest of all.
+Elements far below it count almost nothing instead of nothing, and so does a difference of infinities: the sum is at least 1.
+nan shows in the largest, and makes the sum nan at the end. States of a part: the largest, the sum.
 """
 
+from .....ir.kernel.kernel import EXP_SUM, Instr
+from ...combiners import Fold
 from ...scalars import Val
+from ...scalars.exponential import exp_below
 from ..ir.spelling import TYPE, number
 
 
-def gather(nest, names, value):
+def gather_spread(nest, names, value):
     """Fold one tile into the lanes' states."""
     _, first, total, squares = names
     put = nest.text.put
@@ -21,7 +29,7 @@ def gather(nest, names, value):
     put(f"{squares} += {above} * {above}")
 
 
-def of_lanes(nest, names, fold) -> tuple:
+def spread_of_lanes(nest, names, fold) -> tuple:
     """Return the state of a part, after a walk."""
     s = _Lines(nest, fold)
     let, nothing = s.let, s.nothing
@@ -39,7 +47,7 @@ def of_lanes(nest, names, fold) -> tuple:
     return s.values(length, one, above, let(f"tl.where({rest} < {nothing}, {nothing}, {rest})"))
 
 
-def of_parts(nest, fold, state) -> tuple:
+def spread_of_parts(nest, fold, state) -> tuple:
     """Return the state of a row from those of its parts."""
     s = _Lines(nest, fold)
     let = s.let
@@ -52,7 +60,7 @@ def of_parts(nest, fold, state) -> tuple:
     return s.values(length, one, mean, s.sum(f"{squares} + {apart} * {apart} * {count}"))
 
 
-def of_row(nest, fold, value, total, count) -> Val:
+def spread_of_row(nest, fold, value, total, count) -> Val:
     """Return the squares about the mean of a whole row in registers. `total` is its sum, if it is known."""
     s = _Lines(nest, fold)
     total = s.sum(f"tl.where(in_row & in_k, {value.ref}, {s.nothing})") if total is None else total.ref
@@ -81,3 +89,37 @@ class _Lines:
 
     def values(self, *refs) -> tuple:
         return tuple([self.builder.wrap(self.dtype, r) for r in refs])
+
+
+def gather_exp_sum(nest, names, value):
+    """Fold one tile into the lanes' states."""
+    s, dtype = nest.s, value.dtype
+    top, total = [s.wrap(dtype, n) for n in names]
+    x = s.wrap(dtype, nest.text.let(f"tl.where(in_row & in_k, {value.ref}, {number(dtype, float('-inf'))})"))
+    larger = x > top
+    scale = exp_below(s, -abs(x - top))
+    summed = s.fma(s.select(larger, total, 1.0), scale, s.select(larger, 1.0, total))
+    nest.text.put(f"{top.ref} = {nest.helper(Fold('max', dtype))}({x.ref}, {top.ref})")
+    nest.text.put(f"{total.ref} = {summed.ref}")
+
+
+def joined_exp_sum(nest, fold, state) -> tuple:
+    """Return the state of a row from those of its lanes or parts."""
+    each, total = state
+    top, = nest.across(Fold("max", fold.dtype), [each])
+    return top, *nest.across(Fold("sum", fold.dtype), [total * exp_below(nest.s, each - top)])
+
+
+def exp_sum_of_row(nest, fold, value, top) -> Val:
+    """Return the sum of a whole row in registers: later sweeps reuse the exponentials. `top` is its maximum, if known."""
+    place = nest.known["k"]
+    top = nest.of_row(Fold("max", fold.dtype), value)[0] if top is None else top
+    below = nest.compute(Instr("", "sub", fold.dtype), (value, top), place)
+    each = nest.compute(Instr("", "exp", fold.dtype), (below,), place)
+    return nest.of_row(Fold("sum", fold.dtype), each)[0]
+
+
+def led(folds) -> dict:
+    """Return {name of a max: name of the exp_sum of the same values, whose state has it}."""
+    sums = {i.args: i.name for i, fold in folds if fold.kind == EXP_SUM}
+    return {i.name: sums[i.args] for i, fold in folds if fold.kind == "max" and i.args in sums}
