@@ -15,7 +15,7 @@ from . import compile as compiler
 from .compile import Binary
 
 FREE_SHARED = 49152                  # bytes of shared memory that every kernel may have without asking
-_MOST_SHARED_ATTRIBUTE = 8
+MOST_SHARED_ATTRIBUTE = 8
 _CLUSTER, _CLUSTER_POLICY, _SPREAD = 4, 5, 1
 _REGISTERS = 4                        # bytes of shared memory that every kernel may use without an attribute
 
@@ -54,7 +54,7 @@ def load(context, code: bytes, name: str, shared: int) -> tuple:
         module = with_room(device, lambda: driver.handle("cuModuleLoadData", code))
         handle = with_room(device, lambda: driver.handle("cuModuleGetFunction", module, name.encode()))
     if shared > FREE_SHARED:
-        driver.cuFuncSetAttribute(handle, _MOST_SHARED_ATTRIBUTE, shared)
+        driver.cuFuncSetAttribute(handle, MOST_SHARED_ATTRIBUTE, shared)
     return module, handle
 
 

@@ -15,7 +15,7 @@ from ingot import cuda, jit, library
 triton = pytest.importorskip("triton")
 tl = pytest.importorskip("triton.language")
 triton_compiler = pytest.importorskip("triton.compiler")
-from ingot.runtime.cuda.compiler import triton_driver  # noqa: E402
+from ingot.runtime.cuda.compiler import launch, triton_driver  # noqa: E402
 
 
 @triton.jit
@@ -167,10 +167,10 @@ CONSTANTS = {
     "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK": triton_driver._MAX_THREADS,
     "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES": triton_driver._LOCAL_BYTES, "CU_FUNC_ATTRIBUTE_NUM_REGS": triton_driver._REGISTERS,
     "CU_LAUNCH_ATTRIBUTE_COOPERATIVE": triton_driver._COOPERATIVE,
-    "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION": triton_driver._CLUSTER,
-    "CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE": triton_driver._CLUSTER_POLICY,
+    "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION": launch._CLUSTER,
+    "CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE": launch._CLUSTER_POLICY,
     "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION": triton_driver._SERIALIZED,
-    "CU_CLUSTER_SCHEDULING_POLICY_SPREAD": triton_driver._SPREAD,
+    "CU_CLUSTER_SCHEDULING_POLICY_SPREAD": launch._SPREAD,
     "CU_POINTER_ATTRIBUTE_DEVICE_POINTER": triton_driver._POINTER_ON_DEVICE}
 
 
