@@ -15,13 +15,13 @@ from .compiler import precision
 from .driver import context as contexts
 from .driver import driver as library
 from .driver import launch_queue, streams
-from .graph import eager, gradient_graphs, inplace_ops, program
+from .graph import eager, inplace_ops, program
 from .graph.traced import Sized, Traced
 from .memory import pools, status_words, transfer
 from .memory.pinned import PINNED
 from .ops.index import data_movement, draws, gathers, scans, sorting
 from .ops.linalg import cholesky, complex_products, fourier, lu, qr, small_matrices, triangular
-from .ops.math import integers, multi_tensor, special_functions
+from .ops.math import elementwise, multi_tensor
 from .ops.nn import attention, class_targets, convolutions, ctc, linear_maps, recurrent
 from .ops.products import products
 from .replay import graphs
@@ -36,8 +36,7 @@ def ordered_images(graph: Graph) -> Graph:
 
 FAMILIES = (
     draws, products, data_movement, sorting, gathers, attention, convolutions, class_targets, recurrent, linear_maps, scans,
-    complex_products, integers, fourier, multi_tensor, special_functions, ctc, triangular, cholesky, lu, qr,
-    small_matrices)
+    complex_products, elementwise, fourier, multi_tensor, ctc, triangular, cholesky, lu, qr, small_matrices)
 for _module in FAMILIES:
     eager.OWN.update(_module.OPERATORS)
 for _module in (attention, gathers, data_movement):
@@ -58,7 +57,7 @@ sweep = multi_tensor.sweep
 fresh = multi_tensor.fresh
 overwrite = inplace_ops.overwrite
 overwrite_each = inplace_ops.overwrite_each
-gradients = gradient_graphs.gradients
+gradients = eager.gradients
 key = draws.key
 to_host = transfer.to_host
 write = inplace_ops.write

@@ -20,7 +20,8 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 from ....ir import config
 from ....ir import dtype as dt
@@ -336,23 +337,14 @@ def _run_triton(variant) -> Any:
         return compiled({})
 
 
-class TritonParts(NamedTuple):
-    """Classes and functions of Triton that a driver needs."""
-
-    Driver: Any
-    Target: Any
-    in_use: Any
-    measure: Any
-
-
-def parts_of_drivers() -> TritonParts:
+def parts_of_drivers() -> SimpleNamespace:
     """Return the parts of Triton that a driver replaces or needs (`triton_driver.py`)."""
     from triton.backends.compiler import GPUTarget
     from triton.backends.driver import DriverBase
     from triton.runtime import driver
     from triton.testing import do_bench
 
-    return TritonParts(DriverBase, GPUTarget, driver, do_bench)
+    return SimpleNamespace(Driver=DriverBase, Target=GPUTarget, in_use=driver, measure=do_bench)
 
 
 @functools.lru_cache(None)

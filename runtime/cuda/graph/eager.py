@@ -1,17 +1,19 @@
 """Operators on device arrays: each is a graph of one node, compiled and cached for all sizes with the same steps.
 
+Gradient rules of an operator are one graph too, so those of elementwise functions are one kernel.
+
 Operators without a kernel run on the host, with the CPU's kernel and equal results, only slower. `INGOT_DEBUG=1` reports that.
 """
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....ir import config
 from ....ir import dtype as dt
 from ....ir.dim_order import agreed, inverse
-from ....ir.errors import DeviceError
+from ....ir.errors import DeviceError, IngotError
 from ....ir.graph.graph import Builder, Graph
 from ....ir.opdef.aval import Aval, broadcast_shapes
 from ....ir.opdef.op import Op
@@ -28,6 +30,7 @@ from ....passes.rewrite import pass_manager
 from ....passes.rewrite.kernel_body import LOW, can_fuse
 from ....passes.schedule.device_plan import CallStep
 from ....passes.simplify.decompose import decompose
+from ...autograd.gradient_rules import write_joint_rule, write_rules
 from ...core.device_array import DeviceArray
 from ...cpu.graph import eager as host_kernels
 from ..compiler import copies
@@ -44,6 +47,7 @@ def decompose_bodies(graph: Graph) -> Graph:
 
 
 PASSES = pipelines.cuda_eager(decompose_bodies)
+_plain_rules: set = set()       # (operator, goals) whose rules are only single operators
 _ON_HOST, _IN_ORDER = object(), object()     # plans: run on the host; run on contiguous copies
 INTO: dict = {}         # operators that can write into arrays: (inputs, params, device, into) -> the same
 OWN: dict = {}          # operators with launches of their own: (inputs, params, device) -> result, or NotImplemented
@@ -363,3 +367,61 @@ def _copied(call, inputs, params, device):
 def converted(x: DeviceArray, dtype) -> DeviceArray:
     """Cast an array."""
     return run(cast, (x,), {"dtype": dt.from_numpy(np.dtype(dtype))})
+
+
+class RulesCall(NamedTuple):
+    """Rules of an operator that run together."""
+
+    op: Op
+    goals: tuple
+
+
+def gradients(op: Op, goals: tuple, args, params) -> tuple | None:
+    """Return the wanted gradients from the gradient, the result and the arguments; None if rules run one by one.
+
+    `goals` are those of `write_rules`, or for a joint rule flags of needed gradients.
+    """
+    if (op, goals) in _plain_rules:
+        return None
+    low = dt.from_numpy(args[0].dtype) in LOW
+    for a in args:
+        if a.__class__ is DeviceArray:
+            if a.dtype.kind == "c" or 0 in a.shape:
+                return None
+        elif a.__class__ in (float, int):
+            if low:                 # which numbers are rounded to at each operator
+                return None
+        elif not (a is None or a.__class__ is bool or a.__class__ is Aval):
+            return None
+    device = common_device(op, args)
+    found = launch_cache.run(RulesCall(op, goals), args, params, device, _run_rules)
+    return None if found is NotImplemented else found
+
+
+def _run_rules(call: RulesCall, args, params, device):
+    kind = shape_families.kind_of(call, args, params)
+    graph = shape_families.cached_plan(kind, lambda sizes: _rules_graph(call, args, params, sizes))
+    if graph is None:
+        return NotImplemented
+    return tuple(graph.at(kind.numbers).run([as_stored(x) for x in args if _is_read(x)]))
+
+
+def _is_read(x) -> bool:
+    """Return whether a rule reads the values of an argument; otherwise its aval is enough."""
+    return x.__class__ is DeviceArray or x.__class__ in (float, int)
+
+
+def _rules_graph(call, args, params, sizes) -> DeviceGraph | None:
+    """Return the graph of the rules; None if there can be none, or it is not worth it."""
+    b, kind = Builder(f"eager_{call.op.name}_rules"), dt.from_numpy(args[0].dtype)
+    operands = [sizes.of_aval(x) if not _is_read(x) else stored(b, f"x{i}", x, sizes) if x.__class__ is DeviceArray
+                else b.input(f"x{i}", Aval((), kind)) for i, x in enumerate(args)]
+    write = write_rules if type(call.op.vjp) is tuple else write_joint_rule
+    try:
+        outs = write(b, call.op, call.goals, operands, sizes.of_params(params))
+    except IngotError:
+        _plain_rules.add((call.op, call.goals))
+        return None
+    graph = pass_manager.run(b.finish(outs), PASSES)
+    numbers = frozenset([n for n, x in enumerate(filter(_is_read, args)) if x.__class__ in (float, int)])
+    return DeviceGraph(graph, run_into, frozenset(range(len(outs))), numbers, names=sizes.symbols)

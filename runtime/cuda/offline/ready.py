@@ -4,6 +4,7 @@ They need neither a compiler nor a code generator.
 """
 
 import struct
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -141,10 +142,7 @@ class ReadyProgram:
 
 
 def _bytes(dtype, shape):
-    size = dtype.itemsize
-    for n in shape:
-        size *= n
-    return size
+    return dtype.itemsize * prod(shape)
 
 
 def _is_grid(grid) -> bool:

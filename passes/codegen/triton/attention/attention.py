@@ -179,11 +179,6 @@ class Kind:
         return [*pointers, *[Parameter(n, SIZE) for n in ("L", "S", "H", "G", *strides)], *numbers]
 
     @property
-    def key(self) -> list:
-        """Lines that read the random key."""
-        return DRAW_KEY if self.drops else []
-
-    @property
     def drawn(self) -> list:
         """Lines for the mask of a block's kept probabilities."""
         return kept_scores(self.drops) if self.drops else []
@@ -198,7 +193,8 @@ class Kind:
 
     def emit(self, what, parameters, lines) -> Source:
         """Return the file of a kernel."""
-        return emit(self.name(what), parameters, self.constants, [*self.key, *lines], True, DRAW_HELPERS if self.drops else "")
+        key, helpers = (DRAW_KEY, DRAW_HELPERS) if self.drops else ([], "")
+        return emit(self.name(what), parameters, self.constants, [*key, *lines], True, helpers)
 
     def scores(self, rows, columns, masked=True) -> list:
         """Return lines for `s` of a block from its rows and columns, in units of log2(e) (or unscaled), -inf where masked."""

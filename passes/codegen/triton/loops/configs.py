@@ -6,6 +6,7 @@ Only powers of two are compiled in, and as few as possible: changed sizes find c
 
 import functools
 from dataclasses import dataclass, replace
+from math import prod
 
 from .....ir.kernel.kernel import POINT, Kernel, buffer_of
 from .....ir.symbols.symbolic import power_of_two
@@ -78,13 +79,6 @@ def launches(kernel: Kernel, sizes: dict, numbers=frozenset(), apart=False, amon
     return _reduction(kernel, parallel, reduce, numbers)
 
 
-def _product(sizes):
-    total = 1
-    for n in sizes:
-        total *= n
-    return total
-
-
 def any_size(kernel: Kernel, numbers) -> Launch:
     """Return the launch of a kernel of one dim, for any size; its grid depends on the size."""
     return replace(_elementwise(kernel, (1,), numbers, False, True), grid=(0, 1, 1))
@@ -119,7 +113,7 @@ def _elementwise(kernel, extents, numbers, apart, among):
         n = extents[0] if extents else 1
         columns = WARP if n <= WARP and not among else tile
         return Launch(source, (("COLS", columns),), _warps(columns, each), (-(-n // columns), 1, 1), how=(apart,))
-    last, outer = extents[-1], _product(extents[:-1])
+    last, outer = extents[-1], prod(extents[:-1])
     columns = max(4, power_of_two(min(wanted, last)))
     rows = max(1, tile // columns)
     grid = (-(-outer // rows) * -(-last // columns), 1, 1)
@@ -138,7 +132,7 @@ def _square(kernel, extents, numbers, apart, tile):
     if rows * columns < LEAST_SQUARE:
         return None
     tiles = -(-extents[down] // rows) * -(-extents[-1] // columns)
-    grid = (tiles * _product([n for d, n in enumerate(extents[:-1]) if d != down]), 1, 1)
+    grid = (tiles * prod([n for d, n in enumerate(extents[:-1]) if d != down]), 1, 1)
     how, warps = (apart, down), _warps(rows * columns, 16 if tile == TILE else 4)
     return Launch(_written(kernel, numbers, *how), (("ROWS", rows), ("COLS", columns)), warps, grid, how=how)
 
@@ -185,7 +179,7 @@ def _swept(kernel) -> tuple[bool, bool, int]:
 
 
 def _reduction(kernel, parallel, reduce, numbers):
-    length, (across, scans, count) = _product(reduce), _swept(kernel)
+    length, (across, scans, count) = prod(reduce), _swept(kernel)
     whole = length <= (WHOLE_ACROSS if across else WHOLE) and not scans
     columns = power_of_two(length) if whole else min(power_of_two(length), _walk_across(kernel, None) if across else WALK)
     rows = _rows_wanted(across, columns)
@@ -200,7 +194,7 @@ def _reduction(kernel, parallel, reduce, numbers):
 
 def _cut(kernel, parallel, numbers, across, parts):
     """Return launches: one per sweep with a program per part, one for row values, and joins between if parts are many."""
-    count, width, joined = _product(parallel), power_of_two(parts), across and parts > FEW_PARTS
+    count, width, joined = prod(parallel), power_of_two(parts), across and parts > FEW_PARTS
     few = max(1, min(ROWS_ACROSS, COMBINED // width)) if across else _rows_wanted(across, width)
     found, swept = [], reduction_loops.sweeps_of(kernel)
 
@@ -243,8 +237,8 @@ def _walk_across(kernel, number) -> int:
 
 def _programs(across, rows, parallel):
     if across:
-        return _product(parallel[:-1]) * -(-parallel[-1] // rows)
-    return -(-_product(parallel) // rows)
+        return prod(parallel[:-1]) * -(-parallel[-1] // rows)
+    return -(-prod(parallel) // rows)
 
 
 def _parts(count, length, across):

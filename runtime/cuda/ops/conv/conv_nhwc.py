@@ -16,19 +16,20 @@ from . import conv_channels_last, conv_packed
 from .implicit_gemm import RANK, geometry, is_point, spaces, three
 
 
+def _is_fast_image(images) -> bool:
+    return (isinstance(images, DeviceArray) and images.size > 0 and images.ndim <= RANK + 2
+            and conv_channels_last.is_fast(dt.from_numpy(images.dtype)))
+
+
 def takes(images, filters: tuple, params) -> bool:
     """Return whether a convolution by filters (outputs, *kernel, channels), or one of its gradients, runs here."""
     window = zip(params["stride"], params["padding"], params["dilation"])
-    return (isinstance(images, DeviceArray) and images.size > 0 and images.ndim <= RANK + 2
-            and conv_channels_last.is_fast(dt.from_numpy(images.dtype))
-            and (text.fits(dt.from_numpy(images.dtype), filters[0], filters[-1], window)))
+    return _is_fast_image(images) and text.fits(dt.from_numpy(images.dtype), filters[0], filters[-1], window)
 
 
 def takes_packed(images, filters: tuple, params) -> bool:
     """Return whether the kernels for few channels run a convolution, or the gradient of its filters."""
-    kind = dt.from_numpy(images.dtype)
-    return (isinstance(images, DeviceArray) and images.size > 0 and images.ndim <= RANK + 2 and conv_channels_last.is_fast(kind)
-            and packed.fits(kind, filters[0], filters[-1], params["padding"]))
+    return _is_fast_image(images) and packed.fits(dt.from_numpy(images.dtype), filters[0], filters[-1], params["padding"])
 
 
 def convolve(inputs, params, out, device, side: SideProgram | None = None, operands=()):

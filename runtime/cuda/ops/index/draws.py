@@ -19,7 +19,7 @@ from ...driver import streams
 from ...driver.driver_state import DriverCache
 from ...graph.eager import contiguous
 from ...memory import pools, transfer
-from ...memory.arrays import empty, fill, used
+from ...memory.arrays import empty, filled, used
 
 _LOW_BITS = {dt.float16: 11, dt.bfloat16: 8}       # of a word, as ir/ops/core/random.py has them
 _WORD = 8
@@ -100,25 +100,19 @@ def _integers(k, i, seed, call, low, span):
     return below + k.const(dt.int64, low)
 
 
-def uniform(inputs, params, device):
-    """Draw floats in [0, 1)."""
-    dtype = params["dtype"]
-    return draw(inputs[0], params["shape"], dtype, device, _uniform, dtype)
+def _floats(write):
+    """Return the operator that draws floats by a function."""
+    def run(inputs, params, device):
+        return draw(inputs[0], params["shape"], params["dtype"], device, write, params["dtype"])
 
-
-def normal(inputs, params, device):
-    """Draw floats of mean 0 and deviation 1."""
-    dtype = params["dtype"]
-    return draw(inputs[0], params["shape"], dtype, device, _normal, dtype)
+    return run
 
 
 def bernoulli_mask(inputs, params, device):
     """Draw bools, true with a probability."""
     threshold = round(params["p"] * 2 ** 32)
     if threshold == 2 ** 32:
-        out = empty(device, params["shape"], np.bool_)
-        fill(out, True)
-        return out
+        return filled(device, params["shape"], np.bool_, True)
     return draw(inputs[0], params["shape"], dt.bool_, device, _mask, threshold)
 
 
@@ -153,5 +147,5 @@ def _rejecting(write, rules):
 OPERATORS = {rn.poisson: _rejecting(rejection_kernels.poisson, ("rate",)),
              gamma.standard_gamma: _rejecting(rejection_kernels.standard_gamma, ("concentration",)),
              rn.binomial: _rejecting(rejection_kernels.binomial, ("count", "probability"))}
-OPERATORS |= {rn.uniform: uniform, rn.normal: normal, rn.bernoulli_mask: bernoulli_mask, rn.mask_below: mask_below,
-              rn.randint: randint}
+OPERATORS |= {rn.uniform: _floats(_uniform), rn.normal: _floats(_normal), rn.bernoulli_mask: bernoulli_mask,
+              rn.mask_below: mask_below, rn.randint: randint}

@@ -4,6 +4,7 @@ Index tensors become row numbers; then rows are taken or put. Rows that may repe
 one are added in their order, so results do not depend on timing.
 """
 
+import functools
 from math import prod
 
 import numpy as np
@@ -23,7 +24,7 @@ from ...compiler.flat_launches import flat_blocks
 from ...compiler.kernels import launch
 from ...graph.eager import contiguous, copied
 from ...memory import status_words
-from ...memory.arrays import as_reals, broadcast_strides, empty, fill, on_device
+from ...memory.arrays import as_reals, broadcast_strides, empty, filled, on_device
 from .sorting import merges, sorted_keys, sorted_pairs
 
 _MERGED = 1 << 16       # most row numbers for which merging is as fast as sorting by digits
@@ -53,20 +54,14 @@ def _bits(a: DeviceArray, columns: int) -> tuple:
     return a.look(a.shape, a.strides, 0, BITS[a.itemsize].np), columns
 
 
-def take_rows(x, rows, out, groups, height, columns):
-    """Write out[o, p, c] = x[o, rows[p], c]; both are contiguous."""
-    _move(x, rows, out, groups, height, columns, False)
-
-
-def put_rows(x, rows, out, groups, height, columns):
-    """Write out[o, rows[p], c] = x[o, p, c] for distinct rows."""
-    _move(x, rows, out, groups, height, columns, True)
-
-
-def _move(x, rows, out, groups, height, columns, put):
+def _move(put, x, rows, out, groups, height, columns):
+    """Write out[o, p, c] = x[o, rows[p], c]; with `put`, out[o, rows[p], c] = x[o, p, c] for distinct rows."""
     (source, wide), (target, _) = _bits(x, columns), _bits(out, columns)
     sizes = {"P": rows.size, "R": height, "C": wide}
     launch(out.device, text.move_rows(source.itemsize, put), (source, rows, target), sizes, text.tile(rows.size, wide, groups))
+
+
+take_rows, put_rows = functools.partial(_move, False), functools.partial(_move, True)
 
 
 def merge_rows(x, rows, out, groups, height, columns, mode):
@@ -108,8 +103,7 @@ def embedding(inputs, params, device):
 def row_sums(inputs, params, device):
     """Return the gradient of embedding: the values of each row, added in order."""
     values, index = inputs
-    out = empty(device, (params["rows"], values.shape[-1]), values.dtype)
-    fill(out, 0)
+    out = filled(device, (params["rows"], values.shape[-1]), values.dtype, 0)
     if values.size:
         rows = row_numbers("embedding", device, [(contiguous(index), params["rows"], 1)], missing=params["rows"])
         merge_rows(contiguous(values), rows, out, 1, params["rows"], values.shape[-1], "add")
@@ -226,8 +220,7 @@ def plane_put(inputs, params, device):
     """Put each value at its flat index in a plane of zeros."""
     x, at = inputs
     plane = prod(params["size"])
-    out = empty(device, (*x.shape[:2], *params["size"]), x.dtype)
-    fill(out, 0)
+    out = filled(device, (*x.shape[:2], *params["size"]), x.dtype, 0)
     if x.size:
         rows = _in_planes("plane_put", device, plane, at, out.size)
         merge_rows(contiguous(x), rows, out, 1, out.size, 1, "add" if params["accumulate"] else "set")

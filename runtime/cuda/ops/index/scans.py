@@ -49,9 +49,7 @@ def running(kind):
             return composed(in_parts, (x,), {}, device)[0]
         out = empty(device, x.shape, x.dtype)
         if x.size:
-            inner, length = 1, x.shape[dim]
-            for n in x.shape[dim + 1:]:
-                inner *= n
+            inner, length = prod(x.shape[dim + 1:]), x.shape[dim]
             sizes = {"outer": x.size // (inner * length), "length": length}
             if inner != 1:
                 sizes |= {"inner": inner, "both": length * inner}

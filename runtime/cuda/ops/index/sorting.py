@@ -137,16 +137,12 @@ def searchsorted(inputs, params, device):
     rows, wanted = inputs
     if not (isinstance(rows, DeviceArray) and isinstance(wanted, DeviceArray)) or rows.dtype.kind == "c":
         return NotImplemented
-    return _search(rows, wanted, params["right"], device)
-
-
-def _search(rows, wanted, right, device):
     out = empty(device, wanted.shape, np.int64)
     if not out.size or not rows.shape[-1]:
         fill(out, 0)
         return out
     keys, x = keys_of(rows), keys_of(wanted)
-    source = text.searched(dt.from_numpy(keys.dtype), right, rows.ndim == 1)
+    source = text.searched(dt.from_numpy(keys.dtype), params["right"], rows.ndim == 1)
     sizes = {"N": out.size, "L": rows.shape[-1], "W": wanted.shape[-1] if wanted.ndim else 1}
     launch(device, source, (keys, x, out), sizes, flat_blocks(out.size))
     return out

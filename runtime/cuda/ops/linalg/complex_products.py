@@ -1,4 +1,4 @@
-"""Complex matrix products and convolutions on a device, on pairs of real numbers.
+"""Matrix products and convolutions of complex numbers, on pairs of real ones, and products of integers, on a device.
 
 A complex matrix is, in memory, a real one with twice the columns. Its product with a real matrix of twice the rows and columns
 is the complex product.
@@ -8,8 +8,9 @@ from .....ir import dtype as dt
 from .....ir.errors import DTypeError
 from .....ir.ops.core import complex_numbers as co
 from .....ir.ops.core import elementwise as ew
-from .....ir.ops.core.shape import expand, iota, reshape
-from .....ir.ops.linalg.products import grouped_matmul
+from .....ir.ops.core.reduce import sum_
+from .....ir.ops.core.shape import expand, iota, permute, reshape
+from .....ir.ops.linalg.products import grouped_matmul, matmul
 from .....ir.ops.nn import conv as cv
 from ....core.device_array import DeviceArray
 from ...graph.eager import composed, contiguous, copied
@@ -28,7 +29,7 @@ def pairs(inputs, params, device):
     return as_pairs(copied(inputs[0]))
 
 
-def product(inputs, params, device):
+def _complex_product(inputs, params, device):
     """Return x @ y over the last two dims; leading ones are a batch."""
     x, y = inputs
     if not (isinstance(x, DeviceArray) and isinstance(y, DeviceArray)) or "c" not in (x.dtype.kind, y.dtype.kind):
@@ -49,6 +50,26 @@ def _rows_twice(y):
     first = ew.eq(iota(y, shape=shape, dim=len(lead) + 1, dtype=dt.int64), 0)
     found = ew.where(first, *[expand(reshape(v, shape=apart), shape=shape) for v in (y, rotated)])
     return (reshape(found, shape=(*lead, 2 * rows, columns)),)
+
+
+def product(inputs, params, device):
+    """Return x @ y of integers (and bools, where a sum of 1 or more is true). Other dtypes are multiplied elsewhere."""
+    x, y = inputs
+    if not (isinstance(x, DeviceArray) and isinstance(y, DeviceArray) and x.dtype == y.dtype and x.dtype.kind in "iub"):
+        return _complex_product(inputs, params, device)
+    if not (x.size and y.size):
+        return products.filled_or(x, y, empty(device, (*x.shape[:-1], y.shape[-1]), x.dtype), device)
+    return composed(_summed_products, inputs, {}, device)[0]
+
+
+def _summed_products(x, y):
+    *lead, rows, depth = x.shape
+    columns = y.shape[-1]
+    shape, transposed = (*lead, rows, columns, depth), (*range(len(lead)), len(lead) + 1, len(lead))
+    apart = reshape(x, shape=(*lead, rows, 1, depth)), reshape(permute(y, dims=transposed), shape=(*lead, 1, columns, depth))
+    wide = [expand(v if v.dtype is dt.int64 else ew.cast(v, dtype=dt.int64), shape=shape) for v in apart]
+    found = sum_(ew.mul(*wide), dim=(len(lead) + 2,), keepdim=False)
+    return (found if x.dtype is dt.int64 else ew.cast(found, dtype=x.dtype),)
 
 
 def _by_parts(op, real_ones):
@@ -87,6 +108,6 @@ def grouped_product(inputs, params, device):
     return grouped.grouped(inputs, params, device)
 
 
-OPERATORS = {co.pairs: pairs, grouped_matmul: grouped_product, cv.conv: _by_parts(cv.conv, convolutions.conv),
+OPERATORS = {co.pairs: pairs, matmul: product, grouped_matmul: grouped_product, cv.conv: _by_parts(cv.conv, convolutions.conv),
              cv.conv_input_grad: _by_parts(cv.conv_input_grad, convolutions.conv_input_grad),
              cv.conv_weight_grad: _by_parts(cv.conv_weight_grad, convolutions.conv_weight_grad)}

@@ -18,7 +18,7 @@ from .....passes.codegen.triton.linalg import lu as text
 from ....core.device_array import DeviceArray
 from ...compiler.flat_launches import check_values
 from ...compiler.kernels import launch
-from ...graph.eager import composed, copied
+from ...graph.eager import composed, copied, run
 from ...memory.arrays import empty, fill
 from ...replay import launch_cache
 from . import small_matrices
@@ -120,11 +120,7 @@ def permutation(inputs, params, device):
     at = empty(device, (*pivots.shape[:-1], rows, rows), kind.to_real().np)
     made = identity(at)
     exchange_all(as_matrices(made).transposed, known)
-    return composed(_as_kind, (made,), {"dtype": kind}, device)[0] if kind.is_complex else made
-
-
-def _as_kind(x, *, dtype):
-    return (ew.cast(x, dtype=dtype),)
+    return run(ew.cast, (made,), {"dtype": kind}, device) if kind.is_complex else made
 
 
 def _judged_pivots(pivots, *, rows):

@@ -17,7 +17,7 @@ from ...compiler.flat_launches import flat_blocks
 from ...compiler.kernels import launch
 from ...graph.eager import composed, contiguous, run
 from ...memory import status_words
-from ...memory.arrays import empty, fill, on_device
+from ...memory.arrays import empty, fill, filled, on_device
 from ...memory.transfer import ConstantCache
 
 _literals = ConstantCache(4096)
@@ -37,9 +37,7 @@ def checked_classes(inputs, params, device):
 
 def _count(targets, ignored, device):
     if not targets.size:
-        count = empty(device, (), np.int64)
-        fill(count, 0)
-        return count
+        return filled(device, (), np.int64, 0)
     counted = run(ew.cast, (run(ew.ne, (targets, ignored), {}),), {"dtype": dt.int64})
     return run(sum_, (counted,), {"dim": tuple(range(counted.ndim)), "keepdim": False}) if counted.ndim else counted
 
