@@ -143,7 +143,7 @@ def grown(x):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_give_what_they_give_on_the_cpu(name):
+def test_functions_equal_the_cpu(name):
     agree(FUNCTIONS[name])
 
 
@@ -176,7 +176,7 @@ def _waiting() -> int:
     return stats["active_bytes.all.current"] - stats["allocated_bytes.all.current"]
 
 
-def test_memory_that_a_stream_was_said_to_use_waits_for_it(cuda):
+def test_memory_with_record_stream_waits_for_the_stream(cuda):
     x, side = ingot.arange(300.0, device="cuda"), ingot.cuda.Stream()
     side.wait_stream(ingot.cuda.current_stream())
     address = x.data_ptr()
@@ -199,7 +199,7 @@ def test_no_view_reaches_beyond_memory():
             numbers(device, 10).as_strided((2, 2), (1, 2), 10)
 
 
-def test_what_looks_at_values_takes_tensors_of_devices():
+def test_functions_that_read_values_take_device_tensors():
     x = numbers("cuda", 2, 3)
     ingot.testing.assert_close(x, x.cpu() + 0)
     with pytest.raises(AssertionError, match="Mismatched elements: 6 / 6"):
@@ -249,7 +249,7 @@ def test_training_goes_on_from_a_state(name, options, through_a_file):
         np.testing.assert_allclose(trained(before, after), want, rtol=1e-3, err_msg=f"{before} to {after}")
 
 
-def test_loaded_tensors_are_where_they_were_or_where_it_is_said(tmp_path):
+def test_load_respects_map_location(tmp_path):
     path = tmp_path / "x.pt"
     ingot.save({"there": ingot.ones(2, device="cuda"), "here": ingot.ones(2), "net": nn.Linear(2, 2).cuda().state_dict()}, path)
 
@@ -269,7 +269,7 @@ def test_loaded_tensors_are_where_they_were_or_where_it_is_said(tmp_path):
     assert type(loaded[0].weight) is nn.Parameter and loaded[0].weight.is_cpu and loaded[0].weight.requires_grad
 
 
-def test_what_was_on_a_device_is_loaded_where_there_is_none(tmp_path):
+def test_device_tensors_load_without_a_device(tmp_path):
     with mock_cuda.installed(devices=2):
         ingot.save(ingot.ones(2, device="cuda:1"), tmp_path / "x.pt")
         assert str(ingot.load(tmp_path / "x.pt").device) == "cuda:1"

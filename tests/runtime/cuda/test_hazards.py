@@ -98,7 +98,7 @@ def test_threads_may_be_in_one_stream_at_a_time(cuda):
     assert seen == [ingot.cuda.default_stream()] and ingot.cuda.current_stream() == ingot.cuda.default_stream()
 
 
-def test_another_library_may_have_made_another_context_current(cuda):
+def test_another_library_may_change_the_current_context(cuda):
     x, y = ingot.ones(4, device="cuda:0"), ingot.ones(4, device="cuda:1")
 
     class Meddler:
@@ -204,7 +204,7 @@ def test_graphs_of_two_devices_share_no_memory(cuda):
     assert all(ingot.cuda.memory_reserved(i) == 0 for i in (0, 1)) or max(used) == 0
 
 
-def test_new_tensors_are_made_where_they_lie(cuda):
+def test_new_tensors_are_created_on_their_device(cuda):
     """Nothing is copied there from the host, and nothing waits."""
     x = ingot.rand(4, device="cuda")
     before, waited = cuda.sent, cuda.calls.get("cuStreamSynchronize", 0)
@@ -317,7 +317,7 @@ def test_page_locked_memory_of_a_graph_that_is_gone_waits_for_its_last_run(cuda)
     assert x.tolist() == [3.0] * 5 and len(others) == 4
 
 
-def test_what_a_capture_cannot_do_is_explained_and_the_process_goes_on(cuda):
+def test_errors_in_a_capture_are_explained_and_recoverable(cuda):
     x = ingot.ones(4, device="cuda")
     for wrong, why in ((lambda: ingot.tensor([1.0, 2.0]).cuda(), "page-locked memory only"),
                        (lambda: x.cpu(), "cannot be read"), (lambda: x.sum().item(), "cannot be read"),

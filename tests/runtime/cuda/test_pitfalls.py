@@ -133,7 +133,7 @@ FOOTGUNS = [branches, loops, numbers_read, a_number_that_changes, a_list_that_gr
 
 
 @pytest.mark.parametrize("make", FOOTGUNS, ids=lambda f: f.__name__)
-def test_replays_give_what_eager_gives(make):
+def test_replays_equal_eager(make):
     def results(where, wrap):
         ingot.manual_seed(SEED)
         fn, found = wrap(make()), []
@@ -232,7 +232,7 @@ def test_every_tile_of_attention_is_right(size, causal, device, monkeypatch):
 
 
 @pytest.mark.parametrize("mask, causal", [(None, False), (None, True), ("bools", False), ("added", False)], ids=str)
-def test_every_road_of_attention_is_right(mask, causal, device, monkeypatch):
+def test_every_strategy_of_attention_is_right(mask, causal, device, monkeypatch):
     """Vectors that do not fill their tiles, queries that share keys, lengths that no block divides, values of another size."""
     length, keys = sizes(device, (70, 90), (300, 410))
     shapes = (2, 4, length, 40), (2, 2, keys, 40), (2, 2, keys, 24)

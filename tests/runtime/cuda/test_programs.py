@@ -299,7 +299,7 @@ PROGRAMS = [nanogpt, gan, dqn, averaged_and_resumed, served, prefetched, in_two_
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
-def test_a_program_gives_on_the_device_what_it_gives_on_the_cpu(program):
+def test_a_program_on_the_device_equals_the_cpu(program):
     ingot.manual_seed(1337)
     want = program("cpu")
     with mock_cuda.installed(devices=2):
@@ -328,7 +328,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does():
 
 
 @pytest.mark.parametrize("call", [2, 5])        # launch by launch, and as a CUDA graph
-def test_a_traced_step_that_finds_no_memory_raises_and_is_not_made_twice(call, monkeypatch):
+def test_a_traced_step_out_of_memory_raises_and_is_not_repeated(call, monkeypatch):
     """A program that skips the batch continues as if it had not come."""
 
     def trained(device):

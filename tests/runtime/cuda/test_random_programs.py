@@ -186,7 +186,7 @@ class World:
 
 
 @pytest.mark.parametrize("seed", [*range(4), *[pytest.param(n, marks=pytest.mark.slow) for n in range(4, 60)]])
-def test_random_programs_give_what_numpy_gives(seed):
+def test_random_programs_equal_numpy(seed):
     with mock_cuda.installed(devices=2, memory=40 << 20, seed=seed) as cuda:
         world = World(seed, 2, cuda.run_some)
         world.run()

@@ -58,7 +58,7 @@ def test_training_gives_the_losses_of_the_cpu(traced):
 
 
 @pytest.mark.parametrize("name, domain, right, far, function, floor", units.BOUNDS, ids=[r[0] for r in units.BOUNDS])
-def test_special_units_are_as_exact_as_they_are_said_to_be(name, domain, right, far, function, floor):
+def test_special_units_have_the_documented_accuracy(name, domain, right, far, function, floor):
     x = units.everywhere(*domain)
     got, = table.results(OPS[name], table.tensors([x], "cuda"), {})
     units.check(name, x, got, far, function, floor)
@@ -128,7 +128,7 @@ def test_memory_is_shared_with_torch():
 
 
 @pytest.mark.parametrize("program", programs.PROGRAMS, ids=lambda f: f.__name__)
-def test_programs_give_what_they_give_on_the_cpu(program):
+def test_programs_equal_the_cpu(program):
     if "two_parts" in program.__name__ and ingot.cuda.device_count() < 2:
         pytest.skip("there is one GPU")
     ingot.manual_seed(1337)
@@ -138,7 +138,7 @@ def test_programs_give_what_they_give_on_the_cpu(program):
     np.testing.assert_allclose(program("cuda"), want, rtol=loose, atol=loose)
 
 
-def test_threads_and_captures_find_what_they_need():
+def test_threads_and_captures_on_a_real_device():
     x = ingot.arange(1000.0, device="cuda")
     warm = (x * 2 + 1).sum().item()
     assert hazards.in_thread(lambda: (x * 2 + 1).sum().item()) == warm

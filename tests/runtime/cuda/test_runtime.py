@@ -31,7 +31,7 @@ def cuda():
 
 
 @without_driver
-def test_without_a_driver_errors_say_what_is_missing():
+def test_errors_without_a_driver_name_the_missing_part():
     assert not ingot.cuda.is_available() and ingot.cuda.device_count() == 0
     why = ingot.cuda.why_not_available()
     assert "driver" in why
@@ -107,7 +107,7 @@ def test_between_devices(cuda):
 # Streams and events.
 
 
-def test_work_waits_until_somebody_waits(cuda):
+def test_work_runs_when_it_is_waited_for(cuda):
     x = ingot.ones(4, device="cuda")
     y = x + 1
     assert not ingot.cuda.current_stream().query()
@@ -115,7 +115,7 @@ def test_work_waits_until_somebody_waits(cuda):
     assert ingot.cuda.current_stream().query() and y.tolist() == [2, 2, 2, 2]
 
 
-def test_streams_run_beside_each_other_and_wait_for_events(cuda):
+def test_streams_are_concurrent_and_wait_for_events(cuda):
     one, two = ingot.cuda.Stream(), ingot.cuda.Stream(priority=-1)
     assert one != two and ingot.cuda.default_stream() == ingot.cuda.current_stream() != one
     with ingot.cuda.stream(one):
@@ -216,7 +216,7 @@ def test_layouts_come_from_the_ptx():
         compiler.parameter_layout(ptx, ["*fp32", "i64"])
 
 
-def test_binaries_are_kept_as_they_are():
+def test_binaries_are_cached_unchanged():
     binary = mock_cuda.build(compiler.Variant(kernel(["*float32", "s"]), (), 4, 90))
     assert compiler.Binary.unpack(binary.pack()) == binary
 
@@ -233,7 +233,7 @@ def test_the_disk_cache_needs_no_compiler(cuda, tmp_path, monkeypatch):
         assert compiler.compiled(variant) == binary
 
 
-def test_variants_differ_by_what_is_known():
+def test_variants_differ_by_alignment_and_constants():
     base = compiler.Variant(kernel(["*float32", "s"]), (), 4, 90)
     source = base.source
     others = [compiler.Variant(source, (), 8, 90), compiler.Variant(source, (), 4, 80),

@@ -120,7 +120,7 @@ def test_numbers_do_not_compile_again(cuda):
     assert cuda.calls["cuModuleLoadData"] == loaded
 
 
-def test_reading_says_what_to_do():
+def test_errors_of_numpy_reads_suggest_cpu():
     x = ingot.ones(2, device="cuda")
     with pytest.raises(TypeError, match=r"call \.cpu\(\) first"):
         x.numpy()
@@ -347,7 +347,7 @@ def test_results_of_replays_are_apart(cuda):
         assert a.tolist() == [4.0 * (i + 1)] * 5 and abs(b.sum().item() - 4) < 1e-5
 
 
-def test_what_runs_on_the_host_is_not_captured(cuda):
+def test_host_operators_are_not_captured(cuda):
     f = jit.trace(lambda x: (ingot.linalg.svdvals(x) + 1).exp())
     for _ in range(5):
         x = ingot.randn(5, 5) * 0.1 + ingot.eye(5)

@@ -248,7 +248,7 @@ def test_gradients_of_attention_on_cards(kind, precision, size, arch, spills):
 
 @pytest.mark.parametrize("size, arch", thinned((32, 64), ARCHS, strength=1) + [
     pytest.param(128, arch, marks=pytest.mark.slow) for arch in ARCHS])
-def test_exact_attention_over_turned_keys(size, arch):
+def test_exact_attention_over_transposed_keys(size, arch):
     depths = attention_configs.depths(dt.float32, "ieee", size, size, attention_configs.LEAST_WORK)
     how = attention.Kind(dt.float32, attention.NO_MASK, True, even=True, full=arch == 90, late=True, depths=depths)
     for part, write, _ in ATTENTION:

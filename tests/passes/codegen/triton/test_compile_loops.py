@@ -298,14 +298,14 @@ def test_a_second_process_needs_no_triton(tmp_path, monkeypatch):
     assert compiler.compiled(v) == made
 
 
-def test_what_does_not_compile_says_why():
+def test_compile_errors_say_why():
     text = "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef broken():\n    tl.no_such_thing()\n"
     broken = configs.Launch(Source("broken", text, ()), (), 4, (1, 1, 1))
     with pytest.raises(RuntimeError, match=r"Triton could not compile kernel broken for sm_90(.|\n)*no_such_thing"):
         compiler.build(variant(broken, {}, 90))
 
 
-def test_without_triton_the_error_says_what_to_install(monkeypatch):
+def test_the_error_without_triton_names_the_package(monkeypatch):
     monkeypatch.setattr(compiler, "_version", lambda: "")
     one, = configs.launches(double(dt.float32), {"n0": 64})
     with pytest.raises(RuntimeError, match="needs Triton: install ingot"):

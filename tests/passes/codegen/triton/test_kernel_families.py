@@ -262,7 +262,7 @@ def test_an_index_out_of_range_is_an_error_when_values_are_read(wrong):
 # Products whose factors are copied.
 
 
-def test_both_factors_of_a_product_lie_unevenly(on_device):
+def test_products_of_two_unevenly_strided_factors(on_device):
     """Each is copied, and the copies are not the same memory."""
     both(lambda x, y: x.permute(0, 2, 1, 3) @ y.permute(0, 2, 3, 1), draw(2, 5, 3, 8), draw(2, 6, 3, 8))
 
@@ -335,7 +335,7 @@ def test_attention_in_steps(dtype, case, causal, on_device, monkeypatch):
 
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize("case", ["plain", "queries share keys", "bools", "added"])
-def test_attention_reads_parts_of_projections_where_they_lie(case, causal):
+def test_attention_reads_parts_of_projections_in_place(case, causal):
     """Heads side by side in memory, as a projection leaves them: the bits of copies, and nothing is copied forward."""
     if causal and CASES[case][-1]:
         pytest.skip("a causal mask and another one are two masks")
@@ -381,7 +381,7 @@ def test_running_folds_of_long_rows_are_cut_in_parts(name, dtype, on_device, mon
 
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize("case", CASES)
-def test_attention_over_turned_keys(case, causal, on_device, monkeypatch):
+def test_attention_over_transposed_keys(case, causal, on_device, monkeypatch):
     """As exact products of many scores are made: vectors in pieces, keys and values as columns."""
     if causal and CASES[case][-1]:
         pytest.skip("a causal mask and another one are two masks")
@@ -472,7 +472,7 @@ def test_long_sums_of_a_weight_gradient_are_cut_in_parts(on_device, monkeypatch)
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("case", ["plain", "strided", "points", "lines", "spaces", "skipping"])
-def test_convolutions_whose_channels_lie_last(case, dtype, monkeypatch):
+def test_channels_last_convolutions(case, dtype, monkeypatch):
     """Against the plain ones, with the bias; gradients of strides by phases, of which some may have no tap. float32 in TF32."""
     monkeypatch.setattr(cudnn, "allow_tf32", True)
     monkeypatch.setattr(conv_last, "DEPTH", 16)

@@ -20,7 +20,7 @@ def cuda():
 # Devices.
 
 
-def test_what_a_device_is():
+def test_device_properties():
     p = ingot.cuda.get_device_properties(0)
     assert p.total_memory == 64 << 20 and p.max_threads_per_block and p.clock_rate
     assert ingot.cuda.is_tf32_supported() and ingot.cuda.is_bf16_supported()
@@ -40,7 +40,7 @@ def test_what_a_device_is():
     assert ingot.cuda.can_device_access_peer(0, 1) and ingot.cuda.initial_seed() == ingot.initial_seed()
 
 
-def test_what_there_is_not_says_why():
+def test_absent_names_say_why():
     for name, why in (("utilization", "nvidia-smi"), ("jiterator", "jit.trace"), ("cudart", "driver"), ("nccl", "NCCL"),
                       ("current_blas_handle", "cuBLAS"), ("MemPool", "graph_pool_handle")):
         with pytest.raises(AttributeError, match=why):
@@ -82,7 +82,7 @@ def test_streams_say_where_they_are():
     assert ingot.cuda.current_stream(1) == before
 
 
-def test_a_stream_of_another_library_is_neither_kept_nor_handed_on():
+def test_external_streams_are_not_reused():
     s = ingot.cuda.Stream()
     handle = s.cuda_stream
     ingot.cuda.ExternalStream(handle)
@@ -100,7 +100,7 @@ def test_elapsed_time_waits_for_both_events():
     assert isinstance(start.elapsed_time(end), float) and start.query() and x[0].item() == 2
 
 
-def test_copies_that_wait_can_be_found():
+def test_sync_debug_mode_reports_waiting_copies():
     x = ingot.ones(3, device="cuda")
     ingot.cuda.set_sync_debug_mode("warn")
     try:
@@ -125,7 +125,7 @@ def test_copies_that_wait_can_be_found():
 # Memory.
 
 
-def test_memory_is_told_in_all_forms():
+def test_all_forms_of_memory_statistics():
     x, y = ingot.zeros(1000, device="cuda"), ingot.zeros(1 << 20, device="cuda")
     assert ingot.cuda.memory.memory_allocated() == ingot.cuda.memory_allocated() == 4096 + (4 << 20)
     nested = ingot.cuda.memory_stats_as_nested_dict()
@@ -197,7 +197,7 @@ def test_page_locked_memory_is_counted():
     lambda: ingot.tensor([1, 2], pin_memory=True), lambda: ingot.full((2,), 3.0, pin_memory=True),
     lambda: ingot.randn(4, pin_memory=True), lambda: ingot.arange(5, pin_memory=True),
     lambda: ingot.zeros_like(ingot.ones(3), pin_memory=True), lambda: ingot.ones(2).new_zeros(3, pin_memory=True)])
-def test_new_tensors_are_page_locked_if_asked_for(make):
+def test_pin_memory_of_new_tensors(make):
     assert make().is_pinned()
 
 
@@ -307,7 +307,7 @@ def test_graphed_modules_train_as_plain_ones(cuda):
         np.testing.assert_allclose(ga, gb, atol=1e-6)
 
 
-def test_graphed_functions_share_a_pool_and_refuse_what_they_were_not_made_for():
+def test_graphed_functions_share_a_pool_and_check_arguments():
     a, b = ingot.ones(4, 4, device="cuda"), ingot.full((4, 4), 2.0, device="cuda")
     f, g = ingot.cuda.make_graphed_callables((lambda x: {"y": x.exp()}, lambda x, y: x @ y), ((a,), (a, b)))
     assert ingot.allclose(f(b)["y"].cpu(), ingot.full((4, 4), 2.0).exp())
@@ -328,7 +328,7 @@ def test_modules_run_plainly_in_another_mode():
     assert ingot.allclose(net(x).cpu(), net[0](x).cpu())
 
 
-def test_graphs_can_be_kept_and_looked_at(tmp_path):
+def test_captured_graphs_can_be_inspected(tmp_path):
     x = ingot.ones(3, device="cuda")
     g = ingot.cuda.CUDAGraph(keep_graph=True)
     with ingot.cuda.graph(g):

@@ -98,7 +98,7 @@ def test_a_graph_is_taken_anew_when_a_switch_changes(cuda):
     assert all(abs(value - want) < room for *_, value in runs)
 
 
-def test_convolutions_take_tf32_unless_told_otherwise():
+def test_convolutions_take_tf32_by_default():
     code = "import ingot; print(ingot.backends.cudnn.allow_tf32, ingot.backends.cuda.matmul.allow_tf32)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.split() == ["True", "False"]

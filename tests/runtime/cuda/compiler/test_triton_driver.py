@@ -195,7 +195,7 @@ def test_autotuning_measures_with_our_events(gpu):
     assert start.elapsed_time(end) >= 0
 
 
-def test_what_is_refused(gpu):
+def test_refused_arguments(gpu):
     x = ingot.ones(64).cuda()
     with pytest.raises(RuntimeError, match="scaled_sum was given a tensor in the memory of the host"):
         added(x, ingot.ones(64), ingot.empty_like(x))
@@ -205,7 +205,7 @@ def test_what_is_refused(gpu):
         jit.trace(lambda x: added(x, x, ingot.empty_like(x)))(x)
 
 
-def test_beside_pytorch_triton_stays_its_own(gpu, monkeypatch):
+def test_triton_keeps_its_driver_if_pytorch_is_imported(gpu, monkeypatch):
     monkeypatch.setattr(triton_driver.TRITON.in_use, "_active", None)
     monkeypatch.setitem(sys.modules, "torch", json)         # any other module
     library.wrap_triton(scaled_sum)

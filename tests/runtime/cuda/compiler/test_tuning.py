@@ -59,7 +59,7 @@ def test_without_trying_it_is_the_first(monkeypatch):
     assert ingot.allclose((x @ y).cpu().float(), x.cpu().float() @ y.cpu().float(), atol=0.1) and not seen
 
 
-def test_the_quickest_is_taken_and_kept(monkeypatch, cuda):
+def test_the_fastest_candidate_is_chosen_and_stored(monkeypatch, cuda):
     seen = tried(monkeypatch, lambda n: 5.0 if n != 2 else 1.0)
     x, y = factors()
     switches(monkeypatch, CUDA_TUNE=1)
@@ -89,7 +89,7 @@ def test_bulk_copies_are_tried_where_addresses_allow_them(monkeypatch, cuda):
     assert found == [{"bf16"}, {"bf16", *matmul_hopper.TILES}, {"bf16"}, {"bf16"}], found
 
 
-def test_what_is_too_large_is_not_tried_nor_what_spills_but_for_the_first(monkeypatch):
+def test_candidates_that_are_too_large_or_spill_are_not_timed(monkeypatch):
     real, limits = compiler.build, []
 
     def build(variant):
@@ -114,7 +114,7 @@ def test_real_timing_on_the_mock_runs_every_candidate(monkeypatch):
     assert ingot.allclose(got.cpu().float(), want, atol=0.05) and tuning._chosen
 
 
-def test_factors_that_are_computed_are_tried_with_what_computes_them(monkeypatch, cuda):
+def test_computed_factors_are_timed_with_their_prologues(monkeypatch, cuda):
     seen = tried(monkeypatch, lambda n: -float(n))
     x, y = factors()
     switches(monkeypatch, CUDA_TUNE=1)

@@ -106,7 +106,7 @@ STRUCTURES = {"CUlaunchConfig_st": launch.Config, "CUlaunchAttribute_st": launch
 
 
 @pytest.mark.parametrize("theirs", STRUCTURES)
-def test_structures_lie_as_the_header_has_them(theirs):
+def test_structures_have_the_layout_of_the_header(theirs):
     """Fields in the header's order, each as C aligns it; values of attributes take 64 bytes and begin on 8."""
     body = re.search(rf"struct {theirs} {{(.*?)}}", header(), re.S).group(1)
     fields = re.findall(r"^\s*([\w ]+?[\s*]+)(\w+)(?:\[[^\]]*\])?;", re.sub(r"/\*.*?\*/", "", body, flags=re.S), re.M)
@@ -148,7 +148,7 @@ def test_launches_that_no_chip_takes(changed, grid, cuda):
         launch.Function(0, probe(**changed))(grid, 0, 0)
 
 
-def test_shared_memory_must_be_asked_for(cuda, monkeypatch):
+def test_large_shared_memory_needs_an_attribute(cuda, monkeypatch):
     monkeypatch.setattr(launch, "FREE_SHARED", 1 << 20)
     with pytest.raises(DeviceError, match="the launch of probe failed"):
         launch.Function(0, probe(shared=100_000))((1, 1, 1), 0, 0)
@@ -159,7 +159,7 @@ def test_grids_of_files_are_such_as_drivers_take():
     assert not any(map(ready._is_grid, ([2 ** 31, 1, 1], [1, 65536, 1], [1, 1, 65536], [0, 1, 1], [1, 1])))
 
 
-def test_code_that_finds_no_room_is_loaded_when_the_cache_has_made_some(cuda):
+def test_loading_code_frees_cached_memory_if_there_is_none(cuda):
     x = ingot.ones(1 << 20, device="cuda")
     del x
     assert ingot.cuda.memory_reserved() > 0
@@ -175,7 +175,7 @@ def test_code_that_finds_no_room_is_loaded_when_the_cache_has_made_some(cuda):
     assert z.sum().item() == 2 << 20
 
 
-def test_room_is_made_by_nobody_who_runs_what_waited(cuda, monkeypatch):
+def test_the_queue_thread_frees_no_cached_memory(cuda, monkeypatch):
     x = ingot.ones(1 << 20, device="cuda")
     del x
     held = ingot.cuda.memory_reserved()
@@ -285,13 +285,13 @@ def test_the_device_cannot_be_waited_for_while_any_thread_captures(cuda):
     assert ingot.ones(3, device="cuda").sum().item() == 3
 
 
-def test_machine_code_may_come_to_the_device_as_late_as_its_functions_are_asked_for(cuda):
+def test_machine_code_may_be_loaded_lazily(cuda):
     with ingot.cuda.graph(ingot.cuda.CUDAGraph()):
         launch.Function(0, probe())
 
 
 @pytest.mark.slow
-def test_what_outlives_the_module_ends_without_a_word():
+def test_objects_that_outlive_the_module_are_finalised_silently():
     """At the end of a process modules lose their names one after the other; what others still hold goes last."""
     script = """
 import builtins, sys

@@ -90,7 +90,7 @@ def test_traced_functions_and_their_graphs(cuda, gate):
     assert cuda.calls["cuGraphLaunch"] >= 1
 
 
-def test_memory_and_events_that_are_given_back_meanwhile(cuda, gate):
+def test_memory_and_events_freed_while_calls_are_queued(cuda, gate):
     x = ingot.full((1000,), 3.0, device="cuda")
     for n in range(20):
         x = x * 1 + n               # each takes the memory of the one before the last
@@ -112,7 +112,7 @@ def test_ordinary_memory_is_copied_at_once(cuda, gate):
     assert (x + y).tolist() == [2.0] * 4
 
 
-def test_a_capture_takes_what_comes_now(cuda, gate):
+def test_a_capture_runs_queued_calls_first(cuda, gate):
     x = ingot.full((8,), 2.0, device="cuda") * 5
     gate.open_later()
     graph = ingot.cuda.CUDAGraph()
@@ -137,7 +137,7 @@ def test_nothing_waits_once_another_library_may_look(cuda, gate, show):
     assert not launch_queue.waiting and not gate.jobs and len(cuda.launched) >= 3
 
 
-def test_a_kernel_that_cannot_be_compiled_is_told_to_all_who_wait(cuda, gate, monkeypatch):
+def test_every_waiter_gets_the_error_of_a_failed_compilation(cuda, gate, monkeypatch):
     def refuse(variant):
         raise DeviceError("Triton could not compile it")
 
@@ -155,7 +155,7 @@ def test_a_kernel_that_cannot_be_compiled_is_told_to_all_who_wait(cuda, gate, mo
             read()
 
 
-def test_want_of_memory_is_told_once_and_what_waits_runs_when_there_is_some(cuda, gate):
+def test_out_of_memory_is_raised_once_and_the_queue_runs_later(cuda, gate):
     x = ingot.ones(3, device="cuda")
     x.add_(1)
     cuda.failing["cuModuleLoadData"] = OUT_OF_MEMORY
@@ -166,7 +166,7 @@ def test_want_of_memory_is_told_once_and_what_waits_runs_when_there_is_some(cuda
     assert x.tolist() == [2.0] * 3
 
 
-def test_who_asks_again_and_again_is_answered_though_nobody_waits(cuda, gate):
+def test_polling_makes_progress_without_waiting(cuda, gate):
     """A call that a finaliser queues just after the queue's thread has ended runs, too."""
     x = ingot.ones(3, device="cuda")
     gate.open()
@@ -181,7 +181,7 @@ def test_who_asks_again_and_again_is_answered_though_nobody_waits(cuda, gate):
     assert mark.query() and ingot.cuda.current_stream().query() and x.tolist() == [1.0] * 3
 
 
-def test_want_of_memory_is_told_to_who_asks_whether_it_is_done(cuda, gate):
+def test_queries_raise_out_of_memory(cuda, gate):
     x = ingot.ones(3, device="cuda")
     x.add_(1)
     mark = ingot.cuda.Event()
@@ -203,7 +203,7 @@ def ask_until_nothing_waits(ask):
         assert time.perf_counter() - start < 60
 
 
-def test_without_threads_it_is_told_where_it_is_launched(cuda, monkeypatch):
+def test_without_threads_errors_are_raised_at_the_launch(cuda, monkeypatch):
     def refuse(variant):
         raise DeviceError("Triton could not compile it")
 
@@ -214,7 +214,7 @@ def test_without_threads_it_is_told_where_it_is_launched(cuda, monkeypatch):
     assert x.tolist() == [1, 1, 1] and not launch_queue.waiting
 
 
-def test_an_interrupt_while_somebody_waits_loses_nothing(cuda, gate):
+def test_an_interrupt_during_a_wait_loses_nothing(cuda, gate):
     x = ingot.zeros(4, device="cuda")
     for _ in range(10):
         x.add_(1)
@@ -270,7 +270,7 @@ atexit.register(lambda: print(time.perf_counter() - start))      # runs when all
 """
 
 
-def test_a_program_that_ends_waits_for_nobody(pytestconfig):
+def test_the_end_of_a_program_waits_for_no_compilation(pytestconfig):
     folder = str(pytestconfig.rootpath / "tests" / "support")
     found = subprocess.run([sys.executable, "-c", EXIT, folder], capture_output=True, text=True, timeout=60,
                            env={**os.environ, "INGOT_CUDA_COMPILERS": "1"})
@@ -306,7 +306,7 @@ def test_random_programs_over_streams_and_graphs(cuda, late_launches, seed):
 
 
 @pytest.mark.parametrize("program", [programs.PROGRAMS[n] for n in (0, 1, 2, 3)], ids=lambda f: f.__name__)
-def test_programs_give_what_they_give_on_the_cpu(cuda, late_launches, program):
+def test_programs_equal_the_cpu(cuda, late_launches, program):
     ingot.manual_seed(1337)
     want = program("cpu")
     ingot.manual_seed(1337)

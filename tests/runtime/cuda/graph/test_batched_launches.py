@@ -105,7 +105,7 @@ def scaled_steps(f, count=5):
         same(got, want)
 
 
-def test_what_another_one_reads_is_written_after_that(cuda):
+def test_memory_is_overwritten_after_its_readers(cuda):
     """Pairs of which one reads what the other writes, either way round, and a chain of updates."""
     def make(device):
         xs = [ingot.tensor(a).to(device) for a in drawn([(40,)] * 6)]
@@ -322,7 +322,7 @@ def chains(random, count):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_steps_come_after_what_they_need(seed, monkeypatch):
+def test_steps_come_after_their_operands(seed, monkeypatch):
     """Batched or not, a step runs after the writes of values that it reads, and after the reads of values that it
     overwrites."""
     monkeypatch.setattr("ingot.passes.fusion.fuse.Fuser._try", lambda *args: None)

@@ -201,7 +201,7 @@ def test_each_size_has_a_graph_of_its_own():
                 assert turn < 7 or spent == (0, 1), f"{n}: {spent}"
 
 
-def test_sizes_that_decide_what_is_done(work):
+def test_sizes_that_choose_the_algorithm(work):
     """Assumptions of passes hold for some sizes only; other sizes get steps of their own."""
     traced = jit.trace(lambda x: x.reshape(x.shape[0] // 2, 2, -1).sum(1) if x.shape[0] % 2 == 0 else x * 3)
     for n in (6, 8, 7, 10, 5, 12, 9, 1, 14):

@@ -120,7 +120,7 @@ def test_values_that_were_overwritten_are_not_read(cuda):
             y.sum().backward()
 
 
-def test_rules_of_one_operator_are_asked_for_once(cuda):
+def test_rules_of_one_operator_are_planned_once(cuda):
     x = ingot.randn(9, device="cuda").requires_grad_()
     for _ in range(RUNS):
         (x * 0.5).sum().backward()

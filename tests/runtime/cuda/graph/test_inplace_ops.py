@@ -99,7 +99,7 @@ def test_operands_that_are_laid_out_otherwise(cuda):
         assert same(view.mul_(x).contiguous(), want.contiguous())
 
 
-def test_histories_are_kept(cuda):
+def test_histories_are_preserved(cuda):
     for _ in range(RUNS):
         w, x = drawn((10,), "float32").requires_grad_(), drawn((10,), "float32", 1)
         x.mul_(w)
@@ -140,7 +140,7 @@ def test_statistics_of_batches_move_in_place(cuda):
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_statistics_move_wherever_they_lie(name, cuda):
+def test_running_statistics_update_in_any_layout(name, cuda):
     for momentum in (0.1, 1):
         for _ in range(RUNS):
             check_statistics(name, ingot.float32, momentum, "cuda")

@@ -126,7 +126,7 @@ def test_streams_and_pools_do_not_share():
     assert a.allocate(1000, 1).pointer == x.pointer
 
 
-def test_a_pool_keeps_its_memory_until_it_is_given_up():
+def test_a_pool_holds_its_memory_until_its_release():
     device = Device(1 << 30)
     a = device.allocator()
     a.release(a.allocate(1000, 1, pool=7))
@@ -167,7 +167,7 @@ def test_out_of_memory_says_how_much_and_goes_on():
     assert a.stats()["num_ooms"] == 1 and a.stats()["num_alloc_retries"] == 2
 
 
-def test_a_limit_is_kept():
+def test_a_memory_limit_is_respected():
     a = Device(1 << 40).allocator()
     a.limit = 10 << 20
     with pytest.raises(MemoryError, match=r"limited to 10\.00 MiB"):
@@ -193,7 +193,7 @@ def test_counts_and_peaks():
     assert stats["allocation.all.freed"] == 2 and stats["allocation.all.current"] == 0
 
 
-def test_a_block_with_more_than_was_asked_for_goes_to_who_asks_the_same():
+def test_a_larger_block_is_reused_for_the_same_request():
     """A rest that is too small to be cut off belongs to a block, which is handed on as those are that fit."""
     device = Device(1 << 30)
     a = device.allocator()
@@ -339,7 +339,7 @@ def test_memory_of_graphs_that_still_run_is_not_taken(seed):
             assert out.tolist() == [2.0 * (step + 1)] * 300, f"seed {seed} step {step}"
 
 
-def test_page_locked_memory_is_kept_until_it_was_read():
+def test_page_locked_memory_is_held_until_it_was_read():
     with mock_cuda.installed() as cuda:
         x = ingot.arange(1000.0).pin_memory()
         assert x.is_pinned() and not ingot.ones(1).is_pinned()

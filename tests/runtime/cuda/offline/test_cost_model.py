@@ -78,12 +78,12 @@ def test_convolutions_and_attention_count_their_operations(ledger):
     (4096, 4, 2400, 1),         # (less)
     (4096, 1, 4096, 1),         # whole rows
 ])
-def test_what_sweeps_read_again_from_memory_counts_again(ledger, channels, images, length, times):
+def test_repeated_sweeps_count_memory_again(ledger, channels, images, length, times):
     row, = rows_of(ledger, lambda x: x - x.amax((0, 2), keepdim=True), (images, channels, length), dtype=ingot.float16)
     assert row.read == round(times * images * channels * length * 2) and row.written == images * channels * length * 2
 
 
-def test_images_that_are_turned_and_sums_of_parts_count(ledger):
+def test_transposed_images_and_partial_sums_count(ledger):
     n, c, d = 64, 64, 56
     x, w, g = n * c * d * d * 2, c * c * 9 * 2, n * c * d * d * 2
     row, = rows_of(ledger, lambda x, w: F.conv2d(x, w, padding=1), (n, c, d, d), (c, c, 3, 3), dtype=ingot.bfloat16)
@@ -138,14 +138,14 @@ def test_a_step_of_adam_uploads_a_few_numbers(ledger):
     assert update.written <= 4 * 4 * 2048 ** 2 + 65536, "the weight, two states and the gradient"
 
 
-def test_copies_beside_a_kernel_count_with_it(ledger):
+def test_copies_alongside_a_kernel_count_with_it(ledger):
     """A factor of which strides do not say where its matrices lie is copied; the sum behind a join is a step of its own."""
     n = 64
     row, = [r for r in rows_of(ledger, lambda x, y: x.permute(1, 0, 2, 3) @ y, (n, 2, n, n), (2, n, n, n)) if r.flops]
     assert len(row.kernels) == 2 and row.read == 3 * 4 * 2 * n ** 3 and row.written == 2 * 4 * 2 * n ** 3
 
 
-def test_a_step_of_copies_is_what_these_move(ledger):
+def test_a_step_of_copies_counts_their_bytes(ledger):
     row, = rows_of(ledger, lambda x: x.roll(1, 0), (256, 256))
     assert row.kind == "roll" and row.read == row.written == 4 * 256 * 256
 

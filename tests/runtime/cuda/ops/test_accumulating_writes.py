@@ -48,7 +48,7 @@ WINDOWS = {"rows that overlap": (45, (12, 9), (3, 1), 2), "shared by all": (10, 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16, np.complex64])
 @pytest.mark.parametrize("name", WINDOWS)
-def test_windows_add_up_what_overlaps(name, kind):
+def test_overlapping_windows_are_added(name, kind):
     size, shape, strides, offset = WINDOWS[name]
 
     def windows(x):

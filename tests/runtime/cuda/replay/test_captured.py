@@ -75,7 +75,7 @@ ALIKE = {"new memory each time": lambda n: there(1.0 * n, -2.0, 0.5),
 
 
 @pytest.mark.parametrize("kind", ALIKE)
-def test_calls_that_are_alike_take_the_quick_road(kind, road, monkeypatch, cuda):
+def test_similar_calls_take_the_fast_path(kind, road, monkeypatch, cuda):
     net = Net(monkeypatch).warm()
     for n in range(6):
         net.check(ALIKE[kind](n))
@@ -115,7 +115,7 @@ REFUSED = {"on the host": DeviceError, "in float64": DTypeError}
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_other_calls_take_the_long_road(kind, monkeypatch):
+def test_other_calls_take_the_slow_path(kind, monkeypatch):
     net = Net(monkeypatch).warm()
     for _ in range(3):
         x = OTHERS[kind]()
@@ -147,7 +147,7 @@ CHANGES = {"other memory": weight_in_other_memory, "written": weight_written, "T
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_a_replay_reads_is_looked_at(change, road, monkeypatch):
+def test_inputs_of_a_replay_are_checked(change, road, monkeypatch):
     monkeypatch.setattr(switches.matmul, "allow_tf32", False)
     net = Net().warm()
     CHANGES[change](net)
@@ -198,7 +198,7 @@ def training_step(width):
     return net, step
 
 
-def test_gradients_leave_together_and_stay_what_they_were():
+def test_gradients_are_copied_together_and_stay_unchanged():
     """Results of a step that are held outlive later steps, and holding a loss holds no gradients."""
     width = captures.SMALL // 8
     (net, plain), (copy, other) = training_step(width), training_step(width)

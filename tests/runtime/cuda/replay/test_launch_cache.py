@@ -122,7 +122,7 @@ def test_gradients(name, cuda):
             ingot.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
 
 
-def test_what_calls_have_in_common(cuda, worked_out):
+def test_calls_that_share_a_family(cuda, worked_out):
     """A call that is noted runs what it consists of, also where that would be repeated by itself."""
     x, target = ingot.randn(5, 7).to("cuda"), ids(5).to("cuda")
     for smoothing in (0.0, 0.1, 0.2):
@@ -208,7 +208,7 @@ def test_switches_of_precision(cuda, monkeypatch):
     assert len(names["high"]) == len(names["highest"]) == 1 and names["high"] != names["highest"]
 
 
-def test_memory_is_taken_and_given_back(cuda):
+def test_lists_allocate_and_free_memory(cuda):
     """Small memory may be held for the whole call."""
     x, w = ingot.randn(64, 64).to("cuda"), ingot.randn(64, 64).to("cuda")
     found = []
@@ -229,7 +229,7 @@ def test_values_that_are_read_are_never_repeated(cuda, worked_out):
     assert "nonzero" in worked_out
 
 
-def test_wrong_indices_are_found_in_what_is_repeated(cuda, worked_out):
+def test_repeated_lists_report_wrong_indices(cuda, worked_out):
     x = ingot.randn(7, 5).to("cuda")
     for _ in range(RUNS):
         x[ids(6).to("cuda")].sum().item()
@@ -338,7 +338,7 @@ def work_of(cuda):
 
 
 @pytest.mark.parametrize("name", LEFT_BY_AUTOCAST)
-def test_autocast_adds_no_work_to_what_it_leaves_as_it_is(name, cuda):
+def test_autocast_adds_no_work_to_unaffected_calls(name, cuda):
     found = []
     for inside in (False, True):
         ingot.manual_seed(1)
@@ -379,7 +379,7 @@ def test_captured_by_hand(cuda):
         ingot.testing.assert_close(y.cpu(), (x.cpu() @ x.cpu()).softmax(-1))
 
 
-def test_who_listens_hears_every_run(cuda, monkeypatch):
+def test_listeners_hear_every_run(cuda, monkeypatch):
     x, heard = ingot.randn(50).to("cuda"), []
     for _ in range(RUNS):
         x.exp()

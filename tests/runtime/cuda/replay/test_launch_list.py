@@ -54,7 +54,7 @@ class Followed:
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_what_is_there_at_once_lies_apart(seed):
+def test_memory_alive_at_once_does_not_overlap(seed):
     rng = random.Random(seed)
     operands = rng.randint(0, 3)
     steps, there = random_list(rng, operands)

@@ -194,7 +194,7 @@ def test_sizes_of_a_class_are_worked_out_a_few_times(name, work):
 
 @pytest.mark.parametrize("least", [0, 141, 1 << 40], ids=["always", "of some", "never"])
 @pytest.mark.parametrize("name", ["by a turned weight", "attention"])
-def test_operands_are_turned_where_sizes_make_that_worth_it(name, least, cuda, monkeypatch):
+def test_operands_are_transposed_if_sizes_make_it_pay(name, least, cuda, monkeypatch):
     """The choice is a condition of every list: sizes of both kinds alternate."""
     monkeypatch.setattr(matmul, "is_worth_turning", choice(f"is_worth_turning_from_{least}", lambda _, m, *sizes: m >= least))
     monkeypatch.setattr(attention_configs, "LEAST_WORK", 2 * 8 * least * least)
@@ -432,7 +432,7 @@ def test_random_lengths_are_served_by_few_lists(work):
     assert sum(made[100:]) <= 12 and launch_cache._lists < 60 and shape_families.count() < 30
 
 
-def test_who_looks_on_reads_sizes(cuda):
+def test_observers_read_sizes(cuda):
     """A ledger reads sizes off values: for that, plans are for sizes as they are."""
     with Ledger() as ledger:
         for n in (10, 11, 12, 13, 14):
@@ -452,7 +452,7 @@ def test_a_wrong_call_is_an_error_each_time(wrong, cuda):
         check((lambda x: x + x, draw(n, n)))
 
 
-def test_where_operands_begin_and_what_they_share_are_told_apart(cuda):
+def test_starts_and_shared_memory_of_operands_distinguish_calls(cuda):
     """Bytes: three arrays that begin between vectors, and three of which two are one."""
     for n in ALIKE:
         whole = ids(n + 16, 100).to(ingot.uint8)
@@ -464,7 +464,7 @@ def test_where_operands_begin_and_what_they_share_are_told_apart(cuda):
             assert ingot.where(got[0] > 50, got[1], got[2]).tolist() == ingot.where(want[0] > 50, want[1], want[2]).tolist()
 
 
-def test_a_view_of_new_memory_is_told_from_a_whole(cuda):
+def test_a_view_of_new_memory_differs_from_whole_memory(cuda):
     """Results of a recorded run have plain sizes, also those of their bases."""
     for n in ALIKE[:6]:
         for made in (ingot.zeros(n, 4, device="cuda").to(ingot.complex64).conj(), draw(n, 4).to("cuda").sort(-1)[1],

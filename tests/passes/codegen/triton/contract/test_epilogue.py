@@ -106,7 +106,7 @@ def test_transposed_convolutions_with_a_stride(kernel):
     assert (len(names), others) == ((4, 0) if kernel > 1 else (1, 1)) and all(("epilogue" in n) == (kernel > 1) for n in names)
 
 
-def test_operands_that_many_read_are_made_once():
+def test_operands_with_several_readers_are_computed_once():
     """A vector that two products' epilogues use, and one that is a result, are kernels of their own."""
     with mock_cuda.installed() as cuda:
         def f(x, w, g):
@@ -140,7 +140,7 @@ def test_a_network_of_convolutions_is_one_launch_for_each():
     assert len(names) == 6 and all(n.startswith("conv") and "epilogue" in n for n in names), names
 
 
-def test_what_others_read_stays():
+def test_values_with_other_readers_are_not_fused():
     """A product that is a result itself, or that another product reads, keeps its own memory."""
     with mock_cuda.installed():
         x, w = draw(5, 6).cuda(), draw(6, 6).cuda()

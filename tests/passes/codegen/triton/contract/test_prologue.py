@@ -100,7 +100,7 @@ NOT = {
 
 
 @pytest.mark.parametrize("name", NOT)
-def test_what_stays_apart(name):
+def test_producers_that_are_not_fused(name):
     f, shapes = NOT[name]
     with mock_cuda.installed() as cuda:
         names = mock_cuda.launches_as_eager(cuda, f, *[draw(*s).cuda() for s in shapes], why=f"seed {SEED}")

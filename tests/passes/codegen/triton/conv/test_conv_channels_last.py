@@ -43,7 +43,7 @@ def near(got, want, dtype):
 
 @pytest.mark.parametrize("dtype", ROOM)
 @pytest.mark.parametrize("case", FORWARD)
-def test_forward_and_what_follows(case, dtype):
+def test_forward_and_epilogues(case, dtype):
     f, params, (x, w, b) = of(FORWARD[case], dtype, FORWARD[case][1][0])
 
     def work(x, w, b):

@@ -70,7 +70,7 @@ def test_eager_and_traced_calls_are_as_on_the_host(window, channels, dtype, bias
 
 
 @pytest.mark.parametrize("window, channels, dtype, bias", CASES, ids=lambda x: str(x))
-def test_packed_images_and_results_whose_channels_lie_last(window, channels, dtype, bias, monkeypatch):
+def test_packed_images_and_channels_last_results(window, channels, dtype, bias, monkeypatch):
     """Compare the layouts that graphs use with the plain operators."""
     space, kernel, params = WINDOWS[window]
     rank, kind = len(space), getattr(ingot, dtype).np
@@ -99,7 +99,7 @@ def test_packed_images_and_results_whose_channels_lie_last(window, channels, dty
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])
-def test_what_is_no_number_reaches_the_windows_that_hold_it_alone(value):
+def test_nan_reaches_only_the_windows_that_hold_it(value):
     """Steps are deeper than windows, and images have zeros beside them."""
     x, w = drawn((1, 3, 12, 13), (64, 3, 3, 5))
     x[0, 1, 4, 12] = x[0, 2, 0, 0] = value

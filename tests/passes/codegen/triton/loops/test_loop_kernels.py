@@ -390,7 +390,7 @@ def test_running_folds(kind, d, monkeypatch):
         check(k.build(), [a, np.zeros_like(a)], [1], 1e-5, rows=5, cols=cols)
 
 
-def test_values_kept_in_memory_are_read_after_a_barrier(monkeypatch):
+def test_values_stored_in_memory_are_read_after_a_barrier(monkeypatch):
     monkeypatch.setattr(configs, "WHOLE", 8)
     k = KernelBuilder("kept")
     k.parallel("i", "rows")

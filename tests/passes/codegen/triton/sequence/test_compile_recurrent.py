@@ -69,7 +69,7 @@ def test_steps(name, kind, precision, batch, arch):
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("batch", [8, pytest.param(64, marks=pytest.mark.slow)])
-def test_turned_weights(batch, arch):
+def test_transposed_weights(batch, arch):
     how = text.Step("lstm", dt.float32, transposed=True)
     tiled = text.tiles(how, 4, (batch, HIDDEN, HIDDEN), CHIP)
     _, ptx = compiled(text.forward(how), tiled, batch, HIDDEN, arch)

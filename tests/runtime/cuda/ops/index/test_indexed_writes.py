@@ -83,7 +83,7 @@ WRONG = {
 
 @pytest.mark.parametrize("is_traced", [False, True])
 @pytest.mark.parametrize("name", WRONG)
-def test_what_a_wrong_index_names_is_left_out(name, is_traced, cuda):
+def test_writes_at_wrong_indices_are_skipped(name, is_traced, cuda):
     update, wrong = WRONG[name]
     run = jit.trace(update) if is_traced else update
     for _ in range(RUNS):
@@ -95,7 +95,7 @@ def test_what_a_wrong_index_names_is_left_out(name, is_traced, cuda):
 
 
 @pytest.mark.parametrize("name", OVERLAPS)
-def test_what_shares_memory_is_read_first(name, cuda):
+def test_values_that_share_memory_are_read_first(name, cuda):
     update, _ = OVERLAPS[name]
     for _ in range(RUNS):
         x = ingot.arange(ROWS * WIDTH).reshape(ROWS, WIDTH)
@@ -106,7 +106,7 @@ def test_what_shares_memory_is_read_first(name, cuda):
         assert ingot.equal(there.cpu(), x)
 
 
-def test_views_and_what_lies_across_memory(cuda):
+def test_views_and_strided_arrays(cuda):
     for _ in range(RUNS):
         x = ingot.zeros(4, 6, 5, device="cuda")
         at = ingot.tensor([1, 0], device="cuda")
@@ -160,7 +160,7 @@ def _fails_behind(x, v, i):
     return ingot.linalg.cholesky(y + 0.0)
 
 
-def test_a_call_that_fails_writes_what_eager_code_does(cuda):
+def test_a_failing_call_writes_as_eager_code_does(cuda):
     """Python makes it again: what had been added before would be added twice."""
     traced = jit.trace(_fails_behind)
     good = ingot.eye(3, traces.WIDTH, device="cuda")
@@ -192,7 +192,7 @@ def test_caches_of_several_layers(cuda):
         ingot.testing.assert_close(found.cpu(), want)
 
 
-def test_bytes_are_those_of_what_is_written():
+def test_bytes_count_written_elements_alone():
     """A step of a decoder reads and writes a row of its cache, whatever that holds."""
     def by_index(cache, row, at):
         cache.index_copy_(2, at, row)

@@ -62,7 +62,7 @@ def test_the_linear_recurrence_goes_down_columns(on_device, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int64", "float32", "bfloat16", "complex64"])
-def test_what_is_not_zero_is_found_row_by_row_however_it_lies(dtype):
+def test_nonzero_goes_row_by_row_in_any_layout(dtype):
     x = (ingot.arange(35).reshape(5, 7) % 3).to(getattr(ingot, dtype))
     with mock_cuda.installed():
         for turn in (lambda t: t, lambda t: t.T.clone(), lambda t: t.T, lambda t: t[:, ::2]):

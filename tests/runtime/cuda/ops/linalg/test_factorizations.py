@@ -66,7 +66,7 @@ def test_cholesky_factors(n, kind, cuda):
         assert not np.triu(got, 1).any()
 
 
-def test_cholesky_reads_the_lower_triangle_wherever_it_lies():
+def test_cholesky_reads_the_lower_triangle_of_any_layout():
     for n in (9, 70):
         x = positive(np.float64, 2, n, n) + np.triu(matrices(np.float64, 2, n, n), 1) * 0.01
         for seen in (lambda t: t, lambda t: t.mT, lambda t: t.expand(2, 2, n, n), lambda t: t.transpose(0, 2).contiguous()
@@ -84,7 +84,7 @@ def spoiled(n, at, value):
 
 @pytest.mark.parametrize("n, at, value", [(1, 0, 0.0), (5, 3, -1.0), (20, 0, np.nan), (33, 32, -np.inf), (64, 40, 0.0),
                                           (70, 3, -1.0), (70, 64, np.nan), (130, 129, -4.0)])
-def test_what_is_not_positive_is_told_as_on_the_cpu(n, at, value):
+def test_matrices_not_positive_definite_raise_as_on_the_cpu(n, at, value):
     x = spoiled(n, at, value)
     (want, want_info), (got, info) = [linalg.cholesky_ex(t) for t in (ingot.tensor(x), ingot.tensor(x).cuda())]
     assert info.cpu().tolist() == want_info.tolist() == [0, at + 1, 0] and info.dtype is want_info.dtype
@@ -128,7 +128,7 @@ def test_triangular_systems(n, kind):
             assert_small(whole @ x - b, kind, n, whole, x)
 
 
-def test_triangular_systems_of_what_lies_elsewhere():
+def test_triangular_systems_of_strided_operands():
     a, b = matrices(np.float64, 2, 70, 70) / 70 + np.eye(70), matrices(np.float64, 2, 9, 70)
     for left in (True, False):
         for f in (lambda a, b: linalg.solve_triangular(a.mT, b.mT if left else b, upper=True, left=left),
@@ -136,7 +136,7 @@ def test_triangular_systems_of_what_lies_elsewhere():
             same_gradients(f, a, b)
 
 
-def test_a_zero_on_the_diagonal_gives_what_the_cpu_gives():
+def test_a_zero_on_the_diagonal_equals_the_cpu():
     a, b = np.tril(np.ones((4, 4))), np.ones((4, 2))
     a[2, 2] = 0
     got = linalg.solve_triangular(ingot.tensor(a).cuda(), ingot.tensor(b).cuda(), upper=False).cpu().numpy()
@@ -259,7 +259,7 @@ def test_solutions_inverses_and_determinants(n, kind, panels):
 
 
 @pytest.mark.parametrize("n", [3, pytest.param(66, marks=pytest.mark.slow)])
-def test_what_is_singular_is_told_as_on_the_cpu(n):
+def test_singular_matrices_raise_as_on_the_cpu(n):
     x = np.stack([np.eye(n), np.eye(n), np.ones((n, n))])
     x[1, n - 1, n - 1] = 0
     b = np.ones((3, n, 2))
@@ -300,7 +300,7 @@ def test_determinants_of_singular_matrices_have_gradients():
     same_gradients(linalg.det, np.zeros((2, 1, 1)))
 
 
-def test_pivots_that_are_no_rows_are_told_when_values_are_read():
+def test_invalid_pivots_raise_when_values_are_read():
     factors, pivots = ingot.eye(3).cuda(), ingot.tensor([1, 2, 4], dtype=ingot.int32).cuda()
     with pytest.raises(ArgumentError, match="lu_unpack: pivots are rows, from 1 on, on cuda:0"):
         linalg.lu_solve(factors, pivots, ingot.ones(3, 1).cuda()).cpu()
@@ -358,7 +358,7 @@ def test_qr_factors(shape, kind, reflected):
             np.testing.assert_allclose(b.cpu().numpy(), a.numpy(), atol=room * abs(x).max() * n)
 
 
-def test_reflections_of_what_is_odd(reflected):
+def test_reflections_of_special_columns(reflected):
     """Columns of nothing, of nothing below the diagonal, of very large and small numbers, of what is none."""
     x = matrices(np.float32, 7, 40, 20)
     x[0, :, 3] = 0
@@ -420,7 +420,7 @@ def test_least_squares(shape, kind, reflected):
         assert got.rank.cpu().tolist() == want.rank.tolist()
 
 
-def test_least_squares_of_what_has_less_rank_are_the_hosts(monkeypatch):
+def test_least_squares_without_full_rank_run_on_the_host(monkeypatch):
     asked = []
     monkeypatch.setattr(eager, "on_host", lambda op, inputs, params, device: asked.append(op.name) or NotImplemented)
     for given in (np.ones((4, 3)), np.zeros((3, 3)), np.full((3, 3), np.nan)):

@@ -112,7 +112,7 @@ def test_views_and_nothing():
 
 
 @pytest.mark.parametrize("long", [False, True])
-def test_what_is_no_frequency_of_real_numbers_is_left_out(long, request):
+def test_imaginary_parts_of_real_frequencies_are_ignored(long, request):
     """The imaginary parts of the first frequency, and of the last one of an even number, do not count."""
     if long:
         request.getfixturevalue("short")
@@ -147,7 +147,7 @@ def test_gradients_are_the_cpus(name):
             near(got, want, 1e-10)
 
 
-def test_what_is_made_of_transforms(cuda):
+def test_composites_of_transforms(cuda):
     """Short-time transforms, convolutions, Hermitian transforms, a loss of spectra and its gradient; the same when traced."""
     def step(x, w):
         x = x.clone().requires_grad_()

@@ -45,7 +45,7 @@ def test_singular_vectors_of_other_shapes(shape):
     assert ingot.allclose(linalg.pinv(x.cuda()).cpu(), linalg.pinv(x), rtol=1e-4, atol=1e-5)
 
 
-def test_what_has_no_factors_is_named():
+def test_errors_name_the_matrix_without_factors():
     x = ingot.eye(3).repeat(70, 1, 1)
     x[50, 1, 2] = x[50, 2, 1] = float("nan")
     for run, words in ((linalg.eigvalsh, "not converge"), (linalg.svd, "not converge"), (linalg.cholesky, "not positive")):

@@ -126,7 +126,7 @@ def test_functions_of_the_api(name):
     agree(slopes, *args, tolerance=2e-3)
 
 
-def test_places_of_what_is_not_zero():
+def test_positions_of_nonzero_elements():
     agree(lambda z: [z.nonzero(), z.count_nonzero(1), z.isclose(z * 1), z.nan_to_num()],
           ingot.tensor([[1, 0, 2j], [0, 0, 1 + 1j]]))
 
@@ -144,7 +144,7 @@ def written(z, w):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MOVES)
-def test_what_is_made_of_complex_tensors(name, kind):
+def test_composites_of_complex_tensors(name, kind):
     agree(MOVES[name], numbers(kind, 3, 5), numbers(kind, 3, 5, seed=1), tolerance=2e-5 if kind == "complex64" else 1e-11)
 
 
@@ -199,7 +199,7 @@ def test_sizes_and_numbers_that_change():
     assert traced.stats()["compiles"] == 2
 
 
-def test_pairs_of_what_nobody_reads_otherwise_are_no_copies(cuda):
+def test_pairs_of_otherwise_unread_arrays_are_no_copies(cuda):
     """Rotations of positions are three kernels: the angles', the product's, and what follows in the dtype of the model."""
     def rotated(x, angles):
         z = ingot.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2)) * ingot.polar(ingot.ones_like(angles), angles)

@@ -97,7 +97,7 @@ def test_gradients_stay_on_the_device():
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
 
 
-def test_a_trace_fuses_what_stands_beside():
+def test_a_trace_fuses_neighbouring_operators():
     """One kernel takes a series and what is made of it; the same bits as eager code."""
     def f(a, x):
         return special.gammainc(a, x) * 3.0 + a

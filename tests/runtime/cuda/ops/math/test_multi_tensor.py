@@ -99,7 +99,7 @@ def test_large_ones_have_a_launch_each(cuda, monkeypatch):
     same(got, trained("Adam", {}, ["cpu"]))
 
 
-def test_sizes_that_change_find_their_code_made(cuda):
+def test_new_sizes_reuse_compiled_code(cuda):
     trained("Adam", {}, ["cuda"])
     before = [v for v in compiler.binaries() if v.source.name == "adam_many"]
     trained("Adam", {}, ["cuda"], [(5 * n + 1,) for n in range(20)])

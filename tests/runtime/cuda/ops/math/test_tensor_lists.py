@@ -90,7 +90,7 @@ def test_low_precision(name, operands, kind, cuda):
 
 
 @pytest.mark.parametrize("kind", [ingot.bfloat16, ingot.float16], ids=str)
-def test_what_no_list_kernel_takes_goes_one_by_one(kind):
+def test_rows_without_a_list_kernel_run_one_by_one(kind):
     for f, more in ((ingot._foreach_mul_, ([0.1 * i for i in range(len(SHAPES))],)), (ingot._foreach_add, (0.5,))):
         same(f(tensors("cuda", 0, kind), *more), f(tensors("cpu", 0, kind), *more))
     mixed = [a.to(k) for a, k in zip(tensors("cuda"), itertools.cycle(FLOATS))]

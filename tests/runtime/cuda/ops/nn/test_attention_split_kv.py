@@ -88,7 +88,7 @@ def test_results_and_gradients(name, dtype, cuda, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["one row", "heads share keys", "heads share keys, causal"])
-def test_parts_of_projections_are_read_where_they_lie(name, cuda):
+def test_parts_of_projections_are_read_in_place(name, cuda):
     given, f = case(name, "float32")
     want = f(*[t.to("cuda") for t in given])
     apart = [t.to("cuda").transpose(1, 2).contiguous().transpose(1, 2) for t in given]
@@ -146,7 +146,7 @@ def test_how_many_keys_a_part_has(sizes, part):
         assert groups * -(-keys // part) <= text.PROGRAMS * processors
 
 
-def test_what_is_not_shared_out(cuda):
+def test_calls_whose_keys_are_not_split(cuda):
     q, k = drawn(1, 2, 1, 16).to("cuda"), drawn(1, 2, 300, 16).to("cuda")
     _, names = names_of(cuda, lambda: F.scaled_dot_product_attention(q, k, k, dropout_p=0.5))
     assert len(names) == 1

@@ -130,7 +130,7 @@ def test_one_step():
 
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("options", [{}, {"bidirectional": True, "bias": False}, {"num_layers": 2}], ids=str)
-def test_turned_weights(name, options, monkeypatch, cuda):
+def test_transposed_weights(name, options, monkeypatch, cuda):
     """As many steps without tensor cores take them: units side by side."""
     monkeypatch.setattr(text, "is_worth_turning", lambda *sizes: True)
     for batch, hidden in ((3, 20), (18, 7)):
@@ -216,7 +216,7 @@ def test_a_projection_is_a_second_launch(cuda):
     assert len(forward) <= 2 * steps + 8 and len(backward) <= 2 * steps + 16, (forward, backward)
 
 
-def test_tensor_cores_for_float32_are_asked_for(cuda, monkeypatch):
+def test_float32_recurrent_layers_use_tensor_cores_by_switch(cuda, monkeypatch):
     net, x = layer("lstm", 20).cuda(), draw(STEPS, 3, 4).float().cuda()
     want = net(x)[0].cpu()
     assert not any("tf32" in n for n in names_of(cuda.launches))
