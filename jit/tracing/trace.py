@@ -62,9 +62,10 @@ class Traced:
         if m.special and (m.recorder is not None or m.batched is not None or m.anomaly or m.asked or
                           (m.saved_hooks is not None and m.grad)):
             return self._as_it_is(m, args, kwargs)
-        if not config.current().jit:
+        settings = config.current()
+        if not settings.jit:
             return self.fn(*args, **kwargs)
-        call = self._call_of(m, args, kwargs)
+        call = self._call_of(m, settings.numerics, args, kwargs)
         try:
             known = self._cache.entries.get(call.key, ())
             for bound in reversed(known):
@@ -97,7 +98,7 @@ class Traced:
         args, kwargs = call.arguments()
         return self.fn(*args, **kwargs)
 
-    def _call_of(self, m, args, kwargs) -> Call:
+    def _call_of(self, m, numerics, args, kwargs) -> Call:
         """Return a call with its key: structure, numerics, locations, shared memory, modes, defaults, tensors and numbers."""
         args, kwargs = self._arrays.stand_ins(args, kwargs)
         leaves: list = []
@@ -106,7 +107,7 @@ class Traced:
         spec = flatten((args, kwargs), leaves, numbers, met=met)
         places, given = self._cache.places, (len(leaves), len(numbers))
         kinds = places and read_locations(places, leaves, numbers)
-        key = ((spec, config.current().numerics, kinds), sharing(leaves), m.grad, m.autocast,
+        key = ((spec, numerics, kinds), sharing(leaves), m.grad, m.autocast,
                (Defaults.dtype, Defaults.device, m.inference, Defaults.clear_padding), kinds_of(leaves), numbers_key(numbers))
         self._stats["calls"] += 1
         call = Call(args, kwargs, leaves, numbers, key, places, given, met.containers)

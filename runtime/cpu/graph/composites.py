@@ -68,28 +68,14 @@ class Compiled:
         self.refused = 0            # kinds of calls that did not become one kernel
         self._threshold: int | None = None      # calls that take as long as compiling them, once computed
 
-    def find(self, args, params, calls=1):
+    def find(self, args, params, calls: int | None = 1):
         """Return the function that runs such a call, if it is one kernel and came `calls` times before. Calls of many operators
-        are compiled sooner."""
-        key, found = self._look(args, params)
-        if key is None:
-            return None
-        if found is None or found.__class__ is int:
-            return self._count(key, found or 0, calls, args, params)
-        return None if found is _NONE else found
-
-    def known(self, args, params):
-        """Return the function that runs such a call, if it is compiled already."""
-        _, found = self._look(args, params)
-        return None if found.__class__ is int or found is _NONE else found
-
-    def _look(self, args, params) -> tuple:
-        """Return (the kind of a call, its entry); the kind is None if such calls are not compiled."""
+        are compiled sooner. With None for `calls`, find only what is compiled already."""
         key: list = []
         for a in args:
             if a.__class__ is _ndarray:
                 if not a.flags.c_contiguous:
-                    return None, None
+                    return None
                 key.append(a.shape)
                 key.append(a.dtype)
             elif a is None or a.__class__ is Aval:
@@ -97,19 +83,22 @@ class Compiled:
             elif a.__class__ in self.also:
                 key.append(_param_key(a))
             else:
-                return None, None
+                return None
         if params:
             key.extend(params)
             for v in params.values():           # strings, and floats except 0.0, -0.0 and nan, as they are
                 if v.__class__ is float:
-                    key.append(v if v and v == v else _param_key(v))
+                    key.append(v if v and v == v else v.hex())
                 else:
                     key.append(v if v.__class__ is str else (v.__class__, v))
         kind = tuple(key)
         try:
-            return kind, self._made.get(kind)
+            found = self._made.get(kind)
         except TypeError:       # a parameter that cannot be a key
-            return None, None
+            return None
+        if found is None or found.__class__ is int:
+            return None if calls is None else self._count(kind, found or 0, calls, args, params)
+        return None if found is _NONE else found
 
     def _count(self, key, seen, calls, args, params):
         if any([a.__class__ is np.ndarray and a.dtype not in _KINDS for a in args]):  # noqa: C419  (quicker)

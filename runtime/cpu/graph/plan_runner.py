@@ -138,12 +138,8 @@ class NativeRun:
 
     def check(self, arena, args):
         """Raise the error of a step that found wrong data in the run just made on these."""
-        if self.can_fail and self._status(arena):
+        if self.can_fail and arena[:WORD].view(np.int64).item():
             self._fail(arena, args)
-
-    @staticmethod
-    def _status(arena) -> int:
-        return arena[:WORD].view(np.int64).item()
 
     def _fail(self, arena, args):
         """Raise the error of the step that stopped the run, as its eager kernel does."""
@@ -193,10 +189,10 @@ class NativeRun:
         run.parts = entry, address, arenas, make, shapes        # type: ignore[attr-defined]  # for who writes such a function
         return run
 
-    def _alone_checked(self, shapes, places):
+    def _alone_checked(self, shapes, positions):
         """Return the same where arrays need copies, or steps may find wrong data."""
         entry, address, make, arenas = self.entry, self.address, np.empty if self.small else alloc.empty, self.arenas
-        reads, can_fail = self.reads, self.can_fail
+        reads, can_fail, in_order = self.reads, self.can_fail, positions == tuple(range(len(shapes)))
 
         def run(arrays):
             arena = arenas.take()
@@ -206,10 +202,10 @@ class NativeRun:
                 entry(address, arena, *args)
             except TypeError:
                 args = self._run_on_copies(arena, args)
-            if can_fail and self._status(arena):
+            if can_fail and arena[:WORD].view(np.int64).item():
                 self._fail(arena, args)
             arenas.give(arena)
-            return [made[i] for i in places]
+            return made if in_order else [made[i] for i in positions]
 
         return run
 
