@@ -6,7 +6,7 @@ from typing import Any
 from ....ir.errors import ShapeError
 from ...api.register.register import FUNCTIONS
 from .. import functional as F
-from ..base.field_constructors import REQUIRED, constructor
+from ..base.field_constructors import REQUIRED, constructor, field_values
 from ..base.module import Module
 from ..base.parameter import Parameter
 from .attention import MultiheadAttention as MultiheadAttention
@@ -54,16 +54,7 @@ class _Activation(Module):
 
     def __init__(self, *args, **kwargs):
         super().__init__()
-        names = [n for n, _ in self._fields]
-        if len(args) > len(names) or set(kwargs) - set(names):
-            raise TypeError(f"{type(self).__name__} takes ({', '.join(names)}), got {len(args)} arguments and {sorted(kwargs)}")
-        given = dict(zip(names, args))
-        if set(given) & set(kwargs):
-            raise TypeError(f"{type(self).__name__} got several values for {sorted(set(given) & set(kwargs))[0]}")
-        for name, default in self._fields:
-            value = given.get(name, kwargs.get(name, default))
-            if value is REQUIRED:
-                raise TypeError(f"{type(self).__name__} takes ({', '.join(names)}), and {name} is missing")
+        for name, value in field_values(self, self._fields, args, kwargs).items():
             setattr(self, name, value)
 
     def forward(self, input):

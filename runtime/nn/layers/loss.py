@@ -8,7 +8,7 @@ from typing import Any
 from ....ir.dtype import DType
 from ....ir.errors import ArgumentError, ShapeError
 from .. import functional as F
-from ..base.field_constructors import constructor
+from ..base.field_constructors import constructor, field_values
 from ..base.module import Module
 from ..functional.loss import reduction_of
 from .linear import Linear
@@ -34,11 +34,7 @@ class _Loss(Module):
 
     def __init__(self, *args, **kwargs):
         super().__init__()
-        names = [n for n, _ in self._fields]
-        unknown = set(kwargs) - set(names)
-        if len(args) > len(names) or unknown or set(names[:len(args)]) & set(kwargs):
-            raise TypeError(f"{type(self).__name__} takes ({', '.join(names)}), got {len(args)} arguments and {sorted(kwargs)}")
-        values = {**dict(self._fields), **dict(zip(names, args)), **kwargs}
+        values = field_values(self, self._fields, args, kwargs)
         old = [values.pop(n, None) for n in _LEGACY]
         values["reduction"] = values["reduction"] if old == [None, None] else reduction_of(values["reduction"], *old)
         for name, value in values.items():

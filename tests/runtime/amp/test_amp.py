@@ -123,8 +123,8 @@ def test_functions_that_run_in_float32_on_cpus(low):
                     "mirrored volume": border(volume, "reflect"),
                     "channels of lines": lambda: F.local_response_norm(line, 2)}
     with amp.autocast("cpu", low):
-        got, unchanged = dtypes(**wide), dtypes(**as_they_come)
-    assert set(got.values()) == {F32} and set(unchanged.values()) == {low}, (got, unchanged)
+        wide_results, low_results = dtypes(**wide), dtypes(**as_they_come)
+    assert set(wide_results.values()) == {F32} and set(low_results.values()) == {low}, (wide_results, low_results)
     assert set(dtypes(**wide).values()) == {low}
 
 

@@ -206,14 +206,14 @@ def test_other_ways_to_start_processes(method):
 
 def test_batches_are_in_shared_memory_and_stay_valid():
     loader = DataLoader(Images(40), batch_size=4, num_workers=2)
-    kept = []
+    held_batches = []
     for i, batch in enumerate(loader):
         assert batch["image"].is_shared() and not batch["label"].is_shared()
         assert batch["image"][:, 5].tolist() == [float(4 * i + k) for k in range(4)]
         if i % 3 == 0:
-            kept.append((i, batch))
+            held_batches.append((i, batch))
         batch["image"].add_(1) if i % 3 else None       # writes to the batch affect nothing else
-    for i, batch in kept:
+    for i, batch in held_batches:
         assert batch["image"][:, -1].tolist() == [float(4 * i + k) for k in range(4)]
         assert batch["array"][:, 0].tolist() == [4 * i + k for k in range(4)]
 
@@ -234,8 +234,8 @@ def test_memory_is_used_again():
         del got
         outbox.returned(inbox.to_return())
     assert len(addresses) <= 2 and outbox.block_count <= 4
-    kept = outbox.empty((LARGE,), np.float32)
-    assert all(outbox.empty((LARGE,), np.float32).ctypes.data != kept.ctypes.data for _ in range(3))
+    held = outbox.empty((LARGE,), np.float32)
+    assert all(outbox.empty((LARGE,), np.float32).ctypes.data != held.ctypes.data for _ in range(3))
     for end in (line, other, *socks):
         end.close()
 
