@@ -206,7 +206,7 @@ class TraceNode:
                 raise AutogradError(f"a traced function saved an input for its gradient, overwritten since{by}: it is "
                                     f"at version {storage.version}, expected {version}. Use the out-of-place form there, or "
                                     "clone() before writing.")
-            if any(left() is kept and at > version for _, left, _, at in storage.moved or () for kept in self.residuals):
+            if any(left() is kept and at > version for _, left, _, at in storage.data_swaps or () for kept in self.residuals):
                 raise AutogradError("a traced function saved an input for its gradient, whose .data was set since: set it "
                                     "after backward(), or write the new values in place (t.data.copy_(new))")
         env = {}

@@ -14,7 +14,7 @@ from ...runtime.autograd.grad_mode import set_grad_enabled
 from ...runtime.core.device import CPU
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.node import Leaf
-from ...runtime.core.placement import moved
+from ...runtime.core.placement import move_to
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
 from ..errors.errors import NotFiniteError
@@ -235,7 +235,7 @@ class Replay:
         a = self._value(slot, at, found)
         t = wrap(a if output.order is None else a.transpose(output.back))
         if (output.device is None) == (t._a.__class__ is DeviceArray):
-            t = moved(t, output.device or CPU)      # (a job runs in one place, whatever of it was made elsewhere)
+            t = move_to(t, output.device or CPU)      # (a job runs in one place, whatever of it was made elsewhere)
         if output.locked:
             t._a.flags.writeable = False
         return t

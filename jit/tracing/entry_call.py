@@ -135,7 +135,7 @@ class _Writer:
 
     def _mode(self):
         return [f"m.recorder is None and m.grad is {self.grad} and m.inference is {self.inference}",
-                "m.autocast is None and not m.asked",
+                "m.autocast is None and not m.function_modes",
                 "current() is settings",
                 "not profiles and Defaults.dtype is dtype and Defaults.device == device",
                 f"Defaults.clear_padding is {self.clear_padding}"]

@@ -59,7 +59,7 @@ class Traced:
     def _call(self, args, kwargs):
         """Run a call that is not like the last one."""
         m = tls.m
-        if m.special and (m.recorder is not None or m.batched is not None or m.anomaly or m.asked or
+        if m.special and (m.recorder is not None or m.batched is not None or m.anomaly or m.function_modes or
                           (m.saved_hooks is not None and m.grad)):
             return self._as_it_is(m, args, kwargs)
         settings = config.current()

@@ -9,7 +9,7 @@ from ...ir.errors import ArgumentError, AutogradError, DTypeError
 from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..core.device import available
-from ..core.placement import beside
+from ..core.placement import on_device_of
 from ..core.state import hands_on_number, tls
 from ..core.tensor import Tensor
 from ..foreach import lists
@@ -43,7 +43,7 @@ def _some_wrong(gradients):
         good = lists.all_finite(some)
         for ok in [g.isfinite().all() for g in some] if good is None else [good]:
             bad = ok.logical_not()
-            found = bad if found is None else found.logical_or(beside(bad, found))
+            found = bad if found is None else found.logical_or(on_device_of(bad, found))
     return found
 
 
@@ -163,7 +163,7 @@ class GradScaler:
             raise AutogradError("No inf checks were recorded prior to update.")
         bad = found[0]
         for other in found[1:]:
-            bad = bad.logical_or(beside(other, bad))
+            bad = bad.logical_or(on_device_of(other, bad))
         where = FUNCTIONS["where"]
         steps = where(bad, 0, self._growth_tracker + 1).to(dt.int32)
         full = steps == self._growth_interval

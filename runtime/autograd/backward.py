@@ -142,7 +142,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads)
     found = _captured(outputs, inputs, _seeds(outputs, grad_outputs), retain=retain, create_graph=create_graph)
-    return tuple(_found(i, t, g, allow_unused, materialize_grads) for i, (t, g) in enumerate(zip(inputs, found)))
+    return tuple(_checked_gradient(i, t, g, allow_unused, materialize_grads) for i, (t, g) in enumerate(zip(inputs, found)))
 
 
 def pulled_without_hooks(outputs, inputs, seeds, create_graph=True, along=False) -> tuple:
@@ -166,7 +166,7 @@ def _captured(outputs, inputs, seeds, **wishes) -> list:
     return [wanted[_key(t)] for t in inputs]
 
 
-def _found(i, t, g, allow_unused, materialize):
+def _checked_gradient(i, t, g, allow_unused, materialize):
     if g is not None:
         return g
     if materialize:

@@ -8,7 +8,7 @@ from functools import partial, wraps
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
 from ..core.composite_tensors import values_in
 from ..core.device import EVERYWHERE
-from ..core.node import overwritten
+from ..core.node import overwritten_error
 from ..core.random import get_rng_state, set_rng_state
 from ..core.state import tls
 from ..core.tensor import Tensor
@@ -83,7 +83,7 @@ class _Frame:
         self.guards = [values_in(t)._storage.guard() for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
         self.avals = []      # of tensors that the first run saved
         self.versions = []       # of their memory, during that run
-        self.overwritten = set()
+        self.overwritten_error = set()
         self.values = {}     # of the second run, until backward takes them
         self.is_done = False     # whether the first run is over
 
@@ -96,8 +96,8 @@ class _Frame:
     def written(self) -> set:
         """Return the positions of saved tensors that the function itself overwrote."""
         if self.versions:
-            self.overwritten = {i for i, (storage, version) in enumerate(self.versions) if storage.version != version}
-        return self.overwritten
+            self.overwritten_error = {i for i, (storage, version) in enumerate(self.versions) if storage.version != version}
+        return self.overwritten_error
 
     def done(self):
         """End the first run: later writes are not the function's."""
@@ -109,7 +109,7 @@ class _Frame:
         """Return a saved value for backward; run the function again if needed."""
         if position not in self.values:
             self.recompute()
-        return _kept(self.values.pop(position))
+        return _checked(self.values.pop(position))
 
     def recompute(self):
         for guard in self.guards:
@@ -134,18 +134,18 @@ class _Frame:
             return found[-1]
 
         try:
-            with _Hooks(keep, _kept), enable_grad(), self.surroundings.again(), self.again:
+            with _Hooks(keep, _checked), enable_grad(), self.surroundings.again(), self.again:
                 self.function(*self.args, **self.kwargs)
         except _Enough:
             pass
         self._check([t for t, _ in found])
         self.values = dict(enumerate(found))
 
-    def _check(self, found):
-        if len(found) != len(self.avals):
-            raise CheckpointError(f"checkpoint: the first run saved {len(self.avals)} tensors, the second {len(found)}; the "
+    def _check(self, again):
+        if len(again) != len(self.avals):
+            raise CheckpointError(f"checkpoint: the first run saved {len(self.avals)} tensors, the second {len(again)}; the "
                                   "function must do the same thing both times")
-        for i, (first, second) in enumerate(zip(self.avals, found)):
+        for i, (first, second) in enumerate(zip(self.avals, again)):
             if self.compare and first != second.aval:
                 raise CheckpointError(f"checkpoint: tensor {i} saved by the first run is {first}, by the second {second.aval}; "
                                       "the function must do the same thing both times")
@@ -153,7 +153,7 @@ class _Frame:
 
 def _require_unwritten(storage, version):
     if storage.was_overwritten(version):
-        raise overwritten(_Checkpointed, storage, version)
+        raise overwritten_error(_Checkpointed, storage, version)
 
 
 class _Checkpointed:
@@ -165,7 +165,7 @@ class _Checkpointed:
     line = None
 
 
-def _kept(saved):
+def _checked(saved):
     """Return a tensor of the second run, for a backward inside it."""
     tensor, guard = saved
     _require_unwritten(*guard)
@@ -178,10 +178,10 @@ class _Reentrant(Function):
     @staticmethod
     def forward(ctx, function, surroundings, *args):
         ctx.function, ctx.surroundings = function, surroundings
-        ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        ctx.asked = [args[i].requires_grad for i in ctx.places]
+        ctx.positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.require_grads = [args[i].requires_grad for i in ctx.positions]
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
-        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        ctx.save_for_backward(*(args[i] for i in ctx.positions))
         return function(*args)
 
     @staticmethod
@@ -192,8 +192,8 @@ class _Reentrant(Function):
                                 "neither with grad() or backward(inputs=...), nor in a traced function that leaves backward to "
                                 "its caller; use use_reentrant=False")
         args = list(ctx.others)
-        for i, t, asked in zip(ctx.places, ctx.saved_tensors, ctx.asked):
-            args[i] = t.detach().requires_grad_(asked)
+        for i, t, requires_grad in zip(ctx.positions, ctx.saved_tensors, ctx.require_grads):
+            args[i] = t.detach().requires_grad_(requires_grad)
         with enable_grad(), ctx.surroundings.again():
             outs = ctx.function(*args)
         outs = outs if isinstance(outs, (tuple, list)) else (outs,)
@@ -243,9 +243,9 @@ def checkpoint(function=None, *args, use_reentrant=None, context_fn=noop_context
     if not tls.m.grad:
         with first:
             return function(*args, **kwargs)
-    asked = _early.get()
+    early = _early.get()
     frame = _Frame(function, args, kwargs, surroundings, again, determinism_check == "default",
-                   bool(early_stop if asked is None else asked))
+                   bool(early_stop if early is None else early))
     with _Hooks(frame.pack, frame.unpack), first:
         result = function(*args, **kwargs)
     frame.done()

@@ -231,16 +231,16 @@ class Backward:
         filled = [self.zeros(node.outs[i], there, blanks) if slots[i] is None else slots[i] for i in kinds]
         return filled[0] if len(kinds) == 1 else tuple(filled)
 
-    def zeros(self, aval, beside, blanks):
+    def zeros(self, aval, neighbour, blanks):
         if self.on_tensors:
-            return call(full, (beside,), {"shape": aval.shape, "value": 0, "dtype": aval.dtype})
-        is_there = beside.__class__ is DeviceArray and beside.kind != MESH
+            return call(full, (neighbour,), {"shape": aval.shape, "value": 0, "dtype": aval.dtype})
+        is_there = neighbour.__class__ is DeviceArray and neighbour.kind != MESH
         if blanks is None or not is_there or aval.size * aval.dtype.itemsize > BLANK:
-            return zeros_beside(beside, aval.shape, aval.dtype.np)
-        key = place_of(beside), aval.shape, aval.dtype
+            return zeros_beside(neighbour, aval.shape, aval.dtype.np)
+        key = place_of(neighbour), aval.shape, aval.dtype
         found = blanks.get(key)
         if found is None:
-            found = blanks[key] = zeros_beside(beside, aval.shape, aval.dtype.np)
+            found = blanks[key] = zeros_beside(neighbour, aval.shape, aval.dtype.np)
         return found
 
     def capture(self, node, g):
@@ -259,8 +259,8 @@ class Backward:
         self.wholes.pop(leaf, None)
         if g is None or (self.targets is not None and leaf not in self.targets):
             return
-        straight = self.plain and self.targets is None and not (leaf.hooks or leaf.pre_hooks or leaf.post_hooks)
-        if straight and (g.__class__ is np.ndarray or (g.__class__ is DeviceArray and g.kind != MESH)):
+        is_simple = self.plain and self.targets is None and not (leaf.hooks or leaf.pre_hooks or leaf.post_hooks)
+        if is_simple and (g.__class__ is np.ndarray or (g.__class__ is DeviceArray and g.kind != MESH)):
             t = wrap(g)
             del g                       # or `own` could not see that it owns the gradient
             with _accumulating:

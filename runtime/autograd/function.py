@@ -10,7 +10,7 @@ from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import full, reshape, sum_to
 from ..core.composite_tensors import PARTS, values_in
 from ..core.device_array import DeviceArray
-from ..core.node import Freed, Leaf, Named, Node, Output, checked, is_inexact, overwritten, successor
+from ..core.node import Freed, Leaf, Named, Node, Output, checked, is_inexact, overwritten_error, successor
 from ..core.state import tls
 from ..core.storage import user_line
 from ..core.tensor import Tensor, class_for, shape_of, wrap
@@ -114,7 +114,7 @@ class FunctionNode(Node):
         """Call the user's backward on tensors and check its result."""
         ctx = self.ctx
         there = engine.as_tensor(next(g for g in slots if g is not None))
-        grads = [self._given(engine, g, aval, there) for g, aval in zip(slots, self.outs)]
+        grads = [self._materialized(engine, g, aval, there) for g, aval in zip(slots, self.outs)]
         for i, (parts, make) in self.makes.items():
             grads[i] = None if grads[i] is None else make(*parts[:-1], grads[i])
         along = engine.along and has_jvp(self.cls) and not self.sparse and not self.makes
@@ -133,7 +133,7 @@ class FunctionNode(Node):
         given = iter(Along.apply(self, *grads))
         return [None if edge is None else next(given) for edge in self.edges]
 
-    def _given(self, engine, g, aval, there):
+    def _materialized(self, engine, g, aval, there):
         """Return a gradient for the user's backward: zeros (beside `there`) for results without one."""
         if g is not None:
             return engine.as_tensor(g)
@@ -269,14 +269,14 @@ def _transposed(cls, ctx, *grads):
     """Return the gradients of the arguments by transposing jvp."""
     there = next((g for g in grads if g is not None and g._a.__class__ is DeviceArray), None)
     with enable_grad():
-        asked = [a if needed else None for a, needed in zip(ctx._inputs, ctx.needs_input_grad)]
-        holders = [a if a is None else full.call(there, shape=a.shape, value=0, dtype=a.dtype).requires_grad_() for a in asked]
+        avals = [a if needed else None for a, needed in zip(ctx._inputs, ctx.needs_input_grad)]
+        holders = [a if a is None else full.call(there, shape=a.shape, value=0, dtype=a.dtype).requires_grad_() for a in avals]
         wanted = [h for h in holders if h is not None]
         if tls.m.batched is not None:
             for h in wanted:
                 tls.m.batched.begins(h._node)
-        moved = moved_along(cls, ctx, holders)
-        total = [(t * g).sum() for t, g in zip(moved, grads) if isinstance(t, Tensor) and t.requires_grad and g is not None]
+        tangents = moved_along(cls, ctx, holders)
+        total = [(t * g).sum() for t, g in zip(tangents, grads) if isinstance(t, Tensor) and t.requires_grad and g is not None]
     found = iter(grad(total, wanted, create_graph=tls.m.grad, allow_unused=True) if total else [None] * len(wanted))
     return tuple([None if h is None else next(found) for h in holders])
 
@@ -290,10 +290,10 @@ def moved_along(cls, ctx, directions) -> tuple:
     """Return the tangents of a Function's results by its jvp."""
     ctx._along = True
     try:
-        moved = cls.jvp(ctx, *directions)
+        tangents = cls.jvp(ctx, *directions)
     finally:
         ctx._along = False
-    return tuple(moved) if isinstance(moved, (tuple, list)) else (moved,)
+    return tuple(tangents) if isinstance(tangents, (tuple, list)) else (tangents,)
 
 
 class Along(Function):
@@ -311,18 +311,18 @@ class Along(Function):
     def backward(ctx, *directions):
         node = ctx.node
         given = iter(directions)
-        moved = moved_along(node.cls, node.ctx, [Along.direction(ctx, aval, None if edge is None else next(given))
+        tangents = moved_along(node.cls, node.ctx, [Along.direction(ctx, aval, None if edge is None else next(given))
                                                  for aval, edge in zip(node.inputs, node.edges)])
-        if len(moved) != len(node.outs):
-            raise AutogradError(f"{node.cls.__name__}.jvp returned {len(moved)} tensors; expected one for each result of "
+        if len(tangents) != len(node.outs):
+            raise AutogradError(f"{node.cls.__name__}.jvp returned {len(tangents)} tensors; expected one for each result of "
                                 f"forward, which are {len(node.outs)}")
-        return None, *moved
+        return None, *tangents
 
     @staticmethod
-    def direction(ctx, aval, given):
+    def direction(ctx, aval, direction):
         """Return the direction of an argument; None, or zeros, if derivatives do not follow it."""
-        if given is not None or aval is None or not aval.dtype.is_inexact or not ctx.node.ctx._materialize:
-            return given
+        if direction is not None or aval is None or not aval.dtype.is_inexact or not ctx.node.ctx._materialize:
+            return direction
         return full.call(ctx.there, shape=aval.shape, value=0, dtype=aval.dtype)
 
 
@@ -483,9 +483,9 @@ class SavedTensor:
         if self.unpack_hook is not None:
             t = wrap(self.unpack_hook(self.packed)._a)
         elif self.storage.was_overwritten(self.version):
-            raise overwritten(node or named, self.storage, self.version)
+            raise overwritten_error(node or named, self.storage, self.version)
         else:
-            if self.storage.moved is not None:
+            if self.storage.data_swaps is not None:
                 self.follow(node or named)
             t = wrap(self.array) if recorder is not None else alias(self.array, self.storage)
         t._node = self.edge

@@ -5,7 +5,7 @@ import numpy as np
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
 from ...ir.ops.core.shape import cat, full, reshape
 from ..core.device_array import zeros_beside
-from ..core.placement import beside
+from ..core.placement import on_device_of
 from ..core.tensor import Tensor, numel_of, shape_of, wrap
 from .backward import grad, pulled_without_hooks
 from .grad_mode import enable_grad
@@ -62,7 +62,7 @@ def _run(func, inputs, where, strict):
 
 def constant_like(t, value=0):
     """Return a tensor of one value with the shape and dtype of another, made by an operator, so that recorders see it."""
-    return beside(full.call(None, shape=shape_of(t), value=value, dtype=t.dtype), t)
+    return on_device_of(full.call(None, shape=shape_of(t), value=value, dtype=t.dtype), t)
 
 
 def holder_like(out):
@@ -139,7 +139,7 @@ def _units(t):
     for k in range(numel_of(t)):
         unit = np.zeros(numel_of(t), t._a.dtype)
         unit[k] = 1
-        yield beside(wrap(unit.reshape(shape_of(t))), t)
+        yield on_device_of(wrap(unit.reshape(shape_of(t))), t)
 
 
 def _rows(out, xs, create_graph, strict, where):

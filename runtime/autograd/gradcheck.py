@@ -76,8 +76,8 @@ def _of_values(func, inputs) -> tuple:
     """Return the function and its inputs with composite tensors replaced by their values."""
     makes = {i: PARTS[type(x)](x) for i, x in enumerate(inputs) if type(x) in PARTS}
 
-    def plain(*given):
-        made = [makes[i][1](*makes[i][0][:-1], x) if i in makes else x for i, x in enumerate(given)]
+    def plain(*values):
+        made = [makes[i][1](*makes[i][0][:-1], x) if i in makes else x for i, x in enumerate(values)]
         return tuple([values_in(out) for out in _as_tuple(func(*made))])
 
     leaves = [values_in(x).detach().clone().requires_grad_(x.requires_grad) if i in makes else x for i, x in enumerate(inputs)]
@@ -307,9 +307,9 @@ class _Check:
         wanted = [self.inputs[i] for i in self.checked]
         for out in _differentiable(self.outputs()):
             seeds = [_random_like(out, seed=s) for s in range(2)]
-            together = grad(out, wanted, wrap(np.stack([s._a for s in seeds])), True, is_grads_batched=True, allow_unused=True)
+            batched = grad(out, wanted, wrap(np.stack([s._a for s in seeds])), True, is_grads_batched=True, allow_unused=True)
             for s, seed in enumerate(seeds):
-                for b, g in zip(together, grad(out, wanted, seed, True, allow_unused=True)):
+                for b, g in zip(batched, grad(out, wanted, seed, True, allow_unused=True)):
                     if g is not None and not np.allclose(b._a[s], g._a, rtol=self.rtol, atol=self.atol):
                         raise GradcheckError("batched gradients differ from those computed one by one")
 

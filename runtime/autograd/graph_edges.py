@@ -75,5 +75,5 @@ def _result_of(node, index) -> Aval | None:
     """Return the aval of a node's result, if the node knows it."""
     if node.outs is not None:
         return node.outs[index]
-    kept = node.saved[0] if type(node.saved) is tuple and node.saved else None
-    return kept if kept is None or isinstance(kept, Aval) else Aval(kept.shape, of(kept))
+    result = node.saved[0] if type(node.saved) is tuple and node.saved else None
+    return result if result is None or isinstance(result, Aval) else Aval(result.shape, of(result))

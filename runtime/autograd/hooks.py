@@ -136,5 +136,5 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
 
         return hook
 
-    asked = [i for i, t in enumerate(tensors) if mode == "all" or t.requires_grad]
-    return _MultiHandle([tensors[i].register_hook(hook_for(i)) for i in asked])
+    indices = [i for i, t in enumerate(tensors) if mode == "all" or t.requires_grad]
+    return _MultiHandle([tensors[i].register_hook(hook_for(i)) for i in indices])

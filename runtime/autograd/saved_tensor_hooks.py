@@ -41,13 +41,13 @@ def _without_grad(pack):
         storage = tensor._storage
         version = storage.version
         try:
-            kept = pack(tensor)
+            packed_value = pack(tensor)
         finally:
             m.grad = grad
         if storage.version != version:
             raise AutogradError("a pack hook of saved_tensors_hooks wrote in place to the tensor that it was given, which "
                                 "others see; let it write to a clone()")
-        return kept
+        return packed_value
 
     return packed
 

@@ -61,8 +61,8 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
     elif not callable(policy):
         raise ArgumentError("create_selective_checkpoint_contexts takes a function, or a list of operators, got "
                             f"{type(policy).__name__}")
-    kept: dict = {}
-    return _First(kept, policy), _Again(kept, allow_cache_entry_mutation)
+    saved: dict = {}
+    return _First(saved, policy), _Again(saved, allow_cache_entry_mutation)
 
 
 def _names_of(f) -> frozenset:
@@ -78,9 +78,9 @@ def _names_of(f) -> frozenset:
 class _InCheckpoint(OpObserver):
     """Observer of each operator of this thread, except in traces, in vmap and inside other operators."""
 
-    def __init__(self, kept: dict):
+    def __init__(self, saved: dict):
         super().__init__()
-        self.kept = kept                    # (operator, number of its call) -> (several?, results, versions)
+        self.saved = saved                    # (operator, number of its call) -> (several?, results, versions)
         self.counts: dict = defaultdict(int)
         self.stands = False
 
@@ -109,14 +109,14 @@ class _InCheckpoint(OpObserver):
 
 
 class _First(_InCheckpoint):
-    def __init__(self, kept, policy):
-        super().__init__(kept)
+    def __init__(self, saved, policy):
+        super().__init__(saved)
         self.policy = policy
 
     def once(self, op, args, params, key):
         out = call(op, args, params)
         if self.policy(SelectiveCheckpointContext(is_recompute=False, op_output=out), op, *args, **params) in _SAVE:
-            self.kept[key] = isinstance(out, tuple), [(t._a, *t._storage.guard()) for t in leaves_of(out)]
+            self.saved[key] = isinstance(out, tuple), [(t._a, *t._storage.guard()) for t in leaves_of(out)]
         return out
 
 
@@ -126,12 +126,12 @@ def leaves_of(out) -> tuple:
 
 
 class _Again(_InCheckpoint):
-    def __init__(self, kept, may_be_written):
-        super().__init__(kept)
+    def __init__(self, saved, may_be_written):
+        super().__init__(saved)
         self.may_be_written = may_be_written
 
     def once(self, op, args, params, key):
-        held = self.kept.get(key)
+        held = self.saved.get(key)
         if held is None:
             return call(op, args, params)
         several, parts = held

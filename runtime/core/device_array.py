@@ -134,10 +134,10 @@ class DeviceArray:
         shape, strides, offset = [], [], 0
         for axis, (k, n, s) in enumerate(zip(key, self.shape, self.strides)):
             if isinstance(k, slice):
-                places = range(*k.indices(n))
-                shape.append(len(places))
-                strides.append(s * places.step)
-                offset += places.start * s if places else 0
+                indices = range(*k.indices(n))
+                shape.append(len(indices))
+                strides.append(s * indices.step)
+                offset += indices.start * s if indices else 0
             elif -n <= k < n:
                 offset += k % n * s
             else:

@@ -121,11 +121,11 @@ def call(op: Op, args, params):
 
 def through_hook(m, op: Op, args, params):
     """Run an operator by the dispatch hook of a tracker of Python; nested operators bypass the hook."""
-    door, m.dispatch_hook = m.dispatch_hook, None
+    hook, m.dispatch_hook = m.dispatch_hook, None
     try:
-        return door(call, op, args, params)
+        return hook(call, op, args, params)
     finally:
-        m.dispatch_hook = door
+        m.dispatch_hook = hook
 
 
 def by_rows(result):
@@ -263,9 +263,9 @@ def explain(op, arrays, params, error) -> Exception:
     if refused is not None:
         return refused if str(refused).startswith(op.name) else type(refused)(f"{op.name}: {refused}")
     avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
-    said = ", ".join(f"{k}={v!r}" for k, v in params.items())
+    options = ", ".join(f"{k}={v!r}" for k, v in params.items())
     kind = next((ours for theirs, ours in _OURS if isinstance(error, theirs)), IngotError)
-    return kind(f"{op.name}({', '.join(map(str, avals))}{', ' + said if said else ''}) failed: {error}")
+    return kind(f"{op.name}({', '.join(map(str, avals))}{', ' + options if options else ''}) failed: {error}")
 
 
 # Views.
@@ -313,7 +313,7 @@ def as_view(base, r, path):
     out._base = base if root is None else root
     out._path = path
     live = storage.aliases
-    if len(live) < storage.many:            # as `add_aliases` does, without a call
+    if len(live) < storage.alias_limit:            # as `add_aliases` does, without a call
         live.append(_ref(out))
     else:
         storage.add_aliases((out,))

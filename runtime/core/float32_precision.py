@@ -22,11 +22,11 @@ def get(backend: str, op: str = "all") -> str:
     table = answers
     found = table.get((backend, op))
     if found is None:
-        found = table[backend, op] = _found(backend, op)
+        found = table[backend, op] = _resolved(backend, op)
     return found
 
 
-def _found(backend, op) -> str:
+def _resolved(backend, op) -> str:
     for key in ((backend, op), (backend, "all"), GENERIC):
         choice = _chosen.get(key, "none")
         if choice != "none" and choice in _CHOICES[backend]:

@@ -70,17 +70,17 @@ def to_device(a, index=None, wait=True):
 
 def filled(shape, dtype, value, index=None):
     """Return a new array; values do not matter."""
-    return made(shape, dtype)
+    return empty_array(shape, dtype)
 
 
 def converted(a, dtype):
     """Return an array of another dtype."""
-    return made(a.shape, dtype)
+    return empty_array(a.shape, dtype)
 
 
 def copied(a):
     """Return a row-major array."""
-    return made(a.shape, a.dtype)
+    return empty_array(a.shape, a.dtype)
 
 
 contiguous = copied
@@ -112,7 +112,7 @@ def sweep(rows, numbers):
 
 def fresh(arrays) -> list:
     """Return new arrays like others."""
-    return [made(a.shape, a.dtype) for a in arrays]
+    return [empty_array(a.shape, a.dtype) for a in arrays]
 
 
 def traced(*_):
@@ -123,11 +123,11 @@ def traced(*_):
 sized = traced
 
 
-def made(shape, dtype) -> DeviceArray:
+def empty_array(shape, dtype) -> DeviceArray:
     """Return a row-major array without elements."""
     dtype = np.dtype(dtype)
     return DeviceArray(KIND, Memory(prod(shape) * dtype.itemsize), shape, dtype)
 
 
 def _like(aval) -> DeviceArray:
-    return made(aval.shape, dt.as_dtype(aval.dtype).np)
+    return empty_array(aval.shape, dt.as_dtype(aval.dtype).np)

@@ -120,8 +120,8 @@ class Node:
     def check(self, storage, version):
         """Raise if a saved array was overwritten; renew what was saved of leaves that have other data now."""
         if storage.was_overwritten(version):
-            raise overwritten(self, storage, version)
-        if storage.moved is not None:
+            raise overwritten_error(self, storage, version)
+        if storage.data_swaps is not None:
             renew(self, storage)
 
     def release(self):
@@ -329,7 +329,7 @@ class Leaf:
 Leaf.__name__ = Leaf.label      # what people see of its class
 
 
-def overwritten(node, storage, version) -> AutogradError:
+def overwritten_error(node, storage, version) -> AutogradError:
     """Return the error for a saved value that was written in place."""
     writer = storage.writer
     by = f"by {writer[0]} at {writer[1]}:{writer[2]}" if writer else "in place"
@@ -353,15 +353,15 @@ def rescue_result(t):
         node.guards = [g for g in node.guards if g[0] is not storage]
 
 
-def _holds(kept, array) -> bool:
-    return any(v is array for v in kept) if type(kept) is tuple else kept is array
+def _holds(results, array) -> bool:
+    return any(v is array for v in results) if type(results) is tuple else results is array
 
 
-def _apart(kept, array):
+def _apart(results, array):
     """Return saved results with a copy in place of an array."""
-    if type(kept) is tuple:
-        return tuple([_apart(v, array) for v in kept])
-    return array.copy() if kept is array else kept
+    if type(results) is tuple:
+        return tuple([_apart(v, array) for v in results])
+    return array.copy() if results is array else results
 
 
 def rescue_operands(edge, array, storage):
@@ -374,9 +374,9 @@ def rescue_operands(edge, array, storage):
     node.guards = [g for g in node.guards if g[0] is not storage]
 
 
-def rescue_operands_between(edge, given, array, storage):
+def rescue_operands_between(edge, ends, array, storage):
     """Do the same for all nodes from `edge` back to the edges `given`: those of a composite function."""
-    todo, done = [edge], {id(e.source if type(e) is Output else e) for e in given}
+    todo, done = [edge], {id(e.source if type(e) is Output else e) for e in ends}
     while todo:
         edge = todo.pop()
         node = edge.source if type(edge) is Output else edge
@@ -494,7 +494,7 @@ def successor(storage, array, edge):
     other tensors over the same array, such as `p.detach()`."""
     if edge is not None and getattr(edge, "op", None) is expand:
         edge = edge.edges[0]
-    for leaf, left, node, _ in storage.moved or ():
+    for leaf, left, node, _ in storage.data_swaps or ():
         if left() is array and edge is node:
             t = leaf()
             if t is None:

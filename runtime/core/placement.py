@@ -16,7 +16,7 @@ from .state import Defaults
 from .tensor import Tensor, wrap
 
 
-def moved(t: Tensor, device, wait: bool = True) -> Tensor:
+def move_to(t: Tensor, device, wait: bool = True) -> Tensor:
     """Return the tensor on a device: itself, if it is there already."""
     target, a = require(device), t._a
     if target.type in EVERYWHERE:
@@ -36,7 +36,7 @@ def put(t: Tensor, device, wait: bool = True) -> Tensor:
     """Return a new tensor on the device that its maker asked for (None: the default device)."""
     if (device is None and Defaults.device == "cpu") or (device is CPU and t._a.__class__ is not DeviceArray):
         return t
-    return moved(t, as_device(device), wait)
+    return move_to(t, as_device(device), wait)
 
 
 _marks: dict = {}           # by kind and index of a device
@@ -65,19 +65,19 @@ def key_on(generator, device) -> Tensor | None:
     return None if drawn is None else wrap(drawn)
 
 
-def beside(t: Tensor, other: Tensor, wait: bool = True) -> Tensor:
+def on_device_of(t: Tensor, other: Tensor, wait: bool = True) -> Tensor:
     """Return the tensor on the device of another one."""
-    return moved(t, other.device, wait) if other._a.__class__ is DeviceArray or t._a.__class__ is DeviceArray else t
+    return move_to(t, other.device, wait) if other._a.__class__ is DeviceArray or t._a.__class__ is DeviceArray else t
 
 
-def beside_all(tensors, other: Tensor) -> list:
+def indices_on_device_of(tensors, other: Tensor) -> list:
     """Return index tensors (or None) on the device of the tensor that they index; host tensors may index any."""
     if other._a.__class__ is not DeviceArray:
         for t in tensors:
             if t is not None and t._a.__class__ is DeviceArray and t._a.kind == MESH:
                 raise DTypeError("a plain tensor is indexed by a DTensor; make it one, or take full_tensor() of the index")
         return tensors
-    return [t if t is None or t._a.__class__ is DeviceArray else moved(t, other.device) for t in tensors]
+    return [t if t is None or t._a.__class__ is DeviceArray else move_to(t, other.device) for t in tensors]
 
 
 def pinned(t: Tensor) -> Tensor:

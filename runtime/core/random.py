@@ -15,7 +15,7 @@ import numpy as np
 from ...ir.errors import ArgumentError, DTypeError
 from .device import CPU, as_device
 from .device_array import DeviceArray
-from .placement import beside, key_on, put
+from .placement import key_on, on_device_of, put
 from .state import Defaults, tls
 from .tensor import Tensor, wrap
 
@@ -175,7 +175,7 @@ def draw_key_beside(t: Tensor, generator: Generator | None = None) -> Tensor:
         drawn = t._a.backend.key(generator, t._a.device)
         if drawn is not None:
             return wrap(drawn)
-    return beside(generator.key(), t, wait=False)
+    return on_device_of(generator.key(), t, wait=False)
 
 
 def manual_seed(seed: int) -> Generator:

@@ -108,8 +108,8 @@ class Recorder(Protocol):
     def chain_of(self, view) -> tuple: ...                  # return the views that lead from its base, with symbolic sizes
 
     # Values and attributes. The caller's caller of `read` is the method that user code called.
-    def read(self, t, how, seen) -> Any: ...                # return what Python gets for a value that it reads
-    def cut(self, t, how, seen): ...                        # a value was used: what follows holds for this value alone
+    def read(self, t, how, value) -> Any: ...                # return what Python gets for a value that it reads
+    def cut(self, t, how, value): ...                        # a value was used: what follows holds for this value alone
     def formatted(self, t, spec, frame) -> Any: ...         # return a text for a tensor in a string; None: the usual one
     def attribute(self, t, name, setting): ...              # the runtime is about to read, or set, an attribute
     @property
@@ -137,8 +137,8 @@ class NullRecorder:
     def plain(self, op, args, params):
         return args, params
 
-    def read(self, t, how, seen):
-        return seen
+    def read(self, t, how, value):
+        return value
 
     def argument_array(self, array):
         return array

@@ -14,9 +14,9 @@ from .recorder import OperatorEvents, Recorder
 class Mode:
     """The mode of a thread. After a change of any field behind `special`, call `refresh`."""
 
-    __slots__ = ("_context", "agrees", "anomaly", "asked", "autocast", "backward", "batched", "dispatch_hook", "failures",
-                 "given_by_hosts", "grad", "inference", "listened", "noticed", "observer", "recorder", "run", "saved_hooks",
-                 "sizes", "special")
+    __slots__ = ("_context", "agrees", "anomaly", "autocast", "backward", "batched", "dispatch_hook", "failures",
+                 "function_modes", "given_by_hosts", "grad", "inference", "listened", "noticed", "observer", "recorder", "run",
+                 "saved_hooks", "sizes", "special")
 
     def __init__(self):
         self.grad = True            # operators are put on the tape
@@ -32,7 +32,7 @@ class Mode:
         self.dispatch_hook: Any = None      # calls `dispatch.call`, unobserved by a tracker of Python; None inside of it
         self.given_by_hosts: Any = None     # results of host functions, while a replay must know them
         self.anomaly: Any = False   # anomaly mode
-        self.asked = 0              # count of function modes (`overrides.TorchFunctionMode`)
+        self.function_modes = 0     # count of modes that intercept functions (`overrides.TorchFunctionMode`)
         self.failures = 0           # count of operators that raised
         self.special = False        # any of these is active: the one question of the hot path
         self.noticed = False        # the same without autocast, for operators that it leaves alone (`Op.is_autocast`)
@@ -53,7 +53,7 @@ class Mode:
 
     def refresh(self):
         """Update the flags derived from the other fields."""
-        told = bool(self.recorder or self.saved_hooks or self.anomaly or self.batched or self.asked)
+        told = bool(self.recorder or self.saved_hooks or self.anomaly or self.batched or self.function_modes)
         self.listened = told or bool(self.autocast) or (self.observer is not None and not self.observer.only_watches)
         self.noticed = told or self.observer is not None
         self.special = self.noticed or bool(self.autocast)

@@ -14,26 +14,26 @@ _PACKAGE = __name__.split(".")[0]
 class Storage:
     """State shared by all tensors over the same memory.
 
-    version   count of writes in place
-    aliases   weak references to views that know their base, so that a write can renew their histories
-    many      number of aliases from which dead ones are removed
-    guarded   whether the memory was saved at some version, and use at another version raises
-    writer    (operator name, file, line) of the last write in place since then, for error messages
-    lent      count of users outside (NumPy, DLPack, another process) that may write without a version
-    returned  count of these that are gone
-    unchecked (version, version): the writes between them, up to the last one, went through `.data`
-    moved     leaves whose `.data` was set since the memory was saved: (weak reference, that of the array, node, version) each
-    cell      a recorder's value of the memory, while it listens
+    version     count of writes in place
+    aliases     weak references to views that know their base, so that a write can renew their histories
+    alias_limit number of aliases from which dead ones are removed
+    guarded     whether the memory was saved at some version, and use at another version raises
+    writer      (operator name, file, line) of the last write in place since then, for error messages
+    lent        count of users outside (NumPy, DLPack, another process) that may write without a version
+    returned    count of these that are gone
+    unchecked   (version, version): the writes between them, up to the last one, went through `.data`
+    data_swaps  leaves whose `.data` was set since the memory was saved: (weak reference, that of the array, node, version) each
+    cell        a recorder's value of the memory, while it listens
     """
 
     version = 0
     guarded = False
     aliases: Any = ()
-    many = 0
+    alias_limit = 0
     writer = None
     lent = returned = 0
     unchecked: Any = None
-    moved: Any = None
+    data_swaps: Any = None
     cell: Any
 
     def lend(self):
@@ -45,11 +45,11 @@ class Storage:
         live = self.aliases
         if live.__class__ is tuple:
             live = self.aliases = []
-            self.many = FEW_ALIASES
+            self.alias_limit = FEW_ALIASES
         live += map(weakref.ref, tensors)
-        if len(live) > self.many:
+        if len(live) > self.alias_limit:
             live[:] = [r for r in live if r() is not None]
-            self.many = max(FEW_ALIASES, 2 * len(live))
+            self.alias_limit = max(FEW_ALIASES, 2 * len(live))
 
     def guard(self) -> tuple:
         """Return (storage, version), to notice later writes."""
@@ -70,9 +70,9 @@ class Storage:
 
     def left_by(self, t):
         """A leaf is about to get other memory: nodes that saved it read its new data then (`renew` in node.py)."""
-        known = [entry for entry in self.moved or () if entry[0]() not in (None, t) or entry[1]() is not t._a]
+        known = [entry for entry in self.data_swaps or () if entry[0]() not in (None, t) or entry[1]() is not t._a]
         self.version += 1
-        self.moved = [*known, (weakref.ref(t), weakref.ref(t._a), t._node, self.version)]
+        self.data_swaps = [*known, (weakref.ref(t), weakref.ref(t._a), t._node, self.version)]
         self.wrote_unchecked()
 
     def was_overwritten(self, version: int) -> bool:

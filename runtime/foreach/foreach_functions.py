@@ -52,7 +52,7 @@ def _publish(name: str, each: Callable | None, writing: Callable | None = None, 
         def function(self, *operands, **options) -> Any:
             tensors = _listed(self, public)
             columns = [_spread(v, tensors, public) for v in operands]
-            found = lists.made(*_as_kernel(build, tensors, operands, options))
+            found = lists.computed(*_as_kernel(build, tensors, operands, options))
             return tuple([each(*row, **options) for row in zip(tensors, *columns)] if found is None else found)
 
         public = function.__name__ = function.__qualname__ = "_foreach_" + name
@@ -63,7 +63,7 @@ def _publish(name: str, each: Callable | None, writing: Callable | None = None, 
             tensors = _listed(self, there)
             columns = [_spread(v, tensors, there) for v in operands]
             kernel, rows, numbers = _as_kernel(build, tensors, operands, options)
-            if not lists.replaced(kernel, rows, numbers, there):
+            if not lists.replace(kernel, rows, numbers, there):
                 for row in zip(tensors, *columns):
                     writing(*row, **options)
             return self
@@ -107,12 +107,12 @@ def _publish_scaled(name: str, kernel: str):
 
     def function(self, tensor1, tensor2, scalars=None, *, value=1) -> tuple:
         rows, read, factors = rows_of(public, self, tensor1, tensor2, scalars, value)
-        found = lists.made(build, read, (factors,))
+        found = lists.computed(build, read, (factors,))
         return tuple([getattr(x, name)(y, z, value=n) for x, y, z, n in rows] if found is None else found)
 
     def writing(self, tensor1, tensor2, scalars=None, *, value=1) -> Any:
         rows, read, factors = rows_of(there, self, tensor1, tensor2, scalars, value)
-        if not lists.replaced(build, read, (factors,), there):
+        if not lists.replace(build, read, (factors,), there):
             for x, y, z, n in rows:
                 getattr(x, name + "_")(y, z, value=n)
         return self

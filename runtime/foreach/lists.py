@@ -19,7 +19,7 @@ from ...ir.ops.core import multi_tensor as records
 from ..core.backend import HOST
 from ..core.device_array import DeviceArray
 from ..core.node import Leaf
-from ..core.placement import beside
+from ..core.placement import on_device_of
 from ..core.state import tls
 from ..core.tensor import Tensor, wrap
 from ..core.writes import check_writable, is_quiet, wrote_plainly
@@ -59,9 +59,9 @@ _local = threading.local()
 
 def _scalars(numbers, kind) -> tuple:
     """Return numbers as arrays, in memory that this thread uses again at its next sweep."""
-    kept: Any = _local.__dict__
+    scalars_by_kind: Any = _local.__dict__
     key = len(numbers), kind
-    arrays = kept.get(key) or kept.setdefault(key, tuple([np.empty((), kind) for _ in numbers]))
+    arrays = scalars_by_kind.get(key) or scalars_by_kind.setdefault(key, tuple([np.empty((), kind) for _ in numbers]))
     with np.errstate(over="ignore"):        # a limit that no number of the dtype reaches is infinite
         for a, n in zip(arrays, numbers):
             a.fill(n)
@@ -73,7 +73,7 @@ def _kernel(build, inputs, outputs, kind):
     return HOST.elementwise(build.__name__, (kind,) * inputs, (kind,) * outputs, build)
 
 
-def together(tensors) -> bool:
+def fit_one_operator(tensors) -> bool:
     """Return whether one operator can take all tensors: floats of one dtype on one device; listeners are fine."""
     first = tensors[0]._a
     if first.__class__ is not DeviceArray or tensors[0].dtype not in dt.FLOATS or tls.m.batched is not None:
@@ -86,27 +86,27 @@ def together(tensors) -> bool:
 def norms(tensors, order) -> Tensor | None:
     """Return the norm of each tensor, in one tensor without a history."""
     m = tls.m
-    if not together(tensors) or (m.grad and any(t._node is not None for t in tensors)):
+    if not fit_one_operator(tensors) or (m.grad and any(t._node is not None for t in tensors)):
         return None
     return records.norms(*tensors, ord=float(order))
 
 
 def all_finite(tensors) -> Tensor | None:
     """Return whether no element of any tensor is infinite or nan."""
-    return records.all_finite(*tensors) if together(tensors) else None
+    return records.all_finite(*tensors) if fit_one_operator(tensors) else None
 
 
-def made(build, rows, numbers=()) -> list | None:
+def computed(build, rows, numbers=()) -> list | None:
     """Return new tensors: build(k, *row, *numbers) of each row of tensors of one shape."""
     m = tls.m
     if not _are_alike(rows, numbers) or m.special or any([m.grad and t._node is not None for row in rows for t in row]):  # noqa: C419
         return None
     found = [wrap(a) for a in rows[0][0]._a.backend.fresh([row[0]._a for row in rows])]
-    sweep_each(_not_reading(build), [((out,), row) for out, row in zip(found, rows)], _given(numbers))
+    sweep_each(_not_reading(build), [((out,), row) for out, row in zip(found, rows)], _scalars_of(numbers))
     return found
 
 
-def replaced(build, rows, numbers=(), name="step") -> bool:
+def replace(build, rows, numbers=(), name="step") -> bool:
     """Replace the first tensor of each row by build(k, *row, *numbers)."""
     m = tls.m
     if not (_lie_apart(rows, numbers) or _are_alike(rows, numbers)):
@@ -114,7 +114,7 @@ def replaced(build, rows, numbers=(), name="step") -> bool:
     if not all([is_quiet(row[0], m) for row in rows]) or (          # noqa: C419
             m.grad and any([t._node is not None for row in rows for t in row])):        # noqa: C419
         return False
-    sweep_each(build, [(row[:1], row[1:]) for row in rows], _given(numbers), name)
+    sweep_each(build, [(row[:1], row[1:]) for row in rows], _scalars_of(numbers), name)
     return True
 
 
@@ -124,7 +124,7 @@ def _are_alike(rows, numbers) -> bool:
     tensors = [t for row in rows for t in row] + [n for n in numbers if isinstance(n, Tensor)]
     if len(rows) < 2 or not all([isinstance(t, Tensor) for t in tensors]):  # noqa: C419
         return False
-    if not together(tensors):
+    if not fit_one_operator(tensors):
         return False
     wide = tensors[0]._a.dtype in KINDS
     return all([_is_number(n, wide) for n in numbers]) and all(       # noqa: C419
@@ -161,7 +161,7 @@ def _is_number(n, wide) -> bool:
     return n.__class__ in _NUMBERS and (wide or n == 0)
 
 
-def _given(numbers) -> list:
+def _scalars_of(numbers) -> list:
     return [n._a if isinstance(n, Tensor) else n for n in numbers]
 
 
@@ -221,14 +221,14 @@ def counts_in(k, x, y, n):
 
 def zero(tensors, name: str):
     """Write zeros into tensors."""
-    if not tensors or not replaced(fill, [(t,) for t in tensors], (0.0,), name):
+    if not tensors or not replace(fill, [(t,) for t in tensors], (0.0,), name):
         for t in tensors:
             t.zero_()
 
 
 def clear_gradients(parameters, set_to_none: bool):
     """Drop gradients, or set them to zero."""
-    kept, quiet = [], tls.m.recorder is None
+    gradients, quiet = [], tls.m.recorder is None
     for p in parameters:
         if set_to_none and quiet and type(p._node) is Leaf:
             p._node.grad = None         # the attribute, without the check for listeners
@@ -241,14 +241,14 @@ def clear_gradients(parameters, set_to_none: bool):
             continue
         if grad.requires_grad:
             grad = p.grad = grad.detach()
-        kept.append(grad)
-    zero(kept, "zero_grad")
+        gradients.append(grad)
+    zero(gradients, "zero_grad")
 
 
 def lerp(tensors, ends, weight, name: str):
     """Move tensors towards others by a number's share of the way."""
     build, numbers = lerp_by([weight])
-    if not replaced(build, list(zip(tensors, ends)), numbers, name):
+    if not replace(build, list(zip(tensors, ends)), numbers, name):
         for t, end in zip(tensors, ends):
             t.lerp_(end, weight)
 
@@ -260,8 +260,8 @@ def scale(tensors, number: Tensor, name: str):
         a = t._a
         alike.setdefault((a.dtype, a.__class__ is DeviceArray and a.device), []).append(t)
     for some in alike.values():
-        there = beside(number, some[0])
+        there = on_device_of(number, some[0])
         there = there if there.dtype is some[0].dtype else there.to(some[0].dtype)
-        if not replaced(function("mul"), [(t,) for t in some], (there,), name):
+        if not replace(function("mul"), [(t,) for t in some], (there,), name):
             for t in some:
                 t.mul_(there)

@@ -234,10 +234,10 @@ def linearize(func, *primals):
     return inputs.finished(results[0]), push
 
 
-def _check_like(given, like, name, what, of):
-    if len(given) != len(like):
-        raise ArgumentError(f"{name}: expected {len(like)} {what}s, one for each {of}, got {len(given)}")
-    for i, (one, t) in enumerate(zip(given, like)):
+def _check_like(values, like, name, what, of):
+    if len(values) != len(like):
+        raise ArgumentError(f"{name}: expected {len(like)} {what}s, one for each {of}, got {len(values)}")
+    for i, (one, t) in enumerate(zip(values, like)):
         if shape_of(one) != shape_of(t):
             raise ArgumentError(f"{name}: {what} {i} has shape {tuple(one.shape)}, its {of} {tuple(t.shape)}")
 
@@ -332,8 +332,8 @@ def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error
                 found = _in_chunks(x, chunk_size, lambda units, i=i: over_batch(
                     lambda tangents: functional._grads(pulled[i:i + 1], holders, tangents, create), [units]))
                 for row, f, out in zip(table, found, outs):
-                    moved = f.movedim(0, -1)
-                    row.append(reshape(moved, shape=(*shape_of(out), *shape_of(x))))
+                    permuted = f.movedim(0, -1)
+                    row.append(reshape(permuted, shape=(*shape_of(out), *shape_of(x))))
         return rows.shaped(table, has_aux)
 
     return differentiated

@@ -140,10 +140,10 @@ def _batch_size(leaves, dims) -> int:
     return size
 
 
-def _out_dims_of(result, found, out_dims):
+def _out_dims_of(result, levels, out_dims):
     if isinstance(out_dims, list):
         out_dims = tuple(out_dims)
-    if isinstance(out_dims, tuple) and len(out_dims) == 1 and len(found) == 1 and isinstance(result, Tensor):
+    if isinstance(out_dims, tuple) and len(out_dims) == 1 and len(levels) == 1 and isinstance(result, Tensor):
         out_dims, = out_dims
     try:
         dims = broadcast_prefix(out_dims, result, _is_dims)
@@ -157,19 +157,19 @@ def _out_dims_of(result, found, out_dims):
 def _add_batch_dim(tensor, in_dim, vmap_level):
     """Return the sample of a tensor with a batch dimension."""
     order = (in_dim, *[i for i in range(tensor.ndim) if i != in_dim])
-    return vmap_level.sample(vmap_level.run_outer(_turned, tensor, order) if in_dim else tensor)
+    return vmap_level.sample(vmap_level.run_outer(_permuted, tensor, order) if in_dim else tensor)
 
 
-def _turned(t, order):
+def _permuted(t, order):
     return permute(t, dims=order)
 
 
 def _remove_batch_dim(tensor, vmap_level, batch_size, out_dim):
     """Return the tensor of all samples, with the batch at a dimension."""
-    return vmap_level.run_outer(_placed, vmap_level.full(tensor), out_dim)
+    return vmap_level.run_outer(_with_batch_at, vmap_level.full(tensor), out_dim)
 
 
-def _placed(t, dim):
+def _with_batch_at(t, dim):
     dim = canonical_dim(dim, t.ndim)
     if dim == 0:
         return t

@@ -176,8 +176,8 @@ class Level:
 
     def viewed_at_once(self, op, full, params):
         """Apply the views that do a view operator on all samples."""
-        for link, moved in view_links(self.size, op, shape_of(full)[1:], params):
-            full = link(full, **moved)
+        for link, link_params in view_links(self.size, op, shape_of(full)[1:], params):
+            full = link(full, **link_params)
         return full
 
     def drawn(self, op, args, params):
@@ -234,10 +234,10 @@ class SampleRecorder:
     def __getattr__(self, name):
         return getattr(self._recorder, name)
 
-    def read(self, t, how, seen):
+    def read(self, t, how, value):
         if not is_batched(t):
-            self._recorder.cut(t, how, seen)
-        return seen
+            self._recorder.cut(t, how, value)
+        return value
 
     def detached(self, source, t):
         if not is_batched(t):
@@ -261,11 +261,11 @@ class SampleGradients:
     def __getattr__(self, name):
         return getattr(self._log, name)
 
-    def turning(self, t):
+    def requires_grad_changing(self, t):
         if not is_batched(t):
             self._log.requires_grad_changing(t)
 
-    def turned(self, t):
+    def requires_grad_started(self, t):
         if not is_batched(t):
             self._log.requires_grad_started(t)
 
@@ -275,7 +275,7 @@ class SampleGradients:
 
     def taped(self, node, args, out):
         tensors = [out, *args]
-        node.traced = tuple([self.saved(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
+        node.traced = tuple([self.saved(t) if saved is not None else None for t, saved in zip(tensors, node.saved)])
 
     def saved(self, t):
         if type(t) is tuple:

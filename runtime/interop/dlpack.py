@@ -10,7 +10,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import DTypeError
 from ..core.device_array import contiguous_strides
-from .dlpack_types import CODES, found
+from .dlpack_types import CODES, dtype_of_code
 
 _NAME, _USED = b"dltensor", b"used_dltensor"
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
@@ -78,11 +78,11 @@ class Owner:
             weakref.finalize(self, _deleter_type(managed.deleter), ctypes.addressof(managed))
 
 
-def imported(given, make):
+def imported(capsule, make):
     """Return make(pointer, shape, dtype, strides in bytes, owner) for the memory of a capsule."""
-    if not _valid_at(id(given), _NAME):
+    if not _valid_at(id(capsule), _NAME):
         raise DTypeError("this DLPack capsule was consumed before, or is none")
-    managed = _Managed.from_address(_pointer_at(id(given), _NAME))
+    managed = _Managed.from_address(_pointer_at(id(capsule), _NAME))
     t = managed.tensor
     dtype = _dtype(t)
     shape = tuple(t.shape[: t.ndim])
@@ -90,14 +90,14 @@ def imported(given, make):
         strides = tuple([s * dtype.itemsize for s in t.strides[: t.ndim]])
     else:
         strides = contiguous_strides(shape, dtype.itemsize)
-    _set_name(given, _USED)
+    _set_name(capsule, _USED)
     return make((t.data or 0) + t.byte_offset, shape, dtype, strides, Owner(managed))
 
 
 def _dtype(t) -> np.dtype:
     """Return the dtype that a capsule names."""
     if t.lanes == 1:
-        extended = found(t.code, t.bits)
+        extended = dtype_of_code(t.code, t.bits)
         if extended is not None:
             return extended
         letter = next((k for k, code in _CODES.items() if code == t.code), None)

@@ -10,7 +10,7 @@ INTEGER = 0             # signed integers
 SAME_SIZE = {d: np.dtype(f"i{d.itemsize}") for d in CODES}
 
 
-def found(code: int, bits: int) -> np.dtype | None:
+def dtype_of_code(code: int, bits: int) -> np.dtype | None:
     """Return the dtype of a type code, or None if NumPy has such types itself."""
     if code not in CODES.values() and code < min(CODES.values()) + 3:
         return None

@@ -19,7 +19,7 @@ from ..core import device as devices
 from ..core.device import DRIVERS, available, require
 from ..core.device_array import DeviceArray, contiguous_strides
 from ..core.dispatch import route_kernels
-from ..core.placement import moved
+from ..core.placement import move_to
 from ..core.state import tls
 from ..core.storage import Storage
 from ..core.tensor import Tensor, wrap
@@ -168,7 +168,7 @@ def _capsule_of(x, copy):
 def _array_from_capsule(capsule) -> np.ndarray:
     code = _type_code(capsule)
     bits = ctypes.c_uint8.from_address(ctypes.addressof(code) + 1).value
-    kind = dlpack_types.found(code.value, bits)
+    kind = dlpack_types.dtype_of_code(code.value, bits)
     old = _is_valid(capsule, b"dltensor")
     if kind is not None:
         code.value = dlpack_types.INTEGER
@@ -210,15 +210,15 @@ def _cuda_array_interface(self) -> dict:
 
 def from_cuda_array(x) -> Tensor:
     """Return a tensor over the GPU memory in an object's `__cuda_array_interface__`."""
-    said, backend = x.__cuda_array_interface__, DRIVERS["cuda"]
-    pointer, kind = said["data"][0], dt.from_numpy(np.dtype(said["typestr"])).np
-    if said.get("mask") is not None:
+    interface, backend = x.__cuda_array_interface__, DRIVERS["cuda"]
+    pointer, kind = interface["data"][0], dt.from_numpy(np.dtype(interface["typestr"])).np
+    if interface.get("mask") is not None:
         raise DTypeError("a tensor cannot be made over memory with a mask")
     route_kernels()
-    index, shape = backend.device_of(pointer), tuple(said["shape"])
-    if said.get("stream") is not None:
-        backend.after_import(index, said["stream"])
-    strides = said.get("strides") or contiguous_strides(shape, kind.itemsize)
+    index, shape = backend.device_of(pointer), tuple(interface["shape"])
+    if interface.get("stream") is not None:
+        backend.after_import(index, interface["stream"])
+    strides = interface.get("strides") or contiguous_strides(shape, kind.itemsize)
     return wrap(backend.foreign(index, pointer, shape, kind, tuple(strides), x))
 
 
@@ -300,7 +300,7 @@ def rebuild_tensor(cls, owner, storage, dtype, window, requires_grad, state):
 def on_device(cls, host, device, requires_grad, state):
     """Rebuild a device tensor that `Tensor.__reduce_ex__` wrote."""
     t = object.__new__(cls)
-    t._a = moved(host, device)._a
+    t._a = move_to(host, device)._a
     t._node = t._shared = None
     t.__dict__.update(state)
     return t.requires_grad_() if requires_grad else t
@@ -359,14 +359,14 @@ def _look_alike(a, b) -> bool:
     return a is b or (type(a) is type(b) is np.ndarray and a.__array_interface__ == b.__array_interface__)
 
 
-def taken_along(t, made, memo) -> Tensor:
+def taken_along(t, copied, memo) -> Tensor:
     """Give a copy the attributes, gradient and requires_grad of its original."""
-    memo[id(t)] = made
-    made.__dict__.update(deepcopy(attributes_of(t), memo))
+    memo[id(t)] = copied
+    copied.__dict__.update(deepcopy(attributes_of(t), memo))
     if t.requires_grad:
-        made.requires_grad_()
-    made.grad = gradient_of_copy(t, memo)
-    return made
+        copied.requires_grad_()
+    copied.grad = gradient_of_copy(t, memo)
+    return copied
 
 
 def gradient_of_copy(t, memo):

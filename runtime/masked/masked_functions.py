@@ -16,9 +16,9 @@ def _values(x):
     return x._values if isinstance(x, MaskedTensor) else x
 
 
-def _mask_of(name, given):
+def _mask_of(name, arguments):
     """Return the one mask of all masked tensors among arguments."""
-    there = [x for x in given if isinstance(x, MaskedTensor)]
+    there = [x for x in arguments if isinstance(x, MaskedTensor)]
     mask = there[0]._mask
     for x in there:
         if x._mask is not mask and not (x._mask.shape == mask.shape and bool(FUNCTIONS["equal"](x._mask, mask))):
@@ -62,7 +62,7 @@ def _where(fn, condition, input, other):
 
 
 @handles("to", "cpu", "cuda", "type_as")
-def _moved_to(fn, input, *args, **kwargs):
+def _to(fn, input, *args, **kwargs):
     """Move the mask together with the values."""
     values = fn(_values(input), *map(_values, args), **kwargs)
     return values if not isinstance(input, MaskedTensor) else masked(values, input._mask.to(values.device))
@@ -76,7 +76,7 @@ def _moved_to(fn, input, *args, **kwargs):
          "take_along_dim", "chunk", "split", "tensor_split", "unbind", "diagonal", "flip", "fliplr", "flipud", "roll", "rot90",
          "repeat", "tile", "repeat_interleave", "unfold", "tril", "triu", "adjoint", "atleast_1d", "atleast_2d", "atleast_3d",
          "hsplit", "vsplit")
-def _moved(fn, input, *args, **kwargs):
+def _rearranged(fn, input, *args, **kwargs):
     if not isinstance(input, MaskedTensor) or any(isinstance(x, MaskedTensor) for x in (*args, *kwargs.values())):
         raise DTypeError(f"{fn.__name__} takes the masked tensor first, and plain ones behind it")
     values, mask = fn(input._values, *args, **kwargs), fn(input._mask, *args, **kwargs)
@@ -164,5 +164,5 @@ def _normalized(fn, input, p=2.0, dim=1, eps=1e-12):
 
 @handles("is_floating_point", "is_complex", "is_signed", "is_contiguous", "is_same_size", "stride", "numel", "nelement",
          "element_size", "get_device", "retain_grad")
-def _asked(fn, input, *args, **kwargs):
+def _query(fn, input, *args, **kwargs):
     return fn(input._values, *map(_values, args), **kwargs)

@@ -57,10 +57,10 @@ class MaskedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members tha
             raise DTypeError(f"the data of a masked tensor are one, got {kind_of(other)}")
         self._values.data, self._mask = other._values, other._mask
 
-    T = property(lambda self: self._turned("T"))
-    mT = property(lambda self: self._turned("mT"))
+    T = property(lambda self: self._transposed("T"))
+    mT = property(lambda self: self._transposed("mT"))
 
-    def _turned(self, name):
+    def _transposed(self, name):
         return masked(getattr(self._values, name), getattr(self._mask, name))
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
@@ -126,8 +126,8 @@ class MaskedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members tha
 
     def __repr__(self):
         if not self.ndim:
-            return f"MaskedTensor({_texts(self)[0]}, {bool(self._mask)})"
-        return "MaskedTensor(\n" + _listed(_texts(self), self.shape, 2) + "\n)"
+            return f"MaskedTensor({_element_texts(self)[0]}, {bool(self._mask)})"
+        return "MaskedTensor(\n" + _listed(_element_texts(self), self.shape, 2) + "\n)"
 
     __str__ = __repr__
 
@@ -138,7 +138,7 @@ class MaskedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members tha
         return made_again, (self._values, self._mask)
 
 
-def _texts(t) -> list[str]:
+def _element_texts(t) -> list[str]:
     values, mask = t._values.detach().flatten().tolist(), t._mask.flatten().tolist()
     width = ".4f" if t.dtype.is_floating_point else ""
     shown = [f"{v:{width}}" if width else str(v) for v in values]
@@ -148,12 +148,12 @@ def _texts(t) -> list[str]:
     return [(s if there else "--").rjust(longest) if width or not there else s for s, there in zip(shown, mask)]
 
 
-def _listed(texts, shape, indent) -> str:
+def _listed(elements, shape, indent) -> str:
     space = " " * indent
     if len(shape) == 1:
-        return f"{space}[{', '.join(texts)}]"
-    step = len(texts) // shape[0] if shape[0] else 0
-    rows = [_listed(texts[i * step:(i + 1) * step], shape[1:], indent + 2) for i in range(shape[0])]
+        return f"{space}[{', '.join(elements)}]"
+    step = len(elements) // shape[0] if shape[0] else 0
+    rows = [_listed(elements[i * step:(i + 1) * step], shape[1:], indent + 2) for i in range(shape[0])]
     return f"{space}[\n" + ",\n".join(rows) + f"\n{space}]"
 
 
@@ -172,14 +172,14 @@ def check(data, mask):
         raise ArgumentError(f"data and mask of a masked tensor are on one device, got {data.device} and {mask.device}")
 
 
-_asked: list = []        # whether the class dispatches already
+_dispatches: list = []        # whether the class dispatches already
 
 
 def masked(values: Tensor, mask: Tensor) -> MaskedTensor:
     """Return a masked tensor of fitting parts."""
-    if not _asked:
+    if not _dispatches:
         subclasses.ask_class(MaskedTensor)
-        _asked.append(True)
+        _dispatches.append(True)
     t = _new(MaskedTensor)
     t._values, t._mask = values, mask
     return t

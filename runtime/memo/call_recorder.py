@@ -45,7 +45,7 @@ class Steps(OpObserver):
 
     def __init__(self):
         super().__init__()
-        self.noted: list = []
+        self.calls: list = []
         self.is_like_others = True      # nothing was met that other calls may not have (what raises may be caught on its way)
 
     def met_only_now(self):
@@ -54,11 +54,11 @@ class Steps(OpObserver):
 
     def observe(self, op, args, params):
         out = call(op, args, params)
-        self.noted.append((op, args, params, out))
+        self.calls.append((op, args, params, out))
         return out
 
 
-class Watcher:
+class PendingCall:
     """Entry of a kind of calls until it is known which operators they run."""
 
     def __init__(self, table: dict, fn: Callable, kind: tuple):
@@ -82,15 +82,15 @@ class Watcher:
 
     def _learned(self, args, kwargs) -> Callable:
         try:
-            watched = _watched(self.fn, args, kwargs)
+            recorded = _record(self.fn, args, kwargs)
         except (UnknownError, IngotError):
             return self._plainly
-        by_operators = Text(watched).by_operators(self.fn)
-        stays = TAPED in self.kind or not watched.makes_new
-        return by_operators if stays else _counted(self.table, self.kind, watched, by_operators)
+        by_operators = Text(recorded).by_operators(self.fn)
+        stays = TAPED in self.kind or not recorded.makes_new
+        return by_operators if stays else _counted(self.table, self.kind, recorded, by_operators)
 
 
-def _watched(fn: Callable, args, kwargs) -> "Watched":
+def _record(fn: Callable, args, kwargs) -> "RecordedCall":
     """Record a call on new tensors over the same memory, one for each argument: the same tensor twice would be ambiguous."""
     args, kwargs = tuple(map(_stand_in, args)), {name: _stand_in(a) for name, a in kwargs.items()}
     steps = Steps()
@@ -101,7 +101,7 @@ def _watched(fn: Callable, args, kwargs) -> "Watched":
         steps.close()
     if not steps.is_like_others:
         raise UnknownError
-    return Watched(args, kwargs, steps.noted, result)
+    return RecordedCall(args, kwargs, steps.calls, result)
 
 
 def _stand_in(a):
@@ -110,15 +110,15 @@ def _stand_in(a):
     return type(a)(map(_stand_in, a)) if type(a) in (tuple, list) else a
 
 
-def _counted(table: dict, kind: tuple, watched: "Watched", by_operators: Callable) -> Callable:
+def _counted(table: dict, kind: tuple, recorded: "RecordedCall", by_operators: Callable) -> Callable:
     """Return a function that runs the operators until there were enough calls to compile them."""
-    left = call_threshold(len(watched.steps))
+    left = call_threshold(len(recorded.steps))
 
     def counted(m, args, kwargs):
         nonlocal left
         left -= 1
         if left <= 0 and overridden.settings is None:
-            table[kind] = Text(watched).compiled(by_operators) or by_operators
+            table[kind] = Text(recorded).compiled(by_operators) or by_operators
         return by_operators(m, args, kwargs)
 
     return counted
@@ -128,7 +128,7 @@ class UnknownError(Exception):
     """An error: a value came neither out of the arguments nor out of an operator, or may differ at another call."""
 
 
-class Place(NamedTuple):
+class Slot(NamedTuple):
     """A tensor of a call, by its number; arguments come first."""
 
     number: int
@@ -143,61 +143,61 @@ class Step(NamedTuple):
     out: Any            # a place, or a tuple of them
 
 
-class Watched:
+class RecordedCall:
     """A recorded call."""
 
-    def __init__(self, args, kwargs, noted, result):
-        self.given: list = []           # texts that give the tensors among the arguments of a call
+    def __init__(self, args, kwargs, calls, result):
+        self.argument_texts: list = []           # texts that give the tensors among the arguments of a call
         self.avals: list = []           # and what these are
-        self._places: dict = {}         # by ids
+        self._slots: dict = {}         # by ids
         self._tensors: list = []        # that have places, so that no id is given anew
         for i, a in enumerate(args):
             self._take(f"args[{i}]", a)
         for name, a in kwargs.items():
             self._take(f"kwargs[{name!r}]", a)
-        if not self.given or not 0 < len(noted) <= _MANY:
+        if not self.argument_texts or not 0 < len(calls) <= _MANY:
             raise UnknownError
         arrays = [t._a for t in self._tensors]
-        self.steps = [self._step(*n) for n in noted]
-        self.result = self._seen(result)
+        self.steps = [self._step(*n) for n in calls]
+        self.result = self._with_slots(result)
         self.makes_new = are_new([t._a for t in tensors_of(result)], arrays)
-        self._places, self._tensors = {}, []
+        self._slots, self._tensors = {}, []
 
     def _take(self, text, a):
         if isinstance(a, Tensor):
-            self.given.append(text)
+            self.argument_texts.append(text)
             self.avals.append(a.aval)
-            self._new_place(a)
+            self._new_slot(a)
         elif a.__class__ in (list, tuple):
             for i, item in enumerate(a):
                 self._take(f"{text}[{i}]", item)
 
-    def _new_place(self, t) -> Place:
+    def _new_slot(self, t) -> Slot:
         self._tensors.append(t)
-        return self._places.setdefault(id(t), Place(len(self._tensors) - 1))
+        return self._slots.setdefault(id(t), Slot(len(self._tensors) - 1))
 
     def _step(self, op, args, params, out) -> Step:
         if "random" in op.traits:
             raise UnknownError
         operands, given = tuple(map(self._operand, args)), {name: self._operand(v) for name, v in params.items()}
-        return Step(op, operands, given, tuple(map(self._new_place, out)) if type(out) is tuple else self._new_place(out))
+        return Step(op, operands, given, tuple(map(self._new_slot, out)) if type(out) is tuple else self._new_slot(out))
 
     def _operand(self, v):
         if isinstance(v, Tensor):
-            return v if is_kept_table(v) else self._seen(v)
+            return v if is_kept_table(v) else self._with_slots(v)
         if hasattr(v, "strides") or isinstance(v, np.generic):
             raise UnknownError
         return v
 
-    def _seen(self, result):
+    def _with_slots(self, result):
         """Return a result with places for its tensors."""
         if isinstance(result, Tensor):
-            if id(result) not in self._places:
+            if id(result) not in self._slots:
                 raise UnknownError
-            return self._places[id(result)]
+            return self._slots[id(result)]
         if not isinstance(result, (tuple, list)):
             raise UnknownError
-        return _like(result, [None if x is None else self._seen(x) for x in result])
+        return _like(result, [None if x is None else self._with_slots(x) for x in result])
 
 
 def alike(steps) -> list:
@@ -227,7 +227,7 @@ def _like(container, items):
 
 def tensors_of(result) -> list:
     """Return the tensors, or their places, of a result."""
-    if isinstance(result, (tuple, list)) and type(result) is not Place:
+    if isinstance(result, (tuple, list)) and type(result) is not Slot:
         return [t for item in result for t in tensors_of(item)]
     return [] if result is None else [result]
 
@@ -265,29 +265,29 @@ _WRAP = """{t} = new(Tensor)
 class Text:
     """Generator of the source for a memoised call."""
 
-    def __init__(self, watched: Watched):
-        self.watched = watched
+    def __init__(self, recorded: RecordedCall):
+        self.recorded = recorded
         self._means: dict = {"new": _new, "look": call_view, "parts": looks, "Tensor": Tensor, "IngotError": IngotError,
                              "overridden": overridden}
         self._count = 0
-        self._take = "\n    ".join([f"t{i} = {text}" for i, text in enumerate(watched.given)])
+        self._take = "\n    ".join([f"t{i} = {text}" for i, text in enumerate(recorded.argument_texts)])
 
     def by_operators(self, general: Callable) -> Callable:
         """Return a function that calls operator after operator; if one fails, it calls the `general` function."""
         self._means["general"] = general
         return self._function(_BY_OPERATORS.format(
             take=self._take,
-            steps="\n        ".join([self._steps(*some) for some in alike(self.watched.steps)]),
-            result=self._value(self.watched.result)))
+            steps="\n        ".join([self._steps(*some) for some in alike(self.recorded.steps)]),
+            result=self._value(self.recorded.result)))
 
     def compiled(self, by_operators: Callable) -> Callable | None:
         """Return a function that runs one graph on row-major arrays, else the operators; None if the graph is not native."""
-        outs = tensors_of(self.watched.result)
-        run = compiled_run(self.watched, outs)
+        outs = tensors_of(self.recorded.result)
+        run = compiled_run(self.recorded, outs)
         if run is None:
             return None
         self._means |= {"by_operators": by_operators, "run": run}
-        numbers = range(len(self.watched.given))
+        numbers = range(len(self.recorded.argument_texts))
         return self._function(_COMPILED.format(
             take=self._take,
             arrays="\n    ".join([f"a{i} = t{i}._a" for i in numbers]),
@@ -295,7 +295,7 @@ class Text:
             operands=", ".join([f"a{i}" for i in numbers]),
             made=", ".join([f"a{v.number}" for v in outs]),
             wrap="\n    ".join([_WRAP.format(t=f"t{v.number}", a=f"a{v.number}") for v in outs]),
-            result=self._value(self.watched.result)))
+            result=self._value(self.recorded.result)))
 
     def _function(self, text: str) -> Callable:
         found: dict = {}
@@ -318,9 +318,9 @@ class Text:
         return f"{out} = {self._constant(specialized_calls.specialize(step.op).call)}({', '.join([*operands, *given])})"
 
     def _value(self, v) -> str:
-        if type(v) is Place:
+        if type(v) is Slot:
             return f"t{v.number}"
-        if isinstance(v, (tuple, list)) and any(type(x) is Place for x in tensors_of(v)):
+        if isinstance(v, (tuple, list)) and any(type(x) is Slot for x in tensors_of(v)):
             items = "".join([f"{self._value(x)}, " for x in v])
             kind = "" if type(v) is tuple else "list" if type(v) is list else self._constant(type(v))
             return f"[{items}]" if kind == "list" else f"{kind}({items})"
@@ -332,16 +332,16 @@ class Text:
         return f"c{self._count}"
 
 
-def compiled_run(watched: Watched, outs: list) -> Callable | None:
+def compiled_run(recorded: RecordedCall, outs: list) -> Callable | None:
     """Return a function of arrays for the recorded operators; None if they do not become native code alone."""
-    if any(not a.size for a in watched.avals) or any(a.dtype in dt.FLOAT8 for a in watched.avals):
+    if any(not a.size for a in recorded.avals) or any(a.dtype in dt.FLOAT8 for a in recorded.avals):
         return None
     b = Builder("memoised")
-    values: dict = {Place(i): b.input(f"x{i}", a) for i, a in enumerate(watched.avals)}
-    tables = {id(v): v for step in watched.steps for v in step.operands if isinstance(v, Tensor)}
+    values: dict = {Slot(i): b.input(f"x{i}", a) for i, a in enumerate(recorded.avals)}
+    tables = {id(v): v for step in recorded.steps for v in step.operands if isinstance(v, Tensor)}
     values.update({known: b.input(f"table{i}", v.aval) for i, (known, v) in enumerate(tables.items())})
     try:
-        for step in watched.steps:
+        for step in recorded.steps:
             made = b.append(step.op, tuple([_in_graph(v, values) for v in step.operands]),
                             {name: _in_graph(v, values) for name, v in step.params.items()})
             values.update(zip(step.out, made) if type(step.out) is tuple else [(step.out, made)])
@@ -355,12 +355,12 @@ def compiled_run(watched: Watched, outs: list) -> Callable | None:
 
 
 def _in_graph(v, values: dict):
-    return values[v] if type(v) is Place else values[id(v)] if isinstance(v, Tensor) else v
+    return values[v] if type(v) is Slot else values[id(v)] if isinstance(v, Tensor) else v
 
 
 def first_call(table: dict, fn: Callable, kind: tuple, args, kwargs) -> Any:
     """Return fn(*args, **kwargs) at the first call of a kind: the next one is recorded."""
     if len(table) >= call_memo.MOST:
         table.clear()
-    table[kind] = Watcher(table, fn, kind)
+    table[kind] = PendingCall(table, fn, kind)
     return fn(*args, **kwargs)

@@ -26,13 +26,13 @@ def found_in(table, func):
     return table.get(func.__name__) or table.get(getattr(func, "_asks_for", func).__name__)
 
 
-def _is_strided(given) -> bool:
+def _is_strided(arguments) -> bool:
     """Return whether an argument is a nested tensor of the layout strided."""
     return any(_is_strided(x) if isinstance(x, (list, tuple)) else isinstance(x, NestedTensor) and x._layout == "strided"
-               for x in given)
+               for x in arguments)
 
 
-class _kept:
+class _cached:
     """Property that is computed once; under a recorder at each reading, so that it sees the operators."""
 
     def __init__(self, fn):
@@ -51,18 +51,18 @@ class Ragged:
 
     _numbers = itertools.count(1)
 
-    def __init__(self, offsets: Tensor, said: int | None = None):
+    def __init__(self, offsets: Tensor, declared: int | None = None):
         self.offsets = offsets
-        self.said = said            # declared length of the longest sample, or None
+        self.declared = declared            # declared length of the longest sample, or None
         self.size = RaggedSize(self)
         self.name = f"j{next(self._numbers)}"
 
-    @_kept
+    @_cached
     def bounds(self) -> list:
         """Return the offsets as Python numbers."""
         return self.offsets.tolist()
 
-    @_kept
+    @_cached
     def lengths(self) -> Tensor:
         """Return the length of each sample."""
         return self.offsets[1:] - self.offsets[:-1]
@@ -72,22 +72,22 @@ class Ragged:
         """Number of samples."""
         return self.offsets.shape[0] - 1
 
-    @_kept
+    @_cached
     def longest(self) -> int:
         """Return the length of the longest sample, or its declared length."""
-        return max((b - a for a, b in itertools.pairwise(self.bounds)), default=0) if self.said is None else self.said
+        return max((b - a for a, b in itertools.pairwise(self.bounds)), default=0) if self.declared is None else self.declared
 
     @property
     def shortest(self) -> int:
         """Length of the shortest sample."""
         return min((b - a for a, b in itertools.pairwise(self.bounds)), default=0)
 
-    @_kept
+    @_cached
     def samples(self) -> Tensor:
         """Return the sample of each row."""
         return FUNCTIONS["repeat_interleave"](FUNCTIONS["arange"](self.count, device=self.offsets.device), self.lengths)
 
-    @_kept
+    @_cached
     def positions(self) -> Tensor:
         """Return each row's index in its sample."""
         rows = FUNCTIONS["arange"](self.samples.shape[0], device=self.offsets.device)
@@ -167,7 +167,7 @@ class NestedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members tha
 
     def _take(self, other):
         """Take over the values and samples of another nested tensor, for `t.data = other`."""
-        if not isinstance(other, NestedTensor) or "_places" in vars(self).keys() ^ vars(other).keys():
+        if not isinstance(other, NestedTensor) or "_windows" in vars(self).keys() ^ vars(other).keys():
             raise DTypeError(f"the data of a nested tensor are one of the same kind, got {type(other).__name__}")
         self._values.data = other._values
         for name in vars(self).keys() & vars(other).keys() - {"_values"}:
@@ -190,7 +190,7 @@ class NestedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members tha
         return self.like(self._values.detach().clone().requires_grad_(self.requires_grad))
 
     def __reduce_ex__(self, protocol):
-        return made_again, (self._values, self._ragged.offsets, self._ragged.said, self._at, self._layout[:])
+        return made_again, (self._values, self._ragged.offsets, self._ragged.declared, self._at, self._layout[:])
 
     # Parts.
 
@@ -211,7 +211,7 @@ class NestedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members tha
 
     def parts(self) -> tuple:
         """Return the parts, and the function that rebuilds the tensor."""
-        return (self._ragged.offsets, self._values), Making(self._ragged.said, self._at, self._layout)
+        return (self._ragged.offsets, self._values), Making(self._ragged.declared, self._at, self._layout)
 
     def values_of(self, gradient) -> Any:
         return None if gradient is None else gradient._values
@@ -291,12 +291,12 @@ def _filled_up(padded, sizes, padding):
 class Making(NamedTuple):
     """Rebuild function of a nested tensor: declared longest length, ragged dim, and layout."""
 
-    said: int | None
+    declared: int | None
     at: int
     layout: Any
 
     def __call__(self, offsets, values):
-        return NestedTensor(values, Ragged(offsets, self.said), self.at, self.layout)
+        return NestedTensor(values, Ragged(offsets, self.declared), self.at, self.layout)
 
 
 def check_offsets(values, offsets, at):
@@ -309,12 +309,12 @@ def check_offsets(values, offsets, at):
                             f"got {bounds}")
 
 
-def made_again(values, offsets, said, at, layout) -> NestedTensor:
+def made_again(values, offsets, declared, at, layout) -> NestedTensor:
     """Return a nested tensor from a file or pickle, checked."""
     check_offsets(values, offsets, at)
-    if layout not in ("jagged", "strided") or not (said is None or (type(said) is int and said >= 0)):
-        raise ArgumentError(f"a nested tensor of the layout {layout!r} whose longest sample counts as {said!r} is none")
-    return NestedTensor(values, Ragged(offsets, said), at, FUNCTIONS[layout])
+    if layout not in ("jagged", "strided") or not (declared is None or (type(declared) is int and declared >= 0)):
+        raise ArgumentError(f"a nested tensor of the layout {layout!r} whose longest sample counts as {declared!r} is none")
+    return NestedTensor(values, Ragged(offsets, declared), at, FUNCTIONS[layout])
 
 
 def as_offsets(lengths, device=None) -> Tensor:

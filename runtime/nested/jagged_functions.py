@@ -43,13 +43,13 @@ def _pointwise(fn, *args, **kwargs):
     like = _nested(given)
     if is_in_place(fn.__name__):
         _require_nested(fn.__name__, args[0])
-        fn(args[0]._values, *[_beside(fn, args[0], x) for x in args[1:]], **kwargs)
+        fn(args[0]._values, *[_aligned(fn, args[0], x) for x in args[1:]], **kwargs)
         return args[0]
-    found = fn(*[_beside(fn, like, x) for x in args], **{name: _beside(fn, like, x) for name, x in kwargs.items()})
+    found = fn(*[_aligned(fn, like, x) for x in args], **{name: _aligned(fn, like, x) for name, x in kwargs.items()})
     return like.like(found) if isinstance(found, Tensor) else found
 
 
-def _beside(fn, like, x):
+def _aligned(fn, like, x):
     """Return an argument in a form that broadcasts with the values of a nested tensor."""
     if isinstance(x, NestedTensor):
         if x._at != like._at or not x._ragged.same(like._ragged):
@@ -85,13 +85,13 @@ handles(*POINTWISE, *[f"{name}_" for name in POINTWISE], *DUNDERS)(_pointwise)
 
 
 @handles("to", "cpu", "cuda", "type_as")
-def _moved(fn, input, *args, **kwargs):
+def _to(fn, input, *args, **kwargs):
     """Move the offsets together with the values."""
     given = [x._values if isinstance(x, NestedTensor) else x for x in args]
     values = fn(input._values, *given, **kwargs)
     if values.device == input._values.device:
         return input if values is input._values else input.like(values)
-    return NestedTensor(values, Ragged(input.offsets().to(values.device), input._ragged.said), input._at, input.layout)
+    return NestedTensor(values, Ragged(input.offsets().to(values.device), input._ragged.declared), input._at, input.layout)
 
 
 # Reductions. Along the ragged dim they give a tensor, computed from samples padded by the neutral element.
@@ -339,7 +339,7 @@ def _select(fn, input, dim, index):
 def _same(fn, like, t):
     if not isinstance(t, NestedTensor):
         raise DTypeError(f"{fn.__name__} of a nested tensor takes nested tensors, got a plain one")
-    return _beside(fn, like, t)
+    return _aligned(fn, like, t)
 
 
 @handles("chunk", "split", "tensor_split")
@@ -373,7 +373,7 @@ def _backward(fn, input, gradient=None, *args, **kwargs):
 
 
 @handles("is_floating_point", "is_complex", "is_signed", "is_pinned", "element_size", "get_device", "data_ptr", "retain_grad")
-def _asked(fn, input, *args):
+def _query(fn, input, *args):
     return fn(input._values, *args)
 
 

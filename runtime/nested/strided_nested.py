@@ -23,11 +23,11 @@ _new = object.__new__
 
 def in_rows(shapes: Iterable) -> tuple:
     """Return the windows of consecutive samples: sizes, strides, and first element of each."""
-    places, start = [], 0
+    windows, start = [], 0
     for sizes in shapes:
-        places.append((tuple(sizes), empty_strides(tuple(sizes)), start))
+        windows.append((tuple(sizes), empty_strides(tuple(sizes)), start))
         start += math.prod(sizes)
-    return tuple(places)
+    return tuple(windows)
 
 
 class SizeOfSamples:
@@ -47,15 +47,15 @@ class SizeOfSamples:
 
 
 class NestedSamples(NestedTensor):
-    """Batch of samples of equal rank. `_values` has all elements, `_places` the window of each sample."""
+    """Batch of samples of equal rank. `_values` has all elements, `_windows` the window of each sample."""
 
-    _places: tuple
+    _windows: tuple
     _dims: int
 
-    def __new__(cls, values: Tensor, places: tuple, dims: int):     # type: ignore[misc]    # it has other parts
+    def __new__(cls, values: Tensor, windows: tuple, dims: int):     # type: ignore[misc]    # it has other parts
         """Make a nested tensor; `dims` includes the dim of samples."""
         t = _new(cls)
-        t._values, t._places, t._dims, t._layout = values, places, dims, layouts.strided
+        t._values, t._windows, t._dims, t._layout = values, windows, dims, layouts.strided
         return t
 
     @classmethod
@@ -70,14 +70,14 @@ class NestedSamples(NestedTensor):
 
     @property
     def sizes(self) -> list:
-        return [sizes for sizes, _, _ in self._places]
+        return [sizes for sizes, _, _ in self._windows]
 
     def size(self, dim=None):
         if dim is None:
             return self.shape
         if not -self._dims <= dim < self._dims:
             raise DimError(f"dim {dim} is out of range for a nested tensor of {self._dims} dims")
-        found = {sizes[dim % self._dims - 1] for sizes in self.sizes} if dim % self._dims else {len(self._places)}
+        found = {sizes[dim % self._dims - 1] for sizes in self.sizes} if dim % self._dims else {len(self._windows)}
         if len(found) != 1:
             raise ShapeError(f"dim {dim} of a nested tensor differs between its samples and has no size: they are "
                              f"{', '.join(map(str, self.sizes)) or 'none'}")
@@ -102,10 +102,10 @@ class NestedSamples(NestedTensor):
 
     def is_contiguous(self, memory_format=None) -> bool:
         """Return whether samples are row-major and consecutive."""
-        return self.is_whole and self._places == in_rows(self.sizes)
+        return self.is_whole and self._windows == in_rows(self.sizes)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._windows)
 
     def __reduce_ex__(self, protocol):
         t = self.in_rows()
@@ -125,11 +125,11 @@ class NestedSamples(NestedTensor):
 
     def parts(self) -> tuple:
         """Return the part, and the function that rebuilds the tensor."""
-        return (self._values,), MakingSamples(self._places, self._dims)
+        return (self._values,), MakingSamples(self._windows, self._dims)
 
     def values_of(self, gradient):
         """Return a gradient's elements in this tensor's order."""
-        if gradient is None or gradient._places == self._places:
+        if gradient is None or gradient._windows == self._windows:
             return None if gradient is None else gradient._values
         made = self.like(self._values.detach().new_zeros(self._values.shape))
         for ours, theirs in zip(made.unbind(), gradient.unbind(), strict=True):
@@ -138,7 +138,7 @@ class NestedSamples(NestedTensor):
 
     def sample(self, i: int) -> Tensor:
         """Return one sample, a view of the values."""
-        sizes, strides, start = self._places[i]
+        sizes, strides, start = self._windows[i]
         if strides == empty_strides(sizes):
             return self._values.narrow(0, start, math.prod(sizes)).view(sizes)
         return self._values.as_strided(sizes, strides, self._values.storage_offset() + start)
@@ -147,7 +147,7 @@ class NestedSamples(NestedTensor):
         """Return the samples, as views of the values."""
         if dim not in (0, -self._dims):
             raise DimError(f"a nested tensor is unbound along dim 0, not {dim}")
-        return tuple([self.sample(i) for i in range(len(self._places))])
+        return tuple([self.sample(i) for i in range(len(self._windows))])
 
     def __getitem__(self, key):
         first, *rest = key if isinstance(key, tuple) else (key,)
@@ -161,7 +161,7 @@ class NestedSamples(NestedTensor):
         if not isinstance(first, slice):
             raise DTypeError("a nested tensor is indexed by the number of a sample or a slice of samples first, or along the "
                              "last dims: t[i], t[i, ...], t[a:b, ...], t[..., j]")
-        part = NestedSamples(self._values, self._places[first], self._dims)
+        part = NestedSamples(self._values, self._windows[first], self._dims)
         return part.as_views([x[tuple(rest)] for x in part.unbind()]) if rest else part
 
     def __setitem__(self, key, value):
@@ -179,7 +179,7 @@ class NestedSamples(NestedTensor):
 
     def like(self, values: Tensor, at: int | None = None) -> "NestedSamples":
         """Return other values in the same windows."""
-        return NestedSamples(values, self._places, self._dims)
+        return NestedSamples(values, self._windows, self._dims)
 
     def in_rows(self) -> "NestedSamples":
         """Return the same samples row-major and consecutive; itself if they are."""
@@ -190,8 +190,8 @@ class NestedSamples(NestedTensor):
         there, first = self._values, self._values.storage_offset()
         if not samples or any(x._storage is not there._storage or x.dtype is not there.dtype for x in samples):
             return joined(samples, self)
-        places = tuple([(tuple(x.shape), tuple(x.stride()), x.storage_offset() - first if x.numel() else 0) for x in samples])
-        return NestedSamples(there, places, samples[0].ndim + 1)
+        windows = tuple([(tuple(x.shape), tuple(x.stride()), x.storage_offset() - first if x.numel() else 0) for x in samples])
+        return NestedSamples(there, windows, samples[0].ndim + 1)
 
     def to_padded_tensor(self, padding, output_size=None) -> Tensor:
         """Return one tensor of all samples, padded to the largest size of each dim, or to `output_size`."""
@@ -229,18 +229,18 @@ def by_samples(t) -> NestedSamples:
     if not flat.is_contiguous():
         return joined(samples)
     first = values.storage_offset()
-    places = [(tuple(x.shape), tuple(x.stride()), x.storage_offset() - first if x.numel() else 0) for x in samples]
-    return NestedSamples(flat.view(-1), tuple(places), t.ndim)
+    windows = [(tuple(x.shape), tuple(x.stride()), x.storage_offset() - first if x.numel() else 0) for x in samples]
+    return NestedSamples(flat.view(-1), tuple(windows), t.ndim)
 
 
 class MakingSamples(NamedTuple):
     """Rebuild function of a nested tensor: windows of samples, and number of dims."""
 
-    places: tuple
+    windows: tuple
     dims: int
 
     def __call__(self, values):
-        return NestedSamples(values, self.places, self.dims)
+        return NestedSamples(values, self.windows, self.dims)
 
 
 def samples_again(values, sizes, dims) -> NestedSamples:

@@ -27,9 +27,9 @@ def _known(x):
     return by_samples(x) if isinstance(x, NestedTensor) else x
 
 
-def _first(name, *given) -> NestedSamples:
+def _first(name, *arguments) -> NestedSamples:
     """Return the first nested tensor among arguments; all must have as many samples."""
-    nested = [x for x in given if isinstance(x, NestedSamples)]
+    nested = [x for x in arguments if isinstance(x, NestedSamples)]
     if any(len(x) != len(nested[0]) for x in nested):
         raise ShapeError(f"{name} takes nested tensors of as many samples, got {', '.join([str(len(x)) for x in nested])}")
     return nested[0]
@@ -82,8 +82,8 @@ def _pointwise(fn, *args, **kwargs):
     return joined(found, like)
 
 
-def _check_sizes(name, like, given):
-    for x in given:
+def _check_sizes(name, like, arguments):
+    for x in arguments:
         if isinstance(x, NestedSamples) and x.sizes != like.sizes:
             ours, theirs = next(pair for pair in zip(like.sizes, x.sizes) if pair[0] != pair[1])
             raise ShapeError(f"{name} of nested tensors takes samples of the same sizes, got {ours} and {theirs}")
@@ -92,7 +92,7 @@ def _check_sizes(name, like, given):
 def _is_alike(x, like) -> bool:
     """Return whether an argument has the windows of a nested tensor, or is one value for all."""
     if isinstance(x, NestedSamples):
-        return x._places == like._places and x.is_whole
+        return x._windows == like._windows and x.is_whole
     return not isinstance(x, Tensor) or x.ndim == 0
 
 
@@ -102,7 +102,7 @@ def _contiguous(fn, input, memory_format=None):
 
 
 @handles("to", "cpu", "cuda", "type_as", several=True)
-def _moved(fn, input, *args, **kwargs):
+def _to(fn, input, *args, **kwargs):
     t = _known(input)
     values = fn(t._values, *[x._values if isinstance(x, NestedTensor) else x for x in args], **kwargs)
     return input if values is t._values else t.like(values)

@@ -68,7 +68,7 @@ def get_swa_multi_avg_fn():
     def swa_update(averaged_param_list, current_param_list, num_averaged):
         pairs = list(zip(averaged_param_list, current_param_list))
         with no_grad():
-            if num_averaged.is_cpu and tls.m.recorder is None and lists.replaced(
+            if num_averaged.is_cpu and tls.m.recorder is None and lists.replace(
                     lists.counts_in, pairs, (int(num_averaged) + 1,), "update_parameters"):
                 return
             for averaged, current in pairs:

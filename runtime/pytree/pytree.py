@@ -44,12 +44,12 @@ SUPPORTED_NODES = NODES
 BUILTIN_TYPES, STANDARD_DICT_TYPES = frozenset(NODES), frozenset((dict, OrderedDict, defaultdict))
 NodeDef, PyTree, Context = Kind, Any, Any
 KeyEntry, KeyPath = Any, tuple
-for _kind, _spelled in ((tuple, "tuple"), (list, "list"), (dict, "dict"), (OrderedDict, "ordereddict"), (OrderedDict, "odict"),
+for _kind, _alias in ((tuple, "tuple"), (list, "list"), (dict, "dict"), (OrderedDict, "ordereddict"), (OrderedDict, "odict"),
                         (defaultdict, "defaultdict"), (deque, "deque"), (namedtuple, "namedtuple")):
     # Libraries that register containers of their own take what is done for these by name: `_list_flatten`, `_dict_unflatten`.
     _entry = NODES[_kind]       # type: ignore[index]
-    globals().update({f"_{_spelled}_flatten": _entry.flatten, f"_{_spelled}_unflatten": _entry.unflatten,
-                      f"_{_spelled}_flatten_with_keys": _entry.flatten_with_keys})
+    globals().update({f"_{_alias}_flatten": _entry.flatten, f"_{_alias}_unflatten": _entry.unflatten,
+                      f"_{_alias}_flatten_with_keys": _entry.flatten_with_keys})
 _private_register_pytree_node, _deregister_pytree_node = register_pytree_node, deregister_pytree_node
 
 

@@ -53,7 +53,7 @@ class TreeSpec:
         self._match(tree, found)
         return found
 
-    def _match(self, tree, found):
+    def _match(self, tree, leaves):
         kind = kind_of(tree)
         if kind is None or type(tree) is not self._type:
             raise ArgumentError(f"expected a {self._type.__name__} in this place of the tree, got {type(tree).__name__}")
@@ -66,7 +66,7 @@ class TreeSpec:
         if len(children) != len(self._children):
             raise ArgumentError(f"a {self._type.__name__} of the tree has {len(children)} items, not {len(self._children)}")
         for child, spec in zip(children, self._children):
-            spec._match(child, found)
+            spec._match(child, leaves)
 
     def _keys(self):
         return self._context[1] if self._type is defaultdict else self._context
@@ -94,8 +94,8 @@ class LeafSpec(TreeSpec):
     def _filled(self, leaves):
         return next(leaves)
 
-    def _match(self, tree, found):
-        found.append(tree)
+    def _match(self, tree, leaves):
+        leaves.append(tree)
 
     def __repr__(self):
         return "*"

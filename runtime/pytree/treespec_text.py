@@ -55,10 +55,10 @@ def _as_json(spec):
     return [kind.__name__, context, children]
 
 
-def _of_json(found):
-    if found is None:
+def _of_json(node):
+    if node is None:
         return LeafSpec()
-    name, context, children = found
+    name, context, children = node
     specs = [_of_json(c) for c in children]
     if name == "namedtuple":
         kind = _imported(context)

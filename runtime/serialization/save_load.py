@@ -12,7 +12,7 @@ import numpy as np
 from ...ir.errors import ArgumentError, DTypeError, EmptyFileError, FileError, IngotError
 from ...ir.lazy import lazy
 from ..core.device import CPU, DRIVERS, Device, available, require
-from ..core.placement import moved
+from ..core.placement import move_to
 from ..core.state import tls
 from ..core.tensor import wrap
 from . import archive as container
@@ -182,7 +182,7 @@ def _read(file, name, mapped, where):
         return torch_files.read_legacy(file, size, name, where)
     if safetensors.header_length(head, size) is not None:
         found, device = safetensors.read(file, size, name, mapped), where("cpu")
-        return found if device is None else {k: moved(t, device) for k, t in found.items()}
+        return found if device is None else {k: move_to(t, device) for k, t in found.items()}
     if not size:
         raise EmptyFileError(f"{name} is empty")
     raise FileError(f"{name} is not a file that ingot reads (its own, .safetensors, or of torch.save)")

@@ -10,7 +10,7 @@ from ....passes.schedule.batched_launches import EndStep, ManyStep
 from ....passes.schedule.device_plan import KernelStep
 from ....runtime.core.device import Device, require
 from ....runtime.core.device_array import DeviceArray
-from ....runtime.core.placement import moved
+from ....runtime.core.placement import move_to
 from ....runtime.core.tensor import Tensor, wrap
 from ....runtime.cuda import backend
 from ....runtime.cuda.compiler import compile as compiler
@@ -98,7 +98,7 @@ class DeviceModel(Model):
         super().__init__(reader, objects)
 
     def _read_weights(self, names, pairs):
-        return {name: moved(t, self.device) for name, t in super()._read_weights(names, pairs).items()}
+        return {name: move_to(t, self.device) for name, t in super()._read_weights(names, pairs).items()}
 
     def _code(self, objects):
         return Cubins.of(self._reader, self.targets, backend.capability(self.index)) if objects else None

@@ -11,7 +11,7 @@ from ....ir import dtype as dt
 from ....ir.errors import FileError
 from ....ir.symbols.symbolic import SymInt, pinned
 from ....runtime.api.register.register import FUNCTIONS
-from ....runtime.api.views.tensor_factories import made
+from ....runtime.api.views.tensor_factories import created
 from ....runtime.core.state import tls
 from ....runtime.core.tensor import Tensor, wrap
 from ..format.proto import dtype_of
@@ -132,9 +132,9 @@ def to_tensor(x) -> Any:
     if not isinstance(x, np.ndarray):
         return x
     if x.dtype != object:
-        return made(wrap(x))
+        return created(wrap(x))
     if not any(type(v) is SymInt for v in x.reshape(-1)):
-        return made(wrap(x.astype(np.int64)))
+        return created(wrap(x.astype(np.int64)))
     parts = [ing.full((), v, dtype=dt.int64) for v in x.reshape(-1)]
     return ing.stack(parts).reshape(x.shape)
 

@@ -8,7 +8,7 @@ from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.pointwise import clamp as clamp_between
 from ....ir.ops.core.pointwise import clamp_by
 from ...core.device_array import DeviceArray
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.state import tls
 from ...core.tensor import Tensor
 from ..register.register import api, deliver
@@ -43,7 +43,7 @@ def clamp(input, min=None, max=None, *, out=None):
 def _between_tensors(x, low, high, d):
     known = [v if v is None else to_dtype(v, d) for v in (x, low, high)]
     if any(v is not None and v.shape != x.shape for v in known):
-        there = iter(broadcast_tensors(*[v if v.ndim or v._a.__class__ is DeviceArray else beside(v, x)
+        there = iter(broadcast_tensors(*[v if v.ndim or v._a.__class__ is DeviceArray else on_device_of(v, x)
                                          for v in known if v is not None]))
         known = [v if v is None else next(there) for v in known]
     return clamp_by(*known)

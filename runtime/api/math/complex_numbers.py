@@ -110,7 +110,7 @@ def complex(real, imag, *, out=None):
     need_tensors("complex", real, imag)
     if real.dtype is not imag.dtype:
         raise DTypeError(f"complex takes two tensors of one dtype, got {real.dtype} and {imag.dtype}")
-    return deliver(co.complex_(*_together(real, imag)), out, "complex")
+    return deliver(co.complex_(*_broadcast(real, imag)), out, "complex")
 
 
 @api(method=False)
@@ -120,10 +120,10 @@ def polar(abs, angle, *, out=None):
     need_tensors("polar", abs, angle)
     if abs.dtype is not angle.dtype:
         raise DTypeError(f"polar takes two tensors of one dtype, got {abs.dtype} and {angle.dtype}")
-    return deliver(co.complex_(*_together(ew.mul(abs, ew.cos(angle)), ew.mul(abs, ew.sin(angle)))), out, "polar")
+    return deliver(co.complex_(*_broadcast(ew.mul(abs, ew.cos(angle)), ew.mul(abs, ew.sin(angle)))), out, "polar")
 
 
-def _together(x, y):
+def _broadcast(x, y):
     x, y = promote(ew.add, x, y)
     return (x, y) if x.shape == y.shape else broadcast_tensors(x, y)
 
@@ -149,5 +149,5 @@ def angle(input, *, out=None):
     x = promote(ew.sin, input)[0]
     if x.dtype.is_complex:
         return deliver(ew.atan2(co.imag(x), co.real(x)), out, "angle")
-    turned = ew.where(ew.lt(x, 0.0), full(x, shape=(), value=math.pi, dtype=x.dtype), 0.0)
-    return deliver(ew.where(ew.isnan(x), x, turned), out, "angle")
+    half_turn = ew.where(ew.lt(x, 0.0), full(x, shape=(), value=math.pi, dtype=x.dtype), 0.0)
+    return deliver(ew.where(ew.isnan(x), x, half_turn), out, "angle")

@@ -35,8 +35,8 @@ def einsum(equation, *operands):
         return _computed(equation, xs)
     values: list = list(xs)
     steps, found = _steps(equation, tuple([x.aval for x in xs]))
-    for op, places, params in steps:
-        values.append(op.call(*[values[i] for i in places], **params))
+    for op, positions, params in steps:
+        values.append(op.call(*[values[i] for i in positions], **params))
     return values[found]
 
 
@@ -53,8 +53,8 @@ def _steps(equation, avals) -> tuple:
     b = Builder("einsum")
     inputs = [b.input(f"x{i}", aval) for i, aval in enumerate(avals)]
     out = _computed(equation, inputs)
-    places = {v: i for i, v in enumerate([*inputs, *[n.output for n in b.nodes]])}
-    return [(n.op, tuple([places[v] for v in n.inputs]), n.params) for n in b.nodes], places[out]
+    positions = {v: i for i, v in enumerate([*inputs, *[n.output for n in b.nodes]])}
+    return [(n.op, tuple([positions[v] for v in n.inputs]), n.params) for n in b.nodes], positions[out]
 
 
 def _computed(equation, operands):
@@ -65,14 +65,14 @@ def _computed(equation, operands):
     while len(work) > 1:
         i, j = _cheapest_pair(work, out, sizes)
         right, left = work.pop(j), work.pop(i)
-        kept = set(out).union(*(labels for _, labels in work))
-        work.append(_contract(left, right, kept, sizes))
+        needed = set(out).union(*(labels for _, labels in work))
+        work.append(_contract(left, right, needed, sizes))
     return _arrange(*_sum_out(*work[0], set(out)), out, sizes)
 
 
 def _from_sublists(args):
     """Return the operands and equation of the form einsum(x, [0, 1], y, [1, 2], [0, 2])."""
-    def spelled(labels):
+    def as_term(labels):
         wrong = [i for i in labels if i is not Ellipsis and not 0 <= i < len(_LETTERS)]
         if wrong:
             raise ArgumentError(f"einsum: labels are within 0..{len(_LETTERS) - 1}, got {wrong[0]}")
@@ -82,8 +82,8 @@ def _from_sublists(args):
     out = None
     if len(args) % 2:
         operands, out = operands[:-1], args[-1]
-    equation = ",".join(map(spelled, lists))
-    return equation if out is None else f"{equation}->{spelled(out)}", operands
+    equation = ",".join(map(as_term, lists))
+    return equation if out is None else f"{equation}->{as_term(out)}", operands
 
 
 def _parse(equation, operands):
@@ -160,19 +160,19 @@ def _cheapest_pair(work, out, sizes):
     return min(pairs, key=lambda p: (result_size(*p), p[1], p[0]))
 
 
-def _sum_out(x, labels, kept) -> tuple[Any, list]:
+def _sum_out(x, labels, needed) -> tuple[Any, list]:
     """Sum over the labels that nothing else needs."""
-    dims = tuple(i for i, v in enumerate(labels) if v not in kept)
-    return (x, labels) if not dims else (sum_(x, dim=dims, keepdim=False), [v for v in labels if v in kept])
+    dims = tuple(i for i, v in enumerate(labels) if v not in needed)
+    return (x, labels) if not dims else (sum_(x, dim=dims, keepdim=False), [v for v in labels if v in needed])
 
 
-def _contract(left: tuple[Any, list], right: tuple[Any, list], kept, sizes) -> tuple[Any, list]:
+def _contract(left: tuple[Any, list], right: tuple[Any, list], needed, sizes) -> tuple[Any, list]:
     """Return the product of two operands, summed over common labels that nothing else needs."""
-    x, a = _sum_out(*left, kept | set(right[1]))
-    y, b = _sum_out(*right, kept | set(left[1]))
+    x, a = _sum_out(*left, needed | set(right[1]))
+    y, b = _sum_out(*right, needed | set(left[1]))
     shared = [v for v in a if v in b]
-    batch = [v for v in shared if v in kept]
-    inner = [v for v in shared if v not in kept]
+    batch = [v for v in shared if v in needed]
+    inner = [v for v in shared if v not in needed]
     rows, cols = [v for v in a if v not in b], [v for v in b if v not in a]
     if not inner:
         return _scaled(_arrange(x, a, batch + rows, sizes), _arrange(y, b, batch + cols, sizes), batch, rows, cols)

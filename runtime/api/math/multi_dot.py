@@ -43,8 +43,8 @@ def _product(tensors):
     ends = [_as_matrix(x, row=i == 0) for i, x in enumerate(tensors)]
     sizes = [ends[0].shape[0], *(x.shape[1] for x in ends)]
     result = _chain(ends, _best_splits(sizes), 0, len(ends) - 1)
-    kept = (() if tensors[0].ndim == 1 else result.shape[:1]) + (() if tensors[-1].ndim == 1 else result.shape[1:])
-    return reshape(result, shape=tuple(kept))
+    shape = (() if tensors[0].ndim == 1 else result.shape[:1]) + (() if tensors[-1].ndim == 1 else result.shape[1:])
+    return reshape(result, shape=tuple(shape))
 
 
 def _as_matrix(x, row):

@@ -106,9 +106,9 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return result if out is None else deliver(result, out, "mean")
 
 
-def _wider(own, asked):
+def _wider(own, requested):
     """Return the dtype of `out` if it holds the result's own dtype, else that."""
-    return asked if dt.promote_types(own, asked) is asked else own
+    return requested if dt.promote_types(own, requested) is requested else own
 
 
 @api(memoised=True)
@@ -273,16 +273,16 @@ def _spread_arguments(input, dim, unbiased, correction, name):
     return {"dim": dims_of(input, dim), "correction": correction}
 
 
-def _var(x, keepdim, **said):
+def _var(x, keepdim, **spread):
     if not x.dtype.is_complex:
-        return mo.var(x, **said, keepdim=keepdim)
-    return ew.add(*[mo.var(part(x), **said, keepdim=keepdim) for part in (real, imag)])
+        return mo.var(x, **spread, keepdim=keepdim)
+    return ew.add(*[mo.var(part(x), **spread, keepdim=keepdim) for part in (real, imag)])
 
 
-def _std(x, keepdim, **said):
+def _std(x, keepdim, **spread):
     if not x.dtype.is_complex:
-        return mo.std(x, **said, keepdim=keepdim)
-    return modulus(complex_(*[mo.std(part(x), **said, keepdim=keepdim) for part in (real, imag)]))
+        return mo.std(x, **spread, keepdim=keepdim)
+    return modulus(complex_(*[mo.std(part(x), **spread, keepdim=keepdim) for part in (real, imag)]))
 
 
 @api(memoised=True)
@@ -300,15 +300,15 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
 @api(method=False, memoised=True)
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
     """Return the variance and mean over dims."""
-    said = _spread_arguments(input, dim, unbiased, correction, "var_mean")
-    return _var(input, keepdim, **said), mo.mean.call(input, dim=said["dim"], keepdim=keepdim)
+    spread = _spread_arguments(input, dim, unbiased, correction, "var_mean")
+    return _var(input, keepdim, **spread), mo.mean.call(input, dim=spread["dim"], keepdim=keepdim)
 
 
 @api(method=False, memoised=True)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
     """Return the standard deviation and mean over dims."""
-    said = _spread_arguments(input, dim, unbiased, correction, "std_mean")
-    return _std(input, keepdim, **said), mo.mean.call(input, dim=said["dim"], keepdim=keepdim)
+    spread = _spread_arguments(input, dim, unbiased, correction, "std_mean")
+    return _std(input, keepdim, **spread), mo.mean.call(input, dim=spread["dim"], keepdim=keepdim)
 
 
 # Norms.

@@ -5,7 +5,7 @@ from ....ir.errors import ArgumentError, DTypeError
 from ....ir.ops.index import indexing as ix
 from ....ir.ops.linalg import products
 from ....ir.ops.quantized import scaled_products
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.tensor import Tensor, shape_of
 from ..register.register import api, deliver
 from ..register.type_promotion import to_dtype
@@ -77,5 +77,5 @@ def _for_each_row(bias, mat_a, mat_b, offs):
     """Return a bias of shape (groups, columns) as rows of the result, each with the row of its group."""
     if not (mat_a.ndim == 2 and mat_b.ndim == 3 and bias.ndim == 2):
         raise ArgumentError("grouped_mm takes a bias of shape (groups, columns) beside a matrix and one for each group")
-    group = searchsorted(offs, beside(counted(mat_a.shape[0], offs.dtype), offs), right=True)
+    group = searchsorted(offs, on_device_of(counted(mat_a.shape[0], offs.dtype), offs), right=True)
     return ix.index(bias, clamp(group, max=bias.shape[0] - 1))

@@ -6,7 +6,7 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import shape as sh
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.tensor import numel_of, shape_of
 from ..register.register import FUNCTIONS, api, deliver
 from ..views.reshaping import canonical_dim, ravel
@@ -45,8 +45,8 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     sizes = _lengths_of(data, lengths, offsets, axis, unsafe)
     ends = FUNCTIONS["cumsum"](sizes, -1)
     n, count = data.shape[axis], sizes.shape[-1]
-    places = beside(counted(n), data).expand(*data.shape[:axis], n).contiguous()
-    segment = FUNCTIONS["searchsorted"](ends, places, right=True)
+    positions = on_device_of(counted(n), data).expand(*data.shape[:axis], n).contiguous()
+    segment = FUNCTIONS["searchsorted"](ends, positions, right=True)
     inner = (1,) * (data.ndim - axis - 1)
     index = segment.reshape(*segment.shape, *inner).expand(data.shape)
     shape = (*data.shape[:axis], count, *data.shape[axis + 1:])
@@ -69,7 +69,7 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
     n = numel_of(hit)
     rank = ew.sub(FUNCTIONS["cumsum"](hit, 0), 1)
     place = ew.where(ew.logical_and(hit, ew.lt(rank, size)), rank, size)
-    found = filled(input, (size + 1,), -1, dt.int64).scatter(0, place, beside(counted(n), input))
+    found = filled(input, (size + 1,), -1, dt.int64).scatter(0, place, on_device_of(counted(n), input))
     found = sh.slice_(found, dim=0, start=0, stop=size, step=1)
     columns, step = [], n
     for length in shape_of(input):

@@ -164,19 +164,19 @@ def _row_order(rows):
 def _distinct(rows, order_by, inverse, counts):
     """Return the first of every run of equal rows (in the order by `order_by`, if given), with run indices and lengths if
     requested."""
-    arranged, starts, order = untaped(_arranged, rows, order_by)
-    return untaped(_runs, arranged, starts, order, count_of(starts), inverse, counts)
+    ordered, starts, order = untaped(_ordered, rows, order_by)
+    return untaped(_runs, ordered, starts, order, count_of(starts), inverse, counts)
 
 
-def _arranged(rows, order_by):
+def _ordered(rows, order_by):
     order = None if order_by is None else order_by(rows)
-    arranged = rows if order is None else take_index(rows, order)
-    return arranged, run_starts(arranged), order
+    ordered = rows if order is None else take_index(rows, order)
+    return ordered, run_starts(ordered), order
 
 
-def _runs(arranged, starts, order, count, inverse, counts):
+def _runs(ordered, starts, order, count, inverse, counts):
     at, = nonzero(starts, count=count)
-    n, run, lengths = arranged.shape[0], None, None
+    n, run, lengths = ordered.shape[0], None, None
     if inverse:
         run = ew.sub(cumsum(ew.cast(starts, dtype=dt.int64), dim=0), 1)
         if order is not None:
@@ -184,7 +184,7 @@ def _runs(arranged, starts, order, count, inverse, counts):
     if counts:
         last = full(at, shape=(min(1, n),), value=n, dtype=dt.int64)
         lengths = ew.sub(cat(cut(at, 0, min(1, count), count), last, dim=0), at)
-    return take_index(arranged, at), run, lengths
+    return take_index(ordered, at), run, lengths
 
 
 _FEW = 1 << 14          # elements up to which NumPy is faster than calls of operators
@@ -192,13 +192,13 @@ _FEW = 1 << 14          # elements up to which NumPy is faster than calls of ope
 
 def _distinct_of_few(a, in_order, inverse, counts):
     """Compute `_distinct` of an array by comparing all elements in NumPy."""
-    order, arranged, n = None, a.reshape(-1), a.size
+    order, ordered, n = None, a.reshape(-1), a.size
     if in_order:
-        order = kernel_of(so.argsort)(arranged, dim=0, descending=False)
-        arranged = arranged.take(order)
+        order = kernel_of(so.argsort)(ordered, dim=0, descending=False)
+        ordered = ordered.take(order)
     starts = np.empty(n, np.bool_)
     starts[0] = True
-    np.not_equal(arranged[1:], arranged[:-1], starts[1:])
+    np.not_equal(ordered[1:], ordered[:-1], starts[1:])
     run = lengths = None
     if inverse:
         run = starts.cumsum(dtype=np.int64)
@@ -210,19 +210,19 @@ def _distinct_of_few(a, in_order, inverse, counts):
     if counts:
         ends = np.append(starts.nonzero()[0], n)
         lengths = ends[1:] - ends[:-1]
-    return arranged[starts], run, lengths
+    return ordered[starts], run, lengths
 
 
 def _unique(input, dim, in_order, name, inverse, counts):
     """Return distinct values of the flattened tensor or of slices along `dim`, with inverse and counts if requested."""
     m, a = tls.m, input._a
     if dim is None and not m.special and a.__class__ is np.ndarray and 0 < a.size < _FEW and a.dtype.char in _COMPARED:
-        return _asked(*[None if x is None else wrap(x) for x in m.run(_distinct_of_few, a, in_order, inverse, counts)])
+        return _requested(*[None if x is None else wrap(x) for x in m.run(_distinct_of_few, a, in_order, inverse, counts)])
     input = input.detach()
     if dim is None:
         rows = flattened(input)
         found, run, lengths = _distinct(rows, _order_of_elements if in_order else None, inverse, counts)
-        return _asked(found, None if run is None else reshape(run, shape=tuple(input.shape)), lengths)
+        return _requested(found, None if run is None else reshape(run, shape=tuple(input.shape)), lengths)
     d = canonical_dim(dim, input.ndim)
     order = (d, *(i for i in range(input.ndim) if i != d))
     front = permute(input, dims=order)
@@ -232,14 +232,14 @@ def _unique(input, dim, in_order, name, inverse, counts):
     rows = reshape(front, shape=(front.shape[0], width))
     found, run, lengths = _distinct(rows, _row_order if in_order else None, inverse, counts)
     values = reshape(found, shape=(found.shape[0], *front.shape[1:]))
-    return _asked(permute(values, dims=tuple(order.index(i) for i in range(input.ndim))), run, lengths)
+    return _requested(permute(values, dims=tuple(order.index(i) for i in range(input.ndim))), run, lengths)
 
 
 _COMPARED = FLOAT_CHARS + "?" + np.typecodes["AllInteger"]
 
 
-def _asked(*found):
-    chosen = [x for x in found if x is not None]
+def _requested(*results):
+    chosen = [x for x in results if x is not None]
     return chosen[0] if len(chosen) == 1 else tuple(chosen)
 
 

@@ -36,7 +36,7 @@ from .sort import flattened, one_along
 # Medians and modes.
 
 
-def _found(x, place):
+def _element_at(x, place):
     return reshape(gather_along(x, place, 0), shape=())
 
 
@@ -48,7 +48,8 @@ def _median(kind, input, dim, keepdim, out, skip_nan):
         else:
             value = _selected(x)
             if value is None:
-                value = _found(x.detach() if x.requires_grad else x, order_statistics.median_place(x, dim=0, skip_nan=skip_nan))
+                place = order_statistics.median_place(x, dim=0, skip_nan=skip_nan)
+                value = _element_at(x.detach() if x.requires_grad else x, place)
             value = order_statistics.found_in(x, value) if tls.m.grad and x.requires_grad else value
         return deliver(value, out, kind.__name__)
     d = canonical_dim(dim, input.ndim)

@@ -34,11 +34,11 @@ def pdist(input, p=2.0):
     if input.ndim != 2:
         raise ShapeError(f"pdist takes a matrix of rows, got {input.aval}")
     n = input.shape[0]
-    kept = n <= _MOST and not tls.m.listened
-    places = (_kept if kept else _above_diagonal)(n, input.device)
+    is_cached = n <= _MOST and not tls.m.listened
+    positions = (_cached_above_diagonal if is_cached else _above_diagonal)(n, input.device)
     if input.dtype.is_floating_point and input.shape[1] and n > 1 and p >= 0:
-        return distance.pair_distances(input, places, ord=as_float(p))
-    return FUNCTIONS["cdist"](input, input, p, "donot_use_mm_for_euclid_dist").flatten().gather(0, places)
+        return distance.pair_distances(input, positions, ord=as_float(p))
+    return FUNCTIONS["cdist"](input, input, p, "donot_use_mm_for_euclid_dist").flatten().gather(0, positions)
 
 
 def _above_diagonal(n, device):
@@ -51,5 +51,5 @@ _MOST = 2048            # rows whose positions are cached: finding them takes lo
 
 
 @lru_cache(4)
-def _kept(n, device):
+def _cached_above_diagonal(n, device):
     return keeps_table(_above_diagonal(n, device))

@@ -15,9 +15,9 @@ def _image(input, name):
 
 def _rearranged(parts, order, shape):
     """Return the parts in another order, always in new memory."""
-    moved = reshape(permute(parts, dims=order).contiguous(), shape=shape)
+    permuted = reshape(permute(parts, dims=order).contiguous(), shape=shape)
     sized = [d for d in order if parts.shape[d] != 1]
-    return ew.copy(moved) if sized == sorted(sized) else moved      # a permutation that moves nothing is a view
+    return ew.copy(permuted) if sized == sorted(sized) else permuted      # a permutation that moves nothing is a view
 
 
 @api(method=False, memoised=True)

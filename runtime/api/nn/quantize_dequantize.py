@@ -98,9 +98,9 @@ def ends_of(x, axis=None):
     return (FUNCTIONS["amin"](x, dims), FUNCTIONS["amax"](x, dims)) if dims else (x, x)
 
 
-def followed(seen, found, share):
+def followed(new_ends, averages, share):
     """Return the moving averages of range ends after new ends were found."""
-    return followed_range(*[to_dtype(v, dt.float32) for v in (*found, *seen)], share=float(share))
+    return followed_range(*[to_dtype(v, dt.float32) for v in (*averages, *new_ends)], share=float(share))
 
 
 def steps_between(low, high, least, most, kind, *, eps=EPS, middle=0):

@@ -56,10 +56,10 @@ def has_torch_function_variadic(*args) -> bool:
 def handle_torch_function(public_api: Callable, relevant_args, *args, **kwargs) -> Any:
     """Call the `__torch_function__` of the mode, then of each class, subclasses before their bases; return the first
     result."""
-    asked = torch_function.those_asked(relevant_args)
-    found = torch_function.answer(public_api, asked, args, kwargs)
+    overriding = torch_function.those_asked(relevant_args)
+    found = torch_function.answer(public_api, overriding, args, kwargs)
     if found is NotImplemented:
-        raise torch_function.refusal(public_api, asked)
+        raise torch_function.refusal(public_api, overriding)
     return found
 
 
@@ -116,12 +116,12 @@ def get_default_nowrap_functions() -> set:
 def get_overridable_functions() -> dict[Any, list[Callable]]:
     """Return the functions that classes can override, by owner: a module, or Tensor."""
     torch_function.start()
-    places = [importlib.import_module(name) for name in (_FACE, *[f"{_FACE}.{name}" for name in NAMESPACES])]
-    found: dict[Any, list] = {place: [getattr(place, name) for name in place.__all__] for place in places}
-    asked: dict[Any, list] = {place: [f for f in functions if inspect.isfunction(f) and torch_function.asks_classes(f)]
+    modules = [importlib.import_module(name) for name in (_FACE, *[f"{_FACE}.{name}" for name in NAMESPACES])]
+    found: dict[Any, list] = {place: [getattr(place, name) for name in place.__all__] for place in modules}
+    dispatching: dict[Any, list] = {place: [f for f in functions if inspect.isfunction(f) and torch_function.asks_classes(f)]
                               for place, functions in found.items()}
-    asked[Tensor] = [value for _, value in (*torch_function.public_methods(), *torch_function.operators())]
-    return asked
+    dispatching[Tensor] = [value for _, value in (*torch_function.public_methods(), *torch_function.operators())]
+    return dispatching
 
 
 @functools.cache

@@ -61,21 +61,21 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
     """
 
     def mark(fn):
-        made = "<locals>" in fn.__code__.co_qualname
+        is_generated = "<locals>" in fn.__code__.co_qualname
         if name is not None and ("<locals>" in fn.__qualname__ or not function):
             fn.__name__ = fn.__qualname__ = name
         general = renamed(fn, keywords or {}, checked or memoised or sees is not None)
-        spelled = memoise(general) if memoised else general if sees is None else viewing(sees, general)
-        if function and (made or spelled is not fn):
-            _found_as(spelled, name or fn.__name__)
+        public_function = memoise(general) if memoised else general if sees is None else viewing(sees, general)
+        if function and (is_generated or public_function is not fn):
+            _found_as(public_function, name or fn.__name__)
         for public in (name or fn.__name__, *names):
             if function:
-                FUNCTIONS[public] = spelled
+                FUNCTIONS[public] = public_function
             if method:
-                put_method(public, spelled)
+                put_method(public, public_function)
             if inplace:
                 ops = () if inplace is True else inplace if type(inplace) is tuple else (inplace,)
-                writing = make_inplace(general, public, ops, spelled if memoised else general)
+                writing = make_inplace(general, public, ops, public_function if memoised else general)
                 put_method(writing.__name__, writing)
                 if function:
                     FUNCTIONS[writing.__name__] = writing
@@ -107,7 +107,7 @@ def renamed(fn, keywords, checked=False):
         return fn
 
     @wraps(fn)
-    def spelled(*args, **kwargs):
+    def with_own_names(*args, **kwargs):
         try:
             if not kwargs:
                 return fn(*args)
@@ -117,7 +117,7 @@ def renamed(fn, keywords, checked=False):
         except AttributeError as error:
             raise explained(error, fn, args, kwargs) from None
 
-    return spelled
+    return with_own_names
 
 
 def memoise(fn):
@@ -169,14 +169,14 @@ def rename_all(module: dict[str, Any]):
     module.update({name: renamed(fn, {}, True) for name in module["__all__"] if type(fn := module[name]) is FunctionType})
 
 
-def make_inplace(fn, name: str, ops=(), beside=None):
+def make_inplace(fn, name: str, ops=(), general=None):
     """Return `name_`, which writes the result of `name` into its first argument, or lets one of `ops` write there. `beside` is
     the same function for results in new memory."""
-    beside = beside or fn
+    general = general or fn
 
     def method(self, *args, **kwargs):
         try:
-            return store_over(self, beside(operand_to_overwrite(self), *args, **kwargs), (*args, *kwargs.values()), name + "_")
+            return store_over(self, general(operand_to_overwrite(self), *args, **kwargs), (*args, *kwargs.values()), name + "_")
         except AttributeError as error:
             raise explained(error, fn, (self, *args), kwargs, name + "_") from None
 

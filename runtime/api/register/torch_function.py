@@ -79,8 +79,8 @@ def _answers(kind) -> bool:
 def _holds_asked(values) -> bool:
     """Return whether something in a list or tuple overrides functions."""
     for x in values:
-        asked = KINDS[x.__class__]
-        if asked and (asked is True or asked(x)):
+        answer = KINDS[x.__class__]
+        if answer and (answer is True or answer(x)):
             return True
     return False
 
@@ -149,7 +149,7 @@ def _count_modes(more: int):
         if not KINDS.modes:
             for fn, _, code in _everything():
                 fn.__code__ = code
-    tls.m.asked += more
+    tls.m.function_modes += more
     tls.m.refresh()
 
 
@@ -184,10 +184,10 @@ def skipped() -> bool:
 
 def _flat(values):
     for x in values:
-        asked = KINDS[x.__class__]
-        if asked is True:
+        answer = KINDS[x.__class__]
+        if answer is True:
             yield x
-        elif asked:
+        elif answer:
             yield from _flat(x)
 
 
@@ -201,9 +201,9 @@ def those_asked(values) -> list:
     return found
 
 
-def answer(function, asked, args, kwargs) -> Any:
+def answer(function, overriding, args, kwargs) -> Any:
     """Return the first result of the mode and the classes for a function, or NotImplemented if none has one."""
-    types = tuple([type(x) for x in asked])
+    types = tuple([type(x) for x in overriding])
     if _here.modes:
         mode = _here.modes.pop()
         try:
@@ -212,7 +212,7 @@ def answer(function, asked, args, kwargs) -> Any:
             _here.modes.append(mode)
         if found is not NotImplemented:
             return found
-    for x in asked if not _here.off else ():
+    for x in overriding if not _here.off else ():
         found = x.__torch_function__(function, types, args, kwargs)
         if found is not NotImplemented:
             return found
@@ -221,20 +221,20 @@ def answer(function, asked, args, kwargs) -> Any:
 
 def _ask(function, plain, args, kwargs):
     """Dispatch a function to modes and classes, or call its plain form."""
-    asked = [] if _here.off else those_asked((*args, *kwargs.values()))
-    if (not asked and not _here.modes) or (plain.__name__ in _BINARY and not is_operand(args[1])):
+    overriding = [] if _here.off else those_asked((*args, *kwargs.values()))
+    if (not overriding and not _here.modes) or (plain.__name__ in _BINARY and not is_operand(args[1])):
         return plain(*args, **kwargs)
-    found = answer(function, asked, args, kwargs)
+    found = answer(function, overriding, args, kwargs)
     if found is not NotImplemented:
         return found
     if plain.__name__ in _BINARY:       # Python tries the other operand
         return NotImplemented
-    raise refusal(function, asked or _here.modes)
+    raise refusal(function, overriding or _here.modes)
 
 
-def refusal(function, asked) -> DTypeError:
+def refusal(function, overriding) -> DTypeError:
     """Return the error for a function that every override answered with NotImplemented."""
-    return DTypeError(f"no class among {', '.join(type(x).__name__ for x in asked) or 'the arguments'} knows "
+    return DTypeError(f"no class among {', '.join(type(x).__name__ for x in overriding) or 'the arguments'} knows "
                       f"{getattr(function, '__qualname__', function)}: every __torch_function__ gave NotImplemented")
 
 
@@ -246,14 +246,14 @@ def is_operand(x) -> bool:
 def ask_operand(name: str, x, other):
     """Return `x <name> other` for an operand of a class that is no tensor; NotImplemented makes Python try the other side."""
     start()
-    asked = those_asked((x, other))
-    found = answer(_said(name), asked, (x, other), {})
+    overriding = those_asked((x, other))
+    found = answer(_overridden_function(name), overriding, (x, other), {})
     if found is NotImplemented and name not in _BINARY:
-        raise refusal(_said(name), asked)
+        raise refusal(_overridden_function(name), overriding)
     return found
 
 
-def _said(name: str):
+def _overridden_function(name: str):
     """Return the function under which classes override an operator: x + y is Tensor.add, as in PyTorch."""
     return getattr(Tensor, _METHODS.get(name.strip("_"), name))
 
@@ -340,7 +340,7 @@ def start() -> None:
                     fn.__code__ = _look(fn)
         for name, operator in operators():
             if name in _IN_PLACE:           # x += y of a plain tensor x: Python does not consult the class of y
-                operator.__code__ = _look(operator, _said(name))
+                operator.__code__ = _look(operator, _overridden_function(name))
 
 
 def _everything() -> list[tuple]:
@@ -349,7 +349,7 @@ def _everything() -> list[tuple]:
     if not _modal:
         found = [(FUNCTIONS[name], None, _ONLY_MODES) for name in MAKERS]
         found += [(value, None, _LOOKING) for _, value in public_methods() if not hasattr(value, "_asks_for")]
-        found += [(value, _said(name), _LOOKING) for name, value in operators() if name not in _IN_PLACE]
+        found += [(value, _overridden_function(name), _LOOKING) for name, value in operators() if name not in _IN_PLACE]
         found += [(value.fget, value.__get__, _LOOKING) for value in [vars(Tensor)[name] for name in _PROPERTIES]]
         _modal.extend([(fn, _look(fn, function, text), fn.__code__) for fn, function, text in found])
     return _modal
@@ -393,7 +393,7 @@ def all_that_looks() -> dict[str, Any]:
     """Return what a subclass needs in place of members of Tensor that do not dispatch: methods, operators, attributes."""
     made: dict[str, Any] = {name: _in_front(fn, fn) for name, fn in public_methods()
                             if not hasattr(fn, "_asks_for") or any(fn is row[0] for row in _modal)}
-    made.update({name: _in_front(value, _said(name)) for name, value in operators() if name not in _IN_PLACE})
+    made.update({name: _in_front(value, _overridden_function(name)) for name, value in operators() if name not in _IN_PLACE})
     for name in _PROPERTIES:
         value = vars(Tensor)[name]
         made[name] = property(_in_front(value.__get__, value.__get__), value.fset, value.fdel, value.__doc__)

@@ -11,7 +11,7 @@ from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import shape as sh
 from ....ir.ops.index import indexing as ix
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.tensor import Size, Tensor, shape_of
 from ..math.sort import unique
 from ..register.layouts import layout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
@@ -147,11 +147,11 @@ class CompressedTensor(SparseTensor):
         if not self._form.blocked:
             return CooTensor(stack([*batch, *pair]), values, self._size, self._form.dim == 0)
         block, count = self.blocksize, at.shape[0]
-        inner = [beside(counted(n), at).reshape(shape) for n, shape in zip(block, ((1, -1, 1), (1, 1, -1)))]
+        inner = [on_device_of(counted(n), at).reshape(shape) for n, shape in zip(block, ((1, -1, 1), (1, 1, -1)))]
         full = (count, *block)
-        places = [x.reshape(-1, 1, 1).expand(full) for x in batch]
-        places += [(p.reshape(-1, 1, 1) * n + step).expand(full) for p, n, step in zip(pair, block, inner)]
-        return CooTensor(stack([p.reshape(-1) for p in places]), values.flatten(0, 2), self._size, False)
+        indices = [x.reshape(-1, 1, 1).expand(full) for x in batch]
+        indices += [(p.reshape(-1, 1, 1) * n + step).expand(full) for p, n, step in zip(pair, block, inner)]
+        return CooTensor(stack([p.reshape(-1) for p in indices]), values.flatten(0, 2), self._size, False)
 
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
         return self.coo().to_dense(dtype)
@@ -162,7 +162,7 @@ class CompressedTensor(SparseTensor):
         each = zip(*[p.flatten(0, self.at - 1).unbind(0) for p in (self._starts, self._others, self._v)])
         return [CompressedTensor(a, b, v, self._size[self.at:], self._form) for a, b, v in each]
 
-    def turned(self) -> "CompressedTensor":
+    def transposed(self) -> "CompressedTensor":
         """Return the transposed matrices: compressed rows become compressed columns."""
         a = self.at
         size = (*self.batch, self._size[a + 1], self._size[a], *self._size[a + 2:])

@@ -146,9 +146,9 @@ class GappedRows(CooTensor):
         """Drop the gaps."""
         if not self._is_closed:
             self._is_closed = True
-            kept, = FUNCTIONS["nonzero"](ew.ne(self.numbers, GAP), as_tuple=True)
-            numbers = at(self.numbers, kept)
-            self._where, self._held = reshape(numbers, shape=(1, *numbers.shape)), at(self.all_rows, kept)
+            row_indices, = FUNCTIONS["nonzero"](ew.ne(self.numbers, GAP), as_tuple=True)
+            numbers = at(self.numbers, row_indices)
+            self._where, self._held = reshape(numbers, shape=(1, *numbers.shape)), at(self.all_rows, row_indices)
         return self
 
     numbers = part("_numbers")          # of all rows, gaps included
@@ -189,5 +189,5 @@ class Closing(NamedTuple):
     def __call__(self, numbers, rows):
         if tls.m.recorder is not None:
             return GappedRows(numbers, rows, self.shape)
-        kept = numbers._a != GAP
-        return CooTensor(wrap(numbers._a[kept][None]), wrap(np.ascontiguousarray(rows._a[kept])), self.shape)
+        is_row = numbers._a != GAP
+        return CooTensor(wrap(numbers._a[is_row][None]), wrap(np.ascontiguousarray(rows._a[is_row])), self.shape)

@@ -62,7 +62,7 @@ def answer(function, args, kwargs) -> Any:
         rest = {key: x for key, x in kwargs.items() if key != "out"}
         if name in ("empty", "zeros"):
             rest = {**rest, "dtype": rest.get("dtype") or out.dtype, "layout": rest.get("layout") or out.layout}
-        return _given(name, out, function(*args, **rest))
+        return _into_out(name, out, function(*args, **rest))
     for known in (function.__name__, name):
         if known in HANDLERS:
             return HANDLERS[known](function, *args, **kwargs)
@@ -74,7 +74,7 @@ def answer(function, args, kwargs) -> Any:
         raise DTypeError(f"{name} does not take sparse tensors; call to_dense()")
     first, rest = args[0], args[1:]
     fn = FUNCTIONS[plain] if plain in FUNCTIONS else getattr(Tensor, plain)
-    return _written(name, first, HANDLERS[plain](fn, first, *rest, **kwargs))
+    return _in_place(name, first, HANDLERS[plain](fn, first, *rest, **kwargs))
 
 
 def own_method(x, name):
@@ -83,14 +83,14 @@ def own_method(x, name):
     return next((vars(cls)[name] for cls in own if name in vars(cls)), None)
 
 
-def _given(name, out, found):
+def _into_out(name, out, result):
     """Write a result into `out`, which takes over its entries and size."""
-    if not is_sparse(found) or found.layout != out.layout or not can_cast(found.dtype, out.dtype):
-        raise DTypeError(f"{name}: the result is a {found.layout} tensor of {found.dtype}, and out a {out.layout} one of "
+    if not is_sparse(result) or result.layout != out.layout or not can_cast(result.dtype, out.dtype):
+        raise DTypeError(f"{name}: the result is a {result.layout} tensor of {result.dtype}, and out a {out.layout} one of "
                          f"{out.dtype}")
-    if tls.m.grad and (found.requires_grad or out.requires_grad):
+    if tls.m.grad and (result.requires_grad or out.requires_grad):
         raise AutogradError(f"{name}: out= has no gradient, and an argument requires grad; use no_grad(), or no out")
-    return out.become(found if found.dtype is out.dtype else found.to(out.dtype))
+    return out.become(result if result.dtype is out.dtype else result.to(out.dtype))
 
 
 def _plain_name(name) -> str:
@@ -100,19 +100,19 @@ def _plain_name(name) -> str:
     return name[:-1] if name[-1] == "_" and name[-2] != "_" else ""
 
 
-def _written(name, target, found):
+def _in_place(name, target, result):
     """Write a result into the target, in the memory of its values if positions are equal."""
-    if not can_cast(found.dtype, target.dtype):
-        raise DTypeError(f"{name}: the result is {found.dtype}, which {target.dtype} cannot hold; use the function without _")
+    if not can_cast(result.dtype, target.dtype):
+        raise DTypeError(f"{name}: the result is {result.dtype}, which {target.dtype} cannot hold; use the function without _")
     if target.layout == "strided":
-        return target.copy_(found.to_dense())
-    if found.layout != target.layout or (found.shape != target.shape and name not in _SHAPED):
-        raise DTypeError(f"{name}: the result is a {found.layout} tensor of shape {tuple(found.shape)}, which is not written "
+        return target.copy_(result.to_dense())
+    if result.layout != target.layout or (result.shape != target.shape and name not in _SHAPED):
+        raise DTypeError(f"{name}: the result is a {result.layout} tensor of shape {tuple(result.shape)}, which is not written "
                          f"over a {target.layout} one of shape {tuple(target.shape)}")
-    if found.lies_as(target):
-        target._v.copy_(found._v)
+    if result.lies_as(target):
+        target._v.copy_(result._v)
         return target
     if target.requires_grad and target.is_leaf and tls.m.grad:
         raise AutogradError(f"{name}: a leaf that requires grad cannot be written in place; use no_grad() or the function "
                             f"without _")
-    return target.become(found if found.dtype is target.dtype else found.to(target.dtype))
+    return target.become(result if result.dtype is target.dtype else result.to(target.dtype))

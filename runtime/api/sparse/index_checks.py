@@ -24,14 +24,14 @@ def require_inside(name, index, size, dim):
         _in_later_calls(_inside(index, size))
 
 
-def require_compressed(name, made, count):
+def require_compressed(name, tensor, count):
     """Raise unless row (column) starts rise, and the other indices rise within each row and are below `count`."""
-    starts, others = made._starts, made._others
-    _look(name, made._form, _array(starts), _array(others), hint(count))
+    starts, others = tensor._starts, tensor._others
+    _look(name, tensor._form, _array(starts), _array(others), hint(count))
     if tls.m.recorder is not None:
         _in_later_calls(ew.eq(starts[..., 0], 0), ew.eq(starts[..., -1], others.shape[-1]),
                         ew.ge(starts[..., 1:], starts[..., :-1]), _inside(others, count))
-        *_, at, numbers = made.entry_indices()
+        *_, at, numbers = tensor.entry_indices()
         _in_later_calls(_rise(at.reshape(others.shape), numbers.reshape(others.shape)))
 
 

@@ -66,7 +66,7 @@ def _added(x, dtype):
 
 
 @handles("to", "type", "cpu", "cuda", "type_as", several=True)
-def _moved(fn, input, *args, **kwargs):
+def _to(fn, input, *args, **kwargs):
     """Move positions together with the values."""
     name = fn.__name__
     if not isinstance(input, SparseTensor):                      # x.to(sparse)
@@ -168,14 +168,14 @@ def _new_zeros(fn, input, *sizes, size=None, dtype=None, device=None, requires_g
 
 
 @handles("new")
-def _new(fn, input, *given, size=None, device=None):
+def _new(fn, input, *data, size=None, device=None):
     """Return a COO tensor of the same dtype: of indices and values (and a size), of a size, or empty."""
-    if len(given) > 1 and isinstance(given[0], Tensor):
-        return FUNCTIONS["sparse_coo_tensor"](*given, dtype=input.dtype, device=device or input.device)
-    given = (size,) if size is not None else given or (0,)
-    if input.layout != "sparse_coo" or any(isinstance(x, (list, Tensor)) for x in given):
+    if len(data) > 1 and isinstance(data[0], Tensor):
+        return FUNCTIONS["sparse_coo_tensor"](*data, dtype=input.dtype, device=device or input.device)
+    data = (size,) if size is not None else data or (0,)
+    if input.layout != "sparse_coo" or any(isinstance(x, (list, Tensor)) for x in data):
         raise DTypeError(f"new of a {input.layout} tensor takes indices and values, or a size, of sparse_coo alone")
-    return _new_zeros(fn, input, *given, device=device)
+    return _new_zeros(fn, input, *data, device=device)
 
 
 # In place.
@@ -206,7 +206,7 @@ def _copy(fn, input, other, non_blocking=False):
 # Of two tensors.
 
 
-def _beside(name, a, b):
+def _require_same_shape(name, a, b):
     if tuple(a.shape) != tuple(b.shape):
         raise ShapeError(f"{name} of a sparse tensor takes tensors of one shape, got {tuple(a.shape)} and {tuple(b.shape)}")
 
@@ -224,7 +224,7 @@ def _sum(fn, input, other, *, alpha=1, out=None):
                          f"{name} of a sparse tensor takes no out")
     if "rsub" in name:
         input, other = other, input
-    _beside(name, input, other)
+    _require_same_shape(name, input, other)
     if GappedRows in (type(input), type(other)) and "add" in name and alpha == 1 and are_rows(input, other):
         return joined(input, other)
     d = result_type(_sample(input), _sample(other))
@@ -255,8 +255,8 @@ def _joined_entries(a, b) -> CooTensor:
     if a._coalesced and b._coalesced and a.lies_as(b):
         return a.like(ew.add(a._v, b._v))
     both = CooTensor(cat([a._i, b._i], 1), cat([a._v, b._v]), a.shape)
-    places = math.prod(a._size[:a.sparse_dim()])
-    return both.coalesce() if (a._coalesced and b._coalesced) or both._nnz() > places else both
+    positions = math.prod(a._size[:a.sparse_dim()])
+    return both.coalesce() if (a._coalesced and b._coalesced) or both._nnz() > positions else both
 
 
 def compressed_as(x, like):
@@ -287,8 +287,8 @@ def _into_dense(dense, entries):
 def at_places(x, dense) -> Tensor:
     """Return the values of a dense tensor at the entries of a sparse one."""
     if isinstance(x, CompressedTensor):
-        places = x.coo()
-        found = ix.index(dense, *places.rows())
+        entries = x.coo()
+        found = ix.index(dense, *entries.rows())
         return found.reshape(x._v.shape)
     return ix.index(dense, *x.rows()) if x.sparse_dim() else dense.expand(x._v.shape)
 
@@ -316,7 +316,7 @@ def _product(fn, input, other, *, out=None):
 
 def _entries_of_both(name, a, b) -> Any:
     """Return the product of entries at positions that both tensors have."""
-    _beside(name, a, b)
+    _require_same_shape(name, a, b)
     if a.lies_as_values(b):
         return a.entries().like(FUNCTIONS["mul"](a._v, b._v))
     if isinstance(a, CompressedTensor) and a.layout == b.layout:
@@ -367,7 +367,7 @@ def _compared(fn, input, other, *args, **kwargs):
         return False
     if fn.__name__ == "isclose" or not (isinstance(a, SparseTensor) and isinstance(b, SparseTensor)):
         return fn(a.to_dense(), b.to_dense(), *args, **kwargs)
-    _beside(fn.__name__, a, b)
+    _require_same_shape(fn.__name__, a, b)
     a, b = a.coo(), b.coo()
     if a.sparse_dim() != b.sparse_dim() or not a.sparse_dim():
         return fn(a.to_dense(), b.to_dense(), *args, **kwargs)

@@ -6,7 +6,7 @@ from typing import Any
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.core.shape import permute
-from ...core.placement import beside, moved
+from ...core.placement import move_to, on_device_of
 from ...core.tensor import Tensor
 from ..register.layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..register.register import FUNCTIONS, api
@@ -28,7 +28,7 @@ def _values(values, dtype, device) -> Tensor:
     v = values if isinstance(values, Tensor) else tensor(values)
     if isinstance(v, SparseTensor):
         raise DTypeError("the values of a sparse tensor are a dense tensor; call values()")
-    made = moved(v if dtype is None else to(v, dtype), v.device if device is None else device)
+    made = move_to(v if dtype is None else to(v, dtype), v.device if device is None else device)
     return permute(made, dims=tuple(range(made.ndim))) if made is v and v.requires_grad else made
 
 
@@ -36,11 +36,11 @@ def _indices(indices, values, kinds=INDEX) -> Tensor:
     i = indices if isinstance(indices, Tensor) else tensor(indices, dtype=dt.int64)
     if (i.dtype.is_inexact and i.numel()) or i.dtype is dt.bool_:
         raise DTypeError(f"indices of a sparse tensor are integers, got {i.dtype}")
-    return beside(i if i.dtype in kinds else to(i, dt.int64), values)
+    return on_device_of(i if i.dtype in kinds else to(i, dt.int64), values)
 
 
-def _finished(made, requires_grad) -> Any:
-    return made.like(made._v.detach()).requires_grad_() if requires_grad else made
+def _finished(tensor, requires_grad) -> Any:
+    return tensor.like(tensor._v.detach()).requires_grad_() if requires_grad else tensor
 
 
 @api(method=False)
@@ -167,11 +167,11 @@ def described(x) -> tuple:
 
 def rebuilt(layout, size, is_coalesced, *parts) -> Any:
     """Return the checked sparse tensor of a description by `described`."""
-    *places, values = parts
+    *indices, values = parts
     if layout == sparse_coo:
-        made = sparse_coo_tensor(*places, values.detach(), size, is_coalesced=is_coalesced)
+        made = sparse_coo_tensor(*indices, values.detach(), size, is_coalesced=is_coalesced)
     else:
-        made = sparse_compressed_tensor(*places, values.detach(), size, layout=layout)
+        made = sparse_compressed_tensor(*indices, values.detach(), size, layout=layout)
     return made.like(values)
 
 
@@ -192,9 +192,9 @@ class Invariants:
     enabled = False
 
 
-def is_checked(asked) -> bool:
+def is_checked(check_invariants) -> bool:
     """Return whether claims are checked, by an argument or the global setting."""
-    return Invariants.enabled if asked is None else bool(asked)
+    return Invariants.enabled if check_invariants is None else bool(check_invariants)
 
 
 # From dense tensors.
@@ -252,7 +252,7 @@ def spdiags(diagonals, offsets, shape, layout=None) -> Any:
     shifts = offsets.tolist()
     if len(set(shifts)) != len(shifts):
         raise ArgumentError(f"spdiags: each diagonal is given once, got offsets {shifts}")
-    columns, parts, values = beside(counted(rows.shape[1]), rows), [], []
+    columns, parts, values = on_device_of(counted(rows.shape[1]), rows), [], []
     for row, shift in zip(rows.unbind(0), shifts):
         first, last = max(shift, 0), min(shape[1], shape[0] + shift, rows.shape[1])
         inside = columns[first:max(first, last)]

@@ -9,7 +9,7 @@ from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.index import indexing as ix
 from ....ir.ops.nn.embedding import scaled_bag_sums
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.tensor import Tensor, shape_of
 from ..register.layouts import sparse_csr, strided
 from ..register.register import FUNCTIONS, api, deliver
@@ -107,8 +107,8 @@ def _along_diagonal(a) -> CooTensor:
         number = at if number is None else ew.add(ew.mul(number, size), at)
         count *= size
     m, k = a.shape[-2:]
-    places = stack([ew.add(ew.mul(number, m), rows), ew.add(ew.mul(number, k), cols)])
-    return CooTensor(places, coo._v, (count * m, count * k), coo._coalesced)
+    indices = stack([ew.add(ew.mul(number, m), rows), ew.add(ew.mul(number, k), cols)])
+    return CooTensor(indices, coo._v, (count * m, count * k), coo._coalesced)
 
 
 def _in_wide(fn, a, b):
@@ -174,11 +174,11 @@ def _sparse_by_sparse(name, a, b):
     counts = ix.index(ew.sub(starts[1:], starts[:-1]), inner)
     of_x = ix.repeat_index(counts, total=total_of(counts))
     before = ew.sub(FUNCTIONS["cumsum"](counts, 0), counts)
-    step = ew.sub(beside(counted(shape_of(of_x)[0]), of_x), ix.index(before, of_x))
+    step = ew.sub(on_device_of(counted(shape_of(of_x)[0]), of_x), ix.index(before, of_x))
     of_y = ew.add(step, ix.index(starts, ix.index(inner, of_x)))
     values = ew.mul(ix.index(x._v, of_x), ix.index(y._v, of_y))
-    places = stack([ix.index(rows, of_x), ix.index(cols, of_y)])
-    found = CooTensor(places, values, (a.shape[0], b.shape[1])).coalesce()
+    indices = stack([ix.index(rows, of_x), ix.index(cols, of_y)])
+    found = CooTensor(indices, values, (a.shape[0], b.shape[1])).coalesce()
     same = a.layout == b.layout or {a.layout, b.layout} <= set(FORMS)
     return in_layout(found, sparse_csr if a._form.blocked or a.layout != b.layout else a.layout) \
         if same and isinstance(a, CompressedTensor) else found
@@ -221,14 +221,14 @@ def _reduced(a, b, reduce):
     return FUNCTIONS["scatter_reduce"](none, 0, at, terms, reduce, include_self=False)
 
 
-def _plus(name, input, beta, found, alpha):
-    found = found if alpha == 1 else found * alpha
+def _plus(name, input, beta, product, alpha):
+    product = product if alpha == 1 else product * alpha
     if beta == 0:
-        return found
+        return product
     scaled = input if beta == 1 else input * beta
-    if isinstance(found, SparseTensor) or isinstance(scaled, SparseTensor):
-        return scaled + found
-    return FUNCTIONS["add"](scaled, found)
+    if isinstance(product, SparseTensor) or isinstance(scaled, SparseTensor):
+        return scaled + product
+    return FUNCTIONS["add"](scaled, product)
 
 
 @handles("addmm", "addmv", "baddbmm", several=True)
@@ -270,14 +270,14 @@ def hspmm(mat1, mat2, *, out=None) -> Tensor:
     _sparse_and_dense("hspmm", mat1, mat2)
     whole = product(FUNCTIONS["matmul"], mat1, mat2)
     rows = FUNCTIONS["unique"](mat1.coo().rows()[0])
-    return _taken(out, CooTensor(rows.reshape(1, -1), ix.index(whole, rows), whole.shape, True), "hspmm")
+    return _delivered(out, CooTensor(rows.reshape(1, -1), ix.index(whole, rows), whole.shape, True), "hspmm")
 
 
-def _taken(out, found, name) -> Tensor:
+def _delivered(out, result, name) -> Tensor:
     """Return a sparse result, written into `out` if given."""
     if out is not None and not isinstance(out, SparseTensor):
         raise DTypeError(f"{name} gives a sparse tensor, which out={kind_text(out)} cannot take")
-    return found if out is None else out.copy_(found)
+    return result if out is None else out.copy_(result)
 
 
 def _sparse_and_dense(name, a, b):
@@ -293,7 +293,7 @@ def smm(input, mat) -> Tensor:
     found = hspmm(input, mat)
     count, width = found._v.shape
     rows = found.rows()[0].reshape(-1, 1).expand(count, width).reshape(-1)
-    cols = beside(counted(width), rows).reshape(1, -1).expand(count, width).reshape(-1)
+    cols = on_device_of(counted(width), rows).reshape(1, -1).expand(count, width).reshape(-1)
     return CooTensor(stack([rows, cols]), found._v.reshape(-1), found.shape, True)
 
 
@@ -303,7 +303,7 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
     """Return beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
     if not isinstance(input, SparseTensor):
         raise DTypeError(f"sspaddmm takes a sparse matrix to add to, got {kind_text(input)}; see addmm()")
-    return _taken(out, _plus("sspaddmm", input.coo(), beta, smm(mat1, mat2), alpha), "sspaddmm")
+    return _delivered(out, _plus("sspaddmm", input.coo(), beta, smm(mat1, mat2), alpha), "sspaddmm")
 
 
 FUNCTIONS.update(hsmm=FUNCTIONS["hspmm"], saddmm=FUNCTIONS["sspaddmm"])       # old names
@@ -324,4 +324,4 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None) -> Tensor
     at_rows = ix.index(mat1, *batch, rows)
     at_cols = ix.index(mat2.transpose(-2, -1), *batch, cols)
     found = FUNCTIONS["sum"](ew.mul(at_rows, at_cols), -1).reshape(input._v.shape)
-    return _taken(out, input.like(_plus("sampled_addmm", input._v, beta, found, alpha)), "sparse.sampled_addmm")
+    return _delivered(out, input.like(_plus("sampled_addmm", input._v, beta, found, alpha)), "sparse.sampled_addmm")

@@ -34,8 +34,8 @@ def _sum(fn, input, dim=None, keepdim=False, *, dtype=None, out=None):
         total = fn(values, 0)
         return total.reshape((1,) * n + tuple(total.shape)) if keepdim else total
     rows, shape = x.rows(), [1 if d in dims else s for d, s in enumerate(x.shape) if keepdim or d not in dims]
-    places = [filled(x._i, (x._nnz(),), 0, dt.int64) if d in dims else rows[d] for d in range(n) if keepdim or d not in dims]
-    found = CooTensor(stack(places), values, shape).coalesce()
+    indices = [filled(x._i, (x._nnz(),), 0, dt.int64) if d in dims else rows[d] for d in range(n) if keepdim or d not in dims]
+    found = CooTensor(stack(indices), values, shape).coalesce()
     return compressed_as(found, input) if keepdim and isinstance(input, CompressedTensor) and not input._form.blocked else found
 
 
@@ -94,14 +94,14 @@ def _over_entries(name, input, dim, dtype, combine):
     if isinstance(input, CompressedTensor):
         return compressed_as(_over_entries(name, input.coo(), dim, dtype, combine), input)
     entries: CooTensor = input.coo().coalesce()
-    values, places = to_dtype(entries._values(), kind), entries._indices()
+    values, indices = to_dtype(entries._values(), kind), entries._indices()
     depth = entries.sparse_dim()
     if dim >= depth:
         return entries.like(FUNCTIONS[name](values, dim - depth + 1))
     if not values.shape[0]:
         return entries.like(values)
     others = [d for d in range(depth) if d != dim]
-    rows = [places.select(0, d) for d in others] or [places.select(0, 0) * 0]
+    rows = [indices.select(0, d) for d in others] or [indices.select(0, 0) * 0]
     names, group = unique(numbers_of(rows, [input.shape[d] for d in others]), return_inverse=True)
     shape = (names.shape[0], *values.shape[1:])
     largest = filled(values, shape, -float("inf"), kind).index_reduce(0, group, values.detach(), "amax")

@@ -5,7 +5,7 @@ from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ....ir.opdef.aval import canonical_dim
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.index import indexing as ix
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.tensor import Tensor
 from ..register.register import FUNCTIONS, api
 from ..views.conversions import to
@@ -26,12 +26,12 @@ def transpose(fn, input, dim0, dim1):
     order = list(range(input.ndim))
     order[a], order[b] = b, a
     if isinstance(input, CompressedTensor) and {a, b} == {input.at, input.at + 1}:
-        return input.turned()
+        return input.transposed()
     return permute(fn, input, order)
 
 
 @handles("t", "adjoint")
-def turned(fn, input):
+def transpose_matrix(fn, input):
     """Transpose a matrix."""
     if input.ndim > 2 and fn.__name__ == "t":
         raise ShapeError(f"t() takes a matrix, got shape {tuple(input.shape)}; see transpose()")
@@ -40,9 +40,9 @@ def turned(fn, input):
 
 
 @handles("permute", "movedim", "moveaxis")
-def permute(fn, input, *given, dims=None, source=None, destination=None):
+def permute(fn, input, *positional, dims=None, source=None, destination=None):
     """Reorder dims; sparse ones stay before dense ones."""
-    dims = given if dims is None and source is None else (source, destination) if dims is None else (dims,)
+    dims = positional if dims is None and source is None else (source, destination) if dims is None else (dims,)
     if "move" in fn.__name__:
         order = FUNCTIONS["movedim"](FUNCTIONS["empty"](tuple(range(input.ndim)), device="meta"), *dims).shape
     else:
@@ -55,7 +55,7 @@ def permute(fn, input, *given, dims=None, source=None, destination=None):
     if isinstance(input, CompressedTensor):
         at, swapped = input.at, list(range(input.ndim))
         swapped[at:at + 2] = at + 1, at
-        return input.turned() if order == swapped else compressed_as(permute(fn, input.coo(), order), input)
+        return input.transposed() if order == swapped else compressed_as(permute(fn, input.coo(), order), input)
     n = input.sparse_dim()
     if sorted(order[:n]) != list(range(n)):
         raise DimError(f"{fn.__name__} of a sparse tensor keeps its {n} sparse dimensions before the dense ones, got {order}")
@@ -82,12 +82,12 @@ def _squeeze(fn, input, dim=None, *more):
     dims = range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     gone = {d for d in (canonical_dim(d, x.ndim) for d in dims) if x.shape[d] == 1}
     n, rows = x.sparse_dim(), x.rows()
-    kept = [d for d in range(n) if d not in gone]
-    if not kept and n:
-        kept, gone = [n - 1], gone - {n - 1}            # one sparse dim stays
+    left = [d for d in range(n) if d not in gone]
+    if not left and n:
+        left, gone = [n - 1], gone - {n - 1}            # one sparse dim stays
     inner = tuple([d - n + 1 for d in sorted(gone) if d >= n])
     values = x._v.squeeze(inner) if inner else x._v
-    return CooTensor(stack([rows[d] for d in kept]), values, [s for d, s in enumerate(x.shape) if d not in gone], x._coalesced)
+    return CooTensor(stack([rows[d] for d in left]), values, [s for d, s in enumerate(x.shape) if d not in gone], x._coalesced)
 
 
 def _coordinates(fn, x):
@@ -184,7 +184,7 @@ def index_select(fn, input, dim, index):
     x, dim = input.coo(), canonical_dim(dim, input.ndim)
     n, size, count = x.sparse_dim(), x.shape[dim], index.shape[0] if index.ndim else 1
     shape = [count if d == dim else s for d, s in enumerate(x.shape)]
-    wanted = beside(to(index.reshape(-1), dt.int64), x._i)
+    wanted = on_device_of(to(index.reshape(-1), dt.int64), x._i)
     if not wanted.is_meta:
         require_inside("index_select", wanted, size, dim)
     if dim >= n:
@@ -196,7 +196,7 @@ def index_select(fn, input, dim, index):
     counts = ew.sub(FUNCTIONS["searchsorted"](at, wanted, right=True), first)
     number = ix.repeat_index(counts, total=total_of(counts))
     before = ew.sub(FUNCTIONS["cumsum"](counts, 0), counts)
-    step = ew.sub(beside(counted(number.shape[0]), number), ix.index(before, number))
+    step = ew.sub(on_device_of(counted(number.shape[0]), number), ix.index(before, number))
     entry = ix.index(order, ew.add(ix.index(first, number), step))
     rows = [number if d == dim else ix.index(r, entry) for d, r in enumerate(x.rows())]
     found = CooTensor(stack(rows), ix.index(x._v, entry), shape, x._coalesced and dim == 0)
@@ -237,17 +237,17 @@ def concatenate(fn, tensors, dim=0, *, axis=None, out=None):
     if len(set(rest)) != 1 or len({t.ndim for t in tensors}) != 1:
         raise ShapeError(f"{fn.__name__}: sizes differ along dim {dim} alone, got {[tuple(t.shape) for t in tensors]}")
     parts, n = [t.coo() for t in tensors], first.coo().sparse_dim()
-    places, before = [], 0
+    indices, before = [], 0
     for p in parts:
         rows, shift = list(p.rows()), before
         if dim < n:
             rows[dim] = ew.add(rows[dim], shift)
-        places.append(stack(rows) if dim < n else p._i)
+        indices.append(stack(rows) if dim < n else p._i)
         before += p.shape[dim]
     shape = [before if d == dim else s for d, s in enumerate(first.shape)]
     sorted_so_far = dim == 0 and all(p._coalesced for p in parts)
     values = cat([p._v for p in parts]) if dim < n else cat(_widened([p._v for p in parts], dim - n + 1))
-    found = CooTensor(cat(places, 1), values, shape, sorted_so_far)
+    found = CooTensor(cat(indices, 1), values, shape, sorted_so_far)
     same = all(t.layout == first.layout for t in tensors)
     return compressed_as(found, first) if same and isinstance(first, CompressedTensor) else found
 

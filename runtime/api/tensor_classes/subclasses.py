@@ -202,16 +202,17 @@ def _counterpart(function):
     return getattr(Tensor, name, None) if hasattr(function, "__objclass__") else None
 
 
-def _converted(found, cls, shared, getter):
+def _converted(result, cls, shared, getter):
     """Return tensors as those of a class; existing tensors by a view."""
-    if isinstance(found, Tensor):
-        if isinstance(found, cls):
-            return found
-        return as_subclass(found, cls) if getter or id(found) in shared or type(found) is not Tensor else as_class(found, cls)
-    if isinstance(found, (list, tuple)):
-        parts = [_converted(x, cls, shared, getter) for x in found]
-        return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
-    return found
+    if isinstance(result, Tensor):
+        if isinstance(result, cls):
+            return result
+        is_view = getter or id(result) in shared or type(result) is not Tensor
+        return as_subclass(result, cls) if is_view else as_class(result, cls)
+    if isinstance(result, (list, tuple)):
+        parts = [_converted(x, cls, shared, getter) for x in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
 
 
 Tensor.__torch_function__ = classmethod(torch_function)         # type: ignore[attr-defined]

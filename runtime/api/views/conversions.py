@@ -14,14 +14,14 @@ from ....ir.package_name import in_full
 from ...core.creation import as_array_tensor
 from ...core.device import EVERYWHERE, Device
 from ...core.device_array import address_of, place_of, shown_address
-from ...core.placement import is_page_locked, moved, pinned
+from ...core.placement import is_page_locked, move_to, pinned
 from ...core.state import Defaults, tls
 from ...core.tensor import Tensor, numel_of, shape_of
 from ...core.writes import is_plain, write, wrote_plainly
 from ..register.layouts import strided
 from ..register.memory_formats import MemoryFormat, contiguous_format, format_of, in_dim_order, preserve_format, requested_order
 from ..register.register import api
-from .tensor_factories import filled, made
+from .tensor_factories import created, filled
 
 
 @api(function=False)
@@ -69,7 +69,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
     here = self
     if device is not None:
         device = device if isinstance(device, (str, int, Device)) else str(device)
-        here = moved(self, device, not non_blocking)
+        here = move_to(self, device, not non_blocking)
     target = self.dtype if dtype is None else dt.as_dtype(dtype)
     if target is not self.dtype:
         result = ew.cast(here, dtype=target)
@@ -156,9 +156,9 @@ def is_pinned(self, device=None) -> bool:
 @api(function=False)
 def copy_(self, src, non_blocking=False):
     """Write another tensor or a number into this one, broadcasting and converting it."""
-    src = src if isinstance(src, Tensor) else made(as_array_tensor(src))
+    src = src if isinstance(src, Tensor) else created(as_array_tensor(src))
     if non_blocking and self.device.type not in EVERYWHERE:
-        src = moved(src, self.device, wait=False)
+        src = move_to(src, self.device, wait=False)
     return write(self, src, "copy_", foreign=True)
 
 

@@ -63,11 +63,11 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     return deliver(result if index.ndim else sh.reshape(result, shape=()), out, "gather")
 
 
-def _along(op, input, dim, index, src, mode, who):
+def _along(op, input, dim, index, src, mode, name):
     d = canonical_dim(dim, input.ndim)
     if isinstance(src, Tensor):
         if src.dtype is not input.dtype:
-            raise DTypeError(f"{who}: the source is {src.dtype} and the tensor {input.dtype}; cast one with .to()")
+            raise DTypeError(f"{name}: the source is {src.dtype} and the tensor {input.dtype}; cast one with .to()")
         if numel_of(index) == 0:                # a function of both, so that the source gets a gradient of zeros
             return sh.reshape(sh.cat(ravel(input), _nothing_of(src), dim=0), shape=shape_of(input))
     elif numel_of(index) == 0:
@@ -170,11 +170,11 @@ def _counted_up(index, size):
 # One index for a whole slice.
 
 
-def _slices(input, dim, index, who):
+def _slices(input, dim, index, name):
     """Return the input with at least one dimension, and the index parts that pick slices along dim."""
     d = canonical_dim(dim, input._a.ndim)
     if index._a.ndim > 1:
-        raise ShapeError(f"{who}: index must be a vector, got shape {tuple(index.shape)}")
+        raise ShapeError(f"{name}: index must be a vector, got shape {tuple(index.shape)}")
     return _vector(input), (None,) * d + (_vector(index),), d
 
 
@@ -190,16 +190,16 @@ def index_select(input, dim, index, *, out=None):
     return deliver(_unvector(ix.index.call(x, *at), input), out, "index_select")
 
 
-def _written(input, dim, index, source, accumulate, who):
-    x, at, d = _slices(input, dim, index, who)
+def _with_slices(input, dim, index, source, accumulate, name):
+    x, at, d = _slices(input, dim, index, name)
     shape = shape_of(x)
-    at = _no_negatives(who, at, shape[d], d)
+    at = _no_negatives(name, at, shape[d], d)
     if source._a.dtype is not input._a.dtype and source.dtype is not input.dtype:
-        raise DTypeError(f"{who}: the source is {source.dtype} and the tensor {input.dtype}; cast one with .to()")
+        raise DTypeError(f"{name}: the source is {source.dtype} and the tensor {input.dtype}; cast one with .to()")
     wanted, given = shape[:d] + shape_of(at[-1]) + shape[d + 1:], shape_of(source)
     if given != wanted:
         if given or math.prod(wanted) != 1:
-            raise ShapeError(f"{who}: the source {source.aval} must have the shape {wanted} of the indexed slices")
+            raise ShapeError(f"{name}: the source {source.aval} must have the shape {wanted} of the indexed slices")
         source = sh.reshape(source, shape=wanted)
     return _unvector(ix.index_put.call(x, source, *at, accumulate=accumulate), input)
 
@@ -208,13 +208,13 @@ def _written(input, dim, index, source, accumulate, who):
 def index_add(input, dim, index, source, *, alpha=1, out=None):
     """Add alpha * source to the slices at the indices of a vector."""
     scaled = source if alpha == 1 else ew.cast(ew.mul(source, alpha), dtype=source.dtype)
-    return deliver(_written(input, dim, index, scaled, True, "index_add"), out, "index_add")
+    return deliver(_with_slices(input, dim, index, scaled, True, "index_add"), out, "index_add")
 
 
 @api(inplace=ix.index_put, memoised=True)
 def index_copy(input, dim, index, source, *, out=None):
     """Replace the slices at the indices of a vector by those of source."""
-    return deliver(_written(input, dim, index, source, False, "index_copy"), out, "index_copy")
+    return deliver(_with_slices(input, dim, index, source, False, "index_copy"), out, "index_copy")
 
 
 @api(inplace=ix.index_put, memoised=True)
@@ -433,9 +433,9 @@ def fill_diagonal_(self, fill_value, wrap=False):
         raise ShapeError(f"fill_diagonal_ takes a matrix, or equal sizes in all dimensions, got shape {tuple(self.shape)}")
     rows, cols = shape_of(self)[:2]
     at = np.arange(min(shape_of(self)))
-    places = [at] * self.ndim
+    indices = [at] * self.ndim
     if wrap and self.ndim == 2:
         flat = np.arange(0, rows * cols, cols + 1)
-        places = [flat // cols, flat % cols]
-    setitem(self, tuple(places), fill_value)
+        indices = [flat // cols, flat % cols]
+    setitem(self, tuple(indices), fill_value)
     return self

@@ -16,14 +16,14 @@ from ...core.creation import as_array_tensor
 from ...core.device_array import DeviceArray
 from ...core.dispatch import as_view, look, looks
 from ...core.inplace import SMALL, computed_into, is_small, write_over
-from ...core.placement import beside, beside_all
+from ...core.placement import indices_on_device_of, on_device_of
 from ...core.state import tls
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
 from ...core.writes import is_plain, write, wrote_plainly
 from ..register.register import store
 from ..register.torch_function import ask_operand, asks
 from ..register.type_promotion import to_dtype
-from .tensor_factories import known, made
+from .tensor_factories import created, known
 
 _WHOLE = slice(None)
 _ndarray = np.ndarray
@@ -73,7 +73,7 @@ def _is_bool(k) -> bool:
 def _index_tensor(k):
     """Return a list, array or tensor of a key as a tensor of integers or bools."""
     k = known(k)
-    t = k if isinstance(k, Tensor) else made(as_array_tensor(k if isinstance(k, np.ndarray) else np.asarray(_plain(k))))
+    t = k if isinstance(k, Tensor) else created(as_array_tensor(k if isinstance(k, np.ndarray) else np.asarray(_plain(k))))
     if numel_of(t) == 0 and not isinstance(k, Tensor) and t.dtype.is_inexact:
         t = ew.cast(t, dtype=dt.int64)
     if t.dtype is dt.uint8:
@@ -163,7 +163,7 @@ def resolve(x, key):
         dim += 1
     while indices and indices[-1] is None:
         indices.pop()
-    return x, beside_all(indices, x)
+    return x, indices_on_device_of(indices, x)
 
 
 def _as_int(k) -> int:
@@ -177,7 +177,7 @@ def _as_int(k) -> int:
 def _mask_part(x, dim, mask):
     """Return x and the index tensors for a bool (tensor); one without dimensions adds a dimension to x."""
     if not isinstance(mask, Tensor):
-        mask = made(as_array_tensor(np.asarray(mask)))
+        mask = created(as_array_tensor(np.asarray(mask)))
     if not mask.ndim:
         return _unsqueezed(x, dim), positions_of(sh.reshape(mask, shape=(1,)))
     shape = shape_of(x)[dim:dim + mask.ndim]
@@ -338,7 +338,7 @@ def setitem(self, key, value) -> None:
         return
     view, indices = resolve(self, key)
     if not isinstance(value, Tensor) and not (isinstance(value, (bool, int, float, complex)) and not indices):
-        value = beside(made(as_array_tensor(value, self.dtype)), view)
+        value = on_device_of(created(as_array_tensor(value, self.dtype)), view)
     if indices:
         given = indices, value, False, "__setitem__"
         written = put(view, *given) if is_small(view._a) else computed_into(view, (ix.index_put,), put, given, {})
@@ -421,10 +421,10 @@ def _fitting(value, view):
     return value
 
 
-def put(x, indices, value, accumulate, who):
+def put(x, indices, value, accumulate, name):
     """Return x with a (broadcast, converted) value written at index tensors."""
-    shape = ix.indexed_shape(who, x.aval, [None if i is None else i.aval for i in indices])
-    value = to_dtype(value if value._a.ndim else beside(value, x), x.dtype)
+    shape = ix.indexed_shape(name, x.aval, [None if i is None else i.aval for i in indices])
+    value = to_dtype(value if value._a.ndim else on_device_of(value, x), x.dtype)
     surplus = value.ndim - len(shape)
     if surplus > 0 and all(n == 1 for n in shape_of(value)[:surplus]):
         value = sh.reshape(value, shape=shape_of(value)[surplus:])
@@ -432,7 +432,7 @@ def put(x, indices, value, accumulate, who):
         try:
             value = sh.expand(value, shape=tuple(shape))
         except ShapeError:
-            raise ShapeError(f"{who}: a value of shape {tuple(value.shape)} does not broadcast to the indexed shape "
+            raise ShapeError(f"{name}: a value of shape {tuple(value.shape)} does not broadcast to the indexed shape "
                              f"{tuple(shape)}") from None
     return ix.index_put.call(x, value, *indices, accumulate=accumulate)
 

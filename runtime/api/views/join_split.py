@@ -13,24 +13,24 @@ from ....ir.ops.core import shape as sh
 from ....ir.ops.index import indexing as ix
 from ....ir.symbols.symbolic import is_symbol
 from ...core.dispatch import looks
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.state import Defaults
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
 from ..register.register import FUNCTIONS, api, deliver
 from ..register.type_promotion import result_type, to_dtype
 from .reshaping import sizes_of
-from .tensor_factories import counted, filled, made, tensor
+from .tensor_factories import counted, created, filled, tensor
 
 # Join.
 
 
-def _tensors(tensors, who):
+def _tensors(tensors, name):
     xs = list(tensors) if not isinstance(tensors, Tensor) else list(unbind(tensors))
     if not xs:
-        raise ArgumentError(f"{who} takes at least one tensor, got an empty list")
+        raise ArgumentError(f"{name} takes at least one tensor, got an empty list")
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor):
-            raise DTypeError(f"{who} takes a sequence of tensors, element {i} is a {kind_of(x)}")
+            raise DTypeError(f"{name} takes a sequence of tensors, element {i} is a {kind_of(x)}")
     return xs
 
 
@@ -325,7 +325,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Repeat each element (or each index along a dimension) several times in a row. Counts alone give each index that many
     times."""
     if repeats is None:
-        input, repeats = beside(counted(numel_of(input)), input), input
+        input, repeats = on_device_of(counted(numel_of(input)), input), input
     x = sh.reshape(input, shape=(numel_of(input),)) if dim is None or not input.ndim else input
     d = canonical_dim(dim or 0, x.ndim)
     if not isinstance(repeats, int):
@@ -403,8 +403,8 @@ def combinations(input, r=2, with_replacement=False):
         return filled(input, (0,), 0, input.dtype)
     n = numel_of(input)
     if r == 2 and is_symbol(n):
-        return ix.index(input, beside(FUNCTIONS["triu_indices"](n, n, int(not with_replacement)).transpose(0, 1), input))
-    return ix.index(input, beside(made(wrap(_choices(int(n), r, int(not with_replacement)))), input))
+        return ix.index(input, on_device_of(FUNCTIONS["triu_indices"](n, n, int(not with_replacement)).transpose(0, 1), input))
+    return ix.index(input, on_device_of(created(wrap(_choices(int(n), r, int(not with_replacement)))), input))
 
 
 def _choices(n, r, step):

@@ -19,7 +19,7 @@ from ...core.tensor import Tensor, numel_of, shape_of, wrap
 from ..register.layouts import require_strided
 from ..register.register import FUNCTIONS, api
 from ..register.type_promotion import number_dtype
-from .tensor_factories import counted, dtype_for, filled, finish, made, mark_for, number_of, of_counts, require_device
+from .tensor_factories import counted, created, dtype_for, filled, finish, mark_for, number_of, of_counts, require_device
 
 
 def _sequence_dtype(dtype, *numbers):
@@ -173,14 +173,14 @@ def _triangle(rows, columns, offset, kind, lower) -> np.ndarray:
     return out
 
 
-def _places(rows, columns, offset, dtype, device, lower) -> Tensor:
+def _triangle_indices(rows, columns, offset, dtype, device, lower) -> Tensor:
     """Return the positions of a triangle as a tensor. With symbolic sizes, select them from all positions."""
     require_device(device)
     (rows, columns, offset), d = integers((rows, columns, offset), "the sizes of a triangle"), dt.as_dtype(dtype)
     if rows < 0 or columns < 0:
         raise ShapeError(f"the sizes of a triangle must not be negative, got {rows} rows and {columns} columns")
     if not any(map(is_symbol, (rows, columns))):
-        return put(made(wrap(_triangle(rows, columns, offset, d.np, lower))), device)
+        return put(created(wrap(_triangle(rows, columns, offset, d.np, lower))), device)
     first, second = [sh.expand(sh.reshape(counted(n), shape=s), shape=(rows, columns))
                      for n, s in ((rows, (rows, 1)), (columns, (1, columns)))]
     inside = (ew.le if lower else ew.ge).call(ew.sub(second, first), offset)
@@ -199,11 +199,11 @@ def _count_below(rows, columns, edge):
 def tril_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
     """Return rows and columns of the lower triangle, as a tensor of 2 rows."""
     require_strided("tril_indices", layout)
-    return _places(row, col, offset, dtype, device, True)
+    return _triangle_indices(row, col, offset, dtype, device, True)
 
 
 @api(method=False)
 def triu_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
     """Return rows and columns of the upper triangle, as a tensor of 2 rows."""
     require_strided("triu_indices", layout)
-    return _places(row, col, offset, dtype, device, False)
+    return _triangle_indices(row, col, offset, dtype, device, False)

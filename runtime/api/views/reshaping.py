@@ -17,21 +17,21 @@ from ...core.tensor import Size, Tensor, numel_of, shape_of
 from ..register.register import api, deliver
 
 
-def sizes_of(given) -> tuple:
+def sizes_of(sizes) -> tuple:
     """Return sizes given one by one or as one sequence, as a tuple of ints."""
-    for n in given:
+    for n in sizes:
         if n.__class__ is not int:
             break
     else:
-        return given
-    if len(given) == 1 and not isinstance(given[0], (int, np.integer)):
-        one = given[0]
+        return sizes
+    if len(sizes) == 1 and not isinstance(sizes[0], (int, np.integer)):
+        one = sizes[0]
         if not (isinstance(one, Tensor) and one.ndim == 0):
-            given = one
+            sizes = one
     try:
-        return tuple([n if n.__class__ is int else n.__index__() for n in given])
+        return tuple([n if n.__class__ is int else n.__index__() for n in sizes])
     except (TypeError, AttributeError):
-        raise DTypeError(f"sizes must be integers, got {given!r}") from None
+        raise DTypeError(f"sizes must be integers, got {sizes!r}") from None
 
 
 def canonical_order(dims, ndim: int) -> tuple:
@@ -43,7 +43,7 @@ def canonical_order(dims, ndim: int) -> tuple:
     return out
 
 
-def fill_in(shape: tuple, size: int, who: str) -> tuple:
+def fill_in(shape: tuple, size: int, name: str) -> tuple:
     """Return `shape` with -1 replaced so that it has `size` elements."""
     for n in shape:
         if n < 0:
@@ -55,14 +55,14 @@ def fill_in(shape: tuple, size: int, who: str) -> tuple:
     known = 1
     for n in shape:
         if n < -1:
-            raise ShapeError(f"{who}: a size must be -1 or not negative, got {shape}")
+            raise ShapeError(f"{name}: a size must be -1 or not negative, got {shape}")
         known *= 1 if n == -1 else n
     if shape.count(-1) != 1:
-        raise ShapeError(f"{who}: only one size can be inferred, got {shape}")
+        raise ShapeError(f"{name}: only one size can be inferred, got {shape}")
     if known == 0:
-        raise ShapeError(f"{who}: the size -1 in {shape} is ambiguous, because the other sizes multiply to 0")
+        raise ShapeError(f"{name}: the size -1 in {shape} is ambiguous, because the other sizes multiply to 0")
     if size % known:
-        raise ShapeError(f"{who}: shape {shape} does not divide {size} elements")
+        raise ShapeError(f"{name}: shape {shape} does not divide {size} elements")
     return tuple([size // known if n == -1 else n for n in shape])
 
 

@@ -195,21 +195,21 @@ def _resized(self: Tensor, shape: tuple, order: tuple | None, keeps_rest: bool):
     if fits:
         return _shortened(self, n, shape, order, keeps_rest)
     is_known = not keeps_rest and self._base is None
-    kept = min(n, numel_of(self)) if is_known else _room(self)
-    if n <= kept and not is_known:
+    usable = min(n, numel_of(self)) if is_known else _room(self)
+    if n <= usable and not is_known:
         return become(self, _in_order(sh.slice_(_from_here_on(self), dim=0, start=0, step=1, stop=n), shape, order), "resize_")
     there = reshape(_in_memory_order(self), -1) if is_known else _from_here_on(self)
-    there = sh.slice_(there, dim=0, start=0, step=1, stop=kept)
+    there = sh.slice_(there, dim=0, start=0, step=1, stop=usable)
     if tls.m.recorder is not None:
-        laid_out = shape if order is None else tuple([shape[d] for d in order])
-        if not kept:
-            made = sh.full(self, shape=laid_out, value=0, dtype=self.dtype)
+        memory_shape = shape if order is None else tuple([shape[d] for d in order])
+        if not usable:
+            made = sh.full(self, shape=memory_shape, value=0, dtype=self.dtype)
         else:
-            more = sh.full(self, shape=(n - kept,), value=0, dtype=self.dtype)
-            made = copy(reshape(sh.cat(there, more, dim=0), laid_out))
+            more = sh.full(self, shape=(n - usable,), value=0, dtype=self.dtype)
+            made = copy(reshape(sh.cat(there, more, dim=0), memory_shape))
         return set_(self, made if order is None else sh.permute(made, dims=_back(order)))
     grown = zeros_beside(self._a, (n,) if order else shape)
-    grown.reshape(-1)[:kept] = there._a
+    grown.reshape(-1)[:usable] = there._a
     _rebind(self, grown)
     return become(self, _in_order(self, shape, order), "resize_") if order else self
 

@@ -1,6 +1,6 @@
 """Tensor factories: from data, filled, and like another tensor. Those that count are in `ranges.py`.
 
-Constants are dispatched like any operator, so a recorder sees them; `made` tells it of tensors made from Python data.
+Constants are dispatched like any operator, so a recorder sees them; `created` tells it of tensors made from Python data.
 """
 
 from array import array
@@ -42,7 +42,7 @@ def dtype_or_default(dtype) -> dt.DType:
     return Defaults.dtype if dtype is None else dt.as_dtype(dtype)
 
 
-def made(t: Tensor) -> Tensor:
+def created(t: Tensor) -> Tensor:
     """Tell the recorder of a tensor made from Python data."""
     m = tls.m
     if m.recorder is not None:
@@ -151,7 +151,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     elif tls.m.recorder is not None and type(data) in (list, tuple) and any(map(stands_for_number, data)):
         t = _of_numbers(data, dtype)
     else:
-        t = made(wrap(array_of(data, dtype)))
+        t = created(wrap(array_of(data, dtype)))
     return finish(t, None, requires_grad, "tensor", t.device if device is None and isinstance(data, Tensor) else device,
                   pin_memory)
 
@@ -160,7 +160,7 @@ def _of_numbers(data, dtype) -> Tensor:
     """Return a tensor of numbers, some of which may change from call to call."""
     kinds = {x.__class__ for x in data}
     if not kinds <= {int, float}:
-        return made(wrap(array_of(data, dtype)))
+        return created(wrap(array_of(data, dtype)))
     d = dt.as_dtype(dtype) if dtype is not None else Defaults.dtype if float in kinds else dt.int64
     return sh.cat(*[filled(None, (1,), x, d) for x in data], dim=0)
 
@@ -174,18 +174,18 @@ def as_tensor(data, dtype=None, device=None):
         t = data if dtype is None or data.dtype is dt.as_dtype(dtype) else ew.cast.call(data, dtype=dt.as_dtype(dtype))
         return t if device is None else put(t, device)
     if isinstance(data, np.ndarray) and data.dtype in dt.BY_NP and (dtype is None or data.dtype == dt.as_dtype(dtype).np):
-        return put(_lent(data) if data.flags.aligned else made(wrap(data.copy())), device)
+        return put(_lent(data) if data.flags.aligned else created(wrap(data.copy())), device)
     if isinstance(data, Memory):
         return put(data.elements(data.kept_as(dtype)), device)
     if hasattr(data, "__cuda_array_interface__"):
         t = tensor_protocols.from_cuda_array(data)
         return put(t if dtype is None else t.to(dtype), t.device if device is None else device)
-    return put(made(wrap(array_of(data, dtype))), device)
+    return put(created(wrap(array_of(data, dtype))), device)
 
 
 def _lent(a):
     """Return a tensor over memory that others see."""
-    t = made(wrap(bare(a)))
+    t = created(wrap(bare(a)))
     t._storage.lend()
     return t
 
@@ -276,7 +276,7 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, req
     if order is None:
         return _constant((), shape, 0, dtype, device, out, requires_grad, pin_memory, layout)
     t = _constant((), [shape[d] for d in order], 0, dtype, device, None, False, pin_memory)
-    return finish(_seen(t, inverse(order)), out, requires_grad, "empty", device)
+    return finish(_in_dim_order(t, inverse(order)), out, requires_grad, "empty", device)
 
 
 @api(method=False)
@@ -362,11 +362,11 @@ def _like(input, shape, value, dtype, device, requires_grad, pin_memory, layout,
     t = filled(there, shape, value, input.dtype if dtype is None else dt.as_dtype(dtype))
     t = t if device is None else put(t, device)
     t = _pinned(t) if pin_memory else t
-    t = t if order is None else _seen(t, inverse(order))
+    t = t if order is None else _in_dim_order(t, inverse(order))
     return t.requires_grad_() if requires_grad else t
 
 
-def _seen(t, order):
+def _in_dim_order(t, order):
     """Return a new tensor with its dims in another order. Only a recorder learns that it is a view."""
     return sh.permute(t, dims=order) if tls.m.special else wrap(t._a.transpose(order))
 

@@ -7,7 +7,7 @@ import numpy as np
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ...autograd.grad_mode import no_grad
 from ...core.device_array import DeviceArray
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...core.writes import write
 from ..engines.distributed_errors import DistTimeoutError
@@ -40,7 +40,7 @@ def host(t) -> np.ndarray:
 def deliver(t, a, what: str):
     """Write received values into a tensor, on its device."""
     with no_grad():
-        write(t, beside(wrap(np.asarray(a).reshape(t._a.shape)), t), what)
+        write(t, on_device_of(wrap(np.asarray(a).reshape(t._a.shape)), t), what)
 
 
 def _described(what, a, *more) -> str:

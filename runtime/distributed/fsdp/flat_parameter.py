@@ -14,7 +14,7 @@ import numpy as np
 from ....ir.errors import ArgumentError, AutogradError, DTypeError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.state import tls
 from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
@@ -226,7 +226,7 @@ class Unit(GatheredParameters):
         group, parts = member_of(self.groups.shards, "FullyShardedDataParallel"), []
         note = f"{what} of {self.label}, {self.length} {part.dtype}"
         group.run(lambda: parts.extend(gather_arrays(group, host(part), note)), False)
-        return beside(wrap(np.concatenate(parts)[:self.size]), part)
+        return on_device_of(wrap(np.concatenate(parts)[:self.size]), part)
 
     def cut(self, flat) -> list:
         """Return each parameter's part of whole values, in its shape."""

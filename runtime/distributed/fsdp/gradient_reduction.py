@@ -12,7 +12,7 @@ import numpy as np
 from ....ir.errors import AutogradError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.state import tls
 from ...core.tensor import wrap
 from ...optim.optimizer import register_optimizer_step_pre_hook
@@ -170,7 +170,7 @@ class GradientReducer:
 
         def result():
             works.wait()
-            return beside(wrap(parts[0]), unit.part())
+            return on_device_of(wrap(parts[0]), unit.part())
 
         return result
 

@@ -12,7 +12,7 @@ from ....ir.errors import ArgumentError, AutogradError, DTypeError
 from ...api.register.register import FUNCTIONS
 from ...autograd.engine import run_post_accumulate
 from ...autograd.grad_mode import no_grad
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...nn.base.parameter import Parameter
 from ..collectives.collectives import host, others, reduce_arrays, reduced_piece
@@ -294,7 +294,7 @@ class ParameterGroup(GatheredParameters):
                 e = self.entries[i]
                 shape = e.part_shape(e.at)
                 n = int(np.prod(shape))
-                part = beside(wrap(flat[at:at + n].reshape(shape)), local_of(e.param)).to(e.param.dtype)
+                part = on_device_of(wrap(flat[at:at + n].reshape(shape)), local_of(e.param)).to(e.param.dtype)
                 at += n
                 if e.param.grad is None:
                     e.param.grad = e.shared(part.clone() if len(numbers) > 1 else part)

@@ -9,7 +9,7 @@ from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.shape import expand, reshape
 from ...api.register.register import FUNCTIONS
-from ...api.views.tensor_factories import made
+from ...api.views.tensor_factories import created
 from ...core.creation import as_array_tensor
 from ...core.tensor import Tensor, wrap
 
@@ -77,7 +77,7 @@ def invert_permutation(permutation):
     order = permutation.numpy(force=True)
     inverse = np.empty_like(order)
     inverse[order] = np.arange(order.size)
-    return made(wrap(inverse)).to(permutation.device)
+    return created(wrap(inverse)).to(permutation.device)
 
 
 def _batch_sizes(lengths):
@@ -92,7 +92,7 @@ def _lengths(batch_sizes):
 
 
 def _take_rows(x, index):
-    return FUNCTIONS["index_select"](x, 0, made(wrap(np.ascontiguousarray(index))).to(x.device))
+    return FUNCTIONS["index_select"](x, 0, created(wrap(np.ascontiguousarray(index))).to(x.device))
 
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
@@ -114,7 +114,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     picked = np.arange(input.shape[1]) if order is None else order
     at = np.concatenate([t * input.shape[1] + picked[:n] for t, n in enumerate(sizes)])
     data = _take_rows(input.reshape(input.shape[0] * input.shape[1], *input.shape[2:]), at)
-    return PackedSequence(data, made(wrap(sizes)), None if order is None else made(wrap(order)).to(data.device))
+    return PackedSequence(data, created(wrap(sizes)), None if order is None else created(wrap(order)).to(data.device))
 
 
 def padded_steps(data, batch_sizes, total=None):
@@ -137,13 +137,13 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
         raise ArgumentError(f"total_length must be at least the longest length {len(sizes)}, got {total_length}")
     padded, live = padded_steps(sequence.data, sizes, total_length)
     shape = padded.shape
-    mask = expand(reshape(made(wrap(live)).to(padded.device), shape=(*live.shape, *(1,) * (len(shape) - 2))), shape=shape)
+    mask = expand(reshape(created(wrap(live)).to(padded.device), shape=(*live.shape, *(1,) * (len(shape) - 2))), shape=shape)
     padded = ew.where(mask, padded, float(padding_value) if padded.dtype.is_inexact else padding_value)
     lengths = _lengths(sizes)
     if sequence.unsorted_indices is not None:
         back = sequence.unsorted_indices
         padded, lengths = FUNCTIONS["index_select"](padded, 1, back), lengths[back.numpy(force=True)]
-    return (padded.transpose(0, 1) if batch_first else padded), made(wrap(lengths))
+    return (padded.transpose(0, 1) if batch_first else padded), created(wrap(lengths))
 
 
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):

@@ -10,7 +10,7 @@ from ....ir.ops.core.shape import reshape
 from ....ir.ops.nn import recurrent as ops
 from ...api.register.register import FUNCTIONS, memoised
 from ...api.register.type_promotion import widened, without_autocast
-from ...api.views.tensor_factories import filled, made
+from ...api.views.tensor_factories import created, filled
 from ...core.state import tls
 from ...core.tensor import wrap
 from .. import functional as F
@@ -198,9 +198,9 @@ class RNNBase(Module):
         x, live = padded_steps(packed.data, sizes)
         states = self._zero_state(x.shape[1], x) if states is None else [_reorder(s, packed.sorted_indices) for s in states]
         self._check_states(states, x.shape[1])
-        mask = None if live.all() else made(wrap(live)).to(x.device)
+        mask = None if live.all() else created(wrap(live)).to(x.device)
         y, ends = self._run_layers(x, mask, states)
-        at = made(wrap(live.reshape(-1).nonzero()[0])).to(x.device)
+        at = created(wrap(live.reshape(-1).nonzero()[0])).to(x.device)
         data = FUNCTIONS["index_select"](reshape(y, shape=(live.size, y.shape[2])), 0, at)
         ends = [_reorder(s, packed.unsorted_indices) for s in ends]
         return PackedSequence(data, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices), self._delivered(ends)

@@ -13,7 +13,7 @@ from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...core.device_array import DeviceArray, zeros_beside
 from ...core.node import Leaf, Output
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...core.writes import write
 from ...distributed.collectives.collectives import host, reduce_arrays
@@ -183,7 +183,7 @@ class Reducer:
 
         def result():
             under_way.wait()
-            return beside(wrap(found[0]), flat)
+            return on_device_of(wrap(found[0]), flat)
 
         self.works.append(result)
 

@@ -13,7 +13,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.composite_tensors import values_in
 from ...core.device_array import MESH, place_of
 from ...core.dispatch import kernel_of
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.state import tls
 from ...core.tensor import Tensor, wrap
 from ...core.writes import is_plain, is_quiet
@@ -89,7 +89,7 @@ def _sharded_norm(tensors, placements, norm_type):
 
 
 def _stack_numbers(norms):
-    return FUNCTIONS["stack"]([beside(n, norms[0]) for n in norms])
+    return FUNCTIONS["stack"]([on_device_of(n, norms[0]) for n in norms])
 
 
 def _norms(tensors, order):
@@ -127,7 +127,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 
 
 def _like_gradient(number, g):
-    factor = beside(number, g)
+    factor = on_device_of(number, g)
     return factor if g.dtype is number.dtype else factor.to(g.dtype)
 
 

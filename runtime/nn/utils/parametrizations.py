@@ -7,7 +7,7 @@ import numpy as np
 from ....ir.errors import ArgumentError, ShapeError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...core.placement import beside
+from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
 from ...linalg.linalg import matrix_exp, solve
 from ...linalg.matrix_factors import geqrf, householder_product
@@ -174,7 +174,7 @@ def _completed(matrix):
     diagonal = np.diagonal(r, axis1=-2, axis2=-1)
     size = np.abs(diagonal)
     q[..., :diagonal.shape[-1]] *= np.where(size == 0, 1, diagonal / np.where(size == 0, 1, size))[..., None, :]
-    return beside(wrap(np.ascontiguousarray(q)), matrix)
+    return on_device_of(wrap(np.ascontiguousarray(q)), matrix)
 
 
 class _Orthogonal(Module):

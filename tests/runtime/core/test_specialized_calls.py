@@ -214,7 +214,7 @@ def test_composites_of_small_arrays_keep_their_bits_when_they_are_compiled(f, mo
     from ingot.runtime.cpu.graph import eager
 
     monkeypatch.setattr(eager, "_OFTEN", 3)
-    monkeypatch.setattr(eager, "LEAST", 3)
+    monkeypatch.setattr(eager, "MIN_CALLS", 3)
     monkeypatch.setattr(dispatch, "KERNELS", {})        # kernels that have not counted calls yet
     x = ingot.tensor(np.random.default_rng(3).standard_normal((7, 9)).astype(np.float32))
     seen = {f(x)._a.tobytes() for _ in range(12)}

@@ -8,7 +8,9 @@ import pytest
 import ingot
 from ingot.ir.errors import IngotError
 from ingot.ir.opdef.op import OPS
+from ingot.runtime.core.recorder import GradientEvents, Recorder
 from ingot.runtime.core.tensor import wrap
+from ingot.runtime.func import vmap_level
 from ingot.runtime.func.vmap_level import Level, one_by_one
 from samples import (
     SAMPLES,
@@ -112,3 +114,11 @@ def test_one_wrong_sample_is_told():
     with pytest.raises(ValueError, match="multinomial takes weights"):
         ingot.func.vmap(lambda m: ingot.multinomial(m, 1), randomness="different")(x)
     assert ingot.func.vmap(lambda m: ingot.multinomial(m, 2), randomness="different")(x.abs()).shape == (3, 2)
+
+
+@pytest.mark.parametrize("sink, protocol", [
+    (vmap_level.SampleRecorder, Recorder), (vmap_level.SampleGradients, GradientEvents)])
+def test_recorders_of_samples_filter_events_that_exist(sink, protocol):
+    """An event of another name would pass by the filter, and a recorder would see the tensor of one sample."""
+    own = {name for name in vars(sink) if name[0] != "_"}
+    assert own and own <= set(dir(protocol))

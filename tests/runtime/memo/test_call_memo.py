@@ -450,7 +450,7 @@ def test_calls_that_take_long_are_not_watched(monkeypatch):
     x, y = ingot.randn(3, 4), ingot.randn(3, 4)
     monkeypatch.setattr(call_recorder, "_LONG", 0.0)
     repeat(ingot.lerp, x, y, 0.5, times=call_recorder._TRIES)
-    assert [type(way) for way in kinds_of(ingot.lerp).values()] == [call_recorder.Watcher]
+    assert [type(way) for way in kinds_of(ingot.lerp).values()] == [call_recorder.PendingCall]
     repeat(ingot.lerp, x, y, 0.5)
     assert ways(ingot.lerp) == ["_plainly"]
 
