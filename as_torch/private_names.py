@@ -91,6 +91,7 @@ NAMES: Mapping[str, Mapping[str, Any]] = {
         "mark_static_address": NoOp("a captured tensor keeps its memory, and is guarded"),
         "maybe_mark_dynamic": _LATER,
     },
+    "compiler": {"is_dynamo_compiling": Alias("compiler:is_compiling")},     # public, but named after a private module
     "autograd": {"_profiler_enabled": Alias(_HERE + "private_functions:_profiler_enabled")},
     "export._swap": {"_swap_modules": Alias("export._swap:swap_modules")},
     "jit": {

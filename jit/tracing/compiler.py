@@ -13,8 +13,8 @@ from .record_graph import is_recording
 from .trace import trace
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
-           "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
-           "nested_compile_region", "reset", "set_stance"]
+           "get_default_backend", "is_compiling", "is_exporting", "list_backends", "nested_compile_region", "reset",
+           "set_stance"]
 
 MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 EAGER, TRACED = ("eager",), ("ingot", "inductor", "cudagraphs")      # the others are names that scripts ask for
@@ -127,9 +127,6 @@ class set_stance:
 def is_compiling() -> bool:
     """Return whether a function is being recorded, or run to be compared with its export."""
     return tls.m.recorder is not None or is_recording()
-
-
-is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
