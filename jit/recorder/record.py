@@ -297,11 +297,15 @@ class Recorder:
     def cut(self, t: Tensor, how: str, value_read, line=None):
         self.reads.cut(t, how, value_read, line)
 
-    def attribute(self, t: Tensor, name: str, setting: bool):
-        """Ingot's own code is about to read, or set, an attribute that a tensor may have got."""
-        if self.tracker is not None:
-            tensors = self.tracker.tensors
-            unprofiled(tensors.own_code_writes if setting else tensors.own_code_reads, t, name)
+    def attribute(self, owner: Tensor | type, name: str, setting: bool):
+        """Ingot's own code is about to read an attribute of a class, or to read or set one that a tensor may have got."""
+        if self.tracker is None:
+            return
+        tensors = self.tracker.tensors
+        if isinstance(owner, Tensor):
+            unprofiled(tensors.own_code_writes if setting else tensors.own_code_reads, owner, name)
+        else:
+            unprofiled(self.tracker.reads.add_attributes, owner.__name__, owner, (name,))
 
     # Actions that a replay cannot repeat.
 

@@ -101,7 +101,7 @@ class _Writer:
     def __init__(self, entry, call):
         self.entry, self.args, self.places, key = entry, call.args, call.places, call.key
         self.shapes, self.given = call.shapes, call.numbers
-        self.grad, self.inference, self.clear_padding = key[2], key[4][2], key[4][3]
+        self.grad, self.inference = key[2], key[4][2]
         self.names: dict[str, Any] = {
             "tls": tls, "Defaults": Defaults, "dtype": key[4][0], "device": key[4][1],
             "current": config.current, "settings": config.current(),
@@ -137,8 +137,7 @@ class _Writer:
         return [f"m.recorder is None and m.grad is {self.grad} and m.inference is {self.inference}",
                 "m.autocast is None and not m.function_modes",
                 "current() is settings",
-                "not profiles and Defaults.dtype is dtype and Defaults.device == device",
-                f"Defaults.clear_padding is {self.clear_padding}"]
+                "not profiles and Defaults.dtype is dtype and Defaults.device == device"]
 
     def _arguments(self, asked):
         """Write the checks of the arguments; native code itself checks dtype and order of the arrays in `asked`."""

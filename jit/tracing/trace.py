@@ -108,7 +108,7 @@ class Traced:
         places, given = self._cache.places, (len(leaves), len(numbers))
         kinds = places and read_locations(places, leaves, numbers)
         key = ((spec, numerics, kinds), sharing(leaves), m.grad, m.autocast,
-               (Defaults.dtype, Defaults.device, m.inference, Defaults.clear_padding), kinds_of(leaves), numbers_key(numbers))
+               (Defaults.dtype, Defaults.device, m.inference), kinds_of(leaves), numbers_key(numbers))
         self._stats["calls"] += 1
         call = Call(args, kwargs, leaves, numbers, key, places, given, met.containers)
         if self._misses.why:

@@ -111,7 +111,7 @@ class Recorder(Protocol):
     def read(self, t, how, value) -> Any: ...                # return what Python gets for a value that it reads
     def cut(self, t, how, value): ...                        # a value was used: what follows holds for this value alone
     def formatted(self, t, spec, frame) -> Any: ...         # return a text for a tensor in a string; None: the usual one
-    def attribute(self, t, name, setting): ...              # the runtime is about to read, or set, an attribute
+    def attribute(self, owner, name, setting): ...          # the runtime is about to read, or set, an attribute
     @property
     def fixes_weights(self) -> bool: ...                    # whether values that depend on weights alone may be read
 

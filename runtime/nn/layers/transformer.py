@@ -6,7 +6,7 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
 from ...amp.autocast_mode import is_autocast_enabled
 from ...autograd.grad_mode import is_grad_enabled
-from ...core.state import Defaults
+from ...backends.mha import get_fastpath_enabled
 from .. import functional as F
 from ..base import init
 from ..base.container import ModuleList
@@ -144,7 +144,7 @@ class TransformerEncoder(Module):
 
     def _clears_padding(self, src):
         first = self.layers[0]
-        if not (Defaults.clear_padding and self.use_nested_tensor) or first.training or src.ndim != 3:
+        if not (self.use_nested_tensor and get_fastpath_enabled()) or first.training or src.ndim != 3:
             return False
         if is_autocast_enabled("cuda"):
             return False

@@ -324,6 +324,19 @@ def test_encoders_in_inference_leave_zeros_for_padding_as_pytorch_does(name):
         assert ingot.allclose(found[padding.bool()], wanted)
 
 
+def test_the_switch_of_padding_is_guarded_only_in_functions_that_read_it():
+    reads, other = ingot.jit.trace(lambda x: x * 2 if ingot.backends.mha.get_fastpath_enabled() else x * 3), ingot.jit.trace(
+        lambda x: x * 2)
+    for on in (True, False, True, False):
+        ingot.backends.mha.set_fastpath_enabled(on)
+        try:
+            assert reads(ingot.ones(1)).item() == (2 if on else 3) and other(ingot.ones(1)).item() == 2
+        finally:
+            ingot.backends.mha.set_fastpath_enabled(True)
+    assert reads.stats()["compiles"] == 2 and other.stats()["compiles"] == 1
+    assert "Defaults.clear_padding was True" in reads.stats()["misses"][1]
+
+
 def test_encoders_with_a_mask_of_their_own_clear_nothing():
     net, x, mask = _encoder(), ingot.randn(2, 4, 8), ingot.zeros(4, 4)
     with ingot.no_grad():
