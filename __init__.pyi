@@ -17,7 +17,7 @@ from .jit import custom_ops as _custom_ops
 from .jit import fx as fx
 from .jit import onnx as onnx
 from .jit.custom_ops import namespaces as _namespaces
-from .jit.custom_ops.tags import Tag as Tag
+from .jit.custom_ops.custom_op import Tag as Tag
 from .jit.exporting.program import exported_program as _exported_program
 from .jit.torchscript.scripting import ScriptModule as ScriptModule
 from .jit.tracing import compiler as compiler

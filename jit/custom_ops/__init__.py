@@ -1,6 +1,6 @@
 """The public module `library`: user operators, registered as in PyTorch; `ingot.ops.namespace.name` calls them."""
 
-from .custom_op import CustomOpDef
+from .custom_op import CustomOpDef, Tag
 from .opcheck import get_ctx, opcheck
 from .register import (
     Library,
@@ -18,7 +18,6 @@ from .register import (
     wrap_triton,
 )
 from .schema import infer_schema
-from .tags import Tag
 
 __all__ = ["CustomOpDef", "Library", "Tag", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract",
            "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",

@@ -5,8 +5,9 @@ from the rule alone. A kernel writes its arguments directly in eager mode; in a 
 """
 
 from collections.abc import Callable, Iterator
+from enum import Enum
 
-from ...ir.errors import ArgumentError, AutogradError, DeviceError
+from ...ir.errors import ArgumentError, AutogradError, DeviceError, DTypeError
 from ...runtime.amp.autocast_mode import is_autocast_enabled
 from ...runtime.api.views.join_split import stack
 from ...runtime.autograd.function import Function
@@ -18,10 +19,24 @@ from ...runtime.pytree.pytree import tree_flatten
 from ..errors.errors import TraceError
 from ..host.host_call import host
 from .schema import Schema
-from .tags import Tag
 
 REGISTERED: dict[str, "CustomOpDef"] = {}       # by "namespace::name", or "namespace::name.overload"
 EARLY_FAKES: dict[str, Callable] = {}           # functions for shapes that were there before their operators, by name
+
+Tag = Enum("Tag", """
+    core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated inplace inplace_view
+    maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides needs_fixed_stride_order nondeterministic_bitwise
+    nondeterministic_seeded out out_variant pointwise pt2_compliant_tag reduction view_copy
+""", start=0)
+"""A property of an operator for compilers, by PyTorch's names and numbers. Operators store their tags, which change nothing."""
+
+
+def as_tags(name, tags) -> list[Tag]:
+    """Return tags, or one of them, as a list."""
+    listed = [tags] if isinstance(tags, Tag) else () if tags is None else tags
+    if not isinstance(listed, (list, tuple, set)) or not all(isinstance(tag, Tag) for tag in listed):
+        raise DTypeError(f"{name} takes tags of ingot.Tag, got {tags!r}")
+    return list(listed)
 
 
 class CustomOpDef:

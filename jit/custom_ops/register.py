@@ -2,9 +2,8 @@
 
 from ...ir.errors import ArgumentError, DTypeError
 from ...runtime.core.backend import DRIVERS
-from .custom_op import EARLY_FAKES, REGISTERED, CustomOpDef
+from .custom_op import EARLY_FAKES, REGISTERED, CustomOpDef, Tag, as_tags
 from .schema import infer_schema, parsed
-from .tags import Tag, as_tags
 
 BACKENDS = {"": None, "CPU": "cpu", "CUDA": "cuda", "CompositeExplicitAutograd": None}      # dispatch keys of kernels
 WHOLE, TAPED, META = "CompositeImplicitAutograd", ("Autograd", "AutogradCPU", "AutogradCUDA"), "Meta"
@@ -15,7 +14,7 @@ OWN = ("aten", "prim", "prims")             # namespaces of another framework's 
 def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
     """Register a function as the operator "namespace::name". `mutates_args` names the tensors that it writes ("unknown": all of
     them). Annotations give its types, unless there is a `schema`. Traces call it at every run and do not look inside; gradients
-    come from `register_autograd`. `device_types` are the devices of the function, None for all. `tags` are kept (`tags.py`)."""
+    come from `register_autograd`. `device_types` are the devices of the function, None for all. The operator stores `tags`."""
     marks = as_tags("custom_op", tags)
 
     def register(function):

@@ -11,29 +11,13 @@ from ..errors.errors import ExportError
 
 __all__ = ["TensorProtoDataType", "parse_args", "register_custom_op_symbolic", "unregister_custom_op_symbolic"]
 
-_kept: dict[tuple[str, int], Callable] = {}
+_rules: dict[tuple[str, int], Callable] = {}
 
 
-class TensorProtoDataType(IntEnum):
-    """ONNX's numbers of dtypes."""
-
-    UNDEFINED = 0
-    FLOAT = 1
-    UINT8 = 2
-    INT8 = 3
-    UINT16 = 4
-    INT16 = 5
-    INT32 = 6
-    INT64 = 7
-    STRING = 8
-    BOOL = 9
-    FLOAT16 = 10
-    DOUBLE = 11
-    UINT32 = 12
-    UINT64 = 13
-    COMPLEX64 = 14
-    COMPLEX128 = 15
-    BFLOAT16 = 16
+TensorProtoDataType = IntEnum("TensorProtoDataType", """
+    UNDEFINED FLOAT UINT8 INT8 UINT16 INT16 INT32 INT64 STRING BOOL FLOAT16 DOUBLE UINT32 UINT64 COMPLEX64 COMPLEX128 BFLOAT16
+""", start=0)
+"""ONNX's numbers of dtypes."""
 
 
 def parse_args(*descriptors: str) -> Callable:
@@ -43,12 +27,12 @@ def parse_args(*descriptors: str) -> Callable:
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable, opset_version: int) -> None:
     """Keep a rule for an operator "namespace::name"."""
-    _kept[symbolic_name, opset_version] = symbolic_fn
+    _rules[symbolic_name, opset_version] = symbolic_fn
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
     """Drop a rule."""
-    _kept.pop((symbolic_name, opset_version), None)
+    _rules.pop((symbolic_name, opset_version), None)
 
 
 def __getattr__(name):

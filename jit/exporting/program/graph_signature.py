@@ -68,6 +68,23 @@ class ExportBackwardSignature:
     loss_output: str
 
 
+def _targets(doc: str, *kinds, persistent: tuple = (None, True, False)) -> Any:
+    """Return a property: the targets of inputs of some kinds."""
+    return property(lambda self: tuple([s.target for s in self.input_specs if s.kind in kinds and s.persistent in persistent]),
+                    doc=doc)
+
+
+def _by_argument(doc: str, specs: str, kind) -> Any:
+    """Return a property: {name in the graph: target} of inputs or outputs of a kind."""
+    return property(lambda self: {s.arg.name: s.target for s in getattr(self, specs) if s.kind is kind}, doc=doc)
+
+
+def _values(doc: str, specs: str, kind) -> Any:
+    """Return a property: names of the tensors among inputs or outputs of a kind, and values of those that are no tensors."""
+    return property(lambda self: tuple([s.arg.name if isinstance(s.arg, TensorArgument) else s.arg.value
+                                        for s in getattr(self, specs) if s.kind is kind]), doc=doc)
+
+
 @dataclass(frozen=True)
 class ExportGraphSignature:
     """Inputs of a graph (weights, written buffers, arguments) and outputs (next values of these buffers, results).
@@ -84,64 +101,28 @@ class ExportGraphSignature:
     def of(cls, model) -> "ExportGraphSignature":
         known = model.signature
         weights = [_weight(name, model.kinds.get(name)) for name in _taken(model)]
-        kept = zip(known.state, known.inputs[len(model.inputs):], known.outputs[len(model.outputs):])
+        written = zip(known.state, known.inputs[len(model.inputs):], known.outputs[len(model.outputs):])
         buffers = [(replace(_weight(name, model.kinds.get(name)), arg=TensorArgument(now.name)),
-                    OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(later.name), name)) for name, now, later in kept]
+                    OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(later.name), name)) for name, now, later in written]
         args = [InputSpec(InputKind.USER_INPUT, x) for x in leaves(known.arguments, known.inputs)]
         results = [OutputSpec(OutputKind.USER_OUTPUT, x) for x in leaves(known.results, known.outputs)]
         taken, given = ([pair[i] for pair in buffers] for i in (0, 1))
         return cls((*weights, *taken, *args), (*given, *results), known.dims, known)
 
-    def _targets(self, *kinds, persistent: tuple = (None, True, False)) -> tuple:
-        return tuple([s.target for s in self.input_specs if s.kind in kinds and s.persistent in persistent])
-
-    def _by_input(self, kind) -> dict:
-        return {s.arg.name: s.target for s in self.input_specs if s.kind is kind}
-
-    @property
-    def parameters(self) -> tuple:
-        return self._targets(InputKind.PARAMETER)
-
-    @property
-    def buffers(self) -> tuple:
-        return self._targets(InputKind.BUFFER)
-
-    @property
-    def non_persistent_buffers(self) -> tuple:
-        """Names of buffers that are in no state_dict."""
-        return self._targets(InputKind.BUFFER, persistent=(False,))
-
-    @property
-    def lifted_tensor_constants(self) -> tuple:
-        """Names of tensors that the function took from elsewhere."""
-        return self._targets(InputKind.CONSTANT_TENSOR)
-
-    @property
-    def user_inputs(self) -> tuple:
-        """Names of tensors in the arguments in order, and values of arguments that are no tensors."""
-        return tuple([_said(s.arg) for s in self.input_specs if s.kind is InputKind.USER_INPUT])
-
-    @property
-    def user_outputs(self) -> tuple:
-        """Names of tensors in the results in order, and values of results that are no tensors."""
-        return tuple([_said(s.arg) for s in self.output_specs if s.kind is OutputKind.USER_OUTPUT])
-
-    @property
-    def inputs_to_parameters(self) -> dict:
-        return self._by_input(InputKind.PARAMETER)
-
-    @property
-    def inputs_to_buffers(self) -> dict:
-        return self._by_input(InputKind.BUFFER)
-
-    @property
-    def inputs_to_lifted_tensor_constants(self) -> dict:
-        return self._by_input(InputKind.CONSTANT_TENSOR)
-
-    @property
-    def buffers_to_mutate(self) -> dict:
-        """{name of a result of the graph: name of the buffer that gets it}"""
-        return {s.arg.name: s.target for s in self.output_specs if s.kind is OutputKind.BUFFER_MUTATION}
+    parameters = _targets("Names of parameters.", InputKind.PARAMETER)
+    buffers = _targets("Names of buffers.", InputKind.BUFFER)
+    non_persistent_buffers = _targets("Names of buffers that are in no state_dict.", InputKind.BUFFER, persistent=(False,))
+    lifted_tensor_constants = _targets("Names of tensors that the function took from elsewhere.", InputKind.CONSTANT_TENSOR)
+    user_inputs = _values("Names of tensors in the arguments in order, and values of arguments that are no tensors.",
+                          "input_specs", InputKind.USER_INPUT)
+    user_outputs = _values("Names of tensors in the results in order, and values of results that are no tensors.",
+                           "output_specs", OutputKind.USER_OUTPUT)
+    inputs_to_parameters = _by_argument("{graph input: parameter}", "input_specs", InputKind.PARAMETER)
+    inputs_to_buffers = _by_argument("{graph input: buffer}", "input_specs", InputKind.BUFFER)
+    inputs_to_lifted_tensor_constants = _by_argument("{graph input: tensor from elsewhere}", "input_specs",
+                                                     InputKind.CONSTANT_TENSOR)
+    buffers_to_mutate = _by_argument("{name of a result of the graph: name of the buffer that gets it}", "output_specs",
+                                     OutputKind.BUFFER_MUTATION)
 
     @property
     def user_inputs_to_mutate(self) -> dict:
@@ -164,8 +145,9 @@ def _taken(model) -> list:
 
 
 def _weight(name, kind) -> InputSpec:
-    found = {"parameter": InputKind.PARAMETER, None: InputKind.CONSTANT_TENSOR}.get(kind, InputKind.BUFFER)
-    return InputSpec(found, TensorArgument(name), name, kind == "buffer" if found is InputKind.BUFFER else None)
+    input_kind = {"parameter": InputKind.PARAMETER, None: InputKind.CONSTANT_TENSOR}.get(kind, InputKind.BUFFER)
+    persistent = kind == "buffer" if input_kind is InputKind.BUFFER else None
+    return InputSpec(input_kind, TensorArgument(name), name, persistent)
 
 
 def leaves(structure, specs) -> list:
@@ -177,7 +159,3 @@ def leaves(structure, specs) -> list:
         return [ConstantArgument("", structure["value"] if kind == "value" else float.fromhex(structure["float"]))]
     parts = [s for _, s in structure["dict"]] if kind == "dict" else structure.get("items", structure.get(kind))
     return [x for part in parts for x in leaves(part, specs)]
-
-
-def _said(arg):
-    return arg.name if isinstance(arg, TensorArgument) else arg.value
