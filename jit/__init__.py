@@ -1,6 +1,6 @@
 """`@jit.trace`: records a run, guards what it read, replays it as compiled code. `export` and `load` put such code in files.
 
-Rooms, from the bottom to the top: errors, bytecode, fx, fx/passes/infra, fx/passes/utils, fx/passes, proxies, guards,
+Rooms, from the bottom to the top: errors, bytecode, fx, fx/passes, proxies, guards,
 side_effects, host, recorder, inspect, replay, python_state, tracing, custom_ops, exporting/capture, exporting/file,
 exporting/link, exporting/program, onnx/format, onnx/importers, onnx/writers, onnx, tensorboard, torchscript.
 

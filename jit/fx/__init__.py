@@ -10,7 +10,6 @@ from . import (
     immutable_collections,
     interpreter,
     node,
-    passes,
     proxy,
     subgraph_rewriter,
 )

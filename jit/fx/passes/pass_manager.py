@@ -1,17 +1,45 @@
-"""`fx.passes.infra.pass_manager`: passes in an order that meets constraints, with checks."""
+"""`fx.passes.infra`: the base class of passes, and a manager that runs passes in an order that meets constraints."""
 
 import functools
 import inspect
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple
 
-from .....ir.errors import ArgumentError
-from .....runtime.nn import Module
-from ...graph_module import GraphModule
-from .pass_base import PassResult
+from ....ir.errors import ArgumentError
+from ....runtime.nn import Module
+from ..graph_module import GraphModule
 
-__all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constraint"]
+__all__ = ["PassBase", "PassManager", "PassResult", "pass_result_wrapper", "this_before_that_pass_constraint"]
+
+
+class PassResult(NamedTuple):
+    """The module after a pass, and whether it changed."""
+
+    graph_module: GraphModule
+    modified: bool
+
+
+class PassBase(ABC):
+    """A pass: `call` does the work; `requires` and `ensures` raise for modules that are wrong before or after it."""
+
+    def __call__(self, graph_module: GraphModule) -> PassResult | None:
+        self.requires(graph_module)
+        result = self.call(graph_module)
+        self.ensures(graph_module)
+        return result
+
+    @abstractmethod
+    def call(self, graph_module: GraphModule) -> PassResult | None:
+        """Run the pass."""
+
+    def requires(self, graph_module: GraphModule) -> None:  # noqa: B027  (most require nothing)
+        """Raise if the pass cannot process a module."""
+
+    def ensures(self, graph_module: GraphModule) -> None:  # noqa: B027
+        """Raise if the pass left a wrong module."""
 
 
 def pass_result_wrapper(fn: Callable | None) -> Callable | None:

@@ -1,0 +1,1 @@
+from ....jit.fx.passes.pass_manager import *

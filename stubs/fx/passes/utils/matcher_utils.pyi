@@ -1,0 +1,1 @@
+from ....jit.fx.matching import *
