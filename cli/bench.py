@@ -6,9 +6,8 @@ import time
 import numpy as np
 
 from .. import jit
-from ..ir.errors import ArgumentError
+from ..ir.errors import ArgumentError, FileError
 from ..runtime.cpu.calls import pool
-from . import peers
 from .console import parse_numbers, read_arrays, report
 from .run import in_order
 
@@ -41,11 +40,45 @@ def run(args) -> int:
             pool.set_num_threads(threads)
             runners = {"ingot": lambda arrays=arrays: model.run(arrays)}
             if args.onnx:
-                runners |= peers.runners(args.onnx, arrays, threads, report)
+                runners |= other_runtimes(args.onnx, arrays, threads)
             about = {"threads": threads, "inputs": shapes_text(arrays), "batch": len(arrays[0]) if arrays[0].ndim else 1}
             rows += [{"runtime": name, **about, **statistics(times)} for name, times in measure(runners, args.seconds).items()]
     print(json.dumps(rows, indent=1) if args.json else "\n".join(table(rows)))
     return 0
+
+
+def other_runtimes(path: str, arrays, threads: int) -> dict:
+    """Return {name: function that runs the ONNX model once} of the installed runtimes."""
+    runners = {}
+    for name, make in (("onnxruntime", _onnxruntime), ("openvino", _openvino)):
+        try:
+            runners[name] = make(path, arrays, threads)
+        except ImportError:
+            report(f"{name} is not installed; left out")
+        except Exception as e:
+            raise FileError(f"{name} does not run {path}: {e}") from e
+    return runners
+
+
+def _onnxruntime(path, arrays, threads):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    feed = {node.name: a for node, a in zip(session.get_inputs(), arrays)}
+    return lambda: session.run(None, feed)
+
+
+def _openvino(path, arrays, threads):
+    import openvino
+
+    core = openvino.Core()
+    options = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY",
+               "INFERENCE_PRECISION_HINT": "f32"}       # the default is bfloat16 on capable processors
+    compiled = core.compile_model(path, "CPU", options)
+    request = compiled.create_infer_request()
+    return lambda: request.infer(list(arrays))
 
 
 def batches(model, text) -> list:

@@ -19,9 +19,9 @@ from ...runtime.core.state import tls
 from ...runtime.nn.base.module import Module
 from ..errors.errors import ExportError
 from ..exporting.capture import treespec
-from ..exporting.capture.arguments import arguments_of, result_names, unique
 from ..exporting.capture.buffer_mutations import NO_STATE
 from ..exporting.capture.capture import capture, state_of
+from ..exporting.capture.example_inputs import arguments_of, result_names, unique
 from ..exporting.capture.size_variants import refuse_fixed
 from ..tracing.record_graph import for_elsewhere
 from ..tracing.trace import Traced

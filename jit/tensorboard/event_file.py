@@ -1,5 +1,8 @@
 """Event files: records of a length and its checksum, a message and its checksum.
 
+Messages are protocol buffers: lists of fields, (number, value). An int is a varint, a float a double, a `Float` a 32-bit one;
+text and bytes stay as they are; a NumPy array of doubles or floats is packed. None leaves a field out.
+
 The checksum is CRC-32C. Long messages are cut into pieces whose checksums are computed side by side, a byte of each at a time,
 and then joined: a linear map moves a checksum over the bytes behind it.
 """
@@ -15,13 +18,48 @@ from pathlib import Path
 
 import numpy as np
 
-from .wire_format import message
-
 _POLYNOMIAL = 0x82F63B78            # of CRC-32C, its bits turned round
 _PIECES = 256                       # of a long message
 _LONG = 4096                        # bytes from which on it is cut into pieces
 _ALL = 0xFFFFFFFF
 _numbers = itertools.count()        # of the files of this process
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5        # kinds of fields
+_BITS64 = (1 << 64) - 1
+
+
+class Float(float):
+    """A number that its message keeps in 32 bits."""
+
+
+def varint(number: int) -> bytes:
+    """Return an int as seven bits a byte, the lowest first; negative numbers are 64-bit ones."""
+    number &= _BITS64
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+def message(*fields) -> bytes:
+    """Return the fields that have values, one after the other."""
+    return b"".join([_field(number, value) for number, value in fields if value is not None])
+
+
+def _field(number, value):
+    if isinstance(value, Float):
+        with np.errstate(over="ignore"):
+            return varint(number << 3 | _FIXED32) + np.array(value, "<f4").tobytes()
+    if isinstance(value, float):
+        return varint(number << 3 | _FIXED64) + struct.pack("<d", value)
+    if isinstance(value, int):
+        return varint(number << 3 | _VARINT) + varint(value)
+    if isinstance(value, str):
+        value = value.encode("utf-8", "surrogateescape")
+    elif isinstance(value, np.ndarray):
+        value = value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes()
+    return varint(number << 3 | _BYTES) + varint(len(value)) + value
 
 
 @functools.lru_cache(None)

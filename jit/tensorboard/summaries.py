@@ -7,7 +7,7 @@ import numpy as np
 from ...ir.errors import ArgumentError, DTypeError
 from ...runtime.core.tensor import Tensor
 from . import media
-from .wire_format import Float, message
+from .event_file import Float, message
 
 _FLOAT, _STRING = 1, 7                                   # element types of TensorFlow
 _TEXT, _NUMBER_TYPE, _BOOL = 1, 3, 2                     # types of hyperparameters

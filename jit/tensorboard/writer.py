@@ -12,8 +12,7 @@ from ...ir.errors import ArgumentError
 from ...runtime.core.tensor import Tensor
 from ..host.host_call import host
 from . import model_graph, projector, summaries
-from .event_file import EventFile
-from .wire_format import message
+from .event_file import EventFile, message
 
 _START = message((1, 1))                # of a session: what is in earlier files from its step on does not count
 

@@ -23,10 +23,9 @@ from ...tracing.dynamic_shapes import SIZE, Symbols
 from ...tracing.record_graph import for_elsewhere
 from ...tracing.trace import Traced
 from . import treespec
-from .arguments import arguments_of, result_names, unique
 from .buffer_mutations import NO_STATE, State
 from .capture import capture, kinds_of, state_of
-from .example_inputs import Dims, Example, dims_of, others, recordable
+from .example_inputs import Dims, Example, arguments_of, dims_of, others, recordable, result_names, unique
 from .module_calls import ModuleCalls
 from .prepare import freeze as frozen
 from .prepare import without_unused

@@ -24,8 +24,7 @@ from ....runtime.core.state import tls
 from ....runtime.cpu.graph import machine_passes
 from ....runtime.quantization.calibration_ranges import RANGES
 from ...errors.errors import ExportError
-from .arguments import arguments_of
-from .example_inputs import Example
+from .example_inputs import Example, arguments_of
 from .prepare import freeze as frozen
 from .size_variants import Recorded
 

@@ -21,7 +21,7 @@ from ....runtime.cpu.compiler import compile
 from ....runtime.serialization.save_load import load, save
 from ...errors.errors import ExportError
 from . import archive
-from .build_image import entry_of
+from .collect_kernels import entry_of
 from .image import Image
 from .model import Model
 from .precompiled import Entry

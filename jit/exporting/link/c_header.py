@@ -4,7 +4,7 @@ import math
 import re
 import textwrap
 
-from ..capture.arguments import unique
+from ..capture.example_inputs import unique
 from ..capture.signature import Signature
 from .c_entry import CODES, MOST_DIMS, Entry
 

@@ -24,7 +24,7 @@ from ....runtime.serialization.save_load import replacing
 from ...errors.errors import ExportError
 from ..capture import treespec
 from ..file import archive, writer
-from ..file.build_image import image_of
+from ..file.collect_kernels import image_of
 from ..file.cross_compile import entry_for
 from ..file.image import Image
 from ..file.model import Model

@@ -7,8 +7,8 @@ from typing import Any
 from ....ir.errors import IngotError
 from ...errors.errors import ExportError, PinnedSize
 from ..capture import treespec
-from ..capture.arguments import arguments_of
 from ..capture.capture import capture, state_of
+from ..capture.example_inputs import arguments_of
 
 __all__ = ["DraftExportReport", "FailureReport", "FailureType"]
 

@@ -12,7 +12,7 @@ from ....runtime.nn.base.module import Module
 from ...errors.errors import ExportError, PinnedSize
 from ...errors.extents import Extent
 from ..capture import treespec
-from ..capture.arguments import Call
+from ..capture.example_inputs import Call
 
 __all__ = ["AdditionalInputs", "Dim", "ShapesCollection", "dims"]
 
