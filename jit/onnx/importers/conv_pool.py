@@ -145,12 +145,6 @@ def _spatial(x):
     return tuple(range(2, x.ndim))
 
 
-@onnx_op("GlobalLpPool")
-def _global_norm(call, x):
-    p = call.get("p", 2)
-    return ing.pow(ing.sum(ing.pow(ing.abs(x), p), _spatial(x), True), 1 / p)
-
-
 @onnx_op("MaxUnpool", host=(2,))
 def _unpool(call, x, places, shape=None):
     rank = x.ndim - 2
@@ -222,5 +216,7 @@ def _bilinear(x, rows, columns):
 
 onnx_ops({
     "GlobalAveragePool": lambda call, x: ing.mean(x, _spatial(x), True),
+    "GlobalLpPool":
+        lambda call, x: ing.pow(ing.sum(ing.pow(ing.abs(x), call.get("p", 2)), _spatial(x), True), 1 / call.get("p", 2)),
     "GlobalMaxPool": lambda call, x: ing.amax(x, _spatial(x), True),
 })

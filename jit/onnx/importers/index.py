@@ -108,12 +108,6 @@ def unique(call, x):
     return values, first.astype(np.int64), inverse.astype(np.int64), counts.astype(np.int64)
 
 
-@onnx_op("TopK", since=10, host=(1,))
-def _top_k(call, x, k):
-    found = ing.topk(x, ints(k)[0], call.get("axis", -1), bool(call.get("largest", 1)), bool(call.get("sorted", 1)))
-    return tuple(found)
-
-
 @onnx_op("CumSum", "CumProd", host=(1,))
 def _running(call, x, axis):
     dim = whole_axis(int(axis.reshape(-1)[0]), x.ndim)
@@ -156,3 +150,5 @@ onnx_ops({
     "NonZero": lambda call, x: ing.nonzero(x).T.contiguous(),
     "TopK": lambda call, x: tuple(ing.topk(x, call.need("k"), call.get("axis", -1))),
 })
+onnx_op("TopK", since=10, host=(1,))(lambda call, x, k: tuple(ing.topk(
+    x, ints(k)[0], call.get("axis", -1), bool(call.get("largest", 1)), bool(call.get("sorted", 1)))))

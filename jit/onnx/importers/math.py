@@ -19,9 +19,9 @@ def _plain(onnx_name, name):
 for _onnx, _name in {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Add": "add", "And": "logical_and", "Asin": "asin", "Asinh": "asinh",
     "Atan": "atan", "Atanh": "atanh", "BitwiseAnd": "bitwise_and", "BitwiseNot": "bitwise_not", "BitwiseOr": "bitwise_or",
-    "BitwiseXor": "bitwise_xor", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Equal": "eq", "Erf": "erf", "Exp": "exp",
-    "Floor": "floor", "Greater": "gt", "GreaterOrEqual": "ge", "IsNaN": "isnan", "Less": "lt", "LessOrEqual": "le",
-    "Log": "log", "Mul": "mul", "Neg": "neg", "Not": "logical_not", "Or": "logical_or", "Reciprocal": "reciprocal",
+    "BitwiseXor": "bitwise_xor", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Det": "det", "Equal": "eq", "Erf": "erf",
+    "Exp": "exp", "Floor": "floor", "Greater": "gt", "GreaterOrEqual": "ge", "IsNaN": "isnan", "Less": "lt",
+    "LessOrEqual": "le", "Log": "log", "Mul": "mul", "Neg": "neg", "Not": "logical_not", "Or": "logical_or", "Reciprocal": "reciprocal",
     "Relu": "relu", "Round": "round", "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Sqrt": "sqrt",
     "Sub": "sub", "Tan": "tan", "Tanh": "tanh", "Where": "where", "Xor": "logical_xor",
 }.items():
@@ -46,11 +46,6 @@ def _bit_shift(call, a, b):
     if a.dtype.is_signed:
         return ing.bitwise_right_shift(a, ing.where(inside, b, ing.full_like(b, width - 1)))
     return ing.where(inside, ing.bitwise_right_shift(a, b), ing.zeros_like(a))
-
-
-@onnx_op("Max")
-def _largest(call, *xs):
-    return reduce(ing.maximum, xs)
 
 
 def _limited(x, low, high):
@@ -158,19 +153,11 @@ def _eye_like(call, x):
     return to_tensor(on).to(dtype)
 
 
-@onnx_op("Det")
-def determinant(call, x):
-    """Return the determinant of each matrix."""
-    return ing.det(x)
-
-
-onnx_op("Identity", raw=True)(lambda call, x: x)
-
-
 onnx_ops({
     "Div": lambda call, a, b: ing.div(a, b) if a.dtype.is_inexact else ing.div(a, b, rounding_mode="trunc"),
     "Mod": lambda call, a, b: ing.fmod(a, b) if call.get("fmod", 0) else ing.remainder(a, b),
     "Sum": lambda call, *xs: reduce(ing.add, xs),
+    "Max": lambda call, *xs: reduce(ing.maximum, xs),
     "Min": lambda call, *xs: reduce(ing.minimum, xs),
     "Mean": lambda call, *xs: reduce(ing.add, xs) / len(xs),
     "Clip": lambda call, x: _limited(x, call.get("min"), call.get("max")),
@@ -190,4 +177,5 @@ onnx_ops({
 })
 
 
+onnx_op("Identity", raw=True)(lambda call, x: x)
 onnx_op("Clip", since=11)(lambda call, x, low=None, high=None: _limited(x, low, high))

@@ -223,12 +223,6 @@ def _fourier(x, axis, length, inverse, onesided):
     return ing.stack(parts, -1).transpose(axis, x.ndim - 2)
 
 
-@onnx_op("DFT", since=17, host=(1,))
-def _fourier_by_attribute(call, x, length=None):
-    return _fourier(x, whole_axis(call.get("axis", 1), x.ndim), None if length is None else ints(length)[0],
-                    bool(call.get("inverse", 0)), bool(call.get("onesided", 0)))
-
-
 @onnx_op("DFT", since=20, host=(1, 2))
 def fourier(call, x, length=None, axis=None):
     """Return the discrete Fourier transform along the axis that an input names."""
@@ -273,4 +267,5 @@ onnx_ops({
 })
 
 
+onnx_op("DFT", since=17, host=(1,))(lambda call, x, length=None: fourier(call, x, length, [call.get("axis", 1)]))
 onnx_op("AffineGrid", host=(1,))(lambda call, theta, size: F.affine_grid(theta, ints(size), bool(call.get("align_corners", 0))))

@@ -4,7 +4,7 @@ from ....ir import dtype as dt
 from ....ir.ops.nn.recurrent import rnn_sequence
 from ....runtime.nn import functional as F
 from ....runtime.nn.layers.rnn import gru_over_time, lstm_over_time
-from .registry import ing, onnx_op, onnx_ops
+from .registry import ing, onnx_ops
 
 _ACTIVATIONS = {
     "relu": lambda x, a, b: ing.relu(x), "tanh": lambda x, a, b: ing.tanh(x), "sigmoid": lambda x, a, b: ing.sigmoid(x),
@@ -61,7 +61,7 @@ def _walk(x, mask, states, reverse, step):
             new = [ing.where(live, n, s) for n, s in zip(new, states)]
         states = new
         outs[t] = states[0]
-    return ing.stack(outs), states
+    return ing.stack(outs), tuple(states)
 
 
 def _bias(*parts):
@@ -88,8 +88,7 @@ def _run_lstm(call, layer, x, mask, states, reverse, peep):
         c = f * c + i * layer.act(1, g)
         return [layer.act(0, seen(o, po, c)) * layer.act(2, c), c]
 
-    y, ends = _walk(x, mask, states, reverse, step)
-    return y, tuple(ends)
+    return _walk(x, mask, states, reverse, step)
 
 
 def _run_gru(call, layer, x, mask, states, reverse, peep):
@@ -111,8 +110,7 @@ def _run_gru(call, layer, x, mask, states, reverse, peep):
             new = F.linear(reset * h, layer.r[2 * n:], rb_h)
         return [(1 - update) * layer.act(1, z[:, 2 * n:] + new) + update * h]
 
-    y, ends = _walk(x, mask, states, reverse, step)
-    return y, tuple(ends)
+    return _walk(x, mask, states, reverse, step)
 
 
 def _run_rnn(call, layer, x, mask, states, reverse, peep):
@@ -124,8 +122,7 @@ def _run_rnn(call, layer, x, mask, states, reverse, peep):
     def step(xt, h):
         return [layer.act(0, F.linear(xt, layer.w, layer.b) + F.linear(h, layer.r, layer.rb))]
 
-    y, ends = _walk(x, mask, states, reverse, step)
-    return y, tuple(ends)
+    return _walk(x, mask, states, reverse, step)
 
 
 def _recurrent(call, run, gates, defaults, x, w, r, b, lengths, starts, peep=None):
@@ -149,17 +146,11 @@ def _recurrent(call, run, gates, defaults, x, w, r, b, lengths, starts, peep=Non
     return (y, *finals)
 
 
-@onnx_op("LSTM")
-def _lstm(call, x, w, r, b=None, lengths=None, h=None, c=None, peep=None):
-    return _recurrent(call, _run_lstm, 4, ["Sigmoid", "Tanh", "Tanh"], x, w, r, b, lengths, [h, c], peep)
-
-
-@onnx_op("GRU")
-def _gru(call, x, w, r, b=None, lengths=None, h=None):
-    return _recurrent(call, _run_gru, 3, ["Sigmoid", "Tanh"], x, w, r, b, lengths, [h])
-
-
 onnx_ops({
-    "RNN":
-        lambda call, x, w, r, b=None, lengths=None, h=None: _recurrent(call, _run_rnn, 1, ["Tanh"], x, w, r, b, lengths, [h]),
+    "LSTM": lambda call, x, w, r, b=None, lengths=None, h=None, c=None, peep=None: _recurrent(
+        call, _run_lstm, 4, ["Sigmoid", "Tanh", "Tanh"], x, w, r, b, lengths, [h, c], peep),
+    "GRU": lambda call, x, w, r, b=None, lengths=None, h=None: _recurrent(
+        call, _run_gru, 3, ["Sigmoid", "Tanh"], x, w, r, b, lengths, [h]),
+    "RNN": lambda call, x, w, r, b=None, lengths=None, h=None: _recurrent(
+        call, _run_rnn, 1, ["Tanh"], x, w, r, b, lengths, [h]),
 })

@@ -83,9 +83,7 @@ def _over(call, x, dims):
     return _REDUCTIONS[call.kind](x.unsqueeze(0), (0,), False)
 
 
-@onnx_op(*_REDUCTIONS)
-def _reduce_by_attribute(call, x):
-    return _reduced(call, x, call.get("axes"))
+onnx_op(*_REDUCTIONS)(lambda call, x: _reduced(call, x, call.get("axes")))
 
 
 @onnx_op(*[n for n in _REDUCTIONS if n != "ReduceSum"], since=18, host=(1,))

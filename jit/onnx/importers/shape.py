@@ -71,12 +71,6 @@ def stepped(x, axis, start, stop, step):
     return x[(slice(None),) * axis + (slice(taken[-1], taken[0] + 1, -step),)].flip(axis)
 
 
-@onnx_op("Slice")
-def _slice_by_attributes(call, x):
-    starts, ends = call.need("starts"), call.need("ends")
-    return _sliced(x, starts, ends, call.get("axes"), None)
-
-
 def _sliced(x, starts, ends, axes, steps):
     axes = range(len(starts)) if axes is None else axes
     for start, end, axis, step in zip(starts, ends, axes, steps or [1] * len(starts)):
@@ -107,26 +101,19 @@ def pad(call, x, pads, value=None, axes=None):
     return _padded(call, x, ints(pads), fill, ints(axes))
 
 
-@onnx_op("DepthToSpace")
-def _depth_to_space(call, x):
-    n, c, h, w = x.shape
-    b = call.need("blocksize")
-    if call.get("mode", "DCR") == "DCR":
-        x = x.reshape(n, b, b, c // (b * b), h, w).permute(0, 3, 4, 1, 5, 2)
+@onnx_op("DepthToSpace", "SpaceToDepth")
+def _blocks(call, x):
+    """Move blocks of pixels from the channels into the plane, or back; the channel comes last (DCR) or first."""
+    (n, c, h, w), b, channel_last = x.shape, call.need("blocksize"), call.get("mode", "DCR") == "DCR"
+    if call.kind == "SpaceToDepth":
+        x = x.reshape(n, c, h // b, b, w // b, b).permute(*(0, 3, 5, 1, 2, 4) if channel_last else (0, 1, 3, 5, 2, 4))
+        return x.reshape(n, c * b * b, h // b, w // b)
+    depth = c // (b * b)
+    if channel_last:
+        x = x.reshape(n, b, b, depth, h, w).permute(0, 3, 4, 1, 5, 2)
     else:
-        x = x.reshape(n, c // (b * b), b, b, h, w).permute(0, 1, 4, 2, 5, 3)
-    return x.reshape(n, c // (b * b), h * b, w * b)
-
-
-@onnx_op("SpaceToDepth")
-def _space_to_depth(call, x):
-    n, c, h, w = x.shape
-    b = call.need("blocksize")
-    if call.get("mode", "DCR") == "DCR":
-        x = x.reshape(n, c, h // b, b, w // b, b).permute(0, 3, 5, 1, 2, 4)
-    else:
-        x = x.reshape(n, c, h // b, b, w // b, b).permute(0, 1, 3, 5, 2, 4)
-    return x.reshape(n, c * b * b, h // b, w // b)
+        x = x.reshape(n, depth, b, b, h, w).permute(0, 1, 4, 2, 5, 3)
+    return x.reshape(n, depth, h * b, w * b)
 
 
 @onnx_op("CenterCropPad", host=(1,))
@@ -173,6 +160,7 @@ onnx_ops({
     "Transpose": lambda call, x: x.permute(call.get("perm", list(range(x.ndim))[::-1])),
     "Concat": lambda call, *xs: ing.cat(list(xs), call.need("axis")) if len(xs) > 1 else xs[0],
     "Split": lambda call, x: _parts(call, x, call.get("split")),
+    "Slice": lambda call, x: _sliced(x, call.need("starts"), call.need("ends"), call.get("axes"), None),
     "Pad": lambda call, x: _padded(call, x, call.need("pads"), call.get("value", 0.0)),
 })
 

@@ -5,11 +5,10 @@ import math
 from ....ir import dtype as dt
 from ....ir.ops.nn import activations
 from ....ir.ops.nn import softmax as softmax_ops
-from .graph_writer import emits, emits_each
+from .graph_writer import emits, emits_each, emits_from
 from .math import same_operands
 
-emits(activations.relu)(same_operands("Relu"))
-emits(activations.softplus)(same_operands("Softplus"))
+emits_from(same_operands, {activations.relu: "Relu", activations.softplus: "Softplus"})
 
 
 @emits(activations.mish)
@@ -52,23 +51,9 @@ def _single(node, opset):
     return node.outputs[0].dtype in (dt.float32, dt.float16)
 
 
-@emits(activations.hardtanh, when=_single)
-def _hardtanh(w, item, x, *, min_val, max_val):
-    return w.node("Clip", w.name(x), w.scalar(min_val, x.dtype), w.scalar(max_val, x.dtype))
-
-
-def _softmax(kind):
-    def write(w, item, x, *, dim):
-        return w.node(kind, w.name(x), axis=dim)
-
-    return write
-
-
-emits(softmax_ops.softmax)(_softmax("Softmax"))
-emits(softmax_ops.log_softmax)(_softmax("LogSoftmax"))
-
-
 emits_each({
+    softmax_ops.softmax: lambda w, item, x, *, dim: w.node("Softmax", w.name(x), axis=dim),
+    softmax_ops.log_softmax: lambda w, item, x, *, dim: w.node("LogSoftmax", w.name(x), axis=dim),
     activations.log_sigmoid: lambda w, item, x: w.node("Neg", w.node("Softplus", w.node("Neg", w.name(x)))),
     activations.silu: lambda w, item, x: w.node("Mul", w.name(x), w.node("Sigmoid", w.name(x))),
     activations.leaky_relu: lambda w, item, x, *, negative_slope: w.node("LeakyRelu", w.name(x), alpha=float(negative_slope)),
@@ -81,6 +66,8 @@ emits_each({
 
 
 emits_each({
+    activations.hardtanh: lambda w, item, x, *, min_val, max_val: w.node(
+        "Clip", w.name(x), w.scalar(min_val, x.dtype), w.scalar(max_val, x.dtype)),
     activations.hardsigmoid: lambda w, item, x: w.node("HardSigmoid", w.name(x), alpha=1 / 6, beta=0.5),
     activations.hardswish: lambda w, item, x: w.node("HardSwish", w.name(x)),
 }, when=_single)

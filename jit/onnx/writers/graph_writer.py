@@ -57,6 +57,12 @@ def emits_each(table: dict, **how):
         emits(*(ops if isinstance(ops, tuple) else (ops,)), **how)(fn)
 
 
+def emits_from(factory, table: dict, **how):
+    """Register the writers that a factory makes of the row of each operator; `how` as for `emits`."""
+    for op, row in table.items():
+        emits(op, **how)(factory(*row) if isinstance(row, tuple) else factory(row))
+
+
 class Claims:
     """Predicate of nodes that have a writer, in an operator set version."""
 

@@ -68,13 +68,6 @@ def _index_put(w, item, x, value, *indices, accumulate):
 # One index for each element.
 
 
-@emits(ix.gather)
-def _gather(w, item, x, index, *, dim):
-    if not x.ndim:
-        return w.name(x)
-    return w.node("GatherElements", w.name(x), w.name(index), axis=dim)
-
-
 _MODES = {"set": None, "add": "add", "mul": "mul", "amax": "max", "amin": "min"}
 
 
@@ -174,6 +167,8 @@ def _class_index(w, item, target, *, classes, ignore_index):
 
 
 emits_each({
+    ix.gather: lambda w, item, x, index, *, dim: (
+        w.node("GatherElements", w.name(x), w.name(index), axis=dim) if x.ndim else w.name(x)),
     em.embedding:
         lambda w, item, weight, index, *, padding_idx, by_frequency: w.node("Gather", w.name(weight), w.name(index), axis=0),
 })

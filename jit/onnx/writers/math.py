@@ -5,7 +5,7 @@ import math
 from ....ir import dtype as dt
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.shape import contiguous
-from .graph_writer import emits, emits_each
+from .graph_writer import emits, emits_each, emits_from
 from .recorded_ops import Ref
 
 
@@ -34,30 +34,29 @@ def same_operands(kind, **attributes):
     return write
 
 
-for _op, _name in {
+emits_from(same_operands, {
     ew.neg: "Neg", ew.sqrt: "Sqrt", ew.reciprocal: "Reciprocal", ew.exp: "Exp", ew.log: "Log", ew.sin: "Sin", ew.cos: "Cos",
     ew.tan: "Tan", ew.asin: "Asin", ew.acos: "Acos", ew.atan: "Atan", ew.sinh: "Sinh", ew.cosh: "Cosh", ew.tanh: "Tanh",
     ew.asinh: "Asinh", ew.acosh: "Acosh", ew.atanh: "Atanh", ew.erf: "Erf", ew.sigmoid: "Sigmoid", ew.eq: "Equal",
-    ew.isnan: "IsNaN", ew.isinf: "IsInf",
-}.items():
-    emits(_op)(same_operands(_name))
+    ew.isnan: "IsNaN", ew.isinf: "IsInf", ew.sub: "Sub", ew.div: "Div", ew.pow_: "Pow",
+})
 emits(ew.isposinf)(same_operands("IsInf", detect_negative=0))
 emits(ew.isneginf)(same_operands("IsInf", detect_positive=0))
 
 
 def _or_for_bools(kind, for_bools):
-    def write(w, item, x, y):
+    def write(w, item, *inputs):
         return w.node(for_bools if kind_of(item) is dt.bool_ else kind, *operands(w, item))
 
     return write
 
 
-for _op, _name, _bools in ((ew.add, "Add", "Or"), (ew.mul, "Mul", "And"), (ew.maximum, "Max", "Or"),
-                           (ew.minimum, "Min", "And")):
-    emits(_op)(_or_for_bools(_name, _bools))
-emits(ew.sub)(same_operands("Sub"))
-emits(ew.div)(same_operands("Div"))
-emits(ew.pow_)(same_operands("Pow"))
+emits_from(_or_for_bools, {
+    ew.add: ("Add", "Or"), ew.mul: ("Mul", "And"), ew.maximum: ("Max", "Or"), ew.minimum: ("Min", "And")})
+emits_from(_or_for_bools, {
+    ew.bitwise_not: ("BitwiseNot", "Not"), ew.bitwise_and: ("BitwiseAnd", "And"), ew.bitwise_or: ("BitwiseOr", "Or"),
+    ew.bitwise_xor: ("BitwiseXor", "Xor"),
+}, when=lambda node, opset: opset >= 18 or node.outputs[0].dtype is dt.bool_)
 
 
 @emits(ew.add_scaled)
@@ -81,8 +80,7 @@ def _added(kind):
     return write
 
 
-emits(ew.add_product)(_added("Mul"))
-emits(ew.add_quotient)(_added("Div"))
+emits_from(_added, {ew.add_product: "Mul", ew.add_quotient: "Div"})
 
 
 def _compared(kind):
@@ -96,18 +94,7 @@ def _compared(kind):
     return write
 
 
-for _op, _name in {ew.lt: "Less", ew.le: "LessOrEqual", ew.gt: "Greater", ew.ge: "GreaterOrEqual"}.items():
-    emits(_op)(_compared(_name))
-
-
-def _unless_bool(kind):
-    def write(w, item, x):
-        return w.name(x) if x.dtype is dt.bool_ else w.node(kind, w.name(x))
-
-    return write
-
-
-emits(ew.abs_)(_unless_bool("Abs"))
+emits_from(_compared, {ew.lt: "Less", ew.le: "LessOrEqual", ew.gt: "Greater", ew.ge: "GreaterOrEqual"})
 
 
 @emits(ew.sign)
@@ -128,9 +115,7 @@ def _rounding(kind):
     return write
 
 
-emits(ew.floor)(_rounding("Floor"))
-emits(ew.ceil)(_rounding("Ceil"))
-emits(ew.round_)(_rounding("Round"))
+emits_from(_rounding, {ew.floor: "Floor", ew.ceil: "Ceil", ew.round_: "Round"})
 
 
 def truncated(w, name, dtype):
@@ -158,12 +143,6 @@ def _remainder(w, a, b, dtype):
     return w.node("Where", turn, w.node("Add", r, b), r)
 
 
-@emits(ew.remainder)
-def _write_remainder(w, item, x, y):
-    a, b = operands(w, item)
-    return _remainder(w, a, b, kind_of(item))
-
-
 @emits(ew.floor_divide)
 def _floor_divide(w, item, x, y):
     (a, b), kind = operands(w, item), kind_of(item)
@@ -178,12 +157,6 @@ def _trunc_divide(w, item, x, y):
 
 
 # Functions written by others.
-
-
-@emits(ew.square)
-def _square(w, item, x):
-    name = w.name(x)
-    return name if x.dtype is dt.bool_ else w.node("Mul", name, name)
 
 
 @emits(ew.expm1)
@@ -211,8 +184,7 @@ def _log_base(base):
     return write
 
 
-emits(ew.log2)(_log_base(2))
-emits(ew.log10)(_log_base(10))
+emits_from(_log_base, {ew.log2: 2, ew.log10: 10})
 
 
 _FRACTIONS = 60         # steps of erfcx's continued fraction, enough from 2 on
@@ -229,12 +201,6 @@ def _erfcx(w, item, x):
     far = w.node("Div", w.scalar(1 / math.sqrt(math.pi), x.dtype), fraction)
     rest = w.node("Sub", w.scalar(1, x.dtype), w.node("Erf", near))
     return w.node("Where", large, far, w.node("Mul", w.node("Exp", w.node("Mul", near, near)), rest))
-
-
-@emits(ew.logit)
-def _logit(w, item, x):
-    rest = w.node("Sub", w.scalar(1, x.dtype), w.name(x))
-    return w.node("Log", w.node("Div", w.name(x), rest))
 
 
 @emits(ew.sinc)
@@ -291,8 +257,7 @@ def _log_add(exponential, logarithm):
     return write
 
 
-emits(ew.logaddexp)(_log_add(1, 1))
-emits(ew.logaddexp2)(_log_add(math.log(2), 1 / math.log(2)))
+emits_from(_log_add, {ew.logaddexp: (1, 1), ew.logaddexp2: (math.log(2), 1 / math.log(2))})
 
 
 @emits(ew.xlogy)
@@ -325,9 +290,9 @@ def _heaviside(w, item, x, y):
     return w.node("Where", w.node("Equal", a, zero), b, side)
 
 
-def _skipping_nan(kind):
+def _skipping_nan(kind, for_bools):
     def write(w, item, x, y):
-        (a, b), both = operands(w, item), _or_for_bools(*kind)(w, item, x, y)
+        (a, b), both = operands(w, item), _or_for_bools(kind, for_bools)(w, item, x, y)
         if not kind_of(item).is_inexact:
             return both
         return w.node("Where", w.node("IsNaN", a), b, w.node("Where", w.node("IsNaN", b), a, both))
@@ -335,8 +300,7 @@ def _skipping_nan(kind):
     return write
 
 
-emits(ew.fmax)(_skipping_nan(("Max", "Or")))
-emits(ew.fmin)(_skipping_nan(("Min", "And")))
+emits_from(_skipping_nan, {ew.fmax: ("Max", "Or"), ew.fmin: ("Min", "And")})
 
 
 def truth(w, name, dtype):
@@ -352,20 +316,7 @@ def _logical(kind):
     return write
 
 
-for _op, _name in {ew.logical_not: "Not", ew.logical_and: "And", ew.logical_or: "Or", ew.logical_xor: "Xor"}.items():
-    emits(_op)(_logical(_name))
-
-
-def _bitwise(kind, for_bools):
-    def write(w, item, *inputs):
-        return w.node(for_bools if kind_of(item) is dt.bool_ else kind, *operands(w, item))
-
-    return write
-
-
-for _op, _name, _bools in ((ew.bitwise_not, "BitwiseNot", "Not"), (ew.bitwise_and, "BitwiseAnd", "And"),
-                           (ew.bitwise_or, "BitwiseOr", "Or"), (ew.bitwise_xor, "BitwiseXor", "Xor")):
-    emits(_op, when=lambda node, opset: opset >= 18 or node.outputs[0].dtype is dt.bool_)(_bitwise(_name, _bools))
+emits_from(_logical, {ew.logical_not: "Not", ew.logical_and: "And", ew.logical_or: "Or", ew.logical_xor: "Xor"})
 
 
 @emits(ew.bitwise_left_shift)
@@ -401,6 +352,10 @@ emits(ew.copy, contiguous)(lambda w, item, x: w.name(x))
 
 
 emits_each({
+    ew.abs_: lambda w, item, x: w.name(x) if x.dtype is dt.bool_ else w.node("Abs", w.name(x)),
+    ew.square: lambda w, item, x: w.name(x) if x.dtype is dt.bool_ else w.node("Mul", w.name(x), w.name(x)),
+    ew.logit: lambda w, item, x: w.node("Log", w.node("Div", w.name(x), w.node("Sub", w.scalar(1, x.dtype), w.name(x)))),
+    ew.remainder: lambda w, item, x, y: _remainder(w, *operands(w, item), kind_of(item)),
     ew.ne: lambda w, item, x, y: w.node("Not", w.node("Equal", *operands(w, item))),
     ew.trunc: lambda w, item, x: truncated(w, w.name(x), x.dtype),
     ew.frac: lambda w, item, x: w.node("Sub", w.name(x), truncated(w, w.name(x), x.dtype)),

@@ -9,7 +9,7 @@ from ....ir.ops.core import moments
 from ....ir.ops.core import reduce as rd
 from ....ir.ops.core import scan as sc
 from ....ir.ops.index import sort as st
-from .graph_writer import emits
+from .graph_writer import emits, emits_from
 from .math import log1p, truth
 
 
@@ -25,8 +25,7 @@ def _plain(kind):
     return write
 
 
-for _op, _name in {rd.sum_: "ReduceSum", rd.prod: "ReduceProd", rd.amax: "ReduceMax", rd.amin: "ReduceMin"}.items():
-    emits(_op)(_plain(_name))
+emits_from(_plain, {rd.sum_: "ReduceSum", rd.prod: "ReduceProd", rd.amax: "ReduceMax", rd.amin: "ReduceMin"})
 emits(moments.mean, when=lambda node, opset: node.inputs[0].dtype in (dt.float32, dt.float64))(_plain("ReduceMean"))
 
 
@@ -46,8 +45,7 @@ def _some(node, opset):
     return all(node.inputs[0].shape[d] for d in node.params["dim"])
 
 
-emits(rd.any_, when=_some)(_logical("ReduceMax"))
-emits(rd.all_, when=_some)(_logical("ReduceMin"))
+emits_from(_logical, {rd.any_: "ReduceMax", rd.all_: "ReduceMin"}, when=_some)
 
 
 def _position(kind):
@@ -66,8 +64,7 @@ def _position(kind):
     return write
 
 
-emits(rd.argmax)(_position("ArgMax"))
-emits(rd.argmin)(_position("ArgMin"))
+emits_from(_position, {rd.argmax: "ArgMax", rd.argmin: "ArgMin"})
 
 
 # Sorting. Runtimes sort these types; others go through the next wider one. ONNX does not say where nan belongs.
@@ -163,7 +160,7 @@ def _logcumsumexp(w, item, x, *, dim):
     return _along(w, x, dim, [(-math.inf, x.dtype)], body, [x.dtype])[0]
 
 
-def _extreme(kind, lowest):
+def _extreme(lowest):
     def write(w, item, x, *, dim):
         start = (-math.inf if lowest else math.inf) if x.dtype.is_inexact else _limit(x.dtype, lowest)
         one = w.scalar(1, dt.int64)
@@ -188,12 +185,7 @@ def _limit(dtype, lowest):
     return int(info.min if lowest else info.max)
 
 
-def _number(node, opset):
-    return node.inputs[0].dtype is not dt.bool_
-
-
-emits(sc.cummax, when=_number)(_extreme("Max", True))
-emits(sc.cummin, when=_number)(_extreme("Min", False))
+emits_from(_extreme, {sc.cummax: True, sc.cummin: False}, when=lambda node, opset: node.inputs[0].dtype is not dt.bool_)
 
 
 @emits(sc.linear_scan)

@@ -64,20 +64,6 @@ def _iota(w, item, like, *, shape, dim, dtype):
     return numbers if beside == list(shape) else w.expand(numbers, shape)
 
 
-@emits(sh.select)
-def _select(w, item, x, *, dim, index):
-    if x in w.ends:
-        return w.ends[x]
-    return w.node("Gather", w.name(x), w.scalar(index, dt.int64), axis=dim)
-
-
-@emits(sh.flip)
-def _flip(w, item, x, *, dims):
-    if not dims:
-        return w.name(x)
-    return w.slice(w.name(x), [-1] * len(dims), [-FAR] * len(dims), dims, [-1] * len(dims))
-
-
 @emits(sh.roll)
 def _roll(w, item, x, *, shifts, dims):
     name = w.name(x)
@@ -139,30 +125,23 @@ def _border_pad(w, item, x, *, low, high, mode):
 # Moves that are written as one flat gather or scatter over fixed sizes.
 
 
-def gathered(w, item, x):
-    """Write an operator that only moves elements, as a gather from the flat input."""
-    product_of = int(math.prod(x.shape))
-    numbers = np.arange(product_of).reshape([int(n) for n in x.shape])
-    places = np.asarray(item.op.ref(numbers, **item.params))
-    return w.node("Gather", w.reshape(w.name(x), [-1]), w.const(places.astype(np.int64), "places"), axis=0)
+def _sources(op, shape, /, **params):
+    """Return the flat source position of each result of an operator that moves elements."""
+    numbers = np.arange(int(math.prod(shape))).reshape([int(n) for n in shape])
+    return np.asarray(op.ref(numbers, **params)).astype(np.int64)
 
 
-def scattered(w, item, x, places, shape):
-    """Add elements of x at flat positions of a zero array."""
-    total = int(math.prod(shape))
-    zeros = w.filled([total], 0, x.dtype)
-    flat = w.node("ScatterElements", zeros, w.const(places.reshape(-1).astype(np.int64), "places"), w.reshape(w.name(x), [-1]),
-                  axis=0, reduction="add")
+@emits(sh.diagonal, sh.as_strided)
+def _gathered(w, item, x, **params):
+    return w.node("Gather", w.reshape(w.name(x), [-1]), w.const(_sources(item.op, x.shape, **params), "places"), axis=0)
+
+
+def _scattered(w, x, shape, op, /, **params):
+    """Add elements of x to zeros where an operator that moves elements takes them from."""
+    zeros = w.filled([int(math.prod(shape))], 0, x.dtype)
+    positions = w.const(_sources(op, shape, **params).reshape(-1), "places")
+    flat = w.node("ScatterElements", zeros, positions, w.reshape(w.name(x), [-1]), axis=0, reduction="add")
     return w.reshape(flat, shape)
-
-
-def _places(op, shape, /, **params):
-    """Return the source position of each result of an operator that moves elements."""
-    numbers = np.arange(int(np.prod(shape))).reshape([int(n) for n in shape])
-    return np.asarray(op.ref(numbers, **params))
-
-
-emits(sh.diagonal, sh.as_strided)(lambda w, item, x, **params: gathered(w, item, x))
 
 
 @emits(sh.unfold)
@@ -174,25 +153,13 @@ def _unfold(w, item, x, *, dim, size, step):
     return w.transpose(found, [d for d in range(x.ndim + 1) if d != dim + 1] + [dim + 1])
 
 
-@emits(sh.fold_windows)
-def _fold_windows(w, item, x, *, shape, dim, step):
-    return scattered(w, item, x, _places(sh.unfold, shape, dim=dim, size=int(x.shape[-1]), step=step), shape)
-
-
-@emits(sh.diagonal_scatter)
-def _diagonal_scatter(w, item, x, *, shape, offset, dim1, dim2):
-    return scattered(w, item, x, _places(sh.diagonal, shape, offset=offset, dim1=dim1, dim2=dim2), shape)
-
-
-@emits(sh.strided_scatter)
-def _strided_scatter(w, item, x, *, size, strides, offset):
-    return scattered(w, item, x, _places(sh.as_strided, size, shape=x.shape, strides=strides, offset=offset), size)
-
-
-@emits(border_pad_grad)
-def _border_pad_grad(w, item, x, *, low, high, mode):
-    return scattered(w, item, x, _places(border_pad, item.outputs[0].shape, low=low, high=high, mode=mode),
-                     item.outputs[0].shape)
+emits_each({
+    sh.fold_windows: lambda w, item, x, *, shape, dim, step: _scattered(
+        w, x, shape, sh.unfold, dim=dim, size=int(x.shape[-1]), step=step),
+    sh.diagonal_scatter: lambda w, item, x, *, shape, **params: _scattered(w, x, shape, sh.diagonal, **params),
+    sh.strided_scatter: lambda w, item, x, *, size, **params: _scattered(w, x, size, sh.as_strided, shape=x.shape, **params),
+    border_pad_grad: lambda w, item, x, **params: _scattered(w, x, item.outputs[0].shape, border_pad, **params),
+})
 
 
 # Writes into a part.
@@ -248,6 +215,10 @@ def _ends_before(stop, size) -> bool:
 
 
 emits_each({
+    sh.select: lambda w, item, x, *, dim, index: (
+        w.ends[x] if x in w.ends else w.node("Gather", w.name(x), w.scalar(index, dt.int64), axis=dim)),
+    sh.flip: lambda w, item, x, *, dims: (
+        w.slice(w.name(x), [-1] * len(dims), [-FAR] * len(dims), dims, [-1] * len(dims)) if dims else w.name(x)),
     sh.permute: lambda w, item, x, *, dims: w.transpose(w.name(x), dims),
     sh.slice_: lambda w, item, x, *, dim, start, stop, step: w.slice(w.name(x), [start], [stop], [dim], [step]),
     sh.cat: lambda w, item, *xs, dim: w.name(xs[0]) if len(xs) == 1 else w.node("Concat", *[w.name(x) for x in xs], axis=dim),
