@@ -32,9 +32,9 @@ class Free:
 
     def symbols(self, tensors) -> Symbols | None:
         names = self.names
-        places = {(SIZE, i, axis): Extent(names[x.name], x.times, x.plus)
+        extents = {(SIZE, i, axis): Extent(names[x.name], x.times, x.plus)
                   for i, dims in enumerate(self.by_input) for axis, x in dims.items()}
-        return Symbols.of_extents(places, [t.shape for t in tensors]) if places else None
+        return Symbols.of_extents(extents, [t.shape for t in tensors]) if extents else None
 
     def tried(self, runs: Callable) -> list:
         """Return sizes for which the function runs: the first ones, two more for each symbol, and others for all together."""
@@ -138,6 +138,6 @@ def _axes(axes, name):
     if isinstance(axes, str):
         return [(0, axes)]
     if isinstance(axes, dict):
-        said = {a: s if isinstance(s, str) else getattr(s, "__name__", f"{name}_{a}") for a, s in axes.items() if s is not None}
-        return list(said.items())
+        return [(a, s if isinstance(s, str) else getattr(s, "__name__", f"{name}_{a}"))
+                for a, s in axes.items() if s is not None]
     return [(a, f"{name}_{a}") for a in axes]

@@ -73,13 +73,13 @@ def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None
                                       if n not in subject.state_names])
         checks = trials.checks([*tried, *free.fresh(tried)], recording.conditions) if verify else []
     total = sum(a.nbytes for a in arrays.values())
-    beside = bool(external_data) or (external_data is None and total + (1 << 20) >= proto.LARGE)
-    return _delivered(model, arrays, path, beside, checks)
+    is_external = bool(external_data) or (external_data is None and total + (1 << 20) >= proto.LARGE)
+    return _delivered(model, arrays, path, is_external, checks)
 
 
-def _delivered(model, arrays, path, beside, checks):
+def _delivered(model, arrays, path, is_external, checks):
     """Return or write the model, after it agrees with the function."""
-    if beside:
+    if is_external:
         if path is None or hasattr(path, "write"):
             raise ArgumentError("a model with its weights in a file beside it needs a path")
         files = proto.write_model(model, path, arrays)
@@ -190,13 +190,13 @@ class Recording:
         return recorded(self.graph, self.weights, self.count, sizes)
 
 
-def _renamed(names, given, what) -> list:
-    if given is None:
+def _renamed(names, new_names, what) -> list:
+    if new_names is None:
         return names
-    given = list(given)
-    if len(given) > len(names) or len(set(given)) != len(given):
-        raise ArgumentError(f"{what}_names has {given} for the {len(names)} {what}s {names}")
-    return unique([*given, *names[len(given):]])
+    new_names = list(new_names)
+    if len(new_names) > len(names) or len(set(new_names)) != len(new_names):
+        raise ArgumentError(f"{what}_names has {new_names} for the {len(names)} {what}s {names}")
+    return unique([*new_names, *names[len(new_names):]])
 
 
 # Writing.

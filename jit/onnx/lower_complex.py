@@ -27,8 +27,8 @@ def in_parts(graph: Graph, weights: dict) -> tuple:
     for v in (*graph.outputs, *graph.inputs[:count]):
         if v.dtype.is_complex:
             node = v.node or next((n for n in graph.nodes if v in n.inputs), None)
-            who = "it" if node is None else f"operator {node.op.name}{at(node.line)}"
-            raise ExportError(f"{who} {'gives' if v in graph.outputs else 'takes'} complex numbers, which results and "
+            subject = "it" if node is None else f"operator {node.op.name}{at(node.line)}"
+            raise ExportError(f"{subject} {'gives' if v in graph.outputs else 'takes'} complex numbers, which results and "
                               "arguments of ONNX models are not: use view_as_real and view_as_complex inside of the function")
     graph, weights = _with_real_weights(graph, weights, count)
     return dce(rebuild(graph, _visit)), weights
@@ -52,7 +52,7 @@ def _visit(b: Builder, node: Node, operands):
     if rule is not None:
         return rule(*[_parts(x) if _is_complex(x) else x for x in operands], **node.params)
     if node.op.is_view or node.op in _MOVED:
-        return _moved(b, node.op, operands, node.params)
+        return _applied_to_parts(b, node.op, operands, node.params)
     raise ExportError(f"operator {node.op.name}{at(node.line)} has no counterpart in ONNX for complex numbers")
 
 
@@ -68,7 +68,7 @@ def _parts(x) -> tuple:
     return real(x), imag(x)
 
 
-def _moved(b: Builder, op: Op, operands, params):
+def _applied_to_parts(b: Builder, op: Op, operands, params):
     whole = [_parts(x) if _is_complex(x) else (x, x) for x in operands]
     return complex_(*[b.append(op, [pair[i] for pair in whole], params) for i in range(2)])
 

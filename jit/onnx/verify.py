@@ -38,13 +38,13 @@ class Trials:
 
     def __init__(self, subject, free):
         self.subject, self.free = subject, free
-        self.found: dict = {}           # sizes -> (tensors, results of the function)
+        self.results: dict = {}           # sizes -> (tensors, results of the function)
 
     def run(self, sizes: dict) -> tuple:
         key = tuple(sizes.values())
-        if key not in self.found:
-            self.found[key] = self._ran(self.subject.at(sizes, self.free))
-        return self.found[key]
+        if key not in self.results:
+            self.results[key] = self._ran(self.subject.at(sizes, self.free))
+        return self.results[key]
 
     def _ran(self, tensors) -> tuple:
         """Return (tensors, results); zeros replace repeated integers if these are indices out of range or out of order."""
@@ -67,12 +67,12 @@ class Trials:
 
     def checks(self, tried, conditions: dict) -> list:
         """Return the checks of a model: at the example's sizes, those of `tried`, and some that break conditions."""
-        asked = [(line, self._test(condition), condition) for condition, line in list(conditions.items())[:_MOST]]
-        broken = [next(filter(self.runs, self._breaking(test)), None) for _, test, _ in asked]
+        tests = [(line, self._test(condition), condition) for condition, line in list(conditions.items())[:_MOST]]
+        broken = [next(filter(self.runs, self._breaking(test)), None) for _, test, _ in tests]
         every = [self.free.sizes, *tried, *[sizes for sizes in broken if sizes is not None]]
         runs = {tuple(sizes.values()): sizes for sizes in every if self.runs(sizes)}
         ones = [sizes for sizes in self.free.ones if tuple(sizes.values()) not in runs and self.runs(sizes)]
-        made = [(*self.run(sizes), self._why(sizes, asked), sizes in ones) for sizes in (*runs.values(), *ones)]
+        made = [(*self.run(sizes), self._why(sizes, tests), sizes in ones) for sizes in (*runs.values(), *ones)]
         return [Check(tensors, wanted, why, may_fail) for tensors, wanted, why, may_fail in made]
 
     def _test(self, condition: str) -> Callable:
@@ -94,9 +94,9 @@ class Trials:
         return itertools.islice((sizes for sizes in itertools.chain(near, far) if not test(sizes)), _MOST)
 
     @staticmethod
-    def _why(sizes, asked) -> str:
+    def _why(sizes, tests) -> str:
         """Return a text about the first condition that does not hold for sizes."""
-        for line, test, condition in asked:
+        for line, test, condition in tests:
             if not test(sizes):
                 return f"; it does the same for all sizes, and the code{at(line)} asks whether {condition}"
         return ""
@@ -108,11 +108,11 @@ def compare(checks: list, source):
         return
     model = from_onnx(source)
     for check in checks:
-        said = _fault(model, check)
-        if said and not check.may_fail:
-            raise ExportError(said)
-        if said:
-            warnings.warn(f"{said}; it is good for sizes of 2 and more", stacklevel=4)
+        fault = _fault(model, check)
+        if fault and not check.may_fail:
+            raise ExportError(fault)
+        if fault:
+            warnings.warn(f"{fault}; it is good for sizes of 2 and more", stacklevel=4)
 
 
 def _fault(model, check) -> str:
@@ -124,10 +124,10 @@ def _fault(model, check) -> str:
     except IngotError as e:
         return "" if check.may_fail else f"the exported model fails for inputs of shapes {shapes}{check.why}: {e}"
     for name, a, b in zip(model.output_names, found if isinstance(found, tuple) else (found,), check.wanted):
-        said = _difference(a._a, b)
-        if said:
+        difference = _difference(a._a, b)
+        if difference:
             return (f"the exported model does not give what eager gives: its output {name!r} for inputs of shapes {shapes} "
-                    f"{said}{check.why}")
+                    f"{difference}{check.why}")
     return ""
 
 

@@ -18,7 +18,7 @@ class State:
 
     def __init__(self, modules):
         self.names: dict = {}
-        self._places: list = []           # (module, key, the buffer)
+        self._slots: list = []           # (module, key, the buffer)
         self._before: dict = {}           # name -> (the buffer, a copy, its version)
         self._known: frozenset = frozenset()
         for prefix, module in modules:
@@ -27,7 +27,7 @@ class State:
                     self._note(module, key, f"{prefix}.{key}" if prefix else key, t)
 
     def _note(self, module, key, name, t):
-        self._places.append((module, key, t))
+        self._slots.append((module, key, t))
         if id(t) not in self.names:
             self.names[id(t)] = name
             self._before[name] = t, t.detach().clone(), t._version
@@ -60,11 +60,11 @@ class State:
     def exchanged(self) -> dict:
         """Return {name: new tensor} of the buffers that modules replaced."""
         found: dict = {}
-        for module, key, t in self._places:
+        for module, key, t in self._slots:
             new, name = module._buffers.get(key), self.names[id(t)]
             if new is t:
                 continue
-            if not isinstance(new, Tensor) or sum(other is t for _, _, other in self._places) > 1:
+            if not isinstance(new, Tensor) or sum(other is t for _, _, other in self._slots) > 1:
                 why = "is removed" if new is None else "several modules hold"
                 raise ExportError(f"the buffer {name}, which {why}, is set to something else: write to it in place")
             found[name] = new
@@ -89,7 +89,7 @@ class State:
 
     def now(self, names) -> list:
         """Return the tensors that modules hold for these buffers now."""
-        now = {self.names[id(t)]: module._buffers[key] for module, key, t in self._places}
+        now = {self.names[id(t)]: module._buffers[key] for module, key, t in self._slots}
         return [now[name] for name in names]
 
     @contextmanager
@@ -101,7 +101,7 @@ class State:
             self._restore()
 
     def _restore(self):
-        for module, key, t in self._places:
+        for module, key, t in self._slots:
             if module._buffers.get(key) is not t:
                 module._buffers[key] = t
         with no_grad():

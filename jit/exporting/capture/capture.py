@@ -173,11 +173,11 @@ class _Limits:
     def called(self, t) -> str:
         return self.known.get(id(t)) or f"a tensor of {t.aval}"
 
-    def refuse(self, said: str):
+    def refuse(self, message: str):
         """Refuse an action: raise, or append to the failures of a draft."""
         if self.failures is None:
-            raise ExportError(said)
-        self.failures.append(said)
+            raise ExportError(message)
+        self.failures.append(message)
 
     def follows_arguments(self, value) -> bool:
         """Return whether a value depends on arguments, or on buffers that are written."""
@@ -242,7 +242,7 @@ class _ExportRecorder(Recorder):
     def fresh(self, t, value):
         """Give a tensor memory of its own, which the innermost branch has made."""
         super().fresh(t, value)
-        self.limits.branches.made(t._storage.cell)
+        self.limits.branches.created(t._storage.cell)
 
     def value_of(self, t: Tensor) -> Value:
         """Return the graph value of a tensor, unless a branch made it and somebody else reads it."""
@@ -298,7 +298,7 @@ def values_behind(value: Value) -> set:
 
 def _with_arguments_first(graph, sources, limits, result, count, written) -> Captured:
     """Return the run with its graph's inputs in order: arguments, written buffers, then weights with unique names."""
-    kept = limits.state.tensors(written)
+    initial = limits.state.tensors(written)
     state: dict = dict.fromkeys(written)
     weights: dict = {}
     first: list = [None] * count
@@ -318,7 +318,7 @@ def _with_arguments_first(graph, sources, limits, result, count, written) -> Cap
         name = name if name not in weights else f"{name}_{len(weights)}"
         weights[name] = source.what
         rest.append((v, name))
-    middle = [(v if v is not None else Value(t.aval), name) for (name, v), t in zip(state.items(), kept)]
+    middle = [(v if v is not None else Value(t.aval), name) for (name, v), t in zip(state.items(), initial)]
     ordered, values = with_inputs(graph, [*first, *middle, *rest])
     limits.calls.move_to(values)
     return Captured(ordered, weights, result, written, limits.calls, limits.branches.has_gates)

@@ -144,7 +144,7 @@ class CondBranches:
         if not isinstance(x, Tensor) or not isinstance(y, Tensor):
             if type(x) is type(y) and not isinstance(x, Tensor) and x == y:
                 return x
-            raise ExportError(f"the branches of cond{at(user_line())} return {_said(x)} and {_said(y)}: what depends on the "
+            raise ExportError(f"the branches of cond{at(user_line())} return {_shown(x)} and {_shown(y)}: what depends on the "
                               "answer is a tensor in both")
         if x.dtype is not y.dtype or self.recorder.shape_of(x) != self.recorder.shape_of(y):
             raise ExportError(f"the branches of cond{at(user_line())} return tensors of one shape and dtype, got {x.aval} "
@@ -160,7 +160,7 @@ class CondBranches:
 
     # Events of the recorder.
 
-    def made(self, cell):
+    def created(self, cell):
         """Assign new memory to the innermost branch."""
         if self._open:
             self._open[-1][id(cell)] = cell
@@ -181,5 +181,5 @@ class CondBranches:
                               "as it came; let the branch return a clone of it")
 
 
-def _said(x) -> str:
+def _shown(x) -> str:
     return str(x.aval) if isinstance(x, Tensor) else repr(x)

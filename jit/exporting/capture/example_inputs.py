@@ -61,7 +61,7 @@ def arguments_of(fn, example_inputs) -> ExampleArguments:
     return ExampleArguments({"tuple": [{"tuple": items}, {"dict": entries}]}, tensors, unique(names), parameters)
 
 
-def _said(module) -> list:
+def _declared_names(module) -> list:
     """Return the input names of a module that takes `*inputs` (`from_onnx` makes such), where they are Python identifiers."""
     return [name if name.isidentifier() else f"arg{i}" for i, name in enumerate(getattr(module, "input_names", ()))]
 
@@ -77,7 +77,7 @@ def _parameters(fn, args, kwargs) -> list:
         raise ArgumentError(f"example_inputs does not fit the function: {e}") from None
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     words = [p.name for p in signature.parameters.values() if p.kind in plain]
-    words = words or _said(getattr(fn, "__self__", fn))
+    words = words or _declared_names(getattr(fn, "__self__", fn))
     return [words[i] if i < len(words) else f"arg{i}" for i in range(len(args))]
 
 
@@ -161,25 +161,25 @@ def _resized(a, d, size, extent: Extent, n):
 
 def dims_of(dynamic, tensors, names) -> Dims:
     """Parse `dynamic=`: {name or number of an input: {dim: name or extent}, or dims, or True}."""
-    found: dict = {}
+    extents: dict = {}
     for key, wish in (dynamic or {}).items():
         if key not in names and not (isinstance(key, int) and 0 <= key < len(names)):
             raise ArgumentError(f"dynamic= names the input {key!r}, but the inputs are called {', '.join(map(repr, names))}")
         i = key if isinstance(key, int) else names.index(key)
-        for d, said in _wishes(wish, tensors[i], names[i]).items():
-            found[i, d] = extent_of(said)
-    return Dims(dict(sorted(found.items())))
+        for d, text in _wishes(wish, tensors[i], names[i]).items():
+            extents[i, d] = extent_of(text)
+    return Dims(dict(sorted(extents.items())))
 
 
 def _wishes(wish, t: Tensor, name):
     wish = dict.fromkeys(range(t.ndim)) if wish is True else wish
     wish = wish if isinstance(wish, dict) else dict.fromkeys(wish)
-    made = {}
-    for dim, said in wish.items():
+    names = {}
+    for dim, text in wish.items():
         if not isinstance(dim, int) or not -t.ndim <= dim < t.ndim:
             raise ArgumentError(f"dynamic= names dim {dim!r} of {name}, which has {t.ndim} dims")
-        made[dim % t.ndim] = said if isinstance(said, str) else f"{name}_{dim % t.ndim}"
-    return made
+        names[dim % t.ndim] = text if isinstance(text, str) else f"{name}_{dim % t.ndim}"
+    return names
 
 
 def recordable(sizes: dict) -> dict:

@@ -41,27 +41,27 @@ class ModuleCalls:
     """Log of module calls.
 
     calls        {name of a call: ModuleCall}, in order
-    signatures   {name: CallSignature} for modules at the paths `kept`
+    signatures   {name: CallSignature} for modules at `signature_paths`
     aliases      {path: canonical path of the same module or tensor}
     tensors      {name: tensor}: parameters and buffers of the exported module, if it is one
     """
 
-    def __init__(self, holders=(), kept=()):
+    def __init__(self, holders=(), signature_paths=()):
         self.calls: dict = {}
         self.signatures: dict = {}
         self.aliases: dict = {}
         self.tensors: dict = {}
-        self.kept = frozenset(kept)
+        self.signature_paths = frozenset(signature_paths)
         self._known: dict = {}            # by id of a module: (the module, its path, base of its call names)
         self._counts: dict = {}           # by base of call names
         self._around: list = []           # (module, name, arguments if the signature is kept) of calls under way
         for prefix, holder in holders:
             if isinstance(holder, Module):
                 self._note(prefix, holder)
-        missing = self.kept - {path for _, path, _ in self._known.values()} - set(self.aliases)
+        missing = self.signature_paths - {path for _, path, _ in self._known.values()} - set(self.aliases)
         if missing:
             raise ArgumentError(f"there is no module at {', '.join(sorted(missing))}, whose signature is to be kept")
-        self.kept |= {self.aliases[path] for path in self.kept & set(self.aliases)}
+        self.signature_paths |= {self.aliases[path] for path in self.signature_paths & set(self.aliases)}
 
     def _note(self, prefix, holder):
         tensors: dict = {}
@@ -108,7 +108,7 @@ class ModuleCalls:
 
     def _is_kept(self, module) -> bool:
         known = self._known.get(id(module))
-        return known is not None and known[1] in self.kept
+        return known is not None and known[1] in self.signature_paths
 
     def _entered(self, module) -> str:
         """Log a call that begins, and return its name. Calls of unknown modules belong to the call around them."""
@@ -123,8 +123,8 @@ class ModuleCalls:
 
     def move_to(self, values: dict):
         """Replace the graph values of signatures by those in `values`."""
-        moved = lambda old: tuple([values[v] for v in old])
-        self.signatures = {name: s._replace(takes=moved(s.takes), gives=moved(s.gives)) for name, s in self.signatures.items()}
+        new = lambda old: tuple([values[v] for v in old])
+        self.signatures = {name: s._replace(takes=new(s.takes), gives=new(s.gives)) for name, s in self.signatures.items()}
 
     def as_json(self, graph: Graph) -> dict:
         """Return the log as data for the manifest, with values named as in the graph's text."""

@@ -33,7 +33,7 @@ def freeze(graph: Graph, weights: dict, arguments: int) -> tuple:
     The graph's inputs are `arguments` arguments, then the weights in their order. Results are equal bit for bit.
     """
     fixed = dict(zip(graph.inputs[arguments:], weights.values()))
-    folded = tls.m.run(_Folding(graph, fixed).found)
+    folded = tls.m.run(_Folding(graph, fixed).folded_arrays)
     made = {v: f"folded.{i}" for i, v in enumerate(folded)}
     b = Builder(graph.name)
     env: dict = {v: b.input(v.name, v.aval) for v in graph.inputs[:arguments]}
@@ -53,12 +53,12 @@ def without_unused(graph: Graph, weights: dict, arguments: int) -> tuple:
     needed = {x for n in graph.nodes for x in n.inputs} | set(graph.outputs)
     b = Builder(graph.name)
     env = {v: b.input(v.name, v.aval) for v in graph.inputs[:arguments]}
-    kept = {}
+    used = {}
     for v, (name, a) in zip(graph.inputs[arguments:], weights.items()):
         if v in needed:
-            kept[name] = a
+            used[name] = a
             env[v] = b.input(name, v.aval)
-    return b.finish_like(graph, b.inline(graph, env)), kept
+    return b.finish_like(graph, b.inline(graph, env)), used
 
 
 def _is_fixed(n) -> bool:
@@ -72,7 +72,7 @@ class _Folding:
         self.graph, self.arrays = graph, dict(fixed)
         self.constant: set[Any] = set(fixed)
 
-    def found(self) -> dict:
+    def folded_arrays(self) -> dict:
         """Return {value: array}, in order."""
         for n in self.graph.nodes:
             values = [x for x in n.inputs if type(x) is Value]
@@ -122,14 +122,14 @@ class _Folding:
 class Prepared:
     """A graph for this machine.
 
-    main      graph of every call, on the arguments, the weights `kept` and the derived values
-    kept      numbers of the weights that `main` reads
+    main      graph of every call, on the arguments, the weights numbered `weights` and the derived values
+    weights   numbers of the weights that `main` reads
     derived   graph, run once, of values derived from the weights `sources`, or None
     names     a content-based name for each result of `derived`
     """
 
     main: Graph
-    kept: tuple
+    weights: tuple
     derived: Graph | None = None
     sources: tuple = ()
     names: tuple = ()
@@ -148,8 +148,8 @@ def prepared(graph: Graph, arguments: int, taken, numbers: int = 0) -> Prepared:
     number = {v.name: taken[i - arguments] if i in weights else -1 for i, v in enumerate(graph.inputs)}
     sources = tuple([taken[i - arguments] for i in cut.sources])
     names = names_of(cut.derived, sources)
-    main, kept = _without_unread(cut.main, number, len(names))
-    return Prepared(main, kept, cut.derived, sources, names)
+    main, read = _without_unread(cut.main, number, len(names))
+    return Prepared(main, read, cut.derived, sources, names)
 
 
 def _without_unread(main, number, derived) -> tuple:
@@ -159,8 +159,8 @@ def _without_unread(main, number, derived) -> tuple:
     dropped = {v for v in own if number[v.name] >= 0 and v not in read}
     b = Builder(main.name)
     env = {v: b.input(v.name, v.aval) for v in main.inputs if v not in dropped}
-    kept = tuple([number[v.name] for v in own if number[v.name] >= 0 and v not in dropped])
-    return b.finish_like(main, b.inline(main, env)), kept
+    remaining = tuple([number[v.name] for v in own if number[v.name] >= 0 and v not in dropped])
+    return b.finish_like(main, b.inline(main, env)), remaining
 
 
 def names_of(graph: Graph, sources) -> tuple:

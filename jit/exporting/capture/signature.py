@@ -128,9 +128,9 @@ class Signature:
         """Return the signature in a manifest, checked."""
         inputs, outputs = (tuple([_spec(s) for s in data[name]]) for name in ("inputs", "outputs"))
         state = tuple(data.get("state", ()))
-        kept = [(s.dtype, s.shape) for s in inputs[len(inputs) - len(state):]]
+        state_types = [(s.dtype, s.shape) for s in inputs[len(inputs) - len(state):]]
         if (len(state) > min(len(inputs), len(outputs)) or not all(type(name) is str for name in state)
-                or kept != [(s.dtype, s.shape) for s in outputs[len(outputs) - len(state):]]):
+                or state_types != [(s.dtype, s.shape) for s in outputs[len(outputs) - len(state):]]):
             raise FileError("the signature is damaged: its state is not what goes in and comes out")
         treespec.check(data["arguments"], len(inputs) - len(state))
         treespec.check(data["results"], len(outputs) - len(state))
@@ -151,17 +151,17 @@ class Signature:
                                             for v, s in zip(values, specs)):
             return False
         pairs = [pair for v, s in zip(values, specs) for pair in zip(v.shape, s.shape)]
-        return all(_agree(n, said, self.dims, fixed) for n, said in pairs)
+        return all(_agree(n, declared, self.dims, fixed) for n, declared in pairs)
 
     def arrays_of(self, args, kwargs) -> list:
         tensors: list = []
-        given = treespec.describe(self._arranged(args, kwargs), tensors, [])
-        if given != self.arguments:
+        structure = treespec.describe(self._in_order(args, kwargs), tensors, [])
+        if structure != self.arguments:
             raise DTypeError("the exported model: the arguments differ in number, structure or plain values from those of the "
-                             f"export: expected {_shown(self.arguments)}, got {_shown(given)}")
+                             f"export: expected {_shown(self.arguments)}, got {_shown(structure)}")
         return tensors
 
-    def _arranged(self, args, kwargs) -> tuple:
+    def _in_order(self, args, kwargs) -> tuple:
         """Return (args, kwargs) with each argument by position or by name, as at the export."""
         keywords = [k for k, _ in self.arguments["tuple"][1]["dict"]]
         known = (*self.parameters, *keywords)
@@ -197,13 +197,13 @@ def _named(text, n, sizes) -> int | None:
     return extent.of(known)
 
 
-def _agree(n, said, dims, fixed) -> bool:
+def _agree(n, declared, dims, fixed) -> bool:
     """Return whether a size in a graph is the declared one where some sizes are fixed."""
     text = n.text if type(n) is SymInt else n
-    if text == said or not fixed or (type(text) is type(said) is int):
-        return text == said
+    if text == declared or not fixed or (type(text) is type(declared) is int):
+        return text == declared
     samples = [{name: base + step * i for i, name in enumerate(dims)} | fixed for base, step in ((2, 1), (5, 6), (97, 210))]
-    return all(_number(text, sizes) == _number(said, sizes) for sizes in samples)
+    return all(_number(text, sizes) == _number(declared, sizes) for sizes in samples)
 
 
 def _number(n, sizes):
@@ -215,8 +215,8 @@ def _fixed(spec, sizes) -> TensorSpec:
 
 
 def _wrong_size(spec, a, position, size, want) -> ShapeError:
-    said = f"no size gives {size}" if want is None else f"{size} is {want}"
-    why = said if type(size) is str else f"it was exported for {want}; name the dim in dynamic= to change it"
+    reason = f"no size gives {size}" if want is None else f"{size} is {want}"
+    why = reason if type(size) is str else f"it was exported for {want}; name the dim in dynamic= to change it"
     return ShapeError(f"the exported model: input {spec} got {list(a.shape)}: dim {position} has size {a.shape[position]}, "
                       f"but {why}")
 

@@ -132,8 +132,8 @@ def _variant(fn, example, dims, sizes, fixed, state, signatures_of=()) -> tuple:
     return variant, result_names(names), described
 
 
-def _copies(found) -> list:
-    return [treespec.as_tensor(r).detach()._a.copy() for r in found]
+def _copies(tensors) -> list:
+    return [treespec.as_tensor(r).detach()._a.copy() for r in tensors]
 
 
 def refuse_fixed(symbols):
@@ -153,23 +153,24 @@ def _small_sizes(names, empty: bool) -> list:
     """
     sets = range(1, (len(names) if len(names) <= _MOST_NAMES else 1) + 1)
     ones = [dict.fromkeys(chosen, 1) for count in sets for chosen in itertools.combinations(names, count)]
-    beside = [{}, *[{name: 1} for name in (names if len(names) < _MOST_NAMES else ())]]
-    return [*ones, *[{**one, name: 0} for name in names if empty for one in beside if name not in one]]
+    singles = [{}, *[{name: 1} for name in (names if len(names) < _MOST_NAMES else ())]]
+    return [*ones, *[{**one, name: 0} for name in names if empty for one in singles if name not in one]]
 
 
-def _add_variant(made, fn, example, sizes, fixed, results):
+def _add_variant(recording, fn, example, sizes, fixed, results):
     """Add the variant with some sizes fixed, if the function runs with them and gives the same structure.
 
     Integers of the example may be indices that are then out of range, so it is tried with zeros too.
     """
     for given in (example, _without_integers(example)):
         try:
-            variant, _, structure_ = _variant(fn, given, made.dims, {**sizes, **fixed}, fixed, made.state)
+            variant, _, structure_ = _variant(fn, given, recording.dims, {**sizes, **fixed}, fixed, recording.state)
         except _FAILURES:
             continue
-        values = [*variant.graph.inputs[:len(made.signature.inputs)], *variant.graph.outputs]
-        if structure_ == results and variant.state == made.signature.state and made.signature.describes(values, fixed):
-            made.variants.append(variant)
+        signature = recording.signature
+        values = [*variant.graph.inputs[:len(signature.inputs)], *variant.graph.outputs]
+        if structure_ == results and variant.state == signature.state and signature.describes(values, fixed):
+            recording.variants.append(variant)
         return
 
 
@@ -177,42 +178,44 @@ def _without_integers(example) -> Example:
     return replace(example, tensors=[FUNCTIONS["zeros_like"](t) if t._a.dtype.kind in "iu" else t for t in example.tensors])
 
 
-def _add_examples(made, fn, example, sizes):
+def _add_examples(recording, fn, example, sizes):
     """Add examples at which the export is checked: the user's sizes, and for each named size two others that eager takes.
 
     A size that cannot change alone is changed with all others.
     """
-    if made.variant_for(sizes) is None:
+    if recording.variant_for(sizes) is None:
         raise ExportError(f"the example's own sizes {sizes} do not meet the conditions of the recording")
-    known = {tuple(v.example.sizes.items()): v.example for v in made.variants}
+    known = {tuple(v.example.sizes.items()): v.example for v in recording.variants}
     base = recordable(sizes)
-    wanted = [[sizes], *[[{**base, name: n} for n in others(base[name])] for name in made.dims.order],
-              *[[{**base, **v.fixed}] for v in made.variants[1:]]]
-    together = [dict(zip(base, row)) for row in zip(*[others(n) for n in base.values()])]
-    for candidates in [*wanted, together]:
-        if candidates is together and not any(len({e.sizes[name] for e in made.examples} - {0, 1}) < 2 for name in base):
+    wanted = [[sizes], *[[{**base, name: n} for n in others(base[name])] for name in recording.dims.order],
+              *[[{**base, **v.fixed}] for v in recording.variants[1:]]]
+    all_changed = [dict(zip(base, row)) for row in zip(*[others(n) for n in base.values()])]
+    for candidates in [*wanted, all_changed]:
+        examples = recording.examples
+        if candidates is all_changed and not any(len({e.sizes[name] for e in examples} - {0, 1}) < 2 for name in base):
             break
         enough = min(2, len(candidates))
-        for found in candidates:
-            before = known.get(tuple(found.items()))
-            ran = before or _run_at(made, fn, example, found)
-            if before is not None and found is sizes:
-                ran = _ran_again(made, fn, example, before)
+        for candidate in candidates:
+            before = known.get(tuple(candidate.items()))
+            ran = before or _run_at(recording, fn, example, candidate)
+            if before is not None and candidate is sizes:
+                ran = _ran_again(recording, fn, example, before)
             if ran is not None and enough:
-                known[tuple(found.items())] = ran
-                made.examples.append(ran)
+                known[tuple(candidate.items())] = ran
+                recording.examples.append(ran)
                 enough -= 1
 
 
-def _ran_again(made, fn, example, first) -> Example:
+def _ran_again(recording, fn, example, first) -> Example:
     """Return the recorded example; raise if a second run on the same arguments differs.
 
     Adding gradients of both branches of a `cond` may change the last bits of the recorded run: then return a later run.
     """
-    second = _run_at(made, fn, example, first.sizes)
+    second = _run_at(recording, fn, example, first.sizes)
     if _are_equal(first, second):
         return first
-    if not made.variants[0].has_gates or second is None or not _are_equal(second, _run_at(made, fn, example, first.sizes)):
+    has_gates = recording.variants[0].has_gates
+    if not has_gates or second is None or not _are_equal(second, _run_at(recording, fn, example, first.sizes)):
         raise ExportError("a second run on the same arguments gives something else: the function keeps something between "
                           "calls, and an exported model has no state; take it as an argument and return the new value")
     return second
@@ -223,20 +226,20 @@ def _are_equal(first, second) -> bool:
                                       for a, b in zip(first.results, second.results))
 
 
-def _run_at(made, fn, example, sizes) -> Example | None:
+def _run_at(recording, fn, example, sizes) -> Example | None:
     """Return eager's results at other sizes, or None if eager or the recording does not take them."""
-    if made.variant_for(sizes) is None:
+    if recording.variant_for(sizes) is None:
         return None
     results: list = []
     try:
-        tensors = made.dims.resized(example.tensors, sizes)
+        tensors = recording.dims.resized(example.tensors, sizes)
         args, kwargs = treespec.rebuild(example.structure, tensors)
-        with made.state.restored():
+        with recording.state.restored():
             treespec.describe(run_eagerly(fn, args, kwargs), results, [])
-            results = _copies([*results, *made.state.now(made.signature.state)])
+            results = _copies([*results, *recording.state.now(recording.signature.state)])
     except _FAILURES:
         return None
-    return Example(example.structure, [*tensors, *made.state.tensors(made.signature.state)], sizes, results)
+    return Example(example.structure, [*tensors, *recording.state.tensors(recording.signature.state)], sizes, results)
 
 
 def run_eagerly(fn, args, kwargs):
@@ -248,18 +251,18 @@ def run_eagerly(fn, args, kwargs):
 # Passes.
 
 
-def optimized(made: Recorded, freeze: bool) -> tuple:
+def optimized(recording: Recorded, freeze: bool) -> tuple:
     """Return ([each variant's graph after the passes for all machines and sizes], [its weights as arrays])."""
-    count = len(made.signature.inputs)
+    count = len(recording.signature.inputs)
     graphs, weights = [], []
-    for v in made.variants:
+    for v in recording.variants:
         arrays = {name: t.detach()._a for name, t in v.weights.items()}
         scope = next((x.scope for x in v.graph.symbols.values()), None)
         before = set(scope.conditions) if scope is not None else set()
         graph = pass_manager.run(v.graph, machine_passes.PORTABLE)
-        graph, kept = frozen(graph, arrays, count) if freeze else without_unused(graph, arrays, count)
+        graph, own = frozen(graph, arrays, count) if freeze else without_unused(graph, arrays, count)
         if scope is not None and set(scope.conditions) - before:
-            graph, kept = without_unused(v.graph, arrays, count)      # the passes decided something by today's sizes
+            graph, own = without_unused(v.graph, arrays, count)      # the passes decided something by today's sizes
         graphs.append(graph)
-        weights.append(kept)
+        weights.append(own)
     return graphs, weights

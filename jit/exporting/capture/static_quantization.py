@@ -44,16 +44,16 @@ class Calibration:
     keep: tuple = ()
 
 
-def calibration_of(said) -> Calibration:
+def calibration_of(wish) -> Calibration:
     """Parse `quantize=`: a Calibration, or its inputs alone."""
-    made = said if isinstance(said, Calibration) else Calibration(said)
-    if made.method not in RANGES:
-        raise ArgumentError(f"a calibration's method is one of {', '.join(RANGES)}, got {made.method!r}")
-    if isinstance(made.inputs, (str, dict)) or not isinstance(made.inputs, Iterable):
+    calibration = wish if isinstance(wish, Calibration) else Calibration(wish)
+    if calibration.method not in RANGES:
+        raise ArgumentError(f"a calibration's method is one of {', '.join(RANGES)}, got {calibration.method!r}")
+    if isinstance(calibration.inputs, (str, dict)) or not isinstance(calibration.inputs, Iterable):
         raise ArgumentError("a calibration takes a list of inputs, each a tensor, a tuple of arguments or a dict of them, got "
-                            f"{type(made.inputs).__name__}")
-    keep = (made.keep,) if isinstance(made.keep, str) else tuple(made.keep)
-    return Calibration(list(made.inputs), made.method, keep)
+                            f"{type(calibration.inputs).__name__}")
+    keep = (calibration.keep,) if isinstance(calibration.keep, str) else tuple(calibration.keep)
+    return Calibration(list(calibration.inputs), calibration.method, keep)
 
 
 @dataclass
@@ -65,22 +65,22 @@ class Quantized:
     layers: list
 
 
-def quantized(made: Recorded, fn, calibration: Calibration) -> Quantized:
+def quantized(recording: Recorded, fn, calibration: Calibration) -> Quantized:
     """Quantise the graphs of all variants."""
-    count = len(made.signature.inputs)
-    parts = [_Variant(v, count, calibration.keep) for v in made.variants]
+    count = len(recording.signature.inputs)
+    parts = [_Variant(v, count, calibration.keep) for v in recording.variants]
     for name in calibration.keep:
         if not any(name in part.kept_names for part in parts):
             raise ArgumentError(f"keep= names {name!r}, which no layer's weight is called, or lies in; weights are "
-                                f"{', '.join(made.variants[0].weights)}")
+                                f"{', '.join(recording.variants[0].weights)}")
     for given in calibration.inputs:
         tensors = arguments_of(fn, given).tensors
-        _check(made, tensors)
-        sizes = made.dims.sizes(tensors)
-        variant = made.variant_for(sizes)
+        _check(recording, tensors)
+        sizes = recording.dims.sizes(tensors)
+        variant = recording.variant_for(sizes)
         if variant is None:
             raise ArgumentError(f"calibration inputs of the sizes {sizes} are none that the model takes")
-        parts[made.variants.index(variant)].look([t._a for t in tensors], sizes, calibration.method)
+        parts[recording.variants.index(variant)].look([t._a for t in tensors], sizes, calibration.method)
     _share(parts)
     done = Quantized([], [], [])
     for part in parts:
@@ -94,12 +94,12 @@ def quantized(made: Recorded, fn, calibration: Calibration) -> Quantized:
     return done
 
 
-def _check(made, tensors):
-    specs = made.signature.inputs
+def _check(recording, tensors):
+    specs = recording.signature.inputs
     if len(tensors) != len(specs):
         raise ArgumentError(f"calibration inputs have {len(tensors)} tensors, example_inputs {len(specs)}")
     for i, (t, spec) in enumerate(zip(tensors, specs)):
-        free = {d for n, d in made.dims.extents if n == i}
+        free = {d for n, d in recording.dims.extents if n == i}
         fits = t.ndim == len(spec.shape) and all(d in free or n == m for d, (n, m) in enumerate(zip(t._a.shape, spec.shape)))
         if t.dtype is not spec.dtype or not fits:
             takes = f"{spec.dtype.short}[{', '.join(map(str, spec.shape))}]"
@@ -109,14 +109,14 @@ def _check(made, tensors):
 
 def _share(parts):
     """Give variants that no calibration input has run the ranges of one that was run; their observers match in order."""
-    ran = next((p for p in parts if p.seen is not None), None)
+    ran = next((p for p in parts if p.observers is not None), None)
     if ran is None:
         raise ArgumentError("quantize= has no calibration inputs")
     for part in parts:
-        if part.seen is None:
+        if part.observers is None:
             if len(part.values) != len(ran.values):
                 raise ArgumentError("the model does something else where named sizes are 1: calibrate it with such inputs, too")
-            part.seen = ran.seen
+            part.observers = ran.observers
 
 
 class _Variant:
@@ -133,24 +133,24 @@ class _Variant:
         self.kept_names: set = set()
         self.keep = keep
         self.values = observed(self.graph, self.known, self._keeps)
-        self.seen: Any = None
+        self.observers: Any = None
 
     def _keeps(self, weight) -> bool:
         names = [v.name for v in sources_of(weight)]
-        said = {k for k in self.keep if any(name == k or name.startswith(f"{k}.") for name in names)}
-        self.kept_names |= said
-        return bool(said)
+        matching = {k for k in self.keep if any(name == k or name.startswith(f"{k}.") for name in names)}
+        self.kept_names |= matching
+        return bool(matching)
 
     def look(self, arrays, sizes, method):
         graph = bind_graph(self.graph, {name: sizes[name] for name in self.graph.names}) if self.graph.symbols else self.graph
-        if self.seen is None:
-            self.seen = [RANGES[method]() for _ in self.values]
+        if self.observers is None:
+            self.observers = [RANGES[method]() for _ in self.values]
         wanted = dict(zip(self.graph.values(), graph.values(), strict=True))
-        observers = {wanted[v]: seen for v, seen in zip(self.values, self.seen)}
-        tls.m.run(run, graph, [*arrays, *self.arrays.values()], lambda v, a: observers[v].add(a) if v in observers else None)
+        by_value = {wanted[v]: observer for v, observer in zip(self.values, self.observers)}
+        tls.m.run(run, graph, [*arrays, *self.arrays.values()], lambda v, a: by_value[v].add(a) if v in by_value else None)
 
     def finish(self) -> tuple:
-        ranges = {v: seen.range() for v, seen in zip(self.values, self.seen)}
+        ranges = {v: observer.range() for v, observer in zip(self.values, self.observers)}
         graph, new, layers = quantize(self.graph, self.known, ranges, self._keeps)
         return *frozen(graph, {**self.arrays, **new}, self.count), layers
 
@@ -200,14 +200,14 @@ def run(graph: Graph, arrays, note=lambda value, array: None) -> list:
     return [env[v] for v in graph.outputs]
 
 
-def expect_quantized(made: Recorded, done: Quantized) -> list:
+def expect_quantized(recording: Recorded, done: Quantized) -> list:
     """Replace the examples' expected results by those of the quantised graphs.
 
     Return for each result the largest relative error: root mean square of the differences over that of the floats.
     """
-    errors = [0.0] * len(made.signature.outputs)
-    for example in made.examples:
-        number = made.variants.index(made.variant_for(example.sizes))
+    errors = [0.0] * len(recording.signature.outputs)
+    for example in recording.examples:
+        number = recording.variants.index(recording.variant_for(example.sizes))
         results = _results(done.graphs[number], done.weights[number], example)
         errors = [max(e, distance(a, b)) for e, a, b in zip(errors, example.results, results)]
         example.results = results

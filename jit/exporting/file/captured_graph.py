@@ -36,15 +36,15 @@ class RecordedGraph:
     @classmethod
     def of(cls, model) -> "RecordedGraph":
         reader = model._reader
-        said = reader.manifest.get("recorded")
-        if said is None:
+        entry = reader.manifest.get("recorded")
+        if entry is None:
             raise ExportError(f"{reader.name} has no graph as it was recorded; programs of ingot.export.export have one")
         with archive.guarded(reader.name):
             load_all()
             graph = parse(reader.text(RECORDED))
-            model.check_graph(graph, [model.weights[name]._a for name in said["weights"]], {}, RECORDED)
-            signatures = _signatures(said, graph)
-            return cls(graph, tuple(said["weights"]), _calls(said["calls"]), signatures, _aliases(said["aliases"]))
+            model.check_graph(graph, [model.weights[name]._a for name in entry["weights"]], {}, RECORDED)
+            signatures = _signatures(entry, graph)
+            return cls(graph, tuple(entry["weights"]), _calls(entry["calls"]), signatures, _aliases(entry["aliases"]))
 
     def is_for(self, model, variant, sizes: dict) -> bool:
         """Return whether another recording, with some sizes of 1 or 0, is equal to this one at these sizes."""
@@ -81,10 +81,10 @@ def _at_sizes(graph, weights, count, sizes) -> tuple | None:
     """Return a key of a graph at some sizes, to compare; None if it does not take them."""
     try:
         bound = bind_graph(graph, {name: sizes[name] for name in graph.names}) if graph.symbols else graph
-        graph, kept = without_unused(pass_manager.run(bound, machine_passes.PORTABLE), dict.fromkeys(weights), count)
+        graph, used = without_unused(pass_manager.run(bound, machine_passes.PORTABLE), dict.fromkeys(weights), count)
     except IngotError:
         return None
-    return graph.key, tuple(kept)
+    return graph.key, tuple(used)
 
 
 def _calls(data) -> dict:
@@ -96,16 +96,16 @@ def _calls(data) -> dict:
     return calls
 
 
-def _signatures(said, graph) -> dict:
+def _signatures(entry, graph) -> dict:
     known = {name: v for v, name in value_names(graph).items()}
-    found = {}
-    for name, (arguments, takes, results, gives) in said["signatures"].items():
+    signatures = {}
+    for name, (arguments, takes, results, gives) in entry["signatures"].items():
         treespec.check(arguments, len(takes))
         treespec.check(results, len(gives))
-        if name not in said["calls"] or not {*takes, *gives} <= set(known):
+        if name not in entry["calls"] or not {*takes, *gives} <= set(known):
             raise FileError("the signatures of modules are damaged")
-        found[name] = CallSignature(arguments, tuple([known[n] for n in takes]), results, tuple([known[n] for n in gives]))
-    return found
+        signatures[name] = CallSignature(arguments, tuple([known[n] for n in takes]), results, tuple([known[n] for n in gives]))
+    return signatures
 
 
 def _aliases(data) -> dict:

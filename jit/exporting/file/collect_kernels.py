@@ -111,7 +111,7 @@ def entry_of(model, sizes: dict, objects: dict, words: list) -> dict | None:
         derived = image_of(program.CompiledGraph(parts.derived, program.kernel_of, owned), objects)
     if main is None or (parts.derived is not None and derived is None):
         return None
-    entry: dict[str, Any] = {"kept": list(parts.kept), "sources": list(parts.sources), "names": list(parts.names)}
+    entry: dict[str, Any] = {"kept": list(parts.weights), "sources": list(parts.sources), "names": list(parts.names)}
     for name, image in (("main", main), ("derived", derived)):
         entry[name] = None if image is None else {"words": len(image.words), **image.as_json()}
         words += [] if image is None else [image.words]

@@ -39,12 +39,12 @@ def main(folder: str) -> int:
     blobs, entries = [written for _, written, _ in made], [entry for entry, _, _ in made]
     known = compiler.binaries()
     binaries = list(dict.fromkeys([b for *_, used in made for b in used] + list(known.values())))
-    code, places = ready.packed(binaries)
+    code, spans = ready.packed(binaries)
     at = len(code)
     for (entry, _, used), blob in zip(made, blobs):
         entry["binaries"], entry["written"] = [binaries.index(b) for b in used], [at, len(blob)]
         at += len(blob)
-    index = {"binaries": places, "modules": {v.key(): binaries.index(b) for v, b in known.items()}, "entries": entries}
+    index = {"binaries": spans, "modules": {v.key(): binaries.index(b) for v, b in known.items()}, "entries": entries}
     save({"index": archive.json_bytes(index).decode(), "blob": wrap(np.frombuffer(b"".join([code, *blobs]), np.uint8).copy())},
          os.path.join(folder, DONE))
     return 0
@@ -80,17 +80,17 @@ def _compile_further(planner, model, shapes):
     """Compile for other sizes; only the machine code is saved."""
     for position, name in enumerate(model.signature.dims):
         for n in FURTHER if position == 0 else ():
-            other = [tuple([_size(said, name, n, given) for said, given in zip(spec.shape, row)])
+            other = [tuple([_size(declared, name, n, size) for declared, size in zip(spec.shape, row)])
                      for spec, row in zip(model.signature.inputs, shapes)]
             with contextlib.suppress(ShapeError, DeviceError):
                 graph, _, avals = _graph(model, other)
                 planner.attempt(graph.run, avals)
 
 
-def _size(said, name, n, given) -> int:
+def _size(declared, name, n, size) -> int:
     """Return an input's size where the named size is n; `given` if it does not depend on the name."""
-    extent = parsed(said) if type(said) is str else None
-    return given if extent is None or extent.name != name else extent.of(n)
+    extent = parsed(declared) if type(declared) is str else None
+    return size if extent is None or extent.name != name else extent.of(n)
 
 
 def _hosts(graph) -> str:

@@ -112,11 +112,11 @@ class DeviceModel(Model):
             results = [backend.to_host(t._a) for t in results]
         return treespec.rebuild(self.signature.results, results)
 
-    def results(self, given) -> list:
+    def results(self, arguments) -> list:
         """Return the results as tensors on the device, for tensors there or arrays in order."""
-        if self._needs_operators(any(isinstance(x, Tensor) and x._node is not None for x in given)):
-            return run_operators(self, given)
-        return [wrap(a) for a in self.run([self._array_here(x, spec) for x, spec in zip(given, self.signature.inputs)])]
+        if self._needs_operators(any(isinstance(x, Tensor) and x._node is not None for x in arguments)):
+            return run_operators(self, arguments)
+        return [wrap(a) for a in self.run([self._array_here(x, spec) for x, spec in zip(arguments, self.signature.inputs)])]
 
     def _array_here(self, x, spec):
         """Return the array of an argument; a tensor must be on the model's device."""

@@ -86,19 +86,19 @@ class Ready:
 
     def __init__(self, image: Image, objects, dtypes, instead):
         self.image, self._instead = image, instead
-        self._words = self._placed(image, objects)
+        self._words = self._addressed(image, objects)
         self._address = self._words.ctypes.data
         self._arenas = Arenas(image.arena)
         small = all(d.itemsize * int(np.prod(shape)) < alloc.SMALL_BYTES for d, shape in image.writes)
         self._make = np.empty if small else alloc.empty
         self._shapes = tuple([(shape, d.np) for d, shape in image.writes])
-        self._straight = image.outputs == tuple(range(len(image.writes)))
+        self._in_order = image.outputs == tuple(range(len(image.writes)))
         self._all = image.reads == tuple(range(len(dtypes)))
         name, symbol = image.runner
         self._entry = _entry(image, compile.load_object(name, objects[name])[symbol], dtypes)
 
     @staticmethod
-    def _placed(image, objects):
+    def _addressed(image, objects):
         """Return the words with the addresses of this process."""
         words = np.array(image.words)
         for at, name, symbol in image.code:
@@ -123,7 +123,7 @@ class Ready:
         self._arenas.give(arena)
         if failed:
             return self._instead(arrays)
-        return made if self._straight else [made[i] for i in image.outputs]
+        return made if self._in_order else [made[i] for i in image.outputs]
 
 
 def _entry(image, runner, dtypes):

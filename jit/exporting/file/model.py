@@ -222,11 +222,11 @@ class Model:
         args, kwargs = treespec.rebuild(self.signature.arguments, list(tensors))
         return self(*args, **kwargs)
 
-    def results(self, given) -> list:
+    def results(self, arguments) -> list:
         """Return the results as tensors, for tensors or arrays in order."""
-        if self._needs_operators(any(isinstance(x, Tensor) and x._node is not None for x in given)):
-            return run_operators(self, given)
-        return [wrap(a) for a in self.run([x._a if isinstance(x, Tensor) else np.asarray(x) for x in given])]
+        if self._needs_operators(any(isinstance(x, Tensor) and x._node is not None for x in arguments)):
+            return run_operators(self, arguments)
+        return [wrap(a) for a in self.run([x._a if isinstance(x, Tensor) else np.asarray(x) for x in arguments])]
 
     def _array(self, x, args, kwargs):
         if not isinstance(x, (np.ndarray, np.generic)):
@@ -258,8 +258,8 @@ class Model:
             found = self.code.ready(shapes) if self.code is not None else None
         if found is None:
             return None
-        kept = [self._arrays[i] for i in found.kept]
-        rest = [*kept, *self._derived_weights(found.names, found.sources, found.derive)]
+        weights = [self._arrays[i] for i in found.weights]
+        rest = [*weights, *self._derived_weights(found.names, found.sources, found.derive)]
         spare: list = []        # the planned graph, for when a step finds data that it cannot compute with
 
         def instead(arrays):
@@ -274,14 +274,14 @@ class Model:
         small = {name: n for name, n in sizes.items() if n < LEAST}
         variant = next((v for v in self.variants if v.fixed == small), None)
         if variant is None:
-            said = " and ".join(f"{name} = {n}" for name, n in small.items())
-            raise ShapeError(f"the exported model does not run with {said}: its function did not when it was exported, or that "
+            text = " and ".join(f"{name} = {n}" for name, n in small.items())
+            raise ShapeError(f"the exported model does not run with {text}: its function did not when it was exported, or that "
                              "many small sizes were not tried together (export it for them, without dynamic=)")
         for condition, line in variant.conditions.items():
             if not holds(condition, sizes):
-                said = ", ".join(f"{name} = {n}" for name, n in sizes.items())
+                text = ", ".join(f"{name} = {n}" for name, n in sizes.items())
                 where = f" at {line}" if line else ""
-                raise ShapeError(f"the exported model does not hold for {said}: its code{where} asks for {condition}")
+                raise ShapeError(f"the exported model does not hold for {text}: its code{where} asks for {condition}")
         return variant
 
     def planned(self, sizes: dict):
@@ -347,7 +347,7 @@ class Model:
     def weights_of(self, parts) -> list:
         """Return the arrays that the main part of a graph takes after the arguments."""
         derive = lambda arrays: program.CompiledGraph(parts.derived, program.kernel_of).run(arrays)
-        return [*[self._arrays[i] for i in parts.kept], *self._derived_weights(parts.names, parts.sources, derive)]
+        return [*[self._arrays[i] for i in parts.weights], *self._derived_weights(parts.names, parts.sources, derive)]
 
     @property
     def derived_weights(self) -> dict:
@@ -482,12 +482,12 @@ class State:
         return treespec.rebuild(model.signature.results, results)
 
 
-def run_operators(model, given) -> list:
+def run_operators(model, arguments) -> list:
     """Run a loaded model operator by operator; return the results as tensors.
 
     Recorders, vmap and gradients need this, because compiled code would be opaque to them. A quantised model has no gradients.
     """
-    tensors = [x if isinstance(x, Tensor) else tensor(x, device=model.device) for x in given]
+    tensors = [x if isinstance(x, Tensor) else tensor(x, device=model.device) for x in arguments]
     sizes = model.signature.check([SimpleNamespace(dtype=t._a.dtype, shape=tuple(t.shape)) for t in tensors])
     variant = model.variant_for(sizes)
     graph, weights = model.graph_of(variant), list(model.weights.values())

@@ -19,14 +19,14 @@ _WORD = 8
 class Entry:
     """A model's graph for some sizes.
 
-    main     image of every call, on the arguments, the weights `kept` and the derived values
+    main     image of every call, on the arguments, the weights numbered `weights` and the derived values
     derived  image, run once, of values derived from the weights `sources`, or None
     names    a content-based name for each result of `derived`
     """
 
     main: Image
     derived: Image | None
-    kept: tuple
+    weights: tuple
     sources: tuple
     names: tuple
     objects: dict
@@ -87,14 +87,14 @@ class Code:
 
     def _entry(self, data) -> Entry:
         main, derived = self._image(data["main"]), data["derived"] and self._image(data["derived"])
-        kept, sources, names = (tuple(data[key]) for key in ("kept", "sources", "names"))
-        if not all(type(n) is int and 0 <= n < self._weights for n in (*kept, *sources)):
+        weights, sources, names = (tuple(data[key]) for key in ("kept", "sources", "names"))
+        if not all(type(n) is int and 0 <= n < self._weights for n in (*weights, *sources)):
             raise FileError("a ready program takes weights that are not there")
         made = len(derived.outputs) if derived else 0
-        takes = self._arguments + len(kept) + made
+        takes = self._arguments + len(weights) + made
         if made != len(names) or main.inputs != takes or (derived and derived.inputs != len(sources)):
             raise FileError("a ready program takes other arrays than there are")
-        return Entry(main, derived, kept, sources, names, self.objects)
+        return Entry(main, derived, weights, sources, names, self.objects)
 
     def ready(self, shapes) -> Entry | None:
         """Return the entry for input shapes and the current number of threads, or None."""

@@ -18,17 +18,17 @@ class SizedPlans:
 
     def __init__(self, graph: Graph, arguments: int, taken: tuple):
         self._graph, self._arguments, self._taken = graph, arguments, taken
-        self._found: list = []
+        self._examples: list = []
 
     def planned(self, sizes: dict) -> "Planned | None":
         """Return the graph compiled for named sizes; None if its passes must know them."""
         values = {name: sizes[name] for name in self._graph.names}
-        one = next((x for x in self._found if x.holds(*values.values())), None)
+        one = next((x for x in self._examples if x.holds(*values.values())), None)
         if one is None:
-            if len(self._found) == _MOST:
+            if len(self._examples) == _MOST:
                 return None
             one = _Example(self._graph, values, self._arguments, self._taken)
-            self._found.append(one)
+            self._examples.append(one)
         return Planned(one.copy(values), one, one.numbers(tuple(values.values())))
 
 
@@ -44,8 +44,8 @@ class Planned(NamedTuple):
         one, (early, late) = self.example, self.numbers
         if one.arrays is None:
             one.arrays = of_weights(one.parts)
-        kept = len(one.parts.kept)
-        return [*one.arrays[:kept], *early, *one.arrays[kept:], *late]
+        count = len(one.parts.weights)
+        return [*one.arrays[:count], *early, *one.arrays[count:], *late]
 
 
 class _Example(SymbolicGraph):

@@ -85,8 +85,9 @@ def written(fn, example_inputs, path, dynamic=None, freeze: bool = True, targets
         raise ArgumentError("a model in whole numbers keeps no state; leave out stateful=True")
     say("recording")
     # Integer kernels take no size of 0.
-    made = record(fn, example_inputs, dynamic, empty=calibration is None, stateful=stateful, signatures_of=signatures_of or ())
-    content = _floats(made, freeze, say) if calibration is None else _whole_numbers(made, fn, calibration, say)
+    recording = record(fn, example_inputs, dynamic, empty=calibration is None, stateful=stateful,
+                       signatures_of=signatures_of or ())
+    content = _floats(recording, freeze, say) if calibration is None else _whole_numbers(recording, fn, calibration, say)
     if signatures_of is not None:
         content.keep_recorded()
     with tempfile.TemporaryDirectory(prefix="ingot-export-") as folder:
@@ -95,7 +96,7 @@ def written(fn, example_inputs, path, dynamic=None, freeze: bool = True, targets
         ready = {}
         for name in in_order(names):
             say(f"{'checking and compiling' if runs_here(name) else 'compiling'} for {name or 'this machine'}")
-            ready[name] = run_apart(made, draft, folder, name, packed)
+            ready[name] = run_apart(recording, draft, folder, name, packed)
         ready.pop(None, None)
     content.write(path, ready)
     return loader.load(path)
@@ -125,18 +126,18 @@ def in_own_folder(make):
     return model
 
 
-def _floats(made, freeze, say):
+def _floats(recording, freeze, say):
     say("passes")
-    return Content(made, *optimized(made, freeze))
+    return Content(recording, *optimized(recording, freeze))
 
 
-def _whole_numbers(made, fn, calibration, say):
+def _whole_numbers(recording, fn, calibration, say):
     say(f"calibrating on {len(calibration.inputs)} inputs")
-    done = quantized.quantized(made, fn, calibration)
+    done = quantized.quantized(recording, fn, calibration)
     say("running the quantised examples")
-    errors = quantized.expect_quantized(made, done)
-    content = Content(made, done.graphs, done.weights)
-    names = [spec.name for spec in made.signature.outputs]
+    errors = quantized.expect_quantized(recording, done)
+    content = Content(recording, done.graphs, done.weights)
+    names = [spec.name for spec in recording.signature.outputs]
     content.manifest["quantized"] = {"layers": done.layers, "errors": dict(zip(names, errors)), "method": calibration.method}
     return content
 
@@ -150,10 +151,10 @@ def code_members(data) -> tuple:
     if "blob" in data:
         return index, data["blob"]._a.tobytes(), {}
     parts, at = [], 0
-    places = index["objects"] = {}
+    spans = index["objects"] = {}
     for name, t in data["objects"].items():
         code = t._a.tobytes()
-        places[name] = [at, len(code)]
+        spans[name] = [at, len(code)]
         parts += [code, bytes(-len(code) % 16)]
         at += len(code) + -len(code) % 16
     for image in [entry[part] for entry in index["entries"] for part in ("main", "derived") if entry[part]]:
@@ -166,25 +167,25 @@ def code_members(data) -> tuple:
 class Content:
     """The members of a file that do not depend on the machine."""
 
-    def __init__(self, made: Recorded, graphs: list, weights: list):
-        self.made, self.weights, rows = made, {}, []
+    def __init__(self, recording: Recorded, graphs: list, weights: list):
+        self.recording, self.weights, rows = recording, {}, []
         self.members: dict = {}
         lines: dict = {}
-        for i, (variant, graph, own) in enumerate(zip(made.variants, graphs, weights)):
+        for i, (variant, graph, own) in enumerate(zip(recording.variants, graphs, weights)):
             name = f"graph-{i}.txt" if i else "graph.txt"
             self.members[name] = (show(graph) + "\n").encode()
             lines |= source_lines(graph)
             conditions = [[text, format_line(line) if line else ""] for text, line in variant.conditions.items()]
             rows.append({"member": name, "fixed": variant.fixed, "conditions": conditions,
                          "weights": [self._put(name, a, i) for name, a in own.items()]})
-        for name, t in zip(made.signature.state, made.state.tensors(made.signature.state)):
+        for name, t in zip(recording.signature.state, recording.state.tensors(recording.signature.state)):
             self.weights[name] = t._a
         self.members["source.json"] = archive.json_bytes(lines)
-        self.manifest = {"ingot": VERSION, "name": graphs[0].name, "signature": made.signature.as_json(), "graphs": rows}
+        self.manifest = {"ingot": VERSION, "name": graphs[0].name, "signature": recording.signature.as_json(), "graphs": rows}
 
     def keep_recorded(self):
         """Include the recorded graph, before any pass, and the module calls."""
-        first = self.made.variants[0]
+        first = self.recording.variants[0]
         self.members[RECORDED] = (show(first.graph) + "\n").encode()
         names = [self._put(name, t.detach()._a, 0) for name, t in first.weights.items()]
         for name, t in first.modules.tensors.items():       # (read or not)
@@ -212,7 +213,7 @@ class Content:
                 members[f"objects/{name}.packed"] = safetensors_bytes(packed)
         pairs, members["weights.safetensors"] = self.stored
         known = {"weights": list(self.weights), "pairs": pairs,
-                 "kinds": {name: kind for name, kind in self.made.kinds.items() if name in self.weights}}
+                 "kinds": {name: kind for name, kind in self.recording.kinds.items() if name in self.weights}}
         archive.write(path, {**self.manifest, **known, "targets": list(ready)}, members)
 
 
@@ -285,15 +286,15 @@ def in_order(names) -> list:
     return [*(here or [None]), *[n for n in names if n not in here]]
 
 
-def run_apart(made: Recorded, draft: str, folder: str, name, packed: bool = False) -> tuple:
+def run_apart(recording: Recorded, draft: str, folder: str, name, packed: bool = False) -> tuple:
     """Run a file on every example in a process of its own, compare with eager, and return the compiled code.
 
     For another kind of machine nothing is run.
     """
     host, here, gpu = targets_.host(), runs_here(name), gpu_of(name)
     native = "+".join([host.level, *sorted(host.features)])
-    job = {"packed": packed and here, "path": draft, "inputs": [e.tensors for e in made.examples], "arch": gpu,
-           "level": None if here or gpu else name, "ready": made.ready if name is not None else []}
+    job = {"packed": packed and here, "path": draft, "inputs": [e.tensors for e in recording.examples], "arch": gpu,
+           "level": None if here or gpu else name, "ready": recording.ready if name is not None else []}
     save_data(job, os.path.join(folder, JOB))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     if gpu is not None:
@@ -306,8 +307,8 @@ def run_apart(made: Recorded, draft: str, folder: str, name, packed: bool = Fals
         what = "the exported model does not run in a process of its own" if here else f"the model does not compile for {name}"
         raise ExportError(f"{what}: {last_error(done)}")
     data = load_data(os.path.join(folder, DONE))
-    for example, results in zip(made.examples, data["results"] if here else ()):
-        compare(made, example, [t._a for t in results])
+    for example, results in zip(recording.examples, data["results"] if here else ()):
+        compare(recording, example, [t._a for t in results])
     return code_members(data)
 
 
@@ -318,11 +319,11 @@ def last_error(done) -> str:
     return "\n".join(lines[starts[-1]:] if starts else lines[-5:]) or f"it ended with code {done.returncode}"
 
 
-def compare(made: Recorded, example: Example, results):
+def compare(recording: Recorded, example: Example, results):
     """Raise unless results agree with eager's."""
-    narrowest = min([bytes_of_real(v.dtype.np) for variant in made.variants for v in variant.graph.values()
+    narrowest = min([bytes_of_real(v.dtype.np) for variant in recording.variants for v in variant.graph.values()
                      if v.dtype.is_inexact], default=8)
-    for spec, want, got in zip(made.signature.outputs, example.results, results):
+    for spec, want, got in zip(recording.signature.outputs, example.results, results):
         if want.shape != got.shape or want.dtype != got.dtype:
             raise ExportError(f"{spec.name}: eager gives {want.dtype}{list(want.shape)}, the exported model "
                               f"{got.dtype}{list(got.shape)}{_at_sizes(example)}")

@@ -284,9 +284,9 @@ entry:
 
 def _prepare(once) -> str:
     """Return the function that computes derived weights once, in the first thread; others wait for it."""
-    places, arena = once
+    arguments, arena = once
     lines = []
-    for number, (kind, where) in enumerate(places, 2):
+    for number, (kind, where) in enumerate(arguments, 2):
         base = "%weights" if kind == "weights" else "@ingot_made"
         lines += [f"  %p{number} = getelementptr i8, ptr {base}, i64 {where}",
                   f"  %b{number} = getelementptr i8, ptr %block, i64 {8 * number}",
@@ -294,7 +294,7 @@ def _prepare(once) -> str:
     return f"""
 define internal void @prepare(ptr %weights) nounwind {{
 entry:
-  %block = alloca [{2 + len(places)} x i64], align 64
+  %block = alloca [{2 + len(arguments)} x i64], align 64
   br label %look
 look:
   %state = load atomic i32, ptr @ingot_state acquire, align 4

@@ -131,11 +131,11 @@ def _runs(model: Model, sizes: dict, target: Target, threads: int) -> Runs:
         return _runs_here(model, sizes, threads)
     entry, objects = entry_for(model, sizes, target, threads)
     arrays = [t._a for t in model.weights.values()]
-    kept = [arrays[i] for i in entry.kept]
+    weights = [arrays[i] for i in entry.weights]
     if entry.derived is None:
-        return Runs(entry.main, kept, None, objects)
-    sources = tuple(range(len(kept), len(kept) + len(entry.sources)))
-    return Runs(entry.main, [*kept, *[arrays[i] for i in entry.sources]], (entry.derived, sources), objects)
+        return Runs(entry.main, weights, None, objects)
+    sources = tuple(range(len(weights), len(weights) + len(entry.sources)))
+    return Runs(entry.main, [*weights, *[arrays[i] for i in entry.sources]], (entry.derived, sources), objects)
 
 
 def _runs_here(model, sizes, threads):
@@ -162,48 +162,48 @@ def _write(model, state, sizes, path, name, embed, threads, concurrency, target)
     image, signature = runs.image, model.signature.at(sizes)
     results = image.outputs[:len(image.outputs) - len(state)]
     _check_tensors(signature)
-    places, weights = _laid_out(runs.weights)
+    weight_offsets, weights = _joined(runs.weights)
     if len(set(results)) != len(results):
         raise ExportError("two results are the same tensor; return it once")
-    kept, initial = _laid_out(state)
-    entry = _entry(model, runs, places, kept, name, embed, threads, concurrency, STAMP_BYTES + len(weights))
+    state_offsets, initial = _joined(state)
+    entry = _entry(model, runs, weight_offsets, state_offsets, name, embed, threads, concurrency, STAMP_BYTES + len(weights))
     stamp = b"INGOTW01" + hashlib.sha256(weights).digest() + bytes(STAMP_BYTES - 40)
     link = _link(entry, runs, target, signature, weights, initial, stamp)
     library = os.path.join(os.path.dirname(path), f"lib{name}.so")
-    beside = None if embed else f"{path}.weights"
+    weights_path = None if embed else f"{path}.weights"
     header = c_header.header_text(entry, signature, VERSION, link.outside())
     files = {f"{path}.h": header.encode(), f"{path}.o": relocatable(link), library: shared_library(link, f"lib{name}.so")}
-    if beside is not None:
-        files[beside] = stamp + weights
+    if weights_path is not None:
+        files[weights_path] = stamp + weights
     for where, data in files.items():
         with replacing(where) as file:
             file.write(data)
-    return Written(f"{path}.h", f"{path}.o", library, beside)
+    return Written(f"{path}.h", f"{path}.o", library, weights_path)
 
 
-def _entry(model, runs, places, kept_at, name, embed, threads, concurrency, weight_bytes) -> Entry:
+def _entry(model, runs, weight_offsets, state_offsets, name, embed, threads, concurrency, weight_bytes) -> Entry:
     """Return the parameters of the entry functions. `kept_at` are the bytes of the state where each buffer begins."""
     image, count = runs.image, len(model.signature.inputs)
-    own = count - len(kept_at)
-    state = _NextState(image, kept_at)
+    own = count - len(state_offsets)
+    state = _NextState(image, state_offsets)
     made, once = [], None
     if runs.once is not None:
         derived, sources = runs.once
         sizes = [_rounded(d.itemsize * int(np.prod(shape, dtype=np.int64))) for d, shape in derived.writes]
         starts = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
         made = [starts[n] for n in derived.outputs]
-        takes = [("weights", places[sources[i]]) for i in derived.reads]
+        takes = [("weights", weight_offsets[sources[i]]) for i in derived.reads]
         once = [*takes, *[("made", at) for at in starts[:-1]]], starts[-1]
-    kept = len(runs.weights) - (len(runs.once[1]) if runs.once else 0)
+    read = len(runs.weights) - (len(runs.once[1]) if runs.once else 0)
 
     def place(number):
         if number < count:
-            return ("in", number) if number < own else ("state", kept_at[number - own])
-        return ("weights", places[number - count]) if number < count + kept else ("made", made[number - count - kept])
+            return ("in", number) if number < own else ("state", state_offsets[number - own])
+        return ("weights", weight_offsets[number - count]) if number < count + read else ("made", made[number - count - read])
 
     arena = _rounded(image.arena) + _LINE
     writes, updates = state.from_arena(arena)
-    return Entry(name, own, len(image.outputs) - len(kept_at), tuple(map(place, image.reads)), writes, arena + state.size,
+    return Entry(name, own, len(image.outputs) - len(state_offsets), tuple(map(place, image.reads)), writes, arena + state.size,
                  concurrency, embed, weight_bytes, threads, once, state.whole, updates)
 
 
@@ -216,25 +216,25 @@ class _NextState:
     whole    bytes of the state
     """
 
-    def __init__(self, image, kept_at):
-        count = len(image.outputs) - len(kept_at)
-        self._places: dict = {number: ("out", at) for at, number in enumerate(image.outputs[:count])}
+    def __init__(self, image, state_offsets):
+        count = len(image.outputs) - len(state_offsets)
+        self._slots: dict = {number: ("out", at) for at, number in enumerate(image.outputs[:count])}
         self._copies: list = []
         self._count = len(image.writes)
         self.size = self.whole = 0
-        for number, to in zip(image.outputs[count:], kept_at):
+        for number, to in zip(image.outputs[count:], state_offsets):
             dtype, shape = image.writes[number]
             size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
             self._copies.append((number, to, size))
             self.whole = to + _rounded(size)
-            if number not in self._places:
-                self._places[number] = "next", self.size
+            if number not in self._slots:
+                self._slots[number] = "next", self.size
                 self.size += _rounded(size)
 
     def from_arena(self, start: int) -> tuple:
         """Return (the place of each written array, the copies) in arenas whose inner values end at byte `start`."""
         def place(number):
-            kind, at = self._places[number]
+            kind, at = self._slots[number]
             return kind, start + at if kind == "next" else at
 
         return tuple(map(place, range(self._count))), tuple([(*place(n), to, size) for n, to, size in self._copies])
@@ -250,15 +250,15 @@ def _check_tensors(signature):
             raise ExportError(f"{s} cannot be a C tensor: at most {MOST_DIMS} dims of {', '.join(c_header.NUMBERS)}")
 
 
-def _laid_out(arrays) -> tuple:
+def _joined(arrays) -> tuple:
     """Return (the first byte of each array, all bytes); each array begins on a cache line."""
-    places, parts, at = [], [], 0
+    offsets, parts, at = [], [], 0
     for a in arrays:
         data = np.ascontiguousarray(a).tobytes()
-        places.append(at)
+        offsets.append(at)
         parts += [data, bytes(-len(data) % _LINE)]
         at += len(data) + -len(data) % _LINE
-    return places, b"".join(parts)
+    return offsets, b"".join(parts)
 
 
 def _tensor_rows(specs) -> bytes:

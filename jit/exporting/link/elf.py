@@ -21,13 +21,13 @@ class Strings:
     """A string table."""
 
     def __init__(self):
-        self.data, self._places = bytearray(1), {"": 0}
+        self.data, self._offsets = bytearray(1), {"": 0}
 
     def add(self, text: str) -> int:
-        if text not in self._places:
-            self._places[text] = len(self.data)
+        if text not in self._offsets:
+            self._offsets[text] = len(self.data)
             self.data += text.encode() + b"\0"
-        return self._places[text]
+        return self._offsets[text]
 
 
 def header(kind: int, machine: int, sections: int, names: int, section_offset: int, programs: int = 0) -> bytes:

@@ -79,13 +79,13 @@ class Link:
         """Add an object file, unless one of that name is there."""
         if name in self._objects:
             return
-        source, places = elf.Object(data, self.machine), {}
+        source, starts = elf.Object(data, self.machine), {}
         for number, section in enumerate(source.sections):
             if elf.is_loaded(section):
                 kind = _kind(section)
                 body = None if kind == BSS else data[section.offset:section.offset + section.size]
-                places[number] = kind, self.merged[kind].add(body, section.size, section.align)
-        self._objects[name] = source, places
+                starts[number] = kind, self.merged[kind].add(body, section.size, section.align)
+        self._objects[name] = source, starts
 
     def data(self, name: str, content, writable: bool = False, align: int = 64):
         """Add a block of bytes; an int reserves so many zeros."""
@@ -114,10 +114,10 @@ class Link:
         raise GraphError(f"object {source} defines no {name}")
 
     def _place(self, source, number) -> Place:
-        found, places = self._objects[source]
+        found, starts = self._objects[source]
         s = found.symbols[number]
-        if s.section in places:
-            kind, start = places[s.section]
+        if s.section in starts:
+            kind, start = starts[s.section]
             return Place(kind, start + s.value)
         if s.section:
             raise GraphError(f"symbol {s.name!r} of object {source} is in a section that is not linked")
@@ -129,9 +129,9 @@ class Link:
     def fixes(self) -> list:
         """Return all relocations of merged sections."""
         found = []
-        for name, (source, places) in self._objects.items():
+        for name, (source, starts) in self._objects.items():
             for r in source.relocations:
-                kind, start = places[r.section]
+                kind, start = starts[r.section]
                 found.append(Fix(kind, start + r.offset, r.kind, self._place(name, r.symbol), r.addend))
         word = FIELDS[self.machine].word
         for block, offset, (where, what) in self._words:

@@ -56,10 +56,10 @@ def drafted(export, fn, example, sizes) -> tuple:
             return export(sizes), DraftExportReport(failures)
         except PinnedSize as e:
             failures.append(FailureReport(FailureType.GUARD_ADDED, {"message": str(e), "size": e.name}))
-            sizes = {i: {d: text for d, text in said.items() if e.name not in text} for i, said in sizes.items()}
+            sizes = {i: {d: text for d, text in dims.items() if e.name not in text} for i, dims in sizes.items()}
         except ExportError as e:
             found = dict.fromkeys(_all_of(fn, example) or [str(e)])
-            failures += [FailureReport(FailureType.DATA_DEPENDENT_ERROR, {"message": said}) for said in found]
+            failures += [FailureReport(FailureType.DATA_DEPENDENT_ERROR, {"message": message}) for message in found]
             return None, DraftExportReport(failures)
 
 

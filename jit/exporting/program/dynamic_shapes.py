@@ -188,13 +188,13 @@ def _differing(shapes, name) -> dict:
 # Declarations for nested arguments.
 
 
-def _mapped(found, value, path: str, spec) -> Any:
+def _mapped(convert, value, path: str, spec) -> Any:
     """Map found(tensor, its path, its entry of `spec`) over `value`; raise if `spec` has another structure."""
     if treespec.is_tensor(value):
-        return found(value, path, spec)
+        return convert(value, path, spec)
     if isinstance(value, dict):
         entries = _entries(spec, dict, path, value)
-        return {k: _mapped(found, v, f"{path}[{k!r}]", entries[k]) for k, v in value.items()}
+        return {k: _mapped(convert, v, f"{path}[{k!r}]", entries[k]) for k, v in value.items()}
     names = [f.name for f in fields(value)] if is_dataclass(value) else getattr(value, "_fields", None)
     if names is not None and not isinstance(value, type):
         parts = [getattr(value, n) for n in names]
@@ -203,10 +203,10 @@ def _mapped(found, value, path: str, spec) -> Any:
         elif is_dataclass(spec):
             spec = [getattr(spec, n, None) for n in names]
         entries = _entries(spec, (list, tuple), path, parts)
-        return [_mapped(found, v, f"{path}.{n}", entry) for n, v, entry in zip(names, parts, entries)]
+        return [_mapped(convert, v, f"{path}.{n}", entry) for n, v, entry in zip(names, parts, entries)]
     if isinstance(value, (list, tuple)):
         entries = _entries(spec, (list, tuple), path, value)
-        return [_mapped(found, v, f"{path}[{i}]", entry) for i, (v, entry) in enumerate(zip(value, entries))]
+        return [_mapped(convert, v, f"{path}[{i}]", entry) for i, (v, entry) in enumerate(zip(value, entries))]
     if spec is not None and not isinstance(spec, Hint):
         raise ArgumentError(f"dynamic_shapes says something of {path}, which is no tensor: {spec!r}")
     return None
@@ -324,20 +324,20 @@ def _bound(signature, args, kwargs) -> dict:
 
 
 def _named(shapes, bound: dict, bind, words) -> Named:
-    found = Named(words)
+    declared = Named(words)
     if isinstance(shapes, ShapesCollection):
         shapes = shapes.of(bound)
     elif isinstance(shapes, AdditionalInputs):
         shapes = shapes.of(bound, [*map(bind, shapes.examples)])
     if shapes is not None and not isinstance(shapes, dict):
         if not isinstance(shapes, (list, tuple)) or len(shapes) != len(bound):
-            said = f"{len(shapes)} entries" if isinstance(shapes, (list, tuple)) else repr(shapes)
-            raise ArgumentError(f"dynamic_shapes has {said} for {len(bound)} arguments")
+            text = f"{len(shapes)} entries" if isinstance(shapes, (list, tuple)) else repr(shapes)
+            raise ArgumentError(f"dynamic_shapes has {text} for {len(bound)} arguments")
         shapes = dict(zip(bound, shapes))
     if set(shapes or ()) - set(bound):
         raise ArgumentError(f"dynamic_shapes names {', '.join(sorted(set(shapes) - set(bound)))}, the arguments are "
                             f"{', '.join(bound)}")
     for name, value in bound.items():
-        _mapped(found.take, value, name, (shapes or {}).get(name))
-    found.name_hinted()
-    return found
+        _mapped(declared.take, value, name, (shapes or {}).get(name))
+    declared.name_hinted()
+    return declared

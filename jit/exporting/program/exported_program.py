@@ -146,9 +146,9 @@ def draft_export(mod, args, kwargs=None, *, dynamic_shapes=None, preserve_module
     return made
 
 
-def _writing(mod, example, kept):
+def _writing(mod, example, signature_paths):
     return lambda dynamic: writer.in_own_folder(lambda path: writer.written(
-        mod, example, path, dynamic, freeze=False, stateful=True, signatures_of=tuple(kept)))
+        mod, example, path, dynamic, freeze=False, stateful=True, signatures_of=tuple(signature_paths)))
 
 
 def _parse_arguments(mod, args, kwargs, dynamic_shapes, others) -> tuple:

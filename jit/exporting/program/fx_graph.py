@@ -70,11 +70,11 @@ class Formula:
         return self
 
 
-def named_size(t, dim: int, said: str) -> int:
+def named_size(t, dim: int, formula: str) -> int:
     """Return the named size from a dim of a tensor and its formula, such as "2*n+1"."""
-    size = extent_of(said).named(t.shape[dim])
+    size = extent_of(formula).named(t.shape[dim])
     if size is None:
-        raise ShapeError(f"no size gives {said} = {t.shape[dim]}")
+        raise ShapeError(f"no size gives {formula} = {t.shape[dim]}")
     return size
 
 
@@ -98,8 +98,8 @@ class ArgumentsCheck:
             variant = self.model.variant_for(sizes)
             self._known[key] = not variant.fixed or self.recorded.is_for(self.model, variant, sizes)
         if not self._known[key]:
-            said = ", ".join([f"{name} = {n}" for name, n in sizes.items()])
-            raise ShapeError(f"for {said} the program does something else than for larger sizes, which program.module() does; "
+            text = ", ".join([f"{name} = {n}" for name, n in sizes.items()])
+            raise ShapeError(f"for {text} the program does something else than for larger sizes, which program.module() does; "
                              "its graph as modules is for larger ones")
 
     def __deepcopy__(self, memo):
@@ -136,12 +136,12 @@ class AsFx:
         self.weights = {self.nodes[v]: name for v, name in zip(inputs[count:], self.recorded.weights)}
         self.state = {self.nodes[v]: name for v, name in zip(inputs[own:count], self.signature.state)}
         self.arguments = [self.nodes[v] for v in inputs[:own]]
-        said = zip(self.arguments, self.signature.inputs)
-        self._places = [(n, dim, text) for n, spec in said for dim, text in enumerate(spec.shape) if type(text) is str]
+        specs = zip(self.arguments, self.signature.inputs)
+        self._declared_sizes = [(n, dim, text) for n, spec in specs for dim, text in enumerate(spec.shape) if type(text) is str]
 
     def _size(self, name):
         if name not in self._sizes:
-            place = next(p for p in self._places if extent_of(p[2]).name == name)
+            place = next(p for p in self._declared_sizes if extent_of(p[2]).name == name)
             with self.graph.inserting_after(self.arguments[-1].next):
                 self._sizes[name] = self.graph.call_function(named_size, place, name=f"size_of_{name}")
         return self._sizes[name]
@@ -173,12 +173,12 @@ class AsFx:
             self._describe(part, node, call)
             part.meta["val"] = made.meta["val"][i]
 
-    def _describe(self, made, node, call):
+    def _describe(self, result, node, call):
         around = self.recorded.around(call)
-        self.calls[made] = call
-        made.meta["nn_module_stack"] = {name: self.recorded.calls[name][:2] for name in around}
+        self.calls[result] = call
+        result.meta["nn_module_stack"] = {name: self.recorded.calls[name][:2] for name in around}
         if node.line:
-            made.stack_trace = format_place(node.line, full_paths=True)
+            result.stack_trace = format_place(node.line, full_paths=True)
 
 
 def graph_module(model) -> GraphModule:

@@ -47,14 +47,14 @@ class PreparedModel(Module):
         return self.model(*args)
 
 
-def _mapping(said, name) -> QConfigMapping:
+def _mapping(mapping, name) -> QConfigMapping:
     """Return a mapping, or the mapping that a dictionary stands for."""
-    if isinstance(said, dict):
-        said = QConfigMapping.from_dict(said)
-    if not isinstance(said, QConfigMapping):
+    if isinstance(mapping, dict):
+        mapping = QConfigMapping.from_dict(mapping)
+    if not isinstance(mapping, QConfigMapping):
         raise ArgumentError(f"{name} takes a QConfigMapping, or a dict with the qconfig of all under '', got "
-                            f"{type(said).__name__}")
-    return said
+                            f"{type(mapping).__name__}")
+    return mapping
 
 
 def _refuse(name, others):

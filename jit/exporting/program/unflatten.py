@@ -54,13 +54,13 @@ class StructuredModule(InterpreterModule):
 
     path        of the module
     arguments   structure of (args, kwargs)
-    places      numbers of their tensors that the graph takes
+    positions   numbers of their tensors that the graph takes
     results     structure of the result
     """
 
     path: str
     arguments: dict
-    places: tuple
+    positions: tuple
     results: dict
 
     def recompile(self):
@@ -72,7 +72,7 @@ class StructuredModule(InterpreterModule):
 
     def run_structured(self, *args, **kwargs):
         tensors = self.tensors_of(args, kwargs)
-        found = self.run_flat(*[treespec.as_tensor(tensors[i]) for i in self.places])     # type: ignore[attr-defined]
+        found = self.run_flat(*[treespec.as_tensor(tensors[i]) for i in self.positions])     # type: ignore[attr-defined]
         return treespec.rebuild(self.results, found)
 
     def tensors_of(self, args, kwargs) -> list:
@@ -126,7 +126,7 @@ class Unflattening:
     def __init__(self, whole: AsFx, tensors: dict, passing: frozenset):
         self.whole, self.recorded, self.tensors, self.passing = whole, whole.recorded, tensors, passing
         self.named = {**whole.weights, **whole.state}
-        self.made: dict = {}              # path -> [(key of its graph, the module)]
+        self.modules: dict = {}              # path -> [(key of its graph, the module)]
         self.top = self._parts()
         whole.graph.output(tuple(whole.results))
 
@@ -138,7 +138,7 @@ class Unflattening:
             graph.call_function(write_buffer, (graph.get_attr(name), env(value)))
         graph.output([env(n) for n in self.whole.results[:count]])
         made = UnflattenedModule.__new__(UnflattenedModule)
-        made.__dict__.update(path="", arguments=signature.arguments, places=tuple(range(len(self.whole.arguments))),
+        made.__dict__.update(path="", arguments=signature.arguments, positions=tuple(range(len(self.whole.arguments))),
                              results=signature.results, tensors_of=tensors_of)
         fields = dict(made.__dict__)
         GraphModule.__init__(made, targets, graph, "UnflattenedModule")
@@ -216,14 +216,14 @@ class Unflattening:
         return graph, env, targets
 
     def _call(self, graph, part, inner, env, nodes, targets):
-        kept = self.recorded.signatures.get(inner.name)
-        module = self._module(inner) if kept is None else self._structured(inner, kept)
+        signature = self.recorded.signatures.get(inner.name)
+        module = self._module(inner) if signature is None else self._structured(inner, signature)
         target = self._target(part, inner, module, targets)
         outputs = self._outputs(inner)
-        if kept is not None:
-            args, kwargs = treespec.rebuild(kept.arguments, [env(self.whole.nodes[v]) for v in kept.takes])
+        if signature is not None:
+            args, kwargs = treespec.rebuild(signature.arguments, [env(self.whole.nodes[v]) for v in signature.takes])
             made = graph.call_module(target, args, kwargs)
-            gives = [self.whole.nodes[v] for v in kept.gives]
+            gives = [self.whole.nodes[v] for v in signature.gives]
             whole = graph.call_function(leaves_of, (made,))
             nodes.update({n: graph.call_function(operator.getitem, (whole, gives.index(n))) for n in outputs})
             return
@@ -240,10 +240,10 @@ class Unflattening:
         graph.output(outputs[0] if len(outputs) == 1 else tuple(outputs))
         return self._once(part, graph, targets, lambda: InterpreterModule(targets, graph, "InterpreterModule"))
 
-    def _structured(self, part: Part, kept) -> InterpreterModule:
-        takes, gives = ([self.whole.nodes[v] for v in values] for values in (kept.takes, kept.gives))
+    def _structured(self, part: Part, signature) -> InterpreterModule:
+        takes, gives = ([self.whole.nodes[v] for v in values] for values in (signature.takes, signature.gives))
         read = self._inputs(part)
-        sizes = {n: place for n in read if n not in takes and (place := self._size_in(n, kept.takes)) is not None}
+        sizes = {n: place for n in read if n not in takes and (place := self._size_in(n, signature.takes)) is not None}
         inputs = list(dict.fromkeys([*[n for n in read if n not in sizes], *[t for t, *_ in sizes.values()]]))
         hidden = [n for n in inputs if n not in takes]
         if hidden:
@@ -259,8 +259,8 @@ class Unflattening:
                                 "cannot be kept")
         graph.output([env(n) for n in gives])
         made = StructuredModule.__new__(StructuredModule)
-        fields = {"path": part.path, "arguments": kept.arguments, "places": tuple(map(takes.index, inputs)),
-                  "results": kept.results}
+        fields = {"path": part.path, "arguments": signature.arguments, "positions": tuple(map(takes.index, inputs)),
+                  "results": signature.results}
 
         def make():
             made.__dict__.update(fields)
@@ -269,7 +269,7 @@ class Unflattening:
             return made
 
         found = self._once(part, graph, targets, make)
-        if {name: getattr(found, name) for name in fields} != fields or len(self.made[part.path]) > 1:
+        if {name: getattr(found, name) for name in fields} != fields or len(self.modules[part.path]) > 1:
             raise ArgumentError(f"the module {part.path} is called in several ways: its signature cannot be kept")
         return found
 
@@ -279,15 +279,15 @@ class Unflattening:
             name = extent_of(node.args[2]).name
             for v in values:
                 for dim, n in enumerate(v.aval.shape):
-                    said = parsed(n.text) if is_symbol(n) else None
-                    if said is not None and said.name == name:
+                    extent = parsed(n.text) if is_symbol(n) else None
+                    if extent is not None and extent.name == name:
                         return self.whole.nodes[v], dim, n.text
         return None
 
     def _once(self, part, graph, targets, make):
         """Return the module of a part; calls that do the same with the same tensors share one."""
         key = _key(graph, targets)
-        known = self.made.setdefault(part.path, [])
+        known = self.modules.setdefault(part.path, [])
         found = next((module for other, module in known if other == key), None)
         if found is None:
             found = make()
@@ -298,7 +298,7 @@ class Unflattening:
     def _target(self, part, inner, module, targets) -> str:
         """Return the name of a module in the enclosing one: its path, with a number for further modules at this path."""
         path = path_with(self.recorded.aliases, inner.path, part.reaches)
-        number = [m for _, m in self.made[inner.path]].index(module)
+        number = [m for _, m in self.modules[inner.path]].index(module)
         target = (part.within(path) if path is not None else inner.path.replace(".", "_")) + (f"@{number}" if number else "")
         targets[target] = module
         return target
@@ -412,15 +412,16 @@ def module_calls(model) -> list:
                                 list(known.parameters))
     entries = {"": ModuleCallEntry("", whole)}
     for name, call in recorded.calls.items():
-        kept = recorded.signatures.get(name)
+        signature = recorded.signatures.get(name)
         if call.path not in entries:
-            entries[call.path] = ModuleCallEntry(call.path, None if kept is None else _signature(kept, names))
+            entries[call.path] = ModuleCallEntry(call.path, None if signature is None else _signature(signature, names))
     return list(entries.values())
 
 
-def _signature(kept, names) -> ModuleCallSignature:
-    taken, given = ([TensorArgument(names[v].removeprefix("%")) for v in values] for values in (kept.takes, kept.gives))
-    (inputs, in_spec), (outputs, out_spec) = _leaves(kept.arguments, taken), _leaves(kept.results, given)
+def _signature(signature, names) -> ModuleCallSignature:
+    values = (signature.takes, signature.gives)
+    taken, given = ([TensorArgument(names[v].removeprefix("%")) for v in side] for side in values)
+    (inputs, in_spec), (outputs, out_spec) = _leaves(signature.arguments, taken), _leaves(signature.results, given)
     return ModuleCallSignature(inputs, outputs, in_spec, out_spec)
 
 
@@ -459,9 +460,9 @@ def unflatten(module, flat_args_adapter: FlatArgsAdapter | None = None) -> Unfla
 def swap_modules(ep, modules_to_swap: dict) -> UnflattenedModule:
     """Return a program as modules, with replacements at paths whose signatures were preserved."""
     made = unflatten(ep)
-    kept = {entry.fqn for entry in module_calls(ep._model) if entry.signature is not None} - {""}
+    replaceable = {entry.fqn for entry in module_calls(ep._model) if entry.signature is not None} - {""}
     for path, module in modules_to_swap.items():
-        if path not in kept:
+        if path not in replaceable:
             raise ArgumentError(f"the signature of {path!r} was not kept: name it in "
                                 "export(..., preserve_module_call_signature=...)")
         if not isinstance(module, Module):

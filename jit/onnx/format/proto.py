@@ -121,12 +121,12 @@ def _from_field(tensor, name, dtype, count):
 
 def _external(tensor, name, folder, size):
     """Return the bytes of a tensor in a file of the model's folder."""
-    said = {entry.key: entry.value for entry in tensor.external_data}
+    entries = {entry.key: entry.value for entry in tensor.external_data}
     if folder is None:
         raise FileError(f"{name} is kept in a file beside the model; give the path of the model instead of its bytes")
-    path = _inside(folder, said.get("location", ""), name)
+    path = _inside(folder, entries.get("location", ""), name)
     try:
-        offset, length = int(said.get("offset", "0")), int(said.get("length", str(size)))
+        offset, length = int(entries.get("offset", "0")), int(entries.get("length", str(size)))
     except ValueError:
         raise FileError(f"{name}: the offset or length of its external data is no number") from None
     if offset < 0 or length != size or offset + length > path.stat().st_size:
@@ -151,17 +151,17 @@ def _inside(folder, location, name):
     return path
 
 
-def attributes_of(node, folder=None, given=None) -> dict:
+def attributes_of(node, folder=None, call_attributes=None) -> dict:
     """Return a node's attributes as Python values; tensors become arrays, graphs stay.
 
-    In the body of a function, `given` are the attributes of its call.
+    In the body of a function, `call_attributes` are those of its call.
     """
     found = {}
     for a in node.attribute:
         if not a.ref_attr_name:
             found[a.name] = _attribute(a, node.op_type, folder)
-        elif a.ref_attr_name in (given or {}):
-            found[a.name] = given[a.ref_attr_name]
+        elif a.ref_attr_name in (call_attributes or {}):
+            found[a.name] = call_attributes[a.ref_attr_name]
     return found
 
 
@@ -253,11 +253,11 @@ def make_value(name: str, dtype, sizes):
     return package().helper.make_tensor_value_info(name, type_number(dtype), sizes)
 
 
-def make_node(kind: str, inputs, outputs, name: str, attributes: dict, domain: str = "", doc: str = "", notes=None):
-    """Return a node; `notes` become its metadata."""
+def make_node(kind: str, inputs, outputs, name: str, attributes: dict, domain: str = "", doc: str = "", metadata=None):
+    """Return a node with metadata."""
     made = package().helper.make_node(kind, list(inputs), list(outputs), name=name, domain=domain or None,
                                       doc_string=doc or None, **attributes)
-    for key, value in (notes or {}).items() if hasattr(made, "metadata_props") else ():
+    for key, value in (metadata or {}).items() if hasattr(made, "metadata_props") else ():
         made.metadata_props.add(key=key, value=value)
     return made
 

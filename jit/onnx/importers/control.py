@@ -48,11 +48,11 @@ def scan(call, *inputs):
     states = list(inputs[:len(inputs) - count])
     sequences = [to_tensor(x) for x in inputs[len(inputs) - count:]]
     axes = call.get("scan_input_axes") or [0] * count
-    turned = call.get("scan_input_directions") or [0] * count
+    backwards = call.get("scan_input_directions") or [0] * count
     axes = [whole_axis(a, x.ndim) for a, x in zip(axes, sequences)]
     length, outputs = sequences[0].shape[axes[0]], []
     for t in range(length):
-        slices = [x.select(a, length - 1 - t if back else t) for x, a, back in zip(sequences, axes, turned)]
+        slices = [x.select(a, length - 1 - t if back else t) for x, a, back in zip(sequences, axes, backwards)]
         found = body.run([*states, *slices], call.scope)
         states, made = found[:len(states)], found[len(states):]
         outputs.append(made)
@@ -71,10 +71,10 @@ def _output_axes(call, outputs):
 def _collected(call, outputs):
     """Yield each result of the turns, stacked along its axis in its order."""
     count = len(outputs[0])
-    axes, turned = _output_axes(call, outputs), call.get("scan_output_directions") or [0] * count
+    axes, backwards = _output_axes(call, outputs), call.get("scan_output_directions") or [0] * count
     for i in range(count):
         parts = [to_tensor(o[i]) for o in outputs]
-        yield ing.stack(parts[::-1] if turned[i] else parts, axes[i])
+        yield ing.stack(parts[::-1] if backwards[i] else parts, axes[i])
 
 
 # Optional values and lists of tensors.

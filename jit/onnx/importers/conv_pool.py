@@ -146,12 +146,12 @@ def _spatial(x):
 
 
 @onnx_op("MaxUnpool", host=(2,))
-def _unpool(call, x, places, shape=None):
+def _unpool(call, x, positions, shape=None):
     rank = x.ndim - 2
     g = Geometry(call, x.shape[2:], call.need("kernel_shape"))
     plain = [s * (n - 1) + k - lo - hi for n, s, k, (lo, hi) in zip(x.shape[2:], g.stride, g.kernel, g.padding)]
     size = plain if shape is None else ints(shape)[-rank:]
-    inside = ing.remainder(places, math.prod(plain))
+    inside = ing.remainder(positions, math.prod(plain))
     flat = plane_put(x, inside, size=tuple(plain), accumulate=False)
     if list(size) == plain:
         return flat
@@ -170,31 +170,31 @@ def conv_integer(call, x, w, x_zero=None, w_zero=None):
 
 @onnx_op("DeformConv")
 def _deformable_conv(call, x, w, offset, b=None, mask=None):
-    """Convolve with taps moved by offsets, and a weight for each tap."""
+    """Convolve sample points moved by offsets, with a weight for each."""
     g = Geometry(call, x.shape[2:], w.shape[2:])
     n, c, o = x.shape[0], x.shape[1], w.shape[0]
     parts, groups = call.get("offset_group", 1), call.get("group", 1)
     counts = window_counts(x.shape[2:], g.kernel, g.stride, g.padding, g.dilation)
-    taps, windows = math.prod(g.kernel), math.prod(counts)
-    where = _tap_places(offset.reshape(n, parts, taps, 2, windows), g, counts, x.dtype)
+    points, windows = math.prod(g.kernel), math.prod(counts)
+    coordinates = _sample_points(offset.reshape(n, parts, points, 2, windows), g, counts, x.dtype)
     planes = x.reshape(n * parts, c // parts, *x.shape[2:])
-    found = _bilinear(planes, *[p.reshape(n * parts, taps * windows) for p in where])
-    found = found.reshape(n, parts, c // parts, taps, windows)
+    found = _bilinear(planes, *[p.reshape(n * parts, points * windows) for p in coordinates])
+    found = found.reshape(n, parts, c // parts, points, windows)
     if mask is not None:
-        found = found * mask.reshape(n, parts, 1, taps, windows)
-    columns = found.reshape(n, groups, c // groups * taps, windows)
+        found = found * mask.reshape(n, parts, 1, points, windows)
+    columns = found.reshape(n, groups, c // groups * points, windows)
     out = ing.matmul(w.reshape(groups, o // groups, -1), columns).reshape(n, o, *counts)
     return out if b is None else out + b.reshape(-1, 1, 1)
 
 
-def _tap_places(offset, g, counts, dtype):
-    """Return rows and columns (N, parts, taps, windows) of every tap of every window."""
+def _sample_points(offset, g, counts, dtype):
+    """Return rows and columns (N, parts, points, windows) of the sample points of every window."""
     kh, kw = g.kernel
     grids = []
-    for axis, (taps, count) in enumerate(zip(((kh, 1), (1, kw)), counts)):
-        tap = np.arange(g.kernel[axis]).reshape(taps) * g.dilation[axis]
+    for axis, (shape, count) in enumerate(zip(((kh, 1), (1, kw)), counts)):
+        offset_in_window = np.arange(g.kernel[axis]).reshape(shape) * g.dilation[axis]
         start = np.arange(count).reshape((-1, 1) if axis == 0 else (1, -1)) * g.stride[axis] - g.padding[axis][0]
-        base = np.broadcast_to(tap, (kh, kw)).reshape(-1, 1) + np.broadcast_to(start, counts).reshape(1, -1)
+        base = np.broadcast_to(offset_in_window, (kh, kw)).reshape(-1, 1) + np.broadcast_to(start, counts).reshape(1, -1)
         grids.append(offset.select(3, axis) + to_tensor(base.astype(dtype.np)))
     return grids
 

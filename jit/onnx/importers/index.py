@@ -81,9 +81,9 @@ def _scatter_nd(call, x, indices, updates):
 def _one_hot(call, indices, depth, values):
     count = int(np.asarray(depth).reshape(-1)[0])
     axis = whole_axis(call.get("axis", -1), indices.ndim + 1)
-    places = indices.to(dt.int64).unsqueeze(axis)
+    classes = indices.to(dt.int64).unsqueeze(axis)
     numbers = ing.arange(count).reshape([-1 if i == axis else 1 for i in range(indices.ndim + 1)])
-    hit = ing.eq(_counted_from_front(places, count), numbers)
+    hit = ing.eq(_counted_from_front(classes, count), numbers)
     return ing.where(hit, values[1], values[0])
 
 
@@ -126,11 +126,11 @@ def _reverse_sequence(call, x, lengths):
     batch, time = call.get("batch_axis", 1), call.get("time_axis", 0)
     steps = ing.arange(x.shape[time]).reshape(-1, 1)
     lengths = lengths.reshape(1, -1)
-    places = ing.where(steps < lengths, lengths - 1 - steps, steps)
+    positions = ing.where(steps < lengths, lengths - 1 - steps, steps)
     if batch < time:
-        places = places.T
+        positions = positions.T
     shape = [n if i in (batch, time) else 1 for i, n in enumerate(x.shape)]
-    return gather_op(x, places.reshape(shape).expand(x.shape), dim=time)
+    return gather_op(x, positions.reshape(shape).expand(x.shape), dim=time)
 
 
 @onnx_op("TensorScatter")
@@ -139,11 +139,11 @@ def _tensor_scatter(call, cache, update, start=None):
     axis = whole_axis(call.get("axis", -2), cache.ndim)
     count, size = update.shape[axis], cache.shape[axis]
     start = ing.zeros(cache.shape[0], dtype=dt.int64) if start is None else start
-    places = start.reshape(-1, 1) + ing.arange(count).reshape(1, -1)
+    positions = start.reshape(-1, 1) + ing.arange(count).reshape(1, -1)
     if call.get("mode", "linear") == "circular":
-        places = ing.remainder(places, size)
+        positions = ing.remainder(positions, size)
     shape = [cache.shape[0] if i == 0 else count if i == axis else 1 for i in range(cache.ndim)]
-    return scatter_op(cache, places.reshape(shape).expand(update.shape), update, dim=axis, mode="set")
+    return scatter_op(cache, positions.reshape(shape).expand(update.shape), update, dim=axis, mode="set")
 
 
 onnx_ops({

@@ -23,7 +23,7 @@ class Context:
     versions: dict
     functions: dict
     folder: Any = None
-    given: dict | None = None
+    call_attributes: dict | None = None
     depth: int = 0
 
     def version(self, node) -> int:
@@ -84,7 +84,7 @@ class Program:
         env.update(self.constants)
         env.update(zip(self.inputs, values))
         for step in self.steps:
-            found = _found(step, [env[n] if n else None for n in step.inputs], env)
+            found = _results_of(step, [env[n] if n else None for n in step.inputs], env)
             for n, value in zip(step.outputs, found):
                 if n:
                     env[n] = value
@@ -96,18 +96,18 @@ class Program:
 _FAILURES = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, MemoryError)
 
 
-def _found(step, inputs, env):
+def _results_of(step, inputs, env):
     """Return the results of a step; any failure becomes one error that names the operator."""
     try:
-        found = step.run(step.call, inputs, env)
-        if len(found) < len(step.outputs) and any(step.outputs[len(found):]):
-            raise FileError(f"ONNX operator {step.call.kind} gives {len(found)} results, the model names {len(step.outputs)}")
-        return found
+        results = step.run(step.call, inputs, env)
+        if len(results) < len(step.outputs) and any(step.outputs[len(results):]):
+            raise FileError(f"ONNX operator {step.call.kind} gives {len(results)} results, the model names {len(step.outputs)}")
+        return results
     except IngotError:
         raise
     except _FAILURES as e:
-        said = ", ".join([f"{x.dtype}{list(x.shape)}" if hasattr(x, "shape") else type(x).__name__ for x in inputs])
-        raise FileError(f"ONNX operator {step.call.kind} of ({said}) cannot be computed: {type(e).__name__}: {e}") from e
+        types = ", ".join([f"{x.dtype}{list(x.shape)}" if hasattr(x, "shape") else type(x).__name__ for x in inputs])
+        raise FileError(f"ONNX operator {step.call.kind} of ({types}) cannot be computed: {type(e).__name__}: {e}") from e
 
 
 def program_of(graph, context: Context, around=frozenset()) -> Program:
@@ -130,7 +130,7 @@ def refuse_sparse(graph):
 def make_step(node, context: Context, around) -> Step:
     """Return the step of a node; raise for an unknown operator, before anything runs."""
     version = None if (node.domain, node.op_type) in context.functions else context.version(node)
-    attributes = proto.attributes_of(node, context.folder, context.given)
+    attributes = proto.attributes_of(node, context.folder, context.call_attributes)
     graphs = {k: program_of(g, context, around) for k, g in attributes.items() if hasattr(g, "node")}
     plain = {k: v for k, v in attributes.items() if k not in graphs}
     outputs = tuple(node.output)
@@ -171,7 +171,7 @@ def function_program(function, context, attributes, wanted) -> Program:
     """Return the program of a function's body for its attributes and wanted results."""
     defaults = {a.name: proto.attributes_of(function_defaults(a))[a.name] for a in getattr(function, "attribute_proto", ())}
     versions = {**context.versions, **{"" if i.domain == "ai.onnx" else i.domain: i.version for i in function.opset_import}}
-    inner = replace(context, versions=versions, given={**defaults, **attributes}, depth=context.depth + 1)
+    inner = replace(context, versions=versions, call_attributes={**defaults, **attributes}, depth=context.depth + 1)
     outputs = [n if want else "" for n, want in zip(function.output, wanted)]
     return Program(function.name, list(function.input), outputs, function.node, {}, inner)
 

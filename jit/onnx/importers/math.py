@@ -21,9 +21,9 @@ for _onnx, _name in {
     "Atan": "atan", "Atanh": "atanh", "BitwiseAnd": "bitwise_and", "BitwiseNot": "bitwise_not", "BitwiseOr": "bitwise_or",
     "BitwiseXor": "bitwise_xor", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Det": "det", "Equal": "eq", "Erf": "erf",
     "Exp": "exp", "Floor": "floor", "Greater": "gt", "GreaterOrEqual": "ge", "IsNaN": "isnan", "Less": "lt",
-    "LessOrEqual": "le", "Log": "log", "Mul": "mul", "Neg": "neg", "Not": "logical_not", "Or": "logical_or", "Reciprocal": "reciprocal",
-    "Relu": "relu", "Round": "round", "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Sqrt": "sqrt",
-    "Sub": "sub", "Tan": "tan", "Tanh": "tanh", "Where": "where", "Xor": "logical_xor",
+    "LessOrEqual": "le", "Log": "log", "Mul": "mul", "Neg": "neg", "Not": "logical_not", "Or": "logical_or",
+    "Reciprocal": "reciprocal", "Relu": "relu", "Round": "round", "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin",
+    "Sinh": "sinh", "Sqrt": "sqrt", "Sub": "sub", "Tan": "tan", "Tanh": "tanh", "Where": "where", "Xor": "logical_xor",
 }.items():
     _plain(_onnx, _name)
 

@@ -112,8 +112,8 @@ def _dropout(call, x, ratio=None, training=None):
     p = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
     if training is None or not bool(training.reshape(-1)[0]) or p == 0:
         return _dropout_at_inference(call, x)
-    kept = ing.rand(tuple(x.shape)) >= p
-    return ing.where(kept, x / (1 - p), ing.zeros_like(x)), kept
+    mask = ing.rand(tuple(x.shape)) >= p
+    return ing.where(mask, x / (1 - p), ing.zeros_like(x)), mask
 
 
 # Losses.
@@ -130,12 +130,12 @@ def _loss(values, weights, reduction):
 def _nll_loss(call, x, target, weight=None):
     ignored = call.get("ignore_index")
     target = target.to(dt.int64)
-    kept = None if ignored is None else ing.ne(target, ignored)
-    place = target if kept is None else ing.where(kept, target, ing.zeros_like(target))
+    valid = None if ignored is None else ing.ne(target, ignored)
+    place = target if valid is None else ing.where(valid, target, ing.zeros_like(target))
     values = -ing.gather(x, 1, place.unsqueeze(1)).squeeze(1)
     scale = None if weight is None else weight[place]
-    if kept is not None:
-        scale = kept.to(x.dtype) if scale is None else ing.where(kept, scale, ing.zeros_like(scale))
+    if valid is not None:
+        scale = valid.to(x.dtype) if scale is None else ing.where(valid, scale, ing.zeros_like(scale))
     return _loss(values if scale is None else values * scale, scale, call.get("reduction", "mean"))
 
 
@@ -163,17 +163,17 @@ def _rotate(call, x, cosines, sines, positions=None):
     shape, heads = x.shape, call.get("num_heads", 0)
     if x.ndim == 3:
         x = x.reshape(shape[0], shape[1], heads, -1).transpose(1, 2)
-    turned = call.get("rotary_embedding_dim", 0) or x.shape[-1]
+    rotated = call.get("rotary_embedding_dim", 0) or x.shape[-1]
     if positions is not None:
         cosines, sines = cosines[positions], sines[positions]
-    cosines, sines = cosines.unsqueeze(1)[..., :turned // 2], sines.unsqueeze(1)[..., :turned // 2]
-    part, rest = x[..., :turned], x[..., turned:]
+    cosines, sines = cosines.unsqueeze(1)[..., :rotated // 2], sines.unsqueeze(1)[..., :rotated // 2]
+    part, rest = x[..., :rotated], x[..., rotated:]
     if call.get("interleaved", 0):
         a, b = part[..., 0::2], part[..., 1::2]
         both = [cosines * a - sines * b, sines * a + cosines * b]
         out = ing.stack(both, -1).reshape(part.shape)
     else:
-        a, b = part[..., :turned // 2], part[..., turned // 2:]
+        a, b = part[..., :rotated // 2], part[..., rotated // 2:]
         out = ing.cat([cosines * a - sines * b, sines * a + cosines * b], -1)
     out = ing.cat([out, rest], -1) if rest.shape[-1] else out
     return out.transpose(1, 2).reshape(shape) if len(shape) == 3 else out
@@ -203,17 +203,17 @@ def _fourier(x, axis, length, inverse, onesided):
     own = x.shape[axis]
     n = length if length is not None else 2 * (own - 1) if onesided and inverse else own
     x = x.transpose(axis, x.ndim - 2)
-    kept = min(n, x.shape[-2])
+    length_read = min(n, x.shape[-2])
     count = n // 2 + 1 if onesided and not inverse else n
-    source = n // 2 + 1 if onesided and inverse else kept
-    real, imaginary = x[..., :kept, 0], x[..., :kept, 1] if x.shape[-1] == 2 else None
+    source = n // 2 + 1 if onesided and inverse else length_read
+    real, imaginary = x[..., :length_read, 0], x[..., :length_read, 1] if x.shape[-1] == 2 else None
     if onesided and inverse:
         back = np.arange(1, n - source + 1)[::-1]
         mirror = ing.as_tensor(back.copy())
         real = ing.cat([real, real.index_select(-1, mirror)], -1)
         imaginary = None if imaginary is None else ing.cat([imaginary, -imaginary.index_select(-1, mirror)], -1)
-        kept = n
-    angle = 2 * np.pi * (np.outer(np.arange(kept), np.arange(count)) % n) / n * (1 if inverse else -1)
+        length_read = n
+    angle = 2 * np.pi * (np.outer(np.arange(length_read), np.arange(count)) % n) / n * (1 if inverse else -1)
     scale = 1 / n if inverse else 1.0
     c, s = [to_tensor((f(angle) * scale).astype(x.dtype.np)) for f in (np.cos, np.sin)]
     out = [ing.matmul(real, c), ing.matmul(real, s)]

@@ -9,7 +9,7 @@ from .nn import matmul_integer
 from .registry import ing, onnx_op, whole_axis
 
 
-def _beside(v, x, call):
+def _broadcastable(v, x, call):
     """Reshape a scale or zero point to broadcast with x: one number, one for each index of an axis, or one for each block."""
     if v is None or v.ndim == 0 or (v.numel() == 1 and v.ndim == 1):
         return v if v is None else v.reshape(())
@@ -28,13 +28,13 @@ def _rounded(x, dtype):
 def _quantise(call, x, scale, zero=None):
     number = call.get("output_dtype", 0)
     kind = zero.dtype if zero is not None else call.dtype("output_dtype") if number else dt.uint8
-    scale = _beside(scale, x, call).to(dt.float32)
+    scale = _broadcastable(scale, x, call).to(dt.float32)
     scaled = (x.to(dt.float32) if x.dtype is not dt.float32 else x) / scale
     if kind in dt.FLOAT8:
         return convert(scaled, kind, call.get("saturate", 1) != 0)
     whole = ing.round(scaled)
     if zero is not None:
-        whole = whole + _beside(zero, x, call).to(dt.float32)
+        whole = whole + _broadcastable(zero, x, call).to(dt.float32)
     return _rounded(whole, kind)
 
 
@@ -42,9 +42,9 @@ def _quantise(call, x, scale, zero=None):
 def _dequantise(call, x, scale, zero=None):
     wide = x.to(dt.float32)
     if zero is not None:
-        wide = wide - _beside(zero, x, call).to(dt.float32)
+        wide = wide - _broadcastable(zero, x, call).to(dt.float32)
     kind = call.dtype("output_dtype") if call.get("output_dtype", 0) else scale.dtype
-    return (wide * _beside(scale, x, call).to(dt.float32)).to(kind)
+    return (wide * _broadcastable(scale, x, call).to(dt.float32)).to(kind)
 
 
 @onnx_op("DynamicQuantizeLinear")
@@ -71,9 +71,9 @@ def _matmul_quantised(call, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_z
 @onnx_op("QLinearConv")
 def _conv_quantised(call, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None):
     total = conv_integer(call, x, w, x_zero, w_zero)
-    beside = [-1] + [1] * (x.ndim - 2)
+    shape = [-1] + [1] * (x.ndim - 2)
     if b is not None:
-        total = total + b.reshape(beside)
+        total = total + b.reshape(shape)
     scale = w_scale.to(dt.float64)
-    scale = scale.reshape(beside) if scale.numel() > 1 else scale.reshape(())
+    scale = scale.reshape(shape) if scale.numel() > 1 else scale.reshape(())
     return _requantised(total, scale * x_scale.to(dt.float64) / y_scale.to(dt.float64), y_zero)

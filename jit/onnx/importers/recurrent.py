@@ -77,16 +77,16 @@ def _run_lstm(call, layer, x, mask, states, reverse, peep):
     n = layer.size
     pi, po, pf = (None,) * 3 if peep is None else (peep[:n], peep[n:2 * n], peep[2 * n:])
 
-    def seen(z, p, c):
+    def peeped(z, p, c):
         return z if p is None else z + p * c
 
     def step(xt, h, c):
         z = F.linear(xt, layer.w, layer.b) + F.linear(h, layer.r, layer.rb)
         i, o, f, g = [z.narrow(1, k * n, n) for k in range(4)]
-        i = layer.act(0, seen(i, pi, c))
-        f = 1 - i if call.get("input_forget", 0) else layer.act(0, seen(f, pf, c))
+        i = layer.act(0, peeped(i, pi, c))
+        f = 1 - i if call.get("input_forget", 0) else layer.act(0, peeped(f, pf, c))
         c = f * c + i * layer.act(1, g)
-        return [layer.act(0, seen(o, po, c)) * layer.act(2, c), c]
+        return [layer.act(0, peeped(o, po, c)) * layer.act(2, c), c]
 
     return _walk(x, mask, states, reverse, step)
 

@@ -42,21 +42,21 @@ def _matrix(call, n, m, scale, roi):
     how = call.get("coordinate_transformation_mode", "half_pixel")
     if how not in _PLACES:
         raise FileError(f"operator Resize has the unknown coordinate_transformation_mode {how!r}")
-    places = _PLACES[how](np.arange(m, dtype=np.float64), n, m, scale, roi)
-    outside = (places < 0) | (places > n - 1)
+    coordinates = _PLACES[how](np.arange(m, dtype=np.float64), n, m, scale, roi)
+    outside = (coordinates < 0) | (coordinates > n - 1)
     mode = call.get("mode", "nearest")
     rows = np.zeros((m, n))
     if mode == "nearest":
-        at = _ROUND[call.get("nearest_mode", "round_prefer_floor")](places)
+        at = _ROUND[call.get("nearest_mode", "round_prefer_floor")](coordinates)
         rows[np.arange(m), np.clip(at, 0, n - 1).astype(np.int64)] = 1
         return rows, outside
     smooth = min(scale, 1.0) if call.get("antialias", 0) else 1.0
     reach = (1 if mode == "linear" else 2) / smooth
     kernel = (lambda d: np.maximum(1 - np.abs(d), 0)) if mode == "linear" else _cubic(call.get("cubic_coeff_a", -0.75))
-    low = np.floor(places - reach).astype(np.int64)
+    low = np.floor(coordinates - reach).astype(np.int64)
     for k in range(math.ceil(2 * reach) + 2):
         at = low + k
-        weight = kernel((at - places) * smooth)
+        weight = kernel((at - coordinates) * smooth)
         if call.get("exclude_outside", 0):
             weight = np.where((at < 0) | (at >= n), 0, weight)
         np.add.at(rows, (np.arange(m), np.clip(at, 0, n - 1)), weight)
@@ -91,8 +91,8 @@ def _resized(call, x, scales, sizes, roi):
         rows, outside = _matrix(call, n, m, scale, (roi[axis], roi[axis + x.ndim]))
         out = _along(out, axis, rows, call.get("mode", "nearest"))
         if crop and outside.any():
-            beside = to_tensor(outside.reshape([-1 if i == axis else 1 for i in range(x.ndim)]))
-            missing = beside if missing is None else ing.logical_or(missing, beside)
+            mask = to_tensor(outside.reshape([-1 if i == axis else 1 for i in range(x.ndim)]))
+            missing = mask if missing is None else ing.logical_or(missing, mask)
     if missing is not None:
         out = ing.where(missing, ing.full((), call.get("extrapolation_value", 0.0), dtype=out.dtype), out)
     return out if kind.is_inexact else ing.round(out).to(kind) if call.get("mode", "nearest") != "nearest" else out.to(kind)
@@ -101,8 +101,8 @@ def _resized(call, x, scales, sizes, roi):
 def _along(x, axis, rows, mode):
     if mode == "nearest":
         return x.index_select(axis, to_tensor(rows.argmax(axis=1)))
-    moved = ing.matmul(x.transpose(axis, x.ndim - 1), to_tensor(np.ascontiguousarray(rows.T).astype(x.dtype.np)))
-    return moved.transpose(axis, x.ndim - 1)
+    product = ing.matmul(x.transpose(axis, x.ndim - 1), to_tensor(np.ascontiguousarray(rows.T).astype(x.dtype.np)))
+    return product.transpose(axis, x.ndim - 1)
 
 
 def _factor(scale) -> float:
@@ -159,10 +159,10 @@ def _points(start, size, count, samples, n):
     return start.reshape(-1, 1) + size.reshape(-1, 1) * to_tensor(steps.astype(start.dtype.np))
 
 
-def _sides(places, n):
+def _sides(coordinates, n):
     """Return neighbours and weights of positions along one dimension; positions more than 1 outside have weight 0."""
-    inside = ((places >= -1) & (places <= n)).to(places.dtype)
-    at = ing.clamp(places, 0.0, n - 1.0)
+    inside = ((coordinates >= -1) & (coordinates <= n)).to(coordinates.dtype)
+    at = ing.clamp(coordinates, 0.0, n - 1.0)
     low = ing.floor(at)
     part = at - low
     return ((low.to(dt.int64), (1 - part) * inside), (ing.clamp(low + 1, max=n - 1.0).to(dt.int64), part * inside))
@@ -205,15 +205,15 @@ def _suppress(call, boxes, scores, most=None, overlap=None, least=None):
     """Return (batch, class, box) of the boxes that no better one overlaps."""
     most = 0 if most is None else int(most.reshape(-1)[0])
     overlap = 0.0 if overlap is None else float(overlap.reshape(-1)[0])
-    kept = []
+    chosen = []
     for b in range(scores.shape[0]):
         corners = _corners(boxes[b], call.get("center_point_box", 0))
         for c in range(scores.shape[1]):
             order = np.argsort(-scores[b, c], kind="stable")
             if least is not None:
                 order = order[scores[b, c][order] > float(least.reshape(-1)[0])]
-            kept += [(b, c, i) for i in _best(corners, order, most, overlap)]
-    return np.array(kept, np.int64).reshape(-1, 3)
+            chosen += [(b, c, i) for i in _best(corners, order, most, overlap)]
+    return np.array(chosen, np.int64).reshape(-1, 3)
 
 
 def _corners(boxes, centred):

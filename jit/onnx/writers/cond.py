@@ -38,10 +38,10 @@ class Branches:
         group = self.groups.get(item, [item])
         homes = [wanted[ref] for one in group for ref in one.outputs if ref in wanted]
         home = self.homes[item] = _common(homes)
-        places = [home] * len(item.inputs)
+        branches = [home] * len(item.inputs)
         if item.op is choose:
-            places[1:] = [(*home, (group[0], holds)) for holds in (True, False)]
-        for ref, place in zip(item.inputs, places):
+            branches[1:] = [(*home, (group[0], holds)) for holds in (True, False)]
+        for ref, place in zip(item.inputs, branches):
             if type(ref) is Ref:
                 wanted[ref] = _common([wanted.get(ref, place), place])
 

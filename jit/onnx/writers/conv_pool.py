@@ -121,14 +121,14 @@ def _max_pool(w, item, x, *, kernel, stride, padding, dilation):
     return (best if kind is x.dtype else w.cast(best, x.dtype)), place
 
 
-def _at_places(w, x, places, shape):
+def _largest_at(w, x, positions, shape):
     """Return the largest elements at tables of flat positions (windows, positions in each), and their positions."""
     flat = w.reshape(w.name(x), [*x.shape[:2], math.prod(x.shape[2:])])
-    table = w.const(places, "places")
+    table = w.const(positions, "places")
     values = w.node("Gather", flat, table, axis=2)
     chosen = w.node("ArgMax", values, axis=3, keepdims=1)
     best = w.node("GatherElements", values, chosen, axis=3)
-    whole = w.node("Expand", w.reshape(table, [1, 1, *places.shape]), w.node("Shape", values))
+    whole = w.node("Expand", w.reshape(table, [1, 1, *positions.shape]), w.node("Shape", values))
     return [w.reshape(v, shape) for v in (best, w.node("GatherElements", whole, chosen, axis=3))]
 
 
@@ -137,18 +137,18 @@ def _adaptive_max_pool(w, item, x, *, size):
     if all(n == 1 for n in size) and not w.is_used(item.outputs[1]):
         return w.reduce("ReduceMax", w.name(x), range(2, x.ndim), True), None
     sizes = [int(n) for n in x.shape[2:]]
-    return _at_places(w, x, _bin_places(sizes, size), item.outputs[0].shape)
+    return _largest_at(w, x, _bin_positions(sizes, size), item.outputs[0].shape)
 
 
-def _bin_places(sizes, counts):
+def _bin_positions(sizes, counts):
     """Return the flat positions (bins, positions in each) of even bins; short bins repeat their last position."""
     rank, total = len(sizes), np.zeros((1,) * 2 * len(sizes), np.int64)
     for i, (n, count) in enumerate(zip(sizes, counts)):
         starts, ends = pool.bins(n, count)
         table = np.minimum(starts[:, None] + np.arange(int((ends - starts).max())), ends[:, None] - 1)
-        beside = [1] * 2 * rank
-        beside[i], beside[rank + i] = table.shape
-        total = total + table.reshape(beside) * math.prod(sizes[i + 1:])
+        shape = [1] * 2 * rank
+        shape[i], shape[rank + i] = table.shape
+        total = total + table.reshape(shape) * math.prod(sizes[i + 1:])
     return total.reshape(math.prod(counts), -1)
 
 
@@ -212,9 +212,9 @@ def _mapped(w, name, x, matrices, transposed):
 
 def _matrix(mode, n, count, align_corners, scale):
     """Return the matrix (results, elements) of a resampling along a dimension."""
-    places, weights = resample_table(mode, int(n), int(count), align_corners, scale)
+    positions, weights = resample_table(mode, int(n), int(count), align_corners, scale)
     out = np.zeros((int(count), int(n)))
-    np.add.at(out, (np.arange(int(count)), places), np.ones(places.shape) if weights is None else weights)
+    np.add.at(out, (np.arange(int(count)), positions), np.ones(positions.shape) if weights is None else weights)
     return out
 
 
@@ -257,8 +257,8 @@ def _resample(w, item, x, *, size, mode, align_corners, scales):
     if mode in ("nearest", "nearest-exact"):
         name = w.name(x)
         for i, (n, m, s) in enumerate(zip(sizes, size, scales)):
-            places = resample_table(mode, int(n), int(m), align_corners, s)[0][0]
-            name = w.node("Gather", name, w.const(places, "places"), axis=2 + i)
+            positions = resample_table(mode, int(n), int(m), align_corners, s)[0][0]
+            name = w.node("Gather", name, w.const(positions, "places"), axis=2 + i)
         return name
     return _mapped(w, w.name(x), x, _matrices(sizes, size, mode, align_corners, scales), False)
 

@@ -94,7 +94,7 @@ class Writer:
         self.used_by: dict = {}                                            # ref -> items that read it, None for a result
         self.ends: dict = {}                                               # ref of a layer's states -> name of the last one
         self.constants: dict = {}                                          # name -> array (of the root)
-        self.places: dict = {}                                             # name of a free size -> (ref, dim) that has it
+        self.size_sources: dict = {}                                       # name of a free size -> (ref, dim) that has it
         self.branches: Any = None                                          # which items are in branches (of the root)
         self.calls: dict = {}                                              # name -> `ModuleCall` (of the root)
         self.item: Item | None = None
@@ -127,7 +127,7 @@ class Writer:
         self.names[ref] = name
         for dim, n in enumerate(ref.shape):
             if type(n) is SymInt and self.root is self:
-                self.root.places.setdefault(n.text, (ref, dim))
+                self.root.size_sources.setdefault(n.text, (ref, dim))
 
     # Nodes.
 
@@ -144,13 +144,13 @@ class Writer:
             given.pop()
         attributes = {k: v for k, v in attributes.items() if v is not None}
         for v in attributes.values():
-            loose = next((n for n in (v if isinstance(v, (list, tuple)) else (v,)) if is_symbol(n)), None)
-            if loose is not None:
-                raise FixedSize(f"the size {source_of(loose)}")
+            unknown = next((n for n in (v if isinstance(v, (list, tuple)) else (v,)) if is_symbol(n)), None)
+            if unknown is not None:
+                raise FixedSize(f"the size {source_of(unknown)}")
         where = self.item.line if self.item is not None else None
         name = self.fresh(f"node_{outputs[0]}")
-        place, notes = self.modules_of(where, name)
-        self.nodes.append(proto.make_node(kind, given, outputs, f"{place}{name}", attributes, notes=notes,
+        place, metadata = self.modules_of(where, name)
+        self.nodes.append(proto.make_node(kind, given, outputs, f"{place}{name}", attributes, metadata=metadata,
                                           doc=format_place(where) if where else ""))
 
     def modules_of(self, where, name: str) -> tuple:
@@ -186,10 +186,10 @@ class Writer:
             if name is not None:
                 self.bind(ref, name)
 
-    def require(self, dtype, who: str):
+    def require(self, dtype, subject: str):
         if dtype in dt.FLOAT8 and self.opset < FLOAT8_SINCE:
-            raise ExportError(f"{who} has {dtype}, which ONNX has from version {FLOAT8_SINCE} on; pass opset={FLOAT8_SINCE} or "
-                              f"higher, not {self.opset}")
+            raise ExportError(f"{subject} has {dtype}, which ONNX has from version {FLOAT8_SINCE} on; pass "
+                              f"opset={FLOAT8_SINCE} or higher, not {self.opset}")
 
     # Constants.
 
@@ -249,10 +249,11 @@ class Writer:
 
     def _size(self, name):
         if name not in self._sizes:
-            said = next(text for text in (name, *self.root.places) if text in self.root.places and _names(text, name))
-            ref, dim = self.root.places[said]
+            sources = self.root.size_sources
+            text = next(text for text in (name, *sources) if text in sources and _names(text, name))
+            ref, dim = sources[text]
             made = self.node("Shape", self.names[ref], start=dim, end=dim + 1, hint="size")
-            extent = extent_of(said)
+            extent = extent_of(text)
             if extent.plus:
                 made = self.node("Sub", made, self.const(np.array([extent.plus], np.int64), "number"))
             if extent.times > 1:
@@ -269,9 +270,9 @@ class Writer:
     def reshape(self, name: str, shape) -> str:
         """Reshape; a single symbolic size needs no computation."""
         shape = tuple(shape)
-        loose = [i for i, n in enumerate(shape) if is_symbol(n)]
-        if len(loose) == 1 and 0 not in shape:
-            shape = tuple([-1 if i == loose[0] else n for i, n in enumerate(shape)])
+        symbolic = [i for i, n in enumerate(shape) if is_symbol(n)]
+        if len(symbolic) == 1 and 0 not in shape:
+            shape = tuple([-1 if i == symbolic[0] else n for i, n in enumerate(shape)])
         return self.node("Reshape", name, self.ints(shape), allowzero=1 if 0 in shape else None)
 
     def transpose(self, name: str, dims) -> str:

@@ -13,53 +13,53 @@ from .graph_writer import emits, emits_each
 # Index tensors over leading dimensions.
 
 
-def _given(indices):
+def _indexed_dims(indices):
     return [d for d, i in enumerate(indices) if i is not None]
 
 
-def _tuples(w, indices, given):
-    shapes = [indices[d].shape for d in given]
+def _tuples(w, indices, dims):
+    shapes = [indices[d].shape for d in dims]
     ndim = max(map(len, shapes))
     common = tuple(next((s[i - ndim + len(s)] for s in shapes if i >= ndim - len(s) and s[i - ndim + len(s)] != 1), 1)
                    for i in range(ndim))
     names = []
-    for d in given:
+    for d in dims:
         name = w.name(indices[d])
         name = name if indices[d].dtype is dt.int64 else w.cast(name, dt.int64)
         names.append(w.unsqueeze(name if indices[d].shape == common else w.expand(name, common), [ndim]))
     return (names[0] if len(names) == 1 else w.node("Concat", *names, axis=ndim)), common
 
 
-def _in_front(w, x, given):
-    order = [*given, *[d for d in range(x.ndim) if d not in given]]
+def _in_front(w, x, dims):
+    order = [*dims, *[d for d in range(x.ndim) if d not in dims]]
     return w.transpose(w.name(x), order), order
 
 
-def _place(given, common, ndim):
+def _place(dims, common, ndim):
     """Return the position of the common index dimensions in a result, as a permutation of (common, rest)."""
-    adjacent = given[-1] - given[0] + 1 == len(given)
-    at, n, rest = (given[0] if adjacent else 0), len(common), ndim - len(given)
+    adjacent = dims[-1] - dims[0] + 1 == len(dims)
+    at, n, rest = (dims[0] if adjacent else 0), len(common), ndim - len(dims)
     return [*range(n, n + at), *range(n), *range(n + at, n + rest)]
 
 
 @emits(ix.index)
 def _index(w, item, x, *indices):
-    given = _given(indices)
-    if not given:
+    dims = _indexed_dims(indices)
+    if not dims:
         return w.name(x)
-    if len(given) == 1:
-        return w.node("Gather", w.name(x), w.name(indices[given[0]]), axis=given[0])
-    tuples, common = _tuples(w, indices, given)
-    front, _ = _in_front(w, x, given)
-    return w.transpose(w.node("GatherND", front, tuples), _place(given, common, x.ndim))
+    if len(dims) == 1:
+        return w.node("Gather", w.name(x), w.name(indices[dims[0]]), axis=dims[0])
+    tuples, common = _tuples(w, indices, dims)
+    front, _ = _in_front(w, x, dims)
+    return w.transpose(w.node("GatherND", front, tuples), _place(dims, common, x.ndim))
 
 
 @emits(ix.index_put, when=lambda node, opset: not node.params["accumulate"] or node.inputs[0].dtype is not dt.bool_)
 def _index_put(w, item, x, value, *indices, accumulate):
-    given = _given(indices)
-    tuples, common = _tuples(w, indices, given)
-    front, order = _in_front(w, x, given)
-    place = _place(given, common, x.ndim)
+    dims = _indexed_dims(indices)
+    tuples, common = _tuples(w, indices, dims)
+    front, order = _in_front(w, x, dims)
+    place = _place(dims, common, x.ndim)
     updates = w.transpose(w.name(value), np.argsort(place).tolist())
     found = w.node("ScatterND", front, tuples, updates, reduction="add" if accumulate else None)
     return w.transpose(found, np.argsort(order).tolist())
@@ -108,16 +108,16 @@ def _bag_of(w, item, offsets, *, size):
 
 
 @emits(pool.plane_take)
-def _plane_take(w, item, x, places):
+def _plane_take(w, item, x, positions):
     flat = w.reshape(w.name(x), [*x.shape[:2], math.prod(x.shape[2:])])
-    at = w.reshape(w.name(places), [*places.shape[:2], math.prod(places.shape[2:])])
-    return w.reshape(w.node("GatherElements", flat, at, axis=2), places.shape)
+    at = w.reshape(w.name(positions), [*positions.shape[:2], math.prod(positions.shape[2:])])
+    return w.reshape(w.node("GatherElements", flat, at, axis=2), positions.shape)
 
 
 @emits(pool.plane_put)
-def _plane_put(w, item, x, places, *, size, accumulate):
+def _plane_put(w, item, x, positions, *, size, accumulate):
     zeros = w.filled([*x.shape[:2], math.prod(size)], 0, x.dtype)
-    flat = [w.reshape(w.name(v), [*x.shape[:2], math.prod(x.shape[2:])]) for v in (places, x)]
+    flat = [w.reshape(w.name(v), [*x.shape[:2], math.prod(x.shape[2:])]) for v in (positions, x)]
     found = w.node("ScatterElements", zeros, *flat, axis=2, reduction="add" if accumulate else None)
     return w.reshape(found, [*x.shape[:2], *size])
 
@@ -160,10 +160,10 @@ def _class_weight(w, item, target, weight, *, ignore_index, classes, dtype):
 @emits(loss.class_index)
 def _class_index(w, item, target, *, classes, ignore_index):
     name = w.name(target) if target.dtype is dt.int64 else w.cast(w.name(target), dt.int64)
-    kept = w.node("Not", w.node("Equal", name, w.scalar(ignore_index, dt.int64)))
+    valid = w.node("Not", w.node("Equal", name, w.scalar(ignore_index, dt.int64)))
     if not target.ndim:
-        return name, w.cast(kept, dt.int64)
-    return name, w.reduce("ReduceSum", w.cast(kept, dt.int64), range(target.ndim), False)
+        return name, w.cast(valid, dt.int64)
+    return name, w.reduce("ReduceSum", w.cast(valid, dt.int64), range(target.ndim), False)
 
 
 emits_each({

@@ -96,9 +96,9 @@ def _group_norm(w, item, x, weight, b, *, groups, eps):
     scale, shift = w.const(np.ones(groups, x.dtype.np), "ones"), w.const(np.zeros(groups, x.dtype.np), "zeros")
     found = w.node("InstanceNormalization", rows, scale, shift, epsilon=float(eps))
     found = w.node("Reshape", found, w.node("Shape", w.name(x)))
-    beside = [-1] + [1] * (x.ndim - 2)
-    found = found if weight is None else w.node("Mul", found, w.reshape(w.name(weight), beside))
-    return found if b is None else w.node("Add", found, w.reshape(w.name(b), beside))
+    per_channel = [-1] + [1] * (x.ndim - 2)
+    found = found if weight is None else w.node("Mul", found, w.reshape(w.name(weight), per_channel))
+    return found if b is None else w.node("Add", found, w.reshape(w.name(b), per_channel))
 
 
 # Attention.

@@ -96,13 +96,13 @@ def resized(t: Tensor, sizes: dict) -> Tensor:
         return t
     a = t._a
     for axis, n in sizes.items():
-        count, places = max(1, a.shape[axis]), np.arange(n)
-        made = np.take(a, places % count, axis=axis)
+        count, positions = max(1, a.shape[axis]), np.arange(n)
+        made = np.take(a, positions % count, axis=axis)
         if a.dtype.kind == "f" and n > count > 1:
-            way = np.where(places < count, 0, _NEARER * (places * _GOLDEN % 1))
+            way = np.where(positions < count, 0, _NEARER * (positions * _GOLDEN % 1))
             way = way.reshape([-1 if d == axis else 1 for d in range(a.ndim)])
             with np.errstate(invalid="ignore", over="ignore"):
-                mixed = made + way * (np.take(a, (places + 1) % count, axis=axis) - made)
+                mixed = made + way * (np.take(a, (positions + 1) % count, axis=axis) - made)
             made = np.where(np.isfinite(mixed), mixed, made).astype(a.dtype)
         a = made
     return wrap(np.ascontiguousarray(a))

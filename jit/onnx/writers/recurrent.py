@@ -89,10 +89,10 @@ def _rnn(w, item, z, mask, h, w_hh, *, activation, reverse):
     act = "Tanh" if activation == "tanh" else "Relu"
     if projection is not None and mask is None:
         return _whole(w, "RNN", projection, w_hh, None, [0], [h], reverse, 1 + 1, activations=[act])[0]
-    turned = w.transpose(w.name(w_hh), (1, 0))
+    transposed = w.transpose(w.name(w_hh), (1, 0))
 
     def step(v, gates, states):
-        return [v.node(act, v.node("Add", gates, v.node("MatMul", states[0], turned)))], []
+        return [v.node(act, v.node("Add", gates, v.node("MatMul", states[0], transposed)))], []
 
     return _stepwise(w, z, mask, [h], step, 0, reverse)[0]
 
@@ -105,12 +105,12 @@ def _lstm_layer(w, h, c, w_hh, reverse, projection):
 def _lstm_steps(w, z, mask, h, c, w_hh, w_hr, reverse, gives):
     """Return a scan of steps: all states and cells, and the gates if they are wanted."""
     size = c.shape[1]
-    turned = w.transpose(w.name(w_hh), (1, 0))
+    transposed = w.transpose(w.name(w_hh), (1, 0))
     narrowed = None if w_hr is None else w.transpose(w.name(w_hr), (1, 0))
 
     def step(v, gates, states):
         before, cell = states
-        i, f, g, o = _split(v, v.node("Add", gates, v.node("MatMul", before, turned)), size, 4)
+        i, f, g, o = _split(v, v.node("Add", gates, v.node("MatMul", before, transposed)), size, 4)
         i, f, g, o = v.node("Sigmoid", i), v.node("Sigmoid", f), v.node("Tanh", g), v.node("Sigmoid", o)
         cell = v.node("Add", v.node("Mul", f, cell), v.node("Mul", i, g))
         hidden = v.node("Mul", o, v.node("Tanh", cell))
@@ -147,12 +147,12 @@ def _gru_layer(w, h, w_hh, b_hh, reverse, projection):
 def _gru_steps(w, z, mask, h, w_hh, b_hh, reverse, gives):
     """Return a scan of steps: all states, and the gates if they are wanted."""
     size = h.shape[1]
-    turned = w.transpose(w.name(w_hh), (1, 0))
+    transposed = w.transpose(w.name(w_hh), (1, 0))
     bias = None if b_hh is None else w.name(b_hh)
 
     def step(v, gates, states):
         before = states[0]
-        a = v.node("MatMul", before, turned)
+        a = v.node("MatMul", before, transposed)
         a = a if bias is None else v.node("Add", a, bias)
         (zr, zu, zn), (ar, au, m) = _split(v, gates, size, 3), _split(v, a, size, 3)
         r, u = v.node("Sigmoid", v.node("Add", zr, ar)), v.node("Sigmoid", v.node("Add", zu, au))

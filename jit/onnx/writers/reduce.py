@@ -56,8 +56,8 @@ def _position(kind):
         if len(dim) == 1:
             return w.node(kind, name, axis=dim[0], keepdims=int(keepdim))
         rest = [d for d in range(x.ndim) if d not in dim]
-        moved = w.transpose(name, [*rest, *dim])
-        rows = w.reshape(moved, [*[x.shape[d] for d in rest], math.prod([x.shape[d] for d in dim])])
+        reduced_last = w.transpose(name, [*rest, *dim])
+        rows = w.reshape(reduced_last, [*[x.shape[d] for d in rest], math.prod([x.shape[d] for d in dim])])
         found = w.node(kind, rows, axis=len(rest), keepdims=0)
         return w.reshape(found, tuple(1 if i in dim else n for i, n in enumerate(x.shape) if keepdim or i not in dim))
 

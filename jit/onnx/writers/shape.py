@@ -21,13 +21,13 @@ FAR = (1 << 63) - 1
 def _reshape(w, item, x, *, shape):
     if x.shape == tuple(shape):
         return w.name(x)
-    loose = [i for i, n in enumerate(shape) if is_symbol(n)]
-    if len(loose) < 2 or 0 in shape:
+    symbolic = [i for i, n in enumerate(shape) if is_symbol(n)]
+    if len(symbolic) < 2 or 0 in shape:
         return w.reshape(w.name(x), shape)
-    kept = [i for i in loose if i < x.ndim and x.shape[i] == shape[i]]
-    rest = [i for i in loose if i not in kept]
+    unchanged = [i for i in symbolic if i < x.ndim and x.shape[i] == shape[i]]
+    rest = [i for i in symbolic if i not in unchanged]
     if len(rest) < 2:
-        given = [0 if i in kept else -1 if i in rest else n for i, n in enumerate(shape)]
+        given = [0 if i in unchanged else -1 if i in rest else n for i, n in enumerate(shape)]
         return w.node("Reshape", w.name(x), w.const(np.array(given, np.int64), "sizes"))
     return w.node("Reshape", w.name(x), w.ints([-1 if i == rest[-1] else n for i, n in enumerate(shape)]))
 
@@ -58,10 +58,10 @@ def _constant(w, item, like, *, values, shape, dtype):
 
 @emits(sh.iota)
 def _iota(w, item, like, *, shape, dim, dtype):
-    beside = [n if i == dim else 1 for i, n in enumerate(shape)]
+    along_dim = [n if i == dim else 1 for i, n in enumerate(shape)]
     numbers = w.range(shape[dim], dtype)
-    numbers = numbers if len(shape) == 1 else w.reshape(numbers, beside)
-    return numbers if beside == list(shape) else w.expand(numbers, shape)
+    numbers = numbers if len(shape) == 1 else w.reshape(numbers, along_dim)
+    return numbers if along_dim == list(shape) else w.expand(numbers, shape)
 
 
 @emits(sh.roll)
@@ -117,8 +117,8 @@ def _border_pad(w, item, x, *, low, high, mode):
     name = w.name(x)
     for dim, (lo, hi) in enumerate(zip(low, high)):
         if lo or hi:
-            places = border_table(mode, int(x.shape[dim]), lo, hi)[0][0]
-            name = w.node("Gather", name, w.const(places, "places"), axis=dim)
+            positions = border_table(mode, int(x.shape[dim]), lo, hi)[0][0]
+            name = w.node("Gather", name, w.const(positions, "places"), axis=dim)
     return name
 
 
@@ -185,8 +185,8 @@ def _assigned(w, base, shape, dtype, chain, value):
     if name == sh.reshape.name:
         return w.reshape(_assigned(w, w.reshape(base, params["shape"]), params["shape"], dtype, rest, value), shape)
     numbers = np.arange(int(math.prod(shape))).reshape([int(n) for n in shape])
-    places = run_chain(numbers, [(n, dict(p)) for n, p in chain])
-    at = w.const(places.reshape(-1), "places")
+    positions = run_chain(numbers, [(n, dict(p)) for n, p in chain])
+    at = w.const(positions.reshape(-1), "places")
     flat = w.node("ScatterElements", w.reshape(base, [-1]), at, w.reshape(value, [-1]), axis=0)
     return w.reshape(flat, shape)
 

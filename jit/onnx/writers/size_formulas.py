@@ -21,8 +21,8 @@ from ..format import proto
 class FixedSize(ExportError):
     """Error: an operation needs fixed sizes."""
 
-    def __init__(self, said: str):
-        super().__init__(f"{said} would have to be fixed")
+    def __init__(self, subject: str):
+        super().__init__(f"{subject} would have to be fixed")
 
 
 class Sizes(Scope):
@@ -40,14 +40,14 @@ class Sizes(Scope):
     def decide(self, relation, p) -> bool:
         """Answer a comparison: sizes are equal if they are at all points."""
         if relation == "==":
-            return self._answers(f"{self._said(p)} == 0") == {True}
+            return self._answers(f"{self._formula(p)} == 0") == {True}
         return super().decide(relation, p)
 
-    def _said(self, p) -> str:
+    def _formula(self, p) -> str:
         return source_of(self.wrap(p))
 
     def pin(self, p, value):
-        raise FixedSize(f"the size {self._said(p)}")
+        raise FixedSize(f"the size {self._formula(p)}")
 
     def note(self, condition):
         """Raise if a condition does not hold at all points."""
@@ -104,14 +104,14 @@ class Formulas:
         operands = [self._float(x) if floats else x[0] for x in (a, b)]
         return self.node(_BINARY[op], *operands), floats
 
-    def _call(self, name, given):
+    def _call(self, name, operands):
         if name in _WHOLE:
-            if any(is_float for _, is_float in given):
-                return self._of_floats(name, *map(self._float, given)), True
-            a, b = (n for n, _ in given)
+            if any(is_float for _, is_float in operands):
+                return self._of_floats(name, *map(self._float, operands)), True
+            a, b = (n for n, _ in operands)
             rest = self.node("Mod", a, b)               # it has the sign of b, as Python's; Div would cut
             return (rest if name == "mod" else self.node("Div", self.node("Sub", a, rest), b)), False
-        floats = [self._float(x) for x in given]
+        floats = [self._float(x) for x in operands]
         if name == "float":
             return floats[0], True
         if name == "float32":
@@ -128,6 +128,6 @@ class Formulas:
         rest = self.node("Where", self.node("Less", self.node("Mul", cut, b), zero), self.node("Add", cut, b), cut)
         return rest if name == "mod" else self.node("Round", self.node("Div", self.node("Sub", a, rest), b))
 
-    def _float(self, given):
-        name, is_float = given
+    def _float(self, operand):
+        name, is_float = operand
         return name if is_float else self.node("Cast", name, to=proto.type_number(dt.float64))

@@ -81,8 +81,9 @@ for n in map(int, sys.argv[2].split(",")):
     if entry is None:
         print("planned", model.planned({name: n for name in model.signature.dims})[0].is_native)
         continue
-    weights = [model._arrays[i].dtype for i in entry.kept] + [d.np for d, _ in (entry.derived.writes if entry.derived else ())]
-    entry.callable([*[a.dtype for a in arrays], *weights], None)
+    derived = entry.derived.writes if entry.derived else ()
+    dtypes = [*[model._arrays[i].dtype for i in entry.weights], *[d.np for d, _ in derived]]
+    entry.callable([*[a.dtype for a in arrays], *dtypes], None)
     if entry.derived:
         Ready(entry.derived, entry.objects, [model._arrays[i].dtype for i in entry.sources], None)
     print("ready")
