@@ -107,7 +107,7 @@ class CallGraph:
     """The calls of a run, in order. Hooks get it from `_C._get_tracing_state()` and open and close scopes."""
 
     def __init__(self):
-        self._nodes, self._scopes, self._given = [], [], CallNode("prim::Param", "", [])
+        self._nodes, self._scopes, self._parameters = [], [], CallNode("prim::Param", "", [])
         self._known: dict[int, tuple] = {}      # id of a tensor -> (the tensor, kept alive; its value)
         self._results: list = []
         self._count = 0
@@ -124,7 +124,7 @@ class CallGraph:
 
     def inputs(self) -> list:
         """Return the tensors that existed before: arguments, parameters, buffers."""
-        return self._given.outputs()
+        return self._parameters.outputs()
 
     def outputs(self) -> list:
         return list(self._results)
@@ -150,7 +150,7 @@ class CallGraph:
         """Return the value of an argument, with nodes for lists and constants."""
         if isinstance(argument, Tensor):
             known = self._known.get(id(argument))
-            return self._add_result(self._given, argument) if known is None else known[1]
+            return self._add_result(self._parameters, argument) if known is None else known[1]
         if isinstance(argument, (tuple, list)):
             return self._add_result(self._add("prim::ListConstruct", [self._value(part) for part in argument]), list(argument))
         return self._add_result(self._add("prim::Constant", []), argument)
@@ -268,22 +268,23 @@ def operator_of(func, args, kwargs) -> tuple:
     return f"aten::{_NAMES.get(name, name)}{'_' if given.get('inplace') else ''}", taken
 
 
-def _convolution(given, transposed) -> tuple:
-    n = given["weight"].ndim - 2
+def _convolution(arguments, transposed) -> tuple:
+    n = arguments["weight"].ndim - 2
 
     def sizes(key):
-        value = given.get(key, 0)
+        value = arguments.get(key, 0)
         return list(value) if isinstance(value, (tuple, list)) else [value] * n
 
-    taken = [given["input"], given["weight"], given["bias"]]
-    if isinstance(given["padding"], str):
-        return "aten::_convolution_mode", [*taken, sizes("stride"), given["padding"], sizes("dilation"), given["groups"]]
-    taken += [sizes("stride"), sizes("padding"), sizes("dilation"), transposed, sizes("output_padding"), given["groups"]]
+    taken = [arguments["input"], arguments["weight"], arguments["bias"]]
+    if isinstance(arguments["padding"], str):
+        how = sizes("stride"), arguments["padding"], sizes("dilation"), arguments["groups"]
+        return "aten::_convolution_mode", [*taken, *how]
+    taken += [sizes("stride"), sizes("padding"), sizes("dilation"), transposed, sizes("output_padding"), arguments["groups"]]
     return "aten::_convolution", [*taken, False, False, True, True]
 
 
-def _upsampling(given) -> str:
-    mode, n = given["mode"], given["input"].ndim - 2
+def _upsampling(arguments) -> str:
+    mode, n = arguments["mode"], arguments["input"].ndim - 2
     if mode == "area":
         return f"adaptive_avg_pool{n}d"
     if mode.startswith("nearest"):

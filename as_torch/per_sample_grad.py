@@ -48,8 +48,8 @@ def _is_mapped(x, dim, size) -> bool:
     return isinstance(x, Tensor) and x.dim() > dim and x.shape[dim] == size
 
 
-def _size_of(given, dim) -> int:
-    sizes = {x.shape[dim] for x in tree_leaves(given) if isinstance(x, Tensor)}
+def _size_of(arguments, dim) -> int:
+    sizes = {x.shape[dim] for x in tree_leaves(arguments) if isinstance(x, Tensor)}
     if len(sizes) != 1:
         raise ShapeError("call_for_per_sample_grads: the arguments hold "
                          + ("no tensor" if not sizes else f"batches of {' and '.join(map(str, sorted(sizes)))}")

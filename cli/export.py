@@ -69,10 +69,10 @@ def import_model(source: str):
     return made.eval() if isinstance(made, Module) else made
 
 
-def named_dims(texts) -> dict | None:
+def named_dims(options) -> dict | None:
     """Parse `--dynamic` for `export`."""
     dims: dict = {}
-    for text in texts:
+    for text in options:
         place, equals, name = text.partition("=")
         tensor, colon, number = place.rpartition(":")
         if not (equals and colon and tensor and name) or not number.lstrip("-").isdigit():
@@ -119,10 +119,10 @@ def run_convert(args) -> int:
     return 0
 
 
-def sizes_of(texts) -> dict:
+def sizes_of(options) -> dict:
     """Parse the values of `--size` as {name: size}."""
     fixed = {}
-    for text in texts:
+    for text in options:
         name, equals, number = text.partition("=")
         if not equals or not number.isdigit():
             raise ArgumentError(f"--size takes NAME=N, got {text!r}")
@@ -130,9 +130,9 @@ def sizes_of(texts) -> dict:
     return fixed
 
 
-def example_inputs(model, texts) -> tuple:
+def example_inputs(model, options) -> tuple:
     """Return (random inputs of an ONNX model, its variable sizes), with sizes fixed by `--size`."""
-    fixed = sizes_of(texts)
+    fixed = sizes_of(options)
     generator, arrays, dims = np.random.default_rng(0), [], {}
     for name, dtype, sizes in model.signature:
         if sizes is None:

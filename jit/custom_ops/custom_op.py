@@ -108,11 +108,11 @@ class CustomOpDef:
                                 "batch; let it return what is new")
         return self._writing(given, keywords)
 
-    def _cast(self, given, keywords, dtype):
+    def _cast(self, args, keywords, dtype):
         def cast(args):
             return filled(args, iter([t.to(dtype) if t.is_floating_point() else t for t in leaves(args)]))
 
-        return cast(given), dict(zip(keywords, cast(list(keywords.values()))))
+        return cast(args), dict(zip(keywords, cast(list(keywords.values()))))
 
     # Running.
 
@@ -158,9 +158,9 @@ class CustomOpDef:
             raise TraceError(f"{self._qualname} writes memory that two of its arguments share, which a trace cannot repeat; "
                              "give it a clone()")
 
-        def call(**given):
-            copies = {n: filled([given[n]], iter([t.clone() for t in leaves([given[n]])]))[0] for n in names}
-            result = self.run(*self._schema.bind((), {**given, **copies}))
+        def call(**arguments):
+            copies = {n: filled([arguments[n]], iter([t.clone() for t in leaves([arguments[n]])]))[0] for n in names}
+            result = self.run(*self._schema.bind((), {**arguments, **copies}))
             return result, leaves(list(copies.values()))
 
         result, after = host(self._named(call))(**both)
@@ -179,8 +179,8 @@ class CustomOpDef:
     def _checked(self, result, tensors):
         """Return the results of a kernel, if they fit the schema and share no memory with arguments."""
         schema = self._schema
-        many = len(schema.returns) > 1
-        whole = result if many else (result,)
+        several = len(schema.returns) > 1
+        whole = result if several else (result,)
         if not schema.returns or schema.returns == ("()",):
             right = result is None
         else:
@@ -194,7 +194,7 @@ class CustomOpDef:
                                 "gives")
         if not any(schema.passed):
             return result
-        return tuple([r if name is None else None for r, name in zip(whole, schema.passed)]) if many else None
+        return tuple([r if name is None else None for r, name in zip(whole, schema.passed)]) if several else None
 
     # Rules.
 
@@ -297,7 +297,7 @@ def _function_of(op: CustomOpDef):
 
     def setup_context(ctx, inputs, output):
         call, *tensors = inputs
-        ctx._places = call[0]
+        ctx._arguments = call[0]
         ctx.needs_input_grad = tuple(filled(call[0], iter(ctx.needs_input_grad[1:]), lambda a: False))
         if op._setup_context is None:
             return
@@ -312,10 +312,10 @@ def _function_of(op: CustomOpDef):
             raise AutogradError(f"{op._qualname} has no rule for gradients; give it one with register_autograd")
         returned = op._backward(ctx, *([list(grads)] if op._schema.returns == ("Tensor[]",) else grads))
         returned = returned if isinstance(returned, tuple) else (returned,)
-        if len(returned) != len(ctx._places):
-            raise AutogradError(f"the backward of {op._qualname} returned {len(returned)} gradients for {len(ctx._places)} "
+        if len(returned) != len(ctx._arguments):
+            raise AutogradError(f"the backward of {op._qualname} returned {len(returned)} gradients for {len(ctx._arguments)} "
                                 "arguments; return one for each, None where there is none")
-        return None, *(g for place, given in zip(ctx._places, returned) for g in _gradients(place, given))
+        return None, *(g for argument, gradient in zip(ctx._arguments, returned) for g in _gradients(argument, gradient))
 
     def vmap(info, in_dims, call, *tensors):
         dims = in_dims[1:]
@@ -337,9 +337,9 @@ def _stacked(results):
     return spec[0].unflatten(whole), spec[0].unflatten([0 if isinstance(w, Tensor) else None for w in whole])
 
 
-def _gradients(place, given):
-    if isinstance(place, _Mark):
-        return [given]
-    if not isinstance(place, (list, tuple)) or not _holds(place):
+def _gradients(argument, gradient):
+    if isinstance(argument, _Mark):
+        return [gradient]
+    if not isinstance(argument, (list, tuple)) or not _holds(argument):
         return []
-    return [None if given is None else given[i] for i, p in enumerate(place) if isinstance(p, _Mark)]
+    return [None if gradient is None else gradient[i] for i, p in enumerate(argument) if isinstance(p, _Mark)]

@@ -13,7 +13,7 @@ from ...runtime.pytree.pytree import tree_leaves
 from ...runtime.toolbox.testing import assert_close
 from ..tracing.trace import trace
 from .custom_op import filled, leaves
-from .register import found
+from .register import operator_of
 
 UNKNOWN = 7919      # stands for a size that depends on values, and those after it
 
@@ -64,7 +64,7 @@ def opcheck(op, args, kwargs=None, *, test_utils=None, raise_exception=True, ato
     results: dict[str, object] = {}
     for name in names:
         try:
-            TESTS[name](found(op), tuple(args), dict(kwargs or {}), {"atol": atol, "rtol": rtol})
+            TESTS[name](operator_of(op), tuple(args), dict(kwargs or {}), {"atol": atol, "rtol": rtol})
             results[name] = "SUCCESS"
         except Exception as error:
             if raise_exception:
@@ -119,12 +119,12 @@ def _check_fake(op, args, kwargs, close):
     with no_grad(), _faking():
         fake = op._fake(*blank(args), **dict(zip(kwargs, blank(list(kwargs.values())))))
         real = op(*args, **kwargs)
-    said, given = tree_leaves(fake), tree_leaves(real)
-    if len(said) != len(given):
-        raise ArgumentError(f"{op.name()} gave {len(given)} results, its function for shapes {len(said)}")
-    for i, (f, r) in enumerate(zip(said, given)):
+    fakes, results = tree_leaves(fake), tree_leaves(real)
+    if len(fakes) != len(results):
+        raise ArgumentError(f"{op.name()} gave {len(results)} results, its function for shapes {len(fakes)}")
+    for i, (f, r) in enumerate(zip(fakes, results)):
         if isinstance(f, Tensor) != isinstance(r, Tensor) or (isinstance(f, Tensor) and not _agree(f, r)):
-            raise ArgumentError(f"{op.name()} gave as result {i} {_said(r)}, its function for shapes {_said(f)}")
+            raise ArgumentError(f"{op.name()} gave as result {i} {_described(r)}, its function for shapes {_described(f)}")
 
 
 def _agree(fake, real):
@@ -132,7 +132,7 @@ def _agree(fake, real):
     return sizes and fake.dtype is real.dtype and fake.device.type == real.device.type
 
 
-def _said(result):
+def _described(result):
     return f"{result.dtype} of shape {tuple(result.shape)}" if isinstance(result, Tensor) else type(result).__name__
 
 

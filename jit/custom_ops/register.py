@@ -53,7 +53,7 @@ def _apart(name):
     return namespace, short
 
 
-def found(op) -> CustomOpDef:
+def operator_of(op) -> CustomOpDef:
     """Return an operator, given itself or its name."""
     if isinstance(op, CustomOpDef):
         return op
@@ -65,7 +65,7 @@ def found(op) -> CustomOpDef:
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
     """Register the kernel of an operator for some kinds of devices."""
-    return found(op).register_kernel(device_types, func)
+    return operator_of(op).register_kernel(device_types, func)
 
 
 def _in_empty_namespace(op) -> bool:
@@ -81,9 +81,9 @@ def register_fake(op, func=None, /, *, lib=None, allow_override=True):
     if _in_empty_namespace(op):
         EARLY_FAKES[op] = func
         return func
-    if not allow_override and found(op)._fake is not None:
-        raise ArgumentError(f"{found(op).name()} has a function for shapes already")
-    return found(op).register_fake(func)
+    if not allow_override and operator_of(op)._fake is not None:
+        raise ArgumentError(f"{operator_of(op).name()} has a function for shapes already")
+    return operator_of(op).register_fake(func)
 
 
 def impl_abstract(qualname, func=None, *, lib=None):
@@ -93,17 +93,17 @@ def impl_abstract(qualname, func=None, *, lib=None):
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     """Register the rule for an operator's gradients."""
-    found(op).register_autograd(backward, setup_context=setup_context)
+    operator_of(op).register_autograd(backward, setup_context=setup_context)
 
 
 def register_vmap(op, func=None, /, *, lib=None):
     """Register the rule for batches of an operator's arguments."""
-    return found(op).register_vmap(func)
+    return operator_of(op).register_vmap(func)
 
 
 def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
     """Register the dtype that floats among an operator's arguments get under autocast."""
-    found(op).register_autocast(device_type, cast_inputs)
+    operator_of(op).register_autocast(device_type, cast_inputs)
 
 
 def define(qualname, schema, *, lib=None, tags=()):
@@ -122,9 +122,9 @@ def impl(qualname, types, func=None, *, lib=None):
         return lambda fn: impl(qualname, types, fn, lib=lib)
     for kind in [types] if isinstance(types, str) else types:
         if kind in BACKENDS or kind in TAPED or kind in (WHOLE, META) or kind.startswith(AUTOCAST):
-            _implemented(found(qualname), func, kind)
+            _implemented(operator_of(qualname), func, kind)
         else:
-            found(qualname).register_kernel(kind, func)
+            operator_of(qualname).register_kernel(kind, func)
     return func
 
 
@@ -178,7 +178,7 @@ class Library:
         if with_keyset:
             raise ArgumentError("Library.impl: ingot has no sets of dispatch keys, so with_keyset must be False")
         name = op_name if isinstance(op_name, str) else op_name.name()
-        _implemented(found(name if "::" in name else f"{self.ns}::{name}"), fn, dispatch_key or self.dispatch_key)
+        _implemented(operator_of(name if "::" in name else f"{self.ns}::{name}"), fn, dispatch_key or self.dispatch_key)
 
     def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=True):
         register_fake(op_name if "::" in op_name else f"{self.ns}::{op_name}", fn, allow_override=allow_override)

@@ -96,17 +96,17 @@ def rnnt_loss_forward(logits, targets, logit_lengths, target_lengths, blank, cla
 
 def _require_inside(shape, words, frames, labels):
     """Raise if lengths or labels do not fit the scores."""
-    batch, times, places, classes = shape
+    batch, times, positions, classes = shape
     if not len(words) == len(frames) == len(labels) == batch:
         raise ArgumentError(f"rnnt_loss: scores of {batch} sequences, but {len(words)} of targets and {len(frames)} and "
                             f"{len(labels)} lengths")
-    most = min(places - 1, words.shape[1])
+    most = min(positions - 1, words.shape[1])
     if batch and (frames.min() < 1 or frames.max() > times or labels.min() < 0 or labels.max() > most):
         raise ArgumentError(f"rnnt_loss: lengths {frames.tolist()} and {labels.tolist()} do not fit scores of shape {shape} "
                             f"and targets of shape {words.shape}")
-    said = words[np.arange(words.shape[1]) < labels[:, None]]
-    if said.size and (said.min() < 0 or said.max() >= classes):
-        raise ArgumentError(f"rnnt_loss: targets are below {classes}, got {said.min()} to {said.max()}")
+    targets = words[np.arange(words.shape[1]) < labels[:, None]]
+    if targets.size and (targets.min() < 0 or targets.max() >= classes):
+        raise ArgumentError(f"rnnt_loss: targets are below {classes}, got {targets.min()} to {targets.max()}")
 
 
 def _log_sum(x):
@@ -117,22 +117,22 @@ def _log_sum(x):
 def _lattice(silent, spoken, frames, labels):
     """Return the costs of lattices (time, labels so far) whose steps go on in time, silent, or emit the next label, and the
     gradients of both steps. Places on one anti-diagonal are computed together."""
-    batch, times, places = silent.shape
-    ends = np.zeros((batch, times + 1, places + 1), bool)       # where a lattice is left, by a silent step
+    batch, times, positions = silent.shape
+    ends = np.zeros((batch, times + 1, positions + 1), bool)       # where a lattice is left, by a silent step
     ends[np.arange(batch), frames, labels] = True
-    alive = (np.arange(times)[None, :, None] < frames[:, None, None]) & (np.arange(places) <= labels[:, None, None])
-    says = alive & (np.arange(places) < labels[:, None, None])
-    to, after = (np.full((batch, times + 1, places + 1), -np.inf) for _ in range(2))
+    alive = (np.arange(times)[None, :, None] < frames[:, None, None]) & (np.arange(positions) <= labels[:, None, None])
+    says = alive & (np.arange(positions) < labels[:, None, None])
+    to, after = (np.full((batch, times + 1, positions + 1), -np.inf) for _ in range(2))
     to[:, 0, 0] = 0.0
     after[ends] = 0.0
     quiet, loud = np.where(alive, silent, -np.inf), np.where(says, spoken, -np.inf)
-    for total in range(times + places - 1):
-        t = np.arange(max(0, total - places + 1), min(times - 1, total) + 1)
+    for total in range(times + positions - 1):
+        t = np.arange(max(0, total - positions + 1), min(times - 1, total) + 1)
         u = total - t
         to[:, t + 1, u] = np.logaddexp(to[:, t + 1, u], to[:, t, u] + quiet[:, t, u])
         to[:, t, u + 1] = np.logaddexp(to[:, t, u + 1], to[:, t, u] + loud[:, t, u])
-    for total in reversed(range(times + places - 1)):
-        t = np.arange(max(0, total - places + 1), min(times - 1, total) + 1)
+    for total in reversed(range(times + positions - 1)):
+        t = np.arange(max(0, total - positions + 1), min(times - 1, total) + 1)
         u = total - t
         onwards = np.logaddexp(after[:, t + 1, u] + quiet[:, t, u], after[:, t, u + 1] + loud[:, t, u])
         after[:, t, u] = np.logaddexp(after[:, t, u], onwards)

@@ -54,16 +54,16 @@ def nms(dets, scores, iou_threshold):
     if boxes.dtype == np.float16:
         boxes = boxes.astype(np.float32)
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-    kept = []
+    chosen = []
     while order.size:
         best, order = order[0], order[1:]
-        kept.append(best)
+        chosen.append(best)
         low, high = np.maximum(boxes[best, :2], boxes[order, :2]), np.minimum(boxes[best, 2:], boxes[order, 2:])
         common = np.maximum(high - low, 0).prod(1)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = common / (areas[best] + areas[order] - common)
         order = order[~(share > np.float64(iou_threshold))]
-    return from_numpy(np.array(kept, np.int64)).to(dets.device)
+    return from_numpy(np.array(chosen, np.int64)).to(dets.device)
 
 
 # Regions.
@@ -92,15 +92,15 @@ def roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
     def largest(input, rois):
         return from_numpy(_largest(input.numpy(force=True), rois.numpy(force=True), spatial_scale, bins)).to(input.device)
 
-    places = largest(input, rois)
+    positions = largest(input, rois)
     flat = _images(input, rois).flatten(2)
-    found = flat.gather(2, places.clamp(min=0).to(dt.int64).flatten(2)).reshape(places.shape)
-    return found.masked_fill(places < 0, 0), places
+    found = flat.gather(2, positions.clamp(min=0).to(dt.int64).flatten(2)).reshape(positions.shape)
+    return found.masked_fill(positions < 0, 0), positions
 
 
 def ps_roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
     """Return means of the pixels of each bin, which reads channels of its own, and which channels these are."""
-    bins, taps = (pooled_height, pooled_width), []
+    bins, pixel_weights = (pooled_height, pooled_width), []
     channels = _channels_of_bins(input, rois, bins)
     for axis, (number, pixels) in enumerate(zip(bins, input.shape[2:])):
         start, end = (_rounded(rois[:, at] * spatial_scale) for at in (2 - axis, 4 - axis))
@@ -110,8 +110,8 @@ def ps_roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
         last = (((steps + 1) * size[:, None]).ceil() + start[:, None]).clamp(0, pixels - 1)
         at = FUNCTIONS["arange"](pixels, device=rois.device).expand(*first.shape, pixels)
         inside = ((at >= first[..., None]) & (at < last[..., None])).to(input.dtype)
-        taps.append(Taps(at, inside / inside.sum(-1, keepdim=True).clamp(min=1)))
-    down, across = taps
+        pixel_weights.append(Taps(at, inside / inside.sum(-1, keepdim=True).clamp(min=1)))
+    down, across = pixel_weights
     return _sums(input, rois, down, across, bins), channels
 
 
@@ -177,9 +177,9 @@ def _sums(input, rois, down, across, own):
     if own:
         group = FUNCTIONS["arange"](groups, device=input.device).reshape(1, *bins, 1, 1)
         rows = rows * groups + group
-    places = rows.shape[3] * rows.shape[4]
-    weights = (down.weight[:, :, None, :, None] * across.weight[:, None, :, None, :]).to(input.dtype).reshape(-1, places)
-    sums = embedding_bag(rows.reshape(-1, places), table, mode="sum", per_sample_weights=weights)
+    pixels = rows.shape[3] * rows.shape[4]
+    weights = (down.weight[:, :, None, :, None] * across.weight[:, None, :, None, :]).to(input.dtype).reshape(-1, pixels)
+    sums = embedding_bag(rows.reshape(-1, pixels), table, mode="sum", per_sample_weights=weights)
     return sums.reshape(rows.shape[0], *bins, per_bin).permute(0, 3, 1, 2).contiguous()
 
 
@@ -231,24 +231,24 @@ def deform_conv2d(input, weight, offset, mask, bias, stride_h, stride_w, pad_h, 
     made, _, down, across = weight.shape
     out_h = (height + 2 * pad_h - dilation_h * (down - 1) - 1) // stride_h + 1
     out_w = (width + 2 * pad_w - dilation_w * (across - 1) - 1) // stride_w + 1
-    taps = down * across
-    moved = offset.reshape(images, offset_groups, taps, 2, out_h, out_w)
-    y = moved[:, :, :, 0] + _grid(input, out_h, stride_h, pad_h, down, dilation_h).reshape(down, 1, out_h, 1).expand(
-        down, across, out_h, out_w).reshape(taps, out_h, out_w)
-    x = moved[:, :, :, 1] + _grid(input, out_w, stride_w, pad_w, across, dilation_w).reshape(1, across, 1, out_w).expand(
-        down, across, out_h, out_w).reshape(taps, out_h, out_w)
+    points = down * across
+    offsets = offset.reshape(images, offset_groups, points, 2, out_h, out_w)
+    y = offsets[:, :, :, 0] + _grid(input, out_h, stride_h, pad_h, down, dilation_h).reshape(down, 1, out_h, 1).expand(
+        down, across, out_h, out_w).reshape(points, out_h, out_w)
+    x = offsets[:, :, :, 1] + _grid(input, out_w, stride_w, pad_w, across, dilation_w).reshape(1, across, 1, out_w).expand(
+        down, across, out_h, out_w).reshape(points, out_h, out_w)
     seen = _sampled(input.reshape(images, offset_groups, channels // offset_groups, height * width), y, x, height, width)
     if use_mask:
-        seen = seen * mask.reshape(images, offset_groups, 1, taps, out_h, out_w)
-    columns = seen.reshape(images, groups, channels // groups * taps, out_h * out_w)
+        seen = seen * mask.reshape(images, offset_groups, 1, points, out_h, out_w)
+    columns = seen.reshape(images, groups, channels // groups * points, out_h * out_w)
     result = weight.reshape(groups, made // groups, -1) @ columns
     return result.reshape(images, made, out_h, out_w) + bias.reshape(-1, 1, 1)
 
 
-def _grid(input, results, stride, padding, taps, dilation):
+def _grid(input, results, stride, padding, count, dilation):
     """Return the places of taps along one dim before they are moved: (taps, results)."""
     of = FUNCTIONS["arange"](results, dtype=input.dtype, device=input.device) * stride - padding
-    return FUNCTIONS["arange"](taps, dtype=input.dtype, device=input.device)[:, None] * dilation + of
+    return FUNCTIONS["arange"](count, dtype=input.dtype, device=input.device)[:, None] * dilation + of
 
 
 def _sampled(pixels, y, x, height, width):

@@ -215,11 +215,11 @@ class GraphModule(Module):
         self.__dict__.update(state)
 
 
-def _restored(made, state, graph, name):
-    made.__dict__.update(state)
-    type(made).__name__ = name
-    made.graph = graph
-    return made
+def _restored(module, state, graph, name):
+    module.__dict__.update(state)
+    type(module).__name__ = name
+    module.graph = graph
+    return module
 
 
 def _as_data(graph: Graph) -> list[tuple]:

@@ -35,42 +35,42 @@ class Matcher:
         self.results = list(pattern.output_node().all_input_nodes)
         if not self.results or all(n.op == "placeholder" for n in pattern.nodes if n.op != "output"):
             raise ArgumentError("a pattern computes something: its graph has an output that is made of calls")
-        self.found: dict[Node, Node] = {}
+        self.mapping: dict[Node, Node] = {}
 
     def match(self, start: Node) -> dict[Node, Node] | None:
         """Return the nodes of the pattern if its last result is `start`; others are found among users of the same nodes."""
-        self.found = {}
+        self.mapping = {}
         if not self.node(self.results[-1], start):
             return None
         for result in self.results[:-1]:
-            if result not in self.found and not self._find_result(result, start.graph):
+            if result not in self.mapping and not self._find_result(result, start.graph):
                 return None
-        return self.found if self._is_closed() else None
+        return self.mapping if self._is_closed() else None
 
     def as_match(self) -> InternalMatch:
-        given = [self.found[p] for p in self.pattern.nodes if p.op == "placeholder" and p in self.found]
-        results = [self.found[r] for r in self.results]
-        return InternalMatch([results[-1]], self.found, [n for n in given if isinstance(n, Node)], results)
+        given = [self.mapping[p] for p in self.pattern.nodes if p.op == "placeholder" and p in self.mapping]
+        results = [self.mapping[r] for r in self.results]
+        return InternalMatch([results[-1]], self.mapping, [n for n in given if isinstance(n, Node)], results)
 
     def _find_result(self, result, graph) -> bool:
         """Find a result of the pattern that the last result does not use."""
         for node in graph.nodes:
-            before = dict(self.found)
-            if node not in self.found.values() and self.node(result, node):
+            before = dict(self.mapping)
+            if node not in self.mapping.values() and self.node(result, node):
                 return True
-            self.found = before
+            self.mapping = before
         return False
 
     def node(self, p: Node, g: Any) -> bool:
         """Return whether a node, with all before it, matches one of the pattern."""
-        if p in self.found:
-            return self.found[p] is g or (p.op == "placeholder" and not isinstance(g, Node) and self.found[p] == g)
+        if p in self.mapping:
+            return self.mapping[p] is g or (p.op == "placeholder" and not isinstance(g, Node) and self.mapping[p] == g)
         if p.op == "placeholder":
-            self.found[p] = g
+            self.mapping[p] = g
             return True
-        if not isinstance(g, Node) or g in self.found.values() or p.op != g.op or not self._same_target(p, g):
+        if not isinstance(g, Node) or g in self.mapping.values() or p.op != g.op or not self._same_target(p, g):
             return False
-        self.found[p] = g
+        self.mapping[p] = g
         return self.value(p.args, g.args) and self.value(p.kwargs, g.kwargs)
 
     def _same_target(self, p, g) -> bool:
@@ -93,8 +93,8 @@ class Matcher:
         return not isinstance(g, Node) and (self.ignore_literals or (type(p) is type(g) and p == g))
 
     def _is_closed(self) -> bool:
-        inside = {g for p, g in self.found.items() if p.op != "placeholder"}
-        results = {self.found[r] for r in self.results}
+        inside = {g for p, g in self.mapping.items() if p.op != "placeholder"}
+        results = {self.mapping[r] for r in self.results}
         return all(g in results or all(u in inside for u in g.users) for g in inside)
 
 

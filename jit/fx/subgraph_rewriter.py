@@ -76,8 +76,8 @@ def replace_pattern_with_filters(gm: GraphModule, pattern, replacement=None, mat
     return done
 
 
-def _insert(gm, pattern_graph, new, extra, results, found, inside) -> list[Node]:
-    given = [found[p] for p in pattern_graph.nodes if p.op == "placeholder" and p in found]
+def _insert(gm, pattern_graph, new, extra, results, mapping, inside) -> list[Node]:
+    given = [mapping[p] for p in pattern_graph.nodes if p.op == "placeholder" and p in mapping]
     arguments = [n for n in new.nodes if n.op == "placeholder"]
     if len(arguments) != len([p for p in pattern_graph.nodes if p.op == "placeholder"]) or len(given) < len(arguments):
         raise ArgumentError("the pattern and its replacement take the same arguments, and the pattern uses all of them")
@@ -97,7 +97,7 @@ def _insert(gm, pattern_graph, new, extra, results, found, inside) -> list[Node]
     if len(outputs) != len(results):
         raise ArgumentError(f"the pattern gives {len(results)} results, and its replacement {len(outputs)}")
     for result, output in zip(results, outputs):
-        found[result].replace_all_uses_with(output, lambda user: user not in made)
+        mapping[result].replace_all_uses_with(output, lambda user: user not in made)
     for node in [n for n in reversed(gm.graph.nodes) if n in inside.values()]:
         gm.graph.erase_node(node)
     return made

@@ -86,7 +86,7 @@ class Patches:
 
     def __init__(self):
         self.undo: list[Callable] = []
-        self.seen: set[int] = set()
+        self.patched_namespaces: set[int] = set()
 
     def item(self, names: dict, name: str, value):
         """Replace an item of a dictionary."""
@@ -103,9 +103,9 @@ class Patches:
 
     def functions(self, names: dict, ids: set[int]):
         """Make functions in a module's globals record nodes."""
-        if id(names) in self.seen or not ids:
+        if id(names) in self.patched_namespaces or not ids:
             return
-        self.seen.add(id(names))
+        self.patched_namespaces.add(id(names))
         for name, value in list(names.items()):
             if id(value) in ids and name[:1] != "_":
                 self.item(names, name, _recording(value))

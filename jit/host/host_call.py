@@ -67,27 +67,28 @@ class HostArguments:
         return spec != self._spec or any(a is not b for a, b in zip(found, self._tensors))
 
 
-def write_back(given, copy, tensors: dict):
+def write_back(original, copy, tensors: dict):
     """Copy changes in copied arguments back, and return the originals; `tensors` are these by the ids of those in the copy."""
-    if type(given) is not type(copy):
+    if type(original) is not type(copy):
         return tensors.get(id(copy), copy)
-    if type(given) is list:
-        given[:] = [write_back(a, b, tensors) for a, b in zip(given, copy)] + [tensors.get(id(b), b) for b in copy[len(given):]]
-    elif isinstance(given, dict):
-        items = {k: write_back(given[k], v, tensors) if k in given else tensors.get(id(v), v) for k, v in copy.items()}
-        given.clear()
-        given.update(items)
-    elif type(given) is np.ndarray:
-        given[...] = copy
-    elif isinstance(given, tuple):
-        for a, b in zip(given, copy):
+    if type(original) is list:
+        more = [tensors.get(id(b), b) for b in copy[len(original):]]
+        original[:] = [*[write_back(a, b, tensors) for a, b in zip(original, copy)], *more]
+    elif isinstance(original, dict):
+        items = {k: write_back(original[k], v, tensors) if k in original else tensors.get(id(v), v) for k, v in copy.items()}
+        original.clear()
+        original.update(items)
+    elif type(original) is np.ndarray:
+        original[...] = copy
+    elif isinstance(original, tuple):
+        for a, b in zip(original, copy):
             write_back(a, b, tensors)
-    elif is_structure(given):
-        for name in fields_of(given):
-            object.__setattr__(given, name, write_back(getattr(given, name), getattr(copy, name), tensors))
+    elif is_structure(original):
+        for name in fields_of(original):
+            object.__setattr__(original, name, write_back(getattr(original, name), getattr(copy, name), tensors))
     else:
         return tensors.get(id(copy), copy)
-    return given
+    return original
 
 
 _numbers = itertools.count()
@@ -111,7 +112,7 @@ def host(fn):
 def record(recorder, fn, args, kwargs, is_quiet=False):
     """Run a host function unrecorded, and record the call. A quiet one changes nothing that the traced function could read."""
     tensors: list[Tensor] = []
-    for value in _remembered(fn):
+    for value in _closed_over(fn):
         forced(value)
     spec = flatten((args, kwargs), tensors)
     log, frame = None if recorder.tracker is None else recorder.tracker.hosts, sys._getframe(1)
@@ -179,7 +180,7 @@ def _call_of(fn, spec, is_mutable):
     return found
 
 
-def _remembered(fn) -> list:
+def _closed_over(fn) -> list:
     cells = [c.cell_contents for c in getattr(fn, "__closure__", None) or () if c != _EMPTY]
     return [*cells, *(getattr(fn, "__defaults__", None) or ()), *(getattr(fn, "__kwdefaults__", None) or {}).values()]
 
@@ -197,17 +198,17 @@ def _arrays_of(result):
 class HostStep:
     """Call of a host function without results, with the tensors of a run."""
 
-    __slots__ = ("fn", "is_mutable", "kept", "spec")
+    __slots__ = ("fn", "is_mutable", "lasting", "spec")
 
     def __init__(self, fn, spec, is_mutable):
         self.fn, self.spec, self.is_mutable = fn, spec, is_mutable
-        self.kept: tuple = ()       # numbers of the tensors that others use, too
+        self.lasting: tuple = ()       # numbers of the tensors that others use, too
 
     def run(self, arrays, symbols=()):
         spec = bound_values(self.spec, symbols) if has_symbols(self.spec) else self.spec
         tensors = [wrap(a) for a in arrays]
         self.call(tensors, spec)
-        if any(tensors[i]._shared is not None and tensors[i]._shared.version for i in self.kept):
+        if any(tensors[i]._shared is not None and tensors[i]._shared.version for i in self.lasting):
             self._refuse("has written to a tensor that it was given; give it a clone()")
 
     def call(self, tensors, spec):

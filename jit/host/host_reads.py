@@ -41,7 +41,7 @@ _NO_GRADIENTS = frozenset(("no_grad", "enable_grad", "set_grad_enabled", "is_gra
 class Reach:
     """State that a function may read when it is called.
 
-    places      (id of an object, attribute), (id of a namespace, name), (id of a cell, "")
+    locations   (id of an object, attribute), (id of a namespace, name), (id of a cell, "")
     stores      those of these that it assigns to
     objects     {id: object} of those that it may look into
     storages    ids of the memory of tensors
@@ -50,7 +50,7 @@ class Reach:
     """
 
     def __init__(self, function, args, kwargs):
-        self.places: set = set()
+        self.locations: set = set()
         self.stores: set = set()
         self.objects: dict = {}
         self.storages: set = set()
@@ -93,7 +93,7 @@ class Reach:
             self._stack += [types.MethodType(call, x)] if is_user_function(call) else []
 
     def _holds(self, x, attributes):
-        self.places.update([(id(x), name) for name in attributes])
+        self.locations.update([(id(x), name) for name in attributes])
         self._stack += attributes.values()
 
     def _calls(self, method):
@@ -136,8 +136,8 @@ class Reach:
                 elif name in bound and code is function.__code__:
                     self._follows(None, "", bound[name], steps)
             if code is function.__code__:       # assigned ones are searched under their own names
-                kept = unassigned_arguments(code)
-                self._stack += [x for name, x in bound.items() if name not in kept]
+                unassigned = unassigned_arguments(code)
+                self._stack += [x for name, x in bound.items() if name not in unassigned]
 
     @staticmethod
     def _owner_of(chain, function, cells, bound) -> list:
@@ -150,14 +150,14 @@ class Reach:
         """Return whether another function may read what this one changes."""
         shared = self.objects.keys() & later.objects.keys()
         is_shared = any(is_changeable(self.objects[at]) or isinstance(self.objects[at], Tensor) for at in shared)
-        return self.is_all or later.is_all or is_shared or not self.stores.isdisjoint(later.places)
+        return self.is_all or later.is_all or is_shared or not self.stores.isdisjoint(later.locations)
 
     def _follows(self, root, name, value: Any, steps):
         if root is not None:
-            self.places.add((id(root), name))
+            self.locations.add((id(root), name))
         for step in steps:
             owner, value = value, follow(value, (step,))
-            self.places.add((id(owner), step[1]))
+            self.locations.add((id(owner), step[1]))
             if isinstance(owner, Tensor):
                 self.storages.add(id(owner._storage))
             if value is MISSING:

@@ -46,7 +46,7 @@ class ReadOrder:
         self.at: Any = None           # (code, chain) that leads to the next location; None if no chain does
         self._reads: dict = {}       # place -> {numbers of host calls behind which it may be read}
         self._lasting: dict = {}     # place -> number of host calls from which on it may be read at any time
-        self._places: dict = {}      # (code, chain) -> the places to which it has led
+        self._locations: dict = {}   # (code, chain) -> the places to which it has led
 
     def reads(self, place, value=None, how=None, is_given=False):
         """Note that code reads a place with a value; `how` is its use of the value, `is_given` that functions receive it."""
@@ -60,7 +60,7 @@ class ReadOrder:
         if self.at is None:
             self.lasts(place)
         else:
-            self._places.setdefault(self.at, {})[place] = None
+            self._locations.setdefault(self.at, {})[place] = None
             self._reads.setdefault(place, set()).add(self.steps)
 
     def lasts(self, place):
@@ -74,7 +74,7 @@ class ReadOrder:
             if is_user(frame):
                 behind = offsets_after(frame.f_code, position_of(frame))
                 for offset, chain in reads_at(frame.f_code):
-                    for place in self._places.get((frame.f_code, chain), ()) if offset in behind else ():
+                    for place in self._locations.get((frame.f_code, chain), ()) if offset in behind else ():
                         self._reads[place].add(self.steps)
             frame = frame.f_back
 
@@ -168,9 +168,9 @@ class HostLog:
             self._left.setdefault((id(x), k), was.get(k, MISSING))
         return {(id(x), k): f"{type(x).__name__}.{k}" for k in others}
 
-    def may_be_changed(self, given, frame) -> bool:
+    def may_be_changed(self, argument, frame) -> bool:
         """Return whether a host function that a frame calls may change a container argument so that other code sees it."""
-        containers = containers_in(given)
+        containers = containers_in(argument)
         is_known = any(self._contents.has_seen(c) or id(c) in self._known.outside or id(c) in self._writes.copies
                        for c in containers)
         return is_known or are_held(containers, frame, self.outside)
@@ -210,7 +210,7 @@ class HostLog:
                 return (f"its host function {mark.name} may read what {other} changes, and comes first in a replay, since it "
                         f"gives tensors; let {other} give one, too, and take that as an argument")
             earlier += [] if mark.gives else [(mark.name, reach)]
-            for found, known in zip(mark.written, (reach.storages, reach.storages if reach.gradients else (), reach.places,
+            for found, known in zip(mark.written, (reach.storages, reach.storages if reach.gradients else (), reach.locations,
                                                    reach.objects)):
                 text = next((text for at, text in found.items() if reach.is_all or at in known), None)
                 if text is not None:
@@ -279,8 +279,8 @@ class HostLog:
             return None
         for mark in [m for m in self._marks if not (m.is_quiet or m.gives)]:
             step, values = recorder.hosts.steps[mark.hosts - 1]
-            step.kept = _lasting(recorder, mark, values, outputs)
-            if not set(step.kept).isdisjoint(mark.wrote):
+            step.lasting = _lasting(recorder, mark, values, outputs)
+            if not set(step.lasting).isdisjoint(mark.wrote):
                 raise RunEagerlyError(f"its host function {mark.name} writes to a tensor that it is given; give it a clone()")
         after: dict = {}
         loud = [(n, mark) for n, mark in enumerate(self._marks, 1) if not mark.is_quiet]
@@ -300,12 +300,12 @@ class HostLog:
                  if k not in attributes_of_module(m) or self._order.is_read((id(m), k), first, end)
                  or self._may_query(id(m), k, names)}) for g in guards if type(g) is ModulesGuard for m, state in g.states]
         expected = [*[g.expected for g in read if hasattr(g, "expected")], *[e for _, state in modules for e in state.values()]]
-        places = {p.identity: p for e in expected for p in _places_in(e)}
+        locations = {p.identity: p for e in expected for p in _locations_in(e)}
         sources = recorder.inputs.sources
         inputs = {i: sources[i] for i in _inputs_read(recorder, mark) if sources[i].kind in ("argument", "captured")}
         early = {*_inputs_of(recorder, recorder.builder.nodes[:mark.nodes]),
                  *[c.source for c in recorder.inputs.cells if c.version]}
-        return AfterHost(read, modules, [*places.values()],
+        return AfterHost(read, modules, [*locations.values()],
                          [s.what for s in sources[mark.sources:] if type(s.what) is OptionNumber], inputs, early)
 
     def close(self):
@@ -320,14 +320,14 @@ def _drawn_from(sources) -> list:
     return list({id(s.what.generator): s.what.generator for s in sources if s.kind == "key"}.values())
 
 
-def _places_in(expected) -> list:
+def _locations_in(expected) -> list:
     """Return the locations whose current values an expectation holds."""
     if type(expected) is SameAs:
         return [expected.place]
     if isinstance(expected, Exactly):
-        return _places_in(expected.expected)
+        return _locations_in(expected.expected)
     inside = expected.items if type(expected) is Snapshot else expected.rest.values() if type(expected) is Besides else ()
-    return [p for e in inside for p in _places_in(e)]
+    return [p for e in inside for p in _locations_in(e)]
 
 
 def _lasting(recorder, mark, values, outputs) -> tuple:

@@ -35,21 +35,21 @@ class CompletedSteps:
     """Host calls that have run, and their results (None for most), for a run of the function that skips them. Until the last
     one, the state that they changed is as before."""
 
-    def __init__(self, given, rewound):
-        self._given, self._rewound = deque(given), rewound
+    def __init__(self, results, rewound):
+        self._results, self._rewound = deque(results), rewound
         rewound.back()
 
     def __bool__(self):
-        return bool(self._given)
+        return bool(self._results)
 
     def end(self):
         if self:
-            self._given.clear()
+            self._results.clear()
             self._rewound.forth()
 
     def take(self):
-        found = self._given.popleft()
-        if not self._given:
+        found = self._results.popleft()
+        if not self._results:
             self._rewound.forth()
         return found
 
@@ -83,7 +83,7 @@ class HostChecks:
         has_written = bool(work.job.in_place(replay.symbols))
         if any(self.gives[last:]) or has_written or not all(type(step) is HostStep for step, _ in hosts[:n]):
             raise found.refused(replay)
-        given = iter(replay.before.given)
+        given = iter(replay.before.host_results)
         results = [next(given) if gives else None for gives in self.gives[:last]]
         raise HostChanged(found.differing(replay), CompletedSteps(results, found.rewound(replay, self.targets)))
 
@@ -97,7 +97,7 @@ class HostChecks:
 class MonitoredState(NamedTuple):
     """State that host calls of some paths may change, each table by identity."""
 
-    places: dict
+    locations: dict
     options: dict
     lists: dict
     targets: dict
@@ -111,7 +111,7 @@ def monitored(hosted, others: MonitoredState | None = None) -> MonitoredState | 
         return others
     after = hosted.after.values()
     sources = [source for a in after for source in a.inputs.values()]
-    own = MonitoredState({p.identity: p for a in after for p in a.places}, {o.place: o for a in after for o in a.options},
+    own = MonitoredState({p.identity: p for a in after for p in a.locations}, {o.place: o for a in after for o in a.options},
                   {id(c): c for a in after for c in a.counted()}, {t.place: t for t in hosted.targets},
                   {id(s.what): s.what for s in sources if s.kind == "captured"},
                   {s.what: s.what for s in sources if s.kind == "argument"})
@@ -119,16 +119,16 @@ def monitored(hosted, others: MonitoredState | None = None) -> MonitoredState | 
 
 
 class StateBefore:
-    """Monitored state before the host calls; `given` takes the results of those that return tensors."""
+    """Monitored state before the host calls; `host_results` takes the results of those that return tensors."""
 
-    __slots__ = ("arrays", "containers", "given", "lists", "options", "places", "shared", "stood", "structure", "targets",
-                 "tensors", "versions")
+    __slots__ = ("arrays", "containers", "host_results", "lists", "locations", "options", "shared", "stood", "structure",
+                 "targets", "tensors", "versions")
 
     def __init__(self, monitored: MonitoredState, arguments, containers):
-        self.given: list = []
+        self.host_results: list = []
         self.containers = [(c, c.copy()) for c in containers if type(c) in (np.ndarray, *_REFILLED)]
         self.structure = Structure.version
-        self.places = {at: p.value() for at, p in monitored.places.items()} if monitored.places else {}
+        self.locations = {at: p.value() for at, p in monitored.locations.items()} if monitored.locations else {}
         self.options = {at: o() for at, o in monitored.options.items()} if monitored.options else {}
         self.lists = [(c, len(c)) for c in monitored.lists.values()] if monitored.lists else ()
         self.targets = {at: _state_of(t) for at, t in monitored.targets.items()} if monitored.targets else {}
@@ -141,7 +141,7 @@ class StateBefore:
             self.shared = [t._storage for t in tensors]
             self.versions = [*map(_version, self.shared)]
 
-    def moved(self) -> set:
+    def changed_tensors(self) -> set:
         """Return the ids of the tensors that were written since, or lie in other memory."""
         if [*map(_version, self.shared)] == self.versions and all(map(is_, map(_array, self.tensors), self.arrays)):
             return set()
@@ -154,14 +154,14 @@ class AfterHost:
 
     guards     conditions on it
     modules    [(module, {attribute: expectation})]
-    places     state inputs among it
+    locations  state inputs among it
     options    `OptionNumber`s among it
     inputs     {number of an input: its source} of tensors
     early      numbers of inputs that are read before, or written
     """
 
-    def __init__(self, guards, modules, places, options, inputs, early):
-        self.guards, self.modules, self.places, self.options = guards, modules, places, options
+    def __init__(self, guards, modules, locations, options, inputs, early):
+        self.guards, self.modules, self.locations, self.options = guards, modules, locations, options
         self.inputs, self.early = inputs, early
         self._check: Any = quick_check(guards)
 
@@ -173,8 +173,8 @@ class AfterHost:
     def holds(self, replay) -> bool:
         if not self._check() and self._failing():
             return False
-        is_simple = not self.places and not self.options and replay.before.structure == Structure.version
-        return (is_simple or not self._others(replay)) and not (self.inputs and self._moved(replay))
+        is_simple = not self.locations and not self.options and replay.before.structure == Structure.version
+        return (is_simple or not self._others(replay)) and not (self.inputs and self._changed_inputs(replay))
 
     def _failing(self) -> list:
         return [g for g in self.guards if not g.holds()]
@@ -182,13 +182,13 @@ class AfterHost:
     def _others(self, replay) -> list:
         """Return the names of changed state, besides guarded state and tensors."""
         before = replay.before
-        found = [str(p.chain) for p in self.places if not looks_like(p.value(), before.places[p.identity])]
+        found = [str(p.chain) for p in self.locations if not looks_like(p.value(), before.locations[p.identity])]
         found += [f"the optimizer's option {o.key}" for o in self.options if not looks_like(o(), before.options[o.place])]
         return found if before.structure == Structure.version else found + [type(m).__name__ for m, *_ in self._in_modules()]
 
-    def _moved(self, replay) -> list:
-        moved = replay.before.moved()
-        return [at for at in self.inputs if id(replay.tensors[at]) in moved] if moved else []
+    def _changed_inputs(self, replay) -> list:
+        changed = replay.before.changed_tensors()
+        return [at for at in self.inputs if id(replay.tensors[at]) in changed] if changed else []
 
     def _in_modules(self) -> list:
         return [(m, k, e) for m, state in self.modules for now in [module_state(m)] for k, e in state.items()
@@ -208,7 +208,7 @@ class AfterHost:
         way = Rollback(before)
         for g in [g for g in self._failing() if type(g) is Guard]:
             way.takes(g, g.expected)
-        for p in self.places:
+        for p in self.locations:
             way.takes(p, SameAs(p, {}))
         for o in [o for o in self.options if o.part is None]:
             way.puts(o.group, o.key, "item", before.options[o.place])
@@ -219,7 +219,7 @@ class AfterHost:
         is_back = not self._failing() and not self._others(replay)
         way.forth()
         written = {id(owner) for owner, _ in map(_written_in, targets)}
-        if not (is_back and self.early.isdisjoint(self._moved(replay)) and written.isdisjoint(way.owners)):
+        if not (is_back and self.early.isdisjoint(self._changed_inputs(replay)) and written.isdisjoint(way.owners)):
             raise refused
         return way
 
@@ -229,12 +229,12 @@ class Rollback:
 
     def __init__(self, before):
         self._before = before
-        self._places: list = []         # (owner, key, kind, value before, value now)
+        self._assignments: list = []    # (owner, key, kind, value before, value now)
         self._contents: dict = {}       # by id: (container, content before, content now)
 
     @property
     def owners(self) -> set:
-        return {id(owner) for owner, *_ in self._places} | self._contents.keys()
+        return {id(owner) for owner, *_ in self._assignments} | self._contents.keys()
 
     def takes(self, place, expected):
         steps, found = place.chain.steps, place.owner()
@@ -244,12 +244,12 @@ class Rollback:
             expected = expected.expected
         if not self._refills(place.value(), expected) and found is not None:
             owner, key, kind = found
-            self.puts(owner, key, kind, self._made(expected))
+            self.puts(owner, key, kind, self._rebuilt(expected))
 
     def puts(self, owner, key, kind, value):
         now = load(owner, key, kind)
         if now is not value and not hasattr(type(value), "matches"):
-            self._places.append((owner, key, kind, value, now))
+            self._assignments.append((owner, key, kind, value, now))
 
     def shortens(self):
         for c, n in self._before.lists:
@@ -273,17 +273,17 @@ class Rollback:
         return True
 
     def _item(self, expected, now):
-        return now if looks_like(now, expected) or self._refills(now, expected) else self._made(expected)
+        return now if looks_like(now, expected) or self._refills(now, expected) else self._rebuilt(expected)
 
-    def _made(self, expected):
+    def _rebuilt(self, expected):
         if isinstance(expected, Exactly):
             expected = expected.expected
-        if type(expected) is SameAs and expected.place.identity in self._before.places:
-            return self._before.places[expected.place.identity]
+        if type(expected) is SameAs and expected.place.identity in self._before.locations:
+            return self._before.locations[expected.place.identity]
         if type(expected) is ArraySnapshot:
             return expected.copy.copy()
         if type(expected) is Snapshot and expected.kind in _MADE:
-            items = expected.keys if expected.base is set else map(self._made, expected.items)
+            items = expected.keys if expected.base is set else map(self._rebuilt, expected.items)
             return expected.kind(items if expected.keys is None or expected.base is set else zip(expected.keys, items))
         return expected
 
@@ -291,12 +291,12 @@ class Rollback:
         """Restore the state from before."""
         for container, was, _ in self._contents.values():
             refill(container, was)
-        for owner, key, kind, was, _ in self._places:
+        for owner, key, kind, was, _ in self._assignments:
             _put(owner, key, kind, was)
 
     def forth(self):
         """Restore the state that the host calls left."""
-        for owner, key, kind, _, now in reversed(self._places):
+        for owner, key, kind, _, now in reversed(self._assignments):
             _put(owner, key, kind, now)
         for container, _, now in self._contents.values():
             refill(container, now)

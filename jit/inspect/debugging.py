@@ -23,10 +23,10 @@ class debug:
     """Checks of traced code: for a `with` block, or until `debug(nan=False)`."""
 
     def __init__(self, nan: bool = True):
-        self._watch = NanWatch()
+        self._observer = NanWatch()
         if nan:
-            OPEN_PROFILES.append(self._watch)
-            OBSERVERS.append(self._watch)
+            OPEN_PROFILES.append(self._observer)
+            OBSERVERS.append(self._observer)
         else:
             for found in (OPEN_PROFILES, OBSERVERS):
                 found[:] = [w for w in found if type(w) is not NanWatch]
@@ -36,8 +36,8 @@ class debug:
 
     def __exit__(self, *exc):
         for found in (OPEN_PROFILES, OBSERVERS):
-            if self._watch in found:
-                found.remove(self._watch)
+            if self._observer in found:
+                found.remove(self._observer)
 
 
 class NanWatch:
@@ -72,9 +72,9 @@ class NanWatch:
             kind = fault(r)
             if kind is None or any(explains(kind, x) for x in (*operands, *params.values())):
                 continue
-            said = ", ".join([_said(x) for x in operands if x is not None])
+            operands_text = ", ".join([_described(x) for x in operands if x is not None])
             raise NotFiniteError(f"{name}{at(line)} made {kind} in {_count(r)} of {r.size} elements of {_type(r)}, from "
-                                 f"{said or 'no operands'}")
+                                 f"{operands_text or 'no operands'}")
 
 
 def _floats(x):
@@ -111,7 +111,7 @@ def _type(x):
     return f"{BY_NP[x.dtype].short}[{','.join(map(str, x.shape))}]"
 
 
-def _said(x):
+def _described(x):
     if not isinstance(x, np.ndarray):
         return repr(x)
     if not _floats(x) or not x.size or x.dtype.kind == "c":

@@ -88,8 +88,8 @@ def _row(i, row, share):
         _number(i, str(i + 1)), f"<td class=t>{name}</td>", f"<td class='t ops' title='{escape(w.ops)}'>{escape(w.ops)}</td>",
         f"<td class='t ops' title='{escape(w.over)}'>{escape(w.over)}</td>", _number(row.calls, str(row.calls)),
         _number(each, _time(each) if each else ""), _number(share, bar if row.calls else ""),
-        _number(w.moved, f"{w.moved:,}"), _number(w.flops, f"{w.flops:,}"),
-        _rate(w.moved, each), _rate(w.flops, each),
+        _number(w.bytes_moved, f"{w.bytes_moved:,}"), _number(w.flops, f"{w.flops:,}"),
+        _rate(w.bytes_moved, each), _rate(w.flops, each),
         _number(roofline or 0, "" if roofline is None else f"{100 * roofline:.0f} %"),
         f"<td class=t>{escape(', '.join(w.modules))}</td>", f"<td class=t>{lines}</td>"]) + "</tr>"
 
@@ -141,8 +141,8 @@ def _graph(name, graph, groups, most, is_open=False):
 
 def _code(profile):
     found = [row.work for row in profile.rows if row.work.kind == "kernel"]
-    texts = {w.name: str(w.step.lowered.kernel) for w in found}
-    for name, text in texts.items():
+    kernels = {w.name: str(w.step.lowered.kernel) for w in found}
+    for name, text in kernels.items():
         yield f"<details id='k-{escape(name)}'><summary>{escape(name)}</summary><pre>{escape(text)}</pre></details>"
 
 

@@ -51,7 +51,7 @@ class Row:
         if not self.each:
             return None
         most = machine(get_num_threads())
-        return max(self.work.flops / most["flops"], self.work.moved / most["bytes"]) / self.each
+        return max(self.work.flops / most["flops"], self.work.bytes_moved / most["bytes"]) / self.each
 
 
 @cache
@@ -114,7 +114,7 @@ class Profile:
     def trace(self) -> dict:
         """Return the timeline for Chrome and Perfetto."""
         events = [{"name": w.name, "cat": w.kind, "ph": "X", "ts": began / 1e3, "dur": took / 1e3, "pid": os.getpid(),
-                   "tid": thread, "args": {"in": job.region.name, "operations": w.ops, "over": w.over, "bytes": w.moved,
+                   "tid": thread, "args": {"in": job.region.name, "operations": w.ops, "over": w.over, "bytes": w.bytes_moved,
                                            "flops": w.flops, "modules": list(w.modules),
                                            "lines": [format_line(n, full_paths=True) for n in w.lines]}}
                   for job, w, began, took, thread in self.events]
@@ -134,9 +134,9 @@ def _cells(row, total):
     each, w = row.each, row.work
     time_ = f"{1e6 * each:.1f} us" if each < 1e-3 else f"{1e3 * each:.2f} ms"
     what = w.name if w.kind == "kernel" else f"{w.kind} {w.ops} -> {w.over}"
-    return (str(row.calls), time_, f"{100 * row.seconds / total:.1f} %", f"{w.moved / each / 1e9:.1f}" if each else "",
+    return (str(row.calls), time_, f"{100 * row.seconds / total:.1f} %", f"{w.bytes_moved / each / 1e9:.1f}" if each else "",
             f"{w.flops / each / 1e9:.1f}" if each else "", "" if row.roofline is None else f"{100 * row.roofline:.0f} %", what,
-            w.said)
+            w.text)
 
 
 @contextmanager

@@ -60,10 +60,10 @@ def kernels(jobs) -> dict:
     return found
 
 
-def kernels_of(made) -> dict:
+def kernels_of(compiled) -> dict:
     """Return the kernels of one compiled graph."""
     return {k.kernel.name: (str(k.kernel), str(program.kernel_text(k)))
-            for step in made.plan.steps for k in (step.kernels if type(step) is Run else ())}
+            for step in compiled.plan.steps for k in (step.kernels if type(step) is Run else ())}
 
 
 # Explaining.
@@ -90,7 +90,7 @@ def explain_sizes(families) -> str:
     lines = []
     for family in families:
         for entry in family.entries:
-            lines.append(f"symbolic: {entry.symbols.places_said(family.labels)}; recorded for {entry.symbols.said()}"
+            lines.append(f"symbolic: {entry.symbols.places_text(family.labels)}; recorded for {entry.symbols.text()}"
                          + ("" if entry.is_checked else ", not compared with other sizes yet"))
             lines += [f"  where {text}" + (f"    # {format_line(line)}" if line else "")
                       for text, line in entry.conditions.items()]
@@ -99,27 +99,27 @@ def explain_sizes(families) -> str:
     return "\n".join(lines)
 
 
-def explain_job(job, made) -> str:
+def explain_job(job, compiled) -> str:
     """Describe one job, compiled as `made`."""
-    steps = made.plan.steps
+    steps = compiled.plan.steps
     runs = [s for s in steps if type(s) is Run]
     count = sum(len(s.kernels) for s in runs)
     calls = len(steps) - len(runs)
-    lines = [f"{job.region.name}: {_many(len(job.region.nodes), 'recorded operation')}, {_many(count, 'kernel')} in "
-             f"{_many(len(runs), 'native call')}, {_many(calls, 'other call')}; {len(made.in_place)} of "
-             f"{_many(sum(r.target is not None for r in job.wanted), 'update')} written in place; compiled in "
+    lines = [f"{job.region.name}: {_counted(len(job.region.nodes), 'recorded operation')}, {_counted(count, 'kernel')} in "
+             f"{_counted(len(runs), 'native call')}, {_counted(calls, 'other call')}; {len(compiled.in_place)} of "
+             f"{_counted(sum(r.target is not None for r in job.wanted), 'update')} written in place; compiled in "
              f"{1e3 * job.seconds:.0f} ms"]
     for step in steps:
         lines += _run_lines(step) if type(step) is Run else _launch_lines(step)
     return "\n".join(lines)
 
 
-def _many(n, what):
+def _counted(n, what):
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _run_lines(run):
-    lines = [f"  native call of {_many(len(run.steps), 'step')}, arena {_bytes(run.arena_bytes)}"]
+    lines = [f"  native call of {_counted(len(run.steps), 'step')}, arena {_bytes(run.arena_bytes)}"]
     return lines + ["  " + line for step in run.steps for line in _work_lines(work_of(step, True))]
 
 
@@ -136,14 +136,14 @@ def _launch_lines(step):
 
 def _work_lines(w):
     """Describe a kernel with its operations below it; a product or a call in one line."""
-    where = f"    # {w.said}" if w.lines else ""
+    where = f"    # {w.text}" if w.lines else ""
     if w.kind == "kernel":
         lines = [f"  {w.name} over {w.over}: reads {_bytes(w.read)}, writes {_bytes(w.written)}, {w.flops:.2g} operations",
                  f"    {w.ops}{where}"]
         return lines + [f"    not joined: {why}" for why in w.refused]
-    said = w.name if w.kind == "product" else f"{w.kind} {w.name}"
-    beside = " with " + " ".join([n.op.name for n in w.nodes[1:]]) if len(w.nodes) > 1 else ""
-    return [f"  {said}{beside} -> {w.over}{where}", *[f"      no kernel: {why}" for why in w.refused]]
+    name = w.name if w.kind == "product" else f"{w.kind} {w.name}"
+    epilogue = " with " + " ".join([n.op.name for n in w.nodes[1:]]) if len(w.nodes) > 1 else ""
+    return [f"  {name}{epilogue} -> {w.over}{where}", *[f"      no kernel: {why}" for why in w.refused]]
 
 
 def _bytes(n):
@@ -156,13 +156,13 @@ def _bytes(n):
 # While compiling.
 
 
-def announce(job, made):
+def announce(job, compiled):
     """Print and write what the switches ask for, when a job was compiled."""
     settings = config.current()
     if settings.debug >= 1:
-        print(explain_job(job, made), file=sys.stderr)
+        print(explain_job(job, compiled), file=sys.stderr)
     if settings.debug >= 5 or settings.dump:
-        for name, (text, code) in kernels_of(made).items():
+        for name, (text, code) in kernels_of(compiled).items():
             if settings.debug >= 5:
                 print(text, file=sys.stderr)
             if settings.debug >= 6:

@@ -48,11 +48,11 @@ class Work:
         object.__setattr__(self, "modules", tuple([m for m in modules if m]))
 
     @property
-    def moved(self) -> int:
+    def bytes_moved(self) -> int:
         return self.read + self.written
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """The user's lines, and the modules."""
         inside = f" in {', '.join(self.modules)}" if self.modules else ""
         return ", ".join(map(format_line, self.lines)) + inside

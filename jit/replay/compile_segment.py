@@ -79,8 +79,8 @@ class Region:
         self.captured, self.orders = captured or {}, orders or {}
         self.slots = {v: slots[v] for n in nodes for v in (*n.inputs, *n.outputs) if type(v) is Value}
         self.avals = {slot: v.aval for v, slot in slots.items()}
-        self.made = {slots[v] for n in nodes for v in n.outputs}
-        self.reads = {self.slots[x] for n in nodes for x in n.inputs if type(x) is Value} - self.made
+        self.computed = {slots[v] for n in nodes for v in n.outputs}
+        self.reads = {self.slots[x] for n in nodes for x in n.inputs if type(x) is Value} - self.computed
         self.may_refuse = any(n.op.may_refuse(n.inputs) for n in self.nodes)
 
     def unread(self, wanted) -> list:
@@ -102,7 +102,7 @@ class Region:
         own = (lambda x: x) if scope is None else (lambda x: owned_by(scope, x))
         taken = set(self.reads)
         for r in wanted:
-            taken |= {r.slot} - self.made | ({r.target} if r.target is not None else set())
+            taken |= {r.slot} - self.computed | ({r.target} if r.target is not None else set())
         slots = sorted(taken)
         known = {s: b.input(f"v{s}" if s >= 0 else f"in{-1 - s}", _owned(self.avals[s], own)) for s in slots}
         for n in self.nodes:
@@ -110,11 +110,11 @@ class Region:
             params = n.params if scope is None else {k: replaced(v, own) for k, v in n.params.items()}
             new = b.copy_as(n, operands, params, [_owned(v.aval, own) for v in n.outputs])
             known.update({self.slots[v]: w for v, w in zip(n.outputs, new.outputs)})
-        given = {i: self.orders[s] for i, s in self.turned(slots, wanted)}
+        orders = {i: self.orders[s] for i, s in self.memory_ordered(slots, wanted)}
         results = {i: r.order for i, r in enumerate(wanted) if r.order is not None}
-        return apply_memory_order(b.finish([known[r.slot] for r in wanted]), given, results), tuple(slots)
+        return apply_memory_order(b.finish([known[r.slot] for r in wanted]), orders, results), tuple(slots)
 
-    def turned(self, slots, wanted) -> list:
+    def memory_ordered(self, slots, wanted) -> list:
         """Return (index among the graph's inputs, slot) of the inputs that the graph takes in memory order; not of those that
         results replace."""
         targets = {r.target for r in wanted}
@@ -130,7 +130,7 @@ class Recorded:
     """A recorded graph, what the passes were given, the passes, and the settings by then."""
 
     graph: Graph
-    given: Graph
+    before_passes: Graph
     passes: tuple
     settings: config.Settings
     spent: int
@@ -141,7 +141,7 @@ class Recorded:
         fuel = pass_manager.Fuel()
         fuel.spent = self.spent
         with config.override(**asdict(self.settings) | {"debug": 0, "print": "", "dump": ""}):
-            pass_manager.run(self.given, self.passes, steps=found, fuel=fuel)
+            pass_manager.run(self.before_passes, self.passes, steps=found, fuel=fuel)
         return found
 
 
@@ -172,11 +172,11 @@ class Job:
         memory."""
         return [] if self.recorded is None else self.recorded.steps()
 
-    def passed(self, recorded, passes, given=None):
+    def passed(self, recorded, passes, source=None):
         """Return a recorded graph (or an earlier form of it) after passes."""
-        given = recorded if given is None else given
-        self.recorded = Recorded(recorded, given, passes, config.current(), pass_manager.FUEL.spent)
-        made = pass_manager.run(given, passes)
+        source = recorded if source is None else source
+        self.recorded = Recorded(recorded, source, passes, config.current(), pass_manager.FUEL.spent)
+        made = pass_manager.run(source, passes)
         gc.collect(1)       # graphs that passes left behind, before what is made of the last one needs memory
         return made
 
@@ -192,7 +192,7 @@ class Job:
         """Return the arrays of the inputs, in order."""
         found = [env[s] for s in self.slots]
         if self.region.orders:
-            for i, s in self.region.turned(self.slots, self.wanted):
+            for i, s in self.region.memory_ordered(self.slots, self.wanted):
                 found[i] = found[i].transpose(self.region.orders[s])
         return found
 

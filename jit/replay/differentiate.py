@@ -23,7 +23,7 @@ class Differential:
     residuals  (slot in the forward's environment, slot in the backward's)
     seeds      slots of the incoming gradients
     grads      each wanted `Gradient` over positions among the job's results, None where there is no path
-    together   for each incoming gradient, the numbers of the incoming ones that share a saved value with it, and its own
+    sharing    for each incoming gradient, the numbers of the incoming ones that share a saved value with it, and its own
     reach      for each wanted gradient, the numbers of the incoming ones that lead to it; none if it is always there
     passing    {number of a result from which others are computed: (position in the results of `whole`, the job that also
                gives these gradients; the numbers of the incoming ones that lead to it)}
@@ -35,7 +35,7 @@ class Differential:
     seeds: list
     grads: list
     reach: list
-    together: list
+    sharing: list
     job: Job
     passing: dict
     whole: Job
@@ -72,17 +72,17 @@ class Differential:
         nodes = _needed(nodes, there)
         job = job_of(Region(name, nodes, numbers, scope=recording.scope, backend=backend),
                      [Result(numbers[v], owned=True) for v in there]) if back.passing else whole
-        reach, together = _paths(nodes, back.seeds, found)
-        return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, reach, together,
+        reach, sharing = _paths(nodes, back.seeds, found)
+        return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, reach, sharing,
                             job, passing, whole, back.error)
 
-    def given(self, slots) -> list:
+    def positions_for(self, slots) -> list:
         """Return positions as in `grads`, None for those that none of the incoming gradients (a gap is None) leads to."""
         there = {i for i, g in enumerate(slots) if g is not None}
         return [at if not reach or not reach.isdisjoint(there) else None for at, reach in zip(self.grads, self.reach)]
 
 
-def _paths(nodes, seeds, found) -> tuple:
+def _paths(nodes, seeds, gradients) -> tuple:
     """Return for each gradient the numbers of the seeds that it depends on, and for each seed the numbers of the seeds that
     need a forward value which it needs."""
     known: dict = {}
@@ -99,18 +99,18 @@ def _paths(nodes, seeds, found) -> tuple:
                 needs[x] = needs.get(x, frozenset()) | mine
     own = {v for n in nodes for v in n.outputs}
     shared = [need for v, need in needs.items() if v not in own and not v.is_input]
-    together = [frozenset((i,)).union(*[need for need in shared if i in need]) for i in range(len(seeds))]
-    return [frozenset() if g is None else known.get(g.values[-1], frozenset()) for g in found], together
+    sharing = [frozenset((i,)).union(*[need for need in shared if i in need]) for i in range(len(seeds))]
+    return [frozenset() if g is None else known.get(g.values[-1], frozenset()) for g in gradients], sharing
 
 
-def _needed(nodes, found):
+def _needed(nodes, values):
     """Return the nodes that the values of gradients depend on."""
-    live, kept = set(found), []
+    live, needed = set(values), []
     for n in reversed(nodes):
         if any(v in live for v in n.outputs):
-            kept.append(n)
+            needed.append(n)
             live.update(x for x in n.inputs if type(x) is Value)
-    return kept[::-1]
+    return needed[::-1]
 
 
 class TraceNode:
@@ -128,7 +128,7 @@ class TraceNode:
         self.outs = outs
         self.number = new_number()
         self.pre_hooks = self.post_hooks = self.line = None
-        self.seen: list | None = None           # what `whole` gave for the gradients that come next
+        self.precomputed: list | None = None           # what `whole` gave for the gradients that come next
         self.freed: frozenset = frozenset()     # numbers of the results through which no backward goes any more,
         self.going: frozenset = frozenset()     # and of those through which the last one goes
 
@@ -145,15 +145,15 @@ class TraceNode:
 
     def release(self):
         """Free saved values of the results through which a backward went; values that other results need stay."""
-        self.freed = self.freed.union(*[self.differential.together[i] for i in self.going])
+        self.freed = self.freed.union(*[self.differential.sharing[i] for i in self.going])
         if self.differential is None or len(self.freed) == len(self.differential.seeds):
             self.residuals = None
 
     def run(self, engine, slots):
         """Return gradients of the inputs, given those of the results (a gap is zero)."""
-        made, self.seen = self.seen or self._computed(engine, slots), None
+        made, self.precomputed = self.precomputed or self._computed(engine, slots), None
         d = self.differential
-        grads = [None if g is None else self._gradient(g, made) for g in d.given(slots)]
+        grads = [None if g is None else self._gradient(g, made) for g in d.positions_for(slots)]
         if d.error is not None:
             for g, edge in zip(grads, self.edges):
                 if g is not None and type(edge) is Leaf:
@@ -175,7 +175,7 @@ class TraceNode:
                  for i, g in enumerate(slots)]
         shown = engine.show(self, list(whole))
         if all(map(is_, shown, whole)):
-            self.seen = made
+            self.precomputed = made
             return slots
         if any(shown[i] is not whole[i] for i in d.passing):
             raise AutogradError("a hook gave another gradient for a result of a traced function from which the function "
@@ -206,23 +206,24 @@ class TraceNode:
                 raise AutogradError(f"a traced function saved an input for its gradient, overwritten since{by}: it is "
                                     f"at version {storage.version}, expected {version}. Use the out-of-place form there, or "
                                     "clone() before writing.")
-            if any(left() is kept and at > version for _, left, _, at in storage.data_swaps or () for kept in self.residuals):
+            swaps = storage.data_swaps or ()
+            if any(left() is residual and at > version for _, left, _, at in swaps for residual in self.residuals):
                 raise AutogradError("a traced function saved an input for its gradient, whose .data was set since: set it "
                                     "after backward(), or write the new values in place (t.data.copy_(new))")
         env = {}
         for (_, number), value in zip(d.residuals, self.residuals):
             env[number] = value
-        beside = next(g for g in slots if g is not None)
+        example = next(g for g in slots if g is not None)
         for number, g, aval in zip(d.seeds, slots, self.outs):
-            env[number] = zeros_beside(beside, aval.shape, aval.dtype.np) if g is None else g
+            env[number] = zeros_beside(example, aval.shape, aval.dtype.np) if g is None else g
         return (d.whole if wholly else d.job).run(env, self.symbols)
 
-    def _gradient(self, g, made):
+    def _gradient(self, g, results):
         """Return a gradient as an array, or as a sparse tensor."""
         if g.make is None:
-            return made[g.values[0]]
+            return results[g.values[0]]
         make = bound_values(g.make, self.symbols) if has_symbols(g.make) else g.make
-        return make(*[wrap(made[at]) for at in g.values])
+        return make(*[wrap(results[at]) for at in g.values])
 
 
 def used_up(a) -> Output:

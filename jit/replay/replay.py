@@ -77,7 +77,7 @@ class Replay:
             for slot in segment.finish.held:
                 env[slot]
         found, given, first = segment.captured.copy(), self.arguments, len(tensors)
-        for i, number in segment.given:
+        for i, number in segment.arguments:
             found[i] = given[number]
         tensors += found
         env.update(zip(range(-1 - first, -1 - len(tensors), -1), [None if t is None else t._a for t in found]))
@@ -129,12 +129,12 @@ class Replay:
                 "float": lambda: float(a.item()), "item": a.item, "tolist": a.tolist}.get(how)
         return frozen_value(a if read is None else read())
 
-    def commit(self, finish, work, found):
+    def commit(self, finish, work, arrays):
         """Apply all writes of a path, and return the result tensors."""
         results, updates, grads, hosts, memory = work.hand
-        self._host_steps(finish, work, hosts, found)
+        self._host_steps(finish, work, hosts, arrays)
         if updates:
-            self._write(finish, work.job.in_place(self.symbols), updates, found)
+            self._write(finish, work.job.in_place(self.symbols), updates, arrays)
         for position, on in finish.turns:
             self.tensors[position].requires_grad_(on)
         for position in finish.retained:
@@ -142,16 +142,16 @@ class Replay:
         new = {}
         for (position, g), at in zip(finish.grads, grads):
             if g is None or g.make is None:
-                new[position] = None if g is None else wrap(self._value(g.values[0], at[0], found))
+                new[position] = None if g is None else wrap(self._value(g.values[0], at[0], arrays))
                 self._give_gradient(position, new[position])
         made = [new[o.gradient_of] if o.gradient_of is not None else None if o.part is not None else
-                self._result(slot, o, at, found) for (slot, o), at in zip(finish.outputs, results)]
+                self._result(slot, o, at, arrays) for (slot, o), at in zip(finish.outputs, results)]
         for i, o in finish.parts:
             made[i] = self._as_recorded(o, o.part.over(made[o.part.of], self.plain))
         attach_results([o for _, o in finish.outputs], made)
         for (position, g), at in zip(finish.grads, grads):
             if g is not None and g.make is not None:
-                parts = [made[i] if i is not None else wrap(self._value(slot, where, found))
+                parts = [made[i] if i is not None else wrap(self._value(slot, where, arrays))
                          for slot, i, where in zip(g.values, g.result_numbers, at)]
                 self._give_gradient(position, g.assemble(parts, self.plain))
         node = None
@@ -161,20 +161,20 @@ class Replay:
             if o.retains and t is not None and t.requires_grad:
                 Tensor.retain_grad(t)
         if finish.rebinds:
-            self._rebind(node, [(position, self._result(slot, o, at, found) if o.memory_of is None else made[o.memory_of])
+            self._rebind(node, [(position, self._result(slot, o, at, arrays) if o.memory_of is None else made[o.memory_of])
                           for (position, slot, o), at in zip(finish.rebinds, memory)])
         return made
 
-    def _host_steps(self, finish, work, hosts, found):
-        asked = finish.hosted
-        if asked is not None:
-            asked.begins(self.before)
-        for n, ((step, _), places) in enumerate(zip(finish.hosts, hosts)):
-            if asked is not None and n in asked.after:
-                asked.check(n, self, finish.hosts, work)
-            step.run([found[at] for at in places], self.symbols)
-        if asked is not None:
-            asked.check(len(finish.hosts), self, finish.hosts, work)
+    def _host_steps(self, finish, work, hosts, arrays):
+        checks = finish.hosted
+        if checks is not None:
+            checks.begins(self.before)
+        for n, ((step, _), positions) in enumerate(zip(finish.hosts, hosts)):
+            if checks is not None and n in checks.after:
+                checks.check(n, self, finish.hosts, work)
+            step.run([arrays[at] for at in positions], self.symbols)
+        if checks is not None:
+            checks.check(len(finish.hosts), self, finish.hosts, work)
 
     def _give_gradient(self, position, g):
         t = self.tensors[position]
@@ -195,12 +195,12 @@ class Replay:
         if node is not None:
             node.guards = tuple([(s, version + s.version - before[id(s)]) for s, version in node.guards])
 
-    def _write(self, finish, in_place, updates, found):
+    def _write(self, finish, in_place, updates, arrays):
         writer, tensors = ("a traced function", *user_line()), self.tensors
         for (position, _), at in zip(finish.updates, updates):
             t = tensors[position]
             if at not in in_place:
-                np.copyto(t._a, found[at])
+                np.copyto(t._a, arrays[at])
             storage = t._shared or t._own_storage()
             storage.version += 1
             storage.writer = writer
@@ -209,11 +209,11 @@ class Replay:
         """Return plain data with the values of this run for symbolic numbers."""
         return bound_values(x, self.symbols) if has_symbols(x) else x
 
-    def _value(self, slot, at, found):
-        return self.env[slot] if at is None else found[at]
+    def _value(self, slot, at, arrays):
+        return self.env[slot] if at is None else arrays[at]
 
-    def _result(self, slot, output, at, found) -> Tensor:
-        return self._as_recorded(output, self._tensor(slot, output, at, found))
+    def _result(self, slot, output, at, arrays) -> Tensor:
+        return self._as_recorded(output, self._tensor(slot, output, at, arrays))
 
     def _over_input(self, t, output) -> Tensor:
         """Return a view of an input, with or without history as recorded."""
@@ -228,11 +228,11 @@ class Replay:
             t._node = used_up(t._a)
         return t if output.leaf is None else output.leaf.over(t)
 
-    def _tensor(self, slot, output, at, found) -> Tensor:
+    def _tensor(self, slot, output, at, arrays) -> Tensor:
         if output.source is not None:
             t = self.tensors[output.source]
             return t if output.same else self._over_input(t, output)
-        a = self._value(slot, at, found)
+        a = self._value(slot, at, arrays)
         t = wrap(a if output.order is None else a.transpose(output.back))
         if (output.device is None) == (t._a.__class__ is DeviceArray):
             t = move_to(t, output.device or CPU)      # (a job runs in one place, whatever of it was made elsewhere)

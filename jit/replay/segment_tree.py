@@ -74,7 +74,7 @@ class Tree:
             here = following
 
     def run(self, arguments, symbols=(), call=None):
-        """Replay; return the result tensors, the template that they belong to, and the values of all its symbols. Raise Unseen
+        """Replay; return the result tensors, their output template, and the values of all its symbols. Raise Unseen
         before anything was written."""
         while True:
             replay = Replay(arguments, symbols)
@@ -93,7 +93,7 @@ class Tree:
         """Replay a path that reads something behind host steps."""
         m = tls.m
         replay.before, outer = StateBefore(monitored, replay.arguments, containers), m.given_by_hosts
-        m.given_by_hosts = replay.before.given
+        m.given_by_hosts = replay.before.host_results
         try:
             return self._follow(replay)
         finally:

@@ -38,7 +38,7 @@ class Segment:
 
     def __post_init__(self):
         self.captured = [s.what if s.kind == "captured" else None for s in self.sources]
-        self.given = [(i, s.what) for i, s in enumerate(self.sources) if s.kind == "argument"]
+        self.arguments = [(i, s.what) for i, s in enumerate(self.sources) if s.kind == "argument"]
         self.others = [(i, s) for i, s in enumerate(self.sources) if s.kind not in ("argument", "captured")]
         self.is_plain = not self.others
 
@@ -56,19 +56,19 @@ class Segment:
             needed.update(following.settle())
         if self.question is not None:
             needed.setdefault(self.question[0], None)
-        made, hand = self.region.made, ()
+        computed, hand = self.region.computed, ()
         wanted: list = []
         if self.finish is not None:
-            hand = self.finish.hand_out(made, wanted, needed)
+            hand = self.finish.hand_out(computed, wanted, needed)
         keep = []
         for slot in sorted(needed):
-            if slot in made:
+            if slot in computed:
                 keep.append((len(wanted), slot))
                 wanted.append(Result(slot, owned=True))
         wanted += [Result(slot) for slot in self.region.unread(wanted)]      # calls raise where eager code does
         if self.work is None or self.work.job.wanted != tuple(wanted):
             self.work = Work(job_of(self.region, wanted), tuple(keep), hand)
-        return {s: None for s in (*needed, *self.region.reads) if s >= 0 and s not in made}
+        return {s: None for s in (*needed, *self.region.reads) if s >= 0 and s not in computed}
 
 
 @dataclass(frozen=True)
@@ -110,14 +110,14 @@ class Finish:
         telling."""
         return [o.order for _, o in self.outputs] == [o.order for o in recording.outputs]
 
-    def hand_out(self, made, wanted, needed):
+    def hand_out(self, computed, wanted, needed):
         """Add the results that the last segment must give to `wanted`. Return for results, updates, gradients, host steps and
         replaced memory, in this order, the positions of their results; None for values that are kept by slot."""
         residuals = [slot for slot, _ in self.differential.residuals] if self.differential is not None else []
-        taken, kept = set(), frozenset(residuals)
+        taken, saved = set(), frozenset(residuals)
 
         def owned(slot, order=None, brief=False):
-            is_free = slot not in made and slot not in taken and slot not in kept
+            is_free = slot not in computed and slot not in taken and slot not in saved
             if slot >= 0 and is_free and order is None:         # made before, in memory of its own
                 taken.add(slot)
                 needed.setdefault(slot, None)
@@ -140,10 +140,10 @@ class Finish:
             wanted.extend([Result(slot, owned=True) for slot in slots])
         memory = [owned(slot, o.order) if o.source is None and o.memory_of is None else None for _, slot, o in self.rebinds]
         for r in wanted:                # what was made before must still be there
-            if r.slot >= 0 and r.slot not in made:
+            if r.slot >= 0 and r.slot not in computed:
                 needed.setdefault(r.slot, None)
         needed.update(dict.fromkeys(residuals))
-        self.held = tuple([slot for slot in (*taken, *residuals) if slot >= 0 and slot not in made])
+        self.held = tuple([slot for slot in (*taken, *residuals) if slot >= 0 and slot not in computed])
         return results, updates, grads, hosts, memory
 
 

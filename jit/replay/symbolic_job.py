@@ -120,18 +120,18 @@ class SymbolicJob(Job):
         self.elsewhere: OrderedDict = OrderedDict()
         self.bindings = 0
         self.names: frozenset = frozenset()       # names that variants are bound for: the key of a binding
-        self._places: tuple = ()                  # their positions among all names
+        self._positions: tuple = ()                  # their positions among all names
 
     def _add_names(self, names):
         """Add names to the key of bindings; bindings with shorter keys are dropped."""
         if not names <= self.names:
             self.names |= names
-            self._places = tuple([i for i, name in enumerate(self.scope.hints) if name in self.names])
+            self._positions = tuple([i for i, name in enumerate(self.scope.hints) if name in self.names])
             self.bound.clear()
             self.elsewhere.clear()
 
     def _key(self, symbols):
-        found = [symbols[i] for i in self._places]
+        found = [symbols[i] for i in self._positions]
         return tuple([n.hex() if type(n) is float else n for n in found])
 
     def _bind(self, symbols, backend=None):

@@ -13,7 +13,7 @@ _differ = ctypes.CDLL(None).memcmp if os.name == "posix" else ctypes.cdll.msvcrt
 _differ.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
-class _Made(NamedTuple):
+class _CachedValues(NamedTuple):
     """Cached values with their origin: arrays, storages, (version, lent, returned) of each, copies of lent memory as (address,
     address of the copy, bytes, copy), and the results."""
 
@@ -31,22 +31,22 @@ class Derived:
 
     def __init__(self, compiled, tensors):
         self.compiled, self.tensors = compiled, tuple(tensors)
-        self.kept = _Made([None], [], [], [], [])      # of nothing yet; what is made of constants alone is of no arrays
+        self.cached = _CachedValues([None], [], [], [], [])     # of no arrays yet
 
     def arrays(self) -> list:
         """Return the arrays, computed again if something changed."""
-        kept = self.kept
+        cached = self.cached
         arrays, storages = list(map(_array_of, self.tensors)), list(map(_storage_of, self.tensors))
-        same = (len(kept.arrays) == len(arrays) and all(map(is_, arrays, kept.arrays))
-                and all(map(is_, storages, kept.storages)) and list(map(_state_of, storages)) == kept.states)
-        if not same or any(_differ(*where) for *where, _ in kept.copies):
-            self.kept = kept = self._make(arrays, storages)
-        return kept.results
+        same = (len(cached.arrays) == len(arrays) and all(map(is_, arrays, cached.arrays))
+                and all(map(is_, storages, cached.storages)) and list(map(_state_of, storages)) == cached.states)
+        if not same or any(_differ(*where) for *where, _ in cached.copies):
+            self.cached = cached = self._make(arrays, storages)
+        return cached.results
 
-    def _make(self, arrays, storages) -> _Made:
+    def _make(self, arrays, storages) -> _CachedValues:
         states = list(map(_state_of, storages))
         copies = [_span(a) for a, s in zip(arrays, storages) if s.lent]
-        return _Made(arrays, storages, states, copies, self.compiled.run(arrays))
+        return _CachedValues(arrays, storages, states, copies, self.compiled.run(arrays))
 
 
 def _span(a) -> tuple:

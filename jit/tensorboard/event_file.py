@@ -91,9 +91,9 @@ def crc32c(data: bytes) -> int:
         sums = np.zeros(_PIECES, np.uint32)
         for column in np.ascontiguousarray(pieces):
             sums = table[(sums ^ column) & np.uint32(255)] ^ sums >> np.uint32(8)
-        moved = _moved_over(size).tolist()
+        tables = _moved_over(size).tolist()
         for one in sums.tolist():
-            crc = moved[0][crc & 255] ^ moved[1][crc >> 8 & 255] ^ moved[2][crc >> 16 & 255] ^ moved[3][crc >> 24] ^ one
+            crc = tables[0][crc & 255] ^ tables[1][crc >> 8 & 255] ^ tables[2][crc >> 16 & 255] ^ tables[3][crc >> 24] ^ one
     numbers = table.tolist()
     for byte in data[size * _PIECES:]:
         crc = numbers[(crc ^ byte) & 255] ^ crc >> 8

@@ -12,7 +12,7 @@ _COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}          # PNG's number for so many channels
 _COLUMNS = 8                                 # of a sheet of pictures
 
 
-def arranged(picture: np.ndarray, dataformats: str) -> np.ndarray:
+def as_pixels(picture: np.ndarray, dataformats: str) -> np.ndarray:
     """Return a picture (height, width, channels) of bytes; several (N) are laid out on a sheet. Floats are from 0 to 1."""
     letters = dataformats.upper()
     if len(letters) != picture.ndim or len(set(letters)) != len(letters) or not set("HW") <= set(letters) <= set("NCHW"):

@@ -22,12 +22,12 @@ def nodes_of(model, inputs) -> list:
     finally:
         for module in training:
             module.training = True
-    places = [f"input/{number}" for number in range(len(tensors))] + [name.replace(".", "/") for name in found.weights]
-    return _nodes(found.graph, places)
+    names = [f"input/{number}" for number in range(len(tensors))] + [name.replace(".", "/") for name in found.weights]
+    return _nodes(found.graph, names)
 
 
-def _nodes(graph, places):
-    names = dict(zip(graph.inputs, places, strict=True))
+def _nodes(graph, input_names):
+    names = dict(zip(graph.inputs, input_names, strict=True))
     nodes = [(name, "input" if name.startswith("input/") else "weight", [], [value.shape]) for value, name in names.items()]
     for number, node in enumerate(graph.nodes):
         name = f"{node.op.name}_{number}"

@@ -53,5 +53,5 @@ def _write_pictures(path, pictures):
     sheet = np.zeros((side * side, *pictures.shape[1:]), pictures.dtype)
     sheet[:count] = pictures
     sheet = sheet.reshape(side, side, *pictures.shape[1:]).transpose(2, 0, 3, 1, 4).reshape(-1, side * height, side * width)
-    path.write_bytes(media.png(media.arranged(sheet, "CHW")))
+    path.write_bytes(media.png(media.as_pixels(sheet, "CHW")))
     return height, width

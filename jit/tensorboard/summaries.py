@@ -79,7 +79,7 @@ def histogram_raw(tag, low, high, count, total, squares, limits, counts) -> byte
 
 def image(tag: str, picture: np.ndarray, dataformats: str) -> bytes:
     """Return the summary of a picture."""
-    picture = media.arranged(picture, dataformats)
+    picture = media.as_pixels(picture, dataformats)
     height, width, channels = picture.shape
     return _summary(message((1, tag), (4, message((1, height), (2, width), (3, channels), (4, media.png(picture))))))
 

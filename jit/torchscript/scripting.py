@@ -105,11 +105,11 @@ def isinstance(obj, target_type) -> bool:
 class Future:
     """The result of `fork`."""
 
-    def __init__(self, found):
-        self._found = found
+    def __init__(self, result):
+        self._result = result
 
     def wait(self):
-        return self._found
+        return self._result
 
     value = wait
 

@@ -67,25 +67,25 @@ class ArrayArguments:
         """Return (args, kwargs) with a `GivenArray` in place of each such array."""
         if not any(map(is_array, args)) and not any(map(is_array, kwargs.values())):
             return args, kwargs
-        given = named(self._fn, args, kwargs)
-        names = {id(x): name for name, x in given.items() if is_array(x)}
+        arguments = named(self._fn, args, kwargs)
+        names = {id(x): name for name, x in arguments.items() if is_array(x)}
 
         def stand_in(x):
             name = names.get(id(x)) if is_array(x) else None
-            uses = None if name is None else self._of(name, given)
+            uses = None if name is None else self._of(name, arguments)
             return x if uses is None or (KEY in uses and not x.ndim) else GivenArray(x, SIZES in uses)
 
         return tuple(map(stand_in, args)), {k: stand_in(x) for k, x in kwargs.items()}
 
-    def _of(self, name, given):
+    def _of(self, name, arguments):
         if name not in self._uses:
-            self._uses[name] = uses_in(unwrap_function(self._fn, ())[0], given, name)
+            self._uses[name] = uses_in(unwrap_function(self._fn, ())[0], arguments, name)
         return self._uses[name]
 
     def why(self, args, kwargs) -> str:
         """Return what to do about arrays that count by content, after a call with another content; empty if there are none."""
-        given = named(self._fn, args, kwargs)
-        new = [name for name, x in given.items() if is_array(x)]
+        arguments = named(self._fn, args, kwargs)
+        new = [name for name, x in arguments.items() if is_array(x)]
         again = [name for name in new if name in self._looked_at]
         self._looked_at.update(new)
         if not again:

@@ -18,9 +18,9 @@ def numbers_key(numbers) -> tuple:
 
 
 class Cache:
-    """Entries by key, with the locations whose values belong to each key. `places` are locations that were seen to change:
-    every call looks them up. `changing` holds those that were seen since, and keys of optimizer options and gradients that were
-    seen to change (`Condition.changed_values`)."""
+    """Entries by key, with the locations whose values belong to each key. `locations` were seen to change: every call looks
+    them up. `changing` holds those that were seen since, and keys of optimizer options and gradients that were seen to change
+    (`Condition.changed_values`)."""
 
     def __init__(self, fn):
         self._fn = fn
@@ -28,11 +28,11 @@ class Cache:
         self.entries: dict = {}         # key: [(entry, values of its symbols)], the last one is tried first
         self._families: dict = {}       # by a key without sizes and numbers
         self.changing: set = set()
-        self.places: tuple = ()
+        self.locations: tuple = ()
 
     def clear(self):
         with self.lock:
-            self.entries, self._families, self.changing, self.places = {}, {}, set(), ()
+            self.entries, self._families, self.changing, self.locations = {}, {}, set(), ()
 
     def all_entries(self) -> list:
         """Return the entries that calls were replayed by, each once."""
@@ -73,22 +73,22 @@ class Cache:
             family = self._families.get(kind)
             if family is None:
                 names = parameters_of(self._fn)
-                family = self._families[kind] = Family(labels=Labels(names, call.args, call.kwargs, call.places))
+                family = self._families[kind] = Family(labels=Labels(names, call.args, call.kwargs, call.locations))
             if len(self._families) > MOST_KINDS:
                 del self._families[next(iter(self._families))]
             return family
 
-    def add_changed_places(self) -> bool:
+    def add_changed_locations(self) -> bool:
         """Look up the locations in `changing` at every call from now on; return whether there were any. Entries stay, for the
         numbers that were in these locations, if all of them agree on the numbers."""
-        known = {p.identity for p in self.places}
+        known = {p.identity for p in self.locations}
         with self.lock:
             changing = set(self.changing)              # other threads may add to it
             found = {m.place.identity: m for m in changing if type(m) is ChangedValue and m.place.identity not in known}
             self.changing = {m for m in changing if type(m) is not ChangedValue}
-            new = [*found.values()][: MOST_LOCATIONS - len(self.places)]
+            new = [*found.values()][: MOST_LOCATIONS - len(self.locations)]
             if new:
-                self.places = (*self.places, *[m.place for m in new])
+                self.locations = (*self.locations, *[m.place for m in new])
                 if all(m.is_number and self._agree(m.place, m.before) for m in new):
                     self._extend_keys(new)
                 else:
@@ -100,16 +100,16 @@ class Cache:
         guards = [entry.guards.get(place.identity) for known in self.entries.values() for entry, _ in known]
         return all(g is None or looks_like(g.expected, before) for g in guards)
 
-    def _extend_keys(self, moved):
+    def _extend_keys(self, changed):
         """Add the numbers that were in some locations to all keys."""
         def longer(first):
             spec, numerics, kinds = first
-            return spec, numerics, (*kinds, *[type(m.before) for m in moved])
+            return spec, numerics, (*kinds, *[type(m.before) for m in changed])
 
         for family in self._families.values():
-            family.extend(moved)
+            family.extend(changed)
         self._families = {(longer(kind[0]), *kind[1:]): family for kind, family in self._families.items()}
-        more = numbers_key([m.number for m in moved])
+        more = numbers_key([m.number for m in changed])
         self.entries = {(longer(key[0]), *key[1:-1], (*key[-1], *more)): known for key, known in self.entries.items()}
         for key, known in self.entries.items():
             for entry, _ in known:

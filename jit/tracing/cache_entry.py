@@ -96,10 +96,10 @@ class Entry:
             self.agreed(hints_before_call(recording.scope).values())
             self._restrict()
 
-    def extend(self, moved):
+    def extend(self, changed):
         """Restrict the entry to the numbers in locations that every call looks up from now on."""
-        self.call = self.call[0], (*self.call[1], *[m.number for m in moved])
-        numbers = {m.place.identity for m in moved}
+        self.call = self.call[0], (*self.call[1], *[m.number for m in changed])
+        numbers = {m.place.identity for m in changed}
         self.guards = {identity: guard for identity, guard in self.guards.items() if identity not in numbers}
         self.check = quick_check(list(self.guards.values()))
         if self.symbols is not None:

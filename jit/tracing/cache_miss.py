@@ -69,7 +69,7 @@ class MissHandler:
             return None
         if call.met:
             return Symbols.of({}, call.shapes, call.numbers)
-        names = family.places(call.shapes, call.numbers, self._dynamic, call.given[1])
+        names = family.symbolic_places(call.shapes, call.numbers, self._dynamic, call.own_counts[1])
         if isinstance(self._dynamic, dict) and family.is_open:
             names.update(named_places(self._dynamic, parameters_of(self._fn), call))
         if names and not is_alone():
@@ -90,8 +90,8 @@ class MissHandler:
         in locations of this thread."""
         if self._writes_openly():
             return {}
-        numbers = [p for p, kind in zip(call.places, call.key[0][2] or ()) if kind in NUMBERS]
-        shared = {(NUMBER, call.given[1] + i) for i, p in enumerate(numbers) if not p.is_private}
+        numbers = [p for p, kind in zip(call.locations, call.key[0][2] or ()) if kind in NUMBERS]
+        shared = {(NUMBER, call.own_counts[1] + i) for i, p in enumerate(numbers) if not p.is_private}
         return {place: name for place, name in names.items() if place not in shared}
 
     # Recording.
@@ -190,7 +190,7 @@ class MissHandler:
             if not same and len(run.recording.scope.reads) > len(entry.symbols.scope.reads):
                 family.drop(entry)      # it was recorded before it was known that a line reads sizes
             elif not same and entry.ones(symbols) in entry.ones_compared:
-                family.close(f"it does other work for other sizes: {entry.symbols.said()}")
+                family.close(f"it does other work for other sizes: {entry.symbols.text()}")
             elif not same:
                 entry.refuse(symbols)
         return any(alike)

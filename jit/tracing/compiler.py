@@ -18,7 +18,7 @@ __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mar
 
 MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 EAGER, TRACED = ("eager",), ("ingot", "inductor", "cudagraphs")      # the others are names that scripts ask for
-_made: weakref.WeakSet = weakref.WeakSet()
+_compiled: weakref.WeakSet = weakref.WeakSet()
 
 
 class Compiled(Module):
@@ -29,7 +29,7 @@ class Compiled(Module):
         self.training = module.training
         self._orig_mod = module
         self.__dict__["_made_of"] = (module, dynamic, eager)
-        self.__dict__["_traced"] = module if eager else _remembered(trace(module, dynamic=dynamic))
+        self.__dict__["_traced"] = module if eager else _registered(trace(module, dynamic=dynamic))
 
     def forward(self, *args, **kwargs):
         """Call the traced module; hooks of this module run around it, those of the other one inside."""
@@ -54,8 +54,8 @@ class Compiled(Module):
         return type(self), self._made_of
 
 
-def _remembered(traced):
-    _made.add(traced)
+def _registered(traced):
+    _compiled.add(traced)
     return traced
 
 
@@ -79,7 +79,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     eager = backend in EAGER
     if disable or (eager and not isinstance(model, Module)):
         return model
-    return Compiled(model, dynamic, eager) if isinstance(model, Module) else _remembered(trace(model, dynamic=dynamic))
+    return Compiled(model, dynamic, eager) if isinstance(model, Module) else _registered(trace(model, dynamic=dynamic))
 
 
 def disable(fn=None, recursive=True, *, reason=None):
@@ -146,7 +146,7 @@ def get_default_backend() -> str:
 
 def reset():
     """Drop the recordings of all functions made by `compile`."""
-    for traced in list(_made):
+    for traced in list(_compiled):
         traced.forget()
 
 

@@ -68,11 +68,11 @@ class Symbols:
         n = self.scope.numbers[self.names[place]]
         return self.extents[place].of(n) if place in self.extents else n
 
-    def given(self, numbers) -> list:
+    def symbolic_numbers(self, numbers) -> list:
         """Return the numbers of the arguments, symbolic where they are."""
         return [self.scope.numbers[self.names[NUMBER, i]] if (NUMBER, i) in self.names else n for i, n in enumerate(numbers)]
 
-    def said(self) -> str:
+    def text(self) -> str:
         """Return the symbols and their values as text."""
         return ", ".join([f"{name} = {value}" for name, value in self.hints.items()])
 
@@ -81,12 +81,12 @@ class Symbols:
         """{name: its value in the call}, without those that are read out of data on the way."""
         return hints_before_call(self.scope)
 
-    def places_said(self, labels: Labels) -> str:
+    def places_text(self, labels: Labels) -> str:
         """Return the places of the symbols as text."""
         where: dict = {}
         for place, name in self.names.items():
             where.setdefault(name, []).append(labels.of(place))
-        return "; ".join([f"{name} is {' and '.join(texts)}" for name, texts in where.items()])
+        return "; ".join([f"{name} is {' and '.join(labelled)}" for name, labelled in where.items()])
 
     def why_not(self, recorded, call, labels: Labels) -> str:
         """Return in words why a call does not fit a recording of the calls of `recorded`."""
@@ -228,32 +228,32 @@ class Family:
         self.is_open, self.reason = False, reason
         self.entries = []
 
-    def extend(self, moved):
+    def extend(self, changed):
         """Add numbers that every call looks up from now on, with their values in all calls so far."""
-        self.examples = [(shapes, (*numbers, *[m.number for m in moved])) for shapes, numbers in self.examples]
+        self.examples = [(shapes, (*numbers, *[m.number for m in changed])) for shapes, numbers in self.examples]
         for entry in (*self.entries, *self.fixed):
-            entry.extend(moved)
+            entry.extend(changed)
 
-    def places(self, shapes, numbers, dynamic, given=None) -> dict:
-        """Return {place: name} of what becomes symbolic in a call; empty if nothing does. Numbers from the first `given` on are
-        looked up because they were seen to change."""
+    def symbolic_places(self, shapes, numbers, dynamic, own_numbers=None) -> dict:
+        """Return {place: name} of what becomes symbolic in a call; empty if nothing does. Numbers after the first `own_numbers`
+        are looked up because they were seen to change."""
         if not self.is_open or dynamic is False:
             return {}
-        found = {}
+        values = {}
         for place in every_place(shapes, numbers):
             value = value_at(place, shapes, numbers)
             if place in self.pinned or (place[0] == SIZE and value < LEAST):
                 continue
-            told = dynamic is True if place[0] == SIZE else given is not None and place[1] >= given
+            told = dynamic is True if place[0] == SIZE else own_numbers is not None and place[1] >= own_numbers
             if told or any(_differs(value, value_at(place, *seen)) for seen in self.examples):
-                found[place] = value
-        return self._named(found, shapes, numbers)
+                values[place] = value
+        return self._named(values, shapes, numbers)
 
-    def _named(self, found, shapes, numbers):
+    def _named(self, values, shapes, numbers):
         """Return one name for places that have always had equal values."""
         names: dict = {}
         groups: dict = {}
-        for place, value in found.items():
+        for place, value in values.items():
             history = (type(value), value, *[value_at(place, *seen) for seen in self.examples])
             kind = "n" if place[0] == NUMBER else "s"
             names[place] = groups.setdefault(history, f"{kind}{len(groups)}")
@@ -276,7 +276,7 @@ def every_place(shapes, numbers):
 def named_places(dynamic, parameters, call) -> dict:
     """Return {place: name} of the user's `dynamic=`: {parameter or position: {dim: name}}, a list of dims, or True. Sizes of 0
     stay fixed."""
-    found: dict = {}
+    names: dict = {}
     start = 0
     for key, value in [*enumerate(call.args), *call.kwargs.items()]:
         tensors: list = []
@@ -285,10 +285,10 @@ def named_places(dynamic, parameters, call) -> dict:
         wish = dynamic.get(key, dynamic.get(name))
         if wish is not None:
             for i, t in enumerate(tensors):
-                found.update({(SIZE, start + i, d): said for d, said in _dims(wish, t, f"{name}").items()
+                names.update({(SIZE, start + i, d): size_name for d, size_name in _dims(wish, t, f"{name}").items()
                               if t._a.shape[d] >= LEAST})
         start += len(tensors)
-    return found
+    return names
 
 
 def _dims(wish, t, name):
@@ -296,10 +296,10 @@ def _dims(wish, t, name):
         wish = dict.fromkeys(range(t.ndim))
     if not isinstance(wish, dict):
         wish = dict.fromkeys(wish)
-    found = {}
-    for dim, said in wish.items():
+    names = {}
+    for dim, size_name in wish.items():
         if not isinstance(dim, int) or not -t.ndim <= dim < t.ndim:
             raise TraceError(f"dynamic= names dimension {dim!r} of {name}, a tensor of {t.ndim} dimensions")
         d = dim % t.ndim
-        found[d] = said if isinstance(said, str) else f"{name}_{d}"
-    return found
+        names[d] = size_name if isinstance(size_name, str) else f"{name}_{d}"
+    return names

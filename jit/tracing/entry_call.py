@@ -49,9 +49,9 @@ def quick_call(entry, symbols, call):
     return _Writer(entry, call).function(*plain)
 
 
-def shares_nothing(found, leaves) -> bool:
+def shares_nothing(sharing, leaves) -> bool:
     """Return whether tensors share no memory, by the result of `sharing`."""
-    return found is None or (found[1] is None and any(t._a.__class__ is DeviceArray for t in leaves))
+    return sharing is None or (sharing[1] is None and any(t._a.__class__ is DeviceArray for t in leaves))
 
 
 def is_only_repeated(leaves) -> bool:
@@ -79,7 +79,7 @@ def is_good_for_numbers(entry, call) -> bool:
     """Return whether a recording is known to hold for all numbers that meet its conditions: it agreed for two values of each,
     or the call's own values are checked."""
     if entry.symbols is None:
-        return not call.places
+        return not call.locations
     numbers = {name for place, name in entry.symbols.names.items() if place[0] != SIZE}
     return all(name not in numbers or (len(seen) > 1 and entry.symbols.scope.lows[name] is None)
                for name, seen in zip(entry.symbols.hints, entry.compared))
@@ -99,8 +99,8 @@ class _Writer:
     """Writer of the function for one entry and one kind of arguments."""
 
     def __init__(self, entry, call):
-        self.entry, self.args, self.places, key = entry, call.args, call.places, call.key
-        self.shapes, self.given = call.shapes, call.numbers
+        self.entry, self.args, self.locations, key = entry, call.args, call.locations, call.key
+        self.shapes, self.numbers = call.shapes, call.numbers
         self.grad, self.inference = key[2], key[4][2]
         self.names: dict[str, Any] = {
             "tls": tls, "Defaults": Defaults, "dtype": key[4][0], "device": key[4][1],
@@ -108,18 +108,18 @@ class _Writer:
             "profiles": OPEN_PROFILES, "MISS": MISS, "Tensor": Tensor, "new": Tensor.__new__, "Leaf": Leaf,
             "Structure": Structure, "ndarray": np.ndarray, "DeviceArray": DeviceArray, "same": is_same}
 
-    def function(self, inputs, ready, places):
+    def function(self, inputs, ready, positions):
         """Return the function that calls what is `ready` on `inputs` (numbers of arguments, or captured tensors), and returns
-        the results at `places`."""
+        the results at `positions`."""
         compiled, derived, variant = ready
         constant = [] if derived is None else derived.arrays()
         tests = [*self._mode(), *self._captured(), *tests_of(self.entry.guards.values(), self.names)]
         if derived is not None:                  # a list of its own until a weight is written
             tests.append(f"{self._name(derived.arrays)}() is {self._name(constant)}")
-        asked = [x for x in inputs if type(x) is int] if hasattr(compiled.run, "parts") else []
-        lines = [f"if len(args) != {len(self.args)}: return MISS", *self._arguments(asked), *self._numbers(variant),
+        checked_natively = [x for x in inputs if type(x) is int] if hasattr(compiled.run, "parts") else []
+        lines = [f"if len(args) != {len(self.args)}: return MISS", *self._arguments(checked_natively), *self._numbers(variant),
                  f"if not ({' and '.join(tests)}): return MISS", *self._compute(inputs, constant, compiled, variant),
-                 *self._results(places)]
+                 *self._results(positions)]
         body = "\n".join([f"            {line}" for line in lines])
         source = f"def make({', '.join(self.names)}):\n    def quick(args):\n        m = tls.m\n        try:\n{body}\n" \
                  "        except Exception:\n            return MISS      # the full path reports the error\n" \
@@ -139,28 +139,28 @@ class _Writer:
                 "current() is settings",
                 "not profiles and Defaults.dtype is dtype and Defaults.device == device"]
 
-    def _arguments(self, asked):
+    def _arguments(self, checked_natively):
         """Write the checks of the arguments; native code itself checks dtype and order of the arrays in `asked`."""
         lines, leaves = [], 0
         if self.args:
             lines.append(f"{''.join([f'x{i}, ' for i in range(len(self.args))])}= args")
-        for i, given in enumerate(self.args):
-            if type(given) in _NUMBERS:
-                lines.append(f"if x{i}.__class__ is not {type(given).__name__}: return MISS")
+        for i, x in enumerate(self.args):
+            if type(x) in _NUMBERS:
+                lines.append(f"if x{i}.__class__ is not {type(x).__name__}: return MISS")
                 continue
-            if not _is_leaf(given):
-                lines.append(f"if x{i} is not {self._name(given)}: return MISS")
+            if not _is_leaf(x):
+                lines.append(f"if x{i} is not {self._name(x)}: return MISS")
                 continue
-            t, n = given.tensor if type(given) is GivenArray else given, leaves
+            t, n = x.tensor if type(x) is GivenArray else x, leaves
             leaves += 1
-            before = [k for k in range(i) if self.args[k] is given]
+            before = [k for k in range(i) if self.args[k] is x]
             if before:
                 lines += [f"if x{i} is not x{before[0]}: return MISS", f"a{n} = x{i}._a"]
                 continue
             others = [f"x{i} is x{k}" for k in range(i) if _is_leaf(self.args[k])]
             if others:
                 lines.append(f"if {' or '.join(others)}: return MISS")      # the function may depend on their identity
-            if t is given:
+            if t is x:
                 lines += [f"if x{i}.__class__ is not {self._name(type(t))} or not ({_node_test(f'x{i}', t)}): return MISS",
                           f"a{n} = x{i}._a"]
             else:
@@ -170,7 +170,7 @@ class _Writer:
             if type(t._a) is DeviceArray:
                 lines.append(f"if a{n}.__class__ is not DeviceArray or a{n}.dtype is not {dtype} or not a{n}.is_contiguous or "
                              f"a{n}.kind != {t._a.kind!r} or a{n}.memory.device != {t._a.device}: return MISS")
-            elif n not in asked:
+            elif n not in checked_natively:
                 lines.append(f"if a{n}.__class__ is not ndarray or a{n}.dtype is not {dtype} or not a{n}.flags.carray: "
                              "return MISS")
         return lines
@@ -184,15 +184,15 @@ class _Writer:
 
     def _numbers(self, variant):
         """Write the checks of numbers, and what follows from them: values of the symbols, and arrays for native code."""
-        texts = [f"x{i}" for i, x in enumerate(self.args) if type(x) in _NUMBERS]
+        names = [f"x{i}" for i, x in enumerate(self.args) if type(x) in _NUMBERS]
         lines, symbols = [], self.entry.symbols
-        for k, place in enumerate(self.places):
+        for k, place in enumerate(self.locations):
             value = place.value()
             lines += [f"n{k} = {self._name(place.value)}()", f"if n{k}.__class__ is not {type(value).__name__}: return MISS"]
-            texts.append(f"n{k}")
+            names.append(f"n{k}")
         if symbols is None:
-            return [*lines, *[f"if not same({text}, {self._name(x)}): return MISS" for text, x in zip(texts, self.given)]]
-        given = "".join([f"{text}, " for text in texts])
+            return [*lines, *[f"if not same({text}, {self._name(x)}): return MISS" for text, x in zip(names, self.numbers)]]
+        given = "".join([f"{text}, " for text in names])
         lines += [f"symbols = {self._name(self.entry.match)}({self._name(self.shapes)}, ({given}))",
                   "if symbols is None: return MISS"]
         if variant is not None:
@@ -222,12 +222,12 @@ class _Writer:
             lines = [f"arena = {where}.take()", *results, call, f"{where}.give(arena)"]
         return [*lines, f"found = ({', '.join(made)},)"] if len(made) > 1 else [*lines, f"found = ({made[0]},)"]
 
-    def _results(self, places):
+    def _results(self, positions):
         lines = []
-        for i, (at, back) in enumerate(places):
-            turned = "" if back is None else f".transpose({back})"
-            lines += [f"t{i} = new(Tensor)", f"t{i}._a = found[{at}]{turned}", f"t{i}._node = t{i}._shared = None"]
-        made = ", ".join([f"t{i}" for i in range(len(places))])
+        for i, (at, back) in enumerate(positions):
+            transpose = "" if back is None else f".transpose({back})"
+            lines += [f"t{i} = new(Tensor)", f"t{i}._a = found[{at}]{transpose}", f"t{i}._node = t{i}._shared = None"]
+        made = ", ".join([f"t{i}" for i in range(len(positions))])
         template = self.entry.tree.first.finish.template
         symbols = ", symbols" if template.has_symbols else ""
         return [*lines, "return t0" if template.is_single else f"return {self._name(template.give)}([{made}]{symbols})"]

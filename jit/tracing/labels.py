@@ -20,14 +20,14 @@ _ANSWER = re.compile(r"\((.+)\) is (True|False)")
 class Labels:
     """Names of the tensors and of the numbers in a call, in the order of `arg_pytree.flatten`."""
 
-    def __init__(self, parameters, args, kwargs, places=()):
+    def __init__(self, parameters, args, kwargs, locations=()):
         self.tensors: list = []
         self.numbers: list = []
         for i, x in enumerate(args):
             self._note(x, parameters[i] if i < len(parameters) else f"argument {i}")
         for name, x in kwargs.items():
             self._note(x, name)
-        for place in places:
+        for place in locations:
             self._note(place.value(), str(place.chain))
 
     def _note(self, x, text):
@@ -59,7 +59,7 @@ def condition_in_words(condition: str, names: dict) -> str:
         condition = f"{bits[1]} == {float.fromhex(bits[2])!r}"
     elif answer:
         condition = answer[1] if answer[2] == "True" else f"not ({answer[1]})"
-    return re.sub(r"\b[A-Za-z_]\w*\b", lambda found: names.get(found[0], found[0]), condition)
+    return re.sub(r"\b[A-Za-z_]\w*\b", lambda match: names.get(match[0], match[0]), condition)
 
 
 def first_failing(conditions: dict, values: dict, names: dict) -> str | None:

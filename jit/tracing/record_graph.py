@@ -58,7 +58,7 @@ def record_graph(fn, example_inputs, dynamic=None, *, example_kwargs=None) -> Ca
     names: dict = {}
     if dynamic:
         named = isinstance(dynamic, dict)
-        names = named_places(dynamic, parameters_of(fn), call) if named else Family().places(call.shapes, (), True)
+        names = named_places(dynamic, parameters_of(fn), call) if named else Family().symbolic_places(call.shapes, (), True)
     run = Run(fn, frozenset(), Symbols.of(names, call.shapes, numbers, LEAST) if names else None)
     with for_elsewhere():
         run.record(call)

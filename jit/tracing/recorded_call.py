@@ -45,8 +45,8 @@ FIRST = "the first call with arguments of this kind"
 class Call:
     """One call of a traced function.
 
-    leaves, numbers   tensors, ints and floats in its arguments, and then in `places`
-    given             counts of these that are in the arguments
+    leaves, numbers   tensors, ints and floats in its arguments, and then in `locations`
+    own_counts        counts of these that are in the arguments
     key               all that decides which recordings fit
     met               entries that apply, but lack the path of this call
     reason            why no entry could replay it: the difference to the first one tried
@@ -55,12 +55,12 @@ class Call:
     alike             recordings of fixed sizes that differ from this call in sizes alone
     """
 
-    __slots__ = ("__dict__", "alike", "args", "checks", "containers", "given", "key", "kwargs", "leaves", "met", "numbers",
-                 "places", "reason", "result")
+    __slots__ = ("__dict__", "alike", "args", "checks", "containers", "key", "kwargs", "leaves", "locations", "met",
+                 "numbers", "own_counts", "reason", "result")
 
-    def __init__(self, args, kwargs, leaves, numbers, key, places=(), given=None, containers=None):
+    def __init__(self, args, kwargs, leaves, numbers, key, locations=(), own_counts=None, containers=None):
         self.containers = containers
-        self.places, self.given = places, (len(leaves), len(numbers)) if given is None else given
+        self.locations, self.own_counts = locations, (len(leaves), len(numbers)) if own_counts is None else own_counts
         self.args, self.kwargs, self.leaves, self.numbers, self.key = args, kwargs, leaves, numbers, key
         self.met: list = []
         self.reason = FIRST
@@ -79,10 +79,10 @@ class Call:
 
     def arguments(self, symbols=None):
         """Return (args, kwargs) for the function, with symbols in place of symbolic numbers."""
-        given = self._given(symbols)[: self.given[1]]
+        numbers = self._numbers_with(symbols)[: self.own_counts[1]]
         args, kwargs = self.args, self.kwargs
-        if any(a is not b for a, b in zip(given, self.numbers)):
-            args, kwargs = unflatten(self.key[0][0], iter(self.leaves), iter(given))
+        if any(a is not b for a, b in zip(numbers, self.numbers)):
+            args, kwargs = unflatten(self.key[0][0], iter(self.leaves), iter(numbers))
         if not self.arrays:
             return args, kwargs
         return (tuple([_array_or(g, x) for g, x in zip(self.args, args)]),
@@ -97,13 +97,13 @@ class Call:
         """Return the containers and NumPy arrays among the arguments."""
         return [*(self.containers or ()), *[g.array for g in self.arrays]]
 
-    def _given(self, symbols):
-        return self.numbers if symbols is None else symbols.given(self.numbers)
+    def _numbers_with(self, symbols):
+        return self.numbers if symbols is None else symbols.symbolic_numbers(self.numbers)
 
     def inputs(self, symbols) -> StateInputs:
         """Return the content of the looked-up locations during the recording, with symbols in place of symbolic numbers."""
-        first = self.given[1]
-        leaves, numbers = iter(self.leaves[self.given[0]:]), zip(self._given(symbols)[first:], self.numbers[first:])
+        first = self.own_counts[1]
+        leaves, numbers = iter(self.leaves[self.own_counts[0]:]), zip(self._numbers_with(symbols)[first:], self.numbers[first:])
         values: list = []
         for kind in self.key[0][2]:
             if kind == TENSOR:
@@ -111,7 +111,7 @@ class Call:
             else:
                 symbol, number = (None, None) if kind is None else next(numbers)
                 values.append(None if symbol is number else with_kind(kind, symbol))
-        return StateInputs(self.places, values, symbols is not None)
+        return StateInputs(self.locations, values, symbols is not None)
 
 
 def _line_of(error) -> tuple | None:
@@ -124,9 +124,9 @@ def _line_of(error) -> tuple | None:
     return found
 
 
-def _array_or(given, x):
+def _array_or(argument, x):
     """Return the array that an argument stands for; other arguments unchanged."""
-    return given.array if type(given) is GivenArray else x
+    return argument.array if type(argument) is GivenArray else x
 
 
 class Run:
@@ -141,18 +141,18 @@ class Run:
         self.recorder.modules.entered = self._called.__code__
         self.result: Any = None
         self.template: Any = None
-        self.given = ArgumentContainers((), ())        # of which it may give and change what its caller has,
+        self.containers = ArgumentContainers((), ())        # of which it may give and change what its caller has,
         self.keeps_identity = False                 # if that is where what is recorded will be called
         self.recording: Any = None
         self.guards: list = []
 
     @staticmethod
-    def _check_containers(before, given, now, read, were):
+    def _check_containers(before, tensors, now, read, were):
         """Raise if the arguments changed, except containers that `were` passed and tracked: a replay would not repeat the
         change."""
         leaves: list = []
         spec = flatten(now, leaves, read=read, met=ContainerTable(were=were))
-        if spec != before or any(a is not b for a, b in zip(leaves, given)):
+        if spec != before or any(a is not b for a, b in zip(leaves, tensors)):
             raise TraceError("this function cannot be traced: it changes a container or an object among its arguments in a way "
                              "that calls could not repeat (for plain lists and dictionaries they can); return the new contents "
                              "instead")
@@ -162,7 +162,7 @@ class Run:
             return self.fn(*args, **kwargs)
         except BaseException as error:
             if not isinstance(error, TypeError):
-                self.given.settle()
+                self.containers.settle()
                 raise
             is_said = any(kind.__name__ in str(error) for kind in PROXIES)
             if not is_said and (not self._has_stand_ins or self._has_written(tracker)):
@@ -182,24 +182,24 @@ class Run:
     def _has_written(self, tracker) -> bool:
         """Return whether the function has done anything so far that running it again would do twice."""
         try:
-            return self.given.has_changed_callers or bool(tracker.effects()) or self.recorder.finish([]).has_effects
+            return self.containers.has_changed_callers or bool(tracker.effects()) or self.recorder.finish([]).has_effects
         except TraceError:
             return True
 
     def _devices(self, call) -> set:
         """Return the devices with memory, besides the host, that the recorded call works on."""
         tensors = [*call.leaves, *self.recorder.inputs.captured()]
-        lies = [place_of(t._a) for t in tensors if isinstance(t, Tensor)]
+        devices = [place_of(t._a) for t in tensors if isinstance(t, Tensor)]
         moves = [n.params for n in self.recorder.builder.nodes if n.op is place]
-        moved = {str(params[end]) for params in moves for end in ("device", "source")}
-        return {f"{kind}:{index}" for kind, index in filter(None, lies)} | (moved - {"cpu", "meta"})
+        ends = {str(params[end]) for params in moves for end in ("device", "source")}
+        return {f"{kind}:{index}" for kind, index in filter(None, devices)} | (ends - {"cpu", "meta"})
 
     def _template_of(self, effects, contents, attributes, read):
-        """Return (the template, the different tensors in it)."""
+        """Return (the template of the results, the different tensors in it)."""
         if not self.keeps_identity:
             return OutputTemplate.of(self.result, effects, attributes, read)
-        effects += self.given.targets(contents)
-        return OutputTemplate.of(self.result, effects, attributes, read, ContainerTable(self.given.specs(contents)))
+        effects += self.containers.targets(contents)
+        return OutputTemplate.of(self.result, effects, attributes, read, ContainerTable(self.containers.specs(contents)))
 
     def record(self, call: Call):
         """Run the function on the arguments of a call, alone in the process, since it marks the tensors that it meets."""
@@ -208,22 +208,22 @@ class Run:
         tracker = recorder.tracker = Tracker(inputs, recorder.optimizers.schedules.scheduled)
         recorder.casts = tracker.casts
         args, kwargs = call.arguments(self.symbols)
-        tracker.called(self.fn, args, kwargs, call.leaves[: call.given[0]])
-        given: list = []
+        tracker.called(self.fn, args, kwargs, call.leaves[: call.own_counts[0]])
+        passed: list = []
         for g in call.arrays:
             recorder.inputs.arrays[id(g.array)] = g.tensor
         met = ContainerTable()
-        before = flatten((args, kwargs), given, read=recorder.reads.handed_out.part, met=met)
+        before = flatten((args, kwargs), passed, read=recorder.reads.handed_out.part, met=met)
         tracker.hosts.arguments = [*met.containers, *[g.array for g in call.arrays]]
         if call.containers is not None:
-            self.given, self.keeps_identity = ArgumentContainers(met.containers, call.containers), True
+            self.containers, self.keeps_identity = ArgumentContainers(met.containers, call.containers), True
         if self.symbols is not None:
             self.symbols.scope.printer = recorder.reads.printed.mark_number
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
         m.refresh()
         try:
             effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
-            self._check_containers(before, given, (args, kwargs), recorder.reads.handed_out.part, self.given.were())
+            self._check_containers(before, passed, (args, kwargs), recorder.reads.handed_out.part, self.containers.were())
         except RunEagerlyError:
             self.result = mapped(self.result, now)
             raise
@@ -235,7 +235,7 @@ class Run:
             tracker.writes.settle()
             m.refresh()
         self.keeps_plain = lookups.is_written
-        if self.template.has_proxies or self.template.has_reads or self.given.are_copies:
+        if self.template.has_proxies or self.template.has_reads or self.containers.are_copies:
             self.result = self.template.recorded_result(tensors, call.containers)
         self._check_usable(tracker, devices)
         self._set_guards(call, tracker, lookups, effects)
@@ -266,7 +266,7 @@ class Run:
             if self.recording.backward is not None:
                 unprofiled(tracker.writes.check_still, written)
             self.recording.template = self.template
-            self.recording.reached = tracker.contents.containers() if self.given.were() else []
+            self.recording.reached = tracker.contents.containers() if self.containers.were() else []
         return effects, tensors, devices
 
     def _check_usable(self, tracker, devices):

@@ -38,9 +38,9 @@ class TensorConditions:
     def add(self, recording, guards):
         """Add the conditions of a path; `guards` are all of the entry."""
         captured = [(i, s.what) for i, s in enumerate(recording.sources) if s.kind == "captured"]
-        turned = {position for position, _ in recording.turns}
+        toggled = {position for position, _ in recording.turns}
         self.captured = joined(self.captured, [
-            (id(t), (t, *shape_and_dtype, (t._node is not None) != (i in turned), order))
+            (id(t), (t, *shape_and_dtype, (t._node is not None) != (i in toggled), order))
             for i, t, (*shape_and_dtype, order) in [
                 (i, t, recording.kinds.get(i) or (t._a.shape, t._a.dtype, memory_order(t._a))) for i, t in captured]])
         layouts = [(recording.sources[position], query, answer) for position, query, answer in recording.layouts]
@@ -61,8 +61,8 @@ class TensorConditions:
                        for t, shape, dtype, needs, order in self.captured.values()]
         self.known = [a for _, a, _ in self.arrays]
         self.nodes = self._leaves_now()
-        self.together = self._together()
-        self.places = [(t, place_of(a)) for t, a, _ in self.arrays]
+        self.sharing = self._sharing()
+        self.devices = [(t, place_of(a)) for t, a, _ in self.arrays]
         self.is_simple = not (self.same or self.shared or self.must_not_share or self._gradients.leaves or self.layouts
                               or self.clashes)
 
@@ -113,13 +113,13 @@ class TensorConditions:
                 return f"a captured tensor changed from {dtype}{list(shape)} to {t._a.dtype}{list(t._a.shape)}"
             if memory_order(t._a) != order:
                 return "a captured tensor lies in memory in another order"
-        if any(place_of(t._a) != place for t, place in self.places):
+        if any(place_of(t._a) != place for t, place in self.devices):
             return "a captured tensor moved to another device"
-        if self.writes and self._together() != self.together:
+        if self.writes and self._sharing() != self.sharing:
             return "captured tensors share memory that did not, or the other way round"
         return None
 
-    def _together(self) -> tuple:
+    def _sharing(self) -> tuple:
         """Return for each captured tensor the number of the first one in its storage, and the pairs that overlap in memory."""
         first: dict = {}
         return ([first.setdefault(id(t._storage), i) for i, t in enumerate(self.tensors)],
@@ -187,9 +187,9 @@ class GradientConditions:
     def _share_memory(gradients, arguments, storages) -> bool:
         """Return whether gradients share memory with each other, or with other tensors that the function uses. A gradient
         without a storage has memory of its own."""
-        places = {id(g._shared or g) for g in gradients}
-        return (len(places) < len(gradients) or not places.isdisjoint(storages)
-                or not places.isdisjoint([id(t._shared or t) for t in arguments]))
+        memories = {id(g._shared or g) for g in gradients}
+        return (len(memories) < len(gradients) or not memories.isdisjoint(storages)
+                or not memories.isdisjoint([id(t._shared or t) for t in arguments]))
 
 
 def _origin(sources, position) -> Source:

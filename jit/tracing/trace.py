@@ -105,12 +105,12 @@ class Traced:
         numbers: list = []
         met = ContainerTable()
         spec = flatten((args, kwargs), leaves, numbers, met=met)
-        places, given = self._cache.places, (len(leaves), len(numbers))
-        kinds = places and read_locations(places, leaves, numbers)
+        locations, counts = self._cache.locations, (len(leaves), len(numbers))
+        kinds = locations and read_locations(locations, leaves, numbers)
         key = ((spec, numerics, kinds), sharing(leaves), m.grad, m.autocast,
                (Defaults.dtype, Defaults.device, m.inference), kinds_of(leaves), numbers_key(numbers))
         self._stats["calls"] += 1
-        call = Call(args, kwargs, leaves, numbers, key, places, given, met.containers)
+        call = Call(args, kwargs, leaves, numbers, key, locations, counts, met.containers)
         if self._misses.why:
             call.reason, self._misses.why = self._misses.why, ""
         return call
@@ -140,7 +140,7 @@ class Traced:
 
     def _looks_up_more(self) -> bool:
         """Look up locations that were seen to change; return whether there are new ones."""
-        found = self._cache.add_changed_places()
+        found = self._cache.add_changed_locations()
         if found:
             self._quick = None
         return found

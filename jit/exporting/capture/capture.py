@@ -209,17 +209,17 @@ class _ExportRecorder(Recorder):
     def module_around(self) -> str:
         return self.limits.calls.current
 
-    def read(self, t, how, seen):
+    def read(self, t, how, value):
         """Let Python read values that depend on weights alone; they are fixed."""
         if how != "len" and self.limits.follows_arguments(self.value_of(t)):
             more = " or on buffers that are written" if self.limits.state else ""
             self.limits.refuse(f"{how}() reads a value that depends on the arguments{more} "
                         f"into Python{at(user_line())}: an exported model has no Python to decide with; compute with "
                         "tensors instead (where, masks, clamp), or decide by ingot.cond")
-            return seen
+            return value
         for n in {} if how == "len" else _numbers_of(self.value_of(t)):
             pinned(n)
-        return seen
+        return value
 
     def is_named(self, t):
         """Return whether a tensor is a parameter or buffer, which comes in as itself even if it is a view."""

@@ -376,7 +376,7 @@ class Model:
         compiled, _ = self.planned(sizes)
         rows = work.works_of(compiled.plan)
         width = max([len(w.name) for w in rows], default=0)
-        return "\n".join([f"{w.kind:<8} {w.name:<{width}}  {w.over}  {w.ops}  {w.flops:,} flops  {w.moved:,} bytes"
+        return "\n".join([f"{w.kind:<8} {w.name:<{width}}  {w.over}  {w.ops}  {w.flops:,} flops  {w.bytes_moved:,} bytes"
                           for w in rows])
 
     def close(self):

@@ -24,10 +24,10 @@ def _reshape(w, item, x, *, shape):
     symbolic = [i for i, n in enumerate(shape) if is_symbol(n)]
     if len(symbolic) < 2 or 0 in shape:
         return w.reshape(w.name(x), shape)
-    unchanged = [i for i in symbolic if i < x.ndim and x.shape[i] == shape[i]]
-    rest = [i for i in symbolic if i not in unchanged]
+    same = [i for i in symbolic if i < x.ndim and x.shape[i] == shape[i]]
+    rest = [i for i in symbolic if i not in same]
     if len(rest) < 2:
-        given = [0 if i in unchanged else -1 if i in rest else n for i, n in enumerate(shape)]
+        given = [0 if i in same else -1 if i in rest else n for i, n in enumerate(shape)]
         return w.node("Reshape", w.name(x), w.const(np.array(given, np.int64), "sizes"))
     return w.node("Reshape", w.name(x), w.ints([-1 if i == rest[-1] else n for i, n in enumerate(shape)]))
 
