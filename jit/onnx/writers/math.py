@@ -133,8 +133,9 @@ def _fmod(w, a, b):
     return w.node("Mod", a, b, fmod=1)
 
 
-def _remainder(w, a, b, dtype):
-    """Return the remainder with the sign of the divisor."""
+def _remainder(w, pair, dtype):
+    """Return the remainder of two operands with the sign of the divisor."""
+    a, b = pair
     if not dtype.is_inexact:
         return w.node("Mod", a, b)
     r, zero = _fmod(w, a, b), w.scalar(0, dtype)
@@ -146,7 +147,7 @@ def _remainder(w, a, b, dtype):
 @emits(ew.floor_divide)
 def _floor_divide(w, item, x, y):
     (a, b), kind = operands(w, item), kind_of(item)
-    whole = w.node("Div", w.node("Sub", a, _remainder(w, a, b, kind)), b)
+    whole = w.node("Div", w.node("Sub", a, _remainder(w, (a, b), kind)), b)
     return w.node("Round", whole) if kind.is_inexact else whole
 
 
@@ -355,7 +356,7 @@ emits_each({
     ew.abs_: lambda w, item, x: w.name(x) if x.dtype is dt.bool_ else w.node("Abs", w.name(x)),
     ew.square: lambda w, item, x: w.name(x) if x.dtype is dt.bool_ else w.node("Mul", w.name(x), w.name(x)),
     ew.logit: lambda w, item, x: w.node("Log", w.node("Div", w.name(x), w.node("Sub", w.scalar(1, x.dtype), w.name(x)))),
-    ew.remainder: lambda w, item, x, y: _remainder(w, *operands(w, item), kind_of(item)),
+    ew.remainder: lambda w, item, x, y: _remainder(w, operands(w, item), kind_of(item)),
     ew.ne: lambda w, item, x, y: w.node("Not", w.node("Equal", *operands(w, item))),
     ew.trunc: lambda w, item, x: truncated(w, w.name(x), x.dtype),
     ew.frac: lambda w, item, x: w.node("Sub", w.name(x), truncated(w, w.name(x), x.dtype)),
