@@ -320,7 +320,7 @@ def test_what_is_not_known_is_refused_at_the_users_line(name):
     program, words = REFUSED[name]
     with pytest.raises(fx.TraceError, match=words) as caught:
         fx.symbolic_trace(lambda x: program(x))
-    assert "test_fx.py" in str(caught.value)
+    assert "test_graph_module.py" in str(caught.value)
     assert fx.symbolic_trace(lambda x: x + 1)(1) == 2, "left as it was"
 
 
@@ -433,7 +433,7 @@ def test_the_user_s_place_in_errors():
         fx.Interpreter(net).run(ingot.ones(2, 3))
     assert "While executing %_0" in caught.value.__notes__[0] and len(caught.value.__notes__) == 1
     g = fx.symbolic_trace(lambda x: x.view(7))
-    assert "test_fx.py" in g.graph.find_nodes(op="call_method")[0].stack_trace
+    assert "test_graph_module.py" in g.graph.find_nodes(op="call_method")[0].stack_trace
 
 
 class Swaps(fx.Transformer):

@@ -300,7 +300,7 @@ def test_explanations():
     text = fn.explain()
     assert "native matmul" in text
     assert "add gelu sum" in text
-    assert "test_compiled_programs.py" in text
+    assert "test_compile_segment.py" in text
     stages = next(iter(fn.graphs.values()))
     assert "recorded" in stages
     kernel, code = next(iter(fn.kernels.values()))
