@@ -88,7 +88,7 @@ def test_values_lead_from_call_to_call():
     assert what.device() == ingot.device("cpu") and graph.outputs()[0].debugName() == total.outputs()[0].debugName()
 
 
-def test_attention_is_listed_as_what_it_is_made_of():
+def test_attention_is_listed_as_its_parts():
     x = ingot.ones(4, 2, 8)
     graph, _ = ingot.jit._get_trace_graph(nn.MultiheadAttention(8, 2), (x, x, x))
     kinds = [n.kind() for n in graph.nodes()]

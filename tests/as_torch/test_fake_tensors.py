@@ -89,7 +89,7 @@ def test_a_tracker_knows_which_modules_run():
     assert len(seen) == 2
 
 
-def test_wrappers_are_made_anew_of_their_parts():
+def test_wrappers_are_rebuilt_from_their_parts():
     class Two:
         def __init__(self, a, b):
             self.a, self.b, self.shape = a, b, a.shape
@@ -123,7 +123,7 @@ class Undecided(nn.Module):
         return x * 2 if x.sum() > 0 else x + float(x.mean())
 
 
-def test_a_draft_lists_all_that_is_in_the_way():
+def test_a_draft_lists_all_obstacles():
     dims = {"x": {0: export.Dim("n")}}
     draft = export.draft_export(Undecided(), (ingot.ones(3, 4),), dynamic_shapes=dims)
     said = [str(f) for f in draft._report.failures]
@@ -139,7 +139,7 @@ def test_a_draft_lists_all_that_is_in_the_way():
     assert whole.module()(ingot.ones(5, 4)).equal(ingot.full((5, 4), 2.0))
 
 
-def test_operators_that_are_taken_out_of_the_table_stay_whole():
+def test_operators_removed_from_the_table_are_not_decomposed():
     program = export.export(nn.Sequential(nn.BatchNorm1d(4).eval(), nn.GLU()), (ingot.randn(3, 4),))
     table = export.default_decompositions()
     assert "batch_norm" in table

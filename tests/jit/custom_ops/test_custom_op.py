@@ -119,7 +119,7 @@ def outcome(call, args, kwargs):
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_an_operator_is_what_it_computes_eager_traced_and_checked(name):
+def test_an_operator_computes_the_same_eager_traced_and_checked(name):
     op, make, kwargs, meant = OPERATORS[name]
     expected = outcome(meant, make(), kwargs)
     for got, want in zip(outcome(op, make(), kwargs), expected, strict=True):
@@ -321,7 +321,7 @@ def elsewhere(x: Tensor) -> Tensor:
     (lambda: sly(rand(3)).sum().backward(), "no rule for gradients"),
     (lambda: jit.export(lambda x: sine(x), (ingot.ones(3),), "never.ingot"), "sine|host"),
 ])
-def test_what_is_wrong_is_said(call, words):
+def test_errors_name_the_fault(call, words):
     with pytest.raises((ingot.IngotError, TypeError, AttributeError, OSError), match=words):
         call()
 
@@ -386,7 +386,7 @@ def test_a_library_takes_away_what_it_defined():
 @pytest.mark.parametrize("given, kept", [
     ((), []), (None, []), (ingot.Tag.core, [ingot.Tag.core]),
     ((ingot.Tag.needs_fixed_stride_order, ingot.Tag.out), [ingot.Tag.needs_fixed_stride_order, ingot.Tag.out])])
-def test_tags_are_kept(given, kept):
+def test_tags_are_stored(given, kept):
     name = f"tagged::f{len(kept)}{given is None}"
     op = library.custom_op(name, lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> Tensor", tags=given)
     assert op.tags == [*kept, ingot.Tag.pt2_compliant_tag] and op(ingot.ones(2)).tolist() == [1, 1]

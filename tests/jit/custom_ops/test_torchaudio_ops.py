@@ -17,7 +17,7 @@ def rows(*shape, kind=np.float64, seed=3):
     return np.random.default_rng(seed).standard_normal(shape).astype(kind)
 
 
-def test_it_says_what_it_offers():
+def test_offered_operators():
     assert ingot.ops._torchaudio.is_align_available() is True and ingot.ops._torchaudio.cuda_version() is None
     with pytest.raises(OSError, match="another framework"):
         ingot.ops.load_library("anywhere/torchaudio/lib/torchaudio_prefixctc.abi3.so")

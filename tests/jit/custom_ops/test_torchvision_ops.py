@@ -90,7 +90,7 @@ CASES["ps_roi_pool"] = (lambda x, r: OPS.ps_roi_pool(x, r, SCALE, *BINS)[0],
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_regions_are_what_their_definition_says(name):
+def test_regions_match_their_definition(name):
     call, defined = CASES[name]
     for channels in (6, 12):
         x, rois = images(channels), regions()
@@ -159,7 +159,7 @@ def deformed(x, weight, offset, mask, bias, stride, padding, dilation, groups, o
 
 @pytest.mark.parametrize("stride, padding, dilation, groups, offset_groups, masked",
                          [(1, 1, 1, 1, 1, True), (2, 1, 1, 2, 1, False), (1, 2, 2, 2, 2, True), (2, 0, 1, 1, 4, True)])
-def test_convolutions_with_moved_taps(stride, padding, dilation, groups, offset_groups, masked):
+def test_deformable_convolutions(stride, padding, dilation, groups, offset_groups, masked):
     rng = np.random.default_rng(7)
     rows, columns = ((n + 2 * padding - dilation * (k - 1) - 1) // stride + 1 for n, k in ((5, 3), (6, 2)))
     moves = 2, offset_groups * 12, rows, columns
@@ -176,7 +176,7 @@ def test_convolutions_with_moved_taps(stride, padding, dilation, groups, offset_
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-12, atol=1e-12)
 
 
-def test_traces_look_into_them():
+def test_traces_record_the_inside_of_extension_operators():
     rois = ingot.tensor(regions(np.float32))
 
     @ingot.jit.trace
@@ -189,7 +189,7 @@ def test_traces_look_into_them():
             ingot.testing.assert_close(one, other)
 
 
-def test_what_is_not_there_is_said():
+def test_missing_operators_are_named():
     with pytest.raises(ingot.IngotError, match="qnms has no kernel"):
         OPS.qnms(ingot.zeros(1, 4), ingot.zeros(1), 0.5)
     with pytest.raises(ingot.IngotError, match="cannot be shared out over 2 x 3 bins"):

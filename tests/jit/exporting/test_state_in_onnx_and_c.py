@@ -103,7 +103,7 @@ def test_onnx_models_take_and_give_their_state(model):
         check([*state.values()], [t.detach().numpy() for t in dict(model.named_buffers()).values()])
 
 
-def test_pytorchs_name_takes_it_too():
+def test_pytorchs_export_takes_stateful_too():
     pytest.importorskip("onnx")
     with pytest.raises(ExportError, match="keeps no state"):
         ingot.onnx.export(Cache(), (ingot.randn(3, 4),))

@@ -157,7 +157,7 @@ def test_the_graph_gives_what_the_program_gives(name, way):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_names_are_names_and_text_is_python(name):
+def test_node_names_are_identifiers_and_text_is_python(name):
     g = fx.symbolic_trace(PROGRAMS[name])
     names = [n.name for n in g.graph.nodes]
     assert len(set(names)) == len(names) == len(g.graph.nodes) and g.code.startswith("def forward(self")
@@ -316,7 +316,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_known_is_refused_at_the_users_line(name):
+def test_unknown_values_are_refused_at_the_users_line(name):
     program, words = REFUSED[name]
     with pytest.raises(fx.TraceError, match=words) as caught:
         fx.symbolic_trace(lambda x: program(x))

@@ -64,14 +64,14 @@ class _Doubled(ingot.autograd.Function):
     (lambda x: x if ingot.equal(x, x) else x + 1, "reads a value"), (lambda x: LSTM(x)[0], "recurrent layers"),
     (lambda x: ingot.no_grad()(lambda: x * 2)(), "switched inside"), (lambda x: _Doubled.apply(x) + 1, "switched inside"),
     (lambda x: ingot.autograd.grad((x * x).sum(), x)[0], "backward")])
-def test_make_fx_refuses_what_a_graph_does_not_say(program, match):
+def test_make_fx_refuses_what_a_graph_cannot_hold(program, match):
     make_fx = importlib.import_module("ingot.fx.experimental.proxy_tensor").make_fx
     with pytest.raises(fx.TraceError, match=match):
         make_fx(program)(ingot.ones(2, 3, requires_grad=True))
     assert ingot.ones(2).add(1).tolist() == [2, 2]                  # no observer is left
 
 
-def test_make_fx_says_what_it_does_not_take():
+def test_make_fx_refuses_unsupported_arguments():
     make_fx = importlib.import_module("ingot.fx.experimental.proxy_tensor").make_fx
     for options, match in (({"tracing_mode": "symbolic"}, "jit.trace"), ({"decomposition_table": {1: 2}}, "leave out")):
         with pytest.raises(ValueError, match=match):

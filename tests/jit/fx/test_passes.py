@@ -120,7 +120,7 @@ def test_a_matcher_finds_patterns(program, found):
         assert m.nodes_map.keys() == {n for n in pattern.graph.nodes if n.op != "output"}
 
 
-def test_matches_that_lie_over_each_other_and_names():
+def test_overlapping_matches_and_names():
     graph = fx.symbolic_trace(lambda x: x.neg().neg().neg()).graph
     pattern = fx.symbolic_trace(lambda x: x.neg().neg()).graph
     assert [len(SubgraphMatcher(pattern, remove_overlapping_matches=r).match(graph)) for r in (True, False)] == [1, 2]

@@ -33,7 +33,7 @@ def test_traces_take_the_branch_of_each_size(ask):
         assert traced(ingot.ones(n)).tolist() == fn(ingot.ones(n)).tolist(), n
 
 
-def test_what_is_symbolic():
+def test_queries_for_symbolic_sizes():
     seen = []
 
     def fn(x, k):

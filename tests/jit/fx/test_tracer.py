@@ -93,7 +93,7 @@ def test_arguments_say_what_they_are():
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
-def test_values_are_no_keys_however_deep(depth):
+def test_proxies_are_refused_as_keys_at_any_depth(depth):
     def program(x):
         found = {x: 1}
         for _ in range(depth):
@@ -209,7 +209,7 @@ def test_tracers_that_go_through_a_program_themselves():
     assert ingot.equal(fx.GraphModule(net, graph)(x), net(x))
 
 
-def test_a_place_for_new_nodes_holds_without_a_block():
+def test_an_insertion_point_holds_without_a_block():
     graph = fx.Graph()
     x = graph.placeholder("x")
     graph.output(x)

@@ -45,7 +45,7 @@ def ran(program, when):
 @pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
 @pytest.mark.parametrize("when", WHEN)
 @pytest.mark.parametrize("name", BEHIND)
-def test_what_host_steps_change_is_read_as_they_have_left_it(name, when):
+def test_state_changed_by_host_calls_is_read_as_they_left_it(name, when):
     found, _ = ran(BEHIND[name], when)
     assert found == str(BEHIND[name](lambda fn: fn, WHEN[when]()))
 
@@ -53,21 +53,21 @@ def test_what_host_steps_change_is_read_as_they_have_left_it(name, when):
 @pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
 @pytest.mark.parametrize("when", WHEN)
 @pytest.mark.parametrize("name", WRITTEN)
-def test_host_steps_read_what_was_written_before(name, when):
+def test_host_calls_read_earlier_writes(name, when):
     found, _ = ran(WRITTEN[name], when)
     assert found == str(WRITTEN[name](lambda fn: fn, WHEN[when]()))
 
 
 @pytest.mark.parametrize("when", WHEN)
 @pytest.mark.parametrize("name", BESIDE)
-def test_what_is_not_read_behind_host_steps_costs_no_recordings(name, when):
+def test_state_not_read_after_host_calls_causes_no_recordings(name, when):
     found, stats = ran(BESIDE[name], when)
     assert found == str(BESIDE[name](lambda fn: fn, WHEN[when]()))
     assert stats["compiles"] <= FEW and stats["unrecorded"] == 0
 
 
 @pytest.mark.parametrize("name", [n for n in BEHIND if n != "list_filled_by_its_method"])
-def test_host_steps_that_change_nothing_cost_no_recordings(name):
+def test_host_calls_without_changes_cause_no_recordings(name):
     _, stats = ran(BEHIND[name], "never")
     assert stats["compiles"] <= FEW and stats["unrecorded"] == 0
 
@@ -75,7 +75,7 @@ def test_host_steps_that_change_nothing_cost_no_recordings(name):
 @pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
 @pytest.mark.parametrize("when", WHEN)
 @pytest.mark.parametrize("name", GIVEN)
-def test_what_host_steps_change_in_arguments_is_read_or_refused(name, when):
+def test_changes_to_arguments_by_host_calls_are_read_or_refused(name, when):
     expected: list = []
     GIVEN[name](lambda fn: fn, WHEN[when](), expected)
     found: list = []
@@ -103,7 +103,7 @@ def noting(log):
 
 
 @pytest.mark.parametrize("first", [1.0, 2.0])
-def test_it_is_said_once_that_a_call_runs_as_it_is(first):
+def test_one_warning_says_that_calls_run_eagerly(first):
     log: list = []
     fn = noting(log)
     with warnings.catch_warnings(record=True) as said:
@@ -114,7 +114,7 @@ def test_it_is_said_once_that_a_call_runs_as_it_is(first):
     assert "fn runs as it is at most calls" in text and "log" in text and "host function" in text
 
 
-def test_each_host_step_of_such_a_call_runs_once():
+def test_each_host_call_of_an_eager_call_runs_once():
     log: list = []
     told: list = []
     given: list = []
@@ -145,7 +145,7 @@ def test_each_host_step_of_such_a_call_runs_once():
     assert told == [1, 2, 1, 2, 2, 4, 1, 2] and given == [1, 1, 2, 1]
 
 
-def test_what_both_write_is_refused():
+def test_writes_by_host_call_and_function_to_one_location_are_refused():
     class Holder:
         n = 0.0
 
@@ -169,7 +169,7 @@ def test_what_both_write_is_refused():
         fn(vec(2.0))
 
 
-def test_what_cannot_be_put_back_is_refused():
+def test_changes_that_cannot_be_rolled_back_are_refused():
     t = ingot.ones(1)
 
     @jit.host
@@ -189,7 +189,7 @@ def test_what_cannot_be_put_back_is_refused():
         fn(vec(2.0))
 
 
-def test_a_host_function_that_raises_does_so_at_every_call():
+def test_a_host_function_raises_at_every_call():
     @jit.host
     def fails(v):
         raise ValueError(float(v))
@@ -280,7 +280,7 @@ def test_host_functions_see_plain_numbers_that_were_written():
     assert seen == [(float, 0.5 * (i + 2)) for i in range(6)] and type(rate) is float
 
 
-def test_a_host_function_that_draws_does_so_in_its_order():
+def test_random_draws_of_host_functions_keep_their_order():
     def run(wrap, first):
         ingot.manual_seed(0)
         got = []
@@ -347,7 +347,7 @@ ORDERS = {straight: {"behind"}, looped: {"inside", "host", "behind"}, branched: 
 
 
 @pytest.mark.parametrize("function", ORDERS)
-def test_what_may_run_behind_an_instruction(function):
+def test_code_that_may_run_after_an_instruction(function):
     code = function.__code__
     called = [at for at, ins in enumerate(instructions_of(code)) if ins.opname == "CALL"]
     loads = {chain.name: offset for offset, chain in reads_at(code)}

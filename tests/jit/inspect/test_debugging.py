@@ -98,7 +98,7 @@ def test_record_graph_of_a_module():
         assert ingot.allclose(ingot.tensor(got), net(y), atol=1e-5)
 
 
-def test_record_graph_says_its_conditions():
+def test_record_graph_reports_its_conditions():
     def fn(x, y):
         if x.shape[0] > 3:
             x = x[:4]

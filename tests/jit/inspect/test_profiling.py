@@ -147,7 +147,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_holds_together(profiled, tmp_path):
+def test_the_page_is_well_formed(profiled, tmp_path):
     p = profiled[1]
     p.save(tmp_path / "p.html")
     text = (tmp_path / "p.html").read_text(encoding="utf-8")

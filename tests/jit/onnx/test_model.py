@@ -272,7 +272,7 @@ def test_sizes_that_are_multiples():
     assert_alike([back(ingot.ones(12, 3)).numpy()], [ingot.ones(6, 3)], "halves")
 
 
-def test_training_mode_is_as_before(load):
+def test_training_mode_is_restored(load):
     model = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5), nn.BatchNorm1d(3))
     model[1].eval()
     to_onnx(model, r(4, 3))

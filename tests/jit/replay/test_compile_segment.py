@@ -187,7 +187,7 @@ def test_updates_are_written_in_place_only_after_the_last_read():
         assert yours[0]._storage.version >= 1
 
 
-def test_two_tensors_change_places():
+def test_two_tensors_are_swapped():
     def swap(a, b):
         t = a.clone()
         a.copy_(b)
@@ -248,7 +248,7 @@ def test_many_threads_in_one_traced_function():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_goes_on():
+def test_a_forked_child_continues():
     code = """
 import os, ingot
 from ingot import jit

@@ -42,7 +42,7 @@ def test_a_value_that_is_missing_is_an_error_before_anything_is_written(monkeypa
 
 
 @pytest.mark.parametrize("broken", ["go", "answer", "commit", "_write", "_result"])
-def test_what_raises_in_a_replay_is_raised_once(monkeypatch, broken):
+def test_an_error_in_a_replay_is_raised_once(monkeypatch, broken):
     fn, written = branching([])
     traced, calls = jit.trace(fn), []
     for _ in range(3):
@@ -83,7 +83,7 @@ REFUSES = {      # of x[3] and i[1], what raises for an i of 9 and not for one o
 
 @pytest.mark.parametrize("sizes", [(3,), (3, 4, 5)])
 @pytest.mark.parametrize("name", REFUSES)
-def test_what_nobody_reads_raises_as_well(name, sizes):
+def test_unread_operators_raise_as_well(name, sizes):
     """`try: cholesky(x)` tests whether it can be done."""
     def fn(x, i):
         try:

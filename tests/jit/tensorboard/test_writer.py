@@ -233,7 +233,7 @@ def test_hyperparameters(writer, tmp_path):
     assert {name: double(said[name][2][0]) for name in ("lr", "n")} == {"lr": 0.1, "n": 3}
 
 
-def test_hyperparameters_of_who_writes_the_three_summaries_itself(writer, tmp_path):
+def test_hyperparameters_written_as_three_summaries_by_hand(writer, tmp_path):
     file = writer._get_file_writer()
     for part in hparams({"lr": 0.1, "n": ingot.tensor(3)}, {"accuracy": 0.9}):
         file.add_summary(part)
@@ -273,7 +273,7 @@ def test_layouts(writer, tmp_path):
     assert tag == "custom_scalars__config__" and fields(charts[2][0])[1] == [b"a", b"b"]
 
 
-def test_inside_of_a_trace_it_runs_at_every_call(writer, tmp_path):
+def test_methods_run_at_every_call_of_a_trace(writer, tmp_path):
     @jit.trace
     def step(x, i):
         loss = (x * x).sum()
@@ -298,14 +298,14 @@ def test_inside_of_a_trace_it_runs_at_every_call(writer, tmp_path):
     (lambda w: w.add_hparams({"a": [1]}, {}), ArgumentError), (lambda w: w.add_graph(nn.Linear(2, 2)), ArgumentError),
     (lambda w: w.add_embedding(ingot.rand(3)), ShapeError),
     (lambda w: w.add_embedding(ingot.rand(3, 2), ["a"]), ArgumentError)])
-def test_what_cannot_be_shown_is_refused(writer, tmp_path, call, error):
+def test_unsupported_data_is_refused(writer, tmp_path, call, error):
     with pytest.raises(error):
         call(writer)
     writer.flush()
     assert not values(tmp_path)
 
 
-def test_a_run_goes_on_after_a_crash(tmp_path):
+def test_a_run_continues_after_a_crash(tmp_path):
     SummaryWriter(tmp_path, filename_suffix=".end").add_scalar("a", 1, 5)       # never closed: the start of the file is there
     with SummaryWriter(tmp_path, purge_step=3) as writer:
         writer.add_scalar("a", 2, 3)

@@ -139,7 +139,7 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("number", range(len(USES)))
-def test_what_a_function_does_with_an_array_is_seen(number):
+def test_uses_of_an_array_are_found(number):
     fn, uses = USES[number]
     x = arrays(0, 1)[0]
     assert uses_in(fn, named(fn, (x,), {}), "x") == uses
@@ -240,7 +240,7 @@ def test_results_over_the_memory_of_an_array():
 
 
 @pytest.mark.parametrize("x_is_y", [False, True])
-def test_memory_that_comes_in_twice(x_is_y):
+def test_two_arguments_over_the_same_memory(x_is_y):
     """Reading is fine; writing agrees with eager mode or is refused."""
     def read(x, y):
         return ingot.from_numpy(x) + ingot.from_numpy(y)
@@ -282,7 +282,7 @@ def test_a_captured_tensor_over_the_same_array():
     assert traced(np.ones(3, np.float32)).tolist() == (before + 2).tolist()
 
 
-def test_tensors_over_one_array_are_told_apart():
+def test_tensors_over_one_array_are_distinct():
     """The same holds for tensors that users made of one array."""
     def fn(t, u):
         t.add_(1)
@@ -294,7 +294,7 @@ def test_tensors_over_one_array_are_told_apart():
         traced(ingot.from_numpy(array), ingot.from_numpy(array))
 
 
-def test_a_name_that_leads_elsewhere_later():
+def test_a_name_that_is_rebound_later():
     space = {"ingot": ingot, "make": ingot.from_numpy}
     exec("def fn(x): return make(x) * 2", space)
     fn = jit.trace(space["fn"])
@@ -475,7 +475,7 @@ def test_returned_arrays_do_not_share_memory_with_the_next_call():
     assert (fn(ingot.tensor(kept[0][0])) == kept[0][0] * 2).all()
 
 
-def test_a_returned_array_lies_over_a_buffer_as_in_eager_mode():
+def test_a_returned_array_shares_a_buffers_memory_as_in_eager_mode():
     buffer = ingot.zeros(3)
 
     def fn(t):
@@ -518,7 +518,7 @@ def test_arrays_that_index_tensors_are_inputs(name, dtype):
         traced(ingot.rand(6, 2), np.array([1, 7, 2]).astype(dtype))
 
 
-def test_an_array_that_says_what_is_written_is_an_input():
+def test_an_array_that_indexes_a_write_is_an_input():
     @jit.trace
     def put(i):
         board[i] = 1.0

@@ -53,7 +53,7 @@ def test_a_module_that_runs_as_it_is_has_the_same_names():
     assert ingot.compile(net, disable=True) is net
 
 
-def test_a_module_stays_one():
+def test_a_compiled_module_is_a_module():
     ingot.manual_seed(0)
     net = Net()
     made = ingot.compile(net)
@@ -145,7 +145,7 @@ def test_disabled_functions_run_at_every_call_and_let_gradients_through():
     assert len(seen) == 4 and len(set(seen)) == 4
 
 
-def test_what_the_compiler_says():
+def test_queries_about_the_compiler():
     asked = []
 
     @ingot.compile
@@ -170,12 +170,12 @@ def test_what_the_compiler_says():
 
 @pytest.mark.parametrize("options, word", [({"backend": "tvm"}, "backend is one of"), ({"backend": print}, "backend is one of"),
                                            ({"mode": "fastest"}, "mode is one of")])
-def test_what_is_refused(options, word):
+def test_wrong_arguments_are_refused(options, word):
     with pytest.raises(ArgumentError, match=word):
         ingot.compile(lambda x: x, **options)
 
 
-def test_options_are_said_to_be_ignored():
+def test_ignored_options_warn():
     with pytest.warns(UserWarning, match="options"):
         ingot.compile(lambda x: x, options={"triton.cudagraphs": True})
 
@@ -240,7 +240,7 @@ class _Asks(ingot.nn.Module):
 
 
 @pytest.mark.parametrize("asked", [compiler.is_compiling, compiler.is_exporting, compiler.is_dynamo_compiling])
-def test_exports_are_of_what_code_does_for_them(asked, tmp_path):
+def test_exports_record_the_branch_taken_while_exporting(asked, tmp_path):
     model, x = _Asks(asked), ingot.ones(2)
     exported = ingot.export.export(model, (x,))
     assert exported.module()(x).tolist() == [2, 2] and model(x).tolist() == [3, 3]
@@ -251,7 +251,7 @@ def test_exports_are_of_what_code_does_for_them(asked, tmp_path):
     assert not asked()
 
 
-def test_onnx_models_are_of_what_code_does_for_exports(tmp_path):
+def test_onnx_exports_record_the_branch_taken_while_exporting(tmp_path):
     pytest.importorskip("onnx")
     ingot.onnx.to_onnx(_Asks(compiler.is_exporting), (ingot.ones(2),), tmp_path / "m.onnx")
     assert ingot.onnx.from_onnx(tmp_path / "m.onnx")(ingot.ones(2)).tolist() == [2, 2]

@@ -319,7 +319,7 @@ def test_a_leaked_size_is_found_by_comparison():
     assert "other sizes" in traced.explain()
 
 
-def test_a_leak_is_found_before_sizes_said_up_front_are_believed():
+def test_a_leaked_size_is_found_before_declared_sizes_are_trusted():
     traced = jit.trace(lambda x: x * float(x.detach()._a.shape[0]), dynamic=True)
     compare(traced.fn, traced, [(b, 3) for b in (3, 5, 7, 4, 6)], lambda i, b, s: [ingot.rand(b, s)])
 
@@ -330,7 +330,7 @@ def test_sizes_that_python_needs_are_conditions():
     assert traced.stats()["compiles"] == 3
 
 
-def test_explanations_begin_with_why_there_are_several_recordings():
+def test_explanations_begin_with_the_reasons_for_recordings():
     traced = jit.trace(lambda x, kind: x * 2 if kind else x + 1)
     traced(ingot.ones(3), "a")
     assert "recorded for each" not in traced.explain()

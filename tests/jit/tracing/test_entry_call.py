@@ -25,7 +25,7 @@ def warm(fn, *args):
 
 
 @pytest.mark.parametrize("fn", [five, lambda x: (x * 2, {"a": x + W}), lambda x: ingot.zeros(3) + 1, lambda x: [x.sum()]])
-def test_it_gives_what_eager_gives(fn):
+def test_quick_calls_give_eager_results(fn):
     traced = warm(fn, vec())
     for i in range(5):
         x = vec(1.0 * i, -2.0, 0.5)
@@ -42,7 +42,7 @@ STRANGE = {
 
 @pytest.mark.parametrize("fn", [five, lambda x: ingot.zeros(3), lambda x: (x * 1).stride(), lambda x: x.is_contiguous()])
 @pytest.mark.parametrize("kind", STRANGE)
-def test_other_arguments_take_the_long_road(fn, kind):
+def test_other_arguments_take_the_full_path(fn, kind):
     traced = warm(fn, vec())
     for _ in range(3):
         x = STRANGE[kind]()
@@ -84,7 +84,7 @@ def test_arrays_and_objects_among_the_arguments(kind):
     assert traced._quick is not None
 
 
-def test_methods_that_are_called_are_looked_at(monkeypatch):
+def test_called_methods_are_checked(monkeypatch):
     scaler, other = Scaler(2.0), Scaler(3.0)
     traced = warm(lambda x: scaler.scaled(x) * 2, vec())
     with monkeypatch.context() as patch:
@@ -97,7 +97,7 @@ def test_methods_that_are_called_are_looked_at(monkeypatch):
     assert plain(traced(vec())) == plain((vec() - 2.0) * 2)
 
 
-def test_kinds_of_calls_that_take_turns_are_found_again():
+def test_alternating_kinds_of_calls_keep_their_quick_calls():
     """The last recording is tried first, and used ones are kept."""
     state = {"mode": "a"}
     traced = jit.trace(lambda x: x * len(state["mode"]))
@@ -108,7 +108,7 @@ def test_kinds_of_calls_that_take_turns_are_found_again():
     assert traced.stats()["compiles"] <= 4
 
 
-def test_attributes_of_an_object_are_looked_at():
+def test_attributes_of_objects_are_checked():
     scaler = Scaler(2.0)
     traced = warm(scaler.scaled, vec())
     for k in (3.0, 4.0, True, 5.0):
@@ -118,7 +118,7 @@ def test_attributes_of_an_object_are_looked_at():
     assert plain(traced(vec())) == plain(scaler.scaled(vec()))
 
 
-def test_captured_tensors_and_numbers_are_looked_at():
+def test_captured_tensors_and_numbers_are_checked():
     state = {"w": vec(), "k": 2.0, "flag": True}
     fn = lambda x: x * state["w"] * state["k"] if state["flag"] else x
     traced = warm(fn, vec())
@@ -132,7 +132,7 @@ def test_captured_tensors_and_numbers_are_looked_at():
     assert plain(traced(vec())) == plain(fn(vec()))
 
 
-def test_the_mode_is_looked_at():
+def test_the_mode_is_checked():
     m = nn.Linear(3, 2)
     with ingot.no_grad():
         traced = warm(m, vec())
@@ -179,7 +179,7 @@ def no_long_road(args, kwargs):
     raise AssertionError("the call left the quick path")
 
 
-def test_what_is_made_of_weights_is_looked_at(monkeypatch):
+def test_values_derived_from_weights_are_checked(monkeypatch):
     net, x = nn.Sequential(nn.Conv2d(3, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU()).eval(), ingot.randn(1, 3, 6, 6)
     with ingot.no_grad():
         traced = warm(net, x)
@@ -214,7 +214,7 @@ def test_weights_that_change_at_every_call_leave_no_stale_copies():
     assert traced._quick is None
 
 
-def test_a_tensor_given_twice_is_a_kind_of_its_own():
+def test_a_tensor_passed_twice_is_another_kind_of_call():
     f = jit.trace(lambda a, b, c: a + c if a is b else a * 2 + b)
     x, y, z = (ingot.full((8,), float(n)) for n in (1, 3, 7))
     for _ in range(3):
@@ -223,7 +223,7 @@ def test_a_tensor_given_twice_is_a_kind_of_its_own():
                 assert f(*args).tolist() == [expected] * 8, args
 
 
-def test_a_tensor_given_twice_takes_the_quick_road(monkeypatch):
+def test_a_tensor_passed_twice_takes_the_quick_path(monkeypatch):
     f, x = jit.trace(lambda a, b: a * b + 1), ingot.full((8,), 2.0)
     for _ in range(4):
         f(x, x)
@@ -270,7 +270,7 @@ NUMBERS = [0.5, 1.5, 0.25, 3.0, 2.0, 1.0, -0.0, 0.0, 7.25, 2.0, float("inf"), fl
 @pytest.mark.parametrize("make", [scaled_by_an_attribute, read_and_given_back, divided_by, decided_by, with_powers, of_integers,
                                   counted, with_sizes], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("where", ["argument", "attribute", "both"])
-def test_changing_numbers_are_those_of_the_call(make, where):
+def test_changing_numbers_are_read_at_each_call(make, where):
     def life(wrap):
         o = Scaler(0.75)
         o.log = [1]
@@ -287,7 +287,7 @@ def test_changing_numbers_are_those_of_the_call(make, where):
     assert life(jit.trace) == life(lambda f: f)
 
 
-def test_changing_numbers_take_the_quick_road(monkeypatch):
+def test_changing_numbers_take_the_quick_path(monkeypatch):
     o = Scaler(0.5)
     traced = jit.trace(lambda x, k: x * o.k + k)
     for i in range(9):

@@ -16,7 +16,7 @@ from ingot.runtime.cpu.calls import call
 from state_programs import Holder
 
 
-def test_host_functions_go_with_their_recordings():
+def test_host_functions_are_freed_with_their_recordings():
     seen = []
 
     def recorded(k):
@@ -37,7 +37,7 @@ def test_host_functions_go_with_their_recordings():
     assert [ref() for ref in seen] == [None] * 4 and len(FUNCTIONS) == before
 
 
-def test_a_text_with_a_host_function_finds_it_while_it_lives():
+def test_graph_text_finds_a_host_function_while_it_is_alive():
     def fn(x):
         return jit.host(lambda v: v + 1)(x) * 2
 

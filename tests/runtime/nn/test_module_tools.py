@@ -324,7 +324,7 @@ def test_encoders_in_inference_leave_zeros_for_padding_as_pytorch_does(name):
         assert ingot.allclose(found[padding.bool()], wanted)
 
 
-def test_the_switch_of_padding_is_guarded_only_in_functions_that_read_it():
+def test_the_padding_switch_is_guarded_only_where_it_is_read():
     reads, other = ingot.jit.trace(lambda x: x * 2 if ingot.backends.mha.get_fastpath_enabled() else x * 3), ingot.jit.trace(
         lambda x: x * 2)
     for on in (True, False, True, False):

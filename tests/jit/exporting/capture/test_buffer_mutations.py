@@ -52,7 +52,7 @@ def program():
     return export.export(Net().train(), (inputs()[0],), dynamic_shapes={"x": {0: export.Dim("n")}})
 
 
-def test_a_program_keeps_what_its_module_keeps(program):
+def test_a_program_keeps_the_buffers_of_its_module(program):
     net = Net().train()
     before = {name: t.clone() for name, t in net.named_buffers()}
     export.export(net, (inputs()[0],))
@@ -63,7 +63,7 @@ def test_a_program_keeps_what_its_module_keeps(program):
     assert program.state_dict["steps"] == 4 and dict(program.named_buffers())["total"].allclose(net.total, atol=1e-5)
 
 
-def test_the_signature_names_them(program):
+def test_the_signature_names_buffers(program):
     said = program.graph_signature
     assert tuple(said.buffers_to_mutate.values()) == WRITTEN and set(said.buffers) == {*WRITTEN, "fixed"}
     assert set(said.buffers_to_mutate) <= {s.arg.name for s in said.output_specs}
@@ -71,7 +71,7 @@ def test_the_signature_names_them(program):
     assert [s.kind.name for s in said.output_specs] == ["BUFFER_MUTATION"] * 7 + ["USER_OUTPUT"] * 3
 
 
-def test_files_hold_them_as_they_are(program, tmp_path):
+def test_files_hold_current_buffers(program, tmp_path):
     net = Net().train()
     runs_beside(program.module(), net, inputs())
     file = io.BytesIO()
@@ -111,7 +111,7 @@ def test_calls_of_several_threads_follow_each_other(program):
     assert model.weights["steps"] == 100
 
 
-def test_a_function_is_asked_before_it_keeps_anything(tmp_path):
+def test_state_must_be_requested(tmp_path):
     net = Net().train()
     with pytest.raises(ExportError, match="stateful=True"):
         jit.export(Net().train(), inputs()[0], tmp_path / "model.ingot")
@@ -144,7 +144,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_kept_is_refused(name):
+def test_unsupported_state_is_refused(name):
     net = Wrong(REFUSED[name][0])
     with pytest.raises(ExportError, match=REFUSED[name][1]):
         export.export(net, (ingot.ones(2),))

@@ -131,7 +131,7 @@ def test_onnx_runtime_agrees(name):
         close(session.run(None, {"x": x.numpy()}), leaves(fn(x)))
 
 
-def test_a_branch_holds_what_it_alone_needs():
+def test_a_branch_contains_what_it_alone_needs():
     onnx = pytest.importorskip("onnx")
 
     def kinds(graph):
@@ -165,7 +165,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_would_not_be_eagers_is_refused(name, tmp_path):
+def test_branches_that_would_differ_from_eager_are_refused(name, tmp_path):
     fn, said = REFUSED[name]
     with pytest.raises(ExportError, match=said):
         jit.export(fn, (ingot.ones(3),), tmp_path / "model.ingot")

@@ -213,7 +213,7 @@ class Volumes(nn.Module):
     (jit.Calibration([ingot.ones(2, 5, 20)], keep=("nothing",)), "keep= names 'nothing'"),
     ([ingot.ones(2, 5, 20), ingot.ones(3, 5, 20)], "say with dynamic="), ([ingot.ones(2, 5, 20).double()], "f64|dtype"),
     ([(ingot.ones(2, 5, 20), ingot.ones(2))], "does not fit")])
-def test_what_is_refused(said, words, tmp_path):
+def test_wrong_calibrations_are_refused(said, words, tmp_path):
     model, inputs = rows()
     with pytest.raises(IngotError, match=words):
         jit.export(model, inputs[0], tmp_path / "m.ingot", quantize=said)
@@ -224,7 +224,7 @@ def test_a_model_without_layers():
         jit.quantize(Volumes().eval(), [ingot.randn(1, 2, 4, 4, 4)])
 
 
-def test_what_an_export_cannot_have_beside_it(tmp_path):
+def test_options_that_exclude_quantization(tmp_path):
     model, inputs = rows()
     with pytest.raises(IngotError, match="CPUs alone"):
         jit.export(model, inputs[0], tmp_path / "m.ingot", targets=("native", "sm_90"), quantize=inputs)

@@ -111,7 +111,7 @@ def test_models_run_on_a_device(model, planned_here, tmp_path):
         assert all(type(b.compiled) is ready.ReadyProgram for b in loaded._bound.values())
 
 
-def test_tables_of_places_are_in_the_file(planned_here, tmp_path):
+def test_index_tables_are_in_the_file(planned_here, tmp_path):
     """Of borders, interpolation and bins."""
     fn = nn.Sequential(nn.ReflectionPad2d(1), nn.Conv2d(2, 3, 3), nn.Upsample(scale_factor=2, mode="bilinear"),
                        nn.AdaptiveAvgPool2d(3), nn.AdaptiveMaxPool2d(2)).eval()
@@ -158,7 +158,7 @@ def test_launches_are_those_of_the_graph_to_the_byte(planned_here, tmp_path):
                 assert a == b or (a > 1 << 32 and b > 1 << 32 and not {a, b} & known), "only inner values lie elsewhere"
 
 
-def test_a_model_on_a_device_tells_about_itself(planned_here, tmp_path):
+def test_a_model_on_a_device_describes_itself(planned_here, tmp_path):
     fn, x = mlp(), ingot.randn(4, 6)
     jit.export(fn, x, tmp_path / "m.ingot", dynamic={"input": {0: "batch"}}, targets=["native", "sm_90"])
     with device_alone():
@@ -240,7 +240,7 @@ def test_without_a_device_or_its_code(planned_here, tmp_path):
             agrees(jit.load(tmp_path / "m.ingot", device="cuda", objects=objects)(x.numpy()), fn(x))
 
 
-def test_what_does_not_run_on_the_device_is_named(planned_here, tmp_path):
+def test_operators_without_device_code_are_named(planned_here, tmp_path):
     with pytest.raises(ExportError, match=r"svd.*test_cuda_model.py:\d+"):
         jit.export(lambda x: ingot.linalg.svdvals(x) * 2, ingot.randn(5, 5), tmp_path / "m.ingot", targets=["sm_90"])
     with pytest.raises(ArgumentError, match="GPUs are sm_75"):
@@ -251,7 +251,7 @@ def test_what_does_not_run_on_the_device_is_named(planned_here, tmp_path):
 @pytest.mark.parametrize("name, capability, runs", [
     ("sm_80", (8, 0), True), ("sm_80", (8, 9), True), ("sm_89", (8, 0), False), ("sm_80", (9, 0), False),
     ("sm_90", (9, 0), True), ("sm_100", (10, 0), True), ("sm_100", (10, 3), False), ("x86-64-v3", (8, 0), False)])
-def test_which_code_runs_where(name, capability, runs):
+def test_choice_of_code_for_a_device(name, capability, runs):
     assert cuda_model.fits(name, capability) is runs
 
 

@@ -118,7 +118,7 @@ def other_graph(text: str, generator) -> str:
 
 
 @pytest.mark.parametrize("first", [0, pytest.param(1000, marks=pytest.mark.slow)])
-def test_graphs_that_somebody_changed(exported, first, tmp_path):
+def test_tampered_graphs(exported, first, tmp_path):
     """With its checksum put right, a changed graph is refused, or is another program; nothing crashes."""
     path, _, x = exported
     refused = 0
@@ -145,7 +145,7 @@ def test_parameters_that_no_recording_writes(tmp_path):
     "%x: f32[batch,6] = place(%arg0, device='cpu', source='cpu', wait=True)",
     "%x: f32[96] = pack_filters(%0.weight, kernel=('direct', 1, False), size=96)",
 ])
-def test_operators_that_belong_in_no_file(exported, line, tmp_path):
+def test_operators_that_files_may_not_hold(exported, line, tmp_path):
     def change(text):
         name = re.search(r"%\w*0.weight", text).group()
         return text.replace("{\n", "{\n  " + line.replace("%0.weight", name) + "\n", 1)

@@ -28,7 +28,7 @@ def agrees(model, fn, args):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.__name__)
-def test_a_model_comes_back(model, tmp_path):
+def test_a_loaded_model_gives_the_results_of_the_original(model, tmp_path):
     fn, args, dynamic = made(model)
     loaded = jit.export(fn, args, tmp_path / "model.ingot", dynamic=dynamic)
     agrees(loaded, fn, args)
@@ -56,7 +56,7 @@ RESULTS = {
 
 
 @pytest.mark.parametrize("name, dynamic", thinned(RESULTS, [None, {"x": {0: "rows"}}], strength=1))
-def test_results_that_lie_in_one_memory_come_back_apart(name, dynamic, tmp_path):
+def test_results_over_shared_memory_come_back_separate(name, dynamic, tmp_path):
     weight = ingot.randn(4, 6)
 
     def model(x):
@@ -125,5 +125,5 @@ _COUNT, _ONES = np.arange(3000), np.ones(3)
     (_COUNT, _COUNT + (_COUNT < 3), 4, True), (_COUNT, _COUNT + (_COUNT < 3), 8, False),
     (_COUNT, _COUNT + (_COUNT < 4), 4, False), (np.arange(3), np.array([0, 1, 3]), 4, False),
 ], ids=str)
-def test_what_is_the_same_result(want, got, narrowest, fine):
+def test_comparison_of_results(want, got, narrowest, fine):
     assert writer.agree(want, got, narrowest) == fine

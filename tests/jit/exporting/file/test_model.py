@@ -49,7 +49,7 @@ def close(got, want, said=""):
 
 
 @pytest.mark.parametrize("name", ["float32", "int8"])
-def test_traced_functions_compute_what_the_model_gives(models, name):
+def test_traced_functions_give_the_results_of_the_model(models, name):
     before, model = models[name]
     traced = jit.trace(lambda x: model(x * 2))
     for i, n in enumerate(SIZES):
@@ -58,7 +58,7 @@ def test_traced_functions_compute_what_the_model_gives(models, name):
 
 
 @pytest.mark.parametrize("name", ["float32", "int8"])
-def test_what_is_exported_around_a_model_holds_it(models, name, tmp_path):
+def test_an_export_around_a_model_contains_it(models, name, tmp_path):
     before, model = models[name]
     again = jit.export(lambda x: model(x + 1), images(4), tmp_path / "again.ingot", dynamic={"x": {0: "n"}})
     onnx = from_onnx(to_onnx(lambda x: model(x + 1)["scores"], images(4), dynamic={"x": {0: "n"}}))

@@ -102,7 +102,7 @@ def test_all_sizes_are_computed_by_few_plans(exported, objects, monkeypatch):
 
 
 @pytest.mark.parametrize("exported", ["caches"], indirect=True)
-def test_sizes_are_planned_by_themselves_where_kernels_for_all_cannot_be_had(exported, monkeypatch):
+def test_sizes_are_planned_one_by_one_where_no_kernel_serves_all(exported, monkeypatch):
     model, arguments, path = exported
     loaded, asked = jit.load(path), []
 
@@ -117,7 +117,7 @@ def test_sizes_are_planned_by_themselves_where_kernels_for_all_cannot_be_had(exp
 
 
 @pytest.mark.parametrize("exported", ["caches"], indirect=True)
-def test_sizes_that_passes_have_to_know_are_planned_by_themselves(exported, monkeypatch):
+def test_sizes_that_passes_must_know_are_planned_one_by_one(exported, monkeypatch):
     model, arguments, path = exported
     monkeypatch.setattr(symbolic_plan, "_MOST", 0)
     loaded, made, planned = jit.load(path, objects=False), [], loading.Model.planned
@@ -157,7 +157,7 @@ def made_again(model, example, path, dynamic):
     return model, jit.load(path)
 
 
-def test_indices_of_the_example_that_small_sizes_have_not(tmp_path):
+def test_example_indices_that_are_out_of_range_for_small_sizes(tmp_path):
     example = ingot.randn(6, 4), ingot.tensor([0, 0, 1, 1, 2, 2]), ingot.randn(3, 4)
     dynamic = {"nodes": {0: "n"}, "graph": {0: "n"}, "start": {0: "g"}}
     model, made = made_again(Pool(), example, tmp_path / "m.ingot", dynamic)

@@ -60,7 +60,7 @@ def test_wrong_arguments_are_named(exported, args, error, words):
         jit.load(exported[0])(*args)
 
 
-def test_structures_come_back(tmp_path):
+def test_structures_are_restored(tmp_path):
     def fn(pair, *, scale=2.0, more=None):
         return {"sum": pair[0] + pair[1]["b"], "list": [pair[0] * scale, 7, None], "more": (more["x"].sum(),)}
 
@@ -164,7 +164,7 @@ def test_wrong_options_are_named(options, words, tmp_path):
         jit.export(lambda x: x * 2, ingot.randn(4, 6), tmp_path / "m.ingot", **options)
 
 
-def test_a_condition_on_sizes_is_kept(tmp_path):
+def test_a_condition_on_sizes_is_stored(tmp_path):
     def fn(x):
         if x.shape[0] > 10:
             raise ValueError("too long")
@@ -329,7 +329,7 @@ def test_read_only_files_and_strange_names(exported, tmp_path):
     assert (jit.load(os.fsencode(copy))(x) == quiet(fn, x)).all()
 
 
-def test_places_that_cannot_be_written_are_found_before_the_work(tmp_path):
+def test_unwritable_paths_are_found_before_the_work(tmp_path):
     said = []
     for path, error in ((tmp_path / "no" / "m.ingot", FileNotFoundError), (tmp_path, IsADirectoryError)):
         with pytest.raises(error):

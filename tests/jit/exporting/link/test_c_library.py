@@ -171,7 +171,7 @@ def test_several_threads_at_once(tmp_path):
     assert not bad
 
 
-def test_wrong_tensors_have_codes(tmp_path):
+def test_wrong_tensors_give_error_codes(tmp_path):
     library = ctypes.CDLL(jit.to_c(words(), ingot.randint(0, 11, (2, 7)), tmp_path / "model").shared)
     x, outs = np.zeros((2, 7), np.int64), [np.zeros((2, 7, 16), np.float32), np.zeros((2, 7), np.float32)]
     assert library.model_run(tensors([x]), tensors(outs)) == 0
@@ -184,7 +184,7 @@ def test_wrong_tensors_have_codes(tmp_path):
     assert library.model_run(tensors([x]), tensors(outs)) == 0
 
 
-def test_weights_beside_the_library(tmp_path):
+def test_weights_in_a_separate_file(tmp_path):
     fn, x = mlp(), ingot.randn(3, 12)
     written = jit.to_c(fn, x, tmp_path / "model", embed=False)
     library = ctypes.CDLL(written.shared)
@@ -265,7 +265,7 @@ def test_libraries_for_lesser_machines_run_here(name, target, tmp_path):
         close(got, want)
 
 
-def test_an_object_for_aarch64_is_one(tmp_path):
+def test_an_aarch64_object_is_valid(tmp_path):
     written = jit.to_c(cnn(), ingot.randn(2, 3, 11, 11), tmp_path / "model", target="aarch64")
     for path, kind in ((written.object, 1), (written.shared, 3)):
         head = Path(path).read_bytes()[:20]
@@ -289,7 +289,7 @@ def test_a_library_for_aarch64_computes(name, tmp_path):
         close([library.read(at, a) for at, a in zip(places, want)], want)
 
 
-def test_what_needs_python_is_named(tmp_path):
+def test_operators_that_need_python_are_named(tmp_path):
     with pytest.raises(ExportError, match=r"svd.* \(test_c_library.py:\d+\)"):
         jit.to_c(lambda x: ingot.linalg.svdvals(x) * 2, ingot.randn(4, 9), tmp_path / "m")
     with pytest.raises(IngotError, match="identifier"):

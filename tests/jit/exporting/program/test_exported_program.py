@@ -127,14 +127,14 @@ def nested():
 
 
 @pytest.mark.parametrize("sizes", [(2, 5, 3), (1, 1, 1), (3, 7, 5), (2, 1, 0), (7, 11, 13)])
-def test_sizes_in_containers_and_such_as_follow_from_others(nested, sizes):
+def test_sizes_in_containers_and_derived_sizes(nested, sizes):
     net, made = nested
     args, kwargs = arguments(*sizes)
     want, got = net(*args, **kwargs), made.module()(*args, **kwargs)
     assert got[0]["y"].allclose(want[0]["y"], atol=1e-6) and got[0]["z"].equal(want[0]["z"]) and got[1] == 3
 
 
-def test_sizes_that_do_not_fit_together(nested):
+def test_inconsistent_sizes(nested):
     args, _ = arguments(2, 5, 3)
     for wrong, words in (((5, 7), "no size gives 2\\*n"), ((6, 5), "dim 0 has size 5, but 2\\*n\\+1 is 7")):
         with pytest.raises(ValueError, match=words):
@@ -164,7 +164,7 @@ def test_decompositions():
     assert "batch_norm" in operators[0] and "batch_norm" not in operators[1] and "rsqrt" in operators[1]
 
 
-def test_sizes_that_the_export_finds_out():
+def test_inferred_sizes():
     def fn(x, y):
         return x + y * [1, 2, 3, 4, 5][x.shape[1]]
 
@@ -177,7 +177,7 @@ def test_sizes_that_the_export_finds_out():
         made(more, x)
 
 
-def test_sizes_that_are_said_of_tensors_and_by_further_arguments():
+def test_sizes_declared_for_tensors_and_by_additional_inputs():
     x, y = ingot.randn(2, 4), ingot.randn(4)
     shapes, others = export.ShapesCollection(), export.AdditionalInputs()
     shapes[x] = {0: Dim("b")}

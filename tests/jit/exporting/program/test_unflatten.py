@@ -145,7 +145,7 @@ def test_the_modules_compute_what_the_model_does(case):
     same(dict(model.named_buffers()), {name: dict(again.named_buffers())[name] for name, _ in model.named_buffers()})
 
 
-def test_they_have_the_state_and_its_sharing(case):
+def test_modules_have_the_state_and_its_sharing(case):
     model, inputs, program = case
     again = export.unflatten(program)
     assert {name for name in again.state_dict() if "@" not in name} == set(model.state_dict())
@@ -198,7 +198,7 @@ def test_a_program_from_a_file_is_the_same(case, tmp_path):
     same(export.unflatten(program)(*args, **kwargs), export.unflatten(again)(*args, **kwargs))
 
 
-def test_modules_that_do_several_things_are_there_several_times():
+def test_modules_called_in_several_ways_exist_several_times():
     again = export.unflatten(export.export(Twice(), *words(5)))
     names = [name for name, _ in again.named_modules()]
     assert "part" in names
@@ -208,7 +208,7 @@ def test_modules_that_do_several_things_are_there_several_times():
     assert again.head.weight is again.table.weight
 
 
-def test_a_signature_that_is_kept_is_that_of_the_module():
+def test_a_preserved_signature_is_that_of_the_module():
     ingot.manual_seed(5)
     model = Shared()
     program = export.export(model, *shared_inputs(5), preserve_module_call_signature=("a",))
@@ -261,7 +261,7 @@ def test_sizes_inside_of_a_module_come_from_its_own_arguments():
     (Writes, shared_inputs, "inner", "read otherwise than by its result"),
     (Twice, words, "part", "is called in several ways"),
     (Twice, words, "nowhere", "there is no module at nowhere")])
-def test_signatures_that_cannot_be_kept(make, inputs, path, why):
+def test_signatures_that_cannot_be_preserved(make, inputs, path, why):
     with pytest.raises(ArgumentError, match=why):
         export.unflatten(export.export(make(), *inputs(5), preserve_module_call_signature=(path,)))
 
@@ -316,7 +316,7 @@ def test_printed_graphs_and_explanations_name_modules():
     assert " in " not in next(line for line in lines if "sum(" in line)
 
 
-def test_onnx_models_note_modules():
+def test_onnx_models_name_modules():
     onnx = pytest.importorskip("onnx")
     data = jit.to_onnx(Deep(), {"x": ingot.randn(3, 4), "mask": ingot.randn(3)})
     nodes = onnx.load_from_string(data).graph.node

@@ -117,7 +117,7 @@ def exported(name, opset):
 
 @pytest.mark.parametrize("name", EXPORTED)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_what_is_written_reads_back_alike(name):
+def test_written_models_read_back_with_equal_results(name):
     count = 0
     for said, data, tensors, wanted in exported(name, 18):
         for got, want in zip(listed(from_onnx(data).compute(*tensors)), wanted, strict=True):
@@ -146,7 +146,7 @@ def test_onnx_runtime_gives_what_eager_gives(name):
 
 @pytest.mark.parametrize("name", sorted(NO_COUNTERPART & set(SAMPLES)))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_what_has_no_counterpart_is_refused_by_name(name):
+def test_operators_without_counterpart_are_refused_by_name(name):
     refused = 0
     for sample in rows(name):
         call, tensors = prepared(OPS[name], sample)
