@@ -49,7 +49,7 @@ class SymbolicGraph:
         self.binder: Any = (Binder(program.arrange_for_cpu(lifted.graph, owned, targets), shares=True) if backend is None
                             else backend.sized(lifted.graph, owned, targets, brief))
         self.calls: Any = None if self.is_elsewhere else program.SharedCalls(self.binder.steps)
-        self.outline: Any = None        # built with the first copy
+        self.arrangement: Any = None        # built with the first copy
         self.conditions = dict(scope.conditions)
         self.holds = condition_check(self.conditions, scope.hints)
         self.evaluate = evaluator([x for x, _ in (*self.early, *self.late)], scope.hints)
@@ -61,10 +61,10 @@ class SymbolicGraph:
         """Return the compiled graph for `values` of the names; later ones share what they have in common with the first."""
         if self.is_elsewhere:
             return self.binder.bind(values)
-        if self.outline is None:
-            self.outline = incremental_bind.Outline(self.binder, self.calls, program.kernel_of)
-            return self.outline.whole(values)
-        return self.outline.copy(values)
+        if self.arrangement is None:
+            self.arrangement = incremental_bind.SharedArrangement(self.binder, self.calls, program.kernel_of)
+            return self.arrangement.whole(values)
+        return self.arrangement.copy(values)
 
     def numbers(self, symbols) -> tuple:
         """Return the arrays of the numbers: (early ones, late ones)."""

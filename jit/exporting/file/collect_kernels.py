@@ -70,7 +70,7 @@ def _assume_level(level: str):
     targets.assume(targets.cpu(level))
     compile.plan_only()
     pool.compile_code()
-    call.compile_door()
+    call.compile_adapter()
 
 
 def warm(model, sizes: dict):

@@ -70,11 +70,11 @@ def entry(name: str, address: int, parameters, release_at: int = RELEASE_AT):
     if 8 * sum(parameter.words for parameter in parameters) > native.BLOCK_BYTES:
         raise ArgumentError(f"{name}: {len(parameters)} parameters do not fit the argument block of {native.BLOCK_BYTES} bytes")
     make = _builtin_entry if fast_calls() else _ctypes_entry
-    return _made(make, name, address, parameters, release_at)
+    return _cached_entry(make, name, address, parameters, release_at)
 
 
 @functools.lru_cache(1024)
-def _made(make, *how):
+def _cached_entry(make, *how):
     return make(*how)
 
 
@@ -134,37 +134,37 @@ class _Read(weakref.ref):
 # They are kept even when the interpreter ends: it may free a function after this module, and looks at its definition then. Of
 # functions that are gone they are freed when the next one is made, since whoever frees a function reads them once more after
 # its references were told.
-_kept: dict = {}
-_gone: list = []
-for _lasting in (_kept, _gone):
+_live_reads: dict = {}
+_dead_reads: list = []
+for _lasting in (_live_reads, _dead_reads):
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_lasting))
 
 
 @functools.lru_cache(None)
-def _native_door():
+def _native_adapter():
     compiler.provide("ingot_ndarray_type", lambda: id(np.ndarray))
     return compiler.compile_module(native.entry_text(host()), [native.SYMBOL])[native.SYMBOL]
 
 
-def compile_door():
+def compile_adapter():
     """Compile the adapters of native entries, for machines other than this one."""
-    _native_door()
+    _native_adapter()
 
 
 def _builtin_entry(name, address, parameters, release_at):
     encoded = name.encode()
     words = [str(parameter).encode() for parameter in parameters]
     descriptor = ctypes.create_string_buffer(_describe(encoded, address, parameters, release_at, words))
-    method = _MethodDef(encoded, _native_door(), _METH_FASTCALL, None)
-    while _gone:
-        del _kept[id(_gone.pop())]
+    method = _MethodDef(encoded, _native_adapter(), _METH_FASTCALL, None)
+    while _dead_reads:
+        del _live_reads[id(_dead_reads.pop())]
     capsule = _python_function("PyCapsule_New", ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
         ctypes.addressof(descriptor), native.CAPSULE, None)
     new = _python_function("PyCFunction_NewEx", ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     made = new(ctypes.addressof(method), capsule, None)
-    read = _Read(made, _gone.append)
+    read = _Read(made, _dead_reads.append)
     read.data = encoded, words, descriptor, method
-    _kept[id(read)] = read
+    _live_reads[id(read)] = read
     return made
 
 

@@ -24,28 +24,28 @@ class WrittenKernel:
     target: Target
     kernel: Kernel
     strategy: str
-    doors: tuple = ()
+    adapters: tuple = ()
     how: Any = field(default=None, repr=False, compare=False)
 
     def text(self) -> str:
         module = Module(self.target)
         strategies.write(module, self.kernel, self.how)
-        for name, ranks, rules in self.doors:
+        for name, ranks, rules in self.adapters:
             native_entry.write_door(module, name, self.kernel, ranks, dict(rules))
         return module.text()
 
 
-def kernel_text(kernel: Kernel, how=None, doors: tuple = ()) -> str | Text:
+def kernel_text(kernel: Kernel, how=None, adapters: tuple = ()) -> str | Text:
     """Return the LLVM IR of a kernel, by a strategy, for this machine; the disk cache may have it."""
-    return text_of(WrittenKernel(host(), kernel, "" if how is None else how.name, doors, how))
+    return text_of(WrittenKernel(host(), kernel, "" if how is None else how.name, adapters, how))
 
 
-def entries(kernel: Kernel, ranks_of_doors: dict, rules: dict, how=None) -> dict:
+def entries(kernel: Kernel, ranks_by_adapter: dict, rules: dict, how=None) -> dict:
     """Compile a kernel with its doors, by a strategy; return {name of door: callable on arrays}."""
-    doors = tuple([(name, ranks, tuple(rules[name].items())) for name, ranks in ranks_of_doors.items()])
-    addresses = compile.compile_module(kernel_text(kernel, how, doors), list(ranks_of_doors))
+    adapters = tuple([(name, ranks, tuple(rules[name].items())) for name, ranks in ranks_by_adapter.items()])
+    addresses = compile.compile_module(kernel_text(kernel, how, adapters), list(ranks_by_adapter))
     out = {}
-    for name, ranks in ranks_of_doors.items():
+    for name, ranks in ranks_by_adapter.items():
         parameters = [call.array(b.dtype.np, rank, b.written) for b, rank in zip(kernel.buffers, ranks)]
         out[name] = call.entry(kernel.name, addresses[name], parameters)
     return out

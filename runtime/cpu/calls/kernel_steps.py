@@ -66,8 +66,8 @@ def _add(kind, rank: int, inner: tuple) -> Kernel:
     k = KernelBuilder(f"add_{kind.name}_{rank}_{'_'.join(map(str, inner))}")
     for d in range(rank):
         k.parallel(f"d{d}", f"n{d}")
-    for b, lies, make, unit in (("x", "x", k.input, inner[0]), ("y", "y", k.input, inner[1]), ("z", "y", k.output, inner[1])):
-        make(b, kind, [*[f"{lies}{d}" for d in range(rank - 1)], f"{lies}{rank - 1}" if unit is None else unit])
+    for b, of, make, unit in (("x", "x", k.input, inner[0]), ("y", "y", k.input, inner[1]), ("z", "y", k.output, inner[1])):
+        make(b, kind, [*[f"{of}{d}" for d in range(rank - 1)], f"{of}{rank - 1}" if unit is None else unit])
     with k.point():
         k.store(k.load("y") + k.load("x"), "z")
     return k.build()

@@ -26,11 +26,11 @@ def fma_task(module):
     """Write a task of `words[0]` rounds of independent multiply-adds that fill the registers; return the flops of a round."""
     f = module.task("fma")
     arg, chunk, _ = f.params
-    lanes, many = f.lanes(FLOAT), module.target.vector_registers * 3 // 4
+    lanes, unrolled = f.lanes(FLOAT), module.target.vector_registers * 3 // 4
     row, width = vector(lanes, FLOAT), 4 * f.lanes(FLOAT)
     room = f.at(word(f, arg, 2, PTR), f.mul(chunk, PAGE))
     x, y = f.load(row, room), f.load(row, f.at(room, width))
-    start = [f.load(row, f.at(room, (i % 8) * width)) for i in range(many)]
+    start = [f.load(row, f.at(room, (i % 8) * width)) for i in range(unrolled)]
     with f.loop(0, word(f, arg, 0), carry=start) as loop:
         step = f.fma if module.target.fma else lambda a, b, c: f.fadd(f.fmul(a, b), c)
         loop.next(*(step(x, y, a) for a in loop.carried))
@@ -39,20 +39,20 @@ def fma_task(module):
         total = f.fadd(total, value)
     f.store(total, room)
     f.ret()
-    return 2 * many * lanes
+    return 2 * unrolled * lanes
 
 
 def stream_task(module, name, reads, writes):
     """Write a task that goes once over its `words[1]` floats of one or two arrays; writes bypass the caches."""
     f = module.task(name)
     arg, chunk, _ = f.params
-    lanes, many = f.lanes(FLOAT), 8
+    lanes, unrolled = f.lanes(FLOAT), 8
     row, count = vector(lanes, FLOAT), word(f, arg, 1)
     first = f.mul(chunk, count)
     arrays = [f.at(word(f, arg, 3 + i, PTR), first, FLOAT) for i in range(reads + writes)]
-    with f.loop(0, count, many * lanes, carry=[] if writes else [zero(row)] * many) as loop:
+    with f.loop(0, count, unrolled * lanes, carry=[] if writes else [zero(row)] * unrolled) as loop:
         sums = []
-        for i in range(many):
+        for i in range(unrolled):
             at = f.add(loop.index, i * lanes)
             values = [f.load(row, f.at(a, at, FLOAT), align=64) for a in arrays[:reads]]
             value = values[0] if reads == 1 else f.fadd(values[0], values[1])
@@ -110,7 +110,7 @@ def measured(threads: int, rounds: int = 7, floats: int = 1 << 24, fma_rounds: i
         seconds = {name: best_seconds(address, block, chunks, rounds) for name, address in addresses.items()}
     finally:
         pool.set_num_threads(before)
-    moved = 4 * chunks * count
+    moved_bytes = 4 * chunks * count
     return {"flops": chunks * fma_rounds * flops / seconds["fma"],
-            "bytes": max(moved / seconds["read"], 3 * moved / seconds["triad"]),
-            "bytes read": moved / seconds["read"], "bytes x + y": 3 * moved / seconds["triad"]}
+            "bytes": max(moved_bytes / seconds["read"], 3 * moved_bytes / seconds["triad"]),
+            "bytes read": moved_bytes / seconds["read"], "bytes x + y": 3 * moved_bytes / seconds["triad"]}

@@ -173,7 +173,7 @@ class SlotJobs:
 
     def __init__(self, threads: int | None = None):
         self.threads, self._size = threads or pool.get_num_threads(), 0
-        self._given: list = []
+        self._jobs: list = []
 
     def room(self, size: int) -> int:
         """Reserve bytes of the workspace; return their offset."""
@@ -186,17 +186,17 @@ class SlotJobs:
 
     def add(self, task: int, chunks: int, names: tuple, words: dict, slots: dict):
         """Add a job: words by name, and {name: (slot, byte offset)} for those that are addresses."""
-        given = [words.get(name, 0) for name in names]
+        numbers = [words.get(name, 0) for name in names]
         patches = [(names.index(name), slot, offset) for name, (slot, offset) in slots.items()]
-        self._given.append((task, max(1, chunks), tuple([x if type(x) is Table else int(x) for x in given]), patches))
+        self._jobs.append((task, max(1, chunks), tuple([x if type(x) is Table else int(x) for x in numbers]), patches))
 
     @property
-    def given(self) -> tuple:
+    def jobs(self) -> tuple:
         """(task, chunks, words, patches) of each job; a patch is (number of a word, slot, byte offset)."""
-        return tuple(self._given)
+        return tuple(self._jobs)
 
     def plan(self) -> "SlotPlan":
-        return SlotPlan(self.given, self._size, self.threads)
+        return SlotPlan(self.jobs, self._size, self.threads)
 
 
 class SlotPlan(Plan):
@@ -210,23 +210,23 @@ class SlotPlan(Plan):
         self(x, w, out, *words)
         return out
 
-    def native(self, places: dict, block=()) -> NativeCall:
-        """Return the jobs as steps of a graph. `places` has a word (`step_list.py`) for each slot; `block` are the words that
-        OPERANDS points to, unless `places` names it."""
-        return NativeCall(tuple([_native_step(given, places, tuple(block)) for given in self._steps]), self.size)
+    def native(self, locations: dict, block=()) -> NativeCall:
+        """Return the jobs as steps of a graph. `locations` has a word (`step_list.py`) for each slot; `block` are the words
+        that OPERANDS points to, unless `locations` names it."""
+        return NativeCall(tuple([_native_step(job, locations, tuple(block)) for job in self._steps]), self.size)
 
     def _own_call(self, count):
         return self.native({slot: At(slot) for slot in range(count)})
 
 
-def _native_step(given, places, block):
-    task, chunks, words, patches = given
+def _native_step(job, locations, block):
+    task, chunks, words, patches = job
     words = list(words)
     for at, slot, offset in patches:
         if slot == WORKSPACE:
             words[at] = Scratch(offset)
-        elif slot in places:
-            words[at] = places[slot]._replace(offset=places[slot].offset + offset) if offset else places[slot]
+        elif slot in locations:
+            words[at] = locations[slot]._replace(offset=locations[slot].offset + offset) if offset else locations[slot]
         elif slot == OPERANDS and block:
             words[at] = Own(len(words))
     return NativeStep(task, (*words, *block), chunks)

@@ -41,7 +41,7 @@ class _State:
     providers: dict = {}               # outside name -> function that gives its address
     machines: dict = {}                # (target, level, worker) -> LLVM target machine
     ready: dict = {}                   # short key -> object that a loaded model brought along
-    made: dict | None = None           # short key -> object of each module loaded since `collect`
+    collected: dict | None = None           # short key -> object of each module loaded since `collect`
     plan_only = False                  # whether modules are compiled and not loaded
     checked = False                    # whether LLVM verifies modules, as it does where INGOT_DEBUG is set
     stand_ins = itertools.count(1 << 40, 16)
@@ -134,8 +134,8 @@ def _stand_ins(data, target):
 def collect() -> dict:
     """Start to log the object of every module that this process loads: {short key: object}."""
     with _State.lock:
-        _State.made = {} if _State.made is None else _State.made
-        return _State.made
+        _State.collected = {} if _State.collected is None else _State.collected
+        return _State.collected
 
 
 def stats() -> dict:
@@ -177,8 +177,8 @@ def object_of(key: str) -> bytes:
 def _load(key, ir_text, target, passes):
     """Return addresses from an object; one that turns out damaged is compiled again."""
     data = _State.objects[key] = _object(key, ir_text, target, passes)
-    if _State.made is not None:
-        _State.made[short_key(ir_text, target, passes)] = data
+    if _State.collected is not None:
+        _State.collected[short_key(ir_text, target, passes)] = data
     if _State.plan_only:
         return _stand_ins(data, target)
     if not _maps_elf(target):
@@ -299,18 +299,18 @@ def _run_llvm(ir_text, target, passes):
     return machine.emit_object(module)
 
 
-def _at_once(texts, target) -> list:
+def _at_once(ir_texts, target) -> list:
     """Return the objects of modules, each made by a thread of its own."""
     binding = _binding()
-    machines, made, problems = [_machine(target, 2, worker) for worker in range(len(texts))], {}, []
+    machines, objects, problems = [_machine(target, 2, worker) for worker in range(len(ir_texts))], {}, []
 
     def work(i):
         try:
-            made[i] = _emitted(machines[i], _parsed(texts[i], target, machines[i], binding.create_context()))
+            objects[i] = _emitted(machines[i], _parsed(ir_texts[i], target, machines[i], binding.create_context()))
         except Exception as error:
             problems.append(error)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(1, len(texts))]
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(1, len(ir_texts))]
     for t in threads:
         t.start()
     work(0)
@@ -318,7 +318,7 @@ def _at_once(texts, target) -> list:
         t.join()
     if problems:
         raise problems[0]
-    return [made[i] for i in range(len(texts))]
+    return [objects[i] for i in range(len(ir_texts))]
 
 
 def _emitted(machine, module) -> bytes:

@@ -33,7 +33,7 @@ def split(text: str, most: int) -> list[str]:
         return [text]
     shared = "\n".join([line for line in lines if not line.startswith("@")])
     known = functions | constants
-    reads = {name: set(_NAME.findall(said)).intersection(known) - {name} for name, said in known.items()}
+    reads = {name: set(_NAME.findall(lines_out)).intersection(known) - {name} for name, lines_out in known.items()}
     parts = [_closed(part, reads, constants) for part in _even(functions, most)]
     crossing = {name for part in parts for name in _read(part, reads) - part}
     return [_module(part, reads, functions, constants, crossing, shared) for part in parts]
@@ -63,12 +63,12 @@ def _closed(names, reads, constants):
 
 
 def _module(part, reads, functions, constants, crossing, shared):
-    said = [constants[name] for name in constants if name in part]
-    said += [_shown(functions[name]) if name in crossing else functions[name] for name in functions if name in part]
+    lines_out = [constants[name] for name in constants if name in part]
+    lines_out += [_shown(functions[name]) if name in crossing else functions[name] for name in functions if name in part]
     for name in sorted(_read(part, reads) - part):
         head = _shown(functions[name]).partition("\n")[0]
-        said.append(head.removesuffix(" {").replace("define ", "declare ", 1))
-    return "\n".join([*said, shared, ""])
+        lines_out.append(head.removesuffix(" {").replace("define ", "declare ", 1))
+    return "\n".join([*lines_out, shared, ""])
 
 
 def _shown(function):
@@ -102,7 +102,7 @@ class _Part:
         table = next(s for s in self.sections if s.row[0] == _SYMTAB)
         strings = self.sections[table.row[5]].data
         self.symbols = [(_word(strings, name), *rest) for name, *rest in _SYMBOL.iter_unpack(table.data)]
-        self.kept = [i for i, s in enumerate(self.sections) if i and s.row[0] not in (_SYMTAB, _STRTAB, _ADDRESSES)]
+        self.copied = [i for i, s in enumerate(self.sections) if i and s.row[0] not in (_SYMTAB, _STRTAB, _ADDRESSES)]
         if any(s.row[0] == _GROUP for s in self.sections):
             raise FileError("objects with groups of sections are not joined")
 
@@ -118,14 +118,14 @@ def _word(strings, at):
 def join(objects) -> bytes:
     """Join the objects of one machine to one relocatable ELF object; their hidden symbols become local."""
     parts = [_Part(data) for data in objects]
-    number, places = 1, []
+    number, new_numbers = 1, []
     for part in parts:
-        places.append({old: number + i for i, old in enumerate(part.kept)})
-        number += len(part.kept)
-    symbols, numbers = _symbols(parts, places)
+        new_numbers.append({old: number + i for i, old in enumerate(part.copied)})
+        number += len(part.copied)
+    symbols, numbers = _symbols(parts, new_numbers)
     made = [_Section(b"", [0] * 9, b"")]
-    for part, place, own in zip(parts, places, numbers):
-        made += [_moved(part.sections[i], place, own, number) for i in part.kept]
+    for part, place, own in zip(parts, new_numbers, numbers):
+        made += [_renumbered(part.sections[i], place, own, number) for i in part.copied]
     strings, entries = bytearray(b"\0"), bytearray()
     for name, *rest in symbols:
         entries += _SYMBOL.pack(_put(strings, name), *rest)
@@ -135,13 +135,13 @@ def join(objects) -> bytes:
     return _written(objects[0][:64], made, strings)
 
 
-def _symbols(parts, places):
+def _symbols(parts, new_numbers):
     """Return (the entries of all symbols, local ones first; for each part {number of a symbol: its new number})."""
     entries: list[Any] = [(b"", 0, 0, 0, 0, 0)]
     outer: dict = {}            # name -> entry of a global symbol, defined if any part defines it
     inner: dict = {}            # name -> number of a symbol that was hidden
     numbers: list[dict] = [{} for _ in parts]
-    for part, place, own in zip(parts, places, numbers):
+    for part, place, own in zip(parts, new_numbers, numbers):
         for i, (name, info, other, section, value, size) in enumerate(part.symbols):
             section = place[section] if 0 < section < _RESERVED else section
             is_local = not info >> 4
@@ -160,7 +160,7 @@ def _symbols(parts, places):
     return [*entries, *outer.values()], numbers
 
 
-def _moved(section, place, own, table):
+def _renumbered(section, place, own, table):
     """Return a section for the joined object: relocations name symbols and sections by their new numbers."""
     name, row, data = section.name, list(section.row), section.data
     if row[0] == _RELA:

@@ -32,7 +32,7 @@ from ..loops.kernels import LOW, widened
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 _BY_SIZE = {4: "float", 8: "double"}
 _WIDE = 8                           # bytes of a partial sum
-_KEPT = 2048                        # plans
+_MOST_PLANS = 2048                        # plans
 _SHORT = 16                         # elements of a plane below which channels are gathered
 
 
@@ -45,7 +45,7 @@ def supported(x, *others) -> bool:
     return kind in _ELEMENTS and x.ndim >= 2 and x.size > 0
 
 
-@functools.lru_cache(_KEPT)
+@functools.lru_cache(_MOST_PLANS)
 def plan(kind, shape, eps, dtype, relu, threads):
     """Return the job of one kind on arrays (N, C, ...); `codegen.OPERANDS` names its operand words."""
     (images, channels), size = shape[:2], prod(shape[2:])
@@ -59,7 +59,7 @@ def plan(kind, shape, eps, dtype, relu, threads):
     return steps.plan()
 
 
-@functools.lru_cache(_KEPT)
+@functools.lru_cache(_MOST_PLANS)
 def is_direct(shape) -> bool:
     """Whether planes, or rows of channels, are read in place."""
     return len(shape) == 2 or prod(shape[2:]) >= _SHORT or shape[0] == 1
@@ -182,13 +182,13 @@ def _batch_norms_step(node, operands, results):
     if not is_direct(x.shape) or x.dtype not in _ELEMENTS or any(
             v is not None and v.dtype != x.dtype for v in operands):
         return None
-    places = {name: At(i) for i, name in enumerate(names) if operands[i] is not None}
+    locations = {name: At(i) for i, name in enumerate(names) if operands[i] is not None}
     out = len(operands)
-    places |= {name: At(out + 1 + i) for i, name in enumerate(results_of)}
+    locations |= {name: At(out + 1 + i) for i, name in enumerate(results_of)}
     made = plan(kind, tuple(x.shape), float(node.params["eps"]), x.dtype, relu, pool.get_num_threads())
-    gradient = places.get("g", places["x"])
-    slots = {X: places["x"], W: gradient, Y: At(out)} | ({EXTRA: places["out"]} if "out" in places else {})
-    return made.native(slots, [places.get(name, 0) for name in codegen.OPERANDS])
+    gradient = locations.get("g", locations["x"])
+    slots = {X: locations["x"], W: gradient, Y: At(out)} | ({EXTRA: locations["out"]} if "out" in locations else {})
+    return made.native(slots, [locations.get(name, 0) for name in codegen.OPERANDS])
 
 
 _TRAINED = ("x", "weight", "bias")

@@ -70,14 +70,14 @@ _DTYPES = {dtype.itemsize: dtype for dtype in (float32, float64)}
 
 
 @functools.lru_cache(4096)
-def _known_answer(numerics, in_blocks, wanted, kept, what, item, groups, *rest):
+def _known_answer(numerics, in_blocks, wanted, prepared, what, item, groups, *rest):
     """Return the answer for numbers: lengths of the lists of sizes, then these."""
     counts, sizes = rest[:6], iter(rest[6:])
     x, w, stride, padding, dilation, size = [tuple(islice(sizes, n)) for n in counts]
     params = {"stride": stride, "padding": tuple(zip(padding[::2], padding[1::2])), "dilation": dilation, "groups": groups,
               "size": size}
     found = _kernel_of(ConvQuery(Aval(x, _DTYPES[item]), Aval(w, _DTYPES[item]), params, bool(in_blocks), bool(wanted),
-                                 bool(kept), _CONVS[what]))
+                                 bool(prepared), _CONVS[what]))
     return tuple(found) if type(found) is ConvKernel else found
 
 
@@ -143,10 +143,10 @@ def operands_of(operands, params) -> tuple:
     return operands[end:], operands[2:end]
 
 
-def planned(x, beside, params) -> FusedPlan:
+def planned(x, arrays, params) -> FusedPlan:
     """Return the convolution of a node for an input like `x` and epilogue arrays of the shapes `beside`."""
     filters, groups, in_blocks, item = params["filters"], params["groups"], params["in_blocks"], x.dtype.itemsize
-    kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:len(filters)]) else "full" for v in beside])
+    kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:len(filters)]) else "full" for v in arrays])
     sizes = x.shape[2:-1] if in_blocks else x.shape[2:]
     window = (params["stride"], params["padding"], params["dilation"], groups)
     lines, shape = Lines(params["epilogue"], kinds, _ELEMENTS[item]), (x.shape[0], filters[1] * groups, *sizes)
@@ -197,8 +197,8 @@ class Array(NamedTuple):
 def planned_chain(x, operands, params) -> list:
     """Return the convolutions of a chain for an input like `x` and epilogue operands like these."""
     found = []
-    for layer, (_, *beside) in ops.chain_layers(x, operands, **params):
-        made = planned(x, [v.shape for v in beside], layer)
+    for layer, (_, *arrays) in ops.chain_layers(x, operands, **params):
+        made = planned(x, [v.shape for v in arrays], layer)
         found.append(made)
         x = Array(made.shape, made.dtype)
     return found
@@ -212,10 +212,10 @@ def flipped_plan(w, params):
     return convolution_of(w.shape, size, params, w.dtype.itemsize), ALGORITHMS[params["kernel"][0]]
 
 
-def planned_input_grad(g, beside, params) -> FusedPlan:
+def planned_input_grad(g, arrays, params) -> FusedPlan:
     """Return the gradient of the input of a node for a gradient like `g` and epilogue arrays of the shapes `beside`."""
     item = g.dtype.itemsize
-    kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:-1]) else "full" for v in beside])
+    kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:-1]) else "full" for v in arrays])
     lines = Lines(params["epilogue"], kinds, _ELEMENTS[item])
     return conv_blocked_grad.input_grad(convolution_of(params["filters"], params["size"], params, item), g.shape[0],
                                         ALGORITHMS[params["kernel"][0]], lines, pool.get_num_threads())

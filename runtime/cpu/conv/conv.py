@@ -105,7 +105,7 @@ def direct(g: Geometry, dtype, shape, algorithm: Algorithm | None) -> PlannedCon
     x = (X, 0) if in_place else conv_layout.into_blocks(steps, X, images, g.x_blocks, g.pixels)
     y = WORKSPACE, steps.room(conv_layout.blocked_bytes(images, g.y_blocks, g.out_pixels))
     if algorithm:
-        weight, w = winograd.Taps((W, 0)), (WORKSPACE, steps.room(algorithm.filter_bytes(g)))
+        weight, w = winograd.PlainWeight((W, 0)), (WORKSPACE, steps.room(algorithm.filter_bytes(g)))
         algorithm.add_weight(steps, g, weight, w)
         algorithm.add(steps, g, x, weight, w, y)
     else:

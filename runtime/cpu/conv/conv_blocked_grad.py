@@ -82,7 +82,7 @@ class FlippedWeight:
         if self.depthwise:
             conv_layout.pack_depthwise_weight(steps, source, target, conv_depthwise.blocks_of(g), phase.tap_positions)
         elif self.algorithm:
-            self.algorithm.add_weight(steps, g, winograd.Taps(source, turned=True), target)
+            self.algorithm.add_weight(steps, g, winograd.PlainWeight(source, flipped=True), target)
         else:
             conv_layout.pack_flipped_weight(steps, source, target, g.groups, conv_plan.filters_of(g), phase.tap_positions)
 
@@ -94,7 +94,7 @@ class FlippedWeight:
         if self.depthwise:
             conv_depthwise.add_depthwise(steps, g, x, w, y, epilogue=epilogue, scatter=scatter)
         elif self.algorithm:
-            self.algorithm.add(steps, g, x, winograd.Taps(plain, turned=True), w, y, epilogue=epilogue)
+            self.algorithm.add(steps, g, x, winograd.PlainWeight(plain, flipped=True), w, y, epilogue=epilogue)
         else:
             conv_plan.add_direct(steps, g, conv_plan.filters_of(g), x, w, y, epilogue=epilogue, scatter=scatter)
 

@@ -91,13 +91,13 @@ class _Lists:
     def _band(self, band):
         operand = 1
         for k, layer in enumerate(self.layers):
-            if k < len(self.buffers) and band.kept[k][0]:
-                yield self._keep(k, *band.kept[k])
+            if k < len(self.buffers) and band.reused[k][0]:
+                yield self._reuse(k, *band.reused[k])
             if band.rows[k][0] < band.rows[k][1]:
                 yield self._layer(k, layer, band, operand)
             operand += 1 + self.counts[k]
 
-    def _keep(self, k, start, rows):
+    def _reuse(self, k, start, rows):
         at, plane = self.buffers[k]
         layer = self.layers[k]
         template = self._template((0, layer.blocks, plane, start * layer.row, rows * layer.row))
@@ -124,8 +124,8 @@ class _Lists:
         patches += [(WORD * word, self._word(table), 0, 0) for word, table in job.tables]
         for i, word in enumerate(layer.fused.after.words):
             if isinstance(word, Address):
-                beside, full = At(operand + 1 + word.number), layer.fused.lines.kinds[word.number] == "full"
-                place = self._like_result(beside, layer, first) if full else (self._word(beside), 0, 0)
+                array, full = At(operand + 1 + word.number), layer.fused.lines.kinds[word.number] == "full"
+                place = self._like_result(array, layer, first) if full else (self._word(array), 0, 0)
                 patches.append((WORD * (job.words + i), *place))
         return [self._word(Code(job.function)), job.template, len(patches), *itertools.chain(*patches)]
 
@@ -141,7 +141,7 @@ class _Lists:
             g = replace(g, dims=(g.dims[0], window, g.dims[2]), x_plane=x_plane, y_plane=y_plane)
             steps = SlotJobs(threads=1)
             layer.fused.add_kernel(steps, g, *((slot, 0) for slot in (X, W, Y)))
-            (function, _, words, patches), = steps.given
+            (function, _, words, patches), = steps.jobs
             tables = [(i, self.tables.setdefault(x.array.tobytes(), x)) for i, x in enumerate(words) if type(x) is Table]
             after = [0 if isinstance(word, Address) else word for word in layer.fused.after.words]
             fixed = [0 if type(word) is Table else word for word in words] + after

@@ -102,12 +102,12 @@ class Band:
 
     rows    for each layer the rows that it makes
     bases   for each buffer the row that its first row holds
-    kept    for each buffer the rows that stay from the band before: (place, count)
+    reused  for each buffer the rows that stay from the band before: (position, count)
     """
 
     rows: list
     bases: list
-    kept: list
+    reused: list
 
 
 def bands_of(layers, first: int, end: int, count: int) -> tuple:
@@ -117,7 +117,7 @@ def bands_of(layers, first: int, end: int, count: int) -> tuple:
     bands, most = [], [1] * last
     for number in range(count):
         rows: list = [(0, 0)] * len(layers)
-        kept: list = [(0, 0)] * last
+        reused: list = [(0, 0)] * last
         rows[last] = first + total * number // count, first + total * (number + 1) // count
         for k in range(last, 0, -1):
             if rows[k][0] == rows[k][1]:
@@ -125,12 +125,12 @@ def bands_of(layers, first: int, end: int, count: int) -> tuple:
             low, high = layers[k].reads(*rows[k])
             rows[k - 1] = min(max(low, have[k - 1]), max(high, have[k - 1])), max(high, have[k - 1])
             if low < have[k - 1]:
-                kept[k - 1] = low - base[k - 1], have[k - 1] - low
+                reused[k - 1] = low - base[k - 1], have[k - 1] - low
             else:
                 rows[k - 1] = low, max(low, high)
             base[k - 1], have[k - 1] = low, rows[k - 1][1]
             most[k - 1] = max(most[k - 1], have[k - 1] - low)
-        bands.append(Band(rows, list(base), kept))
+        bands.append(Band(rows, list(base), reused))
     return bands, most
 
 
@@ -209,10 +209,10 @@ def _saved(layers, images, threads) -> float:
     shares = [layer.row * layer.blocks * layer.height.out * images / threads for layer in layers[:-1]]
     far = sum(2 * max(0.0, share - cache_sizes.second_level() * _BETWEEN) for share in shares)
     bands, _ = bands_of(layers, 0, -(-rows // parts), count)
-    kept = sum(2 * n * layer.row * layer.blocks for band in bands for layer, (at, n) in zip(layers, band.kept) if at)
+    reused = sum(2 * n * layer.row * layer.blocks for band in bands for layer, (at, n) in zip(layers, band.reused) if at)
     turns = -(-images * parts // threads)
     work = sum(layer.multiplied * layer.height.out for layer in layers)
     done = turns * (_part_work(layers, -(-rows // parts)) if parts > 1 else work)
     again = (count - 1) * sum(layer.weight_bytes for layer in layers)
     return (far * _FAR_BYTE * 4 / item + len(shares) * _STEP * (threads > 1) - (done - work * images / threads)
-            - turns * ((kept + again) * _NEAR_BYTE * 4 / item + count * len(layers) * _CALL))
+            - turns * ((reused + again) * _NEAR_BYTE * 4 / item + count * len(layers) * _CALL))

@@ -52,7 +52,7 @@ def weight_plan(shape, item, groups, x_blocked, algorithm, threads, factors=Fals
     if runs_in_lanes(g):
         conv_layout.pack_depthwise_weight(steps, (W, 0), (Y, 0), conv_depthwise.blocks_of(g), range(g.taps), g.inputs)
     elif algorithm:
-        algorithm.add_weight(steps, g, winograd.Taps((W, 0), (FACTORS, 0) if factors else None), (Y, 0))
+        algorithm.add_weight(steps, g, winograd.PlainWeight((W, 0), (FACTORS, 0) if factors else None), (Y, 0))
     else:
         conv_layout.pack_weight(steps, (W, 0), (Y, 0), g.groups, conv_plan.filters_of(g))
     return steps.plan(), weight_bytes(g, algorithm)
@@ -88,7 +88,7 @@ class FusedConv(FusedPlan):
             blocks = conv_depthwise.blocks_of(g) if self.depthwise else g.x_blocks
             x = conv_layout.into_blocks(steps, X, images, blocks, g.pixels)
         if self.algorithm:
-            taps = winograd.Taps((EXTRA, 0), (FACTORS, 0))
+            taps = winograd.PlainWeight((EXTRA, 0), (FACTORS, 0))
             self.algorithm.add(steps, g, x, taps, (W, 0), (Y, 0), epilogue=self.after.code)
         else:
             self.add_kernel(steps, g, x, (W, 0), (Y, 0), by_rows=self.x_blocked)

@@ -189,17 +189,17 @@ def unpack_weight(steps, source, target, groups: int, filters: Filters):
     }, {"source": source, "target": target})
 
 
-def pack_flipped_weight(steps, source, target, groups: int, filters: Filters, places, outputs: int = 0):
-    """Copy [group][input][output][tap] (a forward weight seen from its gradient) into panels of the taps that `places` lists.
+def pack_flipped_weight(steps, source, target, groups: int, filters: Filters, tap_positions, outputs: int = 0):
+    """Copy [group][input][output][tap] (a forward weight seen from its gradient) into panels of some taps.
     `filters` describes the result: its inputs are the forward outputs; its outputs may be the first of so many `outputs`.
-    `places[tap]` is the tap's place in it, or -1."""
-    blocks, all_taps = filters.blocks, len(places)
+    `tap_positions[tap]` is the tap's position in it, or -1."""
+    blocks, all_taps = filters.blocks, len(tap_positions)
     item = blocks.item
-    if places == [0]:
+    if tap_positions == [0]:
         _pack_flipped_points(steps, source, target, groups, filters)
         return
     per_input = (outputs or filters.outputs) * all_taps * item
-    table = steps.table([-1 if place < 0 else place * filters.tap for place in places])
+    table = steps.table([-1 if position < 0 else position * filters.tap for position in tap_positions])
     for group in range(groups):
         for first, count, width in ((0, blocks.whole, blocks.width), (blocks.whole, int(blocks.rest > 0), blocks.rest)):
             if not count:
@@ -229,16 +229,17 @@ def _pack_flipped_points(steps, source, target, groups: int, filters: Filters):
     }, {"source": source, "target": target})
 
 
-def pack_depthwise_weight(steps, source, target, blocks: Blocks, places, inputs: int = 1):
-    """Copy [channel][input of its group][tap] to [block][tap][input][block channels]. `places[tap]` is the tap's place in the
-    result, or -1."""
-    taps = len(places)
-    kept = sum(place >= 0 for place in places)
-    table = [-1 if place < 0 else (place * inputs + number) * blocks.pixel for number in range(inputs) for place in places]
+def pack_depthwise_weight(steps, source, target, blocks: Blocks, tap_positions, inputs: int = 1):
+    """Copy [channel][input of its group][tap] to [block][tap][input][block channels]. `tap_positions[tap]` is the
+    tap's position in the result, or -1."""
+    taps = len(tap_positions)
+    used = sum(position >= 0 for position in tap_positions)
+    table = [-1 if position < 0 else (position * inputs + number) * blocks.pixel
+             for number in range(inputs) for position in tap_positions]
     _add(steps, "scatter", blocks.item, {
         "rows": blocks.width, "rows_total": blocks.channels, "row_chunks": blocks.count,
         "row_stride": inputs * taps * blocks.item, "source_row_chunk": blocks.width * inputs * taps * blocks.item,
-        "target_row_chunk": kept * inputs * blocks.pixel, "columns": inputs * taps, "columns_total": inputs * taps,
+        "target_row_chunk": used * inputs * blocks.pixel, "columns": inputs * taps, "columns_total": inputs * taps,
         "width": blocks.width, "fill": 1, "column_table": steps.table(table),
     }, {"source": source, "target": target})
 

@@ -147,8 +147,8 @@ def _heights(segments, most: int, written: int) -> tuple:
     """Return the heights of tiles that a kernel is made with for these segments. LLVM is slow for all heights if tiles may be
     tall or have unrolled steps (as in first layers), so widths are cut into tiles of one or two heights."""
     found = sorted({pixels for _, pixels, *_ in segments})
-    many = most >= _TALL_ROWS or written > 0
-    return tuple(found) if many and len(found) <= _MOST_HEIGHTS else ()
+    is_large = most >= _TALL_ROWS or written > 0
+    return tuple(found) if is_large and len(found) <= _MOST_HEIGHTS else ()
 
 
 def flattened(geometry: Geometry) -> Geometry:
@@ -404,10 +404,10 @@ def phases(window: Window) -> list:
 
 
 def tap_positions(forward, chosen):
-    """Return the place of each tap of the forward weight among the taps `chosen` for each dim, -1 for those left out."""
+    """Return the position of each tap of the forward weight among the taps `chosen` for each dim, -1 for those left out."""
     counts = [len(taps) for taps in chosen]
-    places = []
+    positions = []
     for tap in itertools.product(*(range(d.taps) for d in forward.dims)):
         at = [taps.index(t) if t in taps else -1 for t, taps in zip(tap, chosen)]
-        places.append(-1 if -1 in at else (at[0] * counts[1] + at[1]) * counts[2] + at[2])
-    return places
+        positions.append(-1 if -1 in at else (at[0] * counts[1] + at[1]) * counts[2] + at[2])
+    return positions

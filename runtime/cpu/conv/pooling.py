@@ -94,8 +94,8 @@ def max_pool(x, *, kernel, stride, padding, dilation):
     if found is None:
         return None
     plan, shape = found
-    places = empty(shape, np.dtype(np.int64))
-    return plan.new(shape, x, x, call.address_of(places)), places
+    positions = empty(shape, np.dtype(np.int64))
+    return plan.new(shape, x, x, call.address_of(positions)), positions
 
 
 @functools.lru_cache(512)
@@ -163,8 +163,8 @@ def avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
     if any(lo < 0 for lo, _ in padding):
         return None
     g = dense(g)
-    if _spreads_alone(g.shape[2:], tuple(size), kernel, stride, padding):
-        return _shared_out(g, size, kernel, prod(kernel) if divisor is None else divisor)
+    if _are_disjoint(g.shape[2:], tuple(size), kernel, stride, padding):
+        return _spread_evenly(g, size, kernel, prod(kernel) if divisor is None else divisor)
     plan, shape = avg_grad_plan(g.shape, tuple(size), kernel, stride, padding, counted, divisor, g.dtype,
                                  pool.get_num_threads())
     return plan.new(shape, g, g)
@@ -174,19 +174,19 @@ _LONG = 4           # elements along the last dim of a window from which copying
 
 
 @functools.lru_cache(512)
-def _spreads_alone(windows, size, kernel, stride, padding) -> bool:
+def _are_disjoint(windows, size, kernel, stride, padding) -> bool:
     """Whether windows do not overlap and cover all elements."""
     return (kernel[-1] >= _LONG and not any(lo or hi for lo, hi in padding) and kernel == stride
             and all(n == count * k for n, count, k in zip(size, windows, kernel)))
 
 
-def _shared_out(g, size, kernel, count):
+def _spread_evenly(g, size, kernel, count):
     """Spread each window's share of its gradient to its elements; zeros have the sign that sums give them."""
     share = g / g.dtype.type(count) + g.dtype.type(0)
     out = empty((*g.shape[:2], *size), g.dtype)
-    beside = [n for pair in zip(g.shape[2:], kernel) for n in pair]
+    split = [n for pair in zip(g.shape[2:], kernel) for n in pair]
     source = share.reshape(*g.shape[:2], *[n for size in g.shape[2:] for n in (size, 1)])
-    target = out.reshape(*g.shape[:2], *beside)
+    target = out.reshape(*g.shape[:2], *split)
     kernels.cast(dt.BY_NP[g.dtype], dt.BY_NP[g.dtype])(np.broadcast_to(source, target.shape), out=target)
     return out
 
@@ -287,7 +287,7 @@ def put_plan(planes, count, plane, accumulate, dtype, threads):
 
 
 @functools.lru_cache(512)
-def _bin_places(extent, count):
+def _bin_positions(extent, count):
     """Return the positions in each bin (count, widest); short bins repeat their last one."""
     return ops.bin_places(extent, count)
 
@@ -301,7 +301,7 @@ def _bin_maxima_along(x, axis, count):
     return np.concatenate([total(x[(*before, slice(a, b))], (axis,), True) for a, b in zip(starts, ends)], axis)
 
 
-def _first_bin_places(x, axis, count):
+def _first_bin_positions(x, axis, count):
     """Return the place along one dim of each bin's largest element."""
     before = (slice(None),) * axis
     starts, ends = ops.bins(x.shape[axis], count)
@@ -319,11 +319,11 @@ def bin_maxima(x, *, size):
     levels = [x]                    # levels[-1]: all dims but the outermost are in bins
     for axis in range(rank + 1, 2, -1):
         levels.append(_bin_maxima_along(levels[-1], axis, size[axis - 2]))
-    chosen = [_first_bin_places(levels[-1], 2, size[0])]
+    chosen = [_first_bin_positions(levels[-1], 2, size[0])]
     grid = np.ogrid[tuple(map(slice, (*x.shape[:2], *size)))]
     for axis in range(3, rank + 2):
-        places = _bin_places(x.shape[axis], size[axis - 2])
-        spread = places.reshape((1,) * axis + (len(places),) + (1,) * (rank + 1 - axis) + (-1,))
+        positions = _bin_positions(x.shape[axis], size[axis - 2])
+        spread = positions.reshape((1,) * axis + (len(positions),) + (1,) * (rank + 1 - axis) + (-1,))
         at = [*grid[:2], *chosen, None, *grid[axis + 1:]]
         at = [spread if a is None else a[..., None] for a in at]
         best = levels[rank + 1 - axis][tuple(at)].argmax(-1)

@@ -33,7 +33,7 @@ _SLOW_STREAM = 34.0
 _WORTH = 0.93                       # of the direct kernel's time: what saves less is not worth a larger weight
 _NEAR_BYTES = 6 << 20
 _WINDOW = 9                         # taps
-_TURNED = list(range(_WINDOW - 1, -1, -1))
+_FLIPPED = list(range(_WINDOW - 1, -1, -1))
 _LARGE_CHIP = 2 << 20               # bytes of a second-level cache from which on a core is one of many, far from memory
 
 
@@ -61,7 +61,7 @@ class Algorithm:
         return self.rows, self.columns
 
     @property
-    def places(self) -> int:
+    def tile_pixels(self) -> int:
         """Pixels of an input tile: the products for each pair of channels."""
         return _code(self).tile_pixels
 
@@ -75,34 +75,34 @@ class Algorithm:
             return self.weight_planes * filters_of(g, self).panels * g.inputs * filters_of(g, self).step
         return self.weight_planes * _filter_words(g, self)["u_plane"]
 
-    def add_weight(self, steps, g: Geometry, taps: "Taps", u):
+    def add_weight(self, steps, g: Geometry, weight: "PlainWeight", u):
         """Add the steps that transform a plain weight, packing as many panels at a time as stay in a cache."""
-        filters, (output, _) = filters_of(g, self), taps.strides(g)
+        filters, (output, _) = filters_of(g, self), weight.strides(g)
         panels = max(1, min(filters.panels, cache_sizes.second_level() // filters.panel))
         packed = WORKSPACE, steps.room(panels * filters.panel)
         for panel in range(0, filters.panels, panels):
             first = panel * filters.columns
             part = dataclasses.replace(filters, outputs=min(g.outputs - first, panels * filters.columns))
-            source = taps.place[0], taps.place[1] + first * output
-            if taps.turned:
-                conv_layout.pack_flipped_weight(steps, source, packed, 1, part, _TURNED, g.outputs)
+            source = weight.location[0], weight.location[1] + first * output
+            if weight.flipped:
+                conv_layout.pack_flipped_weight(steps, source, packed, 1, part, _FLIPPED, g.outputs)
             else:
                 conv_layout.pack_weight(steps, source, packed, 1, part)
-            factors = taps.factors and (taps.factors[0], taps.factors[1] + first * g.item)
+            factors = weight.factors and (weight.factors[0], weight.factors[1] + first * g.item)
             _add_filter(steps, g, self, part, packed, factors, u, panel)
 
-    def add(self, steps, g: Geometry, x, taps: "Taps", u, y, operands=(OPERANDS, 0), epilogue=None):
+    def add(self, steps, g: Geometry, x, weight: "PlainWeight", u, y, operands=(OPERANDS, 0), epilogue=None):
         """Add the step of the convolution on a blocked x; `u` is the transformed weight."""
         task, code = _kernel(self, epilogue or Usual("float")), _code(self)
-        threads, places = steps.threads, self.places
+        threads, tile_pixels = steps.threads, self.tile_pixels
         cut, filters, pixel = tiling(g, self, threads), filters_of(g, self), g.lanes * g.item
         height, width = g.dims[1:]
         v_blocks = codegen.DEPTH // g.lanes if self.half else g.x_blocks.count
         x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)
         along, items = cut.block * pixel, cut.blocks * cut.shares
         v_plane, m_plane = v_blocks * along + _APART, cut.share_panels * filters.columns // g.lanes * along + _APART
-        m_start = places * v_plane
-        scratch = -(-(m_start + places * m_plane) // 4096) * 4096 + 512
+        m_start = tile_pixels * v_plane
+        scratch = -(-(m_start + tile_pixels * m_plane) // 4096) * 4096 + 512
         chunks = share(g.work, items, threads)
         words = {
             "scratch_bytes": scratch, "items": items, "chunks": chunks, "blocks": cut.blocks, "share_panels": cut.share_panels,
@@ -114,10 +114,10 @@ class Algorithm:
             "y_row": width.out * pixel, "panels": filters.panels, "v_plane": v_plane, "v_tile": pixel, "v_block": along,
             "m_plane": m_plane, "m_vector": along, "m_start": m_start, "v_share": _prefetched_bytes(g, cut, filters),
             "whole_rows": height.out // self.rows, "whole_columns": width.out // self.columns,
-            } | _filter_words(g, self) | taps.words(g)
+            } | _filter_words(g, self) | weight.words(g)
         room = WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
         steps.add(task, chunks, code.words, words,
-                  {"x": x, "u": u, "y": y, "w": taps.first(g), "operands": operands, "scratch": room} | taps.slots())
+                  {"x": x, "u": u, "y": y, "w": weight.first(g), "operands": operands, "scratch": room} | weight.slots())
 
 
 F2, F2X4, F4 = Algorithm(2, 2), Algorithm(2, 4), Algorithm(4, 4)
@@ -180,7 +180,7 @@ def _cut(g, algorithm, threads, shares):
     """Return the blocks that move fewer bytes beyond the cache, since each block reads all weights of its share. Either all of
     V and M of a block stays in cache, or, for larger blocks, a plane of V beside panels of weights."""
     height, width = g.dims[1:]
-    filters, weight, places = filters_of(g, algorithm), algorithm.filter_bytes(g), algorithm.places
+    filters, weight, tile_pixels = filters_of(g, algorithm), algorithm.filter_bytes(g), algorithm.tile_pixels
     rows, columns = -(-height.out // algorithm.rows), -(-width.out // algorithm.columns)
     share_panels = -(-filters.panels // shares)
     tiles, each = g.images * rows * columns, threads // shares
@@ -191,7 +191,7 @@ def _cut(g, algorithm, threads, shares):
         return Tiling(algorithm, rows, columns, tiles, -(-tiles // blocks), -(-filters.panels // share_panels), share_panels)
 
     room = int(_CACHE_SHARE * cache_sizes.second_level())
-    tile_bytes = places * (g.inputs + share_panels * filters.columns) * g.item
+    tile_bytes = tile_pixels * (g.inputs + share_panels * filters.columns) * g.item
     near = of_at_most(max(_LEAST_TILES, min(_MOST_TILES, room // tile_bytes)))
     far = of_at_most(max(_LEAST_TILES, min(_MOST_FAR_TILES, (room - 2 * g.inputs * filters.step) // (g.inputs * g.item))))
     weights = weight * share_panels // filters.panels
@@ -201,7 +201,7 @@ def _cut(g, algorithm, threads, shares):
 
 def _prefetched_bytes(g, cut, filters):
     """Return the bytes of the next plane of V to prefetch with each panel: none if all planes stay in cache."""
-    near = cut.algorithm.places * cut.block * (g.inputs + cut.share_panels * filters.columns) * g.item
+    near = cut.algorithm.tile_pixels * cut.block * (g.inputs + cut.share_panels * filters.columns) * g.item
     if near <= cache_sizes.second_level():
         return 0
     return -(-g.inputs * cut.block * g.item // (_LINE * cut.share_panels)) * _LINE
@@ -209,10 +209,10 @@ def _prefetched_bytes(g, cut, filters):
 
 def _item_cycles(g, cut, panel):
     """Return about how long one block of tiles takes with one share of the channels, in panels of so many."""
-    columns, places = cut.share_panels * panel, cut.algorithm.places
-    vectors = places * g.inputs * columns / g.lanes
+    columns, tile_pixels = cut.share_panels * panel, cut.algorithm.tile_pixels
+    vectors = tile_pixels * g.inputs * columns / g.lanes
     return (vectors * (max(_PRODUCT * cut.block, _STREAM) + _WAIT)
-            + _TRANSFORM * places * cut.block * (g.inputs + columns) / g.lanes)
+            + _TRANSFORM * tile_pixels * cut.block * (g.inputs + columns) / g.lanes)
 
 
 def choose(g: Geometry, prepared: bool = False) -> Algorithm | None:
@@ -233,10 +233,10 @@ def choose(g: Geometry, prepared: bool = False) -> Algorithm | None:
         cut, whole = tiling(g, algorithm, 1), algorithm.filter_bytes(g)
         if algorithm.rows == 2 and algorithm.stride == 1 and _waits(g, cut):
             algorithm = dataclasses.replace(algorithm, half=True)
-        places, weight_planes, filters = algorithm.places, algorithm.weight_planes, filters_of(g, algorithm)
+        tile_pixels, weight_planes, filters = algorithm.tile_pixels, algorithm.weight_planes, filters_of(g, algorithm)
         vectors = g.inputs * filters.panels * filters.columns / lanes
-        product = vectors * max(_PRODUCT * places * cut.tiles, weight_planes * _stream(whole) * cut.blocks)
-        transform = _TRANSFORM * places * cut.tiles * (g.inputs + g.outputs) / lanes
+        product = vectors * max(_PRODUCT * tile_pixels * cut.tiles, weight_planes * _stream(whole) * cut.blocks)
+        transform = _TRANSFORM * tile_pixels * cut.tiles * (g.inputs + g.outputs) / lanes
         making = 0 if prepared else _FILTER if whole <= _NEAR_BYTES else _FAR_FILTER
         time = product + transform + making * weight_planes * vectors
         if time < fastest:
@@ -251,35 +251,35 @@ def _waits(g, cut):
 
 
 @dataclass(frozen=True)
-class Taps:
+class PlainWeight:
     """The plain weight of a convolution at (slot, offset), with an optional factor for each of its output channels. `turned`:
     the weight is that of the convolution whose gradient this one computes."""
 
-    place: tuple
+    location: tuple
     factors: tuple | None = None
-    turned: bool = False
+    flipped: bool = False
 
     def strides(self, g: Geometry) -> tuple:
         """Return bytes from an output channel to the next, and from an input channel to the next."""
         window = _WINDOW * g.item
-        return (window, window * g.outputs) if self.turned else (window * g.inputs, window)
+        return (window, window * g.outputs) if self.flipped else (window * g.inputs, window)
 
     def words(self, g: Geometry) -> dict:
-        (output, input_), step = self.strides(g), -g.item if self.turned else g.item
+        (output, input_), step = self.strides(g), -g.item if self.flipped else g.item
         return {"outputs": g.outputs, "w_output": output, "w_input": input_, "w_row": 3 * step, "w_column": step}
 
     def slots(self) -> dict:
         return {"factors": self.factors} if self.factors else {}
 
     def first(self, g: Geometry) -> tuple:
-        slot, offset = self.place
-        return slot, offset + (_WINDOW - 1) * g.item * self.turned
+        slot, offset = self.location
+        return slot, offset + (_WINDOW - 1) * g.item * self.flipped
 
 
 def _add_filter(steps, g, algorithm, filters, packed, factors, u, first):
     """Add the step that transforms some packed panels, from `first` on."""
     items = filters.panels * g.inputs
-    chunks = share(items * filters.columns * algorithm.places, items, steps.threads)
+    chunks = share(items * filters.columns * algorithm.tile_pixels, items, steps.threads)
     words = {"items": items, "chunks": chunks, "panels": filters.panels, "inputs": g.inputs, "width": filters.blocks.width,
              "panel": filters.panel, "block": filters.block, "tap": filters.tap, "step": filters.step,
              "outputs": filters.outputs, "first_panel": first} | _filter_words(g, algorithm)

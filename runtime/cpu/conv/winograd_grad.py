@@ -19,7 +19,7 @@ _ITEMS = 8                          # items that a gradient is cut into, where m
 _SUMS_BYTES = 16 << 20              # of all parts together, beyond the first
 _APART = 192                        # bytes between planes, so that those of a tile do not all meet in one set of a cache
 _LEAST_CHANNELS = 16
-_PLACES = 16
+_TILE_PIXELS = 16
 # Cycles: of a vector multiply-add of either algorithm, of moving a vector through a transform, of a vector of sums.
 _DIRECT, _PRODUCT, _TRANSFORM, _SUM = 1.1, 1.1, 5.5, 8.0
 
@@ -54,10 +54,10 @@ def cut_of(g: Geometry) -> Cut:
     tiles = g.images * rows * columns
     share = 1 if filters.panels >= _ITEMS else min(2, filters.panels)
     shares = -(-filters.panels // share)
-    tile = _PLACES * g.item * (g.x_blocks.count * g.lanes + share * filters.columns)
+    tile = _TILE_PIXELS * g.item * (g.x_blocks.count * g.lanes + share * filters.columns)
     block = max(1, min(tiles, _MOST_TILES, max(_LEAST_TILES, _CACHE_BYTES // tile)))
     blocks = -(-tiles // block)
-    sums = _PLACES * _plane(g, filters)
+    sums = _TILE_PIXELS * _plane(g, filters)
     parts = max(1, min(_ITEMS // shares, blocks, _SUMS_BYTES // sums))
     return Cut(rows, columns, tiles, block, blocks, parts, share, shares, sums)
 
@@ -75,9 +75,9 @@ def pays(g: Geometry) -> bool:
         return False
     cut, filters, lanes = cut_of(g), filters_of(g), g.lanes
     columns = filters.panels * filters.columns
-    products = _PRODUCT * _PLACES * cut.tiles * g.inputs * columns / lanes
-    transforms = _TRANSFORM * _PLACES * cut.tiles * (g.inputs * cut.shares + columns) / lanes
-    sums = _SUM * _PLACES * cut.parts * g.inputs * columns / lanes
+    products = _PRODUCT * _TILE_PIXELS * cut.tiles * g.inputs * columns / lanes
+    transforms = _TRANSFORM * _TILE_PIXELS * cut.tiles * (g.inputs * cut.shares + columns) / lanes
+    sums = _SUM * _TILE_PIXELS * cut.parts * g.inputs * columns / lanes
     return products + transforms + sums < _DIRECT * g.work / lanes
 
 
@@ -88,7 +88,7 @@ def add_weight_grad(steps, g: Geometry, x, y, w):
     x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)
     v_tile, d_tile = g.x_blocks.count * pixel + pixel, cut.share_panels * filters.step + pixel
     v_plane, d_plane = cut.block * v_tile + _APART, cut.block * d_tile + _APART
-    scratch = -(-_PLACES * (v_plane + d_plane) // 4096) * 4096 + 512
+    scratch = -(-_TILE_PIXELS * (v_plane + d_plane) // 4096) * 4096 + 512
     items = cut.parts * cut.shares
     chunks = min(items, share(g.work, items, threads))
     sums = WORKSPACE, steps.room(cut.parts * cut.sums)
@@ -102,11 +102,11 @@ def add_weight_grad(steps, g: Geometry, x, y, w):
         "x_row": width.size * pixel, "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane,
         "y_row": width.out * pixel, "panels": filters.panels, "w_panel": filters.panel, "w_block": filters.block,
         "w_tap": filters.tap, "w_step": filters.step, "v_plane": v_plane, "v_tile": v_tile, "v_block": pixel,
-        "d_plane": d_plane, "d_tile": d_tile, "d_start": _PLACES * v_plane, "u_plane": _plane(g, filters),
+        "d_plane": d_plane, "d_tile": d_tile, "d_start": _TILE_PIXELS * v_plane, "u_plane": _plane(g, filters),
         "u_panel": g.inputs * filters.step, "u_part": cut.sums}
     slots = {"x": x, "w": w, "u": sums, "y": y, "scratch": room}
     task, finish = _tasks()
     steps.add(task, chunks, codegen.WORDS, words, slots)
     items = filters.panels * g.inputs
-    chunks = share(items * filters.columns * _PLACES * cut.parts, items, threads)
+    chunks = share(items * filters.columns * _TILE_PIXELS * cut.parts, items, threads)
     steps.add(finish, chunks, codegen.WORDS, words | {"items": items, "chunks": chunks}, slots)

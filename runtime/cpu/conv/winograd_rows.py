@@ -12,7 +12,7 @@ from ..calls.plan import OPERANDS, WORKSPACE, share
 from ..compiler.compile import compile_module, task_of
 from ..compiler.ir_cache import text_of
 from .conv_plan import Geometry, few_inputs
-from .winograd import Taps
+from .winograd import PlainWeight
 
 MOST_PHASES = 4
 _REACHES = (3, 4)                   # taps of a phase
@@ -38,17 +38,17 @@ class Rows:
         return codegen.RowsKernel(host(), -(-height.taps // self.phases), width.taps, (self.phases, along), *epilogue)
 
     def filter_bytes(self, g: Geometry) -> int:
-        return self._panels(g) * codegen.PLACES * self._place(g)
+        return self._panels(g) * codegen.PLACES * self._panel_bytes(g)
 
-    def add_weight(self, steps, g: Geometry, taps: Taps, u):
+    def add_weight(self, steps, g: Geometry, weight: PlainWeight, u):
         items = self._panels(g) * g.inputs * self.phases * g.dims[2].taps
         chunks = share(self.filter_bytes(g), items, steps.threads)
         words = {"items": items, "chunks": chunks, "inputs": g.inputs, "taps_h": g.dims[1].taps, "outputs": g.outputs,
-                 "w_output": g.inputs * g.taps * g.item, "u_place": self._place(g)}
+                 "w_output": g.inputs * g.taps * g.item, "u_place": self._panel_bytes(g)}
         steps.add(_filter_task(self.kernel(g)), chunks, codegen.FILTER_WORDS, words,
-                  {"source": taps.place, "target": u} | taps.slots())
+                  {"source": weight.location, "target": u} | weight.slots())
 
-    def add(self, steps, g: Geometry, x, taps: Taps, u, y, operands=(OPERANDS, 0), epilogue=None):
+    def add(self, steps, g: Geometry, x, weight: PlainWeight, u, y, operands=(OPERANDS, 0), epilogue=None):
         """Add the step of the convolution; `u` is the transformed weight."""
         _, height, width = g.dims
         kernel = self.kernel(g, width.stride, epilogue or Usual("float"))
@@ -72,12 +72,12 @@ class Rows:
             "m_start": m_start, "m_place": m_place, "block_pixels": block}
         room = WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
         steps.add(task_of(kernel), chunks, codegen.WORDS, words,
-                  {"x": x, "w": taps.place, "u": u, "y": y, "operands": operands, "scratch": room} | taps.slots())
+                  {"x": x, "w": weight.location, "u": u, "y": y, "operands": operands, "scratch": room} | weight.slots())
 
     def _panels(self, g):
         return -(-g.outputs // (self.kernel(g).vectors * g.lanes))
 
-    def _place(self, g):
+    def _panel_bytes(self, g):
         """Return the bytes of a panel of the weight for one product of a line."""
         return g.inputs * self.phases * g.dims[2].taps * self.kernel(g).vectors * g.lanes * g.item
 

@@ -71,16 +71,16 @@ class Product:
         """Whether plans made now may use matrix tiles."""
         return self.pairs and amx.is_wanted()
 
-    def kernel(self, road: str) -> codegen.GemmKernel:
-        found = self._kernels.get(road)
+    def kernel(self, strategy: str) -> codegen.GemmKernel:
+        found = self._kernels.get(strategy)
         if found is None:
-            found = self._kernels[road] = codegen.GemmKernel(host(), self.precision, road, self.epilogue)
+            found = self._kernels[strategy] = codegen.GemmKernel(host(), self.precision, strategy, self.epilogue)
         return found
 
-    def task(self, road: str, columns: int, turned: bool) -> int:
+    def task(self, strategy: str, columns: int, swaps: bool) -> int:
         """Return the address of the task of an algorithm for products of so many columns, compiled when first needed."""
-        kernel = self.kernel(road).fitted(columns, turned)
-        key = road, kernel.variants, kernel.may_swap
+        kernel = self.kernel(strategy).fitted(columns, swaps)
+        key = strategy, kernel.variants, kernel.may_swap
         found = self._tasks.get(key)
         if found is None:
             found = self._tasks[key] = task_of(kernel)
@@ -114,9 +114,9 @@ class Product:
     def _fits(self, out, a, b):
         """Whether the kernels can store into `out` itself: aligned, a unit stride, apart from the operands."""
         item, (rows, columns) = out.dtype.itemsize, out.shape[-2:]
-        straight = out.strides[-1] == item or columns == 1
-        turned = (out.strides[-2] == item or rows == 1) and not self.epilogue.name
-        return ((straight or turned) and out.flags.aligned and out.flags.writeable and out.dtype.isnative
+        row_major = out.strides[-1] == item or columns == 1
+        column_major = (out.strides[-2] == item or rows == 1) and not self.epilogue.name
+        return ((row_major or column_major) and out.flags.aligned and out.flags.writeable and out.dtype.isnative
                 and not np.may_share_memory(out, a) and not np.may_share_memory(out, b))
 
     def _run(self, plan: Plan, a, b, out, operands):
@@ -219,8 +219,8 @@ def _even_depth(a):
 
 def _scratch(size):
     """Return the address of this thread's arena: a line for the runner, then memory for packed panels."""
-    kept = getattr(_local, "scratch", None)
-    if kept is None or kept[0] < size:
+    cached = getattr(_local, "scratch", None)
+    if cached is None or cached[0] < size:
         memory = np.empty(size + 2 * LINE, np.uint8)
-        kept = _local.scratch = size, -(-memory.ctypes.data // LINE) * LINE, memory
-    return kept[1]
+        cached = _local.scratch = size, -(-memory.ctypes.data // LINE) * LINE, memory
+    return cached[1]

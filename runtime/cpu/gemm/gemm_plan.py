@@ -53,7 +53,7 @@ class Plan:
     """The plan of one product: words of its job by name, whether A and B are swapped, whether A is copied to an even depth."""
 
     shape: tuple
-    road: str
+    strategy: str
     swapped: bool
     copies_a: bool
     words: dict
@@ -103,14 +103,14 @@ def make_plan(a: Layout, b: Layout, out: Layout, item: int, out_item: int, produ
     swapped = may_turn and (column or (out.strides[-1] != out_item and columns > 1))
     if swapped:
         a, b, out = b.transposed, a.transposed, out.transposed
-    road, pack, copies_a = _choose_road(a, b, item, product)
-    turned, pack = _change_places(a, b, item, pack, road, product)
-    if turned:
+    strategy, pack, copies_a = _choose_strategy(a, b, item, product)
+    swaps, pack = _swap_operands(a, b, item, pack, strategy, product)
+    if swaps:
         a, b, swapped, copies_a = b.transposed, a.transposed, not swapped, False
     if copies_a:
         a = even_depth(a, item)
-    return _fill(shape, batch, road, pack, swapped, copies_a, (a, b, out), item, product, threads,
-                 {"turned": 1} if turned else None)
+    return _fill(shape, batch, strategy, pack, swapped, copies_a, (a, b, out), item, product, threads,
+                 {"turned": 1} if swaps else None)
 
 
 def make_adding_plan(a: Layout, b: Layout, out: Layout, item: int, product, threads: int) -> Plan:
@@ -142,23 +142,23 @@ def _steps(a, b, item) -> tuple[int, int, int, int]:
             b.strides[-1] if columns > 1 else item)
 
 
-def _choose_road(a, b, item, product):
+def _choose_strategy(a, b, item, product):
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     a_row, a_step, b_step, b_column = _steps(a, b, item)
-    turned = codegen.PACK_TRANSPOSED if b_step == item else codegen.PACK_ANY
+    transposed = codegen.PACK_TRANSPOSED if b_step == item else codegen.PACK_ANY
     few = _FEW_TILE_ROWS if b_column == item else _FEW_TURNED_ROWS
     if product.amx and min(rows, columns) > few and rows * columns * depth >= _LEAST_TILE_WORK:
-        return "amx", codegen.PACK_ROWS if b_column == item else turned, item not in (a_step, a_row)
+        return "amx", codegen.PACK_ROWS if b_column == item else transposed, item not in (a_step, a_row)
     narrow = columns <= _DOT_ROWS and depth >= _DOT_DEPTH and columns * depth * item <= _NEAR_BYTES
     few_columns = a_step == item and (columns == 1 or narrow)
     if b_step == item and (few_columns or (b_column != item and rows <= _DOT_ROWS)):
-        if a_step == item and swapped_plan.is_far(rows, depth, item) and _turns(rows, depth, columns, product):
-            return "tiles", turned, False
+        if a_step == item and swapped_plan.is_far(rows, depth, item) and _should_swap(rows, depth, columns, product):
+            return "tiles", transposed, False
         return "dots", codegen.IN_PLACE, a_step != item
     if product.pairs and rows > (_FEW_PAIR_ROWS if b_column == item else 1):
-        return "pairs", codegen.PACK_ROWS if b_column == item else turned, a_step != item or depth % 2 == 1
+        return "pairs", codegen.PACK_ROWS if b_column == item else transposed, a_step != item or depth % 2 == 1
     if b_column != item:
-        return "tiles", turned, False
+        return "tiles", transposed, False
     if rows == 1:
         return "vector", codegen.IN_PLACE, False
     near = tile_plan.reads_in_place(rows, depth, columns, Operands(a_row, a_step, b_step, b_column, item),
@@ -166,50 +166,50 @@ def _choose_road(a, b, item, product):
     return "tiles", codegen.IN_PLACE if near else codegen.PACK_ROWS, False
 
 
-def _turns(rows, depth, columns, product):
+def _should_swap(rows, depth, columns, product):
     return swapped_plan.turns(rows, depth, columns, product.kernel("tiles"))
 
 
-def _change_places(a, b, item, pack, road, product):
+def _swap_operands(a, b, item, pack, strategy, product):
     """Return (whether the operands are swapped, how the right one is packed then). Columns along the depth are expensive to
     pack on the right, while rows along the depth are read in place on the left, or copied to matrix tiles."""
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     a_row, a_step, *_ = _steps(a, b, item)
-    if pack != codegen.PACK_TRANSPOSED or road == "pairs":
+    if pack != codegen.PACK_TRANSPOSED or strategy == "pairs":
         return False, pack
-    if road == "tiles":
-        return a_step == item and _turns(rows, depth, columns, product), pack
+    if strategy == "tiles":
+        return a_step == item and _should_swap(rows, depth, columns, product), pack
     if a_step == item:
         return amx_plan.turns(rows, columns, depth), pack
     return (True, codegen.PACK_ROWS) if a_row == item else (False, pack)
 
 
-def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, threads, fixed=None):
+def _fill(shape, batch, strategy, pack, swapped, copies_a, layouts, item, product, threads, fixed=None):
     a, b, out = layouts
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     count, strides, table = _batches(batch, a, b, out)
     operands, work = Operands(*_steps(a, b, item), item), rows * columns * depth * count
-    cut = _cut(road, count, (rows, depth, columns), pack, operands, product, threads if work >= _SERIAL_WORK else 1,
+    cut = _cut(strategy, count, (rows, depth, columns), pack, operands, product, threads if work >= _SERIAL_WORK else 1,
                bool(fixed and fixed.get("turned")))
     words = {**dict.fromkeys(codegen.WORDS, 0), **operands._asdict(), "c_row": out.strides[-2], "sums_row": out.strides[-2],
              **dict(zip(("a_batch", "b_batch", "c_batch"), strides)), "rows": rows, "columns": columns, "depth": depth,
              "panels": -(-columns // cut.panel), "row_blocks": cut.blocks, "items": cut.items, "chunks": cut.chunks,
              "pack": pack, "panel": cut.panel, **cut.words, **(fixed or {})}
-    words["task"] = product.task(road, words["columns"], bool(words.get("turned")))
+    words["task"] = product.task(strategy, words["columns"], bool(words.get("turned")))
     scratch = words["scratch_bytes"] * (threads if cut.chunks > 1 else 1)
-    return Plan(shape, road, swapped, copies_a, words, scratch, table, threads, work >= _SERIAL_WORK)
+    return Plan(shape, strategy, swapped, copies_a, words, scratch, table, threads, work >= _SERIAL_WORK)
 
 
-def _cut(road, count, sizes, pack, operands, product, threads, turned=False):
+def _cut(strategy, count, sizes, pack, operands, product, threads, swaps=False):
     """Return the cut of an algorithm's work into items, and the kernel's other words."""
-    (rows, depth, columns), kernel = sizes, product.kernel(road)
-    if road == "amx":
+    (rows, depth, columns), kernel = sizes, product.kernel(strategy)
+    if strategy == "amx":
         return amx_plan.cut(count, rows, columns, depth, pack, threads)
-    if turned and road == "tiles":
+    if swaps and strategy == "tiles":
         return swapped_plan.cut(count, columns, depth, rows, operands, kernel, threads)
-    if road in ("tiles", "pairs"):
+    if strategy in ("tiles", "pairs"):
         return tile_plan.cut(count, sizes, pack, operands, kernel, product.sums_in_place, threads)
-    panel = kernel.panel if road == "dots" else _wide_panel(columns, kernel.panel, threads)
+    panel = kernel.panel if strategy == "dots" else _wide_panel(columns, kernel.panel, threads)
     shares = tile_plan.share(count, -(-columns // panel), rows, rows * columns * depth * count, pack, threads)
     return tile_plan.Cut(panel, *shares, {"depth_block": max(depth, 1), "scratch_bytes": 0})
 

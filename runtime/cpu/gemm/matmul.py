@@ -27,7 +27,7 @@ from .gemm_plan import Layout, even_depth, make_plan
 MOST_TEXTS = 1024
 
 
-_texts: dict = {}       # (name of an epilogue, target) -> its text
+_epilogue_texts: dict = {}       # (name of an epilogue, target) -> its text
 
 
 _FLOATS = {d.np for d in dt.FLOATS}
@@ -183,11 +183,11 @@ def _epilogue(epilogue):
 def _text_of(fused) -> "str | Text":
     """Return the text of an epilogue. It contains no sizes, so all bindings of an arrangement share it."""
     key = fused.name, host()
-    found = _texts.get(key)
+    found = _epilogue_texts.get(key)
     if found is None:
-        while len(_texts) >= MOST_TEXTS:
-            del _texts[next(iter(_texts))]
-        found = _texts[key] = text_by(epilogue_text, fused, host())
+        while len(_epilogue_texts) >= MOST_TEXTS:
+            del _epilogue_texts[next(iter(_epilogue_texts))]
+        found = _epilogue_texts[key] = text_by(epilogue_text, fused, host())
     return found
 
 

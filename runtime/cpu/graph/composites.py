@@ -43,7 +43,7 @@ class Whole:
     def __init__(self, graph):
         self._literals: list = []
         simpler = rebuild(pass_manager.run(graph, machine_passes.EAGER), self._taken_out)
-        made = self._made = program.CompiledGraph(simpler, kernel_of, frozenset(range(len(graph.outputs))))
+        made = self._compiled_graph = program.CompiledGraph(simpler, kernel_of, frozenset(range(len(graph.outputs))))
         self.steps, self.is_native = made.steps, made.is_native
         self.run = self._run if self._literals else made.run
 
@@ -54,7 +54,7 @@ class Whole:
         return b.input(f"literal{len(self._literals)}", node.output.aval)
 
     def _run(self, arrays):
-        return self._made.run([*arrays, *self._literals])
+        return self._compiled_graph.run([*arrays, *self._literals])
 
 
 class Compiled:
@@ -64,7 +64,7 @@ class Compiled:
     name = ""                        # name of its graphs
 
     def __init__(self):
-        self._made: dict = {}
+        self._calls: dict = {}
         self.refused = 0            # kinds of calls that did not become one kernel
         self._threshold: int | None = None      # calls that take as long as compiling them, once computed
 
@@ -93,23 +93,23 @@ class Compiled:
                     key.append(v if v.__class__ is str else (v.__class__, v))
         kind = tuple(key)
         try:
-            found = self._made.get(kind)
+            found = self._calls.get(kind)
         except TypeError:       # a parameter that cannot be a key
             return None
         if found is None or found.__class__ is int:
             return None if calls is None else self._count(kind, found or 0, calls, args, params)
         return None if found is _NONE else found
 
-    def _count(self, key, seen, calls, args, params):
+    def _count(self, key, call_count, calls, args, params):
         if any([a.__class__ is np.ndarray and a.dtype not in _KINDS for a in args]):  # noqa: C419  (quicker)
             return None
-        if seen < calls and (seen < MIN_CALLS or seen < self._threshold_of(args, params)):
-            if len(self._made) >= _MOST:
-                self._made.clear()
-            self._made[key] = seen + 1
+        if call_count < calls and (call_count < MIN_CALLS or call_count < self._threshold_of(args, params)):
+            if len(self._calls) >= _MOST:
+                self._calls.clear()
+            self._calls[key] = call_count + 1
             return None
         with _lock:
-            found = self._made[key] = self._compiled(args, params)
+            found = self._calls[key] = self._compiled(args, params)
         if found is _NONE:
             self.refused += 1
             return None
@@ -119,13 +119,13 @@ class Compiled:
         if any(a.__class__ is np.ndarray and not a.size for a in args):
             return _NONE
         try:
-            graph, many = self._graph(args, params)
+            graph, is_multi = self._graph(args, params)
             compiled = Whole(graph)
         except IngotError:      # the operators of the body raise the error
             return _NONE
         if not compiled.is_native:
             return _NONE
-        return _caller(compiled, many, all(a.__class__ is np.ndarray for a in args))
+        return _caller(compiled, is_multi, all(a.__class__ is np.ndarray for a in args))
 
     def _graph(self, args, params) -> tuple:
         """Return (the graph of such a call, whether it has several results)."""
@@ -133,8 +133,8 @@ class Compiled:
         operands = [b.input(f"x{i}", Aval(a.shape, dt.BY_NP[a.dtype])) if a.__class__ is np.ndarray else a
                     for i, a in enumerate(args)]
         out = self._written(b, operands, params)
-        many = type(out) is tuple
-        return b.finish(out if many else (out,)), many
+        is_multi = type(out) is tuple
+        return b.finish(out if is_multi else (out,)), is_multi
 
     def _threshold_of(self, args, params) -> int:
         """Return how many calls take as long as compiling them, from the first kind that came often enough."""
@@ -163,10 +163,10 @@ class Composites(Compiled):
         orders = tuple([dim_order.order_of(a) if a.__class__ is np.ndarray else None for a in args])
         if orders.count(None) == len(orders):
             return None
-        seen = tuple([a if order is None else a.transpose(order) for a, order in zip(args, orders)])
+        ordered = tuple([a if order is None else a.transpose(order) for a, order in zip(args, orders)])
         made = self._strided.get(orders) or self._strided.setdefault(orders, StridedComposites(self.op, orders))
-        run = made.find(seen, params)
-        return None if run is None else lambda args: run(seen)
+        run = made.find(ordered, params)
+        return None if run is None else lambda args: run(ordered)
 
     def _compiled(self, args, params):
         return _NONE if "random" in self.op.traits else super()._compiled(args, params)
@@ -224,11 +224,11 @@ class Rules(Composites):
             few = (one_of(g), *args[1:])
             run = rules.find(few, params, calls)
             return None if run is None else lambda args: run(few)
-        order, seen = in_order(args, True) if self.op.is_pointwise else (None, args)
+        order, ordered = in_order(args, True) if self.op.is_pointwise else (None, args)
         if order is None:
             return super().find(args, params, calls)
-        run, back = super().find(seen, params, calls), dim_order.inverse(order)
-        return None if run is None else lambda args: tuple([made.transpose(back) for made in run(seen)])
+        run, back = super().find(ordered, params, calls), dim_order.inverse(order)
+        return None if run is None else lambda args: tuple([made.transpose(back) for made in run(ordered)])
 
     def _written(self, b, operands, params):
         return write_rules(b, self.op, self.goals, operands, params)
@@ -299,8 +299,8 @@ def _in_rows(a, order, stays_spread):
         return a.with_shape(tuple([a.shape[d] for d in order]))
     if a.__class__ is not np.ndarray:
         return a
-    seen = a if order is None else a.transpose(order)
-    return seen if stays_spread and 0 in seen.strides else copies.dense(seen)
+    ordered = a if order is None else a.transpose(order)
+    return ordered if stays_spread and 0 in ordered.strides else copies.dense(ordered)
 
 
 def one_of(g):
@@ -337,7 +337,7 @@ def drawn_by(fn) -> Drawn:
     return Drawn(fn)
 
 
-def _caller(compiled, many, plain):
+def _caller(compiled, is_multi, plain):
     """Return the function that runs a compiled call on a tuple of arguments; its attribute `into` writes into an array, if
     possible."""
 
@@ -351,10 +351,10 @@ def _caller(compiled, many, plain):
                 if a.__class__ is _ndarray:
                     arrays.append(a)
         results = whole(arrays)
-        return tuple(results) if many else results[0]
+        return tuple(results) if is_multi else results[0]
 
     parts = getattr(compiled.run, "parts", None)
-    if plain and not many and parts is not None:
+    if plain and not is_multi and parts is not None:
         run = _fast_caller(run, *parts)
     run.into = _writer(compiled)         # type: ignore[attr-defined]
     return run

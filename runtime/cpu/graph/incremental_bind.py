@@ -28,7 +28,7 @@ _LARGE = 1 << 20        # bytes of a value
 _MET_AGAIN = 3          # runs from which on sizes are no longer new
 
 
-class Outline:
+class SharedArrangement:
     """The common part of the copies of an arrangement."""
 
     def __init__(self, binder: Binder, calls: SharedCalls, kernel_of):
@@ -97,10 +97,10 @@ class _Prepared(dict):
 class _SharedPlan:
     """The plan of an arrangement with symbolic sizes, for given native steps and the operands that they may be written over."""
 
-    def __init__(self, outline: Outline, prepared: dict, copies: Copies, threads: int):
-        self.outline, self.threads = outline, threads
-        self._names = names = outline.binder.names
-        plan = self.plan = place(outline.binder.plan,
+    def __init__(self, arrangement: SharedArrangement, prepared: dict, copies: Copies, threads: int):
+        self.arrangement, self.threads = arrangement, threads
+        self._names = names = arrangement.binder.names
+        plan = self.plan = place(arrangement.binder.plan,
                                  lambda s: None if prepared[s] is None else prepared[s].call.scratch_bytes,
                                  lambda s: {} if prepared[s] is None else prepared[s].over_values,
                                  lambda v: room_of(copies.value(v)))
@@ -112,10 +112,10 @@ class _SharedPlan:
         self.outputs = tuple([number[v] for v in graph.outputs])
         self.room = [None] * (len(number) - len(graph.inputs))
         self.is_native = all([type(s) is Run for s in plan.steps])  # noqa: C419
-        self._runs: dict = {}           # run -> its outline
+        self._runs: dict = {}           # run -> its `_SharedRun`
         self._called: dict = {}         # called node -> a function that gives it for some sizes
         runs = [s for s in plan.steps if type(s) is Run]
-        self._laid_out: dict = {s: {} for s in runs}        # run -> sizes in its arena -> one that was laid out for these
+        self._layouts: dict = {s: {} for s in runs}        # run -> sizes in its arena -> one that was laid out for these
         self._rooms = {s: _rooms(s, names) for s in runs}
         self._results = {s: data_evaluator(tuple([v.shape for v in s.writes]), names) for s in runs}
 
@@ -129,21 +129,21 @@ class _SharedPlan:
                 found.append(self._called[s](numbers))
                 continue
             run = shallow(s)
-            self._lay_out(s, run, [prepared[x].call.scratch_bytes for x in s.scratch], numbers)
+            self._place_values(s, run, [prepared[x].call.scratch_bytes for x in s.scratch], numbers)
             if s in self._runs:
                 made = self._runs[s].resized(run, self._results[s](*numbers), prepared, copies)
             else:
                 made = NativeRun(run, prepared, self.number, kernel_of, self.threads, copies)
-                self._runs[s] = _RunOutline(made, self.outline.kinds.of)
+                self._runs[s] = _SharedRun(made, self.arrangement.kinds.of)
             made.forget()
             found.append(made)
         return tuple(found)
 
-    def _lay_out(self, shared: Run, run: Run, scratch: list, numbers: tuple):
+    def _place_values(self, shared: Run, run: Run, scratch: list, numbers: tuple):
         """Place the values of the arena: as for other sizes, if these took as much room."""
         values, bytes_of = self._rooms[shared]
         sizes = tuple(map(_with_room, (*bytes_of(*numbers), *scratch)))
-        known = self._laid_out[shared]
+        known = self._layouts[shared]
         found = known.get(sizes)
         if found is None:
             if len(known) >= _MOST_LAID_OUT:
@@ -167,21 +167,21 @@ def _rooms(run: Run, names) -> tuple:
     return values, evaluator([v.aval.size * v.dtype.itemsize for v in values], names)
 
 
-def _called(made: CalledNode, names) -> Callable:
-    params, constants = made.params, tuple([x for i, x in made.sources if i < 0])
+def _called(called: CalledNode, names) -> Callable:
+    params, constants = called.params, tuple([x for i, x in called.sources if i < 0])
     data = tuple(params.values()), constants
     if not has_symbols(data):
-        return lambda numbers: made
+        return lambda numbers: called
     evaluate = data_evaluator(data, names)
 
     def of(numbers):
-        given, others = evaluate(*numbers)
-        return made.with_numbers(dict(zip(params, given)), others)
+        values, others = evaluate(*numbers)
+        return called.with_numbers(dict(zip(params, values)), others)
 
     return of
 
 
-class _RunOutline:
+class _SharedRun:
     """The common part of a run for all sizes, taken from a run for some."""
 
     def __init__(self, sample: NativeRun, kind_of: dict):
@@ -193,15 +193,15 @@ class _RunOutline:
             place[v] = place[read]
         self._varying: list = []        # (step, its number, its kind, the number of its first operand's base)
         bases: list = []                # the numbers of the bases of their operands
-        places, within = [], []         # for each base: its slot, 0 for an argument; the bytes from there
+        slots, within = [], []         # for each base: its slot, 0 for an argument; the bytes from there
         for number, step in enumerate(run.steps):
-            operands, first = sample.operands_of(step), len(places) + OPERANDS
+            operands, first = sample.operands_of(step), len(slots) + OPERANDS
             if step in kind_of:
                 self._varying.append((step, number, kind_of[step], first))
                 bases += range(first, first + len(operands))
-            places += [place.get(step, 0), 0, 0, *[place.get(v, 0) for v, _ in operands]]
+            slots += [place.get(step, 0), 0, 0, *[place.get(v, 0) for v, _ in operands]]
             within += [*[0] * OPERANDS, *[offset for _, offset in operands]]
-        self._places, self._bases = np.array(places, np.intp), np.array(bases, np.intp)
+        self._base_slots, self._bases = np.array(slots, np.intp), np.array(bases, np.intp)
         self._within = np.array(within, np.int64)
         self._work = sum([work_of(s, sample.prepared, sample.copies) for s in run.steps if s not in kind_of])
 
@@ -230,21 +230,24 @@ class _RunOutline:
         within = self._within.copy()
         within[self._bases] = [offset for _, _, kind, _ in self._varying for offset in sized[kind].offsets]
         starts = np.array([0, *[run.scratch[x] if x in run.scratch else run.arena[x] for x in self._alive]], np.int64)
-        return within + starts[self._places]
+        return within + starts[self._base_slots]
 
 
 class SizedGraph:
-    """A copy of an outline, ready to run. Everything but `run` goes to the compiled graph for these sizes, the `whole`, which
-    also takes over if they come again."""
+    """A copy of an arrangement, ready to run.
 
-    def __init__(self, outline: Outline, values: dict, shared: _SharedPlan, steps: tuple, threads: int):
-        self._outline, self._values, self._shared, self._steps, self._threads = outline, values, shared, steps, threads
-        self.in_place, self.is_native = outline.in_place, shared.is_native
+    Everything but `run` goes to the compiled graph for these sizes, the `whole`, which also takes over if they come again.
+    """
+
+    def __init__(self, arrangement: SharedArrangement, values: dict, shared: _SharedPlan, steps: tuple, threads: int):
+        self._arrangement, self._values, self._shared = arrangement, values, shared
+        self._steps, self._threads = steps, threads
+        self.in_place, self.is_native = arrangement.in_place, shared.is_native
         self._runs = 0
 
     @cached_property
     def whole(self) -> CompiledGraph:
-        return self._outline.whole(self._values)
+        return self._arrangement.whole(self._values)
 
     def run(self, arrays) -> list:
         self._runs += 1

@@ -257,16 +257,16 @@ def _kernel_call(address, buffers, symbols):
     return NativeCall((NativeStep(address, (*map(At, range(buffers)), *symbols, 0, 0)),))
 
 
-_texts: dict = {}        # (kernel's name, strategy) -> LLVM IR, and where its code is
+_kernel_texts: dict = {}        # (kernel's name, strategy) -> LLVM IR, and where its code is
 _addresses: dict = {}
 
 
 def kernel_text(lowered) -> str | Text:
     """Return the LLVM IR of a fused kernel for this machine."""
     key = lowered.kernel.name, lowered.strategy
-    text = _texts.get(key)
+    text = _kernel_texts.get(key)
     if text is None:
-        text = _texts[key] = kernel_entry.kernel_text(lowered.kernel, lowered.strategy)
+        text = _kernel_texts[key] = kernel_entry.kernel_text(lowered.kernel, lowered.strategy)
     return text
 
 

@@ -79,28 +79,28 @@ class CompiledGraph:
         number = EnvironmentSlots(zip(self.graph.inputs, range(len(self.graph.inputs))))
         self.steps: tuple = tuple([self._step(s, prepared, number, most) for s in self.plan.steps])
         self.outputs = tuple([number[v] for v in self.graph.outputs])
-        often, inputs = Counter(self.outputs), len(self.graph.inputs)
-        self.are_made = tuple([often[i] == 1 and i >= inputs for i in self.outputs])    # neither inputs nor returned twice
+        counts, inputs = Counter(self.outputs), len(self.graph.inputs)
+        self.are_made = tuple([counts[i] == 1 and i >= inputs for i in self.outputs])    # neither inputs nor returned twice
         self.room = [None] * (len(number) - len(self.graph.inputs))
         self.is_native = all(type(s) is NativeRun for s in self.steps)     # no step calls Python
         self.threads = threads if any(p is not None for p in prepared.values()) else 0
-        self._run_made = self._run_steps
+        self._run_prepared = self._run_steps
         if len(self.steps) == 1 and self.is_native:
-            self._run_made = self.steps[0].alone(len(self.graph.inputs), self.outputs) or self._run_steps
-        self.run = self._run_for_threads if self.threads else self._run_made
+            self._run_prepared = self.steps[0].alone(len(self.graph.inputs), self.outputs) or self._run_steps
+        self.run = self._run_for_threads if self.threads else self._run_prepared
 
     def _run_for_threads(self, arrays):
         """Run; native calls are cut for a number of threads, and are made again when it changes."""
         if pool.get_num_threads() != self.threads:
             self._prepare()
-        return self._run_made(arrays)
+        return self._run_prepared(arrays)
 
-    def run_into(self, arrays, given) -> list:
+    def run_into(self, arrays, into) -> list:
         """Return the results, the first ones in given arrays, if need be by a copy."""
         if self.threads and pool.get_num_threads() != self.threads:
             self._prepare()
-        found = self._run_steps(arrays, [(i, a) for i, a, is_made in zip(self.outputs, given, self.are_made) if is_made])
-        for n, array in enumerate(given):
+        found = self._run_steps(arrays, [(i, a) for i, a, is_made in zip(self.outputs, into, self.are_made) if is_made])
+        for n, array in enumerate(into):
             if found[n] is not array:
                 np.copyto(array, found[n])
                 found[n] = array

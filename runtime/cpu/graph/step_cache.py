@@ -69,13 +69,13 @@ class _Called:
     def sized(self, sizes, copies, state) -> Sized:
         """Return their prepared call; `copies` gives the step for its sizes, `state` is what else plans depend on."""
         key = tuple([n.hex() if type(n) is float else n for n in sizes])
-        kept = [] if self._step_key is None else _kept(self._step_key, key, state)
-        if kept:
-            return kept[0]
+        cached = [] if self._step_key is None else _cache_entry(self._step_key, key, state)
+        if cached:
+            return cached[0]
         changes = pool.changes()
         made = _prepared(self.step, copies)
         if pool.changes() == changes:           # otherwise it may be for another number of threads
-            kept.append(made)
+            cached.append(made)
         return made
 
 
@@ -135,7 +135,7 @@ def _prepared(step, copies) -> Sized:
 
 
 @functools.lru_cache(_MOST_KEPT)
-def _kept(likeness: int, sizes: tuple, state: tuple) -> list:
+def _cache_entry(likeness: int, sizes: tuple, state: tuple) -> list:
     """Return the cache entry, a list, of a kind of steps."""
     return []
 

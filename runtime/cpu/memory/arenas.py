@@ -6,7 +6,7 @@ import numpy as np
 
 from . import alloc
 
-_KEPT = 4                   # small arenas that wait for the next call
+_MOST_FREE = 4                   # small arenas that wait for the next call
 _LARGEST_SPARE = 4 << 20    # bytes up to which a thread keeps a large arena, for whichever call comes next
 
 
@@ -24,10 +24,10 @@ class Arenas:
     warm in its cache, or new memory."""
 
     def __init__(self, size: int):
-        self.size, self.kept = size, []
+        self.size, self.free = size, []
         self.large = size >= alloc.SMALL_BYTES
         if not self.large:
-            self.kept.append(alloc.aligned_zeros((max(size, 1),), np.uint8))
+            self.free.append(alloc.aligned_zeros((max(size, 1),), np.uint8))
 
     def take(self) -> np.ndarray:
         """Return an arena for exclusive use until it is given back."""
@@ -38,13 +38,13 @@ class Arenas:
                 return arena
             return alloc.empty(self.size, np.uint8)
         try:
-            return self.kept.pop()
+            return self.free.pop()
         except IndexError:
             return alloc.aligned_zeros((max(self.size, 1),), np.uint8)
 
     def give(self, arena):
         if not self.large:
-            if len(self.kept) < _KEPT:
-                self.kept.append(arena)
+            if len(self.free) < _MOST_FREE:
+                self.free.append(arena)
         elif arena.size <= _LARGEST_SPARE and (_spare.arena is None or _spare.arena.size < arena.size):
             _spare.arena = arena

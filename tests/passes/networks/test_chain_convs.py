@@ -183,7 +183,7 @@ def test_bands_make_every_row_before_it_is_read_and_none_twice(seed):
     for band in bands:
         for k in range(len(layers)):
             if k < len(rooms):
-                start, count = band.kept[k]
+                start, count = band.reused[k]
                 there[k] = {i: there[k][start + i] for i in range(count)}
                 assert all(row == band.bases[k] + i for i, row in there[k].items())
             low, high = band.rows[k]

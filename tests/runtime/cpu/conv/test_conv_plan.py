@@ -311,7 +311,7 @@ def test_threads_get_as_many_tiles_of_an_image_as_each_other(inputs, size, outpu
     g = conv_plan.flattened(plan_of((1, inputs, size, size), (outputs, inputs, 1, 1), **window(1, 1)))
     filters, steps = conv_plan.filters_of(g), SlotJobs()
     conv_plan.add_direct(steps, g, filters, (0, 0), (1, 0), (2, 0))
-    (_, _, words, _), = steps.given
+    (_, _, words, _), = steps.jobs
     found = dict(zip(direct_code.WORDS, words))
     table, parts, blocks = found["part_table"].array, found["parts"], found["row_blocks"]
     tiles = [sum(table[at // 8 + 2::6][:runs]) for at, runs in table[:2 * parts].reshape(parts, 2)]

@@ -66,12 +66,13 @@ def test_sums_are_as_exact_as_those_of_dots():
 
 @needs_tiles
 def test_the_road_is_taken_for_many_rows():
-    assert plan(256, 256, 256).road == plan(256, 256, 256, turned=True).road == plan(64, 100, 70, "float32").road == "amx"
-    assert plan(8, 256, 256).road == plan(4, 256, 256, turned=True).road == "amx"
-    assert plan(3, 256, 256, turned=True).road == "dots"
-    assert all(plan(*sizes).road != "amx" for sizes in ((6, 256, 256), (256, 3, 256), (8, 8, 8)))
+    assert plan(256, 256, 256).strategy == plan(256, 256, 256, turned=True).strategy == "amx"
+    assert plan(64, 100, 70, "float32").strategy == "amx"
+    assert plan(8, 256, 256).strategy == plan(4, 256, 256, turned=True).strategy == "amx"
+    assert plan(3, 256, 256, turned=True).strategy == "dots"
+    assert all(plan(*sizes).strategy != "amx" for sizes in ((6, 256, 256), (256, 3, 256), (8, 8, 8)))
     with amx.withheld():
-        assert plan(256, 256, 256).road == "pairs"
+        assert plan(256, 256, 256).strategy == "pairs"
 
 
 @needs_tiles

@@ -28,11 +28,11 @@ def relu(f, value):
     return f.select(f.compare("ogt", value, 0.0), value, f.value(value.type, 0.0))
 
 
-ROADS = [(40, 70, 30, "plain"), (1, 300, 50, "plain"), (5, 67, 50, "turned"), (100, 130, 2200, "turned"), (50, 1, 20, "plain")]
+SHAPES = [(40, 70, 30, "plain"), (1, 300, 50, "plain"), (5, 67, 50, "turned"), (100, 130, 2200, "turned"), (50, 1, 20, "plain")]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-@pytest.mark.parametrize("rows, columns, depth, right", ROADS)
+@pytest.mark.parametrize("rows, columns, depth, right", SHAPES)
 def test_epilogues_fuse(dtype, rows, columns, depth, right, threads):
     threads(2)
     rng = np.random.default_rng(13)
@@ -54,7 +54,7 @@ def test_epilogues_fuse(dtype, rows, columns, depth, right, threads):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-@pytest.mark.parametrize("rows, columns, depth, right", [*ROADS, (300, 200, 100, "turned")])
+@pytest.mark.parametrize("rows, columns, depth, right", [*SHAPES, (300, 200, 100, "turned")])
 def test_an_array_stands_for_its_address(dtype, rows, columns, depth, right, threads):
     """As the only word of an epilogue; a copy is passed if kernels cannot read the array."""
     threads(2)

@@ -246,14 +246,15 @@ def test_threads_of_python_share_plans():
 
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4", "aarch64"])
-@pytest.mark.parametrize("road", ["tiles", "vector", "dots"])
-def test_objects_for_every_target(level, road):
-    kernel = codegen.GemmKernel(target.cpu(level), codegen.Precision.of("float"), road)
+@pytest.mark.parametrize("strategy", ["tiles", "vector", "dots"])
+def test_objects_for_every_target(level, strategy):
+    kernel = codegen.GemmKernel(target.cpu(level), codegen.Precision.of("float"), strategy)
     data = compiler.emit_object(kernel.text(), kernel.target)
     machine = 183 if level == "aarch64" else 62
     assert data[:4] == b"\x7fELF" and int.from_bytes(data[18:20], "little") == machine
     assert kernel.symbol.encode() in data
-    assert kernel.text() == codegen.GemmKernel(kernel.target, kernel.precision, road).text(), "the text must be reproducible"
+    again = codegen.GemmKernel(kernel.target, kernel.precision, strategy)
+    assert kernel.text() == again.text(), "the text must be reproducible"
 
 
 @pytest.mark.parametrize("columns, widths", [(64, ["4"]), (640, ["4"]), (10, ["1m"]), (48, ["3m"]), (1000, ["4", "3m"])])
@@ -285,7 +286,7 @@ def plan(a, b, dtype="float32", threads=2):
     return made, made.words
 
 
-@pytest.mark.parametrize("shape_a, shape_b, turned, road, pack", [
+@pytest.mark.parametrize("shape_a, shape_b, turned, strategy, pack", [
     ((512, 256), (256, 256), False, "tiles", codegen.IN_PLACE), ((512, 256), (256, 250), False, "tiles", codegen.PACK_ROWS),
     ((40, 256), (256, 250), False, "tiles", codegen.IN_PLACE), ((512, 512), (512, 512), False, "tiles", codegen.PACK_ROWS),
     ((512, 2048), (2048, 2048), False, "tiles", codegen.PACK_ROWS),
@@ -294,12 +295,12 @@ def plan(a, b, dtype="float32", threads=2):
     ((512, 512), (512, 1), False, "dots", codegen.IN_PLACE), ((128, 512), (512, 10), True, "dots", codegen.IN_PLACE),
     ((128, 32), (32, 10), True, "tiles", codegen.PACK_TRANSPOSED),
     ((128, 4096), (4096, 10), True, "tiles", codegen.PACK_TRANSPOSED)])
-def test_the_road_fits_the_layout(shape_a, shape_b, turned, road, pack, monkeypatch):
+def test_strategy_follows_the_layout(shape_a, shape_b, turned, strategy, pack, monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     a = np.zeros(shape_a, np.float32)
     b = np.zeros(shape_b[::-1], np.float32).T if turned else np.zeros(shape_b, np.float32)
     made, named = plan(a, b)
-    assert (made.road, named["pack"]) == (road, pack)
+    assert (made.strategy, named["pack"]) == (strategy, pack)
     assert named["items"] == named["panels"] * named["row_blocks"] and 1 <= named["chunks"] <= named["items"]
 
 

@@ -38,10 +38,10 @@ def test_where_operands_change_places(rows, columns, depth, turned):
     made, named = words_of(rows, columns, depth)
     assert bool(named["turned"]) == made.swapped == turned
     if turned:
-        assert made.road == "tiles" and (named["rows"], named["columns"] + named["last"]) == (columns, rows)
+        assert made.strategy == "tiles" and (named["rows"], named["columns"] + named["last"]) == (columns, rows)
     assert not words_of(rows, columns, depth, left="turned")[1]["turned"], "A is packed along its rows"
     low, named = words_of(rows, columns, depth, dtype="bfloat16")
-    assert low.road == "amx" or not named["turned"], "sums of register tiles are no elements of its C"
+    assert low.strategy == "amx" or not named["turned"], "sums of register tiles are no elements of its C"
 
 
 @pytest.mark.parametrize("rows, depth, last", [

@@ -96,7 +96,7 @@ def test_parameters_are_told_apart_by_their_bits():
     x = X.reshape(26, 10, 300)
     for eps in (0.0, -0.0, 1):
         find((x, None, None), {"groups": 5, "eps": eps})
-    assert len(made._made) == 3
+    assert len(made._calls) == 3
 
 
 def test_kinds_of_calls_are_bounded(monkeypatch):
@@ -104,7 +104,7 @@ def test_kinds_of_calls_are_bounded(monkeypatch):
     made, find = composites(moments.var)
     for n in range(20):
         find((X[:100 + n],), PARAMS)
-    assert len(made._made) <= 4
+    assert len(made._calls) <= 4
 
 
 def test_results_own_their_memory():
@@ -145,12 +145,12 @@ MAPS = {
 def test_maps_on_few_elements_become_one_call_with_the_same_bits(op, dtype, monkeypatch):
     monkeypatch.setattr(resample_kernels, "_CALLS", 2)
     made = eager_composites.composites_of(op)
-    made._made.clear()
+    made._calls.clear()
     x, f = ingot.tensor(X[:10, :24].reshape(2, 3, 5, 8)).to(getattr(ingot, dtype)).requires_grad_(), MAPS[op]
     seen, compiled = [], []
     for _ in range(5):
         seen.append(f(x).detach().double().numpy().tobytes())
-        compiled.append(any(callable(v) for v in made._made.values()))
+        compiled.append(any(callable(v) for v in made._calls.values()))
     assert not compiled[0] and compiled[-1] and len(set(seen)) == 1
     turned = x.detach().transpose(2, 3).contiguous().transpose(2, 3).requires_grad_()
     assert f(turned).detach().double().numpy().tobytes() == seen[0]

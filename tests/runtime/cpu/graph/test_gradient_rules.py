@@ -51,7 +51,7 @@ def test_which_rules_are_one_kernel(name):
     made = []
     for _ in range(3):
         gradient(f, x, g)
-        made.append([rule for rule in _rules() if any(callable(v) for v in rule._made.values())])
+        made.append([rule for rule in _rules() if any(callable(v) for v in rule._calls.values())])
     assert [bool(m) for m in made] == [False, joined, joined]
 
 
@@ -86,7 +86,7 @@ def test_a_joint_rule_becomes_one_graph_with_the_same_bits(mode, padding, wanted
         F.grid_sample(x, grid, mode, padding, align_corners=False).backward(seed)
         found.append([t.grad.numpy().tobytes() for t, need in zip((x, grid), wanted) if need])
         rule = composites.joint_rule_of(ingot.ir.ops.nn.resample.grid_sample, wanted, ALONE)
-        compiled.append(any(callable(v) for v in rule._made.values()))
+        compiled.append(any(callable(v) for v in rule._calls.values()))
     assert compiled == [False, True, True] and found[0] == found[1] == found[2]
 
 
@@ -96,7 +96,7 @@ def test_small_calls_of_a_joint_rule_are_compiled_when_they_come_often(monkeypat
     x, grid = ingot.randn(1, 2, 5, 5, requires_grad=True), ingot.rand(1, 2, 4, 4).permute(0, 2, 3, 1)
     rule = composites.joint_rule_of(ingot.ir.ops.nn.resample.grid_sample, (True, False), ALONE)
     for turn in range(7):
-        assert any(callable(v) for v in rule._made.values()) == (turn > 4)
+        assert any(callable(v) for v in rule._calls.values()) == (turn > 4)
         F.grid_sample(x, grid, align_corners=False).sum().backward()
 
 
@@ -174,7 +174,7 @@ def test_rules_of_reductions_become_one_graph_with_the_same_bits(name, keepdim, 
             assert all(each.tobytes() == found[0].tobytes() for each in found)
             assert all(each.strides == found[0].strides for each in found)
     if lies == "in rows":
-        assert any(callable(v) for r in gc.get_objects() if isinstance(r, composites.Rules) for v in r._made.values())
+        assert any(callable(v) for r in gc.get_objects() if isinstance(r, composites.Rules) for v in r._calls.values())
 
 
 def test_a_gradient_that_is_one_number_is_read_once():
@@ -184,7 +184,7 @@ def test_a_gradient_that_is_one_number_is_read_once():
         x.grad = None
         (F.silu(x).sum() * scale).backward()
         np.testing.assert_array_equal(x.grad.numpy(), gradient(F.silu, x, ingot.full(SHAPE, scale)))
-    assert any(callable(v) for rule in _rules() for one in rule.of_one.values() for v in one._made.values())
+    assert any(callable(v) for rule in _rules() for one in rule.of_one.values() for v in one._calls.values())
 
 
 def test_sums_of_gradients_change_nothing_that_others_hold():

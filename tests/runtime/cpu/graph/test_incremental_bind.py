@@ -96,10 +96,10 @@ def same(got, want, message):
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=2e-5, atol=2e-5, err_msg=message)
 
 
-def outlined(traced):
-    """Return [(outline, values of its copies)] of the compiled graphs."""
-    return [(v.outline, [dict(zip(v.scope.hints, key)) for key in bound_for(job, v)])
-            for job in traced._jobs() if type(job) is SymbolicJob for v in job.variants if v.outline is not None]
+def arrangements(traced):
+    """Return [(arrangement, values of its copies)] of the compiled graphs."""
+    return [(v.arrangement, [dict(zip(v.scope.hints, key)) for key in bound_for(job, v)])
+            for job in traced._jobs() if type(job) is SymbolicJob for v in job.variants if v.arrangement is not None]
 
 
 def bound_for(job, variant):
@@ -142,11 +142,11 @@ def test_copies_have_the_words_of_what_is_made_as_a_whole(name, threads, monkeyp
         for n in SIZES:
             function, arguments = PROGRAMS[name](n)
             same(traced(*PROGRAMS[name](n)[1]), function(*arguments), f"{name} of {n}")
-        found = outlined(traced)
+        found = arrangements(traced)
         assert sum(len(met) for _, met in found) >= len(set(SIZES)) - 2, "these are for sizes that come for the first time"
-        for outline, met in found:
+        for arrangement, met in found:
             for values in met:
-                made, whole = outline.copy(values), outline.whole(values)
+                made, whole = arrangement.copy(values), arrangement.whole(values)
                 assert len(made._steps) == len(whole.steps) and made.in_place == whole.in_place
                 for a, b in zip(made._steps, whole.steps):
                     assert type(a) is type(b) and (a.dead, type(a)) == (b.dead, type(b))
