@@ -4,9 +4,9 @@ import textwrap
 
 import numpy as np
 
+from graph_interpreter import interpret
 from ingot.ir import dtype as dt
 from ingot.ir.graph.graph import Builder, Graph, Value
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import parse
 from ingot.ir.graph.verify import verify
 from ingot.ir.opdef.aval import Aval

@@ -8,12 +8,12 @@ import pytest
 
 import ingot  # noqa: F401  (fills the table of operators)
 from graph_gradients import grad_graph, vjp_graph
+from graph_interpreter import interpret
 from graphs import arrays_for, random_graph, same_bits
 from ingot.ir import config
 from ingot.ir import dtype as dt
 from ingot.ir.errors import ArgumentError, GraphError, IngotError, ShapeError
 from ingot.ir.graph.graph import Builder, Graph, Node, Update, Value, live_nodes
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import problems, verify
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.opdef.op import BINDERS, NO_GRAD, OPS, Op

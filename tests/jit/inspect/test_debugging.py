@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 import ingot
+from graph_interpreter import interpret
 from ingot import jit
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import parse, show
 from ingot.jit import NotFiniteError
 from ingot.passes.schedule.specialize_shapes import bind_graph

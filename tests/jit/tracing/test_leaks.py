@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import ingot
+from graph_interpreter import interpret
 from ingot import jit
 from ingot.ir.errors import GraphError
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import parse
 from ingot.ir.ops.core.host_call import FUNCTIONS
 from ingot.runtime.cpu.calls import call

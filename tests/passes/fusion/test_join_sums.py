@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import mock_cuda
+from graph_interpreter import interpret
 from graphs import graph_of
-from ingot.ir.graph.interp import interpret
 from ingot.passes.fusion import join_sums as passes
 from ingot.passes.fusion import recompute
 from ingot.passes.schedule import device_plan as plans

@@ -5,8 +5,8 @@ import textwrap
 import numpy as np
 import pytest
 
+from graph_interpreter import interpret
 from graphs import arrays_for, graph_of, random_graph, same_bits
-from ingot.ir.graph.interp import interpret
 from ingot.ir.kernel.kernel import to_text
 from ingot.passes.fusion.fuse import fuse
 from ingot.passes.fusion.lower import lower

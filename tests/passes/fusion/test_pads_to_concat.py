@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ingot
+from graph_interpreter import interpret
 from graphs import check_rewrite, check_untouched, graph_of, same_bits
 from ingot import jit, nn
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.core.shape import cat, pad
 from ingot.passes.fusion.pads_to_concat import concat_pads, expand_pads

@@ -5,9 +5,9 @@ import pytest
 
 import ingot
 import mock_cuda
+from graph_interpreter import interpret
 from graphs import check_rewrite, check_untouched, graph_of
 from ingot import jit, nn
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.core.shape import contiguous
 from ingot.ir.ops.packed import conv_channels_last as ops

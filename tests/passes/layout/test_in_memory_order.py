@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from graph_interpreter import interpret
 from graphs import graph_of
 from ingot.ir.dim_order import inverse
-from ingot.ir.graph.interp import interpret
 from ingot.passes.layout.in_memory_order import apply_memory_order
 from ingot.passes.simplify.canonicalize import canonicalize
 

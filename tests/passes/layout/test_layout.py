@@ -5,12 +5,12 @@ import pytest
 
 import ingot
 from conv_programs import RandomNet, images
+from graph_interpreter import interpret
 from graphs import check_untouched, graph_of
 from ingot import jit, nn
 from ingot.ir import config, target
 from ingot.ir import dtype as dt
 from ingot.ir.graph.graph import Builder
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import parse
 from ingot.ir.graph.verify import verify
 from ingot.ir.opdef.aval import Aval

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ingot
+from graph_interpreter import interpret
 from graphs import check_untouched, graph_of
 from ingot import jit
-from ingot.ir.graph.interp import interpret
 from ingot.passes.layout.plain_operands import PLAIN, ROWS, STRIDED, materialize_operands, pattern_of
 from ingot.runtime.cpu.graph.program import CalledNode
 

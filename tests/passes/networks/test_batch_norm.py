@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ingot
+from graph_interpreter import interpret
 from graphs import check_untouched, graph_of
 from ingot import jit, nn
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.nn.norm import batch_norm, batch_norm_relu_grad, batch_norm_relu_train
 from ingot.passes.networks.batch_norm import fold_batch_norm, fuse_batch_norm

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from graph_interpreter import interpret
 from graphs import check_untouched, graph_of
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.packed.blocked import conv_blocked
 from ingot.passes.networks.fuse_conv_epilogue import fuse_conv_epilogue

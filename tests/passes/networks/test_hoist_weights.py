@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import ingot
+from graph_interpreter import interpret
 from graphs import graph_of
 from ingot.ir import dtype as dt
 from ingot.ir.graph.graph import Builder
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import verify
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.opdef.op import NO_GRAD, Op

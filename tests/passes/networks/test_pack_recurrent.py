@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ingot
+from graph_interpreter import interpret
 from graphs import check_untouched, graph_of
 from ingot import jit, nn
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import show
 from ingot.ir.ops.nn.recurrent import GATES
 from ingot.ir.ops.packed import recurrent_packed as ops

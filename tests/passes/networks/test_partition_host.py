@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ingot.ir.graph.interp import interpret
+from graph_interpreter import interpret
 from ingot.ir.graph.text import parse, show
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.core import random as rn

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from graph_interpreter import interpret
 from graphs import graph_of
 from ingot.ir.graph.graph import Value
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import parse, show
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.quantized.int8_conv import conv_int8, depthwise_int8

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import ingot  # noqa: F401  (fills the table of operators)
+from graph_interpreter import interpret
 from graphs import arrays_for, check_same_meaning, graph_of, random_graph
 from ingot.ir import config
 from ingot.ir.errors import GraphError
 from ingot.ir.graph.graph import Graph, Node
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import parse
 from ingot.passes.pipelines import PIPELINE
 from ingot.passes.rewrite import pass_manager

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from graph_interpreter import interpret
 from graphs import check_rewrite, check_same_meaning, check_untouched, graph_of, random_graph
 from ingot.ir.errors import GraphError
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import parse
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.core.elementwise import add, exp, log, mul, neg, sub

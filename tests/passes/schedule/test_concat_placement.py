@@ -11,10 +11,10 @@ import pytest
 import ingot
 import mock_cuda
 import mock_cuda_triton
+from graph_interpreter import interpret
 from graphs import graph_of
 from ingot import jit, nn
 from ingot.ir import config
-from ingot.ir.graph.interp import interpret
 from ingot.nn import functional as F
 from ingot.passes.schedule import device_plan as plans
 from ingot.runtime.cuda import backend

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from graph_interpreter import interpret
 from graphs import graph_of
 from ingot.ir.errors import GraphError
-from ingot.ir.graph.interp import interpret
 from ingot.passes.schedule.hoist_index_checks import hoist_index_checks, may_fail
 
 SAME = """

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from graph_interpreter import interpret
 from graphs import graph_of
-from ingot.ir.graph.interp import interpret
 from ingot.passes.schedule import plan_memory, plan_steps
 from ingot.passes.schedule.plan_memory import arrange, place, plan
 from ingot.passes.schedule.plan_steps import LINE, Call, Fused, Run

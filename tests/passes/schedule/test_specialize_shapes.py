@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from graph_interpreter import interpret
 from graphs import graph_of_sizes
 from ingot.ir import dtype as dt
 from ingot.ir.graph.graph import Builder
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import verify
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.ops.core import elementwise, reduce, shape

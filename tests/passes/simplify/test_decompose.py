@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ingot  # noqa: F401  (fills the table of operators)
+from graph_interpreter import interpret
 from graphs import check_rewrite, check_untouched, graph_of
 from ingot.ir import dtype as dt
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import verify
 from ingot.ir.opdef.op import OPS, Composite
 from ingot.passes.simplify.decompose import decompose

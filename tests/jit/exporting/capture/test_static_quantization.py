@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ingot
+from graph_interpreter import interpret
 from ingot import jit, nn
 from ingot.ir.errors import IngotError
-from ingot.ir.graph.interp import interpret
 from ingot.ir.ops.quantized.int8_conv import conv_int8, depthwise_int8
 from ingot.jit.exporting.capture import size_variants, static_quantization
 from ingot.runtime.quantization.calibration_ranges import RANGES

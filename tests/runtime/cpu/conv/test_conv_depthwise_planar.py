@@ -7,11 +7,11 @@ import pytest
 
 import ingot
 from blocked_arrays import run_fused
+from graph_interpreter import interpret
 from graphs import graph_of
 from guard_pages import fenced
 from ingot import jit, nn
 from ingot.ir import target
-from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import parse
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.nn import conv as ops

@@ -13,13 +13,13 @@ from ingot.ir import dtype as dt
 from ingot.ir.errors import ArgumentError, DTypeError, GraphError
 from ingot.ir.kernel.kernel import Buffer, Dim, Instr, Kernel, Program, Slot, Stage, Step, verify
 from ingot.ir.kernel.kernel_builder import KernelBuilder
-from ingot.ir.kernel.kernel_reference import run_reference
 from ingot.ir.target import cpu, host
 from ingot.passes.codegen import row_kernels, scalars
 from ingot.passes.codegen.llvm.loops.programs import program_text
 from ingot.passes.codegen.llvm.loops.strategies import kernel_text
 from ingot.runtime.cpu.compiler import compile as compiler
 from ingot.runtime.cpu.loops import kernels
+from kernel_interpreter import run_reference
 from kernel_runs import LEVELS, run, same, samples
 from multiply_add import Builder
 

@@ -8,11 +8,11 @@ import pytest
 import mock_cuda_triton
 from ingot.ir import dtype as dt
 from ingot.ir.kernel.kernel_builder import BOOL_RESULTS, KernelBuilder
-from ingot.ir.kernel.kernel_reference import run_reference
 from ingot.ir.reference import philox
 from ingot.passes.codegen import row_kernels, scalars
 from ingot.passes.codegen.triton.ir.source import POINTER
 from ingot.passes.codegen.triton.loops import configs, reduction_loops
+from kernel_interpreter import run_reference
 from special_units import Units
 
 INDEX = {False: np.int32, True: np.int64}

@@ -1,4 +1,4 @@
-"""Reference interpreter of kernels on numpy arrays, for tests.
+"""Reference interpreter of kernels on NumPy arrays.
 
 All parallel and reduce points are evaluated at once as broadcast arrays; sums are numpy's, so float results agree with compiled
 kernels to rounding, all else exactly.
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..reference import philox, scalar_functions
-from .kernel import EXP_SUM, SPREAD, SWEEP, Kernel, buffer_of
+from ingot.ir.kernel.kernel import EXP_SUM, SPREAD, SWEEP, Kernel, buffer_of
+from ingot.ir.reference import philox, scalar_functions
 
 _NUMPY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "abs": np.abs,

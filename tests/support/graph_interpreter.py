@@ -1,14 +1,14 @@
-"""Reference interpreter of graphs: runs node after node on numpy, by the records' references. The oracle of the tests."""
+"""Reference interpreter of graphs: runs node after node on NumPy, by the references of operator records."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from ..dtype import of
-from ..errors import GraphError, IngotError
-from ..opdef.aval import Aval
-from .graph import Graph, Value
-from .printer import format_line, format_node, value_names
+from ingot.ir.dtype import of
+from ingot.ir.errors import GraphError, IngotError
+from ingot.ir.graph.graph import Graph, Value
+from ingot.ir.graph.printer import format_line, format_node, value_names
+from ingot.ir.opdef.aval import Aval
 
 
 class Ran(NamedTuple):
@@ -19,7 +19,7 @@ class Ran(NamedTuple):
 
 
 def interpret(graph: Graph, arrays, *, observe=None) -> Ran:
-    """Runs `graph` on arrays, one for each input; nothing is written in place.
+    """Run `graph` on arrays, one for each input; nothing is written in place.
 
     observe    called with each node and the tuple of its result arrays
     """
