@@ -22,10 +22,9 @@ from ..errors import GraphError
 from ..opdef.aval import Aval, broadcast_shapes, same_shape
 from ..opdef.op import BINDERS, Op, count_words, operand_bounds
 from ..opdef.params import canonical_param, canonical_params, param_key, params_key
-from ..ops.core.constant import LIMIT, constant
 from ..ops.core.elementwise import cast
 from ..ops.core.elementwise_rules import NUMBERS
-from ..ops.core.shape import expand, full
+from ..ops.core.shape import LARGEST_LITERAL, constant, expand, full
 from ..reference.scalar_functions import is_uniform
 from ..symbols.substitute import collect
 from ..symbols.symbolic import SymFloat, SymInt, names_of
@@ -312,8 +311,8 @@ class Builder:
         """Append a literal: a number or a small array. Larger arrays must be inputs."""
         a = np.asarray(array, dtype.np if dtype else None)
         d = dt.from_numpy(a.dtype)
-        if a.size > LIMIT and not is_uniform(a):
-            raise GraphError(f"an array of {Aval(a.shape, d)} is too large for a literal (at most {LIMIT} elements); "
+        if a.size > LARGEST_LITERAL and not is_uniform(a):
+            raise GraphError(f"an array of {Aval(a.shape, d)} is too large for a literal (at most {LARGEST_LITERAL} elements); "
                              "make it an input")
         values = a.reshape(-1)[: 1 if is_uniform(a) else None].tolist()
         if len(values) == 1:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from ...ir.ops.core.to_device import place
+from ...ir.ops.core.shape import place
 from ...runtime.core.device_array import place_of
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor

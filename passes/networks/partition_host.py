@@ -9,7 +9,7 @@ that depend on nothing else are computed and stay on the host. Random draws and 
 from dataclasses import dataclass
 
 from ...ir.graph.graph import Graph, Value
-from ...ir.ops.core.to_device import place
+from ...ir.ops.core.shape import place
 from ..rewrite.kernel_body import is_free, source_of
 from ..rewrite.rewrite import needed, subgraph
 

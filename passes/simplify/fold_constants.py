@@ -9,8 +9,7 @@ import numpy as np
 
 from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.opdef.op import View
-from ...ir.ops.core.constant import LIMIT, constant
-from ...ir.ops.core.shape import full
+from ...ir.ops.core.shape import LARGEST_LITERAL, constant, full
 from ...ir.reference.scalar_functions import is_uniform
 from ...ir.symbols.substitute import has_symbols
 from ..rewrite.rewrite import rebuild
@@ -70,7 +69,7 @@ def _literal(b, result, out):
 
 def _fold_small(b, node, operands):
     avals = [v.aval for v in (*[x for x in operands if type(x) is Value], *node.outputs)]
-    if any(a.is_symbolic for a in avals) or max(a.size for a in avals) > LIMIT or _comes_later(operands):
+    if any(a.is_symbolic for a in avals) or max(a.size for a in avals) > LARGEST_LITERAL or _comes_later(operands):
         return None
     given = _run(node, [x.node.op.ref(None, **x.node.params) if type(x) is Value else x for x in operands])
     results = tuple([np.asarray(r) for r in (given if node.multi else (given,))])

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ir.dim_order import inverse, order_of
 from ...ir.errors import DeviceError, DTypeError
-from ...ir.ops.core.to_device import place
+from ...ir.ops.core.shape import place
 from .device import CPU, DRIVERS, EVERYWHERE, META, Device, as_device, available, require
 from .device_array import BACKENDS, MESH, DeviceArray
 from .dispatch import KERNELS, route_kernels

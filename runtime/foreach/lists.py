@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops.core import multi_tensor as records
+from ...ir.ops.core import moments as records
 from ..core.backend import HOST
 from ..core.device_array import DeviceArray
 from ..core.node import Leaf

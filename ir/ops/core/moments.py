@@ -5,16 +5,17 @@ import math
 import numpy as np
 
 from ... import dtype as dt
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError
+from ...opdef.aval import Aval
 from ...opdef.batch_rules import ALONG
-from ...opdef.op import Composite, op
+from ...opdef.op import NO_GRAD, Composite, op
 from ...symbols.substitute import as_float
 from . import elementwise as ew
 from .complex_numbers import real
 from .elementwise_rules import is_low
 from .pointwise import in_wide
-from .reduce import amax, amin, back, count_of, infer_reduce, shares, sum_
-from .shape import full, reshape
+from .reduce import all_, amax, amin, back, count_of, infer_reduce, shares, sum_
+from .shape import cat, full, reshape
 
 
 def _wide_ref(fn):
@@ -201,3 +202,48 @@ vector_norm = op("vector_norm", infer=_infer_norm, ref=_wide_ref(_norm), vjp=(_n
                  numbers=("ord",), batch=ALONG,
                  traits=("wide_on_gpu", "rule_as_one"),
                  doc="(sum |x| ** ord) ** (1 / ord) over dims; inf, -inf and 0 as limits.")
+
+# Of many arrays of any shapes: their norms, and whether all elements are finite.
+
+
+def _dtype_of_all(name, xs) -> dt.DType:
+    kinds = {x.dtype for x in xs}
+    if len(kinds) != 1 or not xs[0].dtype.is_floating_point:
+        raise DTypeError(f"{name} takes floating point arrays of one dtype, got {' and '.join(map(str, xs[:8]))}")
+    return xs[0].dtype
+
+
+def _infer_norms(*xs, ord):
+    kind = _dtype_of_all("norms", xs)
+    if (ord < 0 or ord == math.inf) and any(count_of(x.shape, range(x.ndim)) == 0 for x in xs):
+        raise ShapeError(f"norms of order {ord} of {' and '.join(map(str, xs[:8]))}: nothing is there to be the extreme")
+    return Aval((len(xs),), kind)
+
+
+def _all_of(x):
+    return {"dim": tuple(range(len(x.shape))), "keepdim": False}
+
+
+def _norms_body(*xs, ord):
+    parts = [reshape(vector_norm(x, ord=ord, **_all_of(x)), shape=(1,)) for x in xs]
+    return cat(*parts, dim=0)
+
+
+norms = op("norms", infer=_infer_norms, vjp=NO_GRAD, lower=Composite(_norms_body),
+           ref=lambda *xs, ord: np.stack([vector_norm.ref(x, ord=ord, **_all_of(x)) for x in xs]),
+           doc="The vector norm of each array, in one array, for who looks at gradients: it has none itself.")
+
+
+def _infer_finite(*xs):
+    _dtype_of_all("all_finite", xs)
+    return Aval((), dt.bool_)
+
+
+def _finite_body(*xs):
+    parts = [reshape(all_(ew.isfinite(x), **_all_of(x)), shape=(1,)) for x in xs]
+    return all_(cat(*parts, dim=0), dim=(0,), keepdim=False)
+
+
+all_finite = op("all_finite", infer=_infer_finite, vjp=NO_GRAD, lower=Composite(_finite_body),
+                ref=lambda *xs: np.array(all(np.isfinite(x).all() for x in xs)),
+                doc="Whether no element of any array is infinite or nan.")

@@ -1,4 +1,4 @@
-"""Composites of independent elements: the maker of their records, and interpolation, limits, entropy."""
+"""Composites of independent elements: the maker of their records, and interpolation, limits, entropy, branches."""
 
 import math
 from functools import wraps
@@ -6,7 +6,8 @@ from functools import wraps
 import numpy as np
 
 from ... import dtype as dt
-from ...errors import DTypeError
+from ...errors import DTypeError, ShapeError
+from ...opdef.aval import same_shape
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import Composite, op
 from ...reference import scalar_functions
@@ -233,3 +234,19 @@ def _entr(x):
 entr = pointwise("entr", lambda x: ew.where(ew.lt(x, 0.0), -math.inf, ew.sub(0.0, ew.xlogy(x, x))), _entr,
                  (lambda g, out, x: ew.where(ew.lt(x, 0.0), 0.0, ew.neg(ew.mul(g, ew.add(ew.log(x), 1.0)))),),
                  doc="-x log x; 0 at 0 and -inf below.")
+
+# One of two whole values: a branch whose sides were both computed.
+
+
+def _infer_choose(pred, x, y):
+    if pred.dtype is not dt.bool_ or pred.shape:
+        raise DTypeError(f"choose takes a bool without dimensions, got {pred}")
+    if x.dtype is not y.dtype or not same_shape(x.shape, y.shape):
+        raise ShapeError(f"choose takes two values of one kind, got {x} and {y}")
+    return x
+
+
+choose = op("choose", infer=_infer_choose, ref=lambda pred, x, y: np.array(x if pred else y),
+            vjp=(None, lambda g, out, pred, x, y: ew.where(pred, g, 0.0), lambda g, out, pred, x, y: ew.where(pred, 0.0, g)),
+            lower=Composite(lambda pred, x, y: ew.where(pred, x, y)), traits=("exact",),
+            doc="x if the bool holds, else y: two tensors of one shape and dtype.")

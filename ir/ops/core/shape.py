@@ -1,4 +1,4 @@
-"""Operators that only move data: views over the same memory, and copies that join, pad, mirror and shift."""
+"""Operators that only move data: views over the same memory, copies that join, pad, mirror and shift, and literals."""
 
 import math
 
@@ -8,7 +8,7 @@ from ... import dtype as dt
 from ...dim_order import inverse
 from ...errors import ShapeError
 from ...opdef.aval import Aval, broadcast_shapes, same_shape
-from ...opdef.batch_rules import ALONG, LEADING, Chain, Leading
+from ...opdef.batch_rules import ALONG, LEADING, SAME, Chain, Leading
 from ...opdef.op import NO_GRAD, OPS, Composite, Host, Scalar, Template, View, op
 from .elementwise_rules import wide
 
@@ -426,6 +426,12 @@ flip = op("flip", infer=lambda x, *, dims: x, ref=lambda x, *, dims: np.array(np
 roll = op("roll", infer=lambda x, *, shifts, dims: x, ref=lambda x, *, shifts, dims: np.roll(x, shifts, dims),
           vjp=(lambda g, out, x, *, shifts, dims: roll(g, shifts=tuple(-s for s in shifts), dims=dims),),
           lower=Template("gather"), batch=Leading(("dims",)), traits=("exact", "float8"))
+place = op("place", infer=lambda x, *, device, source, wait: x,
+           ref=lambda x, *, device, source, wait: np.array(x, order="C"),
+           vjp=(lambda g, out, x, *, device, source, wait: place(g, device=source, source=device, wait=True),),
+           lower=Host(), traits=("exact", "place", "float8", "keeps_order"),
+           doc="A copy on `device` of a value on `source`, the value itself inside a graph; without `wait` it may still be on "
+               "its way.")
 
 # Values from nothing: `like` only lends its device.
 
@@ -443,6 +449,8 @@ def _full(like, *, shape, value, dtype):
 full = op("full", infer=_infer_full, ref=_full, vjp=NO_GRAD, lower=Template("fill"), batch=LEADING,
           traits=("exact", "float8", "from_nothing"),
           doc="A constant; `like` only lends its device.")
+
+
 def _iota(like, *, shape, dim, dtype):
     counted = np.arange(shape[dim], dtype=dtype.np)
     return counted if len(shape) == 1 else np.broadcast_to(counted.reshape((-1,) + (1,) * (len(shape) - dim - 1)), shape).copy()
@@ -452,3 +460,20 @@ iota = op("iota", infer=lambda like, *, shape, dim, dtype: Aval(shape, dtype),
           ref=_iota,
           vjp=NO_GRAD, lower=Template("fill"), batch=ALONG, traits=("exact", "from_nothing"),
           doc="Each element's index along a dimension.")
+
+LARGEST_LITERAL = 64   # elements; a larger array is an input of the graph
+
+
+def _infer_constant(like, *, values, shape, dtype):
+    out = Aval(shape, dtype)
+    if len(values) != out.size:
+        raise ShapeError(f"constant of {out} takes {out.size} values, got {len(values)}")
+    if out.size > LARGEST_LITERAL:
+        raise ShapeError(f"constant of {out} has more than {LARGEST_LITERAL} elements; make it an input of the graph")
+    return out
+
+
+constant = op("constant", infer=_infer_constant,
+              ref=lambda like, *, values, shape, dtype: np.array(values, dtype.np).reshape(shape), vjp=(None,),
+              lower=Template("fill"), batch=SAME, traits=("exact", "float8"),
+              doc="A literal array of a few elements; `like` only lends its device.")

@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 
 from ....ir.ops.core import elementwise as ew
-from ....ir.ops.core.branch_select import choose
+from ....ir.ops.core.pointwise import choose
 from ....ir.ops.core.shape import reshape
 from ....runtime.core.device_array import DeviceArray
 from ....runtime.core.node import Named, Node, Output, new_number

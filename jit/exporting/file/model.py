@@ -15,7 +15,7 @@ from ....ir.graph.printer import format_line
 from ....ir.lazy import lazy
 from ....ir.ops import load_all
 from ....ir.ops.core.host_call import host_call
-from ....ir.ops.core.to_device import place
+from ....ir.ops.core.shape import place
 from ....ir.symbols.scope import LEAST
 from ....ir.symbols.substitute import replaced, valuer
 from ....runtime.api.views.tensor_factories import tensor

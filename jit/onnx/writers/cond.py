@@ -2,7 +2,7 @@
 
 from itertools import takewhile
 
-from ....ir.ops.core.branch_select import choose
+from ....ir.ops.core.pointwise import choose
 from ....ir.symbols.symbolic import is_symbol
 from ..format import proto
 from .graph_writer import EMITTERS, Writer, emits

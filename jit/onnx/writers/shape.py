@@ -6,7 +6,7 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.ops.core import shape as sh
-from ....ir.ops.core.constant import constant
+from ....ir.ops.core.shape import constant
 from ....ir.ops.index.assign import assign_view, run_chain
 from ....ir.ops.nn.linear_maps import border_table
 from ....ir.ops.nn.resample import border_pad, border_pad_grad

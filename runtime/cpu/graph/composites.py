@@ -18,8 +18,7 @@ from ....ir.errors import GraphError, IngotError
 from ....ir.graph.graph import Builder, Value
 from ....ir.opdef.aval import Aval
 from ....ir.opdef.op import Op
-from ....ir.ops.core.constant import constant
-from ....ir.ops.core.shape import expand, permute
+from ....ir.ops.core.shape import constant, expand, permute
 from ....passes.rewrite import pass_manager
 from ....passes.rewrite.rewrite import rebuild
 from ....passes.schedule.plan_steps import Fused

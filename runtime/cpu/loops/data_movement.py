@@ -9,7 +9,6 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.opdef.op import Op
 from ....ir.ops.core import complex_numbers
-from ....ir.ops.core import constant as literals
 from ....ir.ops.core import shape as ops
 from ....passes.layout.plain_operands import STRIDED
 from ..calls import pool
@@ -187,7 +186,7 @@ def _cat_step(node, operands, results):
 def _constant_step(node, operands, results):
     """Copy numbers from a table of the list."""
     (out,) = results
-    numbers = literals.constant.ref(None, **node.params)
+    numbers = ops.constant.ref(None, **node.params)
     return NativeCall((move(out.shape, out.dtype.itemsize, Table(words_of(numbers)), out.strides, At(len(operands)),
                             out.strides),))
 
@@ -260,7 +259,7 @@ OPERATORS = {
     ops.pad: OperatorKernel(pad, _pad_step, STRIDED),
     ops.flip: OperatorKernel(flip, _flip_step, STRIDED),
     ops.roll: OperatorKernel(step=_roll_step, reads=STRIDED),
-    literals.constant: OperatorKernel(step=_constant_step),
+    ops.constant: OperatorKernel(step=_constant_step),
     complex_numbers.pairs: OperatorKernel(pairs, _pairs_step, STRIDED),
     complex_numbers.of_pairs: OperatorKernel(of_pairs, _of_pairs_step, STRIDED),
 }

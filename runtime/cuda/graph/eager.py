@@ -22,8 +22,7 @@ from ....ir.ops.core.elementwise import cast, copy, ne, where
 from ....ir.ops.core.elementwise_rules import NUMBERS
 from ....ir.ops.core.host_call import host_call
 from ....ir.ops.core.reduce import all_, amax, amin, any_, argmax, argmin, prod, sum_
-from ....ir.ops.core.shape import as_strided, full, iota
-from ....ir.ops.core.to_device import place
+from ....ir.ops.core.shape import as_strided, full, iota, place
 from ....ir.symbols.substitute import data_evaluator
 from ....passes import pipelines
 from ....passes.rewrite import pass_manager

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.ops.core import elementwise as ew
-from ....ir.ops.core import multi_tensor
+from ....ir.ops.core import moments
 from ....ir.ops.core.moments import vector_norm
 from ....ir.ops.core.shape import cat, reshape
 from ...core.dispatch import run_arrays
@@ -42,7 +42,7 @@ def norms(mesh, arrays, params) -> Any:
     """Return the norm of each array: powers are summed over the processes, or the largest taken."""
     order = params["ord"]
     if order <= 0:
-        return multi_tensor.norms.lower.body(*arrays, **params)
+        return moments.norms.lower.body(*arrays, **params)
     kind = "max" if isinf(order) else "sum"
 
     def one(local):

@@ -14,7 +14,7 @@ import numpy as np
 from ....ir.errors import DTypeError
 from ....ir.opdef.aval import Aval, broadcast_shapes
 from ....ir.opdef.op import Composite, Op
-from ....ir.ops.core.multi_tensor import norms
+from ....ir.ops.core.moments import norms
 from ....ir.ops.core.shape import expand, reshape
 from ...core.device_array import DeviceArray
 from ...core.dispatch import run_arrays

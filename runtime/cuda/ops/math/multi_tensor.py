@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from .....ir import dtype as dt
-from .....ir.ops.core import multi_tensor
+from .....ir.ops.core import moments
 from .....ir.ops.core.elementwise import eq
 from .....ir.ops.core.reduce import sum_
 from .....passes.codegen.triton.loops import configs
@@ -179,7 +179,7 @@ def norms(inputs, params, device):
 
 
 def _norms(*arrays, ord):
-    return (multi_tensor.norms.lower.body(*arrays, ord=ord),)
+    return (moments.norms.lower.body(*arrays, ord=ord),)
 
 
 def all_finite(inputs, params, device):
@@ -192,7 +192,7 @@ def all_finite(inputs, params, device):
 
 
 def _all_finite(*arrays):
-    return (multi_tensor.all_finite.lower.body(*arrays),)
+    return (moments.all_finite.lower.body(*arrays),)
 
 
 def _there(inputs, device) -> list:
@@ -246,4 +246,4 @@ def _parts(what, kind) -> BatchedLaunch:
     return BatchedLaunch(one, 1, codegen.SLOTS, ((_vector(kind),), ()))
 
 
-OPERATORS = {multi_tensor.norms: norms, multi_tensor.all_finite: all_finite}
+OPERATORS = {moments.norms: norms, moments.all_finite: all_finite}

@@ -6,8 +6,8 @@ import numpy as np
 
 from .....ir import dtype as dt
 from .....ir.ops.core import elementwise as ew
-from .....ir.ops.core.constant import constant
 from .....ir.ops.core.reduce import sum_
+from .....ir.ops.core.shape import constant
 from .....ir.ops.index.indexing import gather
 from .....ir.ops.index.sort import argsort, searchsorted
 from .....ir.ops.nn import embedding as em

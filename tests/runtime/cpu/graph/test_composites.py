@@ -10,8 +10,7 @@ from ingot.ir.graph.graph import Builder
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.ops.core import elementwise as ew
 from ingot.ir.ops.core import moments
-from ingot.ir.ops.core.constant import constant
-from ingot.ir.ops.core.shape import expand
+from ingot.ir.ops.core.shape import constant, expand
 from ingot.ir.ops.nn import norm, resample
 from ingot.runtime.cpu.graph import composites as eager_composites
 from ingot.runtime.cpu.graph import eager

@@ -14,7 +14,7 @@ import ingot.nn.functional as F
 import mock_cuda
 from ingot.benchmarks import gpu_host
 from ingot.ir.dtype import float32
-from ingot.ir.ops.core.constant import constant
+from ingot.ir.ops.core.shape import constant
 from ingot.runtime.cuda.compiler import kernels
 from ingot.runtime.cuda.graph import eager
 from ingot.runtime.cuda.replay import launch_cache
