@@ -19,6 +19,14 @@ from ..ops.core import elementwise
 from .kernel import POINT, SWEEP, Buffer, Dim, Instr, Kernel, Stage, verify
 
 
+def _operator(fn: str, flipped=False):
+    """Return a method that calls a scalar function of a value and another operand."""
+    def call(self, other):
+        return self.builder.call(fn, other, self) if flipped else self.builder.call(fn, self, other)
+
+    return call
+
+
 class Name:
     """A value of a kernel being built. Python numbers beside it become constants of its dtype."""
 
@@ -27,29 +35,10 @@ class Name:
     def __init__(self, builder, name, dtype):
         self.builder, self.name, self.dtype = builder, name, dtype
 
-    def __add__(self, o):
-        return self.builder.call("add", self, o)
-
-    def __radd__(self, o):
-        return self.builder.call("add", o, self)
-
-    def __sub__(self, o):
-        return self.builder.call("sub", self, o)
-
-    def __rsub__(self, o):
-        return self.builder.call("sub", o, self)
-
-    def __mul__(self, o):
-        return self.builder.call("mul", self, o)
-
-    def __rmul__(self, o):
-        return self.builder.call("mul", o, self)
-
-    def __truediv__(self, o):
-        return self.builder.call("div", self, o)
-
-    def __rtruediv__(self, o):
-        return self.builder.call("div", o, self)
+    __add__, __radd__ = _operator("add"), _operator("add", True)
+    __sub__, __rsub__ = _operator("sub"), _operator("sub", True)
+    __mul__, __rmul__ = _operator("mul"), _operator("mul", True)
+    __truediv__, __rtruediv__ = _operator("div"), _operator("div", True)
 
     def __neg__(self):
         return self.builder.call("neg", self)

@@ -37,26 +37,14 @@ def common(name: str, args) -> Aval:
     return first
 
 
-def infer_same(name, accept=lambda d: True, wants="any"):
-    """Return the shape rule of a result like the arguments."""
+def infer_same(name, accept=lambda d: True, wants="any", gives=None):
+    """Return the shape rule of a result like the arguments, or of their shape in the dtype `gives`."""
 
     def infer(*args):
         a = common(name, args)
         if not accept(a.dtype):
             raise DTypeError(f"{name} does not take {a.dtype} (it takes {wants}); cast with .to()")
-        return a
-
-    return infer
-
-
-def infer_bool(name, accept=lambda d: True, wants="any"):
-    """Return the shape rule of a bool result of the arguments' shape."""
-
-    def infer(*args):
-        a = common(name, args)
-        if not accept(a.dtype):
-            raise DTypeError(f"{name} does not take {a.dtype} (it takes {wants}); cast with .to()")
-        return a.with_dtype(dt.bool_)
+        return a if gives is None else a.with_dtype(gives)
 
     return infer
 
@@ -147,7 +135,7 @@ def numbers_of(body) -> frozenset:
 def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", traits=(), doc="", widens=True):
     """Return the record of one elementwise operator. `takes` names the dtypes it accepts; `gives` is "same" or "bool"."""
     accept, wants = ACCEPT[takes]
-    rule = (infer_bool if gives == "bool" else infer_same)(name, accept, wants)
+    rule = infer_same(name, accept, wants, dt.bool_ if gives == "bool" else None)
     kinds = {"takes_float" if takes == "real_float" else f"takes_{takes}"} | ({"gives_bool"} if gives == "bool" else set())
     ref = reference(fn, widens, "" if "float8" in traits else name, "" if accept(dt.complex64) else name,
                     name if takes in _NO_BOOL else "")

@@ -263,7 +263,7 @@ index_put = op("index_put", infer=_infer_index_put, ref=_index_put, vjp=_index_p
                traits=("float8", "refuses", "updates"),
                doc="x with `value` written (or added, if `accumulate`) at index tensors; None takes a whole dimension.")
 
-# Hoisted checks of update indices (`passes/schedule/hoist_index_checks.py`).
+# Hoisted checks of update indices (`hoist_index_checks` in `passes/schedule/inplace_updates.py`).
 
 
 def _infer_in_range(index, *, low, high):

@@ -7,22 +7,17 @@ from ...blas_threads import suited
 from ...opdef.batch_rules import LEADING
 from ...opdef.op import Host, op
 from ..core import elementwise as ew
-from .factorizations import cholesky_gradient, positive_factor, solve, textbook
-from .matrix_rules import check_matrix
+from .factorizations import cholesky_gradient, inv, of_matrix, positive_factor, solve, textbook
 from .products import matmul, transpose_last
-from .triangular import check_system, lu_of, order_of, require_info, substituted
+from .triangular import lu_of, of_system, order_of, require_info, substituted
 
 ZERO_PIVOT = "the matrix is singular: U[{0},{0}] of its factors is zero"
 NOT_POSITIVE = "its leading minor of order {0} is not positive"
 
 
-def _info(x):
-    return x.with_shape(x.shape[:-2]).with_dtype(dt.int32)
-
-
-def _infer_solve(a, b, *, check):
-    check_system("solve_ex", a, b)
-    return b, _info(a)
+def _with_info(x, *, check):
+    """Return the type of a result like matrices, and that of an info number for each matrix."""
+    return x, x.with_shape(x.shape[:-2]).with_dtype(dt.int32)
 
 
 def _solve_anyway(a, b):
@@ -47,13 +42,9 @@ def _solve_vjp(g, out, a, b, *, check, needs):
     return (ew.neg(matmul(back, transpose_last(out[0]))) if needs[0] else None), back
 
 
-solve_ex = op("solve_ex", infer=_infer_solve, ref=suited(_solve), vjp=_solve_vjp, saves=(0, 1), lower=Host(), batch=LEADING,
-              traits=("refuses",), doc="x with a @ x = b, and the first zero on the diagonal of a's factor U, from 1, or 0.")
-
-
-def _infer_inv(x, *, check):
-    check_matrix("inv_ex", x)
-    return x, _info(x)
+solve_ex = op("solve_ex", infer=of_system("solve_ex", lambda a, b, *, check: _with_info(b, check=check)), ref=suited(_solve),
+              vjp=_solve_vjp, saves=(0, 1), lower=Host(), batch=LEADING, traits=("refuses",),
+              doc="x with a @ x = b, and the first zero on the diagonal of a's factor U, from 1, or 0.")
 
 
 def _inv(x, *, check):
@@ -66,12 +57,8 @@ def _inv(x, *, check):
     return found, info
 
 
-def _inv_vjp(g, out, x, *, check, needs):
-    back = transpose_last(out[0])
-    return (ew.neg(matmul(matmul(back, g), back)),)
-
-
-inv_ex = op("inv_ex", infer=_infer_inv, ref=suited(_inv), vjp=_inv_vjp, saves=(0,), lower=Host(), batch=LEADING,
+inv_ex = op("inv_ex", infer=of_matrix("inv_ex", _with_info), ref=suited(_inv), saves=(0,),
+            vjp=lambda g, out, x, *, check, needs: (inv.vjp[0](g, out[0], x),), lower=Host(), batch=LEADING,
             traits=("refuses",), doc="The inverse, and the first zero on the diagonal of the factor U, from 1, or 0.")
 
 
@@ -110,6 +97,6 @@ def _cholesky_vjp(g, out, x, *, check, needs):
     return (cholesky_gradient(g, out[0]),)
 
 
-cholesky_ex = op("cholesky_ex", infer=_infer_inv, ref=suited(_cholesky), vjp=_cholesky_vjp, saves=(0,), lower=Host(),
-                 batch=LEADING, traits=("one_triangle", "refuses"),
+cholesky_ex = op("cholesky_ex", infer=of_matrix("cholesky_ex", _with_info), ref=suited(_cholesky), vjp=_cholesky_vjp,
+                 saves=(0,), lower=Host(), batch=LEADING, traits=("one_triangle", "refuses"),
                  doc="The lower triangular L with L @ L^H = x, and the order of the first minor that is not positive, or 0.")

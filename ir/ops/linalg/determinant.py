@@ -11,7 +11,7 @@ from ..core import elementwise as ew
 from ..core.complex_numbers import complex_, conj, imag
 from ..core.reduce import sum_
 from ..core.shape import expand, reshape
-from .factorizations import inv, lapack, real_part, square, textbook
+from .factorizations import inv, lapack, of_matrix, real_part, textbook
 from .matrix_rules import adjoint, check_matrix
 from .products import matmul, transpose_last
 
@@ -71,14 +71,14 @@ def _cofactor_slope_x(g, out, h, x):
     return derived_vjp(_slope_by_inverses)(g, out, h, x, needs=(False, True))[1]
 
 
-cofactor = op("cofactor", infer=square("cofactor"), ref=lapack("cofactor", _cofactor),
+cofactor = op("cofactor", infer=of_matrix("cofactor"), ref=lapack("cofactor", _cofactor),
               vjp=(lambda g, out, x: cofactor_slope(g, x),), lower=Host(), batch=LEADING,
               doc="The matrix of cofactors: the derivative of the determinant.")
 cofactor_slope = op("cofactor_slope", infer=_infer_cofactor_slope, ref=lapack("cofactor_slope", _cofactor_slope),
                     vjp=(lambda g, out, h, x: cofactor_slope(g, x), _cofactor_slope_x), lower=Host(), batch=LEADING,
                     doc="The gradient of cofactors (the second derivative of the determinant), also where there is no inverse; "
                         "its own gradient for the matrix needs one.")
-det = op("det", infer=square("det", lambda x: x.with_shape(x.shape[:-2])),
+det = op("det", infer=of_matrix("det", lambda x: x.with_shape(x.shape[:-2])),
          ref=lapack("det", lambda x: np.asarray(np.linalg.det(x), x.dtype)),
          vjp=(lambda g, out, x: _weigh(g, cofactor(x)),), lower=Host(), batch=LEADING, doc="The determinant.")
 
@@ -102,5 +102,5 @@ def _slogdet_vjp(g, out, x, *, needs):
     return (_weigh(g_size, adjoint(inv(x))),)
 
 
-slogdet = op("slogdet", infer=square("slogdet", _infer_slogdet), ref=lapack("slogdet", _slogdet), vjp=_slogdet_vjp,
+slogdet = op("slogdet", infer=of_matrix("slogdet", _infer_slogdet), ref=lapack("slogdet", _slogdet), vjp=_slogdet_vjp,
              saves=(0, 1), lower=Host(), batch=LEADING, doc="Sign and logarithm of the size of the determinant.")

@@ -17,6 +17,7 @@ from .factorizations import (
     diagonal_of,
     filled,
     lapack,
+    of_matrix,
     over_gaps,
     scaled_columns,
     solve,
@@ -30,13 +31,7 @@ def _in_complex(x):
     return x.with_dtype(WHOLES.get(x.dtype, x.dtype))
 
 
-def _infer_eig(x):
-    check_matrix("eig", x)
-    return _in_complex(x.with_shape(x.shape[:-1])), _in_complex(x)
-
-
-def _infer_eigvals(x):
-    check_matrix("eigvals", x)
+def _values_of(x):
     return _in_complex(x.with_shape(x.shape[:-1]))
 
 
@@ -72,7 +67,8 @@ def _eig_vjp(g, out, x, *, needs):
     return (_from_core(ew.where(same, diag(gw), turned), v, x),)
 
 
-eig = op("eig", infer=_infer_eig, ref=lapack("eig", lambda x: tuple(_complex(r) for r in np.linalg.eig(x))), vjp=_eig_vjp,
+eig = op("eig", infer=of_matrix("eig", lambda x: (_values_of(x), _in_complex(x))),
+         ref=lapack("eig", lambda x: tuple(_complex(r) for r in np.linalg.eig(x))), vjp=_eig_vjp,
          saves=(0,), lower=Host(), traits=("gaps",),
          batch=LEADING, doc="Eigenvalues and eigenvectors of length 1, in no order, of any square matrix; complex.")
 
@@ -83,7 +79,7 @@ def _eigvals_vjp(g, out, x, *, needs):
     return (_from_core(diag(g), v, x),)
 
 
-eigvals = op("eigvals", infer=_infer_eigvals, ref=lapack("eigvals", lambda x: _complex(np.linalg.eigvals(x))),
+eigvals = op("eigvals", infer=of_matrix("eigvals", _values_of), ref=lapack("eigvals", lambda x: _complex(np.linalg.eigvals(x))),
              vjp=_eigvals_vjp, saves=(1,), lower=Host(),
              batch=LEADING, doc="Eigenvalues, in no order, of any square matrix; complex.")
 
@@ -119,17 +115,12 @@ sylvester = op("sylvester", infer=_infer_sylvester, ref=lapack("sylvester", _syl
                lower=Host(), batch=LEADING, doc="Y with x @ Y + Y @ x = g, for Hermitian positive x (its Hermitian part).")
 
 
-def _infer_root(x):
-    check_matrix("matrix_sqrth", x)
-    return x
-
-
 def _root(x):
     w, v = np.linalg.eigh(mirrored(x))
     return (v * np.sqrt(w)[..., None, :]) @ np.swapaxes(v, -1, -2).conj()
 
 
-matrix_sqrth = op("matrix_sqrth", infer=_infer_root, ref=lapack("matrix_sqrth", _root),
+matrix_sqrth = op("matrix_sqrth", infer=of_matrix("matrix_sqrth"), ref=lapack("matrix_sqrth", _root),
                   vjp=textbook(lambda g, out, x, *, needs: (symmetric(sylvester(out, g)),)), saves=(0,), lower=Host(),
                   batch=LEADING,
                   doc="The Hermitian positive root of a Hermitian positive matrix (of its Hermitian part).")

@@ -20,7 +20,7 @@ from ..core.complex_numbers import PARTS, complex_, conj, imag
 from ..core.shape import cat, diagonal, diagonal_scatter, expand, full, iota, reshape, slice_
 from .matrix_rules import adjoint, check_matrix, lower
 from .products import matmul, transpose_last
-from .triangular import check_system, solve_triangular
+from .triangular import of_system, solve_triangular
 
 
 def lapack(name, fn):
@@ -36,11 +36,12 @@ def lapack(name, fn):
     return ref
 
 
-def square(name, gives=lambda x: x):
-    """Shape rule of a function of square matrices."""
-    def infer(x):
-        check_matrix(name, x)
-        return gives(x)
+def of_matrix(name, gives=lambda x: x, square=True):
+    """Return the shape rule of a function of matrices, square ones by default: `gives` maps the arguments to the results."""
+    @wraps(gives)
+    def infer(x, **params):
+        check_matrix(name, x, square)
+        return gives(x, **params)
 
     return infer
 
@@ -118,16 +119,11 @@ def filled(g, outs) -> list:
 # Solving and inverting.
 
 
-def _infer_solve(a, b):
-    check_system("solve", a, b)
-    return b
-
-
 def _solve_a(g, out, a, b):
     return ew.neg(matmul(solve(transpose_last(a), g), transpose_last(out)))
 
 
-solve = op("solve", infer=_infer_solve, ref=lapack("solve", np.linalg.solve),
+solve = op("solve", infer=of_system("solve"), ref=lapack("solve", np.linalg.solve),
            vjp=(_solve_a, lambda g, out, a, b: solve(transpose_last(a), g)), lower=Host(),
            batch=LEADING, traits=("refuses",), doc="x with a @ x = b.")
 
@@ -137,7 +133,7 @@ def _inv_vjp(g, out, x):
     return ew.neg(matmul(matmul(back, g), back))
 
 
-inv = op("inv", infer=square("inv"), ref=lapack("inv", np.linalg.inv), vjp=(_inv_vjp,), lower=Host(),
+inv = op("inv", infer=of_matrix("inv"), ref=lapack("inv", np.linalg.inv), vjp=(_inv_vjp,), lower=Host(),
          batch=LEADING, traits=("refuses",), doc="The inverse.")
 
 
@@ -261,7 +257,7 @@ def positive_factor(x):
     return found
 
 
-cholesky = op("cholesky", infer=square("cholesky"), ref=lapack("cholesky", positive_factor),
+cholesky = op("cholesky", infer=of_matrix("cholesky"), ref=lapack("cholesky", positive_factor),
               vjp=_cholesky_vjp, saves=(0,), lower=Host(), batch=LEADING, traits=("one_triangle", "refuses"),
               doc="The lower triangular L with L @ L^H = x, for Hermitian positive x, of which the lower triangle is read.")
 
@@ -367,17 +363,14 @@ svd = op("svd", infer=_infer_svd, ref=lapack("svd", lambda x, *, full: tuple(np.
          doc="U, S, Vh with U @ diag(S) @ Vh = x; S falls.")
 
 
-def _infer_svdvals(x):
-    check_matrix("svdvals", x, square=False)
-    return real_part(x.with_shape((*x.shape[:-2], min(x.shape[-2:]))))
-
-
 def _svdvals_vjp(g, out, x):
     u, _, vh = svd(x, full=False)
     return matmul(scaled_columns(u, g), vh)
 
 
-svdvals = op("svdvals", infer=_infer_svdvals, ref=lapack("svdvals", lambda x: np.linalg.svd(x, compute_uv=False)),
+svdvals = op("svdvals", infer=of_matrix("svdvals", lambda x: real_part(x.with_shape((*x.shape[:-2], min(x.shape[-2:])))),
+                                        square=False),
+             ref=lapack("svdvals", lambda x: np.linalg.svd(x, compute_uv=False)),
              vjp=(_svdvals_vjp,), lower=Host(), batch=LEADING, traits=("refuses",), doc="The singular values, falling.")
 
 
@@ -392,7 +385,7 @@ def _eigh_vjp(g, out, x, *, needs):
     return (symmetric(matmul(matmul(v, core), vt)),)
 
 
-eigh = op("eigh", infer=square("eigh", lambda x: (real_part(x.with_shape(x.shape[:-1])), x)),
+eigh = op("eigh", infer=of_matrix("eigh", lambda x: (real_part(x.with_shape(x.shape[:-1])), x)),
           ref=lapack("eigh", lambda x: tuple(np.linalg.eigh(x))), vjp=_eigh_vjp, saves=(0,), lower=Host(),
           batch=LEADING, traits=("one_triangle", "refuses", "gaps"),
           doc="Eigenvalues, rising, and eigenvectors of a Hermitian matrix, of which the lower triangle is read.")
@@ -403,7 +396,7 @@ def _eigvalsh_vjp(g, out, x):
     return matmul(scaled_columns(v, g), adjoint(v))
 
 
-eigvalsh = op("eigvalsh", infer=square("eigvalsh", lambda x: real_part(x.with_shape(x.shape[:-1]))),
+eigvalsh = op("eigvalsh", infer=of_matrix("eigvalsh", lambda x: real_part(x.with_shape(x.shape[:-1]))),
               ref=lapack("eigvalsh", np.linalg.eigvalsh), vjp=(_eigvalsh_vjp,), lower=Host(),
               batch=LEADING, traits=("one_triangle", "refuses"),
               doc="Eigenvalues, rising, of a Hermitian matrix, of which the lower triangle is read.")

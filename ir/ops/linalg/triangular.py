@@ -3,6 +3,7 @@
 All of them treat a whole batch of matrices at once, and divide by zero pivots, too (`info` names them).
 """
 
+from functools import wraps
 from math import prod
 
 import numpy as np
@@ -29,6 +30,16 @@ def check_system(name, a, b):
     check_matrix(name, a)
     if a.dtype is not b.dtype or b.ndim != a.ndim or b.shape[:-1] != a.shape[:-1]:
         raise ShapeError(f"{name} takes square matrices and right-hand sides with as many rows, got {a} and {b}")
+
+
+def of_system(name, gives=lambda a, b: b):
+    """Return the shape rule of a solution; `gives` maps the matrices and right-hand sides to the results."""
+    @wraps(gives)
+    def infer(a, b, **params):
+        check_system(name, a, b)
+        return gives(a, b, **params)
+
+    return infer
 
 
 # Triangular systems.
@@ -58,11 +69,6 @@ def substituted(a, b, upper=False, unit=False):
     return x
 
 
-def _infer_triangular(a, b, *, upper, unit):
-    check_system("solve_triangular", a, b)
-    return b
-
-
 def triangle(x, upper, offset=0):
     """Return one side of the diagonal of x, from diagonal `offset` on, and zeros elsewhere."""
     return transpose_last(lower(transpose_last(x), -offset)) if upper else lower(x, offset)
@@ -74,7 +80,7 @@ def _triangular_a(g, out, a, b, *, upper, unit):
     return ew.neg(triangle(matmul(back, transpose_last(out)), upper, off))
 
 
-solve_triangular = op("solve_triangular", infer=_infer_triangular,
+solve_triangular = op("solve_triangular", infer=of_system("solve_triangular", lambda a, b, *, upper, unit: b),
                       ref=lambda a, b, *, upper, unit: substituted(a, b, upper, unit),
                       vjp=(_triangular_a, lambda g, out, a, b, *, upper, unit:
                            solve_triangular(transpose_last(a), g, upper=not upper, unit=unit)), lower=Host(), batch=LEADING,

@@ -46,24 +46,7 @@ def _infer_attention(q, k, v, mask, *, causal, scale):
     return q.with_shape((*q.shape[:-1], v.shape[-1])), q.with_shape(q.shape[:-1]).with_dtype(dt.accumulator(q.dtype))
 
 
-# The numpy meaning works on keys and values of all heads as views.
-
-
-def _spread(k, heads):
-    """Repeat keys or values for all query heads, without a copy."""
-    groups = heads // k.shape[-3] if k.shape[-3] else 1
-    if groups == 1:
-        return k
-    wide = np.broadcast_to(np.expand_dims(k, -3), (*k.shape[:-2], groups, *k.shape[-2:]))
-    return wide.reshape(*k.shape[:-3], heads, *k.shape[-2:])
-
-
-def _gathered(k, key_heads):
-    """Transpose `_spread`: sum over the query heads of each key head."""
-    heads = k.shape[-3]
-    if heads == key_heads:
-        return k
-    return k.reshape(*k.shape[:-3], key_heads, heads // key_heads, *k.shape[-2:]).sum(-3)
+# The references work on keys and values of all heads as views.
 
 
 def _scores(q, k, mask, causal, scale):
@@ -89,7 +72,7 @@ def _log_sum(s):
 
 
 def _attention(q, k, v, mask, *, causal, scale):
-    k, v = _spread(k, q.shape[-3]), _spread(v, q.shape[-3])
+    k, v = (_spread_heads(x, q.shape[-3]) for x in (k, v))
     p, lse = _log_sum(_scores(q, k, mask, causal, scale))
     return np.matmul(p, v), lse
 
@@ -109,26 +92,21 @@ def _infer_grad(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
 
 def _attention_grad(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
     key_heads = k.shape[-3]
-    k, v = _spread(k, q.shape[-3]), _spread(v, q.shape[-3])
+    k, v = (_spread_heads(x, q.shape[-3]) for x in (k, v))
     p = np.exp(_scores(q, k, mask, causal, scale) - lse[..., None])
     gv = np.matmul(np.swapaxes(p, -1, -2), g)
     ds = p * (np.matmul(g, np.swapaxes(v, -1, -2)) - delta[..., None])
-    gm = _unbroadcast(ds, mask.shape) if mask_grad else np.zeros((0,) * ds.ndim, ds.dtype)
+    gm = sum_to(ds, shape=mask.shape) if mask_grad else np.zeros((0,) * ds.ndim, ds.dtype)
     gq = np.matmul(ds, k) * ds.dtype.type(scale)
     gk = np.matmul(np.swapaxes(ds, -1, -2), q) * ds.dtype.type(scale)
-    return gq, _gathered(gk, key_heads), _gathered(gv, key_heads), gm
-
-
-def _unbroadcast(x, shape):
-    lead = x.ndim - len(shape)
-    dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1))
-    return x.sum(axis=dims, keepdims=True).reshape(shape)
+    return gq, _gather_heads(gk, key_heads), _gather_heads(gv, key_heads), gm
 
 
 # The gradient of the gradient, in operators.
 
 
 def _spread_heads(k, heads):
+    """Repeat keys or values for all query heads."""
     key_heads = k.shape[-3]
     if heads == key_heads:
         return k
@@ -138,6 +116,7 @@ def _spread_heads(k, heads):
 
 
 def _gather_heads(k, key_heads):
+    """Transpose `_spread_heads`: sum over the query heads of each key head."""
     heads = k.shape[-3]
     if heads == key_heads:
         return k

@@ -204,10 +204,6 @@ def _weight_grad(x, g, *, size, stride, padding, dilation, groups):
 # The records.
 
 
-def _bias_grad(g, out, x, w, b, *, stride, padding, dilation, groups):
-    return rd.sum_(g, dim=(0, *range(2, g.ndim)), keepdim=False)
-
-
 def _flops(y, w):
     return 2 * prod(y.shape) * prod(w.shape[1:])
 
@@ -229,31 +225,25 @@ def _batch_weight_grad(size, op, args, held, params):
 
 conv = op(
     "conv", infer=_infer_conv, ref=_conv,
-    vjp=(lambda g, out, x, w, b, *, stride, padding, dilation, groups:
-         conv_input_grad(g, w, size=x.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups),
-         lambda g, out, x, w, b, *, stride, padding, dilation, groups:
-         conv_weight_grad(x, g, size=w.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups),
-         _bias_grad),
+    vjp=(lambda g, out, x, w, b, **window: conv_input_grad(g, w, size=x.shape[2:], **window),
+         lambda g, out, x, w, b, **window: conv_weight_grad(x, g, size=w.shape[2:], **window),
+         lambda g, out, x, w, b, **window: rd.sum_(g, dim=(0, *range(2, g.ndim)), keepdim=False)),
     lower=Template("conv"),
     batch=_batch_conv, traits=("autocast_low", "reads_operands"),
     flops=lambda args, outs, params: _flops(outs[0], args[1]),
     doc="Cross-correlation of x with w, plus an optional bias for each channel. Low precision accumulates in float32.")
 conv_input_grad = op(
     "conv_input_grad", infer=_infer_input_grad, ref=_input_grad,
-    vjp=(lambda g, out, x, w, *, size, stride, padding, dilation, groups:
-         conv(g, w, None, stride=stride, padding=padding, dilation=dilation, groups=groups),
-         lambda g, out, x, w, *, size, stride, padding, dilation, groups:
-         conv_weight_grad(g, x, size=w.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups)),
+    vjp=(lambda g, out, x, w, *, size, **window: conv(g, w, None, **window),
+         lambda g, out, x, w, *, size, **window: conv_weight_grad(g, x, size=w.shape[2:], **window)),
     lower=Template("conv"),
     batch=_batch_conv, traits=("autocast_low", "reads_operands"),
     flops=lambda args, outs, params: _flops(args[0], args[1]),
     doc="The gradient of conv for its input of spatial `size`: the transposed convolution.")
 conv_weight_grad = op(
     "conv_weight_grad", infer=_infer_weight_grad, ref=_weight_grad,
-    vjp=(lambda g, out, x, y, *, size, stride, padding, dilation, groups:
-         conv_input_grad(y, g, size=x.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups),
-         lambda g, out, x, y, *, size, stride, padding, dilation, groups:
-         conv(x, g, None, stride=stride, padding=padding, dilation=dilation, groups=groups)),
+    vjp=(lambda g, out, x, y, *, size, **window: conv_input_grad(y, g, size=x.shape[2:], **window),
+         lambda g, out, x, y, *, size, **window: conv(x, g, None, **window)),
     lower=Template("conv"), batch=_batch_weight_grad, flops=lambda args, outs, params: _flops(args[1], outs[0]),
     doc="The gradient of conv for its weight, whose kernel has `size`.")
 
@@ -292,11 +282,9 @@ def _col2im(columns, *, size, kernel, stride, padding, dilation):
 
 im2col = op(
     "im2col", infer=_infer_im2col, ref=_im2col,
-    vjp=(lambda g, out, x, *, kernel, stride, padding, dilation:
-         col2im(g, size=x.shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation),),
+    vjp=(lambda g, out, x, **window: col2im(g, size=x.shape[2:], **window),),
     lower=Template("gather"), batch=IMAGES, traits=("exact",), doc="All windows as columns (N, C * kernel, windows).")
 col2im = op(
     "col2im", infer=_infer_col2im, ref=_col2im,
-    vjp=(lambda g, out, x, *, size, kernel, stride, padding, dilation:
-         im2col(g, kernel=kernel, stride=stride, padding=padding, dilation=dilation),),
+    vjp=(lambda g, out, x, *, size, **window: im2col(g, **window),),
     lower=Template("scatter"), batch=IMAGES, doc="Adds columns back to where im2col took them.")

@@ -165,25 +165,19 @@ def _infer_max_pool_grad(g, indices, *, size, kernel, stride, padding, dilation)
     return _infer_put(g, indices, size=size, accumulate=True)
 
 
-def _max_pool_grad(g, indices, *, size, kernel, stride, padding, dilation):
-    return _put(g, indices, size=size, accumulate=True)
-
-
 max_pool_grad = op(
-    "max_pool_grad", infer=_infer_max_pool_grad, ref=_max_pool_grad,
-    vjp=(lambda g, out, x, indices, *, size, kernel, stride, padding, dilation: plane_take(g, indices), None),
+    "max_pool_grad", infer=_infer_max_pool_grad,
+    ref=lambda g, indices, *, size, **window: _put(g, indices, size=size, accumulate=True),
+    vjp=(lambda g, out, x, indices, **window: plane_take(g, indices), None),
     lower=Composite(lambda g, indices, *, size, **window: plane_put(g, indices, size=size, accumulate=True)), batch=IMAGES,
     traits=("renamed",),
     doc="The gradient of max_pool: each value at the index that its window took. Where windows are known, whoever makes an "
         "element need look at those alone that hold it.")
 
 
-def _max_vjp(g, out, x, *, kernel, stride, padding, dilation):
-    return max_pool_grad(g, out[1], size=x.shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation)
-
-
-max_pool = op("max_pool", infer=_infer_max_pool, ref=_max_pool, vjp=(_max_vjp,), lower=Template("pool"),
-              batch=IMAGES, traits=("exact", "straight"),
+max_pool = op("max_pool", infer=_infer_max_pool, ref=_max_pool, lower=Template("pool"), batch=IMAGES,
+              vjp=(lambda g, out, x, **window: max_pool_grad(g, out[1], size=x.shape[2:], **window),),
+              traits=("exact", "straight"),
               doc="The largest element of each window (nan wins, else the first of equals) and its flat index in the plane.")
 
 
@@ -241,11 +235,12 @@ def _adaptive_max(x, *, size):
     return _maximum_at(x, _joint_places(tables, x.shape[2:]))
 
 
-def _indexed_vjp(g, out, x, *, size):
+def _at_maxima(g, out, x, *samples, size, kernel=None):
+    """Return the gradient of the input: each value at the index that its window or bin took."""
     return plane_put(g, out[1], size=x.shape[2:], accumulate=True)
 
 
-adaptive_max_pool = op("adaptive_max_pool", infer=_infer_adaptive_max, ref=_adaptive_max, vjp=(_indexed_vjp,),
+adaptive_max_pool = op("adaptive_max_pool", infer=_infer_adaptive_max, ref=_adaptive_max, vjp=(_at_maxima,),
                        lower=Template("pool"), batch=IMAGES, traits=("exact", "straight"),
                        doc="The largest element of each of `size` even bins, and its flat index in the plane.")
 
@@ -277,11 +272,7 @@ def _fractional(x, samples, *, kernel, size):
     return _maximum_at(x, _joint_places(tables, x.shape[2:]))
 
 
-def _fractional_vjp(g, out, x, samples, *, kernel, size):
-    return plane_put(g, out[1], size=x.shape[2:], accumulate=True)
-
-
-fractional_max_pool = op("fractional_max_pool", infer=_infer_fractional, ref=_fractional, vjp=(_fractional_vjp, None),
+fractional_max_pool = op("fractional_max_pool", infer=_infer_fractional, ref=_fractional, vjp=(_at_maxima, None),
                          lower=Template("pool"), batch=IMAGES, traits=("exact",),
                          doc="Maxima over windows whose places are drawn by `samples`, uniform numbers for each plane and dim.")
 
@@ -379,12 +370,10 @@ def _avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
 
 avg_pool = op(
     "avg_pool", infer=_infer_avg_pool, ref=_avg_pool,
-    vjp=(lambda g, out, x, *, kernel, stride, padding, counted, divisor:
-         avg_pool_grad(g, size=x.shape[2:], kernel=kernel, stride=stride, padding=padding, counted=counted, divisor=divisor),),
+    vjp=(lambda g, out, x, **window: avg_pool_grad(g, size=x.shape[2:], **window),),
     lower=Template("pool"), batch=IMAGES,
     doc="The mean of each window: its sum over its size (padding is a part of it as far as `counted` says) or over `divisor`.")
 avg_pool_grad = op(
     "avg_pool_grad", infer=_infer_avg_pool_grad, ref=_avg_pool_grad,
-    vjp=(lambda g, out, x, *, size, kernel, stride, padding, counted, divisor:
-         avg_pool(g, kernel=kernel, stride=stride, padding=padding, counted=counted, divisor=divisor),),
+    vjp=(lambda g, out, x, *, size, **window: avg_pool(g, **window),),
     lower=Template("pool"), batch=IMAGES, doc="The gradient of avg_pool for its input of spatial `size`.")

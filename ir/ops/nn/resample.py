@@ -68,14 +68,12 @@ def _resample_grad(g, along=apply_table, **how):
 
 resample = op(
     "resample", infer=_infer_resample, ref=_resample,
-    vjp=(lambda g, out, x, *, size, mode, align_corners, scales:
-         resample_grad(g, size=x.shape[2:], mode=mode, align_corners=align_corners, scales=scales),),
+    vjp=(lambda g, out, x, *, size, **how: resample_grad(g, size=x.shape[2:], **how),),
     lower=Template("resample"), batch=IMAGES,
     doc="The spatial dims at another `size`, by a fixed map along each: nearest, linear, cubic, area (means of even bins).")
 resample_grad = op(
     "resample_grad", infer=_infer_resample_grad, ref=_resample_grad,
-    vjp=(lambda g, out, x, *, size, mode, align_corners, scales:
-         resample(g, size=x.shape[2:], mode=mode, align_corners=align_corners, scales=scales),),
+    vjp=(lambda g, out, x, *, size, **how: resample(g, size=x.shape[2:], **how),),
     lower=Template("resample"), batch=IMAGES, doc="The transpose of resample, back to spatial `size`.")
 
 # Borders.

@@ -1,10 +1,13 @@
 """Convolutions with channels last: images (N, *spatial, C), filters (O, *kernel, C); made by
 `passes/layout/channels_last.py`."""
 
+from functools import wraps
+from inspect import signature
+
 import numpy as np
 
 from ...opdef.op import NO_GRAD, Template, op
-from ..nn import conv as plain
+from ..nn.conv import conv, conv_input_grad, conv_weight_grad
 from ..nn.windows import padded_sizes
 
 
@@ -22,37 +25,21 @@ def channels_last(a):
     return a.with_shape((a.shape[0], *a.shape[2:], a.shape[1]))
 
 
-def _window(stride, padding, dilation):
-    return {"stride": stride, "padding": padding, "dilation": dilation, "groups": 1}
+def _of_last(rule):
+    """Return a shape rule or reference of one group with channels last, from the plain one; a bias stays as it is."""
+    @wraps(rule)
+    def run(*operands, **params):
+        x, y, *bias = operands
+        return channels_last(rule(channels_first(x), channels_first(y), *bias, groups=1, **params))
+
+    own = [p for p in signature(rule).parameters.values() if p.name != "groups"]
+    run.__signature__ = signature(rule).replace(parameters=own)  # type: ignore[attr-defined]
+    return run
 
 
-def _infer(x, w, b, *, stride, padding, dilation):
-    window = _window(stride, padding, dilation)
-    return channels_last(plain.conv.infer(channels_first(x), channels_first(w), b, **window))
-
-
-def _infer_input_grad(g, w, *, size, stride, padding, dilation):
-    window = _window(stride, padding, dilation)
-    return channels_last(plain.conv_input_grad.infer(channels_first(g), channels_first(w), size=size, **window))
-
-
-def _infer_weight_grad(x, g, *, size, stride, padding, dilation):
-    window = _window(stride, padding, dilation)
-    return channels_last(plain.conv_weight_grad.infer(channels_first(x), channels_first(g), size=size, **window))
-
-
-def _conv(x, w, b, *, stride, padding, dilation):
-    return channels_last(plain.conv.ref(channels_first(x), channels_first(w), b, **_window(stride, padding, dilation)))
-
-
-def _input_grad(g, w, *, size, stride, padding, dilation):
-    window = _window(stride, padding, dilation)
-    return channels_last(plain.conv_input_grad.ref(channels_first(g), channels_first(w), size=size, **window))
-
-
-def _weight_grad(x, g, *, size, stride, padding, dilation):
-    window = _window(stride, padding, dilation)
-    return channels_last(plain.conv_weight_grad.ref(channels_first(x), channels_first(g), size=size, **window))
+def _record(name, plain, doc):
+    return op(name, infer=_of_last(plain.infer), ref=_of_last(plain.ref), vjp=NO_GRAD, lower=Template("conv"),
+              doc=doc)
 
 
 def _infer_packed(x, *, padding, channels):
@@ -66,9 +53,7 @@ def _packed(x, *, padding, channels):
 
 packed_image = op("packed_image", infer=_infer_packed, ref=_packed, vjp=NO_GRAD, lower=Template("gather"), traits=("exact",),
                   doc="An image with zeros around it and its channels last, filled up with channels of zeros.")
-conv_last = op("conv_last", infer=_infer, ref=_conv, vjp=NO_GRAD, lower=Template("conv"),
-               doc="conv of one group, of images and by filters whose channels lie last.")
-conv_last_input_grad = op("conv_last_input_grad", infer=_infer_input_grad, ref=_input_grad, vjp=NO_GRAD, lower=Template("conv"),
-                          doc="conv_input_grad in the same way.")
-conv_last_weight_grad = op("conv_last_weight_grad", infer=_infer_weight_grad, ref=_weight_grad, vjp=NO_GRAD,
-                           lower=Template("conv"), doc="conv_weight_grad in the same way: filters with their channels last.")
+conv_last = _record("conv_last", conv, "conv of one group, of images and by filters whose channels lie last.")
+conv_last_input_grad = _record("conv_last_input_grad", conv_input_grad, "conv_input_grad in the same way.")
+conv_last_weight_grad = _record("conv_last_weight_grad", conv_weight_grad,
+                                "conv_weight_grad in the same way: filters with their channels last.")
