@@ -16,14 +16,12 @@ from .networks.batch_norm import fold_batch_norm, fuse_batch_norm
 from .networks.fuse_conv_epilogue import fuse_conv_epilogue
 from .simplify.canonicalize import canonicalize
 from .simplify.class_losses import expand_class_losses
-from .simplify.composite_kernels import expand_row_composites, share_gelu_parts, widen_attention
-from .simplify.conjugates import cancel_conjugates
+from .simplify.composite_kernels import expand_mean_pools, expand_row_composites, share_gelu_parts, widen_attention
 from .simplify.cse import cse
 from .simplify.dce import dce
 from .simplify.decompose import decompose
 from .simplify.fold_constants import fold_constants
-from .simplify.mean_pools import expand_mean_pools
-from .simplify.simplify import simplify
+from .simplify.simplify import cancel_conjugates, simplify
 from .simplify.zero_signs import drop_zero_signs
 
 Pass = Callable[[Graph], Graph]

@@ -4,7 +4,7 @@
     g: ... c ...                reads c                    g: ... sub(cast(x), mean) ...
 
 So backward passes read a normalisation's input instead of its result, and the narrow array instead of a wide copy. The same
-instructions give the same bits.
+instructions give the same bits. `join_sums` fetches a value once for several sums.
 """
 
 from dataclasses import replace
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ...ir.kernel.kernel import FOLD
 from ...ir.opdef.op import Scalar
+from ...ir.opdef.params import param_key
 from ..rewrite.kernel_body import Body, Unfit, node_cost, sources
 from ..simplify.single_pass_reductions import join_sweeps
 from .fuse import MOST_AGAIN, Group, size_of
@@ -249,6 +250,50 @@ def _sweeps(group) -> int:
         return 1
     deepest = max([t.depth for t in join_sweeps(body).terms if t.kind == FOLD], default=0)
     return deepest + any(v not in body.rows for v in body.results)
+
+
+def join_sums(groups: list) -> list:
+    """Return the groups with one kernel in place of sums over the same points that read the same large value, if nothing else
+    reads their results.
+
+        f: sum(mul(g, x)), and the update that takes it          f: both, which fetch g once
+        h: sum(g), and the update that takes it
+
+    Gradients of a norm's weight and bias are such. The joined group stands in place of its last.
+    """
+    read = {v for g in groups for v in fetched(g)}
+    latest: dict = {}               # (points, what is reduced) -> the last groups of that kind, by what they fetch
+    gone: set = set()
+    now: dict = {}
+    for g in groups:
+        now[g] = g
+        if not (g.is_kernel and g.reduced) or any(v in read for v in g.body.results):
+            continue
+        known = latest.setdefault(param_key((g.shape, g.reduced)), {})
+        large = [v for v in fetched(g) if bytes_of(v) >= LEAST]
+        for before in dict.fromkeys([known[v] for v in large if v in known]):
+            joined = _joined_sums(now[before], now[g])
+            if joined is not None:
+                now[g] = joined
+                gone.add(before)
+        known.update(dict.fromkeys(fetched(now[g]), g))
+    return [now[g] for g in groups if g not in gone]
+
+
+def _joined_sums(a: Group, b: Group) -> Group | None:
+    assert a.body is not None and b.body is not None
+    nodes = list(dict.fromkeys([*a.nodes, *b.nodes]))
+    results = tuple(dict.fromkeys([*a.body.results, *b.body.results]))
+    if len(nodes) > MOST_NODES:
+        return None
+    try:
+        body = Body(nodes, b.shape, b.reduced, results)
+        Loops(body)
+    except Unfit:
+        return None
+    if len(body.loads) + len(body.results) > MOST_BUFFERS:
+        return None
+    return replace(b, nodes=nodes, body=body, refused=a.refused + b.refused)
 
 
 def fetched(group) -> list:

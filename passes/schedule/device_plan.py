@@ -25,9 +25,8 @@ from ..codegen.triton.conv import conv_channels_last, conv_packed
 from ..fusion.fuse import fuse, own_results, size_of, waits_for
 from ..fusion.fuse_epilogue import Epilogue, EpilogueRules, fuse_epilogues
 from ..fusion.fuse_prologue import fuse_prologues
-from ..fusion.join_sums import join_sums
 from ..fusion.lower import Lowered, lower
-from ..fusion.recompute import recompute
+from ..fusion.recompute import join_sums, recompute
 from ..rewrite.kernel_body import source_of
 from ..rewrite.strided import row_major
 from ..simplify.single_pass_reductions import join_sweeps

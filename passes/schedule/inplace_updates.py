@@ -7,19 +7,71 @@
 Such values are computed element by element from the input, or are updates of it: operators (trait "updates") that leave most
 of their first operand as it is, one after the other. All other readers of the input have run before. After the first write
 nothing may fail, since Python repeats a call that has failed: the indices of updates are checked before
-(`hoist_index_checks.py`). (A GPU's kernels record wrong indices and skip their writes: no call is repeated.)
+(`hoist_index_checks`). (A GPU's kernels record wrong indices and skip their writes: no call is repeated.)
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...ir.graph.graph import Graph, Value
+from ...ir.graph.graph import Builder, Graph, Node, Value
+from ...ir.opdef.params import param_key
+from ...ir.ops.index.indexing import in_range
 from ..layout.plain_operands import pattern_of
 from ..rewrite.kernel_body import is_free, source_of
 from ..rewrite.strided import row_major
-from .hoist_index_checks import may_fail
 from .plan_steps import Call, Fused, Product, reads_of, values_of, writes_of
+
+# Checks of indices.
+
+
+def hoist_index_checks(graph: Graph) -> Graph:
+    """Return the graph with the indices of its updates checked at their source, by operators that run as early as possible.
+
+        %1 = index_put(%cache, %k, %at)            %0 = in_range(%at, low=-16, high=16)
+        %3 = index_put(%other, %v, %at)            %1 = index_put(%cache, %k, %0)
+                                                   %3 = index_put(%other, %v, %0)
+
+    So positions that many layers write to are checked once, and before the first of them is written in place.
+    """
+    wanted: dict = {}
+    for node in graph.nodes:
+        for position, *bounds in _index_bounds(node):
+            wanted.setdefault(node.inputs[position], {})[param_key(tuple(bounds))] = bounds
+    if not wanted:
+        return graph
+    b, checked = Builder(graph.name), {}
+    env = b.copy_inputs(graph)
+
+    def check(values):
+        for v in values:
+            for key, (low, high) in wanted.get(v, {}).items():
+                checked[v, key] = b.append(in_range, (env[v],), {"low": low, "high": high})
+
+    check(graph.inputs)
+    for node in graph.nodes:
+        operands = [env[x] if type(x) is Value else x for x in node.inputs]
+        for position, *bounds in _index_bounds(node):
+            operands[position] = checked[node.inputs[position], param_key(tuple(bounds))]
+        env.update(zip(node.outputs, b.copy_like(node, operands).outputs))
+        check(node.outputs)
+    return b.finish_like(graph, env)
+
+
+def may_fail(node: Node) -> bool:
+    """Return whether a node may raise, or has an effect that Python may see; an update with checked indices does not."""
+    if not node.op.may_refuse(node.inputs):
+        return node.has_effect
+    places = [node.inputs[position] for position, *_ in _index_bounds(node)]
+    return not places or any(v.node is None or v.node.op is not in_range for v in places)
+
+
+def _index_bounds(node) -> list:
+    """Return (number of the operand, least index, one more than the largest) of the indices of an update."""
+    return node.op.bounds(*node.inputs, **node.params) if node.op.bounds is not None and "updates" in node.op.traits else []
+
+
+# Writes in place.
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,8 @@ from ...ir.graph.graph import Graph, Value
 from ...ir.ops.index.indexing import in_range
 from ..fusion.fuse import Group, fuse, own_results
 from ..fusion.fuse_epilogue import Epilogue, fuse_epilogues
-from ..fusion.join_sums import join_sums
 from ..fusion.lower import lower
-from ..fusion.recompute import ON_CPU, recompute
+from ..fusion.recompute import ON_CPU, join_sums, recompute
 from ..rewrite.kernel_body import is_free, source_of
 from .inplace_updates import in_place
 from .plan_steps import LINE, Call, Fused, Plan, Product, Run, reads_of, values_of, writes_of

@@ -1,4 +1,4 @@
-"""Expands softmax, norms and linear layers in the order in which their own kernels compute.
+"""Expands softmax, norms, linear layers and large average pools in the order in which their own kernels compute.
 
 So traced code, where they fuse with their neighbours, gives the bits of eager code, where each is one kernel. Their general
 bodies, which `decompose` would take, round differently.
@@ -12,11 +12,12 @@ from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.opdef.op import Op
 from ...ir.ops.core import elementwise as ew
 from ...ir.ops.core.reduce import amax, sum_
-from ...ir.ops.core.shape import expand
+from ...ir.ops.core.shape import expand, reshape
 from ...ir.ops.linalg.products import linear
 from ...ir.ops.nn.activations import gelu, gelu_slope, gelu_slope_parts
 from ...ir.ops.nn.attention import attention, attention_grad, bounded_attention, bounded_attention_grad
 from ...ir.ops.nn.norm import layer_norm, layer_norm_grad, rms_norm, rms_norm_grad
+from ...ir.ops.nn.pool import are_bins, avg_pool, is_whole
 from ...ir.ops.nn.softmax import log_softmax, softmax
 from ...ir.symbols.substitute import as_float
 from ..codegen.scalars.constants import SQRT_HALF
@@ -201,3 +202,41 @@ def _attention_in_float32(b: Builder, node: Node, operands):
     found = node.op(*wide, **node.params)
     return tuple([x if x is None else ew.in_dtype(x, v.dtype)
                   for x, v in zip(found, node.outputs, strict=True)])
+
+
+def expand_mean_pools(graph: Graph) -> Graph:
+    """Replace average pools over large bins of a plane by sums along one dim after the other, and over a whole plane by one.
+
+        %1 = avg_pool(%0, kernel=(8, 8), stride=(8, 8))       %1 = sum(reshape(%0, (n, c, 4, 8, w)), dim=3)
+                                                              %2 = sum(reshape(%1, (n, c, 4, 4, 8)), dim=4)
+                                                              %3 = div(%2, 64)
+    """
+    return rebuild(graph, _as_sums, lambda n: n.op is avg_pool and _bins_of(n) is not None)
+
+
+def _bins_of(node) -> str | None:
+    """Return "whole" or "bins" for windows of that kind; None for others, and where sizes are not known."""
+    sizes, params = node.inputs[0].shape[2:], node.params
+    if not all(type(n) is int for n in sizes) or not node.output.dtype.is_floating_point or 0 in node.inputs[0].shape:
+        return None
+    if is_whole(sizes, params["kernel"], params["padding"]):
+        return "whole"
+    return "bins" if are_bins(sizes, params["kernel"], params["stride"], params["padding"]) else None
+
+
+def _as_sums(b: Builder, node: Node, operands):
+    x, = operands
+    kernel, divisor, kind = node.params["kernel"], node.params["divisor"], node.output.dtype
+    work = dt.accumulator(kind)
+    x = x if work is kind else b.call(ew.cast, x, dtype=work)
+    if _bins_of(node) == "whole":
+        total = b.call(sum_, x, dim=tuple(range(2, len(x.shape))), keepdim=True)
+    else:
+        total = x
+        for axis, k in enumerate(kernel, 2):
+            if k > 1:
+                shape = total.shape
+                split = b.call(reshape, total, shape=(*shape[:axis], shape[axis] // k, k, *shape[axis + 1:]))
+                total = b.call(sum_, split, dim=(axis + 1,), keepdim=False)
+    mean = b.call(ew.div, total, as_float(math.prod(kernel) if divisor is None else divisor))
+    return mean if work is kind else b.call(ew.cast, mean, dtype=kind)

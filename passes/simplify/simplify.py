@@ -7,7 +7,8 @@ more, with a condition in `where`.
 import numpy as np
 
 from ...ir.dtype import bool_
-from ...ir.graph.graph import Graph, Value
+from ...ir.graph.graph import Builder, Graph, Node, Value
+from ...ir.opdef.op import View
 from ...ir.ops.core.complex_numbers import conj, imag, modulus, real
 from ...ir.ops.core.elementwise import (
     abs_,
@@ -42,8 +43,8 @@ from ...ir.ops.core.elementwise import (
     where,
 )
 from ...ir.ops.core.reduce import amax, amin
-from ...ir.ops.core.shape import full, reshape
-from ..rewrite.rewrite import Rule, apply
+from ...ir.ops.core.shape import bitcast, full, reshape
+from ..rewrite.rewrite import Rule, apply, rebuild
 from .canonicalize import is_literal, number_of
 
 
@@ -156,3 +157,23 @@ ONCE_IS_ENOUGH = tuple(
 )
 
 RULES = (*IDENTITIES, *SIGNS, *LOGIC, *ORDERED, *CHOICES, *ONCE_IS_ENOUGH)
+
+# Conjugates.
+
+
+def cancel_conjugates(graph: Graph) -> Graph:
+    """Remove conjugates of conjugates, also with views between: gradient rules of complex numbers are conjugated."""
+    return rebuild(graph, _cancelled, lambda node: node.op is conj)
+
+
+def _cancelled(b: Builder, node: Node, operands):
+    views, value = [], operands[0]
+    while value.node is not None and type(value.node.op.lower) is View and value.node.op is not bitcast:
+        views.append(value.node)
+        value = value.node.inputs[0]
+    if value.node is None or value.node.op is not conj:
+        return None
+    made = value.node.inputs[0]
+    for view in reversed(views):
+        made = b.append(view.op, (made,), view.params)
+    return made

@@ -398,7 +398,7 @@ def _maxima(operands, results, *window):
 
 
 def _avg_pool_step(node, operands, results):
-    """Plan means, except those of bins, which are sums already (`passes/simplify/mean_pools.py`)."""
+    """Plan means, except those of bins, which are sums already (`passes/simplify/composite_kernels.py`)."""
     (x,), how = operands, node.params
     sizes = x.shape[2:]
     in_bins = ops.is_whole(sizes, how["kernel"], how["padding"]) or ops.are_bins(

@@ -17,7 +17,7 @@ from ....ir.graph.graph import Graph, Value
 from ....passes.fusion.rematerialize import rematerialize
 from ....passes.layout.materialize_transposes import materialize_transposes
 from ....passes.layout.plain_operands import materialize_operands
-from ....passes.schedule.hoist_index_checks import hoist_index_checks
+from ....passes.schedule.inplace_updates import hoist_index_checks
 from ....passes.schedule.plan_memory import arrange, place
 from ....passes.schedule.plan_steps import Plan, Run, shallow
 from ...core.backend import HOST

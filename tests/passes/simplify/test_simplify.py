@@ -4,7 +4,7 @@ import pytest
 
 import ingot  # noqa: F401  (fills the table of operators)
 from graphs import check_rewrite, check_untouched
-from ingot.passes.simplify.simplify import RULES, simplify
+from ingot.passes.simplify.simplify import RULES, cancel_conjugates, simplify
 
 
 def text(lines, returned, inputs="%x: {t}[2,3], %y: {t}[2,3], %c: bool[2,3]", t="f32"):
@@ -121,3 +121,40 @@ def test_unsigned_negation_is_not_a_sign():
 
 def test_rules_have_names_of_their_own():
     assert len({r.name for r in RULES}) == len(RULES)
+
+
+HEAD = "graph g(%x: c64[2,6], %y: c128[2,6]) {\n"
+
+
+def conjugates(*lines, returned):
+    return HEAD + "".join(f"  {line}\n" for line in lines) + f"  return {returned}\n}}"
+
+
+GONE = [
+    ((), ("%r: c64[2,6] = conj(%0)",), "%x", ()),
+    (("%1: c64[6,2] = permute(%0, dims=(1, 0))",), ("%r: c64[6,2] = conj(%1)",), "%r",
+     ("%r: c64[6,2] = permute(%x, dims=(1, 0))",)),
+    (("%1: c64[2,3,2] = reshape(%0, shape=(2, 3, 2))", "%2: c64[2,2] = select(%1, dim=1, index=2)"),
+     ("%r: c64[2,2] = conj(%2)",), "%r",
+     ("%1: c64[2,3,2] = reshape(%x, shape=(2, 3, 2))", "%r: c64[2,2] = select(%1, dim=1, index=2)")),
+]
+
+
+@pytest.mark.parametrize("views, last, returned, after", GONE, ids=["beside each other", "turned", "several views"])
+def test_pairs_of_conjugates_cancel(views, last, returned, after):
+    before = conjugates("%0: c64[2,6] = conj(%x)", *views, *last, returned="%r")
+    check_rewrite(cancel_conjugates, before, conjugates(*after, returned=returned))
+
+
+def test_one_of_three_conjugates_stays():
+    three = "%0: c64[2,6] = conj(%x)", "%1: c64[2,6] = conj(%0)", "%r: c64[2,6] = conj(%1)"
+    check_rewrite(cancel_conjugates, conjugates(*three, returned="%r"), conjugates("%r: c64[2,6] = conj(%x)", returned="%r"))
+
+
+@pytest.mark.parametrize("lines", [
+    ("%r: c64[2,6] = conj(%x)",),
+    ("%0: c64[2,6] = conj(%x)", "%1: c64[2,6] = neg(%0)", "%r: c64[2,6] = conj(%1)"),
+    ("%0: c128[2,6] = conj(%y)", "%1: c64[2,12] = bitcast(%0, dtype=c64)", "%r: c64[2,12] = conj(%1)"),
+], ids=["one", "arithmetic between", "other bits"])
+def test_other_conjugates_stay(lines):
+    check_untouched(cancel_conjugates, conjugates(*lines, returned="%r"))
