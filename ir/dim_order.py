@@ -20,10 +20,10 @@ def agreed(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple | No
         place, dim = here, fast_first[here]
         for before in range(here - 1, -1, -1):
             other = fast_first[before]
-            said = [abs(s[other]) > abs(s[dim]) for s in strides if s[dim] and s[other] and sizes[dim] > 1 < sizes[other]]
-            if said and not all(said):
+            swapped = [abs(s[other]) > abs(s[dim]) for s in strides if s[dim] and s[other] and sizes[dim] > 1 < sizes[other]]
+            if swapped and not all(swapped):
                 break
-            if said:
+            if swapped:
                 place = before
         fast_first.insert(place, fast_first.pop(here))
     order = tuple(reversed(fast_first))

@@ -263,7 +263,7 @@ def int_range(d: DType) -> tuple[int, int]:
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if d.is_signed else (0, (1 << bits) - 1)
 
 
-def fitted(value, d: DType, who: str):
+def fitted(value, d: DType, caller: str):
     """Return a Python number as a tensor of dtype `d` stores it; raise for a number that the dtype has no place for.
 
     Integer types truncate, unsigned ones let small negative integers wrap (-1 is their largest value), and float8_e4m3fn, which
@@ -275,11 +275,11 @@ def fitted(value, d: DType, who: str):
         value = value.item()
     if type(value) not in (bool, int, float, complex):
         if value is None or isinstance(value, (str, bytes, list, tuple, dict, set)):
-            raise DTypeError(f"{who} takes tensors and numbers, got {kind_of(value)}")
+            raise DTypeError(f"{caller} takes tensors and numbers, got {kind_of(value)}")
         return value   # a size that is still symbolic
     if isinstance(value, complex) and not d.is_complex:
         if value.imag:
-            raise DTypeError(f"{who}: {value} does not fit into {d}, which has no imaginary part")
+            raise DTypeError(f"{caller}: {value} does not fit into {d}, which has no imaginary part")
         value = value.real
     if d is float8_e4m3fn and abs(value) > LARGEST_E4M3FN:
         return math.copysign(LARGEST_E4M3FN, value)
@@ -290,5 +290,5 @@ def fitted(value, d: DType, who: str):
     low, high = int_range(d)
     whole = type(value) is not float
     if not (-high if whole and not low else low) <= value <= high:
-        raise ArgumentError(f"{who}: {value} does not fit into {d}, which holds {low} to {high}; use a wider dtype")
+        raise ArgumentError(f"{caller}: {value} does not fit into {d}, which holds {low} to {high}; use a wider dtype")
     return int(value) % (high + 1) if not low else int(value)

@@ -171,17 +171,17 @@ def draw_type(value, item, box):
     yield f'<text class="type" x="{x:.1f}" y="{y + 0.5:.1f}">{escape(text)}</text>'
 
 
-def draw_net(value, net, items, placed: Layout):
+def draw_net(value, net, items, layout: Layout):
     """Return one line with branches, each piece drawn once."""
-    source = placed.boxes[net.source]
+    source = layout.boxes[net.source]
     at = {source.layer: (_outlet(value, items[net.source], source), source.y + source.height / 2)}
     pieces, heads = [], []
     for layer, bend in sorted(net.bends.items()):
-        x = placed.x[bend]
-        pieces.append(_curve(at[layer - 1], (x, placed.tops[layer])) + f" V{placed.bottoms[layer]:.1f}")
-        at[layer] = (x, placed.bottoms[layer])
+        x = layout.x[bend]
+        pieces.append(_curve(at[layer - 1], (x, layout.tops[layer])) + f" V{layout.bottoms[layer]:.1f}")
+        at[layer] = (x, layout.bottoms[layer])
     for t in net.targets:
-        box, reads = placed.boxes[t], items[t].reads
+        box, reads = layout.boxes[t], items[t].reads
         for i, v in enumerate(reads):
             if v is value:
                 end = (_inlet(i, items[t], box, len(reads)), box.y - box.height / 2)
@@ -199,39 +199,39 @@ def _curve(a, b):
     return f"M{x0:.1f} {y0:.1f} C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {y1:.1f}"
 
 
-def draw_groups(items, placed, groups, net_of):
+def draw_groups(items, layout, groups, net_of):
     """Return a shade for each group behind its boxes and the lines between them; other boxes are never inside."""
     index = {item.node: i for i, item in enumerate(items) if item.node is not None}
     for k, (name, nodes) in enumerate(groups.items()):
         colour, members = GROUP_COLOURS[k % len(GROUP_COLOURS)], {index[n] for n in nodes}
         yield f'<g opacity="0.16" fill="{colour}" stroke="{colour}" stroke-linejoin="round" stroke-linecap="round">'
         for i in sorted(members):
-            b = placed.boxes[i]
+            b = layout.boxes[i]
             yield (f'<rect x="{b.x - b.width / 2 - 9:.1f}" y="{b.y - b.height / 2 - 9:.1f}" width="{b.width + 18:.1f}" '
                    f'height="{b.height + 18:.1f}" rx="14" stroke="none"/>')
         for i in sorted(members):
             for v in items[i].makes:
-                yield from _group_lines(net_of[v], members, placed)
+                yield from _group_lines(net_of[v], members, layout)
         yield "</g>"
-        top = placed.boxes[min(members, key=lambda i: (placed.boxes[i].y, placed.boxes[i].x))]
+        top = layout.boxes[min(members, key=lambda i: (layout.boxes[i].y, layout.boxes[i].x))]
         yield (f'<text class="group" x="{top.x - top.width / 2 - 4:.1f}" y="{top.y - top.height / 2 - 13:.1f}" '
                f'style="fill:{colour}">{escape(name)}</text>')
 
 
-def _group_lines(net, members, placed):
+def _group_lines(net, members, layout):
     inside = [t for t in net.targets if t in members]
     if not inside:
         return
-    source = placed.boxes[net.source]
+    source = layout.boxes[net.source]
     points = {source.layer: [(source.x, source.y)]}
-    last = max(placed.boxes[t].layer for t in inside)
+    last = max(layout.boxes[t].layer for t in inside)
     for layer, bend in net.bends.items():
         if layer < last:
-            points[layer] = [(placed.x[bend], placed.tops[layer]), (placed.x[bend], placed.bottoms[layer])]
+            points[layer] = [(layout.x[bend], layout.tops[layer]), (layout.x[bend], layout.bottoms[layer])]
     for layer in range(source.layer + 1, last):
         yield _thick(points[layer - 1][-1], points[layer][0]) + _thick(*points[layer])
     for t in inside:
-        b = placed.boxes[t]
+        b = layout.boxes[t]
         yield _thick(points[b.layer - 1][-1], (b.x, b.y))
 
 

@@ -219,11 +219,11 @@ def _settle(layer, x, wishes, widths, gap):
 
 def _straighten(layers, up, down, x, widths, gap):
     """Align chains of consecutive vertices on as few vertical lines as their neighbours leave room for."""
-    beside = {v: (layer[i - 1] if i else None, layer[i + 1] if i + 1 < len(layer) else None)
+    neighbours = {v: (layer[i - 1] if i else None, layer[i + 1] if i + 1 < len(layer) else None)
               for layer in layers for i, v in enumerate(layer)}
 
     def room(v):
-        left, right = beside[v]
+        left, right = neighbours[v]
         low = float("-inf") if left is None else x[left] + (widths[left] + widths[v]) / 2 + gap
         high = float("inf") if right is None else x[right] - (widths[right] + widths[v]) / 2 - gap
         return low, high

@@ -106,15 +106,15 @@ class _Column:
             for v in dict.fromkeys(item.reads):
                 nets[v].targets.append(i)
         self.nets = nets
-        self.placed = arrange([box_of(item) for item in items], [n for n in nets.values() if n.targets])
-        self.width, self.height = self.placed.width, self.placed.height
+        self.layout = arrange([box_of(item) for item in items], [n for n in nets.values() if n.targets])
+        self.width, self.height = self.layout.width, self.layout.height
 
     def draw(self, groups):
-        boxes = self.placed.boxes
-        yield from draw_groups(self.items, self.placed, groups, self.nets)
+        boxes = self.layout.boxes
+        yield from draw_groups(self.items, self.layout, groups, self.nets)
         for v in self.values:
             if self.nets[v].targets:
-                yield from draw_net(v, self.nets[v], self.items, self.placed)
+                yield from draw_net(v, self.nets[v], self.items, self.layout)
         for item, box in zip(self.items, boxes):
             yield from draw_box(item, box)
         for v in self.values:
@@ -141,7 +141,7 @@ def _width(columns):
 
 def _cut(items, whole, count):
     """Return the items of each of `count` columns, tags included."""
-    layers = [box.layer for box in whole.placed.boxes]
+    layers = [box.layer for box in whole.layout.boxes]
     bounds = _bounds(items, whole, layers, count)
     for i, item in enumerate(items):    # what stands just above its first reader must not be parted from it
         readers = [t for v in item.makes for t in whole.nets[v].targets]

@@ -230,17 +230,17 @@ def verify(kernel: Kernel) -> Kernel:
     for b in kernel.buffers:
         if len(b.strides) != len(kernel.dims):
             _fail(kernel, f"buffer {b.name} has {len(b.strides)} strides for {len(kernel.dims)} dims")
-    seen: set[str] = set()
+    defined: set[str] = set()
     names = {b.name for b in kernel.buffers}
     for stage in kernel.stages:
         if stage.over == SWEEP and not kernel.reduce:
             _fail(kernel, "a sweep needs a reduce dim")
-        _verify_stage(kernel, stage, seen, names)
+        _verify_stage(kernel, stage, defined, names)
     return kernel
 
 
-def _verify_stage(kernel, stage, seen, buffers):
-    local = set(seen)
+def _verify_stage(kernel, stage, defined, buffers):
+    local = set(defined)
     folded = set()
     for i in stage.body:
         for a in i.args:
@@ -258,7 +258,7 @@ def _verify_stage(kernel, stage, seen, buffers):
             if i.name in local or i.name in folded:
                 _fail(kernel, f"{i.name} is defined twice")
             local.add(i.name)
-    seen |= folded if stage.over == SWEEP else local
+    defined |= folded if stage.over == SWEEP else local
 
 
 def buffer_of(i: Instr) -> str:

@@ -107,17 +107,17 @@ def canonical_dim(dim: int, ndim: int, *, what: str = "dim") -> int:
     return dim + n if dim < 0 else dim
 
 
-def integers(given, what: str) -> tuple:
+def integers(numbers, what: str) -> tuple:
     """Return one integer, or a sequence of integers of any kind (NumPy scalars, 0-d tensors), as a tuple of ints."""
-    if isinstance(given, int):
-        return (given,)
-    if not isinstance(given, (tuple, list)):
+    if isinstance(numbers, int):
+        return (numbers,)
+    if not isinstance(numbers, (tuple, list)):
         with suppress(TypeError):
-            return (operator.index(given),)
+            return (operator.index(numbers),)
     try:
-        return tuple([n if isinstance(n, int) else operator.index(n) for n in given])
+        return tuple([n if isinstance(n, int) else operator.index(n) for n in numbers])
     except TypeError:
-        raise DTypeError(f"{what} must be an integer or a sequence of them, got {given!r}") from None
+        raise DTypeError(f"{what} must be an integer or a sequence of them, got {numbers!r}") from None
 
 
 def canonical_dims(dims, ndim: int) -> tuple:

@@ -28,7 +28,7 @@ class Leading:
     counted: tuple = ()
     each: tuple = ()
 
-    def moved(self, size, params) -> dict:
+    def batched_params(self, size, params) -> dict:
         """Return the parameters for the whole batch."""
         p = dict(params)
         for name in self.counted:
@@ -69,4 +69,4 @@ def way_of(op):
 def view_links(size, op, shape, params):
     """Return the views, with parameters, that apply a view operator to each sample of a batch."""
     way = way_of(op)
-    return way.links(size, op, shape, params) if type(way) is Chain else [(op, way.moved(size, params))]
+    return way.links(size, op, shape, params) if type(way) is Chain else [(op, way.batched_params(size, params))]

@@ -103,7 +103,7 @@ class Op:
         "reads_operands", "reads_matrices" (only matrices), "reads_weight" (not the first), "reads_turned_weight":
                             how PyTorch's gradient rule reads parameters (`renew` in `runtime/core/node.py`)
     numbers                 -> parameters that change neither shape, dtype nor kernel. In graphs they may be symbolic.
-    given                   -> the same operator with `numbers` as operands, for one that stays whole: (*args, **params) ->
+    by_operand              -> the same operator with `numbers` as operands, for one that stays whole: (*args, **params) ->
                                result(s). None if there is no such form (composites have bodies).
     bounds                  -> (*args, **params) -> (position, least, one more than the largest) of each integer operand beyond
                                which it raises; it raises for nothing else.
@@ -122,7 +122,7 @@ class Op:
     #                    among them names outputs, where it reads only some
     flops: Callable | None = None  # of a contraction
     numbers: frozenset = frozenset()
-    given: Callable | None = None
+    by_operand: Callable | None = None
     batch: Any = None  # a way of `ir/opdef/batch_rules.py`, or a function
     bounds: Callable | None = None
     plans: dict = field(default_factory=dict)  # gradient plans by needs mask, filled by the tape
@@ -230,14 +230,15 @@ def _both(a, b):
     return frozenset().union(*sets) if sets else a or b
 
 
-def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(), flops=None, numbers=(), given=None,
+def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(), flops=None, numbers=(), by_operand=None,
        batch=None, bounds=None) -> Op:
     """Make the record of one operator and enter it in `OPS`."""
     if name in OPS:
         raise ValueError(f"operator {name} is recorded twice")
     if "float8" not in traits and type(lower) is not View:
         infer = _without_float8(name, infer)
-    record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves, flops, frozenset(numbers), given, batch, bounds)
+    record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves, flops, frozenset(numbers), by_operand, batch,
+                bounds)
     OPS[name] = record
     return record
 

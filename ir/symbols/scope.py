@@ -42,7 +42,7 @@ class Scope:
         self.on_hash: Callable | None = None    # is asked whether the hash of one may be given without fixing it
         self._where = where or (lambda: None)
         self._sizes: dict = {}            # polynomial -> SymInt
-        self._made: dict = {}             # (operation, operand, operand) -> result
+        self._results: dict = {}          # (operation, operand, operand) -> result
         self._lowest: dict = {}           # polynomial -> what it is at least, or None
 
     def size(self, name: str, hint: int, least: int | None = None) -> SymInt:

@@ -41,16 +41,16 @@ def _function(name: str):
     return found
 
 
-def choice(name: str, function: Callable, noted: bool = False) -> Callable:
+def choice(name: str, function: Callable, always: bool = False) -> Callable:
     """Make a function of sizes a choice: it answers by the sizes' values now, also for symbolic ones.
 
-    Scopes that record choices keep the answer as a condition; all scopes do if it must be `noted`.
+    Scopes that record choices keep the answer as a condition; all scopes do if `always`.
     """
     _FUNCTIONS[name] = function
 
     def ask(*args):
         answer = function(*map(hint, args))
-        symbol = next((x for x in args if type(x) is SymInt and (noted or x.scope.judges)), None)
+        symbol = next((x for x in args if type(x) is SymInt and (always or x.scope.judges)), None)
         if symbol is not None:
             symbol.scope.note(f"{name}({', '.join(map(source_of, args))}) == {answer!r}")
         return answer

@@ -49,11 +49,11 @@ def _arithmetic(name, compute, flipped=False):
         if p is None:
             return NotImplemented
         key = (name, flipped, self.poly, p)
-        made = self.scope._made
-        found = made.get(key)
+        results = self.scope._results
+        found = results.get(key)
         if found is None:
             found = compute(self.scope, p, self.poly) if flipped else compute(self.scope, self.poly, p)
-            made[key] = found
+            results[key] = found
         return found
     return run
 

@@ -19,7 +19,7 @@ from ...ir.graph.graph import Node, Value
 from ...ir.kernel.kernel import CAST, CONST, FOLD, LOAD
 from ...ir.opdef.op import Reduce, Scalar, View
 from ...ir.ops.core.elementwise import cast, copy, where
-from ...ir.ops.core.reduce import all_, any_, kept
+from ...ir.ops.core.reduce import all_, any_, keepdim_shape
 from ...ir.ops.core.shape import bitcast, contiguous, expand, full, iota, later, reshape
 from ...ir.ops.nn.loss import over_classes_views, take_class
 from ...ir.symbols.substitute import is_same
@@ -160,7 +160,7 @@ class Body:
         self.terms, self.loads, self.counts, self.counted = [], {}, {}, {}
         self._known = {}        # (value, pattern) -> its term, while terms are made
         self.pattern = row_major(self.shape).plain
-        self.row_shape = kept(self.shape, self.reduced)
+        self.row_shape = keepdim_shape(self.shape, self.reduced)
         self.row_pattern = self._over_rows(self.row_shape).plain
         ways = {v: self.way_to(v) for v in stores}
         self.rows = {v for v, way in ways.items() if self.is_row(self.pattern_of(v, way))}

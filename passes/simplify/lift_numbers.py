@@ -3,7 +3,7 @@
 lifted = lift_numbers(graph); lifted.graph, lifted.numbers
 
 A number that is a parameter becomes an operand where the body of a composite makes it one, or where the record says how
-(`Op.given`: attention scales its queries). Elsewhere it stays a parameter, replaced before each run.
+(`Op.by_operand`: attention scales its queries). Elsewhere it stays a parameter, replaced before each run.
 
 An operator on a number and a value takes the number in the value's dtype; so does the 0-d input that replaces it, expanded over
 the value's shape. float16 and bfloat16 are computed in float32, as they are with a number, which is rounded to them first.
@@ -37,7 +37,7 @@ def lift_numbers(graph: Graph) -> Lifted:
 
     Parameters become operands first, where a record says how.
     """
-    graph = rebuild(graph, _with_operands, _has_given)
+    graph = rebuild(graph, _with_operands, _has_number_form)
     if not any(_is_lifted(n, x) for n in graph.nodes for x in n.inputs):
         return Lifted(graph, ())
     b = Builder(graph.name)
@@ -58,13 +58,13 @@ def lift_numbers(graph: Graph) -> Lifted:
     return Lifted(b.finish_like(graph, env), tuple([(x, kind) for x, kind, _ in numbers.values()]))
 
 
-def _has_given(node: Node) -> bool:
-    return node.op.given is not None and any(is_symbol(node.params.get(name)) for name in node.op.numbers)
+def _has_number_form(node: Node) -> bool:
+    return node.op.by_operand is not None and any(is_symbol(node.params.get(name)) for name in node.op.numbers)
 
 
 def _with_operands(b: Builder, node: Node, operands):
-    given: Any = node.op.given
-    return given(*operands, **node.params)
+    rewrite: Any = node.op.by_operand
+    return rewrite(*operands, **node.params)
 
 
 def _is_lifted(node: Node, x) -> bool:

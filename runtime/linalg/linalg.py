@@ -93,7 +93,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     else:
         raise ArgumentError(f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}")
     if keepdim:
-        result = reshape(result, shape=rd.kept(x.shape, (rows, cols)))
+        result = reshape(result, shape=rd.keepdim_shape(x.shape, (rows, cols)))
     return deliver(result, out, "matrix_norm")
 
 

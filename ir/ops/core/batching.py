@@ -52,12 +52,12 @@ def joined(x):
     return reshape(x, shape=(shape[0] * shape[1], *shape[2:]))
 
 
-def parted(found, size):
+def parted(result, size):
     """Reshape (size * n, ...) to (size, n, ...); also each of several results."""
-    if type(found) is tuple:
-        return tuple([parted(f, size) for f in found])
-    shape = found.shape
-    return reshape(found, shape=(size, shape[0] // size, *shape[1:]))
+    if type(result) is tuple:
+        return tuple([parted(f, size) for f in result])
+    shape = result.shape
+    return reshape(result, shape=(size, shape[0] // size, *shape[1:]))
 
 
 # Samples side by side in the channels of an image: (size, N, C, ...) as (N, size * C, ...).
@@ -100,7 +100,7 @@ def _pointwise(way, size, op, args, held, params):
 
 
 def _leading(way, size, op, args, held, params):
-    return op(*all_repeated(size, args, held), **way.moved(size, params))
+    return op(*all_repeated(size, args, held), **way.batched_params(size, params))
 
 
 def _same(way, size, op, args, held, params):

@@ -64,11 +64,11 @@ _LOW_BITS = {dt.float16: 11, dt.bfloat16: 8}   # of a word that a 16-bit float h
 
 
 def _uniform(key, *, shape, dtype):
-    kept = _LOW_BITS.get(dtype)
-    if kept is None:
+    bits = _LOW_BITS.get(dtype)
+    if bits is None:
         return drawn(lambda seed, call, n, start: philox.uniform01(seed, call, n, dtype.np, start), key, shape, dtype.np)
-    scale = np.float32(2.0 ** -kept)
-    return drawn(lambda *at: (philox.bits(*at) >> np.uint32(32 - kept)).astype(np.float32) * scale, key, shape, dtype.np)
+    scale = np.float32(2.0 ** -bits)
+    return drawn(lambda *at: (philox.bits(*at) >> np.uint32(32 - bits)).astype(np.float32) * scale, key, shape, dtype.np)
 
 
 def _normal(key, *, shape, dtype):
@@ -132,7 +132,7 @@ def _mask_by_number(key, *, shape, p):
 
 
 bernoulli_mask = op("bernoulli_mask", infer=_infer_mask, vjp=NO_GRAD, lower=Template("random"), traits=("random", "exact"),
-                    numbers=("p",), given=_mask_by_number, ref=_mask,
+                    numbers=("p",), by_operand=_mask_by_number, ref=_mask,
                     doc="Bools, true with probability p (word < round(p * 2**32)): what dropout keeps.")
 
 # Rejection sampling: each element has a stream of its own, so it does not depend on other draws.

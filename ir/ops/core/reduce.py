@@ -20,14 +20,14 @@ def reduced_shape(shape, dim, keepdim):
     return tuple([n for i, n in enumerate(shape) if i not in dim])
 
 
-def kept(shape, dim):
+def keepdim_shape(shape, dim):
     """Return the shape with reduced dims of size 1."""
     return reduced_shape(shape, dim, True)
 
 
 def back(g, shape, dim):
     """Broadcast a reduction's gradient (or result) over the shape of its input."""
-    return expand(reshape(g, shape=kept(shape, dim)) if len(g.shape) or len(dim) < len(shape) else g, shape=shape)
+    return expand(reshape(g, shape=keepdim_shape(shape, dim)) if len(g.shape) or len(dim) < len(shape) else g, shape=shape)
 
 
 def count_of(shape, dim) -> int:
@@ -94,17 +94,17 @@ int_sum = op("int_sum", infer=_infer_int_sum,
 
 def _rows_last(x, dim):
     order = tuple(d for d in range(len(x.shape)) if d not in dim) + tuple(dim)
-    moved = permute(x, dims=order)
+    permuted = permute(x, dims=order)
     n = count_of(x.shape, dim)
-    return reshape(moved, shape=(*moved.shape[:len(order) - len(dim)], n)), moved.shape, order
+    return reshape(permuted, shape=(*permuted.shape[:len(order) - len(dim)], n)), permuted.shape, order
 
 
 def _prod_vjp(g, out, x, *, dim, keepdim):
     """The product of all others is the product before times the product after, so zeros need no special case."""
     if len(dim) == 1:
         return ew.mul(back(g, x.shape, dim), products_of_others(x, dim=dim[0]))
-    rows, moved, order = _rows_last(x, dim)
-    others = reshape(products_of_others(rows, dim=len(rows.shape) - 1), shape=moved)
+    rows, permuted, order = _rows_last(x, dim)
+    others = reshape(products_of_others(rows, dim=len(rows.shape) - 1), shape=permuted)
     inverse = tuple(order.index(d) for d in range(len(order)))
     return ew.mul(back(g, x.shape, dim), permute(others, dims=inverse))
 
@@ -119,7 +119,7 @@ def shares(g, x, extreme, dim) -> tuple:
     extreme is shared by all nan."""
     hit = ew.logical_or(ew.eq(x, back(extreme, x.shape, dim)), ew.isnan(x))
     count = sum_(ew.cast(hit, dtype=dt.of(x)), dim=dim, keepdim=True)
-    return expand(ew.div(reshape(g, shape=kept(x.shape, dim)), count), shape=x.shape), hit
+    return expand(ew.div(reshape(g, shape=keepdim_shape(x.shape, dim)), count), shape=x.shape), hit
 
 
 def _extreme_vjp(g, out, x, *, dim, keepdim):

@@ -414,7 +414,8 @@ def _pad_by_number(x, *, value, **edges):
 
 
 pad = op("pad", infer=_infer_pad, ref=_pad, vjp=(_pad_vjp,), lower=Template("join"),
-         numbers=("value",), given=_pad_by_number, batch=Leading(each=("low", "high", "interior")), traits=("exact", "float8"),
+         numbers=("value",), by_operand=_pad_by_number, batch=Leading(each=("low", "high", "interior")),
+         traits=("exact", "float8"),
          doc="Puts `value` before, after and between elements; negative low and high cut.")
 
 contiguous = op("contiguous", infer=lambda x: x, ref=lambda x: np.array(x, copy=True, order="C"),

@@ -31,9 +31,9 @@ def _batch_assign(size, op, args, held, params):
     base, value = all_repeated(size, args, held)
     seen, chain = base, []
     for name, items in params["chain"]:
-        for link, moved in view_links(size, OPS[name], seen.shape[1:], dict(items)):
-            chain.append((link.name, tuple(sorted(moved.items()))))
-            seen = link(seen, **moved)
+        for link, batched in view_links(size, OPS[name], seen.shape[1:], dict(items)):
+            chain.append((link.name, tuple(sorted(batched.items()))))
+            seen = link(seen, **batched)
     return op(base, value, chain=tuple(chain))
 
 

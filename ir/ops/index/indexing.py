@@ -48,18 +48,18 @@ def indexed_shape(name, x, indices) -> tuple:
     comes first."""
     if len(indices) > x.ndim:
         raise DimError(f"{name}: too many indices for {x}: {len(indices)} for {x.ndim} dimensions")
-    given = [d for d, i in enumerate(indices) if i is not None]
-    for d in given:
+    indexed = [d for d, i in enumerate(indices) if i is not None]
+    for d in indexed:
         require_index(name, indices[d])
     try:
-        common = broadcast_shapes(*(indices[d].shape for d in given))
+        common = broadcast_shapes(*(indices[d].shape for d in indexed))
     except ShapeError as e:
         raise DimError(f"{name}: index tensors do not broadcast together: {e}") from None
-    rest = [n for d, n in enumerate(x.shape) if d not in given]
-    adjacent = given and given[-1] - given[0] + 1 == len(given)
-    at = given[0] if adjacent else 0
+    rest = [n for d, n in enumerate(x.shape) if d not in indexed]
+    adjacent = indexed and indexed[-1] - indexed[0] + 1 == len(indexed)
+    at = indexed[0] if adjacent else 0
     shape = (*rest[:at], *common, *rest[at:])
-    if 0 not in shape and any(x.shape[d] == 0 for d in given):
+    if 0 not in shape and any(x.shape[d] == 0 for d in indexed):
         raise DimError(f"{name}: {x} has no elements along an indexed dimension")
     return shape
 
@@ -84,10 +84,10 @@ def _index(x, *indices):
     try:
         if len(indices) == 1 and indices[0] is not None:
             return x.take(indices[0], 0)
-        given = [d for d, i in enumerate(indices) if i is not None]
-        if len(given) == 1:
-            return x.take(indices[given[0]], given[0])
-        return x[key_of(indices)] if given else x.copy()
+        indexed = [d for d, i in enumerate(indices) if i is not None]
+        if len(indexed) == 1:
+            return x.take(indices[indexed[0]], indexed[0])
+        return x[key_of(indices)] if indexed else x.copy()
     except IndexError:
         require_ranges("index", x, indices)
         raise
@@ -104,12 +104,12 @@ def _index_vjp(g, out, x, *indices, needs):
 
 def _place_of_indexed(indices):
     """Return (position of the index dimensions in the result, whether the indexed dimensions are adjacent)."""
-    given = [d for d, i in enumerate(indices) if i is not None]
-    neighbours = given[-1] - given[0] + 1 == len(given)
-    return given[0] if neighbours else 0, neighbours
+    indexed = [d for d, i in enumerate(indices) if i is not None]
+    neighbours = indexed[-1] - indexed[0] + 1 == len(indexed)
+    return indexed[0] if neighbours else 0, neighbours
 
 
-def _moved(x, source, count, to):
+def _move_dims(x, source, count, to):
     chosen = range(source, source + count)
     order = [d for d in range(len(x.shape)) if d not in chosen]
     return permute(x, dims=(*order[:to], *chosen, *order[to:]))
@@ -117,16 +117,16 @@ def _moved(x, source, count, to):
 
 def _batch_index(size, op, args, held, params):
     x, *indices = args
-    (at, neighbours), given = _place_of_indexed(indices), [i for i in indices if i is not None]
+    (at, neighbours), indexed = _place_of_indexed(indices), [i for i in indices if i is not None]
     if held[0] and not any(held[1:]):
-        ndim = max(len(i.shape) for i in given)
+        ndim = max(len(i.shape) for i in indexed)
         found = op(x, None, *indices)
-        return found if neighbours else _moved(found, 0, ndim, 1)
+        return found if neighbours else _move_dims(found, 0, ndim, 1)
     indices = all_lifted(indices, held[1:])
     ndim = max(len(i.shape) - has for i, has in zip(indices, held[1:]) if i is not None)
     if not held[0]:         # the batch stands where the first dimension of the index tensors does
-        return _moved(op(x, *indices), at, 1, 0)
-    return _moved(op(x, numbered(size, ndim, given[0]), *indices), 1, ndim, at + 1)
+        return _move_dims(op(x, *indices), at, 1, 0)
+    return _move_dims(op(x, numbered(size, ndim, indexed[0]), *indices), 1, ndim, at + 1)
 
 
 ANY_FROM_2 = range(2, 66)   # every argument after the first, as positions of what a gradient rule saves
@@ -164,14 +164,14 @@ def _index_put(x, value, *indices, accumulate):
 
 def _rows(x, indices):
     """Return x as a matrix with the indexed dimensions as rows, and the row number of every position."""
-    given = [d for d, i in enumerate(indices) if i is not None]
-    order = (*given, *(d for d in range(x.ndim) if d not in given))
-    sizes = tuple(x.shape[d] for d in given)
+    indexed = [d for d, i in enumerate(indices) if i is not None]
+    order = (*indexed, *(d for d in range(x.ndim) if d not in indexed))
+    sizes = tuple(x.shape[d] for d in indexed)
     try:
-        return order, sizes, np.ravel_multi_index([indices[d] for d in given], sizes)
+        return order, sizes, np.ravel_multi_index([indices[d] for d in indexed], sizes)
     except (TypeError, ValueError):         # some count from the end, or lie outside
         require_ranges("index_put", x, indices)
-    positions = np.broadcast_arrays(*(indices[d] for d in given))
+    positions = np.broadcast_arrays(*(indices[d] for d in indexed))
     return order, sizes, np.ravel_multi_index([np.where(p < 0, p + n, p) for p, n in zip(positions, sizes)], sizes)
 
 
@@ -191,11 +191,11 @@ def accumulated(x, value, indices, add=None):
         out = _wide_copy(x)
         add_to(out, wide(value), indices, add)
         return out.astype(x.dtype, copy=False)
-    given = [d for d, i in enumerate(indices) if i is not None]
+    indexed = [d for d, i in enumerate(indices) if i is not None]
     order, sizes, rows = _rows(x, indices)
-    adjacent = given[-1] - given[0] + 1 == len(given)
-    if adjacent and given[0]:
-        lead = given[0]
+    adjacent = indexed[-1] - indexed[0] + 1 == len(indexed)
+    if adjacent and indexed[0]:
+        lead = indexed[0]
         value = np.moveaxis(value, range(lead), range(rows.ndim, rows.ndim + lead))
     columns = math.prod([x.shape[d] for d in order[len(sizes):]])
     table = _wide_copy(x.transpose(order)).reshape(math.prod(sizes), columns)
@@ -247,11 +247,11 @@ def _index_put_vjp(g, out, x, value, *indices, accumulate, needs):
 
 def _batch_index_put(size, op, args, held, params):
     (x, value), indices = all_repeated(size, args[:2], held), args[2:]
-    (at, neighbours), given = _place_of_indexed(indices), [i for i in indices if i is not None]
+    (at, neighbours), indexed = _place_of_indexed(indices), [i for i in indices if i is not None]
     ndim = max(len(i.shape) - has for i, has in zip(indices, held[2:]) if i is not None)
     if neighbours and not any(held[2:]):
         return op(x, value, None, *indices, **params)
-    return op(x, _moved(value, at + 1, ndim, 1), numbered(size, ndim, given[0]), *all_lifted(indices, held[2:]), **params)
+    return op(x, _move_dims(value, at + 1, ndim, 1), numbered(size, ndim, indexed[0]), *all_lifted(indices, held[2:]), **params)
 
 
 def _put_bounds(x, value, *indices, accumulate):

@@ -38,9 +38,9 @@ def _order(x, dim):
     last = x.ndim - 1
     if dim == last:
         return argsort(x, dim=last, descending=False)
-    turned = _last(x.ndim, dim)
-    order = argsort(permute(x, dims=turned), dim=last, descending=False)
-    return permute(order, dims=tuple(turned.index(i) for i in range(x.ndim)))
+    dims = _last(x.ndim, dim)
+    order = argsort(permute(x, dims=dims), dim=last, descending=False)
+    return permute(order, dims=tuple(dims.index(i) for i in range(x.ndim)))
 
 
 def _last(ndim, dim):

@@ -138,9 +138,9 @@ def _bins_body(x, *, bins, low, high):
 
 
 def _bins(x, *, bins, low, high):
-    kept, kind = x[(x >= low) & (x <= high)], x.dtype.type
-    place = ((kept - kind(low)) / kind(high - low) * kind(bins)).astype(np.int64)
-    return np.bincount(np.minimum(place, bins - 1), minlength=bins)
+    inside, kind = x[(x >= low) & (x <= high)], x.dtype.type
+    bin_of = ((inside - kind(low)) / kind(high - low) * kind(bins)).astype(np.int64)
+    return np.bincount(np.minimum(bin_of, bins - 1), minlength=bins)
 
 
 bin_counts = op("bin_counts", infer=_infer_bins, ref=_bins, vjp=NO_GRAD, lower=Composite(_bins_body), numbers=("low", "high"),

@@ -47,10 +47,11 @@ def _cofactor_slope(g, x):
     u, s, vh = np.linalg.svd(np.where(finite, x, 0))
     on = np.eye(s.shape[-1], dtype=bool)
     but_two = np.where(on, 0, _products_of_others(np.where(on, 1, s[..., None, :])))
-    turned = u.conj().swapaxes(-1, -2) @ g @ vh.conj().swapaxes(-1, -2)
-    along = but_two @ np.diagonal(turned, axis1=-2, axis2=-1)[..., None]
-    moved = np.where(on, along, -but_two * turned.swapaxes(-1, -2)) * (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
-    return np.where(finite, u.conj() @ moved @ vh.conj(), np.nan).astype(x.dtype, copy=False)
+    rotated = u.conj().swapaxes(-1, -2) @ g @ vh.conj().swapaxes(-1, -2)
+    along = but_two @ np.diagonal(rotated, axis1=-2, axis2=-1)[..., None]
+    sign = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
+    rotated_slope = np.where(on, along, -but_two * rotated.swapaxes(-1, -2)) * sign
+    return np.where(finite, u.conj() @ rotated_slope @ vh.conj(), np.nan).astype(x.dtype, copy=False)
 
 
 def _infer_cofactor_slope(g, x):

@@ -58,13 +58,13 @@ def _eig_vjp(g, out, x, *, needs):
     gw, gv = filled(g, out)
     back, shape = adjoint(v), tuple(v.shape)
     along = matmul(back, gv)
-    straight = real(diagonal_of(along))
-    inner = ew.sub(along, scaled_columns(matmul(back, v), straight))
+    parallel = real(diagonal_of(along))
+    inner = ew.sub(along, scaled_columns(matmul(back, v), parallel))
     gaps = ew.sub(expand(as_row(w), shape=shape), expand(reshape(w, shape=(*w.shape, 1)), shape=shape))
     rows, cols = (iota(v, shape=shape, dim=len(shape) - k, dtype=dt.int64) for k in (2, 1))
     same = ew.eq(rows, cols)
-    turned = over_gaps(inner, conj(ew.where(same, 1.0, gaps)))
-    return (_from_core(ew.where(same, diag(gw), turned), v, x),)
+    rotated = over_gaps(inner, conj(ew.where(same, 1.0, gaps)))
+    return (_from_core(ew.where(same, diag(gw), rotated), v, x),)
 
 
 eig = op("eig", infer=of_matrix("eig", lambda x: (_values_of(x), _in_complex(x))),
@@ -107,8 +107,8 @@ def _sylvester(x, g):
 @textbook
 def _sylvester_vjp(g, out, x, right, *, needs):
     s, y = sylvester(x, g), adjoint(out)
-    moved = ew.neg(symmetric(ew.add(matmul(s, y), matmul(y, s)))) if needs[0] else None
-    return moved, s
+    x_grad = ew.neg(symmetric(ew.add(matmul(s, y), matmul(y, s)))) if needs[0] else None
+    return x_grad, s
 
 
 sylvester = op("sylvester", infer=_infer_sylvester, ref=lapack("sylvester", _sylvester), vjp=_sylvester_vjp, saves=(0, 1),

@@ -55,13 +55,13 @@ def textbook(rule):
         outs = out if type(out) is tuple else (out,)
         if not any(dt.of(o).is_complex for o in outs if o is not None):
             return rule(g, out, *args, **options)
-        turned = tuple([_turned(x) for x in g]) if type(g) is tuple else _turned(g)
-        return tuple([_turned(x) for x in rule(turned, out, *args, **options)])
+        conjugated = tuple([_conjugated(x) for x in g]) if type(g) is tuple else _conjugated(g)
+        return tuple([_conjugated(x) for x in rule(conjugated, out, *args, **options)])
 
     return vjp
 
 
-def _turned(g):
+def _conjugated(g):
     return conj(g) if g is not None and dt.of(g).is_complex else g
 
 
@@ -180,8 +180,8 @@ def _pinv_above(x, atol, rtol):
     if 0 in x.shape:
         return _pinv(x, rcond=0.0)
     u, s, vh = np.linalg.svd(x, full_matrices=False)
-    kept = s > np.maximum(atol[..., None], rtol[..., None] * s[..., :1])
-    inverse = np.where(kept, 1 / np.where(kept, s, 1), 0).astype(s.dtype)
+    large = s > np.maximum(atol[..., None], rtol[..., None] * s[..., :1])
+    inverse = np.where(large, 1 / np.where(large, s, 1), 0).astype(s.dtype)
     return np.swapaxes(vh, -1, -2).conj() @ (inverse[..., None] * np.swapaxes(u, -1, -2).conj())
 
 
@@ -207,10 +207,10 @@ def _lstsq(a, b, *, rcond):
     if 0 in a.shape:
         return np.zeros((*b.shape[:-2], a.shape[-1], b.shape[-1]), b.dtype), np.zeros(a.shape[:-2], np.int64)
     u, s, vh = np.linalg.svd(a, full_matrices=False)
-    kept = s > rcond * s[..., :1]
-    inverse = np.where(kept, 1 / np.where(kept, s, 1), 0).astype(s.dtype)
+    large = s > rcond * s[..., :1]
+    inverse = np.where(large, 1 / np.where(large, s, 1), 0).astype(s.dtype)
     inner = inverse[..., None] * (np.swapaxes(u, -1, -2).conj() @ b)
-    return np.swapaxes(vh, -1, -2).conj() @ inner, np.count_nonzero(kept, -1).astype(np.int64)
+    return np.swapaxes(vh, -1, -2).conj() @ inner, np.count_nonzero(large, -1).astype(np.int64)
 
 
 @textbook

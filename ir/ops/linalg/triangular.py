@@ -210,7 +210,7 @@ def order_of(pivots, rows):
     """Return the permutation that a batch's pivots make."""
     flat = pivots.reshape(prod(pivots.shape[:-1]), pivots.shape[-1])
     if len(flat) < _MANY:
-        return np.array([_exchanged(rows, places) for places in flat.tolist()], np.int64).reshape(*pivots.shape[:-1], rows)
+        return np.array([_exchanged(rows, one) for one in flat.tolist()], np.int64).reshape(*pivots.shape[:-1], rows)
     order = np.tile(np.arange(rows), (len(flat), 1))[:, :, None]
     for k in range(flat.shape[1]):
         _swap(order, k, flat[:, k].astype(np.int64) - 1)
@@ -220,10 +220,10 @@ def order_of(pivots, rows):
 _MANY = 64              # matrices of which each exchange is better done at once than one after the other
 
 
-def _exchanged(rows, places) -> list:
+def _exchanged(rows, pivots) -> list:
     order = list(range(rows))
-    for k, place in enumerate(places):
-        order[k], order[place - 1] = order[place - 1], order[k]
+    for k, pivot in enumerate(pivots):
+        order[k], order[pivot - 1] = order[pivot - 1], order[k]
     return order
 
 
@@ -245,10 +245,10 @@ permutation = op("permutation", infer=_infer_permutation, ref=_permutation, vjp=
                  doc="The matrix P of the exchanged rows that lu_factor gives, in the dtype of a second argument.")
 
 
-def solve_lu(lu, pivots, b, turned=False):
-    """Solve A @ x = b with the factors of A, or the adjoint system if `turned`."""
+def solve_lu(lu, pivots, b, adjoint_system=False):
+    """Solve A @ x = b with the factors of A, or the adjoint system."""
     p = permutation(pivots, full(b, shape=(), value=0.0, dtype=dt.of(b)), rows=lu.shape[-1])
-    if not turned:
+    if not adjoint_system:
         x = solve_triangular(lu, matmul(transpose_last(p), b), upper=False, unit=True)
         return solve_triangular(lu, x, upper=True, unit=False)
     back = adjoint(lu)

@@ -28,21 +28,21 @@ from ..linalg.products import matmul, transpose_last
 
 
 def _infer_attention(q, k, v, mask, *, causal, scale):
-    said = f"attention of q {q}, k {k}, v {v}"
+    subject = f"attention of q {q}, k {k}, v {v}"
     if not (q.dtype is k.dtype is v.dtype and q.dtype.is_floating_point):
-        raise DTypeError(f"{said} takes one floating point dtype; cast with .to()")
+        raise DTypeError(f"{subject} takes one floating point dtype; cast with .to()")
     if q.ndim < 3 or not q.ndim == k.ndim == v.ndim or q.shape[:-3] != k.shape[:-3] or k.shape[:-1] != v.shape[:-1]:
-        raise ShapeError(f"{said}: they are (..., heads, length, size) with the same batch, and k and v agree but in size")
+        raise ShapeError(f"{subject}: they are (..., heads, length, size) with the same batch, and k and v agree but in size")
     if q.shape[-1] != k.shape[-1]:
-        raise ShapeError(f"{said}: q and k must have one size in the last dimension")
+        raise ShapeError(f"{subject}: q and k must have one size in the last dimension")
     if q.shape[-3] != k.shape[-3] and (not k.shape[-3] or q.shape[-3] % k.shape[-3]):
-        raise ShapeError(f"{said}: the {q.shape[-3]} query heads must be a multiple of the {k.shape[-3]} key heads")
+        raise ShapeError(f"{subject}: the {q.shape[-3]} query heads must be a multiple of the {k.shape[-3]} key heads")
     scores = (*q.shape[:-1], k.shape[-2])
     if mask is not None:
         if mask.dtype is not dt.bool_ and mask.dtype is not q.dtype:
-            raise DTypeError(f"{said}: the mask is bool or {q.dtype}, got {mask}")
+            raise DTypeError(f"{subject}: the mask is bool or {q.dtype}, got {mask}")
         if mask.ndim > len(scores) or any(m not in (1, n) for m, n in zip(mask.shape[::-1], scores[::-1])):
-            raise ShapeError(f"{said}: the mask {mask} does not broadcast to the scores {scores}")
+            raise ShapeError(f"{subject}: the mask {mask} does not broadcast to the scores {scores}")
     return q.with_shape((*q.shape[:-1], v.shape[-1])), q.with_shape(q.shape[:-1]).with_dtype(dt.accumulator(q.dtype))
 
 
@@ -228,7 +228,7 @@ def by_scaled_queries(record: Callable, at: int) -> Callable:
     16-bit floats are computed in float32, as in kernels.
     """
 
-    def given(*args, scale, **params):
+    def by_operand(*args, scale, **params):
         kind, wants_queries = dt.of(args[at]), at > 0
         rounded = None if wants_queries else 1
         wide = [x if x is None or dt.of(x) is not kind else ew.widened(x) for x in args]
@@ -239,12 +239,12 @@ def by_scaled_queries(record: Callable, at: int) -> Callable:
         narrow = [ew.cast(x, dtype=kind) if dt.of(x) is not kind else x for x in found[:rounded]]
         return (*narrow, *found[len(narrow):])
 
-    return given
+    return by_operand
 
 
 attention_grad = op("attention_grad", infer=_infer_grad, ref=in_single(_attention_grad), vjp=_grad_vjp,
                     saves=(1, 2, 3, 4, 5, 6, 7), lower=Template("attention"), batch=_batch_grad,
-                    numbers=("scale",), given=by_scaled_queries(lambda: attention_grad, 1),
+                    numbers=("scale",), by_operand=by_scaled_queries(lambda: attention_grad, 1),
                     flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
                     doc="The gradients of attention for q, k, v and (with mask_grad) the mask; delta is each row's g . out.")
 
@@ -261,24 +261,24 @@ def _batch_attention(size, op, args, held, params):
 
 
 attention = op("attention", infer=_infer_attention, ref=in_single(_attention, 1), vjp=_attention_vjp, saves=(0, 1, 2, 3, 4),
-               lower=Template("attention"), numbers=("scale",), given=by_scaled_queries(lambda: attention, 0),
+               lower=Template("attention"), numbers=("scale",), by_operand=by_scaled_queries(lambda: attention, 0),
                batch=_batch_attention, traits=("autocast_low",), flops=lambda args, outs, params: _flops(*args[:3]),
                doc="softmax(q k' * scale + mask) v, and the logsumexp of each row of scores.")
 
 
 def _check_bounds(q, k, bounds, table):
-    said = f"bounded_attention of q {q}, k {k}"
+    subject = f"bounded_attention of q {q}, k {k}"
     for what, x, tail in (("bounds", bounds, (q.shape[-2], 2)), ("table", table, (q.shape[-2] + k.shape[-2] - 1,))):
         if x is None:
             continue
         lead = q.shape[:-2]
         fits = x.ndim == len(lead) + len(tail) and x.shape[len(lead):] == tail
         if not fits or any(n not in (1, m) for n, m in zip(x.shape, lead)):
-            raise ShapeError(f"{said}: {what} must be {(*lead, *tail)}, leading dimensions perhaps 1, got {x}")
+            raise ShapeError(f"{subject}: {what} must be {(*lead, *tail)}, leading dimensions perhaps 1, got {x}")
     if bounds is not None and bounds.dtype is not dt.int64:
-        raise DTypeError(f"{said}: bounds are int64, got {bounds}")
+        raise DTypeError(f"{subject}: bounds are int64, got {bounds}")
     if table is not None and table.dtype is not q.dtype:
-        raise DTypeError(f"{said}: the table is {q.dtype}, got {table}")
+        raise DTypeError(f"{subject}: the table is {q.dtype}, got {table}")
 
 
 def _infer_bounded(q, k, v, bounds, table, *, scale, squash):
@@ -293,7 +293,7 @@ def _by_distance(table, shape):
     return expand(flip(windows, dims=(last,)), shape=shape)
 
 
-def _seen(bounds, like, shape):
+def _within_bounds(bounds, like, shape):
     """Return the mask of keys within a query's bounds."""
     column = iota(like, shape=tuple(shape), dim=len(shape) - 1, dtype=dt.int64)
     low, high = (_rows(select(bounds, dim=len(bounds.shape) - 1, index=i), shape) for i in (0, 1))
@@ -310,18 +310,18 @@ def _bounded_scores(q, k, bounds, table, scale, squash):
     if table is not None:
         s = ew.add(s, _by_distance(table, shape))
     if bounds is not None:
-        s = ew.where(_seen(bounds, q, shape), s, -math.inf)
+        s = ew.where(_within_bounds(bounds, q, shape), s, -math.inf)
     return s, slope
 
 
-def _softmax_product(s, v, kept=lambda p: p):
+def _softmax_product(s, v, weigh=lambda p: p):
     """Return softmax(s) @ v, with the probabilities passed through `kept`, and the logsumexp of each row."""
     top = rd.amax(s, dim=(len(s.shape) - 1,), keepdim=False)
     safe = ew.where(ew.isneginf(top), 0.0, top)
     p = ew.exp(ew.sub(s, _rows(safe, s.shape)))
     total = _last_sum(p)
     nothing = ew.eq(total, 0.0)
-    out = matmul(kept(p), v)
+    out = matmul(weigh(p), v)
     out = ew.div(out, _rows(ew.where(nothing, 1.0, total), out.shape))
     return out, ew.where(nothing, math.inf, ew.add(safe, ew.log(total)))
 
@@ -359,7 +359,7 @@ bounded_attention_grad = op(
     "bounded_attention_grad", infer=_infer_bounded_grad, ref=in_single(_bounded_grad_body),
     vjp=derived_vjp(in_wide(_bounded_grad_body)), saves=(1, 2, 3, 4, 5, 6, 7, 8),
     lower=Composite(in_wide(_bounded_grad_body)), batch=LEADING, numbers=("scale",),
-    given=by_scaled_queries(lambda: bounded_attention_grad, 1),
+    by_operand=by_scaled_queries(lambda: bounded_attention_grad, 1),
     flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
     doc="The gradients of bounded_attention for q, k, v and (with table_grad) the table; delta is each row's g . out.")
 
@@ -375,7 +375,7 @@ def _bounded_vjp(g, out, q, k, v, bounds, table, *, scale, squash, needs):
 bounded_attention = op(
     "bounded_attention", infer=_infer_bounded, ref=in_single(_bounded_body, 1), vjp=_bounded_vjp, saves=(0, 1, 2, 3, 4, 5),
     lower=Composite(in_wide(_bounded_body, 1)), traits=("autocast_low",), batch=LEADING,
-    numbers=("scale",), given=by_scaled_queries(lambda: bounded_attention, 0),
+    numbers=("scale",), by_operand=by_scaled_queries(lambda: bounded_attention, 0),
     flops=lambda args, outs, params: _flops(*args[:3]),
     doc="softmax(outer * tanh(inner * q k' * scale) + table) v over each query's keys, and the logsumexp of its scores.")
 
@@ -387,14 +387,14 @@ def _infer_dropped(q, k, v, mask, key, *, causal, scale, p):
     return _infer_attention(q, k, v, mask, causal=causal, scale=scale)
 
 
-def _kept(x, key, p):
+def _dropped(x, key, p):
     seen = bernoulli_mask(key, shape=tuple(x.shape), p=1.0 - p)
     return ew.where(seen, ew.mul(x, 1.0 / (1.0 - p)), 0.0)
 
 
 def _dropped_body(q, k, v, mask, key, *, causal, scale, p):
     k, v = (_spread_heads(x, q.shape[-3]) for x in (k, v))
-    return _softmax_product(masked_scores(q, k, mask, causal, scale), v, lambda shares: _kept(shares, key, p))
+    return _softmax_product(masked_scores(q, k, mask, causal, scale), v, lambda shares: _dropped(shares, key, p))
 
 
 def _infer_dropped_grad(g, q, k, v, mask, lse, delta, key, *, causal, scale, p, mask_grad):
@@ -407,9 +407,9 @@ def _dropped_grad_body(g, q, k, v, mask, lse, delta, key, *, causal, scale, p, m
     k, v = (_spread_heads(x, q.shape[-3]) for x in (k, v))
     s = masked_scores(q, k, mask, causal, scale)
     shares = ew.exp(ew.sub(s, _rows(lse, s.shape)))
-    ds = ew.mul(shares, ew.sub(_kept(matmul(g, transpose_last(v)), key, p), _rows(delta, s.shape)))
+    ds = ew.mul(shares, ew.sub(_dropped(matmul(g, transpose_last(v)), key, p), _rows(delta, s.shape)))
     found = (ew.mul(matmul(ds, k), scale), _gather_heads(ew.mul(matmul(transpose_last(ds), q), scale), key_heads),
-             _gather_heads(matmul(transpose_last(_kept(shares, key, p)), g), key_heads))
+             _gather_heads(matmul(transpose_last(_dropped(shares, key, p)), g), key_heads))
     return (*found, sum_to(ds, shape=mask.shape)) if mask_grad else found
 
 
@@ -417,7 +417,7 @@ dropped_body, dropped_grad_body = in_wide(_dropped_body, 1), in_wide(_dropped_gr
 
 dropped_attention_grad = op(
     "dropped_attention_grad", infer=_infer_dropped_grad, ref=in_single(_dropped_grad_body), vjp=derived_vjp(dropped_grad_body),
-    saves=(1, 2, 3, 4, 5, 6, 7, 8), lower=Composite(dropped_grad_body), numbers=("scale", "p"), given=dropped_grad_body,
+    saves=(1, 2, 3, 4, 5, 6, 7, 8), lower=Composite(dropped_grad_body), numbers=("scale", "p"), by_operand=dropped_grad_body,
     traits=("random",),
     flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
     doc="The gradients of dropped_attention for q, k, v and (with mask_grad) the mask; delta is each row's g . out.")
@@ -434,6 +434,6 @@ def _dropped_vjp(g, out, q, k, v, mask, key, *, causal, scale, p, needs):
 
 dropped_attention = op(
     "dropped_attention", infer=_infer_dropped, ref=in_single(_dropped_body, 1), vjp=_dropped_vjp, saves=(0, 1, 2, 3, 4, 5),
-    lower=Composite(dropped_body), traits=("random", "autocast_low"), numbers=("scale", "p"), given=dropped_body,
+    lower=Composite(dropped_body), traits=("random", "autocast_low"), numbers=("scale", "p"), by_operand=dropped_body,
     flops=lambda args, outs, params: _flops(*args[:3]),
     doc="dropout(softmax(q k' * scale + mask), p) v with what a key draws, and the logsumexp of each row of scores.")

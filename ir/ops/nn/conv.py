@@ -14,7 +14,17 @@ from ...opdef.op import Template, op
 from ..core import reduce as rd
 from ..core.batching import channel_values, from_channels, into_channels, joined, parted
 from ..core.elementwise_rules import wide
-from .windows import add_windows, batches, check_windows, pad_spatial, padded_sizes, taps, unpad_spatial, window_counts, windows
+from .windows import (
+    add_windows,
+    batches,
+    check_windows,
+    kernel_offsets,
+    pad_spatial,
+    padded_sizes,
+    unpad_spatial,
+    window_counts,
+    windows,
+)
 
 # Shape rules.
 
@@ -89,7 +99,7 @@ def _depthwise(x, w, counts, stride, dilation):
     out = np.zeros((n, c, m, *counts), x.dtype)
     for part in batches(n, c * m * prod(counts), _IN_CACHE):
         total, scaled = out[part], np.empty_like(out[part])
-        for tap, where in taps(w.shape[2:], counts, stride, dilation):
+        for tap, where in kernel_offsets(w.shape[2:], counts, stride, dilation):
             np.multiply(x[(part, slice(None), *where)][:, :, None], _per_channel(w, tap, m, rank), out=scaled)
             total += scaled
     return out
@@ -140,7 +150,7 @@ def _spread_depthwise(g, w, sizes, stride, dilation, groups):
     full = np.zeros((n, groups, *sizes), g.dtype)
     for part in batches(n, o * prod(counts), _IN_CACHE):
         scaled = np.empty_like(g[part])
-        for tap, where in taps(w.shape[2:], counts, stride, dilation):
+        for tap, where in kernel_offsets(w.shape[2:], counts, stride, dilation):
             np.multiply(g[part], _per_channel(w, tap, m, rank), out=scaled)
             full[(part, slice(None), *where)] += scaled[:, :, 0] if m == 1 else scaled.sum(axis=2)
     return full
@@ -174,7 +184,7 @@ def _depthwise_weight_grad(x, g, kernel, stride, dilation, groups):
     total = np.zeros((groups, o // groups, *kernel), g.dtype)
     over = (0, *range(3, g.ndim))
     for part in batches(n, o * prod(counts), _IN_CACHE):
-        for tap, where in taps(kernel, counts, stride, dilation):
+        for tap, where in kernel_offsets(kernel, counts, stride, dilation):
             total[(..., *tap)] += (g[part] * x[(part, slice(None), *where)][:, :, None]).sum(axis=over)
     return total
 

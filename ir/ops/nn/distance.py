@@ -84,37 +84,37 @@ distances = op("distances", infer=_infer, ref=in_single(_ref), vjp=_vjp, saves=(
                doc="The norms of order `ord` of the differences between every row of x and every column of y.")
 
 
-def _infer_pairs(x, places, *, ord):
+def _infer_pairs(x, positions, *, ord):
     if not x.dtype.is_floating_point or x.ndim != 2 or not x.shape[1]:
         raise ShapeError(f"pair_distances takes a matrix of floating point rows, got {x}")
-    if places.dtype is not dt.int64 or places.ndim != 1:
-        raise DTypeError(f"pair_distances takes a row of places of int64, got {places}")
-    return x.with_shape(places.shape)
+    if positions.dtype is not dt.int64 or positions.ndim != 1:
+        raise DTypeError(f"pair_distances takes a row of places of int64, got {positions}")
+    return x.with_shape(positions.shape)
 
 
-def _pairs_body(x, places, *, ord):
+def _pairs_body(x, positions, *, ord):
     n = x.shape[0]
-    return gather(reshape(distances(x, contiguous(transpose_last(x)), ord=ord), shape=(n * n,)), places, dim=0)
+    return gather(reshape(distances(x, contiguous(transpose_last(x)), ord=ord), shape=(n * n,)), positions, dim=0)
 
 
-def _pairs_vjp(g, out, x, places, *, ord, needs):
+def _pairs_vjp(g, out, x, positions, *, ord, needs):
     """A row's gradient sums over its pairs with all others, whichever of the two comes first."""
     n = x.shape[0]
-    return distances_grad(_of_all(g, places, n), _of_all(out, places, n), x, contiguous(transpose_last(x)), ord=ord), None
+    return distances_grad(_of_all(g, positions, n), _of_all(out, positions, n), x, contiguous(transpose_last(x)), ord=ord), None
 
 
-def _of_all(values, places, n):
+def _of_all(values, positions, n):
     """Return condensed pairs as a symmetric matrix of all rows by all."""
-    half = scatter(full(values, shape=(n * n,), value=0, dtype=dt.of(values)), places, values, dim=0, mode="add")
+    half = scatter(full(values, shape=(n * n,), value=0, dtype=dt.of(values)), positions, values, dim=0, mode="add")
     half = reshape(half, shape=(n, n))
     return ew.add(half, transpose_last(half))
 
 
 pair_distances = op("pair_distances", infer=_infer_pairs,
-                    ref=lambda x, places, *, ord: distances.ref(x, x.T, ord=ord).reshape(-1)[places],
+                    ref=lambda x, positions, *, ord: distances.ref(x, x.T, ord=ord).reshape(-1)[positions],
                     vjp=_pairs_vjp, saves=(0, 1, 2),
                     lower=Composite(_pairs_body), traits=("autocast_wide", "rule_as_one"), numbers=("ord",),
-                    doc="The norms of order `ord` of the differences of all pairs of rows: `places` are those of the upper "
+                    doc="The norms of order `ord` of the differences of all pairs of rows: `positions` are those of the upper "
                         "triangle in the matrix of all rows by all, row by row.")
 
 

@@ -69,12 +69,12 @@ def _row_sums(values, index, *, rows):
 
 
 def _embedding_vjp(g, out, weight, index, *, padding_idx, by_frequency):
-    beside = (*index.shape, 1)
+    column_shape = (*index.shape, 1)
     if by_frequency:
-        g = ew.mul(g, expand(reshape(row_scale(g, index), shape=beside), shape=g.shape))
+        g = ew.mul(g, expand(reshape(row_scale(g, index), shape=column_shape), shape=g.shape))
     if padding_idx is not None:
         padding = ew.eq(index, padding_idx)
-        g = ew.where(expand(reshape(padding, shape=beside), shape=g.shape), 0.0, g)     # whatever arrives there
+        g = ew.where(expand(reshape(padding, shape=column_shape), shape=g.shape), 0.0, g)     # whatever arrives there
     return row_sums(g, index, rows=weight.shape[0])
 
 
@@ -99,8 +99,8 @@ def _batch_row_sums(size, op, args, held, params):
     values, index = all_repeated(size, args, held)
     rows, inner = params["rows"], index.shape[1:]
     count, width = size * prod(inner), values.shape[1 + len(inner):]
-    places = reshape(_in_one_table(size, index, rows, True), shape=(count,))
-    found = op(reshape(values, shape=(count, *width)), places, rows=size * rows)
+    joined_index = reshape(_in_one_table(size, index, rows, True), shape=(count,))
+    found = op(reshape(values, shape=(count, *width)), joined_index, rows=size * rows)
     return reshape(found, shape=(size, rows, *width))
 
 

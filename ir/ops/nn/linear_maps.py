@@ -1,7 +1,7 @@
-"""Tables of fixed linear maps along a dim: each result is a weighted sum of a few places.
+"""Tables of fixed linear maps along a dim: each result is a weighted sum of a few elements.
 
-A table is (places, weights), both (taps, results); weights None means one tap of weight 1. Resampling, even bins and mirrored
-borders are such maps; the transpose of a map is a table again.
+A table is (positions, weights), both (taps, results); weights None means one tap of weight 1. Resampling, even bins and
+mirrored borders are such maps; the transpose of a map is a table again.
 """
 
 from functools import lru_cache
@@ -28,8 +28,8 @@ def _sources(n, count, align_corners, scale):
 
 def _nearest(n, count, align_corners, scale, shift=0.0):
     at = np.float32(step(n, count, False, scale))
-    places = np.floor((np.arange(count, dtype=np.float32) + np.float32(shift)) * at).astype(np.int64)
-    return np.minimum(places, n - 1)[None], None
+    positions = np.floor((np.arange(count, dtype=np.float32) + np.float32(shift)) * at).astype(np.int64)
+    return np.minimum(positions, n - 1)[None], None
 
 
 def _nearest_exact(n, count, align_corners, scale):
@@ -54,8 +54,8 @@ def cubic_weight(distance, a):
 def _cubic(n, count, align_corners, scale):
     source = _sources(n, count, align_corners, scale)
     low = np.floor(source).astype(np.int64)
-    places = low + np.arange(-1, 3)[:, None]
-    return np.clip(places, 0, n - 1), cubic_weight(source - places, A_CUBIC)
+    positions = low + np.arange(-1, 3)[:, None]
+    return np.clip(positions, 0, n - 1), cubic_weight(source - positions, A_CUBIC)
 
 
 def _area(n, count, align_corners, scale):
@@ -107,15 +107,15 @@ def border_table(mode: str, n: int, low: int, high: int) -> tuple:
     """Return the map that adds `low` and `high` elements around `n` (negative ones cut; a circular border wraps the rest)."""
     i = np.arange(-low, n + high)
     if mode == "replicate":
-        places = np.clip(i, 0, n - 1)
+        positions = np.clip(i, 0, n - 1)
     elif mode == "circular":
         cut = max(-low, 0)
-        places = cut + (i - cut) % max(1, n - cut - max(-high, 0))
+        positions = cut + (i - cut) % max(1, n - cut - max(-high, 0))
     else:
         period = max(1, 2 * (n - 1))
         folded = i % period
-        places = np.minimum(folded, period - folded)
-    return places[None], None
+        positions = np.minimum(folded, period - folded)
+    return positions[None], None
 
 
 @lru_cache(maxsize=256)
@@ -144,11 +144,12 @@ def transposed_window(n: int, size: int, stride: int, dilation: int) -> tuple:
 
 
 def _transposed(table: tuple, n: int) -> tuple:
-    places, weights = table
-    count = places.shape[1]
-    weights = np.ones(places.shape) if weights is None else weights
+    positions, weights = table
+    count = positions.shape[1]
+    weights = np.ones(positions.shape) if weights is None else weights
     used = weights.ravel() != 0
-    pairs, tap = np.unique(places.ravel()[used] * count + np.tile(np.arange(count), len(places))[used], return_inverse=True)
+    results = np.tile(np.arange(count), len(positions))[used]
+    pairs, tap = np.unique(positions.ravel()[used] * count + results, return_inverse=True)
     source, result = np.divmod(pairs, max(1, count))
     weight = np.bincount(tap, weights.ravel()[used], len(pairs))
     fan = np.bincount(source, minlength=n)
@@ -162,24 +163,24 @@ def _transposed(table: tuple, n: int) -> tuple:
 
 def apply_table(x, axis: int, table: tuple):
     """Map an array along one axis."""
-    places, weights = table
+    positions, weights = table
     if weights is None:
-        return np.take(x, places[0], axis=axis)
+        return np.take(x, positions[0], axis=axis)
     if not x.shape[axis]:       # the transpose of a map that takes no elements
-        return np.zeros((*x.shape[:axis], places.shape[1], *x.shape[axis + 1:]), x.dtype)
-    beside = (-1,) + (1,) * (x.ndim - axis - 1)
+        return np.zeros((*x.shape[:axis], positions.shape[1], *x.shape[axis + 1:]), x.dtype)
+    along_axis = (-1,) + (1,) * (x.ndim - axis - 1)
     total = None
-    for place, weight in zip(places, weights.astype(x.dtype)):
-        term = np.take(x, place, axis=axis)
-        term *= weight.reshape(beside)
+    for position, weight in zip(positions, weights.astype(x.dtype)):
+        term = np.take(x, position, axis=axis)
+        term *= weight.reshape(along_axis)
         total = term if total is None else np.add(total, term, out=total)
     return total
 
 
 def is_identity(table: tuple, n: int) -> bool:
     """Return whether a table takes every place as it is."""
-    places, weights = table
-    return weights is None and places.shape[1] == n and bool((places[0] == np.arange(n)).all())
+    positions, weights = table
+    return weights is None and positions.shape[1] == n and bool((positions[0] == np.arange(n)).all())
 
 
 def in_order(tables: dict, shape) -> list:

@@ -50,7 +50,7 @@ def _check_target(name, x, target):
 # Picking one class, and putting it back.
 
 
-def _places(target, shape):
+def _indices_of(target, shape):
     """Return the index tuple of each row's class, and the mask of rows that have one."""
     valid = (target >= 0) & (target < shape[1])
     safe = np.where(valid, target, 0)
@@ -66,7 +66,7 @@ def _infer_take(x, target):
 def _take_class(x, target):
     if not x.shape[1]:
         return np.zeros(target.shape, x.dtype)
-    at, valid = _places(target, x.shape)
+    at, valid = _indices_of(target, x.shape)
     return np.where(valid, x[at], np.zeros((), x.dtype))
 
 
@@ -79,7 +79,7 @@ def _infer_put(v, target, *, classes):
 def _put_class(v, target, *, classes):
     out = np.zeros((*v.shape[:1], classes, *v.shape[1:]), v.dtype)
     if classes:
-        at, valid = _places(target, out.shape)
+        at, valid = _indices_of(target, out.shape)
         out[at] = np.where(valid, v, np.zeros((), v.dtype))
     return out
 
@@ -244,7 +244,7 @@ def _softmax_minus_onehot(x, lse, a, b, target):
     out = np.exp(x - np.expand_dims(lse, 1))
     out *= np.expand_dims(a, 1)
     if x.shape[1]:
-        at, valid = _places(target, x.shape)
+        at, valid = _indices_of(target, x.shape)
         out[at] -= np.where(valid, b, np.zeros((), b.dtype))
     return out
 

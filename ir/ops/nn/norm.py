@@ -48,8 +48,8 @@ def _affine(y, w, b, kind):
     return ew.in_dtype(y, kind)
 
 
-def _check_affine(name, x, shape, **given):
-    for which, v in given.items():
+def _check_affine(name, x, shape, **values):
+    for which, v in values.items():
         if v is None:
             continue
         if v.shape != tuple(shape):
@@ -78,11 +78,11 @@ def _like(total, x, w):
 # Over the trailing dims: layer norm.
 
 
-def _check_rows(name, x, dims, **given):
+def _check_rows(name, x, dims, **values):
     wants_float(name, x)
     if not 0 < dims <= x.ndim:
         raise ShapeError(f"{name} of {x} over its last {dims} dimensions: it has {x.ndim}")
-    _check_affine(name, x, x.shape[x.ndim - dims:], **given)
+    _check_affine(name, x, x.shape[x.ndim - dims:], **values)
 
 
 def _infer_layer_norm(x, w, b, *, dims, eps):
@@ -255,11 +255,11 @@ def _channels(v, groups):
 def _group_norm(x, w, b, *, groups, eps):
     rows = wide(x).reshape(x.shape[0] * groups, prod(x.shape[1:]) // groups)
     y = _standardised(rows, eps)[0].reshape(x.shape)
-    beside = (-1,) + (1,) * (x.ndim - 2)
+    per_channel = (-1,) + (1,) * (x.ndim - 2)
     if w is not None:
-        y *= wide(w).reshape(beside)
+        y *= wide(w).reshape(per_channel)
     if b is not None:
-        y += wide(b).reshape(beside)
+        y += wide(b).reshape(per_channel)
     return y.astype(x.dtype, copy=False)
 
 
@@ -326,18 +326,18 @@ group_norm = op("group_norm", infer=_infer_group_norm, ref=_group_norm, vjp=_gro
                 doc="Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel.")
 
 
-def _check_channels(name, x, mean=None, var=None, **given):
+def _check_channels(name, x, mean=None, var=None, **values):
     """Raise unless channel values have the input's dtype or its accumulator's."""
     wants_float(name, x)
     if x.ndim < 2:
         raise ShapeError(f"{name} takes (N, C, ...), got {x}")
-    for which, v in (*given.items(), ("mean", mean), ("var", var)):
+    for which, v in (*values.items(), ("mean", mean), ("var", var)):
         if v is not None:
             kind = x.dtype if v.dtype is x.dtype else dt.accumulator(x.dtype)
             _check_affine(name, x.with_dtype(kind), x.shape[1:2], **{which: v})
 
 
-def _beside_channels(v, x):
+def _per_channel(v, x):
     return wide(v).astype(x.dtype, copy=False).reshape((-1,) + (1,) * (x.ndim - 2))
 
 
@@ -367,12 +367,12 @@ def _infer_batch_norm(x, w, b, mean, var, *, eps):
 
 def _batch_norm(x, w, b, mean, var, *, eps):
     rows = wide(x)
-    scale = 1 / np.sqrt(_beside_channels(var, rows) + rows.dtype.type(eps))
+    scale = 1 / np.sqrt(_per_channel(var, rows) + rows.dtype.type(eps))
     if w is not None:
-        scale = scale * _beside_channels(w, rows)
-    y = (rows - _beside_channels(mean, rows)) * scale
+        scale = scale * _per_channel(w, rows)
+    y = (rows - _per_channel(mean, rows)) * scale
     if b is not None:
-        y += _beside_channels(b, rows)
+        y += _per_channel(b, rows)
     return y.astype(x.dtype, copy=False)
 
 
@@ -433,14 +433,14 @@ def _batch_norm_train(x, w, b, *, eps):
     rows = wide(x)
     n = rows.dtype.type(_count_each(x))
     mean = rows.sum(axis=_all_but_channels(x)) / n
-    centred = rows - _beside_channels(mean, rows)
+    centred = rows - _per_channel(mean, rows)
     var = np.square(centred).sum(axis=_all_but_channels(x)) / n
     scale = 1 / np.sqrt(var + rows.dtype.type(eps))
     if w is not None:
         scale = scale * wide(w)
-    centred *= _beside_channels(scale, rows)
+    centred *= _per_channel(scale, rows)
     if b is not None:
-        centred += _beside_channels(b, rows)
+        centred += _per_channel(b, rows)
     return centred.astype(x.dtype, copy=False), mean, var
 
 
@@ -473,12 +473,12 @@ def _batch_norm_grad(g, g_mean, g_var, x, w, mean, var, *, eps):
     n = rows.dtype.type(_count_each(x))
     inverse = 1 / np.sqrt(var + rows.dtype.type(eps))
     scale = inverse if w is None else inverse * wide(w)
-    centred = rows - _beside_channels(mean, rows)
+    centred = rows - _per_channel(mean, rows)
     shift = gr.sum(axis=_all_but_channels(x))
     slope = (gr * centred).sum(axis=_all_but_channels(x))
-    centred *= _beside_channels((2 * g_var - scale * inverse * inverse * slope) / n, rows)
-    centred += gr * _beside_channels(scale, rows)
-    centred += _beside_channels((g_mean - scale * shift) / n, rows)
+    centred *= _per_channel((2 * g_var - scale * inverse * inverse * slope) / n, rows)
+    centred += gr * _per_channel(scale, rows)
+    centred += _per_channel((g_mean - scale * shift) / n, rows)
     return centred.astype(x.dtype, copy=False), slope * inverse, shift
 
 
@@ -531,9 +531,9 @@ def _batch_grad(size, op, args, held, params):
     return _apart(size, op(*[into(a, size, has) for into, a, has in zip(put, args, held)], **params))
 
 
-def _apart(size, found):
+def _apart(size, results):
     """Split results (images, values of channels ...) by the samples that lay in the channels."""
-    images, *of_channels = found
+    images, *of_channels = results
     return (from_channels(images, size), *[parted(v, size) for v in of_channels])
 
 

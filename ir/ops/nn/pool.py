@@ -15,7 +15,7 @@ from ...opdef.batch_rules import IMAGES
 from ...opdef.op import Composite, Template, op
 from ...reference import scalar_functions
 from ..core.elementwise_rules import wide
-from .windows import batches, check_windows, pad_spatial, taps, window_count, window_counts, windows
+from .windows import batches, check_windows, kernel_offsets, pad_spatial, window_count, window_counts, windows
 
 # Taking from and putting into planes: the common ground of maximum pools, unpooling and grid sampling.
 
@@ -107,10 +107,10 @@ def _tap_offsets(sizes, kernel, dilation):
 
 
 def _maximum_by_taps(x, kernel, counts, stride, dilation, offsets, check_nan):
-    places = taps(kernel, counts, stride, dilation)
-    best = x[(..., *next(places)[1])].copy()
+    positions = kernel_offsets(kernel, counts, stride, dilation)
+    best = x[(..., *next(positions)[1])].copy()
     which = np.zeros(best.shape, np.uint8)
-    for place, (_, where) in enumerate(places, 1):
+    for place, (_, where) in enumerate(positions, 1):
         value = x[(..., *where)]
         better = value > best
         if check_nan:
@@ -194,11 +194,11 @@ def bin_places(n, count):
     return np.minimum(starts[:, None] + np.arange(widest), ends[:, None] - 1)
 
 
-def _joint_places(places, sizes):
+def _joint_places(positions, sizes):
     """Return flat positions (..., *counts, places in the window) from one (..., count, places) table for each dim."""
     rank = len(sizes)
     total: Any = 0
-    for axis, (table, step) in enumerate(zip(places, _steps(sizes))):
+    for axis, (table, step) in enumerate(zip(positions, _steps(sizes))):
         lead = table.shape[:-2]
         spread = [1] * (2 * rank)
         spread[axis], spread[rank + axis] = table.shape[-2:]
@@ -207,14 +207,14 @@ def _joint_places(places, sizes):
     return total.reshape(*total.shape[:total.ndim - rank], prod(whole))
 
 
-def _maximum_at(x, places):
-    """Return the largest of the elements at `places` (*counts, k) or (N, C, *counts, k), and its flat index."""
+def _maximum_at(x, positions):
+    """Return the largest of the elements at `positions` (*counts, k) or (N, C, *counts, k), and its flat index."""
     n, c = x.shape[:2]
-    places = np.broadcast_to(places, (n, c, *places.shape[-1 - (x.ndim - 2):]))
-    values = _take(wide(x), places)
+    positions = np.broadcast_to(positions, (n, c, *positions.shape[-1 - (x.ndim - 2):]))
+    values = _take(wide(x), positions)
     chosen = values.argmax(axis=-1)[..., None]
     best = np.take_along_axis(values, chosen, -1)[..., 0]
-    return best.astype(x.dtype, copy=False), np.take_along_axis(places, chosen, -1)[..., 0]
+    return best.astype(x.dtype, copy=False), np.take_along_axis(positions, chosen, -1)[..., 0]
 
 
 def _check_size(name, x, size):

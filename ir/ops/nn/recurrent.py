@@ -115,7 +115,7 @@ def in_time_order(parts, reverse):
 # Whole batches of samples: their sequences beside each other.
 
 
-def _beside(x, size, time):
+def _in_one_batch(x, size, time):
     """Join samples: states (size, B, H) as (size * B, H), values of steps (size, T, B, H) as (T, size * B, H)."""
     if not time:
         return joined(x)
@@ -141,8 +141,8 @@ def batch_of_sequences(time, states):
         if any(held[time + states:]):
             return NotImplemented
         full = all_repeated(size, args[:time + states], held)
-        found = op(*[None if x is None else _beside(x, size, i < time) for i, x in enumerate(full)], *args[time + states:],
-                   **params)
+        joined_args = [None if x is None else _in_one_batch(x, size, i < time) for i, x in enumerate(full)]
+        found = op(*joined_args, *args[time + states:], **params)
         return tuple([_sample_by_sample(f, size) for f in found]) if type(found) is tuple else _sample_by_sample(found, size)
 
     return rule
@@ -158,7 +158,7 @@ def batch_of_gradients(time, states, of_weights):
         if any(held[time + states:]):
             return NotImplemented
         full = all_repeated(size, args[:time + states], held)
-        given = [None if x is None else _beside(x, size, i < time) for i, x in enumerate(full)]
+        given = [None if x is None else _in_one_batch(x, size, i < time) for i, x in enumerate(full)]
         given += args[time + states:]
         found = op(*given, **params)[:1 + states]
         return (*[_sample_by_sample(f, size) for f in found], *of_weights(size, *given, found[0], **params))
@@ -322,8 +322,8 @@ def _lstm_grad(gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, *, reverse):
         given = dh, dc, None if gg is None else at_step(gg, t)
         dz, dc, hidden = _lstm_step(given, at_step(gates, t), at_step(cells, t), at_step(cells_before, t), w_hr)
         carried_h, carried_c = plus(matmul(dz, w_hh), past_h), plus(dc, past_c)
-        for kept, value in ((dzs, dz), (dhs, dh), (hiddens, hidden)):
-            kept.append(value)
+        for log, value in ((dzs, dz), (dhs, dh), (hiddens, hidden)):
+            log.append(value)
     dz = in_time_order(dzs, reverse)
     found = dz, carried_h, carried_c, weight_gradient(dz, states_before(y, h, reverse))
     if w_hr is None:
@@ -368,10 +368,10 @@ def _lstm_states(z, mask, h, c, w_hh, w_hr, *, reverse):
 
 
 def _lstm_states_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
-    kept = lstm_sequence(z, mask, h, c, w_hh, w_hr, reverse=reverse)
+    recorded = lstm_sequence(z, mask, h, c, w_hh, w_hr, reverse=reverse)
     gy, last = g
     gc = None if last is None else _at_end(last, z.shape[0], reverse)
-    return _lstm_vjp((gy, gc, None), kept, z, mask, h, c, w_hh, w_hr, reverse=reverse, needs=needs)
+    return _lstm_vjp((gy, gc, None), recorded, z, mask, h, c, w_hh, w_hr, reverse=reverse, needs=needs)
 
 
 def _at_end(last, steps, reverse):
@@ -477,8 +477,8 @@ def _infer_gru_states(z, mask, h, w_hh, b_hh, *, reverse):
 
 
 def _gru_states_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
-    kept = gru_sequence(z, mask, h, w_hh, b_hh, reverse=reverse)
-    return _gru_vjp((g, None), kept, z, mask, h, w_hh, b_hh, reverse=reverse, needs=needs)
+    recorded = gru_sequence(z, mask, h, w_hh, b_hh, reverse=reverse)
+    return _gru_vjp((g, None), recorded, z, mask, h, w_hh, b_hh, reverse=reverse, needs=needs)
 
 
 gru_states = op("gru_states", infer=_infer_gru_states, ref=in_single(lambda *args, reverse: run_gru(*args, reverse=reverse)[0]),

@@ -176,28 +176,28 @@ def _position(coordinate, n, align_corners):
     return ew.div(ew.sub(ew.mul(ew.add(coordinate, 1.0), as_float(n)), 1.0), 2.0)
 
 
-def _flat(places, x):
-    """Return flat indices (N, 1, *points) of whole places (a float array (N, *points) per dim) in a plane; -1 outside."""
+def _flat(coordinates, x):
+    """Return flat indices (N, 1, *points) in a plane of whole coordinates (a float array (N, *points) per dim); -1 outside."""
     flat: Any = None
     inside: Any = None
     kind = dt.int32 if math.prod(x.shape[2:]) < 1 << 31 else dt.int64
-    for place, n in zip(places, x.shape[2:]):
-        ok = ew.logical_and(ew.ge(place, 0.0), ew.le(place, n - 1.0))
-        index = ew.cast(ew.where(ok, place, 0.0), dtype=kind)
+    for coordinate, n in zip(coordinates, x.shape[2:]):
+        ok = ew.logical_and(ew.ge(coordinate, 0.0), ew.le(coordinate, n - 1.0))
+        index = ew.cast(ew.where(ok, coordinate, 0.0), dtype=kind)
         inside = ok if inside is None else ew.logical_and(inside, ok)
         flat = index if flat is None else ew.add(ew.mul(flat, n), index)
-    return _beside(ew.where(inside, flat, -1))
+    return _with_channel_dim(ew.where(inside, flat, -1))
 
 
-def _beside(a):
+def _with_channel_dim(a):
     return reshape(a, shape=(a.shape[0], 1, *a.shape[1:]))
 
 
 def _sampled(x, corners):
-    """Return the sum of the elements at places times their weights, one for each dim."""
-    places = [_flat([place for place, _ in corner], x) for corner in corners]
-    weights = [_beside(_product([weight for _, weight in corner])) for corner in corners]
-    return taps_take(x, cat(*places, dim=1), cat(*weights, dim=1))
+    """Return the sum of the elements at corners; a corner is (coordinate, weight) for each dim."""
+    indices = [_flat([coordinate for coordinate, _ in corner], x) for corner in corners]
+    weights = [_with_channel_dim(_product([weight for _, weight in corner])) for corner in corners]
+    return taps_take(x, cat(*indices, dim=1), cat(*weights, dim=1))
 
 
 def _product(factors):
@@ -234,8 +234,8 @@ def _sample_cubic(x, positions, padding_mode, align_corners):
     sides = []
     for p, n in zip(positions, x.shape[2:]):
         low = ew.floor(p)
-        places = [_bounded(ew.add(low, k - 1.0), n, padding_mode, align_corners) for k in range(4)]
-        sides.append(tuple(zip(places, _cubic_weights(ew.sub(p, low)))))
+        coordinates = [_bounded(ew.add(low, k - 1.0), n, padding_mode, align_corners) for k in range(4)]
+        sides.append(tuple(zip(coordinates, _cubic_weights(ew.sub(p, low)))))
     return _sampled(x, list(itertools.product(*sides)))
 
 

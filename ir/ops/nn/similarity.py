@@ -8,7 +8,7 @@ from ...opdef.op import Composite, op
 from ..core import elementwise as ew
 from ..core.moments import vector_norm
 from ..core.pointwise import in_single, in_wide, wants_real_float
-from ..core.reduce import kept, reduced_shape, sum_
+from ..core.reduce import keepdim_shape, reduced_shape, sum_
 from ..core.shape import expand, reshape
 
 
@@ -83,7 +83,7 @@ def _cosine(x, y, *, dim, eps):
 def _cosine_pull(g, x, y, *, dim, eps):
     norm, length = _length(x, 2, dim, eps)
     other = ew.div(y, _over(_length(y, 2, dim, eps)[1], y))
-    arriving = ew.div(reshape(g, shape=kept(x.shape, dim)), length)       # at x, where its length is let be
+    arriving = ew.div(reshape(g, shape=keepdim_shape(x.shape, dim)), length)       # at x, where its length is let be
     along = ew.div(ew.neg(sum_(ew.mul(x, other), dim=dim, keepdim=True)), length)
     return ew.add(ew.mul(other, _over(arriving, x)),
                   _through_length(x, norm, length, ew.mul(arriving, along), 2, dim, eps))

@@ -45,8 +45,8 @@ def pad_spatial(x, padding, value=0):
     if not any(itertools.chain.from_iterable(padding)):
         return x
     sizes = x.shape[2:]
-    kept = tuple(slice(max(-lo, 0), max(n - max(-hi, 0), 0)) for n, (lo, hi) in zip(sizes, padding))
-    x = x[(..., *kept)]
+    inner = tuple(slice(max(-lo, 0), max(n - max(-hi, 0), 0)) for n, (lo, hi) in zip(sizes, padding))
+    x = x[(..., *inner)]
     if all(lo <= 0 and hi <= 0 for lo, hi in padding):
         return x
     grown = tuple(n + max(lo, 0) + max(hi, 0) for n, (lo, hi) in zip(x.shape[2:], padding))
@@ -76,7 +76,7 @@ def windows(x, kernel, stride, dilation):
     return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
 
 
-def taps(kernel, counts, stride, dilation):
+def kernel_offsets(kernel, counts, stride, dilation):
     """Yield each window place's index and its slices of the padded array, one element per window."""
     for tap in itertools.product(*map(range, kernel)):
         yield tap, tuple(slice(t * d, t * d + (c - 1) * s + 1, s) for t, c, s, d in zip(tap, counts, stride, dilation))
@@ -87,7 +87,7 @@ def add_windows(columns, sizes, stride, dilation):
     rank = len(sizes)
     kernel, counts = columns.shape[2:2 + rank], columns.shape[2 + rank:]
     full = np.zeros(columns.shape[:2] + tuple(sizes), columns.dtype)
-    for tap, where in taps(kernel, counts, stride, dilation):
+    for tap, where in kernel_offsets(kernel, counts, stride, dilation):
         full[(..., *where)] += columns[(slice(None), slice(None), *tap)]
     return full
 

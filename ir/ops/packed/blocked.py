@@ -93,15 +93,15 @@ def _plain_aval(x, channels, in_blocks):
     return _infer_from(x, channels=channels) if in_blocks else x
 
 
-def check_taps(name, given, filters, taps):
+def check_taps(name, operands, filters, taps):
     """Raise unless the first `taps` types given are a flat weight and a factor for each of its first channels."""
     wanted = (prod(filters),), (filters[0],)
-    if not 0 <= taps <= 2 or tuple([v.shape for v in given[:taps]]) != wanted[:taps]:
-        raise ShapeError(f"{name}: {given[:taps]} are not the flat weight of {filters} and its factors (taps={taps})")
+    if not 0 <= taps <= 2 or tuple([v.shape for v in operands[:taps]]) != wanted[:taps]:
+        raise ShapeError(f"{name}: {operands[:taps]} are not the flat weight of {filters} and its factors (taps={taps})")
 
 
-def _infer_conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
-    check_taps("conv_blocked", beside, filters, taps)
+def _infer_conv(x, w, *operands, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
+    check_taps("conv_blocked", operands, filters, taps)
     plain = _plain_aval(x, filters[1] * groups, in_blocks)
     if plain.ndim != len(filters) or plain.shape[1] != filters[1] * groups or filters[0] % groups:
         raise ShapeError(f"conv_blocked: {x} does not go with filters {filters} in {groups} groups")
@@ -109,36 +109,36 @@ def _infer_conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes
     out = x.with_shape((x.shape[0], filters[0], *counts) if lanes == 1 else
                        (x.shape[0], blocks_of(filters[0], lanes), *counts, lanes))
     channel = channel_shape(out.shape, lanes)
-    for v in beside[taps:]:
+    for v in operands[taps:]:
         if v.dtype is not x.dtype or v.shape not in (channel, out.shape):
             raise ShapeError(f"conv_blocked: {v} beside a result {out} must be like it, or like {channel}")
     return out
 
 
-def run_epilogue(lines, value, beside, call):
+def run_epilogue(lines, value, operands, call):
     """Return the value of an epilogue; `call(name, *arguments)` computes one line.
 
     `lines` are (operator, arguments...). An argument is a number, "a" for the accumulator, "o1" for operand 1, "v2" for the
     value of line 2.
     """
-    made: list = []
+    values: list = []
 
-    def found(x):
+    def resolve(x):
         if not isinstance(x, str):
             return x
-        return value if x == "a" else (beside if x[0] == "o" else made)[int(x[1:])]
+        return value if x == "a" else (operands if x[0] == "o" else values)[int(x[1:])]
 
     for name, *arguments in lines:
-        made.append(call(name, *map(found, arguments)))
-    return made[-1] if made else value
+        values.append(call(name, *map(resolve, arguments)))
+    return values[-1] if values else value
 
 
-def _conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
+def _conv(x, w, *operands, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
     plain = _from(x, channels=filters[1] * groups) if in_blocks else x
     weight = w[:prod(filters)].reshape(filters)
     y = plain_conv.conv.ref(plain, weight, None, stride=stride, padding=padding, dilation=dilation, groups=groups)
     y = y if lanes == 1 else _to(y, lanes=lanes)
-    spread = [np.broadcast_to(v, y.shape) for v in beside[taps:]]
+    spread = [np.broadcast_to(v, y.shape) for v in operands[taps:]]
     return run_epilogue(epilogue, y, spread, lambda name, *arguments: OPS[name].ref(*arguments))
 
 

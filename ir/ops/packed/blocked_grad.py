@@ -36,24 +36,24 @@ pack_turned = op("pack_turned", infer=_infer_pack, ref=_pack, vjp=NO_GRAD, lower
                  doc="A convolution's weight as the kernel of its input gradient reads it, for an input of spatial `size`.")
 
 
-def _infer_input_grad(g, w, *beside, filters, size, stride, padding, dilation, groups, lanes, kernel, epilogue, taps=0):
-    check_taps("conv_input_grad_blocked", beside, filters, taps)
+def _infer_input_grad(g, w, *operands, filters, size, stride, padding, dilation, groups, lanes, kernel, epilogue, taps=0):
+    check_taps("conv_input_grad_blocked", operands, filters, taps)
     found = plain_conv.conv_input_grad.infer(_infer_from(g, channels=filters[0]), g.with_shape(filters), size=size,
                                              stride=stride, padding=padding, dilation=dilation, groups=groups)
     out = g.with_shape((g.shape[0], blocks_of(found.shape[1], lanes), *size, lanes))
     channel = (1, out.shape[1], *(1 for _ in size), lanes)
-    for v in beside[taps:]:
+    for v in operands[taps:]:
         if v.dtype is not g.dtype or v.shape not in (channel, out.shape):
             raise ShapeError(f"conv_input_grad_blocked: {v} beside a result {out} must be like it, or like {channel}")
     return out
 
 
-def _input_grad(g, w, *beside, filters, size, stride, padding, dilation, groups, lanes, kernel, epilogue, taps=0):
+def _input_grad(g, w, *operands, filters, size, stride, padding, dilation, groups, lanes, kernel, epilogue, taps=0):
     weight = w[:prod(filters)].reshape(filters)
     x = plain_conv.conv_input_grad.ref(_from(g, channels=filters[0]), weight, size=size, stride=stride, padding=padding,
                                        dilation=dilation, groups=groups)
     x = _to(x, lanes=lanes)
-    return run_epilogue(epilogue, x, [np.broadcast_to(v, x.shape) for v in beside[taps:]],
+    return run_epilogue(epilogue, x, [np.broadcast_to(v, x.shape) for v in operands[taps:]],
                         lambda name, *arguments: OPS[name].ref(*arguments))
 
 
@@ -135,9 +135,9 @@ def _infer_places(x, *, kernel, stride, padding, dilation):
     return best, best.with_dtype(dt.int32)
 
 
-def _places(x, **params):
-    best, places = plain_pool.max_pool.ref(lines_of(x), **params)
-    return _blocks(best, x.shape), _blocks(places, x.shape).astype(np.int32)
+def _max_pool(x, **params):
+    best, indices = plain_pool.max_pool.ref(lines_of(x), **params)
+    return _blocks(best, x.shape), _blocks(indices, x.shape).astype(np.int32)
 
 
 def _blocks(planes, like):
@@ -146,13 +146,13 @@ def _blocks(planes, like):
 
 
 max_pool_places_blocked = op(
-    "max_pool_places_blocked", infer=_infer_places, ref=_places, vjp=NO_GRAD, lower=Template("pool"), traits=("exact",),
+    "max_pool_places_blocked", infer=_infer_places, ref=_max_pool, vjp=NO_GRAD, lower=Template("pool"), traits=("exact",),
     doc="The largest of each window of blocked planes, and its flat place in its plane.")
 
 
-def _infer_max_grad(g, places, *, size, kernel, stride, padding, dilation):
-    if places.shape != g.shape:
-        raise ShapeError(f"max_pool_grad_blocked: gradient {g} and places {places} must be of one shape")
+def _infer_max_grad(g, indices, *, size, kernel, stride, padding, dilation):
+    if indices.shape != g.shape:
+        raise ShapeError(f"max_pool_grad_blocked: gradient {g} and places {indices} must be of one shape")
     found, _ = plain_pool.max_pool.infer(g.with_shape((*g.shape[:2], *size)), kernel=kernel, stride=stride, padding=padding,
                                          dilation=dilation)
     if found.shape[2:] != g.shape[2:-1]:
@@ -161,8 +161,8 @@ def _infer_max_grad(g, places, *, size, kernel, stride, padding, dilation):
     return g.with_shape((*g.shape[:2], *size, g.shape[-1]))
 
 
-def _max_grad(g, places, *, size, kernel, stride, padding, dilation):
-    planes = lines_of(g), lines_of(places).astype(np.int64)
+def _max_grad(g, indices, *, size, kernel, stride, padding, dilation):
+    planes = lines_of(g), lines_of(indices).astype(np.int64)
     return _blocks(plain_pool.plane_put.ref(*planes, size=size, accumulate=True), g.shape)
 
 

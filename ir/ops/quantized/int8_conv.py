@@ -42,19 +42,19 @@ def inverse_of(scale) -> float:
 
 
 def _to_bytes_body(x, *, scale, zero):
-    moved = ew.add(ew.round_(ew.mul(x, inverse_of(scale))), float(zero))
-    moved = ew.where(ew.gt(moved, 0.0), moved, 0.0)
-    return ew.cast(ew.where(ew.lt(moved, float(TOP)), moved, float(TOP)), dtype=dt.uint8)
+    steps = ew.add(ew.round_(ew.mul(x, inverse_of(scale))), float(zero))
+    steps = ew.where(ew.gt(steps, 0.0), steps, 0.0)
+    return ew.cast(ew.where(ew.lt(steps, float(TOP)), steps, float(TOP)), dtype=dt.uint8)
 
 
 def _to_bytes(x, *, scale, zero):
     with np.errstate(all="ignore"):
-        moved = np.rint(x * np.float32(inverse_of(scale))) + np.float32(zero)
-        return _as_bytes(np.where(np.isnan(moved), np.float32(0), moved), 0, TOP)
+        steps = np.rint(x * np.float32(inverse_of(scale))) + np.float32(zero)
+        return _as_bytes(np.where(np.isnan(steps), np.float32(0), steps), 0, TOP)
 
 
-def _as_bytes(moved, low, high):
-    return np.clip(moved, np.float32(low), np.float32(high)).astype(np.uint8)
+def _as_bytes(steps, low, high):
+    return np.clip(steps, np.float32(low), np.float32(high)).astype(np.uint8)
 
 
 to_bytes = op("to_bytes", infer=_infer_steps("to_bytes", dt.float32, dt.uint8), ref=_to_bytes, vjp=NO_GRAD,
@@ -144,8 +144,8 @@ def _conv(x, w, start, factor, beside, *, outs, stride, dilation, groups, **fini
     sums = np.zeros((x.shape[0], *counts, groups, blocks * BLOCK))
     for at in np.ndindex(*w.shape[1:3]):
         met = _tap(x, at, counts, stride, dilation).reshape(*sums.shape[:3], groups, w.shape[3] * GROUP)
-        taps = w[:, *at].astype(np.float64).transpose(0, 2, 1, 3).reshape(groups, blocks * BLOCK, -1)
-        sums += np.einsum("nhwgc,goc->nhwgo", met.astype(np.float64), taps, optimize=True)     # exact: far below 2 ** 53
+        filters = w[:, *at].astype(np.float64).transpose(0, 2, 1, 3).reshape(groups, blocks * BLOCK, -1)
+        sums += np.einsum("nhwgc,goc->nhwgo", met.astype(np.float64), filters, optimize=True)     # exact: far below 2 ** 53
     whole = sums.astype(np.int64).reshape(*sums.shape[:3], len(start)) + start
     return finished(_channels(whole, outs, groups).astype(np.int32), _channels(factor, outs, groups), beside, **finish)
 

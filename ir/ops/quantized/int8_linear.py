@@ -45,8 +45,8 @@ def quantized_rows(x):
     step = np.where(step > np.float32(LEAST_STEP), step, one)
     inverse = one / step
     zero = np.clip(np.rint(-low * inverse), 0, STEPS).astype(np.float32)
-    moved = np.rint(x * inverse[..., None]) + zero[..., None]
-    numbers = np.clip(np.where(np.isnan(moved), np.float32(0), moved), 0, STEPS)
+    steps = np.rint(x * inverse[..., None]) + zero[..., None]
+    numbers = np.clip(np.where(np.isnan(steps), np.float32(0), steps), 0, STEPS)
     return numbers.astype(np.uint8), np.where(finite, step, np.float32(np.nan)), zero
 
 

@@ -21,17 +21,17 @@ def _infer_followed(low, high, seen_low, seen_high, *, share):
 
 
 def _followed_body(low, high, seen_low, seen_high, *, share):
-    def moved(found, seen):
-        return ew.where(ew.isinf(seen), found, ew.add(seen, ew.mul(ew.sub(found, seen), share)))
+    def follow(latest, running):
+        return ew.where(ew.isinf(running), latest, ew.add(running, ew.mul(ew.sub(latest, running), share)))
 
-    return moved(low, seen_low), moved(high, seen_high)
+    return follow(low, seen_low), follow(high, seen_high)
 
 
 def _followed(low, high, seen_low, seen_high, *, share):
     with np.errstate(all="ignore"):
         share = np.float32(share)
-        return tuple(np.where(np.isinf(seen), found, seen + (found - seen) * share)
-                     for found, seen in ((low, seen_low), (high, seen_high)))
+        return tuple(np.where(np.isinf(running), latest, running + (latest - running) * share)
+                     for latest, running in ((low, seen_low), (high, seen_high)))
 
 
 followed_range = op("followed_range", infer=_infer_followed, ref=_followed, vjp=NO_GRAD, lower=Composite(_followed_body),
