@@ -210,16 +210,16 @@ class Op:
             return plan
 
     def _make_plan(self, needs):
-        kept = [None] * (len(needs) + 1)
+        saved = [None] * (len(needs) + 1)
         if not isinstance(self.vjp, tuple):
-            kinds = ["value" if p in self.saves else "meta" for p in range(len(kept))]
+            kinds = ["value" if p in self.saves else "meta" for p in range(len(saved))]
             outputs = next((frozenset(p) for p in self.saves if isinstance(p, tuple)), None)
             return (outputs or kinds[0], *kinds[1:])
         for rule, need in zip(self.vjp, needs):
             if need and rule is not None:
                 for position, kind in reads_of(rule).items():
-                    kept[position] = _both(kept[position], kind)
-        return tuple(kept)
+                    saved[position] = _both(saved[position], kind)
+        return tuple(saved)
 
 
 def _both(a, b):

@@ -186,17 +186,17 @@ def has_symbols(x) -> bool:
     return is_symbol(x)
 
 
-def collect(x, found: dict):
-    """Enter the symbolic numbers in plain data into `found`, by key."""
+def collect(x, symbols: dict):
+    """Enter the symbolic numbers in plain data into `symbols`, by key."""
     if isinstance(x, tuple):
         for v in x:
-            collect(v, found)
+            collect(v, symbols)
     elif type(x) is slice:
-        collect((x.start, x.stop, x.step), found)
+        collect((x.start, x.stop, x.step), symbols)
     elif type(x) is SymInt:
-        found.setdefault(x.poly, x)
+        symbols.setdefault(x.poly, x)
     elif type(x) is SymFloat:
-        found.setdefault(x.text, x)
+        symbols.setdefault(x.text, x)
 
 
 def replaced(x, give: Callable):

@@ -434,5 +434,5 @@ def _serial(body, points):
     rows = size_of(body.row_shape)
     if not body.reduced or points <= SMALL or rows >= FEW_ROWS:
         return None
-    sweeps = max(t.depth for t in body.terms) + any(v not in body.rows for v in body.results)
-    return "long rows are swept several times" if sweeps > 1 else None
+    sweep_count = max(t.depth for t in body.terms) + any(v not in body.rows for v in body.results)
+    return "long rows are swept several times" if sweep_count > 1 else None

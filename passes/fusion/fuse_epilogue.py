@@ -165,24 +165,24 @@ def faces(shape) -> tuple:
 
 def _make(group, node, result, mixed):
     body, product = group.body, node.output
-    operands, places = [], []
-    beside = [(v, p) for v, p in body.loads if v is not product]
+    operands, layouts = [], []
+    reads = [(v, p) for v, p in body.loads if v is not product]
     others = [v for v in body.results if v is not result]
-    if len(others) + sum(2 * _extent(p) > product.aval.size for _, p in beside) > MOST_BESIDE:
+    if len(others) + sum(2 * _extent(p) > product.aval.size for _, p in reads) > MOST_BESIDE:
         return None
-    for value, pattern in [*beside, *[(v, row_major(body.shape).plain) for v in others]]:
+    for value, pattern in [*reads, *[(v, row_major(body.shape).plain) for v in others]]:
         steps = steps_of(pattern, *_faces(node))
         if steps is None or not (mixed or value.dtype is product.dtype or value in others):
             return None
         batch, row, column = steps
         operands.append(Operand(f"b{len(operands)}", value.dtype, column == 1, bool(row != 0 or batch != 0)))
-        places.append((value, pattern.offset, row, batch))
-    buffers = {key: o.name for key, o in zip(beside, operands)}
+        layouts.append((value, pattern.offset, row, batch))
+    buffers = {key: o.name for key, o in zip(reads, operands)}
     lines = [line_of(t, buffers) for t in body.terms]
     lines += [Instr(f"w{i}", STORE, v.dtype, (f"v{body.results[v].number}",), o.name)
-              for i, (v, o) in enumerate(zip(others, operands[len(beside):]))]
+              for i, (v, o) in enumerate(zip(others, operands[len(reads):]))]
     fused = EpilogueProgram(product.dtype, tuple(operands), tuple(lines), f"v{body.results[result].number}")
-    return Epilogue(node, group, result, fused, tuple(places), tuple(others))
+    return Epilogue(node, group, result, fused, tuple(layouts), tuple(others))
 
 
 def _extent(pattern):

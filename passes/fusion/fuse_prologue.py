@@ -25,16 +25,16 @@ FACTORS = ("x", "y")  # how operands are named
 class Prologue:
     """The kernel of a product's factor.
 
-    group     the kernel that made it
-    operands  (value, offset, row stride, batch stride) of each buffer, in elements
-    turned    whether rows of the buffers are columns of the factor
+    group       the kernel that made it
+    operands    (value, offset, row stride, batch stride) of each buffer, in elements
+    transposed  whether rows of the buffers are columns of the factor
     """
 
     group: Any
     value: Value
     fused: EpilogueProgram
     operands: tuple
-    turned: bool = False
+    transposed: bool = False
 
 
 def fuse_prologues(steps: list, escaping, takes) -> list:
@@ -43,15 +43,15 @@ def fuse_prologues(steps: list, escaping, takes) -> list:
     for s in steps:
         for v in reads_of(s):
             readers.setdefault(v, []).append(s)
-    made: dict = {}
+    fused_into: dict = {}
     gone = set()
     for s in steps:
         found = _for_all_readers(s, readers, escaping, takes)
         if found:
             gone.add(s)
-            for reader, places in found:
-                made.setdefault(reader, {}).update(places)
-    return [_with(s, made[s]) if s in made else s for s in steps if s not in gone]
+            for reader, prologues in found:
+                fused_into.setdefault(reader, {}).update(prologues)
+    return [_with(s, fused_into[s]) if s in fused_into else s for s in steps if s not in gone]
 
 
 def reads_of(step) -> set:
@@ -83,10 +83,10 @@ def _for_all_readers(group, readers, escaping, takes) -> list:
             return []
         if type(reader) is Epilogue and any(v is value for v, *_ in reader.operands):
             return []
-        places = {i: _prologue(group, value, node, i) for i in at}
-        if None in places.values():
+        prologues = {i: _prologue(group, value, node, i) for i in at}
+        if None in prologues.values():
             return []
-        found.append((reader, places))
+        found.append((reader, prologues))
     return found
 
 
@@ -103,10 +103,10 @@ def _prologue(group, value, node, position) -> Prologue | None:
         return None
     if sum(math.prod([n for n, s in zip(p.shape, p.strides) if s]) * 2 > value.aval.size for _, p in loads) > MOST_LOADED:
         return None
-    for turned in (False, True)[:1 + (node.op is matmul)]:
-        places = [steps_of(_swapped(p) if turned else p, *_faces(node, operand.shape, turned)) for _, p in loads]
-        if None not in places:
-            return _made(group, value, body, loads, places, FACTORS[position], turned)
+    for transposed in (False, True)[:1 + (node.op is matmul)]:
+        strides = [steps_of(_swapped(p) if transposed else p, *_extents(node, operand.shape, transposed)) for _, p in loads]
+        if None not in strides:
+            return _build(group, value, body, loads, strides, FACTORS[position], transposed)
     return None
 
 
@@ -118,12 +118,12 @@ def _meets(node, position):
     return outputs // node.params["groups"] * math.prod(kernel) // math.prod(node.params["stride"])
 
 
-def _faces(node, shape, turned):
+def _extents(node, shape, transposed):
     """Return (batches, rows, columns) of a factor: images of a convolution have channels and pixels."""
     if node.op is not matmul:
         return shape[0], shape[1], math.prod(shape[2:])
     batches, rows, columns = faces(shape)
-    return (batches, columns, rows) if turned else (batches, rows, columns)
+    return (batches, columns, rows) if transposed else (batches, rows, columns)
 
 
 def _swapped(pattern):
@@ -131,19 +131,19 @@ def _swapped(pattern):
     return pattern._replace(shape=(*lead, b, a), strides=(*steps, t, s))
 
 
-def _made(group, value, body, loads, places, letter, turned):
+def _build(group, value, body, loads, strides, letter, transposed):
     operands = tuple([Operand(f"{letter}{i}", v.dtype, column == 1, bool(row != 0 or batch != 0))
-                      for i, ((v, _), (batch, row, column)) in enumerate(zip(loads, places))])
+                      for i, ((v, _), (batch, row, column)) in enumerate(zip(loads, strides))])
     names = {key: o.name for key, o in zip(loads, operands)}
     lines = tuple([line_of(t, names) for t in body.terms])
     result, = body.results.values()
     fused = EpilogueProgram(value.dtype, operands, lines, f"v{result.number}")
-    return Prologue(group, value, fused, tuple([(v, p.offset, row, batch) for (v, p), (batch, row, _) in zip(loads, places)]),
-                    turned)
+    return Prologue(group, value, fused, tuple([(v, p.offset, row, batch) for (v, p), (batch, row, _) in zip(loads, strides)]),
+                    transposed)
 
 
-def _with(step, places):
-    before = tuple([places.get(i) for i in range(2)])
+def _with(step, prologues):
+    before = tuple([prologues.get(i) for i in range(2)])
     if type(step) is Epilogue:
         step.before = before
         return step

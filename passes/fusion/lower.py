@@ -39,13 +39,13 @@ class Lowered:
     flops: int = 0
 
 
-def lower(body: Body, placed: dict | None = None, launches: bool = False) -> Lowered:
+def lower(body: Body, result_patterns: dict | None = None, launches: bool = False) -> Lowered:
     """Return the kernel of a body.
 
     `placed` has the patterns, over its shape, of results that are not written in row-major order; `launches` says that it is
     for GPUs: each sweep over long rows reads memory, and lanes may go along any dim.
     """
-    loops = Loops(body, placed, launches)
+    loops = Loops(body, result_patterns, launches)
     far = launches and bool(body.reduced) and judged(prod([body.shape[d] for d in body.reduced])) > HELD
     stages = Writer(body, loops, far).stages()
     kernel = _shared(body, Kernel("kernel", loops.dims, loops.buffers, tuple(stages)))
@@ -72,18 +72,18 @@ def _name(body, digest):
     """Return a name for the kernel: its operations in short, and a hash of its text."""
     words = [t.attr for t in body.terms if t.kind in (CALL, FOLD)] or ["move"]
     short = list(dict.fromkeys(words))
-    said = "_".join(short[:5]) + ("_etc" if len(short) > 5 else "")
-    return f"{said}_{digest[:8]}"
+    text = "_".join(short[:5]) + ("_etc" if len(short) > 5 else "")
+    return f"{text}_{digest[:8]}"
 
 
 class Loops:
     """The dims of a kernel and the strides of its buffers."""
 
-    def __init__(self, body: Body, placed: dict | None = None, launches: bool = False):
+    def __init__(self, body: Body, result_patterns: dict | None = None, launches: bool = False):
         self.body = body
         self.stored = list(body.results)
         patterns = [p for _, p in body.loads]
-        usual = {v: body.row_pattern if v in body.rows else body.pattern for v in body.results} | (placed or {})
+        usual = {v: body.row_pattern if v in body.rows else body.pattern for v in body.results} | (result_patterns or {})
         patterns += [usual[v] for v in body.results]
         strides = [p.strides for p in (*patterns, *body.counted)]
         parallel, reduce = self._runs(strides)
@@ -171,20 +171,20 @@ class Writer:
 
     def __init__(self, body: Body, loops: Loops, far: bool = False):
         self.body, self.loops, self.far = body, loops, far
-        self.sweeps = max((t.depth for t in body.terms), default=0)
-        self.kept: dict = {}                 # term -> (buffer, number of the sweep that stores it)
+        self.sweep_count = max((t.depth for t in body.terms), default=0)
+        self.stored: dict = {}                 # term -> (buffer, number of the sweep that stores it)
         self.lines: list = []
         self.local: dict = {}
         self.tag, self.number = "", 0
         if body.reduced:
-            self._choose_kept()
+            self._choose_stored()
 
     def stages(self) -> list:
         """Return the stages, empty ones left out."""
         if not self.body.reduced:
             return [Stage(POINT, tuple(self._elementwise()))]
         made = []
-        for k in range(self.sweeps + 2):
+        for k in range(self.sweep_count + 2):
             if k:
                 made.append(Stage(SWEEP, tuple(self._sweep(k))))
             made.append(Stage(POINT, tuple(self._point(k))))
@@ -225,7 +225,7 @@ class Writer:
         folds, results = self._roots(k)
         operands = [self.use(t.args[0]) for t in folds]
         values = [(self.use(t), self.loops.written[v]) for v, t in results]
-        values += [(self.use(t), buffer) for t, (buffer, at) in self.kept.items() if at == k]
+        values += [(self.use(t), buffer) for t, (buffer, at) in self.stored.items() if at == k]
         self._store_all(values)
         self.lines += [Instr(f"v{t.number}", FOLD, t.dtype, (name,), t.attr) for t, name in zip(folds, operands)]
         return self.lines
@@ -239,12 +239,12 @@ class Writer:
         return self.local[t]
 
     def _write(self, t):
-        kept: Any = self.kept.get(t)
-        again = kept is not None and kept[1] < self.number
+        location: Any = self.stored.get(t)
+        again = location is not None and location[1] < self.number
         args = () if again else tuple([self.use(a) for a in t.args])
         name = self.local[t] = f"v{t.number}" if t.row and not t.is_leaf else f"v{t.number}{self.tag}"
         if again or t.kind == LOAD:
-            self.lines.append(Instr(name, LOAD, t.dtype, (), kept[0] if again else self.loops.loaded[t.attr]))
+            self.lines.append(Instr(name, LOAD, t.dtype, (), location[0] if again else self.loops.loaded[t.attr]))
         elif t.kind == PICK:
             self._write_pick(name, t, args[0])
         elif t.kind == INDEX:
@@ -280,7 +280,7 @@ class Writer:
 
     # Values that several sweeps need.
 
-    def _choose_kept(self):
+    def _choose_stored(self):
         """Choose expensive values, and results of several in far memory, to keep in later results' buffers for later sweeps."""
         free = {}
         for v, t in self.body.results.items():
@@ -292,20 +292,20 @@ class Writer:
             if not found:
                 return
             term, buffer = max(found, key=lambda pair: self._weight(pair[0]))
-            self.kept[term] = buffer, needs[term][0]
+            self.stored[term] = buffer, needs[term][0]
             del free[buffer]
 
-    def _pays(self, t, sweeps, result, dtype):
-        if t in self.kept or len(sweeps) < 2 or t.dtype is not dtype:
+    def _pays(self, t, needing, result, dtype):
+        if t in self.stored or len(needing) < 2 or t.dtype is not dtype:
             return False
         if self._weight(t) < DEAR and not (self.far and t is result and sum(x.kind == LOAD for x in _along_rows(t)) > 1):
             return False
-        return t is result or sweeps[-1] <= result.depth + 1
+        return t is result or needing[-1] <= result.depth + 1
 
     def _needs(self):
         """Return, for each term that varies along a row, the sweeps that need it."""
         needs: dict = {}
-        for k in range(1, self.sweeps + 2):
+        for k in range(1, self.sweep_count + 2):
             folds, results = self._roots(k)
             stack, seen = [*[t.args[0] for t in folds], *[t for _, t in results]], set()
             while stack:
@@ -314,7 +314,7 @@ class Writer:
                     continue
                 seen.add(t)
                 needs.setdefault(t, []).append(k)
-                if not (t in self.kept and self.kept[t][1] < k):
+                if not (t in self.stored and self.stored[t][1] < k):
                     stack.extend(t.args)
         return needs
 

@@ -16,7 +16,7 @@ from ..rewrite.rewrite import rebuild
 
 def concat_pads(graph: Graph) -> Graph:
     """Replace each such sum."""
-    found = _found(graph)
+    found = _sums_of_parts(graph)
     if not found:
         return graph
     env: dict = {}
@@ -25,17 +25,17 @@ def concat_pads(graph: Graph) -> Graph:
         env.update({old: new for old, new in zip(node.inputs, operands) if type(old) is Value})
         if node not in found:
             return None
-        dim, places, beside = found[node]
-        joined = _joined(b, env, node.output, dim, places)
-        if beside is not None:
-            joined = b.append(add, (env[beside], joined), {})
+        dim, spans, full_size = found[node]
+        joined = _joined(b, env, node.output, dim, spans)
+        if full_size is not None:
+            joined = b.append(add, (env[full_size], joined), {})
         return b.append(add, (joined, 0.0), {}) if node.output.dtype.is_floating_point else joined
 
     return rebuild(graph, visit)
 
 
-def _found(graph) -> dict:
-    """Return {last addition of a sum: (dim, its pads by place, the full-size array or None)}."""
+def _sums_of_parts(graph) -> dict:
+    """Return {last addition of a sum: (dim, its pads by start, the full-size array or None)}."""
     found: dict = {}
     inside: set = set()
     sums = _sums_of_pads(graph)
@@ -43,9 +43,9 @@ def _found(graph) -> dict:
         if node not in sums or node in inside or node.output.dtype.is_complex:
             continue
         leaves, inner = _leaves(graph, node, sums)
-        laid = _pads_by_place(node, leaves)
-        if laid is not None:
-            found[node] = laid
+        parts = _pads_by_start(node, leaves)
+        if parts is not None:
+            found[node] = parts
             inside |= inner
     return found
 
@@ -74,26 +74,26 @@ def _leaves(graph, root, sums):
     return leaves, inner
 
 
-def _pads_by_place(root, leaves):
-    """Return (dim, pads by place, at most one full-size array) of two or more disjoint pads along one dim; else None."""
-    places, dims, beside = [], set(), []
+def _pads_by_start(root, leaves):
+    """Return (dim, pads by start, at most one full-size array) of two or more disjoint pads along one dim; else None."""
+    spans, dims, others = [], set(), []
     for x in leaves:
         if type(x) is not Value or x.aval != root.output.aval:
             return None
         node = x.node
         if node is None or node.op is not pad or not _is_of_zeros(node.params):
-            beside.append(x)
+            others.append(x)
             continue
-        moved = [d for d, (lo, hi) in enumerate(zip(node.params["low"], node.params["high"])) if lo or hi]
-        if len(moved) != 1 or min(node.params["low"][moved[0]], node.params["high"][moved[0]]) < 0:
+        padded = [d for d, (lo, hi) in enumerate(zip(node.params["low"], node.params["high"])) if lo or hi]
+        if len(padded) != 1 or min(node.params["low"][padded[0]], node.params["high"][padded[0]]) < 0:
             return None
-        dims.add(moved[0])
-        start = node.params["low"][moved[0]]
-        places.append((start, start + node.inputs[0].shape[moved[0]], node))
-    places.sort(key=lambda p: p[:2])
-    if len(places) < 2 or len(beside) > 1 or len(dims) != 1 or any(a[1] > b[0] for a, b in pairwise(places)):
+        dims.add(padded[0])
+        start = node.params["low"][padded[0]]
+        spans.append((start, start + node.inputs[0].shape[padded[0]], node))
+    spans.sort(key=lambda p: p[:2])
+    if len(spans) < 2 or len(others) > 1 or len(dims) != 1 or any(a[1] > b[0] for a, b in pairwise(spans)):
         return None
-    return dims.pop(), places, beside[0] if beside else None
+    return dims.pop(), spans, others[0] if others else None
 
 
 def _is_of_zeros(params):
@@ -101,10 +101,10 @@ def _is_of_zeros(params):
     return value == 0 and math.copysign(1.0, value) > 0 and not any(params["interior"])
 
 
-def _joined(b, env, whole, dim, places):
+def _joined(b, env, whole, dim, spans):
     """Return the concat of the parts, with zeros in the gaps."""
     parts, at = [], 0
-    for start, end, node in [*places, (whole.shape[dim], None, None)]:
+    for start, end, node in [*spans, (whole.shape[dim], None, None)]:
         if start > at:
             shape = tuple(start - at if d == dim else n for d, n in enumerate(whole.shape))
             parts.append(b.call(full, None, shape=shape, value=0, dtype=whole.dtype))

@@ -86,8 +86,8 @@ class _Search:
         if all(self.now[g] is g for g in self.order):
             return self.order
         needed = {v for g in self.now.values() for v in fetched(g)}
-        kept = [self._stored(self.now[g], self.added.get(g, ()), needed) for g in self.order]
-        return [g for g in kept if g is not None]
+        stored = [self._stored(self.now[g], self.added.get(g, ()), needed) for g in self.order]
+        return [g for g in stored if g is not None]
 
     def _lighten(self, g):
         """Recompute in `g` its fetched values of each other kernel, all or singly where it pays, then their own operands."""
@@ -140,9 +140,10 @@ class _Search:
                 nodes[v.node] = None
                 cost += node_cost(v.node)
                 stack += sources(v.node)
-        sweeps = _sweeps(current)
-        saved = sum(bytes_of(v) * (sweeps + self._share(v)) for v in wanted) + self._spared(f, leaves, wanted)
-        spent = sum(bytes_of(v) * (sweeps * (v not in there) + (v.node in inside and v not in f.body.results)) for v in leaves)
+        sweep_count = _sweep_count(current)
+        saved = sum(bytes_of(v) * (sweep_count + self._share(v)) for v in wanted) + self._spared(f, leaves, wanted)
+        spent = sum(bytes_of(v) * (sweep_count * (v not in there) + (v.node in inside and v not in f.body.results))
+                    for v in leaves)
         dearest = FACTOR if self._is_factor(g) else max(self.worth.least,
                                                         self.worth.a_byte * (saved - spent) / size_of(wanted[0].shape))
         if cost > dearest or any(not self._is_there(v, f) for v in leaves):
@@ -243,7 +244,7 @@ def _fitting(nodes, group) -> Body | None:
     return None if twice > MOST_AGAIN * size_of(body.shape) or len(body.loads) + len(body.results) > MOST_BUFFERS else body
 
 
-def _sweeps(group) -> int:
+def _sweep_count(group) -> int:
     """Return how often a kernel reads its operands: once per nested reduction and once for results; once if rows are held."""
     body = group.body
     if not body.reduced or prod(body.shape[d] for d in body.reduced) <= HELD:

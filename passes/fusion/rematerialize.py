@@ -27,8 +27,8 @@ _COPIES = frozenset((copy, contiguous))     # take as long again as they saved m
 
 def rematerialize(graph: Graph) -> Graph:
     """Return the graph with cheap values computed again after the peak."""
-    found = _Search(graph)
-    return _rebuilt(graph, found) if found.again else graph
+    search = _Search(graph)
+    return _rebuilt(graph, search) if search.again else graph
 
 
 class _Search:
@@ -141,7 +141,7 @@ class _Search:
         return delayed
 
 
-def _rebuilt(graph, found):
+def _rebuilt(graph, search):
     b = Builder(graph.name)
     env = b.copy_inputs(graph)
     copies: dict = {}
@@ -152,7 +152,7 @@ def _rebuilt(graph, found):
         if node is not None and node.op is full:
             return env[value]
         if value not in copies:
-            if node is not None and (is_free(value) or node in found.copied or node in found.delayed):
+            if node is not None and (is_free(value) or node in search.copied or node in search.delayed):
                 copies[value] = b.copy(node, [again(x, token) if type(x) is Value else x for x in node.inputs]).output
             else:
                 copies[value] = env[value] if token is None else later(env[value], env[token])
@@ -160,14 +160,14 @@ def _rebuilt(graph, found):
 
     def operand(x, token):
         source = source_of(x)
-        apart = source is not None and ((source in found.again and token is not None) or source.node in found.delayed)
+        apart = source is not None and ((source in search.again and token is not None) or source.node in search.delayed)
         return again(x, token) if apart else env[x]
 
     for n in graph.nodes:
         free, source = is_free(n.outputs[0]), source_of(n.outputs[0])
-        if n not in found.live or n in found.delayed or (free and source is not None and source.node in found.delayed):
+        if n not in search.live or n in search.delayed or (free and source is not None and source.node in search.delayed):
             continue
-        token = found.token(n) if found.place[n] > found.peak and not free else None
+        token = search.token(n) if search.place[n] > search.peak and not free else None
         made = b.copy(n, [x if type(x) is not Value else env[x] if free else operand(x, token) for x in n.inputs])
         env.update(zip(n.outputs, made.outputs))
     return b.finish_like(graph, env)

@@ -48,7 +48,7 @@ def sink_concats(graph: Graph) -> Graph:
         concats[node.output] = _Concat(tuple(parts), concat.dim)
         return b.append(cat, tuple(parts), {"dim": concat.dim})
 
-    found = _found(graph)
+    found = _nodes_to_rewrite(graph)
     return rebuild(graph, visit, found.__contains__)
 
 
@@ -67,7 +67,7 @@ def _agree(one, other) -> bool:
     return is_same(tuple([p.shape for p in one.parts]), tuple([p.shape for p in other.parts]))
 
 
-def _found(graph) -> set:
+def _nodes_to_rewrite(graph) -> set:
     """Return concats of equal parts with one elementwise reader, and these readers, which are such concats in turn."""
     values: set = set()
     nodes: set = set()

@@ -25,19 +25,19 @@ TURNS = frozenset((permute, reshape))         # views that show every element on
 
 def assign_layouts(graph: Graph) -> Graph:
     """Return the graph with copies at their source, in the order in which they are read."""
-    return _written_as_read(_copies_said(_turned_joins(graph)))
+    return _written_as_read(_explicit_copies(_permuted_concats(graph)))
 
 
 # Joins.
 
 
-def _turned_joins(graph):
-    turned = {n.output: reader for n in graph.nodes if n.op is cat for reader in [_only_permute(graph, n.output)]
+def _permuted_concats(graph):
+    permutes_of = {n.output: reader for n in graph.nodes if n.op is cat for reader in [_only_permute(graph, n.output)]
               if reader is not None}
-    if not turned:
+    if not permutes_of:
         return graph
     parts: dict = {}
-    permutes = set(turned.values())
+    permutes = set(permutes_of.values())
 
     def visit(b: Builder, node: Node, operands):
         if node.op is cat:
@@ -48,7 +48,7 @@ def _turned_joins(graph):
         pieces = [b.append(permute, (x,), {"dims": dims}) for x in parts[joined]]
         return b.append(cat, tuple(pieces), {"dim": dims.index(joined.node.params["dim"])})
 
-    return rebuild(graph, visit, lambda n: n in permutes or n.outputs[0] in turned)
+    return rebuild(graph, visit, lambda n: n in permutes or n.outputs[0] in permutes_of)
 
 
 def _only_permute(graph, value):
@@ -59,7 +59,7 @@ def _only_permute(graph, value):
 # Copies.
 
 
-def _copies_said(graph):
+def _explicit_copies(graph):
     found = {n for n in graph.nodes if n.op is reshape and _is_copy(n)}
 
     def visit(b: Builder, node: Node, operands):

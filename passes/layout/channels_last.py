@@ -84,8 +84,8 @@ def _pixels(image) -> int:
 
 
 def _is_point(node, filters) -> bool:
-    moved = [*node.params["padding"], [s - 1 for s in node.params["stride"]]]
-    return prod(filters[2:]) == 1 and not any(n for numbers in moved for n in numbers)
+    shifts = [*node.params["padding"], [s - 1 for s in node.params["stride"]]]
+    return prod(filters[2:]) == 1 and not any(n for numbers in shifts for n in numbers)
 
 
 def _spreads(value) -> bool:
@@ -177,7 +177,7 @@ class _Converter:
         self.last: dict = {}          # {value: with channels last}
         self.filters: dict = {}       # {weight: in the order of `conv_last`}
         self.packed: dict = {}        # {(value, padding): packed}
-        self.turned = {x for w in convs.values() for x in w.images}
+        self.image_operands = {x for w in convs.values() for x in w.images}
 
     def run(self) -> Graph:
         for node in self.graph.nodes:
@@ -213,7 +213,7 @@ class _Converter:
         """Return a value with its channels last: in memory if a convolution reads it, else perhaps a view."""
         if value not in self.last:
             made = permute(self.plain[value], dims=to_last(value.ndim))
-            self.last[value] = contiguous(made) if value in self.turned else made
+            self.last[value] = contiguous(made) if value in self.image_operands else made
         return self.last[value]
 
     def as_filters(self, value):
@@ -296,8 +296,8 @@ class _Converter:
             self._product(node)
         elif node.op is conv:
             x, w, bias = node.inputs
-            beside = None if bias is None else self.as_plain(bias)
-            self.last[node.output] = self.b.call(conv_last, self.as_last(x), self.as_filters(w), beside, **params)
+            bias_operand = None if bias is None else self.as_plain(bias)
+            self.last[node.output] = self.b.call(conv_last, self.as_last(x), self.as_filters(w), bias_operand, **params)
         else:
             g, w = node.inputs
             params["size"] = node.params["size"]
@@ -309,8 +309,8 @@ class _Converter:
         image = self.as_packed(node.inputs[0], padding)
         if node.op is conv:
             _, w, bias = node.inputs
-            beside = None if bias is None else self.as_plain(bias)
-            self.last[node.output] = self.b.call(conv_last, image, self.as_packed(w, params["padding"]), beside, **params)
+            bias_operand = None if bias is None else self.as_plain(bias)
+            self.last[node.output] = self.b.call(conv_last, image, self.as_packed(w, params["padding"]), bias_operand, **params)
         else:
             made = conv_last_weight_grad(image, self.as_last(node.inputs[1]), size=node.params["size"], **params)
             there = slice_(made, dim=made.ndim - 1, start=0, stop=node.output.shape[1], step=1)

@@ -12,26 +12,27 @@ from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.ops.core.shape import expand, permute
 
 
-def apply_memory_order(graph: Graph, given: dict, wanted: dict) -> Graph:
-    """Rewrite for the orders `given` of some inputs and `wanted` of some results, by their numbers."""
-    if not given and not wanted:
+def apply_memory_order(graph: Graph, input_orders: dict, result_orders: dict) -> Graph:
+    """Rewrite for `input_orders` of some inputs and `result_orders` of some results, by their numbers."""
+    if not input_orders and not result_orders:
         return graph
-    made = _Writer(graph, given)
+    writer = _Writer(graph, input_orders)
     for node in graph.nodes:
-        made.write(node)
-    return made.builder.finish([made.seen(v, wanted[i]) if i in wanted else made.plain(v) for i, v in enumerate(graph.outputs)])
+        writer.write(node)
+    return writer.builder.finish([writer.in_order(v, result_orders[i]) if i in result_orders else writer.plain(v)
+                                  for i, v in enumerate(graph.outputs)])
 
 
 class _Writer:
     """The writer of the new graph. Values are known in row-major dims, in an order, or both."""
 
-    def __init__(self, graph, given):
+    def __init__(self, graph, input_orders):
         self.builder = b = Builder(graph.name)
         self._plain: dict = {}
-        self._lying: dict = {}      # value -> (the new one, its order)
+        self._ordered: dict = {}    # value -> (the new one, its order)
         for i, v in enumerate(graph.inputs):
-            if i in given:
-                self._lying[v] = b.input(v.name, _permuted(v.aval, given[i]), v.number), given[i]
+            if i in input_orders:
+                self._ordered[v] = b.input(v.name, _permuted(v.aval, input_orders[i]), v.number), input_orders[i]
             else:
                 self._plain[v] = b.input(v.name, v.aval, v.number)
 
@@ -41,27 +42,27 @@ class _Writer:
             new = self.builder.copy_like(node, [self.plain(x) if type(x) is Value else x for x in node.inputs])
             self._plain.update(zip(node.outputs, new.outputs))
             return
-        operands = [self.seen(x, order) if type(x) is Value else x for x in node.inputs]
+        operands = [self.in_order(x, order) if type(x) is Value else x for x in node.inputs]
         new = self.builder.copy_as(node, operands, node.params, [_permuted(node.output.aval, order)])
-        self._lying[node.output] = new.output, order
+        self._ordered[node.output] = new.output, order
 
     def plain(self, v: Value) -> Value:
         if v not in self._plain:
-            x, order = self._lying[v]
+            x, order = self._ordered[v]
             self._plain[v] = self.builder.append(permute, (x,), {"dims": inverse(order)})
         return self._plain[v]
 
-    def seen(self, v: Value, order) -> Value:
-        x, lies = self._lying.get(v, (None, None))
-        return x if lies == order else self.builder.append(permute, (self.plain(v),), {"dims": order})
+    def in_order(self, v: Value, order) -> Value:
+        x, known = self._ordered.get(v, (None, None))
+        return x if known == order else self.builder.append(permute, (self.plain(v),), {"dims": order})
 
     def _order_of(self, node):
         """Return the order of a node: that of all values in memory that it reads; None for row-major."""
         if not node.op.is_pointwise or not node.op.keeps_order or node.multi:
             return None
         values = [x for x in node.inputs if type(x) is Value]
-        orders = {self._lying[x][1] for x in values if x in self._lying}
-        return orders.pop() if len(orders) == 1 and all(x in self._lying or _is_anywhere(x) for x in values) else None
+        orders = {self._ordered[x][1] for x in values if x in self._ordered}
+        return orders.pop() if len(orders) == 1 and all(x in self._ordered or _is_anywhere(x) for x in values) else None
 
 
 def _is_anywhere(value) -> bool:

@@ -54,12 +54,12 @@ DTYPES = (float32, float64)         # that kernels of blocks take
 class ConvQuery(NamedTuple):
     """A convolution, or a gradient of one, for which `choose` picks a kernel.
 
-    x, w        the types of the images that it reads (of x for the gradient of the weight) and of the weight
-    params      its parameters
-    in_blocks   whether the images are blocked
-    wanted      whether a reader can use the result in blocks
-    kept        whether the weight stays the same for many calls
-    what        its record
+    x, w           the types of the images that it reads (of x for the gradient of the weight) and of the weight
+    params         its parameters
+    in_blocks      whether the images are blocked
+    wanted         whether a reader can use the result in blocks
+    fixed_weights  whether the weight stays the same for many calls
+    what           its record
     """
 
     x: Aval
@@ -67,7 +67,7 @@ class ConvQuery(NamedTuple):
     params: dict
     in_blocks: bool
     wanted: bool
-    kept: bool
+    fixed_weights: bool
     what: Op = conv
 
 
@@ -99,10 +99,10 @@ class Blocker:
         self.plain: dict = self.b.copy_inputs(graph)
         self.blocked: dict = {}
         self.packed: dict = {}
-        self.places: dict = {}       # places of maxima in the graph -> (in blocks, the pool's parameters)
+        self.max_indices: dict = {}  # indices of maxima in the graph -> (in blocks, the pool's parameters)
         self.widths: dict = {}       # dtype -> lanes of its blocks, once a convolution has them
         self.changed = False
-        self.kept = not any(n.op is conv_weight_grad for n in graph.nodes)
+        self.fixed_weights = not any(n.op is conv_weight_grad for n in graph.nodes)
         self.copies: dict = {}
 
     def run(self) -> Graph:
@@ -124,8 +124,8 @@ class Blocker:
 
     def lanes(self, value):
         """Return the lanes of a value that was made in blocks; 0 for others."""
-        made = self.blocked.get(value)
-        return 0 if made is None else made.shape[-1]
+        blocked = self.blocked.get(value)
+        return 0 if blocked is None else blocked.shape[-1]
 
     def as_plain(self, value):
         """Return a value as it was in the graph."""
@@ -134,10 +134,10 @@ class Blocker:
         return self.plain[value]
 
     @staticmethod
-    def _unblocked(made, shape):
-        if shape[1] % made.shape[-1] == 0 and prod(shape[2:]) == 1:
-            return reshape(made, shape=shape)
-        return from_blocked(made, channels=shape[1])
+    def _unblocked(blocked, shape):
+        if shape[1] % blocked.shape[-1] == 0 and prod(shape[2:]) == 1:
+            return reshape(blocked, shape=shape)
+        return from_blocked(blocked, channels=shape[1])
 
     def as_blocked(self, value, lanes):
         """Return a value in blocks of so many lanes."""
@@ -186,15 +186,15 @@ class Blocker:
             found = self.packed[key] = pack(weight, *factors, **params)
         return found
 
-    def taps(self, source, *factors) -> tuple:
+    def originals(self, source, *factors) -> tuple:
         """Return the originals of a transformed weight, as its kernel reads them."""
         flat = reshape(self.as_plain(source), shape=(source.aval.size,))
         return flat, *[reshape(self.as_plain(v), shape=source.shape[:1]) for v in factors]
 
-    def put(self, value, made):
+    def put(self, value, blocked):
         """Enter the blocked form of a value."""
-        self.blocked[value] = made
-        self.widths.setdefault(value.dtype, made.shape[-1])
+        self.blocked[value] = blocked
+        self.widths.setdefault(value.dtype, blocked.shape[-1])
         self.changed = True
         return True
 
@@ -203,7 +203,8 @@ class Blocker:
         if node.output.dtype not in DTYPES:
             return None
         wanted = also or node.output in self.wanted
-        return self.choose(ConvQuery(images.aval, weight, node.params, self.lanes(images) > 0, wanted, self.kept, node.op))
+        return self.choose(ConvQuery(images.aval, weight, node.params, self.lanes(images) > 0, wanted, self.fixed_weights,
+                                     node.op))
 
     def width(self, value):
         """Return the lanes that a value has, or would have, in blocks; 0 where no convolution of its dtype has blocks."""
@@ -261,13 +262,13 @@ def _conv(own: Blocker, node: Node):
     data = own.blocked[x] if in_blocks else own.as_plain(x)
     if lanes == 1:
         return _planes(own, node, data, kernel, size)
-    beside = () if bias is None else (own.channels(bias, x.ndim, lanes),)
+    operands = () if bias is None else (own.channels(bias, x.ndim, lanes),)
     made_of = factored(w) if transformed else (w,)
     packed = own.filters(pack_filters, *made_of, kernel=kernel, size=size)
-    taps = own.taps(*made_of) if transformed else ()
-    said = {"taps": len(taps)} if taps else {}
-    made = conv_blocked(data, packed, *taps, *beside, filters=w.shape, lanes=lanes, in_blocks=in_blocks, kernel=kernel,
-                        epilogue=(("add", "a", "o0"),) if beside else (), **said, **params)
+    originals = own.originals(*made_of) if transformed else ()
+    originals_param = {"originals": len(originals)} if originals else {}
+    made = conv_blocked(data, packed, *originals, *operands, filters=w.shape, lanes=lanes, in_blocks=in_blocks, kernel=kernel,
+                        epilogue=(("add", "a", "o0"),) if operands else (), **originals_param, **params)
     return own.put(node.output, made)
 
 
@@ -275,9 +276,9 @@ def _planes(own: Blocker, node: Node, x, kernel, size):
     """Append a convolution that reads and writes plain planes, for the epilogue that it may take."""
     w, bias = node.inputs[1:]
     flat = reshape(own.as_plain(w), shape=(size,))
-    beside = () if bias is None else (reshape(own.as_plain(bias), shape=(1, bias.shape[0]) + (1,) * (x.ndim - 2)),)
-    own.plain[node.output] = conv_blocked(x, flat, *beside, filters=w.shape, lanes=1, in_blocks=False, kernel=kernel,
-                                          epilogue=(("add", "a", "o0"),) if beside else (), **node.params)
+    operands = () if bias is None else (reshape(own.as_plain(bias), shape=(1, bias.shape[0]) + (1,) * (x.ndim - 2)),)
+    own.plain[node.output] = conv_blocked(x, flat, *operands, filters=w.shape, lanes=1, in_blocks=False, kernel=kernel,
+                                          epilogue=(("add", "a", "o0"),) if operands else (), **node.params)
     own.changed = True
     return True
 
@@ -322,15 +323,15 @@ def _batch_norm(own: Blocker, node: Node):
 
 
 def _max_pool(own: Blocker, node: Node):
-    x, (best, places) = node.inputs[0], node.outputs
-    readers = own.graph.uses[places]
-    if not own.lanes(x) or places in own.graph.results or not _all_meet(x.shape[2:], node.params) or any(
+    x, (best, indices) = node.inputs[0], node.outputs
+    readers = own.graph.uses[indices]
+    if not own.lanes(x) or indices in own.graph.results or not _all_meet(x.shape[2:], node.params) or any(
             n.op is not plane_put or n.params["size"] != x.shape[2:] or n.inputs[0].dtype is not x.dtype for n in readers):
         return False
     if not readers:
         return own.put(best, max_pool_blocked(own.blocked[x], **node.params))
     made, at = max_pool_places_blocked(own.blocked[x], **node.params)
-    own.places[places] = at, node.params
+    own.max_indices[indices] = at, node.params
     return own.put(best, made)
 
 
@@ -353,10 +354,10 @@ def _avg_pool(own: Blocker, node: Node):
 
 
 def _reduce(own: Blocker, node: Node):
-    x, dims, kept = node.inputs[0], node.params["dim"], node.params["keepdim"]
+    x, dims, keepdim = node.inputs[0], node.params["dim"], node.params["keepdim"]
     if not own.lanes(x) or not dims or not all(d != 1 and 0 <= d < x.ndim for d in dims):
         return False
-    if kept or 0 not in dims:
+    if keepdim or 0 not in dims:
         return own.put(node.output, own.b.copy(node, [own.blocked[x]]).output)
     if len(dims) < x.ndim - 1:
         return False
@@ -406,10 +407,11 @@ def _input_grad(own: Blocker, node: Node):
     kernel, size, lanes, transformed = chosen
     window = {name: params[name] for name in ("size", "stride", "padding", "dilation", "groups")}
     packed = own.filters(pack_turned, w, kernel=kernel, elements=size, **window)
-    taps = own.taps(w) if transformed else ()
-    said = {"taps": len(taps)} if taps else {}
-    return own.put(node.output, conv_input_grad_blocked(own.as_blocked(g, lanes), packed, *taps, filters=w.shape, lanes=lanes,
-                                                        kernel=kernel, epilogue=(), **said, **window))
+    originals = own.originals(w) if transformed else ()
+    originals_param = {"originals": len(originals)} if originals else {}
+    made = conv_input_grad_blocked(own.as_blocked(g, lanes), packed, *originals, filters=w.shape, lanes=lanes, kernel=kernel,
+                                   epilogue=(), **originals_param, **window)
+    return own.put(node.output, made)
 
 
 def _weight_grad(own: Blocker, node: Node):
@@ -434,8 +436,8 @@ def _batch_norm_train(own: Blocker, node: Node):
     x, w, b = node.inputs
     if not _takes_norm(own, node, x):
         return False
-    beside = [None if v is None else own.as_plain(v) for v in (w, b)]
-    y, mean, var = batch_norm_train_blocked(own.blocked[x], *beside, eps=node.params["eps"], channels=x.shape[1],
+    operands = [None if v is None else own.as_plain(v) for v in (w, b)]
+    y, mean, var = batch_norm_train_blocked(own.blocked[x], *operands, eps=node.params["eps"], channels=x.shape[1],
                                             relu=node.op is norm.batch_norm_relu_train)
     own.plain.update(zip(node.outputs[1:], (mean, var)))
     return own.put(node.outputs[0], y)
@@ -448,18 +450,18 @@ def _batch_norm_grad(own: Blocker, node: Node):
         return False
     lanes = own.lanes(x)
     images = [own.as_blocked(g, lanes), None if out is None else own.as_blocked(out, lanes)]
-    beside = [None if v is None else own.as_plain(v) for v in (w, mean, var)]
-    dx, scale, shift = batch_norm_grad_blocked(*images, own.as_plain(g_mean), own.as_plain(g_var), own.blocked[x], *beside,
+    operands = [None if v is None else own.as_plain(v) for v in (w, mean, var)]
+    dx, scale, shift = batch_norm_grad_blocked(*images, own.as_plain(g_mean), own.as_plain(g_var), own.blocked[x], *operands,
                                                eps=node.params["eps"], channels=x.shape[1], relu=relu)
     own.plain.update(zip(node.outputs[1:], (scale, shift)))
     return own.put(node.outputs[0], dx)
 
 
 def _plane_put(own: Blocker, node: Node):
-    g, places = node.inputs
-    if places not in own.places:
+    g, indices = node.inputs
+    if indices not in own.max_indices:
         return False
-    at, params = own.places[places]
+    at, params = own.max_indices[indices]
     data = own.as_blocked(g, at.shape[-1])
     return own.put(node.output, max_pool_grad_blocked(data, at, size=node.params["size"], **params))
 

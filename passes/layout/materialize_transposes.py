@@ -23,9 +23,9 @@ from .plain_operands import pattern_of
 _COPIES = frozenset((copy, contiguous))
 
 
-def materialize_transposes(graph: Graph, is_turned: Callable) -> Graph:
+def materialize_transposes(graph: Graph, should_copy: Callable) -> Graph:
     """Return the graph with such copies; `is_turned(shape, strides, dtype)` says whether one pays."""
-    across = {n: found for n in graph.nodes if can_fuse(n) for found in [_across(n, is_turned)] if found}
+    across = {n: found for n in graph.nodes if can_fuse(n) for found in [_across(n, should_copy)] if found}
     if not across:
         return graph
     worth = {key for n in _into_memory(graph) for key in across.get(n, {}).values()}
@@ -33,24 +33,24 @@ def materialize_transposes(graph: Graph, is_turned: Callable) -> Graph:
 
     def visit(b: Builder, node: Node, operands):
         keys = across[node]
-        operands = [_turned(b, x, keys[i], made) if keys.get(i) in worth else x for i, x in enumerate(operands)]
+        operands = [_copied(b, x, keys[i], made) if keys.get(i) in worth else x for i, x in enumerate(operands)]
         return operands[0] if node.op in _COPIES else b.append(node.op, operands, node.params)
 
     return rebuild(graph, visit, lambda n: not worth.isdisjoint(across.get(n, {}).values()))
 
 
-def _turned(b, view, key, made):
-    if key not in made:
-        made[key] = b.append(cat, (view,), {"dim": 0})
-    return made[key]
+def _copied(b, view, key, copies):
+    if key not in copies:
+        copies[key] = b.append(cat, (view,), {"dim": 0})
+    return copies[key]
 
 
-def _across(node, is_turned) -> dict:
+def _across(node, should_copy) -> dict:
     """Return {number of an operand that is read across memory: its key}."""
     found = {}
     for i, x in enumerate(node.inputs):
         seen = pattern_of(x) if type(x) is Value and is_free(x) else None
-        if seen is not None and is_turned(x.shape, seen[1].strides, x.dtype):
+        if seen is not None and should_copy(x.shape, seen[1].strides, x.dtype):
             found[i] = seen[0], param_key((seen[1].shape, seen[1].strides, seen[1].offset))
     return found
 

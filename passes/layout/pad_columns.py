@@ -138,8 +138,8 @@ class _Region:
 
     def _product(self, b, operands):
         x, y = operands
-        turned = y.node is not None and y.node.op is permute
-        y = permute(self._more(y.node.inputs[0], 0), dims=(1, 0)) if turned else self._more(y, 1)
+        is_permuted = y.node is not None and y.node.op is permute
+        y = permute(self._more(y.node.inputs[0], 0), dims=(1, 0)) if is_permuted else self._more(y, 1)
         return b.append(matmul, (x, y), {})
 
     def _element(self, b, node, operands):

@@ -34,8 +34,8 @@ def _are_alike(x, w, bias, gain, shift, mean, var):
 def _folded(x, w, bias, gain, shift, mean, var, eps, stride, padding, dilation, groups):
     scale = rsqrt(add(var, eps))
     scale = scale if gain is None else mul(scale, gain)
-    moved = mul(mean if bias is None else sub(mean, bias), scale)
-    bias = neg(moved) if shift is None else sub(shift, moved)
+    shifted = mul(mean if bias is None else sub(mean, bias), scale)
+    bias = neg(shifted) if shift is None else sub(shift, shifted)
     w = mul(w, reshape(scale, shape=(w.shape[0],) + (1,) * (w.ndim - 1)))
     return conv(x, w, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
 

@@ -20,8 +20,8 @@ STARTS = (conv_blocked, conv_input_grad_blocked)
 
 def fuse_conv_epilogue(graph: Graph) -> Graph:
     """Fuse all epilogues, later convolutions first: of two that are added the one that runs last takes the addition."""
-    found = _found(graph)
-    return _rebuilt(graph, found) if found else graph
+    tails = _tails(graph)
+    return _rebuilt(graph, tails) if tails else graph
 
 
 class Tail:
@@ -30,7 +30,7 @@ class Tail:
     def __init__(self, graph: Graph, place: dict, start: Node):
         self.graph, self.place, self.start = graph, place, start
         self.nodes: list[Node] = []
-        self.beside: list[Value] = []
+        self.reads: list[Value] = []
         self.inside = {start.output}
         self.cost = 0
 
@@ -42,7 +42,7 @@ class Tail:
             self.inside.add(node.output)
             live = [v for v in self.inside if v in self.graph.results or any(u not in self.nodes for u in self.graph.uses[v])]
             if live == [node.output]:
-                best = tuple(self.nodes), tuple(self.beside), node.output
+                best = tuple(self.nodes), tuple(self.reads), node.output
         return best
 
     def _next(self):
@@ -57,15 +57,15 @@ class Tail:
         if node.output.aval != result.aval or any(v.aval != result.aval for v in others):
             return False
         self.cost += node_cost(node)
-        self.beside += [v for v in others if v not in self.beside]
-        full = [v for v in self.beside if _channel_source(v, self.start) is None]
-        given = [v for v in _beside(self.start) if v.shape == result.shape]
+        self.reads += [v for v in others if v not in self.reads]
+        full = [v for v in self.reads if _channel_source(v, self.start) is None]
+        given = [v for v in _epilogue_operands(self.start) if v.shape == result.shape]
         most = 0 if self.start.op is conv_input_grad_blocked and any(n > 1 for n in self.start.params["stride"]) else MOST_FULL
         return self.cost * 4 <= DEAREST * result.dtype.itemsize and len(full) + len(given) <= most
 
 
-def _beside(start):
-    return start.inputs[2 + start.params.get("taps", 0):]
+def _epilogue_operands(start):
+    return start.inputs[2 + start.params.get("originals", 0):]
 
 
 def _channel_source(value, conv):
@@ -78,32 +78,32 @@ def _channel_source(value, conv):
     return source if (1,) * (len(shape) - source.ndim) + source.shape == shape else None
 
 
-def _found(graph):
+def _tails(graph):
     """Return {last node of a tail: (convolution, nodes, operands)}."""
     place = {n: i for i, n in enumerate(graph.nodes)}
     taken: set = set()
-    found = {}
+    tails = {}
     for start in reversed(graph.nodes):
         if start.op not in STARTS:
             continue
         tail = Tail(graph, place, start).grow(taken)
         if tail is not None:
-            nodes, beside, result = tail
+            nodes, reads, result = tail
             taken.update(nodes)
-            found[result.node] = start, nodes, beside
-    return found
+            tails[result.node] = start, nodes, reads
+    return tails
 
 
-def _rebuilt(graph, found):
+def _rebuilt(graph, tails):
     """Return the graph with each convolution in place of the last node of its tail."""
     b = Builder(graph.name)
     env = b.copy_inputs(graph)
-    gone = {n for start, nodes, _ in found.values() for n in (start, *nodes)}
+    gone = {n for start, nodes, _ in tails.values() for n in (start, *nodes)}
     for node in graph.nodes:
-        if node in found:
-            start, nodes, beside = found[node]
+        if node in tails:
+            start, nodes, reads = tails[node]
             with b.at(start.line):
-                env[node.output] = _joined(b, env, start, nodes, beside)
+                env[node.output] = _joined(b, env, start, nodes, reads)
         elif node not in gone:
             b.copy_into(env, node)
     live = live_nodes(graph)
@@ -111,13 +111,13 @@ def _rebuilt(graph, found):
     return prune(b.finish_like(graph, env), also=dead_before)
 
 
-def _joined(b, env, start, nodes, beside):
+def _joined(b, env, start, nodes, reads):
     """Append the convolution with its epilogue and the tail's behind it."""
     lines = list(start.params["epilogue"])
-    before, operands = list(start.inputs), list(_beside(start))
+    before, operands = list(start.inputs), list(_epilogue_operands(start))
     before = before[:len(before) - len(operands)]
     names = {start.output: f"v{len(lines) - 1}" if lines else "a"}
-    for v in beside:
+    for v in reads:
         names[v] = f"o{len(operands)}"
         source = _channel_source(v, start)
         operands.append(v if source is None else source)
@@ -127,8 +127,8 @@ def _joined(b, env, start, nodes, beside):
             arguments.sort(key=lambda x: "vao".find(x[0]) if isinstance(x, str) else 3)
         lines.append((n.op.name, *arguments))
         names[n.output] = f"v{len(lines) - 1}"
-    beside = [_aligned(env[v], start.output.ndim) for v in operands]
-    return b.call(start.op, *[env[v] for v in before], *beside, **{**start.params, "epilogue": tuple(lines)})
+    aligned = [_aligned(env[v], start.output.ndim) for v in operands]
+    return b.call(start.op, *[env[v] for v in before], *aligned, **{**start.params, "epilogue": tuple(lines)})
 
 
 def _aligned(value, ndim):

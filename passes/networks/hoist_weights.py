@@ -74,12 +74,12 @@ def _has_sizes(node):
 def _seeds(graph):
     """Return packed weights, other operands of convolutions, and weights in a lower precision."""
     found = [n.output for n in graph.nodes if n.op in (pack_filters, pack_turned, pack_recurrent)]
-    beside = [v for n in graph.nodes if n.op in (conv_blocked, conv_input_grad_blocked) for v in n.inputs[2:]
+    operands = [v for n in graph.nodes if n.op in (conv_blocked, conv_input_grad_blocked) for v in n.inputs[2:]
               if v.node is not None]
     read = [source_of(x) for n in graph.nodes if "autocast_low" in n.op.traits for x in n.inputs if type(x) is Value]
     low = [v for v in read if v is not None and v.node is not None and v.node.op is cast
            and v.dtype.itemsize < v.node.inputs[0].dtype.itemsize]
-    return list(dict.fromkeys([*found, *beside, *low]))
+    return list(dict.fromkeys([*found, *operands, *low]))
 
 
 def _small(graph, known):

@@ -53,7 +53,8 @@ def _bytes(value):
     return value.aval.size * value.dtype.itemsize
 
 
-def _moved(node):
+def _traffic(node):
+    """Return the bytes of images that a layer reads and writes."""
     batch = node.output.shape[0]
     return sum(_bytes(v) for v in {*_images(node.inputs), *node.outputs} if v.shape[0] == batch)
 
@@ -72,7 +73,7 @@ def _segments(graph, budget):
             if waits or (nodes and nodes[0].output.shape[0] != node.output.shape[0]):
                 found.append(nodes)
                 nodes, inside, after = [], set(), set()
-            if nodes or _moved(node) > budget:
+            if nodes or _traffic(node) > budget:
                 nodes.append(node)
                 inside.add(node.output)
         elif waits or any(x in inside for x in node.inputs if type(x) is Value):
@@ -82,16 +83,17 @@ def _segments(graph, budget):
 
 def _planned(graph, nodes, budget):
     """Return the segment up to the last layer over the budget, or some more if fewer results leave then; None without gain."""
-    end = 1 + max(i for i, n in enumerate(nodes) if _moved(n) > budget)
-    while (made := _segment(graph, nodes[:end], budget)) is None and end < len(nodes) and _SMALL * _moved(nodes[end]) > budget:
+    end = 1 + max(i for i, n in enumerate(nodes) if _traffic(n) > budget)
+    while (segment := _segment(graph, nodes[:end], budget)) is None and end < len(nodes) \
+            and _SMALL * _traffic(nodes[end]) > budget:
         end += 1
-    return made
+    return segment
 
 
 def _segment(graph, nodes, budget):
     """Return the segment of these layers in the largest slices that fit the budget; None where slices would gain nothing."""
     made = Segment(nodes)
-    made.starts = _starts(made.batch, max(1, budget // (max(map(_moved, nodes)) // made.batch)))
+    made.starts = _starts(made.batch, max(1, budget // (max(map(_traffic, nodes)) // made.batch)))
     inside = set(nodes)
     made.joined = [n.output for n in nodes if n.output in graph.results or any(u not in inside for u in graph.uses[n.output])]
     leaving = sum(map(_bytes, made.joined))

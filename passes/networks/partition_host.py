@@ -1,6 +1,6 @@
 """Splits off the part of a device graph that needs host values alone, to be computed on the host.
 
-cut = split_host(graph, host, keep)
+cut = partition_host(graph, host, keep)
 
 `host` are the inputs that lie in the host's memory: step counters of optimizers, learning rates. In eager mode, too, values
 that depend on nothing else are computed and stay on the host. Random draws and moves (`place`) belong to the device.
@@ -18,13 +18,13 @@ from ..rewrite.rewrite import needed, subgraph
 class HostCut:
     """A graph in two.
 
-    host     the part that depends on the host's inputs alone; its results are those for `main`, then those asked for
-    sources  numbers of the inputs of the whole graph that it takes
-    main     the rest; its inputs are some of the whole graph's, then those that `host` gives it
-    inputs   numbers of those inputs
-    given    how many results of `host` go to `main`
-    places   positions in the whole graph's results of those of `main`
-    results  the same of the results of `host` that are asked for
+    host          the part that depends on the host's inputs alone; its results are those for `main`, then those of the graph
+    sources       numbers of the inputs of the whole graph that it takes
+    main          the rest; its inputs are some of the whole graph's, then those that `host` gives it
+    inputs        numbers of those inputs
+    given         how many results of `host` go to `main`
+    main_results  positions of the results of `main` among those of the whole graph
+    results       the same of the results of `host` that the graph returns
     """
 
     host: Graph
@@ -32,27 +32,27 @@ class HostCut:
     main: Graph
     inputs: tuple
     given: int
-    places: tuple
+    main_results: tuple
     results: tuple
 
 
-def split_host(graph: Graph, host: frozenset, keep=frozenset()) -> HostCut | None:
+def partition_host(graph: Graph, host: frozenset, keep=frozenset()) -> HostCut | None:
     """Return the cut, or None where there is nothing to cut off. The inputs `keep` stay inputs of `main`."""
     known = _known(graph, host)
     if not known or any(n.has_effect for n in graph.nodes):
         return None
     results = tuple([i for i, v in enumerate(graph.outputs) if v in known])
-    places = tuple([i for i, v in enumerate(graph.outputs) if v not in known])
-    rest = needed([graph.outputs[i] for i in places], known)
+    main_results = tuple([i for i, v in enumerate(graph.outputs) if v not in known])
+    rest = needed([graph.outputs[i] for i in main_results], known)
     rest |= _views(graph, rest, known)
     given = tuple(dict.fromkeys([x for n in graph.nodes if n in rest for x in n.inputs if type(x) is Value and x in known
                                  and x.node not in rest]))
-    if not places or not (given or results):
+    if not main_results or not (given or results):
         return None
     wanted = [*given, *[graph.outputs[i] for i in results]]
     made, sources = subgraph(graph, f"{graph.name}_host", needed(wanted), wanted)
-    main, inputs = subgraph(graph, graph.name, rest, [graph.outputs[i] for i in places], given, keep)
-    return HostCut(made, sources, main, inputs, len(given), places, results)
+    main, inputs = subgraph(graph, graph.name, rest, [graph.outputs[i] for i in main_results], given, keep)
+    return HostCut(made, sources, main, inputs, len(given), main_results, results)
 
 
 def _views(graph, rest, known):

@@ -22,12 +22,12 @@ _PRODUCTS = (matmul, linear)
 
 @dataclass
 class Chain:
-    """A head, the values that `bias` and `beside` name (None: nothing is added), limits in order, and the last value."""
+    """A head, the values that `bias` and `residual` name (None: nothing is added), limits in order, and the last value."""
 
     head: Node
     tail: Value
     bias: Value | None = None
-    beside: Value | None = None
+    residual: Value | None = None
     limits: list = field(default_factory=list)      # (operator, number)
     inside: list = field(default_factory=list)      # nodes behind the head
 
@@ -49,7 +49,7 @@ class Chain:
         return self.head.output.shape[1 if self.is_conv else -1]
 
 
-class Found:
+class GraphChains:
     """The chains of a graph by their last node, the nodes that they absorb, and the values with a reader of bytes.
 
     `known(value)` gives the array of a value that depends on weights alone, None for others; `keep(weight)` says whether its
@@ -95,7 +95,7 @@ class Found:
             return True
         if node.op is reshape and not chain.is_conv:
             return node.output.ndim > 0 and node.output.shape[-1] == chain.channels
-        if node.op is not ew.add or chain.limits or chain.beside is not None:
+        if node.op is not ew.add or chain.limits or chain.residual is not None:
             return False
         other = node.inputs[1] if node.inputs[0] is chain.tail else node.inputs[0]
         if type(other) is not Value or other is chain.tail:
@@ -104,7 +104,7 @@ class Found:
             chain.bias = self._channel_values(other, chain)
             return True
         if chain.is_conv and other in self.images and other.shape == chain.tail.shape and self.known(other) is None:
-            chain.beside = other
+            chain.residual = other
             return True
         return False
 
@@ -122,8 +122,8 @@ class Found:
             if chain is not None:
                 found.add(chain.x)
             tail = self.tails.get(node)
-            if tail is not None and tail.beside is not None:
-                found.add(tail.beside)
+            if tail is not None and tail.residual is not None:
+                found.add(tail.residual)
             if passes_bytes(node, self.images) and node.outputs[0] in found:
                 found.update(x for x in node.inputs if type(x) is Value)
         return {v for v in found if v.dtype is float32}

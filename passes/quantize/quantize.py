@@ -31,7 +31,7 @@ from ...ir.ops.nn.pool import avg_pool, max_pool
 from ...ir.ops.quantized.int8_conv import TOP, conv_int8, depthwise_int8, from_bytes, to_bytes
 from ...ir.symbols.substitute import as_float
 from ..rewrite.rewrite import prune
-from .int8_chains import Chain, Found, name_of, passes_bytes
+from .int8_chains import Chain, GraphChains, name_of, passes_bytes
 from .int8_weights import MOST_DEPTH, Steps, packed, steps_for, whole_numbers
 
 
@@ -50,20 +50,20 @@ def quantize(graph: Graph, known: Callable, ranges: dict, keep: Callable = lambd
     ranges  {value: (smallest, largest)} of calibrated values; layers without stay as they are
     keep    whether the layer of a weight stays in floats
     """
-    return Quantizer(Found(graph, known, keep), ranges).run()
+    return Quantizer(GraphChains(graph, known, keep), ranges).run()
 
 
 def observed(graph: Graph, known: Callable, keep: Callable = lambda value: False) -> list:
     """Return the values whose ranges `quantize` needs, in the order of the graph."""
-    wanted = Found(graph, known, keep).wanted
+    wanted = GraphChains(graph, known, keep).wanted
     return [v for v in graph.values() if v in wanted]
 
 
 class Quantizer:
     """A copy of a graph. A value is there plainly, as floats with channels last, or as bytes; forms are made on demand."""
 
-    def __init__(self, found: Found, ranges: dict):
-        self.found, self.graph, self.ranges = found, found.graph, ranges
+    def __init__(self, chains: GraphChains, ranges: dict):
+        self.chains, self.graph, self.ranges = chains, chains.graph, ranges
         self.b = Builder(self.graph.name)
         self.plain: dict = self.b.copy_inputs(self.graph)
         self.last: dict = {}
@@ -84,16 +84,16 @@ class Quantizer:
         return prune(self.b.finish_like(self.graph, self.plain)), self.weights, self.layers
 
     def _visit(self, node):
-        chain = self.found.tails.get(node)
+        chain = self.chains.tails.get(node)
         if chain is not None and self._can(chain):
             self._layer(chain)
         elif chain is not None:
             for one in (chain.head, *chain.inside):
                 self._copy(one)
-        elif node not in self.found.absorbed:
+        elif node not in self.chains.absorbed:
             rule = _RULES.get(node.op) or (_elementwise if node.op.is_pointwise else
                                            _reduce if type(node.op.lower) is Reduce else None)
-            if (rule is None or not rule(self, node)) and not _moved(self, node):
+            if (rule is None or not rule(self, node)) and not _move_bytes(self, node):
                 self._copy(node)
 
     def _copy(self, node):
@@ -146,21 +146,21 @@ class Quantizer:
         """Return whether a value lies with channels last."""
         return value in self.last or (value in self.bytes and self.bytes[value].last)
 
-    def put_bytes(self, value, made, steps, last):
-        self.bytes[value] = Bytes(made, steps, last)
+    def put_bytes(self, value, value_bytes, steps, last):
+        self.bytes[value] = Bytes(value_bytes, steps, last)
         return True
 
     def padded(self, value, last, low, high):
         """Return a value's bytes with its zero around them."""
-        made = self.as_bytes(value, last)
+        value_bytes = self.as_bytes(value, last)
         if not any(low) and not any(high):
-            return made
-        return self._around(made, value, last, low, high)
+            return value_bytes
+        return self._around(value_bytes, value, last, low, high)
 
-    def _around(self, made, value, last, low, high):
+    def _around(self, value_bytes, value, last, low, high):
         key = value, last, low, high
         if key not in self.copies:
-            self.copies[key] = pad(made, low=low, high=high, interior=(0,) * len(low), value=self.steps(value).zero)
+            self.copies[key] = pad(value_bytes, low=low, high=high, interior=(0,) * len(low), value=self.steps(value).zero)
         return self.copies[key]
 
     def widened(self, value, edges, more):
@@ -169,8 +169,8 @@ class Quantizer:
         low, high = (tuple([pair[end] for pair in edges]) for end in (0, 1))
         if not more or self.is_last(value):
             return self.padded(value, True, (0, *low, 0), (0, *high, more))
-        made = self._around(self.as_bytes(value, False), value, False, (0, 0, *low), (0, more, *high))
-        return permute(made, dims=channels_last(value.ndim))
+        value_bytes = self._around(self.as_bytes(value, False), value, False, (0, 0, *low), (0, more, *high))
+        return permute(value_bytes, dims=channels_last(value.ndim))
 
     def weight(self, name, array):
         """Add an input with the array of a weight."""
@@ -184,16 +184,16 @@ class Quantizer:
         """Return whether a layer's input was calibrated, and its sums stay within 32 bits."""
         depth = prod(chain.weight.shape) // chain.channels
         numbers = [v for v in (chain.weight, chain.bias, *chain.head.inputs[2:]) if v is not None]
-        read = [v for v in (chain.x, chain.beside) if v is not None]
+        read = [v for v in (chain.x, chain.residual) if v is not None]
         return depth <= MOST_DEPTH and all(map(self.has_steps, read)) and all(
-            np.isfinite(self.found.known(v)).all() for v in numbers)
+            np.isfinite(self.chains.known(v)).all() for v in numbers)
 
     def _layer(self, chain):
         self.layers += 1
-        gives = chain.tail in self.found.wanted and chain.tail in self.ranges
+        gives = chain.tail in self.chains.wanted and chain.tail in self.ranges
         steps = self.steps(chain.tail) if gives else None
         make = self._conv if chain.is_conv else self._product
-        made = make(chain, _finish(chain, self.steps(chain.beside) if chain.beside is not None else None, steps))
+        made = make(chain, _finish(chain, self.steps(chain.residual) if chain.residual is not None else None, steps))
         if gives:
             self.put_bytes(chain.tail, made, steps, chain.is_conv)
             return
@@ -204,33 +204,34 @@ class Quantizer:
     def _operands(self, chain, weight, groups, out_scale) -> tuple:
         """Return (weight, start and factor as new inputs, their packing) for a weight (O, C / groups, height, width)."""
         bias = next((v for v in (chain.bias, *chain.head.inputs[2:]) if v is not None), None)
-        bias = None if bias is None else self.found.known(bias)
+        bias = None if bias is None else self.chains.known(bias)
         made, name = packed(whole_numbers(weight, bias, self.steps(chain.x), out_scale), groups), name_of(chain.weight)
         given = [self.weight(f"{name}.{kind}", a) for kind, a in zip(("int8", "start", "factor"), made)]
         return given, made
 
     def _conv(self, chain, finish):
         params, x = chain.head.params, chain.x
-        array = self.found.known(chain.weight)
+        array = self.chains.known(chain.weight)
         flat = x.ndim == 3          # along one dim: images of one row
         if flat:
             array = array[:, :, None]
         stride, dilation, padding = (((filler,) * flat + tuple(params[name])) for name, filler in (
             ("stride", 1), ("dilation", 1), ("padding", (0, 0))))
         weights, made = self._operands(chain, array, params["groups"], finish.pop("out_scale"))
-        beside = None if chain.beside is None else self.as_bytes(chain.beside, True)
+        residual = None if chain.residual is None else self.as_bytes(chain.residual, True)
         window = {"stride": stride, "dilation": dilation, **finish}
         if made.groups is not None:
             window |= {"outs": len(array), "groups": made.groups}
         op = depthwise_int8 if made.groups is None else conv_int8
         given = self.widened(x, padding[flat:], made.more)
         if flat:
-            given, beside = (None if v is None else reshape(v, shape=(v.shape[0], 1, *v.shape[1:])) for v in (given, beside))
-        made = self.b.call(op, given, *weights, beside, **window)
+            given, residual = (None if v is None else reshape(v, shape=(v.shape[0], 1, *v.shape[1:]))
+                               for v in (given, residual))
+        made = self.b.call(op, given, *weights, residual, **window)
         return reshape(made, shape=(made.shape[0], *made.shape[2:])) if flat else made
 
     def _product(self, chain, finish):
-        array = self.found.known(chain.weight)
+        array = self.chains.known(chain.weight)
         array = (array.T if chain.head.op is matmul else array)[:, :, None, None]
         weights, made = self._operands(chain, array, 1, finish.pop("out_scale"))
         zeros = (0,) * (chain.x.ndim - 1)
@@ -240,12 +241,12 @@ class Quantizer:
         return reshape(made, shape=chain.tail.shape)
 
 
-def _finish(chain, beside: Steps | None, steps: Steps | None) -> dict:
+def _finish(chain, residual: Steps | None, steps: Steps | None) -> dict:
     """Return the parameters of the steps after a layer's sums, and `out_scale`, the scale of the result."""
     scale = 1.0 if steps is None else steps.scale
-    said = {"dtype": float32 if steps is None else uint8, "zero": 0, "low": 0, "high": TOP, "out_scale": scale,
-            "beside_zero": 0 if beside is None else beside.zero,
-            "beside_scale": 0.0 if beside is None else float(np.float32(beside.scale / scale))}
+    params = {"dtype": float32 if steps is None else uint8, "zero": 0, "low": 0, "high": TOP, "out_scale": scale,
+              "beside_zero": 0 if residual is None else residual.zero,
+              "beside_scale": 0.0 if residual is None else float(np.float32(residual.scale / scale))}
     if steps is not None:
         low, high = -np.inf, np.inf
         for limit, number in chain.limits:
@@ -253,8 +254,8 @@ def _finish(chain, beside: Steps | None, steps: Steps | None) -> dict:
             low, high = take(low, number), take(high, number)
         low, high = (int(np.clip(np.rint(n / steps.scale) + steps.zero, 0, TOP)) if np.isfinite(n) else end
                      for n, end in ((low, 0), (high, TOP)))
-        said |= {"zero": steps.zero, "low": low, "high": high}
-    return said
+        params |= {"zero": steps.zero, "low": low, "high": high}
+    return params
 
 
 # The rules of what stands between layers: each says whether it has made the node's results.
@@ -287,8 +288,8 @@ def _spread(own, value):
     return expand(permute(aligned, dims=channels_last(value.ndim)), shape=shape)
 
 
-def _taps(x, node):
-    """Yield each tap's elements for all windows of a pool over an image with channels last."""
+def _window_elements(x, node):
+    """Yield the elements at each kernel offset for all windows of a pool over an image with channels last."""
     kernel, stride, counts = node.params["kernel"], node.params["stride"], node.outputs[0].shape[2:]
     gaps = node.params.get("dilation", (1,) * len(kernel))
     for at in itertools.product(*map(range, kernel)):
@@ -299,14 +300,14 @@ def _taps(x, node):
 
 
 def _max_pool(own: Quantizer, node: Node):
-    x, (best, places) = node.inputs[0], node.outputs
-    if not own.is_last(x) or x not in own.bytes or own.graph.uses[places] or places in own.graph.results:
+    x, (best, indices) = node.inputs[0], node.outputs
+    if not own.is_last(x) or x not in own.bytes or own.graph.uses[indices] or indices in own.graph.results:
         return False
     low, high = zip(*node.params["padding"])
     made = own.as_bytes(x, True)
     if any(low) or any(high):
         made = pad(made, low=(0, *low, 0), high=(0, *high, 0), interior=(0,) * x.ndim, value=0)
-    first, *others = _taps(made, node)
+    first, *others = _window_elements(made, node)
     for other in others:
         first = ew.maximum(first, other)
     return own.put_bytes(best, first, own.steps(x), True)
@@ -321,7 +322,7 @@ def _avg_pool(own: Quantizer, node: Node):
     if tuple(params["kernel"]) == tuple(x.shape[2:]):
         total = sum_(own.as_last(x), dim=tuple(range(1, x.ndim - 1)), keepdim=True)
     else:
-        total, *others = _taps(own.as_last(x), node)
+        total, *others = _window_elements(own.as_last(x), node)
         for other in others:
             total = ew.add(total, other)
     own.last[node.output] = ew.div(total, number)
@@ -336,8 +337,8 @@ def _reduce(own: Quantizer, node: Node):
     dims, keepdim = node.params["dim"], node.params["keepdim"]
     if not keepdim and set(dims) != set(range(2, x.ndim)):
         return False
-    moved = tuple(sorted(x.ndim - 1 if d == 1 else d - (d > 1) for d in dims))
-    made = own.b.call(node.op, own.as_last(x), dim=moved, keepdim=keepdim)
+    dims = tuple(sorted(x.ndim - 1 if d == 1 else d - (d > 1) for d in dims))
+    made = own.b.call(node.op, own.as_last(x), dim=dims, keepdim=keepdim)
     (own.last if keepdim else own.plain)[node.output] = made
     return True
 
@@ -347,7 +348,7 @@ def _cat(own: Quantizer, node: Node):
     values = node.inputs
     if node.params["dim"] != 1 or not all(own.is_last(v) for v in values):
         return False
-    if node.output not in own.found.wanted or not own.has_steps(node.output):
+    if node.output not in own.chains.wanted or not own.has_steps(node.output):
         own.last[node.output] = cat(*map(own.as_last, values), dim=node.output.ndim - 1)
         return True
     steps = own.steps(node.output)
@@ -356,10 +357,10 @@ def _cat(own: Quantizer, node: Node):
     return own.put_bytes(node.output, cat(*parts, dim=node.output.ndim - 1), steps, True)
 
 
-def _moved(own: Quantizer, node: Node):
+def _move_bytes(own: Quantizer, node: Node):
     """Move bytes, where a reader prefers bytes."""
     x = node.inputs[0] if node.inputs else None
-    if node.outputs[0] not in own.found.wanted or x not in own.bytes or node.op in _RULES or not passes_bytes(node, set()):
+    if node.outputs[0] not in own.chains.wanted or x not in own.bytes or node.op in _RULES or not passes_bytes(node, set()):
         return False
     made = own.b.call(node.op, own.as_bytes(x, False), **node.params)
     return own.put_bytes(node.outputs[0], made, own.steps(x), False)

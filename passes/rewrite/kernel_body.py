@@ -208,8 +208,8 @@ class Body:
         key = value, self.pattern_of(value, chain)
         if key not in self._known:
             # (Views that undo each other are none, or strides might not say what lies behind the first of them.)
-            unchanged = is_same(value.shape, self.shape) and is_same(tuple(key[1]), tuple(self.pattern))
-            self._known[key] = self._make(value, () if unchanged else chain, key[1])
+            is_whole = is_same(value.shape, self.shape) and is_same(tuple(key[1]), tuple(self.pattern))
+            self._known[key] = self._make(value, () if is_whole else chain, key[1])
         return self._known[key]
 
     def _make(self, value, chain, pattern):
@@ -309,13 +309,13 @@ class Body:
                 number, kind = (float(np.asarray(x).astype(like.np)), dt.float32) if wide else (x, like)
                 args.append(self._constant(number, kind))
         name, gives = scalar_name(node), node.output.dtype
-        made = dt.float32 if wide and gives is like else gives
-        term = self._term(CALL, made, args, name, row, function_cost(name, len(args), _counted(args, made)))
+        result_dtype = dt.float32 if wide and gives is like else gives
+        term = self._term(CALL, result_dtype, args, name, row, function_cost(name, len(args), _counted(args, result_dtype)))
         return self._cast(term, gives)
 
 
-def _counted(args, made):
-    found = next((a.dtype for a in reversed(args) if a.dtype is not dt.bool_), made)
+def _counted(args, result_dtype):
+    found = next((a.dtype for a in reversed(args) if a.dtype is not dt.bool_), result_dtype)
     return dt.float32 if found is dt.bool_ else found
 
 

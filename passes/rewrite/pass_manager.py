@@ -110,8 +110,8 @@ def _examine(one, graph, settings, known):
             verify(graph, known)
         except GraphError as e:
             raise GraphError(f"pass {one.__name__} made a wrong graph: {e}\n{show(graph)}") from None
-    asked = {name.strip() for name in settings.print.split(",")}
-    if settings.debug >= 4 or "all" in asked or one.__name__ in asked:
+    printed = {name.strip() for name in settings.print.split(",")}
+    if settings.debug >= 4 or "all" in printed or one.__name__ in printed:
         _say(f"graph {graph.name} after {one.__name__}:\n{show(graph)}")
     _dump(settings, one.__name__, graph)
 

@@ -31,24 +31,24 @@ def rebuild(graph: Graph, visit: Callable, worth: Callable | None = None) -> Gra
     several. `worth(node)` selects, without a copy, the nodes to visit. Nodes that became dead through the change are left out
     (nodes dead before are for dce).
     """
-    asked = None if worth is None else {n for n in graph.nodes if worth(n)}
-    if asked is not None and not asked:
+    selected = None if worth is None else {n for n in graph.nodes if worth(n)}
+    if selected is not None and not selected:
         return graph
     b = Builder(graph.name)
     env = b.copy_inputs(graph)
     changed = False
     for node in graph.nodes:
         operands = [env[x] if type(x) is Value else x for x in node.inputs]
-        given = None
-        if asked is None or node in asked:
+        replacement = None
+        if selected is None or node in selected:
             b.line = node.line
-            given = visit(b, node, operands)
+            replacement = visit(b, node, operands)
             b.line = None
-        if given is None:
+        if replacement is None:
             env.update(zip(node.outputs, b.copy_like(node, operands).outputs))
         else:
             changed = True
-            env.update(zip(node.outputs, _same_types(node, given)))
+            env.update(zip(node.outputs, _same_types(node, replacement)))
     if not changed:
         return graph
     live = live_nodes(graph)
@@ -56,12 +56,12 @@ def rebuild(graph: Graph, visit: Callable, worth: Callable | None = None) -> Gra
     return prune(b.finish_like(graph, env), also=dead_before)
 
 
-def _same_types(node, given):
-    given = given if type(given) is tuple else (given,)
-    for old, new in zip(node.outputs, given, strict=True):
+def _same_types(node, replacement):
+    replacement = replacement if type(replacement) is tuple else (replacement,)
+    for old, new in zip(node.outputs, replacement, strict=True):
         if old.aval != new.aval:
             raise GraphError(f"a rewrite of {node.op.name} gave {new.aval} in place of {old.aval}")
-    return given
+    return replacement
 
 
 def prune(graph: Graph, also=()) -> Graph:
@@ -78,31 +78,31 @@ def prune(graph: Graph, also=()) -> Graph:
     return b.finish_like(graph, env)
 
 
-def needed(wanted, given=frozenset()):
-    """Return the nodes that values need, where those in `given` are there already."""
-    inside, stack = set(), [v.node for v in wanted if v.node is not None and v not in given]
+def needed(wanted, known=frozenset()):
+    """Return the nodes that values need, where those in `known` are there already."""
+    inside, stack = set(), [v.node for v in wanted if v.node is not None and v not in known]
     while stack:
         n = stack.pop()
         if n not in inside:
             inside.add(n)
-            stack += [x.node for x in n.inputs if type(x) is Value and x.node is not None and x not in given]
+            stack += [x.node for x in n.inputs if type(x) is Value and x.node is not None and x not in known]
     return inside
 
 
-def subgraph(graph, name, inside, wanted, given=(), keep=frozenset()):
+def subgraph(graph, name, inside, wanted, known=(), keep=frozenset()):
     """Return (the graph of the nodes `inside` for these results, numbers of the inputs that it takes, `keep` among them).
 
-    After those inputs it takes the values `given`.
+    After those inputs it takes the values `known`.
     """
     taken = {x for n in inside for x in n.inputs if type(x) is Value and x.is_input} | {v for v in wanted if v.is_input}
     inputs = tuple([i for i, v in enumerate(graph.inputs) if v in taken or i in keep])
     b = Builder(name)
     env = {graph.inputs[i]: b.input(graph.inputs[i].name, graph.inputs[i].aval) for i in inputs}
-    env.update({v: b.input(f"given{i}", v.aval) for i, v in enumerate(given)})
+    env.update({v: b.input(f"given{i}", v.aval) for i, v in enumerate(known)})
     for n in graph.nodes:
         if n in inside:
             new = b.copy(n, [env[x] if type(x) is Value else x for x in n.inputs])
-            env.update({old: made for old, made in zip(n.outputs, new.outputs) if old not in given})
+            env.update({old: made for old, made in zip(n.outputs, new.outputs) if old not in known})
     return b.finish([env[v] for v in wanted]), inputs
 
 
@@ -133,22 +133,22 @@ class Variable(Pattern):
 BINDERS[Pattern] = BINDERS[Variable] = lambda op, operands, params: Pattern(op, operands, params)
 
 
-def match(pattern, x, found: dict) -> dict | None:
-    """Return `found` with the variables that make `pattern` fit the operand `x`, or None; `found[None]` lists the values
+def match(pattern, x, bindings: dict) -> dict | None:
+    """Return `bindings` with the variables that make `pattern` fit `x`, or None; `bindings[None]` lists the values
     inside."""
     if type(pattern) is Variable:
-        return _bind(pattern.name, x, found)
+        return _bind(pattern.name, x, bindings)
     if type(pattern) is not Pattern:
-        return found if _is_literal(pattern, x) else None
+        return bindings if _is_literal(pattern, x) else None
     node = x.node if type(x) is Value else None
     if node is None or node.op is not pattern.op or node.multi or len(node.inputs) != len(pattern.operands):
         return None
-    found = _match_params(pattern.params, node.params, found)
-    if found is None:
+    bindings = _match_params(pattern.params, node.params, bindings)
+    if bindings is None:
         return None
-    found = {**found, None: (*found.get(None, ()), x)}
+    bindings = {**bindings, None: (*bindings.get(None, ()), x)}
     for operands in _orders(node):
-        fits = _match_all(pattern.operands, operands, found)
+        fits = _match_all(pattern.operands, operands, bindings)
         if fits is not None:
             return fits
     return None
@@ -160,33 +160,33 @@ def _orders(node):
         yield node.inputs[::-1]
 
 
-def _match_all(patterns, operands, found):
+def _match_all(patterns, operands, bindings):
     for p, x in zip(patterns, operands):
-        found = match(p, x, found)
-        if found is None:
+        bindings = match(p, x, bindings)
+        if bindings is None:
             return None
-    return found
+    return bindings
 
 
-def _match_params(patterns, params, found):
+def _match_params(patterns, params, bindings):
     if patterns.keys() != params.keys():
         return None
     for name, p in patterns.items():
         if type(p) is Variable:
-            found = _bind(p.name, params[name], found)
-            if found is None:
+            bindings = _bind(p.name, params[name], bindings)
+            if bindings is None:
                 return None
         elif param_key(p) != param_key(params[name]):
             return None
-    return found
+    return bindings
 
 
-def _bind(name, x, found):
-    if name not in found:
-        return {**found, name: x}
-    known = found[name]
+def _bind(name, x, bindings):
+    if name not in bindings:
+        return {**bindings, name: x}
+    known = bindings[name]
     same = known is x if type(known) is Value or type(x) is Value else param_key(known) == param_key(x)
-    return found if same else None
+    return bindings if same else None
 
 
 def _is_literal(number, x):
@@ -232,22 +232,22 @@ class Rule:
 
     def matches(self, graph: Graph, node: Node) -> dict | None:
         """Return the variables, if the rule applies to `node`."""
-        found = match(self.pattern, node.output, {})
-        if found is None:
+        bindings = match(self.pattern, node.output, {})
+        if bindings is None:
             return None
-        found = {**found, "out": node.output}
-        inside = found.pop(None)
+        bindings = {**bindings, "out": node.output}
+        inside = bindings.pop(None)
         if self.once and not _free_when_replaced(graph, node.output, inside):
             return None
-        return found if self.where is None or self._ask(self.where, found) else None
+        return bindings if self.where is None or self._ask(self.where, bindings) else None
 
-    def replace(self, found: dict, env: dict):
-        """Return the replacement, on the values that `env` maps the found ones to."""
-        mapped = {k: env[v] if type(v) is Value and k != "out" else v for k, v in found.items()}
+    def replace(self, bindings: dict, env: dict):
+        """Return the replacement, on the values that `env` maps the matched ones to."""
+        mapped = {k: env[v] if type(v) is Value and k != "out" else v for k, v in bindings.items()}
         return self._ask(self.make, mapped)
 
-    def _ask(self, fn, found):
-        return fn(*[found[n] for n in self.asks[fn]])
+    def _ask(self, fn, bindings):
+        return fn(*[bindings[n] for n in self.asks[fn]])
 
 
 def _free_when_replaced(graph, root, inside):
@@ -263,11 +263,11 @@ def apply(graph: Graph, rules: Sequence[Rule]) -> Graph:
         by_root.setdefault(r.root, []).append(r)
     rounds: list = []
     while len(rounds) < _ROUNDS:
-        found = _all_matches(graph, by_root)
-        if not found:
+        matches = _all_matches(graph, by_root)
+        if not matches:
             return graph
-        rounds.append({rule.name for rule, _ in found.values()})
-        graph = _replace_all(graph, found)
+        rounds.append({rule.name for rule, _ in matches.values()})
+        graph = _replace_all(graph, matches)
     used = ", ".join(sorted(rounds[-1] | rounds[-2]))
     raise GraphError(f"rewrite rules undo each other in graph {graph.name}: {used}")
 
@@ -276,9 +276,9 @@ def _all_matches(graph, by_root):
     matches = {}
     for node in graph.nodes:
         for rule in by_root.get(node.op, ()):
-            found = rule.matches(graph, node)
-            if found is not None:
-                matches[node] = (rule, found)
+            bindings = rule.matches(graph, node)
+            if bindings is not None:
+                matches[node] = (rule, bindings)
                 break
     return matches
 
@@ -290,7 +290,7 @@ def _replace_all(graph, matches):
         env.update((x, v) for x, v in zip(node.inputs, operands) if type(x) is Value)
         if node not in matches:
             return None
-        rule, found = matches[node]
-        return rule.replace(found, env)
+        rule, bindings = matches[node]
+        return rule.replace(bindings, env)
 
     return rebuild(graph, visit)

@@ -87,8 +87,8 @@ def _permute(p, *, dims):
 
 def _expand(p, *, shape):
     lead = len(shape) - len(p.shape)
-    kept = tuple([s if n == m else 0 for s, n, m in zip(p.strides, p.shape, shape[lead:])])
-    return Pattern(tuple(shape), (0,) * lead + kept, p.offset)
+    inner = tuple([s if n == m else 0 for s, n, m in zip(p.strides, p.shape, shape[lead:])])
+    return Pattern(tuple(shape), (0,) * lead + inner, p.offset)
 
 
 def _select(p, *, dim, index):

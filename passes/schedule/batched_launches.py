@@ -123,8 +123,8 @@ def _kind(step, in_place, parts) -> tuple:
         if not configs.is_end(one) or not parts.keys().isdisjoint(step.writes):
             return step, None
         found = EndStep(step)
-    moved = [v for v, _, _ in lowered.operands] if found is step else [*found.reads, *found.writes]
-    if sum([judged(v.aval.size) * v.dtype.itemsize for v in moved]) > SMALL:
+    values = [v for v, _, _ in lowered.operands] if found is step else [*found.reads, *found.writes]
+    if sum([judged(v.aval.size) * v.dtype.itemsize for v in values]) > SMALL:
         return step, None
     over = _over(lowered, in_place, {p.name for p in one.source.parameters})
     pointers = sum(p.kind == POINTER for p in one.source.parameters) - len(over)

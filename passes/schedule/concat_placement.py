@@ -64,9 +64,9 @@ def parts(graph: Graph, nodes, bodies: dict, readers: Counter) -> dict:
     return found
 
 
-def patterns(body, found: dict) -> dict:
+def patterns(body, placements: dict) -> dict:
     """Return {value: the pattern over a kernel's shape in which it is written} of parts of concats."""
-    return {v: _over(body, v, found[v]) for v in body.results if v in found}
+    return {v: _over(body, v, placements[v]) for v in body.results if v in placements}
 
 
 def _is_written(value, part, bodies) -> bool:

@@ -99,13 +99,13 @@ class ProductStep:
         return [*[source_of(x) for x in loaded if source_of(x) is not None], *computed]
 
     @property
-    def beside(self) -> list:
+    def epilogue_reads(self) -> list:
         """Return the values that the epilogue reads, in its order."""
         return [v for v, *_ in self.epilogue.operands if v not in self.epilogue.others]
 
     @property
     def reads(self) -> list:
-        return [*self.factors, *self.beside]
+        return [*self.factors, *self.epilogue_reads]
 
     @property
     def writes(self) -> list:
@@ -181,9 +181,9 @@ def _parts(graph, steps) -> dict:
     readers = Counter(v for s in steps for v in s.reads)
     found = concat_placement.parts(graph, [s.node for s in steps if type(s) is CallStep], bodies, readers)
     for s in kernels:
-        placed = concat_placement.patterns(s.group.body, found)
-        if placed:
-            s.lowered = lower(join_sweeps(s.group.body), placed, launches=True)
+        result_patterns = concat_placement.patterns(s.group.body, found)
+        if result_patterns:
+            s.lowered = lower(join_sweeps(s.group.body), result_patterns, launches=True)
     return found
 
 

@@ -62,8 +62,8 @@ def may_fail(node: Node) -> bool:
     """Return whether a node may raise, or has an effect that Python may see; an update with checked indices does not."""
     if not node.op.may_refuse(node.inputs):
         return node.has_effect
-    places = [node.inputs[position] for position, *_ in _index_bounds(node)]
-    return not places or any(v.node is None or v.node.op is not in_range for v in places)
+    indices = [node.inputs[position] for position, *_ in _index_bounds(node)]
+    return not indices or any(v.node is None or v.node.op is not in_range for v in indices)
 
 
 def _index_bounds(node) -> list:
@@ -113,7 +113,7 @@ class _Updates:
     def __init__(self, graph, steps, rules):
         self.steps, self.rules = steps, rules
         self.nodes = [rules.call(s) for s in steps]
-        self.made = {v: i for i, s in enumerate(steps) for v in rules.writes(s)}
+        self.makers = {v: i for i, s in enumerate(steps) for v in rules.writes(s)}
         self.leaving = {source_of(v) for v in graph.outputs if is_free(v)} | set(graph.outputs)
         self.failing = max((i for i, n in enumerate(self.nodes) if n is not None and rules.may_fail(n)), default=-1)
         self.readers: dict = {}       # value in memory -> the numbers of the steps that read it
@@ -127,7 +127,7 @@ class _Updates:
         chain = [value]
         if target in self.leaving:
             return []
-        while chain[0] in self.made and self._writes_anywhere(chain[0]):
+        while chain[0] in self.makers and self._writes_anywhere(chain[0]):
             if self._may_take(chain, target):
                 best = list(chain)
             base = self._base(chain[0])
@@ -138,17 +138,17 @@ class _Updates:
 
     def _writes_anywhere(self, value) -> bool:
         """Return whether a value is made by elements, or an update."""
-        at = self.made[value]
+        at = self.makers[value]
         node = self.nodes[at]
         return self.rules.by_elements(self.steps[at], value) if node is None else "updates" in node.op.traits
 
     def _base(self, value):
-        node = self.nodes[self.made[value]]
+        node = self.nodes[self.makers[value]]
         return None if node is None or type(node.inputs[0]) is not Value else _whole(node.inputs[0])
 
     def _may_take(self, chain, target) -> bool:
         """Return whether the values of a chain may take an input's place, one after the other."""
-        writes = [self.made[v] for v in chain]
+        writes = [self.makers[v] for v in chain]
         if writes[0] < self.failing:
             return False
         return all(i <= write and (i < write or self._reads_as_it_writes(i, held))

@@ -110,13 +110,13 @@ def place(schedule: Plan, scratch_of: Callable | None = None, over_of: Callable 
     return Plan(graph, tuple(steps), schedule.in_place)
 
 
-def _views(values, made):
+def _views(values, done):
     """Return calls that make the views and fills for steps outside of kernels."""
     steps = []
     for v in values:
         chain = []
-        while type(v) is Value and is_free(v) and v not in made:
-            made.add(v)
+        while type(v) is Value and is_free(v) and v not in done:
+            done.add(v)
             chain.append(Call(v.node))
             v = v.node.inputs[0] if v.node.inputs else None
         steps += chain[::-1]
@@ -152,12 +152,12 @@ def _touched(step, ends):
     return [*read, *writes_of(step)]
 
 
-def _finish_run(run, made, inside, targets, ends):
-    run.updates = list(dict.fromkeys([targets[v] for v in made if v in targets]))
-    run.writes = [v for v in made if v not in inside and v not in targets]
+def _finish_run(run, makers, inside, targets, ends):
+    run.updates = list(dict.fromkeys([targets[v] for v in makers if v in targets]))
+    run.writes = [v for v in makers if v not in inside and v not in targets]
     read = dict.fromkeys([v for s in run.steps for v in ends[s][0]])
-    run.over_inputs = {v: targets[v] for v in (*made, *read) if targets.get(v) in run.updates}
-    run.reads = [v for v in read if v not in made and v not in run.updates and v not in run.over_inputs]
+    run.over_inputs = {v: targets[v] for v in (*makers, *read) if targets.get(v) in run.updates}
+    run.reads = [v for v in read if v not in makers and v not in run.updates and v not in run.over_inputs]
     _note_lives(run, inside, ends)
 
 
@@ -181,7 +181,7 @@ def lay_out(run: Run, scratch: dict, room: Callable):
     `room` gives the bytes that a value takes there.
     """
     lives = [Life(x, _rounded(scratch[x]) if x in scratch else room(x), first, last) for x, first, last in run.lives]
-    at, run.arena_bytes = placed(lives, LINE)
+    at, run.arena_bytes = allocate(lives, LINE)
     if run.arena_bytes > _WORTH_A_SECOND_TRY:
         at, run.arena_bytes = _closer(lives, at, run.arena_bytes)
     run.scratch = {s: at.pop(s) for s in scratch}
@@ -213,7 +213,7 @@ class Life(NamedTuple):
     last: int
 
 
-def placed(lives, start):
+def allocate(lives, start):
     """Return ({key: its place}, the end of all), from `start` on, in the order of first use: warm cache lines are reused."""
     at, end, free = {}, start, _Free(start)
     ending: list = []                   # (step after which it ends, start, size)
@@ -277,7 +277,7 @@ def _closer(lives, at, end):
     if end <= _WASTE * max(itertools.accumulate(change)):
         return at, end
     small, large = [x for x in lives if x.size < end >> 8], [x for x in lives if x.size >= end >> 8]
-    found, start = placed(small, LINE)
+    found, start = allocate(small, LINE)
     taken, stops = [], start            # taken: (start, end, life), in order
     for x in sorted(large, key=lambda x: (-x.size, x.first)):
         busy = [(low, high) for low, high, y in taken if y.first <= x.last and x.first <= y.last]

@@ -98,8 +98,8 @@ def reads_of(step):
     """Return the values in memory that a step reads as native code."""
     if type(step) is Fused:
         return [v for v, _, written in step.lowered.operands if not written]
-    beside = [v for v, *_ in step.epilogue.operands if v not in step.epilogue.others] if type(step) is Product else []
-    return [*[v for v in map(source_of, values_of(step.node)) if v is not None], *beside]
+    reads = [v for v, *_ in step.epilogue.operands if v not in step.epilogue.others] if type(step) is Product else []
+    return [*[v for v in map(source_of, values_of(step.node)) if v is not None], *reads]
 
 
 def shallow(x):

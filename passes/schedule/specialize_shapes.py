@@ -58,7 +58,7 @@ class Binder:
         self.evaluate = evaluator(symbols.values(), self.names)
         self.fixed: Any = _Fixed(plan.graph if shares else None)
         self.steps = frozenset([s for s in plan.steps if shares and self.fixed.holds(s)])
-        self.kept = {id(s): s for s in self.fixed.seen}
+        self.shared = {id(s): s for s in self.fixed.fixed_objects}
 
     def bind(self, values: dict) -> Plan:
         """Return the arrangement for `values` of the names."""
@@ -79,12 +79,12 @@ class Binder:
 
 
 class _Fixed:
-    """The parts of a graph that no size changes: values, nodes, and `seen` of earlier answers."""
+    """The parts of a graph that no size changes: values, nodes, and the `fixed_objects` found so far."""
 
     def __init__(self, graph: Graph | None):
         self.values: set = set()
         self.nodes: set = set()
-        self.seen: list = []
+        self.fixed_objects: list = []
         self._known: dict = {}
         if graph is None:
             return
@@ -117,17 +117,17 @@ class _Fixed:
             parts = (x.nodes, x.shape) if kind is Group else tuple([getattr(x, name) for name in names])
             found = self._known[id(x)] = self.holds(parts)
             if found:
-                self.seen.append(x)
+                self.fixed_objects.append(x)
         return found
 
 
-def _collect(x: Any, found: dict):
+def _collect(x: Any, symbols: dict):
     """Enter the symbolic numbers of steps, but for those of their groups."""
     stack, seen = [x], set()
     while stack:
         x = stack.pop()
         if is_symbol(x):
-            found.setdefault(x.poly if type(x) is SymInt else x.text, x)
+            symbols.setdefault(x.poly if type(x) is SymInt else x.text, x)
         elif isinstance(x, (tuple, list)):
             stack.extend(x)
         elif type(x) is dict:
@@ -144,7 +144,7 @@ class Copies:
         self.give, self._fixed, self._avals = give, binder.fixed, {}
         self.values: dict = {}
         self.nodes: dict = {}
-        self.known: dict = dict(binder.kept)
+        self.known: dict = dict(binder.shared)
         self._graph, self._shares = binder.plan.graph, binder.shares
 
     @cached_property
@@ -180,7 +180,7 @@ class Copies:
             operands = tuple([self.value(x) if type(x) is Value else replaced(x, self.give) for x in n.inputs])
             params = {k: replaced(v, self.give) for k, v in n.params.items()}
             found = self.nodes[n] = Node(n.op, operands, params, (), multi=n.multi, line=n.line)
-            found.outputs = tuple([self._made(v, found) for v in n.outputs])
+            found.outputs = tuple([self._build(v, found) for v in n.outputs])
         return found
 
     def lowered(self, x: Lowered) -> Lowered:
@@ -190,7 +190,7 @@ class Copies:
         operands = tuple([(v, replaced(offset, self.give), written) for v, offset, written in x.operands])
         return replace(x, operands=operands, symbols={name: replaced(n, self.give) for name, n in x.symbols.items()})
 
-    def _made(self, v, node):
+    def _build(self, v, node):
         if v not in self._fixed.values and v not in self.values:
             self.values[v] = Value(self.aval(v.aval), node=node, index=v.index)
         return self.value(v)

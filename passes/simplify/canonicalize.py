@@ -116,8 +116,8 @@ def drop_copies(graph: Graph) -> Graph:
         return graph
     results = [*graph.outputs, *[u.value for u in graph.updates]]
     leaving = Counter([_behind(v.node.inputs[0] if v.node is not None and v.node.op is copy else v) for v in results])
-    kept = {n for n in copies if n.output in graph.results and not _is_alone(n.inputs[0], leaving)}
-    return rebuild(graph, lambda b, node, operands: operands[0] if node.op is copy and node not in kept else None)
+    needed = {n for n in copies if n.output in graph.results and not _is_alone(n.inputs[0], leaving)}
+    return rebuild(graph, lambda b, node, operands: operands[0] if node.op is copy and node not in needed else None)
 
 
 def _is_alone(value, leaving):

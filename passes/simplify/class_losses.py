@@ -62,7 +62,7 @@ def _class_weight(checked, target, weight, *, ignore_index, classes, dtype):
 def _cross_entropy(checked, x, target, weight, *, ignore_index, label_smoothing, reduction):
     if weight is not None or not x.aval.size or x.dtype not in _KINDS:
         return None
-    target, kept = _checked(checked, target, x.shape[1], ignore_index)
+    target, valid_count = _checked(checked, target, x.shape[1], ignore_index)
     top, e = _exponentials(x)
     total = sum_(e, dim=(1,), keepdim=False)
     lse = ew.add(ew.log(total), reshape(top, shape=target.shape))
@@ -74,7 +74,7 @@ def _cross_entropy(checked, x, target, weight, *, ignore_index, label_smoothing,
         return rows, lse
     whole = sum_(rows, dim=tuple(range(rows.ndim)), keepdim=False)
     if reduction == loss.MEAN:
-        whole = ew.div(whole, ew.cast(kept, dtype=x.dtype))
+        whole = ew.div(whole, ew.cast(valid_count, dtype=x.dtype))
     return whole, lse
 
 

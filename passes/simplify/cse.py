@@ -8,13 +8,13 @@ from ..rewrite.rewrite import rebuild
 def cse(graph: Graph) -> Graph:
     """Merge equal pure nodes. Operands of commutative operators may stand in either order."""
     same = _repeated(graph)
-    firsts, places = frozenset(same.values()), {}
+    firsts, positions = frozenset(same.values()), {}
 
     def visit(b: Builder, node: Node, operands):
         if node in firsts:
-            places[node] = len(b.nodes)
+            positions[node] = len(b.nodes)
             return None
-        return b.nodes[places[same[node]]].result
+        return b.nodes[positions[same[node]]].result
 
     return rebuild(graph, visit, lambda node: node in same or node in firsts)
 

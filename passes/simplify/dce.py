@@ -8,7 +8,7 @@ from ..rewrite.rewrite import prune
 
 def dce(graph: Graph) -> Graph:
     """Remove dead nodes and updates of an input with itself."""
-    kept = tuple([u for u in graph.updates if u.value is not u.target])
-    if len(kept) != len(graph.updates):
-        graph = replace(graph, updates=kept)
+    updates = tuple([u for u in graph.updates if u.value is not u.target])
+    if len(updates) != len(graph.updates):
+        graph = replace(graph, updates=updates)
     return prune(graph)

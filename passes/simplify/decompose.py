@@ -49,17 +49,17 @@ def body_graph(node: Node, *, wide: bool, keep=frozenset()) -> Graph:
     args = [b.input(f"arg{i}", x.aval) if type(x) is Value else x for i, x in enumerate(node.inputs)]
     if wide:
         args = [cast(x, dtype=dt.float32) if type(x) is Value and x.dtype in _LOW else x for x in args]
-    given = node.op.lower.body(*args, **node.params)
-    given = given if type(given) is tuple else (given,)
-    return decompose(b.finish([_fit(node, v, g) for v, g in zip(node.outputs, given, strict=True)]), keep)
+    results = node.op.lower.body(*args, **node.params)
+    results = results if type(results) is tuple else (results,)
+    return decompose(b.finish([_fit(node, v, g) for v, g in zip(node.outputs, results, strict=True)]), keep)
 
 
-def _fit(node, declared, given):
-    if given.dtype is not declared.dtype:
-        given = cast(given, dtype=declared.dtype)
-    if given.aval != declared.aval:
-        raise GraphError(f"the body of {node.op.name} gives {given.aval}, its shape rule says {declared.aval}")
-    return given
+def _fit(node, declared, value):
+    if value.dtype is not declared.dtype:
+        value = cast(value, dtype=declared.dtype)
+    if value.aval != declared.aval:
+        raise GraphError(f"the body of {node.op.name} gives {value.aval}, its shape rule says {declared.aval}")
+    return value
 
 
 def _rounds_once(op):

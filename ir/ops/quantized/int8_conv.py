@@ -76,7 +76,7 @@ from_bytes = op("from_bytes", infer=_infer_steps("from_bytes", dt.uint8, dt.floa
 # Convolutions.
 
 
-def _check_finish(name, x, start, factor, beside, out, channels, dtype, low, high, zero, beside_zero):
+def _check_finish(name, x, start, factor, residual, out, channels, dtype, low, high, zero, beside_zero):
     if x.dtype is not dt.uint8 or x.ndim != 4:
         raise DTypeError(f"{name} takes images (N, H, W, C) of uint8, got {x}")
     for what, t, kind in (("start", start, dt.int32), ("factor", factor, dt.float32)):
@@ -84,8 +84,8 @@ def _check_finish(name, x, start, factor, beside, out, channels, dtype, low, hig
             raise ShapeError(f"{name} takes a {what} of {kind.name} with {channels} numbers, got {t}")
     if dtype not in (dt.uint8, dt.float32):
         raise DTypeError(f"{name} gives uint8 or float32, not {dtype}")
-    if beside is not None and (beside.dtype is not dt.uint8 or beside.shape != out):
-        raise ShapeError(f"{name}: what is added is uint8{list(out)}, got {beside}")
+    if residual is not None and (residual.dtype is not dt.uint8 or residual.shape != out):
+        raise ShapeError(f"{name}: what is added is uint8{list(out)}, got {residual}")
     if not 0 <= low <= high <= TOP or not 0 <= zero <= TOP or not 0 <= beside_zero <= TOP:
         raise ArgumentError(f"{name}: limits and zeros are bytes, got low={low}, high={high}, zero={zero}, "
                             f"beside_zero={beside_zero}")
@@ -105,7 +105,7 @@ def blocks_of(outs: int, groups: int) -> int:
     return -(-(outs // groups) // BLOCK)
 
 
-def _infer_conv(x, w, start, factor, beside, *, outs, stride, dilation, groups, dtype, zero, low, high, beside_zero,
+def _infer_conv(x, w, start, factor, residual, *, outs, stride, dilation, groups, dtype, zero, low, high, beside_zero,
                 beside_scale):
     if w.dtype is not dt.int8 or w.ndim != 6 or tuple(w.shape[4:]) != (BLOCK, GROUP):
         raise ShapeError(f"conv_int8 takes a weight of int8[blocks, height, width, depth, {BLOCK}, {GROUP}], got {w}")
@@ -116,15 +116,15 @@ def _infer_conv(x, w, start, factor, beside, *, outs, stride, dilation, groups, 
     if prod(w.shape[1:4]) * GROUP > MOST_DEPTH:
         raise ArgumentError(f"conv_int8 sums at most {MOST_DEPTH} products (sums are int32), got {w}")
     counts = window_counts_of("conv_int8", x, w.shape[1:3], stride, dilation)
-    return _check_finish("conv_int8", x, start, factor, beside, (x.shape[0], *counts, outs), w.shape[0] * BLOCK, dtype, low,
+    return _check_finish("conv_int8", x, start, factor, residual, (x.shape[0], *counts, outs), w.shape[0] * BLOCK, dtype, low,
                          high, zero, beside_zero)
 
 
-def finished(sums, factor, beside, *, dtype, zero, low, high, beside_zero, beside_scale):
+def finished(sums, factor, residual, *, dtype, zero, low, high, beside_zero, beside_scale):
     """Scale int32 sums to floats, or requantise them to bytes."""
     out = sums.astype(np.float32) * factor
-    if beside is not None:
-        out = out + (beside.astype(np.float32) - np.float32(beside_zero)) * np.float32(beside_scale)
+    if residual is not None:
+        out = out + (residual.astype(np.float32) - np.float32(beside_zero)) * np.float32(beside_scale)
     return _as_bytes(np.rint(out) + np.float32(zero), low, high) if dtype is dt.uint8 else out
 
 
@@ -138,7 +138,7 @@ def _channels(packed, outs, groups):
     return each.reshape(*packed.shape[:-1], outs)
 
 
-def _conv(x, w, start, factor, beside, *, outs, stride, dilation, groups, **finish):
+def _conv(x, w, start, factor, residual, *, outs, stride, dilation, groups, **finish):
     counts = window_counts_of("conv_int8", x, w.shape[1:3], stride, dilation)
     blocks = w.shape[0] // groups
     sums = np.zeros((x.shape[0], *counts, groups, blocks * BLOCK))
@@ -147,7 +147,7 @@ def _conv(x, w, start, factor, beside, *, outs, stride, dilation, groups, **fini
         filters = w[:, *at].astype(np.float64).transpose(0, 2, 1, 3).reshape(groups, blocks * BLOCK, -1)
         sums += np.einsum("nhwgc,goc->nhwgo", met.astype(np.float64), filters, optimize=True)     # exact: far below 2 ** 53
     whole = sums.astype(np.int64).reshape(*sums.shape[:3], len(start)) + start
-    return finished(_channels(whole, outs, groups).astype(np.int32), _channels(factor, outs, groups), beside, **finish)
+    return finished(_channels(whole, outs, groups).astype(np.int32), _channels(factor, outs, groups), residual, **finish)
 
 
 def _flops(args, outs, params):
@@ -156,26 +156,26 @@ def _flops(args, outs, params):
 
 conv_int8 = op(
     "conv_int8", infer=_infer_conv, ref=_conv, vjp=NO_GRAD, lower=Host(), flops=_flops, batch=Images(which=(0, 4)),
-    doc="Sums of bytes times weights, plus `start`, times `factor` of their channel, plus (beside - beside_zero) * "
+    doc="Sums of bytes times weights, plus `start`, times `factor` of their channel, plus (residual - beside_zero) * "
         "beside_scale; as bytes these are rounded, moved by `zero` and kept from `low` to `high`.")
 
 # Each channel by itself.
 
 
-def _infer_depthwise(x, w, start, factor, beside, *, stride, dilation, dtype, zero, low, high, beside_zero, beside_scale):
+def _infer_depthwise(x, w, start, factor, residual, *, stride, dilation, dtype, zero, low, high, beside_zero, beside_scale):
     if w.dtype is not dt.int8 or w.ndim != 3 or (x.ndim == 4 and x.shape[3] != w.shape[2]):
         raise ShapeError(f"depthwise_int8 takes a weight of int8[height, width, channels], got {w} for {x}")
     counts = window_counts_of("depthwise_int8", x, w.shape[:2], stride, dilation)
-    return _check_finish("depthwise_int8", x, start, factor, beside, (x.shape[0], *counts, w.shape[2]), w.shape[2], dtype, low,
-                         high, zero, beside_zero)
+    return _check_finish("depthwise_int8", x, start, factor, residual, (x.shape[0], *counts, w.shape[2]), w.shape[2], dtype,
+                         low, high, zero, beside_zero)
 
 
-def _depthwise(x, w, start, factor, beside, *, stride, dilation, **finish):
+def _depthwise(x, w, start, factor, residual, *, stride, dilation, **finish):
     counts = window_counts_of("depthwise_int8", x, w.shape[:2], stride, dilation)
     sums = np.broadcast_to(start, (x.shape[0], *counts, w.shape[2])).astype(np.int32)
     for at in np.ndindex(*w.shape[:2]):
         sums += _tap(x, at, counts, stride, dilation).astype(np.int32) * w[at].astype(np.int32)
-    return finished(sums, factor, beside, **finish)
+    return finished(sums, factor, residual, **finish)
 
 
 depthwise_int8 = op(

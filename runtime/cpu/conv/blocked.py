@@ -55,7 +55,7 @@ def choose(query: ConvQuery):
     groups, whether x is in blocks, lanes): all that the order of a packed weight depends on."""
     x, w, params = query[:3]
     lists = x.shape, w.shape, params["stride"], tuple(chain(*params["padding"])), params["dilation"], params.get("size", ())
-    facts = query.in_blocks, query.wanted, query.kept, _CONVS.index(query.what), x.dtype.itemsize, params["groups"]
+    facts = query.in_blocks, query.wanted, query.fixed_weights, _CONVS.index(query.what), x.dtype.itemsize, params["groups"]
     found = _answer(*map(int, facts), *map(len, lists), *chain(*lists))
     return ConvKernel(*found) if type(found) is tuple else found
 
@@ -97,7 +97,7 @@ def _kernel_of(query):
     if not conv_fused.runs_in_lanes(g) and (conv_depthwise.takes(g) or (
             g.groups > 1 and (g.inputs % g.lanes or g.outputs % g.lanes))):
         return None
-    algorithm = None if conv_fused.runs_in_lanes(g) else conv_algorithm.choose(g, prepared=query.kept)
+    algorithm = None if conv_fused.runs_in_lanes(g) else conv_algorithm.choose(g, prepared=query.fixed_weights)
     size = conv_fused.weight_bytes(conv_fused.read_as(g, in_blocks, algorithm), algorithm)
     return ConvKernel((NAMES[algorithm], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes, algorithm is not None)
 
@@ -111,7 +111,7 @@ def _choose_gradient(query):
     g = conv_blocked_grad.forward_geometry(convolution, x.shape[0])
     if not conv_blocked_grad.takes(convolution) or (not query.in_blocks and not query.wanted and conv.is_pointwise(g)):
         return None
-    algorithm = conv_blocked_grad.algorithm(convolution, x.shape[0], query.kept) if of_input else None
+    algorithm = conv_blocked_grad.algorithm(convolution, x.shape[0], query.fixed_weights) if of_input else None
     size = conv_blocked_grad.flipped_weight(convolution, x.shape[0], algorithm).size if of_input else 0
     return ConvKernel((NAMES[algorithm], g.groups, True, g.lanes), -(-size // item), g.lanes, algorithm is not None)
 
@@ -137,9 +137,9 @@ def lanes_of(op: Op, x, params: dict) -> int:
 
 def operands_of(operands, params) -> tuple:
     """Return (arrays of the epilogue, plain operands of a transformed weight) of a convolution or of an input's gradient."""
-    end = 2 + params.get("taps", 0)
+    end = 2 + params.get("originals", 0)
     if ALGORITHMS.get(params["kernel"][0]) and end == 2:
-        raise ShapeError(f"{params['kernel'][0]} takes the plain weight, too; say taps=1")
+        raise ShapeError(f"{params['kernel'][0]} takes the plain weight, too; say originals=1")
     return operands[end:], operands[2:end]
 
 
@@ -252,7 +252,7 @@ def _locations(operands, params):
 
 def _conv_chain(node, operands, results):
     layers = planned_chain(operands[0], operands[1:], node.params)
-    return conv_chain.native(tuple(layers), node.params["beside"], operands[0].shape[0], pool.get_num_threads())
+    return conv_chain.native(tuple(layers), node.params["counts"], operands[0].shape[0], pool.get_num_threads())
 
 
 def _pack_filters(node, operands, results):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....ir import config
 from ....ir.errors import DeviceError
-from ....passes.networks.partition_host import HostCut, split_host
+from ....passes.networks.partition_host import HostCut, partition_host
 from ....passes.schedule.device_plan import Steps, plan
 from ....passes.schedule.specialize_shapes import Binder
 from ...core.device_array import DeviceArray
@@ -68,14 +68,14 @@ class Arrangement:
 
 def arrange(graph, owned, targets, host: frozenset) -> Arrangement:
     """Return the arrangement of a graph with the inputs `host` on the host; other arguments as for `Traced`."""
-    cut = split_host(graph, host, frozenset([n for n in targets.values() if n not in host]))
+    cut = partition_host(graph, host, frozenset([n for n in targets.values() if n not in host]))
     inputs: Sequence
     positions: Sequence
     if cut is None or not any(i not in host for i in cut.inputs):
         inputs, main, positions = range(len(graph.inputs)), graph, range(len(graph.outputs))
         cut = None
     else:
-        inputs, main, positions = cut.inputs, cut.main, cut.places
+        inputs, main, positions = cut.inputs, cut.main, cut.main_results
     at = {n: i for i, n in enumerate(inputs)}
     mine = frozenset([i for i, p in enumerate(positions) if p in owned])
     over = {i: at[targets[p]] for i, p in enumerate(positions) if p in targets and targets[p] not in host}
@@ -208,7 +208,7 @@ class Parts:
         for i, number in self.written:
             np.copyto(arrays[number], there[i])      # (a device array asks its backend)
         results = [None] * self.count
-        for p, r in zip(cut.places, made):
+        for p, r in zip(cut.main_results, made):
             results[p] = r
         for p, r in zip(cut.results, there[cut.given:]):
             results[p] = r

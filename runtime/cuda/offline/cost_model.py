@@ -372,7 +372,7 @@ def _row(running) -> Row:
                 del read[x]
                 read |= {v: _bytes(v) for v, *_ in before.operands}
         others = step.source.epilogue.others
-        read |= {v: _bytes(v) for v in step.source.beside}
+        read |= {v: _bytes(v) for v in step.source.epilogue_reads}
         written = sum(_bytes(v) for v in (step.source.epilogue.result, *others))
     if "updates" in node.op.traits:         # the base is copied beside the kernels, if it is
         del read[values[0]]

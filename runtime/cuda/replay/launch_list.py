@@ -9,7 +9,7 @@ large allocation is freed before them, whose memory they may get.
 
 from ....ir.symbols.substitute import condition_check, data_evaluator
 from ....ir.symbols.symbolic import hint
-from ....passes.schedule.plan_memory import Life, placed
+from ....passes.schedule.plan_memory import Life, allocate
 from ...core.device_array import DeviceArray
 from ..compiler import launch
 from ..compiler.kernels import unaligned
@@ -93,7 +93,7 @@ def _allocations_first(steps, results, operands: int) -> tuple:
     takes = dict(enumerate([n for n, s in enumerate(steps) if s[0] == TAKE], operands))
     lives = [Life(number, -(-steps[n][1] // ROUND) * ROUND, n, dropped[number]) for number, n in takes.items()
              if number in dropped and steps[n][1] <= SMALL]
-    inside, shared_bytes = placed(lives, 0) if len(lives) > 1 else ({}, 0)
+    inside, shared_bytes = allocate(lives, 0) if len(lives) > 1 else ({}, 0)
     freed = min([n for number, n in dropped.items() if number not in inside], default=len(steps))
     first = [number for number, n in takes.items() if number not in inside and n < freed]
     later = [number for number, n in takes.items() if number not in inside and n > freed]

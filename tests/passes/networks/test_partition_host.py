@@ -6,7 +6,7 @@ from graph_interpreter import interpret
 from ingot.ir.graph.text import parse, show
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.core import random as rn
-from ingot.passes.networks.partition_host import split_host
+from ingot.passes.networks.partition_host import partition_host
 
 STEP = """graph step(%w: f32[3], %t: f32[], %lr: f64[], %g: f32[3]) {
   %0: f32[] = add(%t, 1.0)
@@ -31,7 +31,7 @@ def whole(cut, arrays, graph):
 
 def test_counters_stay_on_the_host():
     graph = parse(STEP)
-    cut = split_host(graph, frozenset({1, 2}))
+    cut = partition_host(graph, frozenset({1, 2}))
     assert [n.op.name for n in cut.host.nodes][:4] == ["add", "cast", "div", "cast"]
     there = [n.op.name for n in cut.main.nodes]
     assert there == ["expand", "mul", "sub"] and cut.main.inputs[-1].shape == (), "one number travels, however many take it"
@@ -49,8 +49,8 @@ def test_inputs_that_are_replaced_stay_inputs():
   return %2
 }
 """)
-    assert split_host(graph, frozenset({1})).inputs == (2,)
-    assert split_host(graph, frozenset({1}), frozenset({0})).inputs == (0, 2)
+    assert partition_host(graph, frozenset({1})).inputs == (2,)
+    assert partition_host(graph, frozenset({1}), frozenset({0})).inputs == (0, 2)
 
 
 def test_nothing_to_cut():
@@ -67,11 +67,11 @@ def test_nothing_to_cut():
 """):
         graph = parse(text)
         host = frozenset([i for i, v in enumerate(graph.inputs) if v.shape in ((), (2,)) and v.name in ("n", "k")])
-        cut = split_host(graph, host)
+        cut = partition_host(graph, host)
         assert cut is None or not {rn.uniform.name} & {n.op.name for n in cut.host.nodes}, show(graph)
-    assert split_host(parse(STEP), frozenset()) is None
+    assert partition_host(parse(STEP), frozenset()) is None
 
 
 def test_a_graph_of_the_host_alone_is_left_alone():
     graph = parse("graph f(%n: f32[]) {\n  %0: f32[] = add(%n, 1.0)\n  return %0\n}\n")
-    assert split_host(graph, frozenset({0})) is None
+    assert partition_host(graph, frozenset({0})) is None

@@ -183,7 +183,7 @@ def test_places_in_an_arena_are_apart_while_alive_and_close(seed):
     lives = [plan_memory.Life(i, int(np.exp2(rng.uniform(6, 22))) // LINE * LINE, first, int(first + rng.integers(0, 30)))
              for i, first in enumerate(firsts)]
     most = max(sum(x.size for x in lives if x.first <= step <= x.last) for step in range(90))
-    in_order = plan_memory.placed(lives, LINE)
+    in_order = plan_memory.allocate(lives, LINE)
     for at, end in (in_order, plan_memory._closer(lives, *in_order)):
         for x, y in itertools.combinations(lives, 2):
             together = x.first <= y.last and y.first <= x.last

@@ -148,7 +148,7 @@ def aval(kind, *shape):
 
 
 GOOD = {"x": aval("uint8", 1, 5, 5, 8), "w": aval("int8", 2, 3, 3, 2, 16, 4), "start": aval("int32", 32),
-        "factor": aval("float32", 32), "beside": None}
+        "factor": aval("float32", 32), "residual": None}
 SAID = {"outs": 20, "groups": 1, "stride": (1, 1), "dilation": (1, 1), **finish(uint8, 0, 0, 255)}
 
 
@@ -156,7 +156,7 @@ SAID = {"outs": 20, "groups": 1, "stride": (1, 1), "dilation": (1, 1), **finish(
     ({"x": aval("float32", 1, 5, 5, 8)}, "uint8"), ({"x": aval("uint8", 1, 5, 5, 9)}, "channels of the weight"),
     ({"x": aval("uint8", 1, 2, 5, 8)}, "no window"), ({"w": aval("int8", 2, 3, 3, 2, 4, 16)}, "16, 4"),
     ({"w": aval("int8", 3, 3, 3, 2, 16, 4)}, "20 channels in 1 groups"), ({"start": aval("int32", 20)}, "start of int32"),
-    ({"factor": aval("float64", 32)}, "factor of float32"), ({"beside": aval("uint8", 1, 3, 3, 32)}, "what is added"),
+    ({"factor": aval("float64", 32)}, "factor of float32"), ({"residual": aval("uint8", 1, 3, 3, 32)}, "what is added"),
     ({"w": aval("int8", 2, 3, 3, 1 << 12, 16, 4), "x": aval("uint8", 1, 5, 5, 1 << 14)}, "at most 65536"),
     ({"low": 9, "high": 8}, "limits"), ({"zero": 256}, "bytes"), ({"dtype": by_name("float64")}, "uint8 or float32")])
 def test_what_is_refused(change, words):
