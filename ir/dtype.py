@@ -25,7 +25,12 @@ BOOL, UNSIGNED, SIGNED, FLOAT, COMPLEX = range(5)
 
 
 class DType:
-    """One element type: its name, its short name in IR text, and the numpy dtype that stores it."""
+    """One element type: its name, its short name in IR text, and the numpy dtype that stores it.
+
+    `kind` is BOOL, UNSIGNED, SIGNED, FLOAT or COMPLEX. `is_inexact` holds for floats and complex numbers, which carry
+    gradients; `is_integer` does not hold for bool. The 8-bit floats store float8_e4m3fn (4 bits of exponent, 3 of mantissa, no
+    infinity, at most 448) and float8_e5m2 (5 and 2 bits, with infinities).
+    """
 
     __slots__ = ("__weakref__", "is_complex", "is_floating_point", "is_inexact", "is_integer", "is_signed", "itemsize", "kind",
                  "name", "np", "short")
@@ -106,7 +111,8 @@ float64 = DType("float64", "f64", np.float64, FLOAT)
 complex64 = DType("complex64", "c64", np.complex64, COMPLEX)
 complex128 = DType("complex128", "c128", np.complex128, COMPLEX)
 
-# Names of what tensors of whole numbers beside scales stand for, and of what programs list among all others.
+# Element types that only have names here: those of quantised tensors, which store whole numbers and a scale, and those that
+# programs list among others. No tensor has them; the last word of each row is the dtype to use.
 NAMED = {name: NamedDType(name, itemsize, kind, instead) for names, itemsize, kind, instead in (
     (("qint8", *(f"int{bits}" for bits in range(1, 8))), 1, SIGNED, "int8"),
     (("quint8", "quint4x2", "quint2x4", *(f"uint{bits}" for bits in range(1, 8))), 1, UNSIGNED, "uint8"),
@@ -117,22 +123,21 @@ qint8, quint8, complex32 = NAMED["qint8"], NAMED["quint8"], NAMED["complex32"]
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float8_e4m3fn, float8_e5m2,
        float16, bfloat16, float32, float64, complex64, complex128)
-FLOATS = (float16, bfloat16, float32, float64)      # in which there is arithmetic
-FLOAT8 = (float8_e4m3fn, float8_e5m2)
-NARROW = (float16, bfloat16, *FLOAT8)               # what kernels compute in float32
-PARTS = {complex64: float32, complex128: float64}   # of complex numbers
-WHOLES = {part: whole for whole, part in PARTS.items()}
-NP_PARTS = {whole.np: part.np for whole, part in PARTS.items()}
-FLOAT_CHARS = "efd"     # numpy's own floats; its kind "f" has float8_e5m2, too
-INTEGERS = (uint8, int8, int16, int32, int64)
+FLOATS = (float16, bfloat16, float32, float64)      # floats with arithmetic
+FLOAT8 = (float8_e4m3fn, float8_e5m2)               # floats without arithmetic: storage, casts, factors of products
+NARROW = (float16, bfloat16, *FLOAT8)               # floats that kernels compute in float32
+PARTS = {complex64: float32, complex128: float64}   # complex dtype -> dtype of its real and imaginary parts
+WHOLES = {part: whole for whole, part in PARTS.items()}             # the inverse of PARTS
+NP_PARTS = {whole.np: part.np for whole, part in PARTS.items()}     # PARTS as numpy dtypes
+FLOAT_CHARS = "efd"     # `dtype.char` of numpy's own floats; its kind "f" has float8_e5m2, too
 
 # Second names that users know from PyTorch.
 ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
            "cfloat": complex64, "cdouble": complex128}
 
-LARGEST_E4M3FN = 448.0
+LARGEST_E4M3FN = 448.0      # the largest number of float8_e4m3fn, at which it saturates
 
-BY_NAME = {d.name: d for d in ALL} | {d.short: d for d in ALL} | ALIASES
+BY_NAME = {d.name: d for d in ALL} | {d.short: d for d in ALL} | ALIASES    # also by PyTorch's second names
 BY_NP = {d.np: d for d in ALL}
 
 
@@ -204,7 +209,7 @@ def _promote_pair(a: DType, b: DType) -> DType:
     return b
 
 
-PROMOTION = {}
+PROMOTION = {}      # (dtype, dtype) -> the smallest that both convert to; pairs without one are missing
 for _a in ALL:
     for _b in ALL:
         with suppress(DTypeError):

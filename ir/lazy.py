@@ -1,6 +1,6 @@
 """Lazy modules: parts of the project that load on first use, so that `import ingot` stays quick.
 
-kernels = lazy(__package__, ".cpu.kernels") # at the top of a file, like any import
+    kernels = lazy(__package__, ".cpu.kernels")      # at the top of a file, like any import
 
 The house test reads these calls as imports and holds them to the layers.
 """

@@ -28,7 +28,10 @@ Groups = Mapping[str, Sequence[Node]] | None
 
 
 def to_networkx(graph: Graph):
-    """Return a networkx MultiDiGraph over the nodes of `graph`, with an edge for each operand (attribute `value`)."""
+    """Return a networkx MultiDiGraph over the nodes of `graph`, with an edge for each operand (attribute `value`).
+
+    Users search and measure graphs with it. The package itself does not need networkx, so it is loaded here.
+    """
     import networkx as nx
 
     g = nx.MultiDiGraph(name=graph.name)

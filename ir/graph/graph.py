@@ -1,7 +1,9 @@
 """Graphs: typed values in SSA form, made by a Builder and frozen once built.
 
-b = Builder("block") x = b.input("x", Aval((8, 64), float32)) y = elementwise.mul(x, 2.0) # records append nodes when they are
-called on values g = b.finish([y])
+    b = Builder("block")
+    x = b.input("x", Aval((8, 64), float32))
+    y = elementwise.mul(x, 2.0)      # records append nodes when they are called on values
+    g = b.finish([y])
 
 Operator records work on graph values as on tensors and arrays, so gradient rules and bodies of composites build graphs. Inside
 a graph broadcasting and promotion are explicit: the builder adds `expand` and `cast`.

@@ -48,9 +48,8 @@ from typing import Any
 from ..dtype import DType
 from ..errors import GraphError
 
-SPREAD, EXP_SUM = "spread", "exp_sum"
+SPREAD, EXP_SUM = "spread", "exp_sum"        # sums about the mean and below the maximum, in one sweep
 KINDS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin", SPREAD, EXP_SUM)
-SCANS = ("sum", "prod")
 POINT, SWEEP = "point", "sweep"
 LOAD, STORE, CONST, CAST, FOLD = "load", "store", "const", "cast", "reduce"
 Size = int | str

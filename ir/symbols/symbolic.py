@@ -1,7 +1,10 @@
 """Symbolic numbers: integers and floats that know how they come from named sizes, and their value now.
 
-scope = Scope() # in scope.py b = scope.size("b", 8) # now 8, and at least 2 at all times n = b * 64 // 2 # 32*b, now 256 n > 3
-# True: it is at least 64 b > 3 # True as well, and scope.conditions now says that b >= 4
+    scope = Scope()             # in scope.py
+    b = scope.size("b", 8)      # now 8, and at least 2 at all times
+    n = b * 64 // 2             # 32*b, now 256
+    n > 3                       # True: it is at least 64
+    b > 3                       # True as well, and scope.conditions now says that b >= 4
 
 A `SymInt` answers whatever Python or C asks of an int by its value now. An answer that other sizes could change becomes a
 condition of the scope. So a computation with symbolic sizes holds for all sizes that meet the conditions: code that was not

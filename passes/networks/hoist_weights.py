@@ -1,6 +1,6 @@
 """Splits off values that depend on weights alone, to be computed once and kept until a weight is written.
 
-cut = split_derived(graph, stable)
+    cut = split_derived(graph, stable)
 
 `stable` are the inputs that keep their values from call to call. Split off are packed weights, other operands of blocked
 convolutions, and weights in a lower precision that contractions read (autocast's), with everything behind them. Small values

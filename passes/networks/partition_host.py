@@ -1,6 +1,6 @@
 """Splits off the part of a device graph that needs host values alone, to be computed on the host.
 
-cut = partition_host(graph, host, keep)
+    cut = partition_host(graph, host, keep)
 
 `host` are the inputs that lie in the host's memory: step counters of optimizers, learning rates. In eager mode, too, values
 that depend on nothing else are computed and stay on the host. Random draws and moves (`place`) belong to the device.

@@ -1,6 +1,7 @@
 """Specialises a symbolic graph or arrangement to known sizes.
 
-binder = Binder(plan) # once binder.bind({"b": 8, "s": 16}) # for given sizes: a copy in which each size is a number
+    binder = Binder(plan)                # once
+    binder.bind({"b": 8, "s": 16})       # for given sizes: a copy in which each size is a number
 
 An arrangement of a symbolic graph is made once, with all slow work: passes, fusion, kernels, whose text does not name sizes.
 Only the memory of a copy remains to be placed. A copy with `shares` holds only the reads and writes of steps; parts without

@@ -1,6 +1,6 @@
 """Lifts symbolic numbers among operands into inputs, which are given with each call.
 
-lifted = lift_numbers(graph); lifted.graph, lifted.numbers
+    lifted = lift_numbers(graph); lifted.graph, lifted.numbers
 
 A number that is a parameter becomes an operand where the body of a composite makes it one, or where the record says how
 (`Op.by_operand`: attention scales its queries). Elsewhere it stays a parameter, replaced before each run.

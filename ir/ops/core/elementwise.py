@@ -52,15 +52,15 @@ def _zeros(g):
 
 _FLAT = (lambda g, out, x, y: _zeros(g), lambda g, out, x, y: _zeros(g))
 floor_divide = elementwise("floor_divide", scalar_functions.floor_divide, _FLAT, takes="real_number",
-                           traits=("refuses_integers",))
+                           traits=("refuses_integers",), doc="The quotient rounded down.")
 trunc_divide = elementwise("trunc_divide", scalar_functions.trunc_divide, _FLAT, takes="real_number",
-                           traits=("refuses_integers",))
+                           traits=("refuses_integers",), doc="The quotient rounded to zero.")
 remainder = elementwise("remainder", scalar_functions.remainder,
                         (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, floor_divide(x, y)))), takes="real_number",
-                        traits=("refuses_integers",))
+                        traits=("refuses_integers",), doc="x - floor(x / y) * y, with the sign of y.")
 fmod = elementwise("fmod", scalar_functions.fmod,
                    (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, trunc_divide(x, y)))), takes="real_number",
-                   traits=("refuses_integers",))
+                   traits=("refuses_integers",), doc="x - trunc(x / y) * y, with the sign of x.")
 
 
 def _pow_x(g, out, x, y):
@@ -101,13 +101,15 @@ def _sign_any(x):
     return x.copy() if x.dtype == np.bool_ else _sign(x)
 
 
-sign = elementwise("sign", _sign_any, (lambda g, out, x: _zeros(g),), takes="real", traits=("exact",))
+sign = elementwise("sign", _sign_any, (lambda g, out, x: _zeros(g),), takes="real", traits=("exact",),
+                   doc="-1, 0 or 1; 0 for nan.")
 floor = elementwise("floor", np.floor, (lambda g, out, x: _zeros(g),), takes="number", traits=("exact",))
 ceil = elementwise("ceil", np.ceil, (lambda g, out, x: _zeros(g),), takes="number", traits=("exact",))
 trunc = elementwise("trunc", np.trunc, (lambda g, out, x: _zeros(g),), takes="number", traits=("exact",))
 round_ = elementwise("round", np.rint, (lambda g, out, x: _zeros(g),), takes="real_float", traits=("exact",),
                      doc="To the nearest integer, halves to even.")
-frac = elementwise("frac", lambda x: x - np.trunc(x), (lambda g, out, x: g,), takes="real_float", traits=("exact",))
+frac = elementwise("frac", lambda x: x - np.trunc(x), (lambda g, out, x: g,), takes="real_float", traits=("exact",),
+                   doc="x - trunc(x)")
 
 # Powers, exponentials, logarithms.
 
@@ -195,9 +197,11 @@ def _squared_radius(a, b):
 
 atan2 = elementwise("atan2", np.arctan2,
                     (lambda g, out, y, x: div(mul(g, x), _squared_radius(x, y)),
-                     lambda g, out, y, x: neg(div(mul(g, y), _squared_radius(x, y)))), takes="real_float")
+                     lambda g, out, y, x: neg(div(mul(g, y), _squared_radius(x, y)))), takes="real_float",
+                    doc="The angle of the point (x, y), from -pi to pi.")
 hypot = elementwise("hypot", np.hypot,
-                    (lambda g, out, x, y: mul(g, div(x, out)), lambda g, out, x, y: mul(g, div(y, out))), takes="real_float")
+                    (lambda g, out, x, y: mul(g, div(x, out)), lambda g, out, x, y: mul(g, div(y, out))), takes="real_float",
+                    doc="sqrt(x^2 + y^2), without overflow between.")
 
 # The error function, gamma, the logistic function.
 
@@ -211,7 +215,7 @@ def _gauss(x):
 erf = elementwise("erf", scalar_functions.erf, (lambda g, out, x: mul(g, _gauss(x)),), takes="real_float")
 erfc = elementwise("erfc", scalar_functions.erfc, (lambda g, out, x: neg(mul(g, _gauss(x))),), takes="real_float")
 erfcx = elementwise("erfcx", scalar_functions.erfcx, (lambda g, out, x: mul(g, sub(mul(mul(x, out), 2.0), _TWO_OVER_SQRT_PI)),),
-                    takes="real_float")
+                    takes="real_float", doc="exp(x^2) erfc(x)")
 erfinv = elementwise("erfinv", scalar_functions.erfinv,
                      (lambda g, out, x: mul(g, mul(exp(mul(out, out)), math.sqrt(math.pi) / 2)),), takes="real_float",
                      traits=("wide_on_gpu", "rescued"))
@@ -240,7 +244,7 @@ def _sinc_vjp(g, out, x):
     return mul(g, where(eq(x, 0.0), 0.0, slope))
 
 
-sinc = elementwise("sinc", scalar_functions.sinc, (_sinc_vjp,), takes="float", traits=("rescued",))
+sinc = elementwise("sinc", scalar_functions.sinc, (_sinc_vjp,), takes="float", traits=("rescued",), doc="sin(pi x) / (pi x)")
 
 
 def _portion(g, x, y, scale=1.0):
@@ -251,7 +255,7 @@ def _portion(g, x, y, scale=1.0):
 
 logaddexp = elementwise("logaddexp", scalar_functions.logaddexp,
                         (lambda g, out, x, y: _portion(g, x, y), lambda g, out, x, y: _portion(g, y, x)),
-                        takes="float", traits=("commutative",))
+                        takes="float", traits=("commutative",), doc="log(exp(x) + exp(y)), without overflow.")
 logaddexp2 = elementwise("logaddexp2", np.logaddexp2,
                          (lambda g, out, x, y: _portion(g, x, y, math.log(2)),
                           lambda g, out, x, y: _portion(g, y, x, math.log(2))), takes="real_float", traits=("commutative",))
@@ -262,9 +266,10 @@ def _xlogy_x(g, out, x, y):
     return where(flat, 0.0, mul(g, log(y)))
 
 
-xlogy = elementwise("xlogy", scalar_functions.xlogy, (_xlogy_x, lambda g, out, x, y: mul(g, div(x, y))), takes="real_float")
+xlogy = elementwise("xlogy", scalar_functions.xlogy, (_xlogy_x, lambda g, out, x, y: mul(g, div(x, y))), takes="real_float",
+                    doc="x log y; 0 where x is 0, unless y is nan.")
 nextafter = elementwise("nextafter", np.nextafter, (lambda g, out, x, y: g, lambda g, out, x, y: _zeros(g)), takes="real_float",
-                        traits=("exact", "branches"), widens=False)
+                        traits=("exact", "branches"), widens=False, doc="The next number after x in the direction of y.")
 
 
 def _copysign_x(g, out, x, y):
@@ -272,10 +277,10 @@ def _copysign_x(g, out, x, y):
 
 
 copysign = elementwise("copysign", np.copysign, (_copysign_x, lambda g, out, x, y: _zeros(g)), takes="real_float",
-                       traits=("exact", "branches"))
+                       traits=("exact", "branches"), doc="|x| with the sign of y.")
 heaviside = elementwise("heaviside", lambda x, v: np.where(x == 0, v, (x > 0).astype(x.dtype)),
                         (lambda g, out, x, v: _zeros(g), lambda g, out, x, v: where(eq(x, 0.0), g, 0.0)), takes="real",
-                        traits=("exact",))
+                        traits=("exact",), doc="0 below 0, 1 above, v at 0.")
 gcd = elementwise("gcd", np.gcd, NO_GRAD, takes="integer", traits=("commutative", "exact"))
 lcm = elementwise("lcm", np.lcm, NO_GRAD, takes="integer", traits=("commutative", "exact"))
 
@@ -302,10 +307,10 @@ def share(g, x, y, loses):
 
 maximum = elementwise("maximum", np.maximum,
                       (lambda g, out, x, y: share(g, x, y, lt(x, y)), lambda g, out, x, y: share(g, x, y, lt(y, x))),
-                      takes="real", traits=("exact",))
+                      takes="real", traits=("exact",), doc="The larger number; nan if one is nan.")
 minimum = elementwise("minimum", np.minimum,
                       (lambda g, out, x, y: share(g, x, y, gt(x, y)), lambda g, out, x, y: share(g, x, y, gt(y, x))),
-                      takes="real", traits=("exact",))
+                      takes="real", traits=("exact",), doc="The smaller number; nan if one is nan.")
 
 
 def _takes_first(x, y, better):
@@ -314,10 +319,12 @@ def _takes_first(x, y, better):
 
 fmax = elementwise("fmax", np.fmax,
                    (lambda g, out, x, y: share(g, x, y, logical_not(_takes_first(x, y, gt(x, y)))),
-                    lambda g, out, x, y: share(g, x, y, _takes_first(x, y, gt(x, y)))), takes="real", traits=("exact",))
+                    lambda g, out, x, y: share(g, x, y, _takes_first(x, y, gt(x, y)))), takes="real", traits=("exact",),
+                   doc="The larger number; the other one if one is nan.")
 fmin = elementwise("fmin", np.fmin,
                    (lambda g, out, x, y: share(g, x, y, logical_not(_takes_first(x, y, lt(x, y)))),
-                    lambda g, out, x, y: share(g, x, y, _takes_first(x, y, lt(x, y)))), takes="real", traits=("exact",))
+                    lambda g, out, x, y: share(g, x, y, _takes_first(x, y, lt(x, y)))), takes="real", traits=("exact",),
+                   doc="The smaller number; the other one if one is nan.")
 
 
 def _infer_where(cond, x, y):
@@ -346,7 +353,7 @@ where = op("where", infer=_infer_where, ref=_where,
 
 
 def _never(x):
-    return np.not_equal(x, x)       # of integers and bools; lies as x does
+    return np.not_equal(x, x)       # False for integers and bools, in the layout of x
 
 
 def _floats(fn):

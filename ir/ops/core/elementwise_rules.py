@@ -12,7 +12,7 @@ from ...opdef.op import NO_GRAD, Scalar, op
 from ...reference import float8
 from ...reference.scalar_functions import as_kind, copied
 
-NUMBERS = (bool, int, float, complex)
+NUMBERS = (bool, int, float, complex)      # Python types that stand for arguments
 _BF16 = dt.bfloat16.np
 _F16 = np.dtype(np.float16)
 
@@ -74,6 +74,7 @@ def is_integral(d):
     return d.is_integer or d is dt.bool_
 
 
+# By what `elementwise(takes=...)` says: whether a dtype is accepted, and its words in errors.
 ACCEPT = {
     "float": (is_inexact, "floating point types"),
     "number": (is_number, "numbers, not bool"),

@@ -129,13 +129,15 @@ def _extreme_vjp(g, out, x, *, dim, keepdim):
 
 
 amax = op("amax", infer=infer_reduce("amax", empty=False), ref=_wide(np.maximum.reduce), vjp=(_extreme_vjp,),
-          lower=Reduce("max"), traits=("exact", "rule_as_one"))
+          lower=Reduce("max"), traits=("exact", "rule_as_one"), doc="The largest element; nan if one is nan.")
 amin = op("amin", infer=infer_reduce("amin", empty=False), ref=_wide(np.minimum.reduce), vjp=(_extreme_vjp,),
-          lower=Reduce("min"), traits=("exact", "rule_as_one"))
+          lower=Reduce("min"), traits=("exact", "rule_as_one"), doc="The smallest element; nan if one is nan.")
 any_ = op("any", infer=infer_reduce("any", dt.bool_), vjp=NO_GRAD, lower=Reduce("any"), traits=("exact", "float8"),
-          ref=lambda x, *, dim, keepdim: np.logical_or.reduce(x, axis=dim, keepdims=keepdim))
+          ref=lambda x, *, dim, keepdim: np.logical_or.reduce(x, axis=dim, keepdims=keepdim),
+          doc="Whether an element is not zero; nan counts as not zero.")
 all_ = op("all", infer=infer_reduce("all", dt.bool_), vjp=NO_GRAD, lower=Reduce("all"), traits=("exact", "float8"),
-          ref=lambda x, *, dim, keepdim: np.logical_and.reduce(x, axis=dim, keepdims=keepdim))
+          ref=lambda x, *, dim, keepdim: np.logical_and.reduce(x, axis=dim, keepdims=keepdim),
+          doc="Whether no element is zero; nan counts as not zero.")
 
 
 def _arg(fn):
