@@ -1,10 +1,10 @@
-"""Programs whose host steps change Python state, and which read it behind them, before them, or not at all.
+"""Programs whose host steps change Python state, which the programs read after them, before them, or not at all.
 
-Each is a function of (wrap, changes): it gives the results of some calls of the wrapped function, and what they have left.
-`changes(v)` says whether a host step changes anything, of which it is told a number.
+A program is a function of (wrap, changes). It returns the results of some calls of the wrapped function, and the state after
+them. `changes(v)` tells a host step whether to change anything; `v` is the number that the step got.
 """
 
-from . import beside, containers, given, tensors, variables, written  # noqa: F401  (they enter their programs)
-from .common import BEHIND, BESIDE, GIVEN, WRITTEN
+from . import arguments, containers, read_by_host, tensors, unread, variables  # noqa: F401  (they enter their programs)
+from .common import ARGUMENTS, READ_AFTER, READ_BY_HOST, UNREAD
 
-__all__ = ["BEHIND", "BESIDE", "GIVEN", "WRITTEN"]
+__all__ = ["ARGUMENTS", "READ_AFTER", "READ_BY_HOST", "UNREAD"]

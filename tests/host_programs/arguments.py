@@ -7,7 +7,7 @@ import numpy as np
 import ingot
 from ingot import jit
 
-from .common import GIVEN, VALUES
+from .common import ARGUMENTS, VALUES
 from .variables import Counter
 
 
@@ -43,10 +43,10 @@ class Count:
         self.n += 1.0
 
 
-GIVEN["list"] = _of_argument(list, lambda g: g.append(1), len, list.clear)
-GIVEN["dict"] = _of_argument(lambda: {"n": 0.0}, lambda g: g.update(n=g["n"] + 1), lambda g: g["n"])
-GIVEN["list in a dict"] = _of_argument(lambda: {"log": []}, lambda g: g["log"].append(1), lambda g: len(g["log"]))
-GIVEN["dataclass"] = _of_argument(Count, Count.add, lambda g: g.n)
-GIVEN["object"] = _of_argument(Counter, lambda g: g.bump(1), lambda g: g.value())
-GIVEN["tensor"] = _of_argument(lambda: ingot.zeros(1), lambda g: g.add_(1), lambda g: g)
-GIVEN["array"] = _of_argument(lambda: np.zeros(1, np.float32), lambda g: np.add(g, 1, out=g), ingot.tensor)
+ARGUMENTS["list"] = _of_argument(list, lambda g: g.append(1), len, list.clear)
+ARGUMENTS["dict"] = _of_argument(lambda: {"n": 0.0}, lambda g: g.update(n=g["n"] + 1), lambda g: g["n"])
+ARGUMENTS["list in a dict"] = _of_argument(lambda: {"log": []}, lambda g: g["log"].append(1), lambda g: len(g["log"]))
+ARGUMENTS["dataclass"] = _of_argument(Count, Count.add, lambda g: g.n)
+ARGUMENTS["object"] = _of_argument(Counter, lambda g: g.bump(1), lambda g: g.value())
+ARGUMENTS["tensor"] = _of_argument(lambda: ingot.zeros(1), lambda g: g.add_(1), lambda g: g)
+ARGUMENTS["array"] = _of_argument(lambda: np.zeros(1, np.float32), lambda g: np.add(g, 1, out=g), ingot.tensor)

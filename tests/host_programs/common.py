@@ -1,34 +1,34 @@
-"""Tables of programs with host steps, and the functions they share."""
+"""Tables of programs with host steps, and functions that the programs share."""
 
 import ingot
 
 VALUES = (1, 2, 1, 3, 2, 2, 1, 1, 4, 1, 2)
-BEHIND: dict = {}           # the function reads behind a host step what that changed
-BESIDE: dict = {}           # it does not
-WRITTEN: dict = {}          # a host step reads state that the function or another host step wrote
-GIVEN: dict = {}            # a host step changes an argument; if it begins to do so in a replay, that is an error
+READ_AFTER: dict = {}       # the function reads, after a host step, the state that the step changed
+UNREAD: dict = {}           # the function does not read it
+READ_BY_HOST: dict = {}     # a host step reads state that the function or another host step wrote
+ARGUMENTS: dict = {}        # a host step changes an argument; an error if it begins to do so in a replay
 
 
-def behind(f):
-    """A program that reads behind a host step what that changes."""
-    BEHIND[f.__name__] = f
+def read_after(f):
+    """Enter a program that reads state after a host step that changes it."""
+    READ_AFTER[f.__name__] = f
     return f
 
 
-def beside(f):
-    """A program that does not."""
-    BESIDE[f.__name__] = f
+def unread(f):
+    """Enter a program that does not read the state that its host step changes."""
+    UNREAD[f.__name__] = f
     return f
 
 
-def written(f):
-    """A program in which a host step reads what was written before."""
-    WRITTEN[f.__name__] = f
+def read_by_host(f):
+    """Enter a program whose host step reads state that was written before."""
+    READ_BY_HOST[f.__name__] = f
     return f
 
 
 def calls(fn, between=lambda i: None):
-    """The results of calls, rounded, since compiled products may differ in the last place."""
+    """Return the results of calls, rounded, since compiled products may differ in the last place."""
     found = []
     for i, v in enumerate(VALUES):
         found.append([round(x, 4) for x in fn(ingot.full((1,), float(v))).reshape(-1).tolist()])
@@ -37,5 +37,5 @@ def calls(fn, between=lambda i: None):
 
 
 def every(n, what):
-    """Does something after every n-th call."""
+    """Return a function of the call number that calls `what` after every n-th call."""
     return lambda i: what() if i % n == n - 1 else None

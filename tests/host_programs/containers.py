@@ -1,4 +1,4 @@
-"""Lists, dictionaries, sets and arrays that are read behind a host step which changes them."""
+"""Programs that read lists, dictionaries, sets and arrays after a host step changed them."""
 
 import collections
 
@@ -7,7 +7,7 @@ import numpy as np
 import ingot
 from ingot import jit
 
-from .common import BEHIND, behind, calls, every
+from .common import READ_AFTER, calls, every, read_after
 
 
 def _of_list(read, start=()):
@@ -170,11 +170,11 @@ def _with_what_it_gives(log, add):
 for _make in (_length, _whether_any, _sum, _by_another_name, _in_another_function, _before_and_behind, _in_a_loop, _looped_over,
               _behind_a_branch, _nested, _behind_several, _from_a_generator, _through_a_generator, _in_a_try,
               _with_what_it_gives):
-    BEHIND["list" + _make.__name__] = _of_list(_make)
-BEHIND["list_last"] = _of_list(_last, (1.0,))
+    READ_AFTER["list" + _make.__name__] = _of_list(_make)
+READ_AFTER["list_last"] = _of_list(_last, (1.0,))
 
 
-@behind
+@read_after
 def list_filled_by_its_method(wrap, changes):
     log: list = []
 
@@ -185,7 +185,7 @@ def list_filled_by_its_method(wrap, changes):
     return calls(wrap(fn), every(3, log.clear)), log
 
 
-@behind
+@read_after
 def list_that_grows_while_it_is_looped_over(wrap, changes):
     log = [1.0]
 
@@ -203,7 +203,7 @@ def list_that_grows_while_it_is_looped_over(wrap, changes):
     return calls(wrap(fn), lambda i: log.__delitem__(slice(1, None))), log
 
 
-@behind
+@read_after
 def dict_item(wrap, changes):
     table = {"n": 0}
 
@@ -218,7 +218,7 @@ def dict_item(wrap, changes):
     return calls(wrap(fn)), table
 
 
-@behind
+@read_after
 def dict_keys(wrap, changes):
     table: dict = {}
 
@@ -233,7 +233,7 @@ def dict_keys(wrap, changes):
     return calls(wrap(fn), every(4, table.clear)), table
 
 
-@behind
+@read_after
 def nested_containers(wrap, changes):
     history = {"loss": [[]], "n": 1.0}
 
@@ -248,7 +248,7 @@ def nested_containers(wrap, changes):
     return calls(wrap(fn), every(3, lambda: history["loss"][0].clear())), history
 
 
-@behind
+@read_after
 def set_of_numbers(wrap, changes):
     seen: set = set()
 
@@ -263,7 +263,7 @@ def set_of_numbers(wrap, changes):
     return calls(wrap(fn), every(4, seen.clear)), seen
 
 
-@behind
+@read_after
 def window(wrap, changes):
     last: collections.deque = collections.deque(maxlen=3)
 
@@ -294,5 +294,5 @@ def _of_array(read):
     return program
 
 
-BEHIND["array_element"] = _of_array(lambda a: float(a[0]))
-BEHIND["array_as_a_tensor"] = _of_array(lambda a: ingot.tensor(a))
+READ_AFTER["array_element"] = _of_array(lambda a: float(a[0]))
+READ_AFTER["array_as_a_tensor"] = _of_array(lambda a: ingot.tensor(a))

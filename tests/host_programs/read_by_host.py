@@ -1,14 +1,14 @@
-"""Host steps read what was written before."""
+"""Programs whose host steps read state that was written before."""
 
 import types
 
 import ingot
 from ingot import jit, nn, optim
 
-from .common import WRITTEN, calls, every, written
+from .common import READ_BY_HOST, calls, every, read_by_host
 
 
-@written
+@read_by_host
 def attribute_that_was_set(wrap, changes):
     o, got = types.SimpleNamespace(n=0), []
 
@@ -24,7 +24,7 @@ def attribute_that_was_set(wrap, changes):
     return calls(wrap(fn)), got
 
 
-@written
+@read_by_host
 def list_that_was_filled(wrap, changes):
     log: list = []
     got: list = []
@@ -41,7 +41,7 @@ def list_that_was_filled(wrap, changes):
     return calls(wrap(fn)), got
 
 
-@written
+@read_by_host
 def variable_that_was_set(wrap, changes):
     n, got = 0, []
 
@@ -58,7 +58,7 @@ def variable_that_was_set(wrap, changes):
     return calls(wrap(fn)), got
 
 
-@written
+@read_by_host
 def tensor_that_was_written(wrap, changes):
     t, got = ingot.zeros(1), []
 
@@ -74,7 +74,7 @@ def tensor_that_was_written(wrap, changes):
     return calls(wrap(fn)), got
 
 
-@written
+@read_by_host
 def tensor_that_was_written_and_is_computed_with(wrap, changes):
     t = ingot.zeros(1)
 
@@ -88,7 +88,7 @@ def tensor_that_was_written_and_is_computed_with(wrap, changes):
     return calls(wrap(fn)), t.tolist()
 
 
-@written
+@read_by_host
 def buffers_of_a_module(wrap, changes):
     norm, got = nn.BatchNorm1d(2), []
 
@@ -134,13 +134,13 @@ def _of_weights(look_at):
     return program
 
 
-WRITTEN["weights"] = _of_weights(lambda w, opt: round(float(w.sum()), 2))
-WRITTEN["weights_by_their_optimizer"] = _of_weights(
+READ_BY_HOST["weights"] = _of_weights(lambda w, opt: round(float(w.sum()), 2))
+READ_BY_HOST["weights_by_their_optimizer"] = _of_weights(
     lambda w, opt: round(float(sum(p.sum() for g in opt.param_groups for p in g["params"])), 2))
-WRITTEN["gradients"] = _of_weights(lambda w, opt: None if w.grad is None else round(float(w.grad.sum()), 2))
+READ_BY_HOST["gradients"] = _of_weights(lambda w, opt: None if w.grad is None else round(float(w.grad.sum()), 2))
 
 
-@written
+@read_by_host
 def weights_before_they_are_written(wrap, changes):
     w, got = ingot.zeros(2000), []
 
@@ -157,7 +157,7 @@ def weights_before_they_are_written(wrap, changes):
     return calls(wrap(fn)), got
 
 
-@written
+@read_by_host
 def weights_that_are_clipped(wrap, changes):
     w = ingot.zeros(2000, requires_grad=True)
     opt, got = optim.SGD([w], lr=0.1), []
@@ -176,7 +176,7 @@ def weights_that_are_clipped(wrap, changes):
     return calls(wrap(fn), lambda i: got.append(round(float(w.sum()), 2))), got
 
 
-@written
+@read_by_host
 def what_another_host_step_has_left(wrap, changes):
     log: list = []
 
@@ -194,7 +194,7 @@ def what_another_host_step_has_left(wrap, changes):
     return calls(wrap(fn), every(3, log.clear)), log
 
 
-@written
+@read_by_host
 def variable_that_another_host_step_has_set(wrap, changes):
     n = 0
 

@@ -1,4 +1,4 @@
-"""Tensors, modules, training steps and what is printed, behind host steps that change what they read."""
+"""Programs with tensors, modules, training steps and prints, which read state after host steps changed it."""
 
 import contextlib
 import io
@@ -7,11 +7,11 @@ import types
 import ingot
 from ingot import jit, nn, optim
 
-from .common import BEHIND, BESIDE, behind, calls, every
+from .common import READ_AFTER, UNREAD, calls, every, read_after
 
 # Tensors.
 
-@behind
+@read_after
 def tensor_written_in_place(wrap, changes):
     t = ingot.zeros(1)
 
@@ -26,7 +26,7 @@ def tensor_written_in_place(wrap, changes):
     return calls(wrap(fn), lambda i: t.fill_(float(i % 2))), t.tolist()
 
 
-@behind
+@read_after
 def view_of_a_tensor_written_in_place(wrap, changes):
     t = ingot.zeros(3)
 
@@ -42,7 +42,7 @@ def view_of_a_tensor_written_in_place(wrap, changes):
     return calls(wrap(fn), lambda i: t.fill_(float(i % 2))), t.tolist()
 
 
-@behind
+@read_after
 def tensor_put_in_place_of_another(wrap, changes):
     o = types.SimpleNamespace(t=ingot.zeros(1))
 
@@ -103,12 +103,12 @@ def _of_module(kind):
     return program
 
 
-BEHIND["module_forward"] = _of_module(ReadsBehind)
-BESIDE["module_that_reads_nothing"] = _of_module(Net)
-BESIDE["module_that_reads_before"] = _of_module(ReadsBefore)
+READ_AFTER["module_forward"] = _of_module(ReadsBehind)
+UNREAD["module_that_reads_nothing"] = _of_module(Net)
+UNREAD["module_that_reads_before"] = _of_module(ReadsBefore)
 
 
-@behind
+@read_after
 def mode_of_a_module(wrap, changes):
     drop = nn.Dropout(1.0)
 
@@ -186,14 +186,14 @@ def _only_notes(net, opt, history, changes):
     return step
 
 
-BEHIND["training_that_weighs_by_what_was_noted"] = _of_training(_weighs_the_loss)
-BEHIND["training_at_a_rate_that_is_set"] = _of_training(_sets_the_rate)
-BESIDE["training_that_notes"] = _of_training(_only_notes)
+READ_AFTER["training_that_weighs_by_what_was_noted"] = _of_training(_weighs_the_loss)
+READ_AFTER["training_at_a_rate_that_is_set"] = _of_training(_sets_the_rate)
+UNREAD["training_that_notes"] = _of_training(_only_notes)
 
 
 # Printing and randomness around it.
 
-@behind
+@read_after
 def printed_before_and_behind(wrap, changes):
     log: list = []
 

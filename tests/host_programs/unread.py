@@ -1,14 +1,14 @@
-"""Programs whose host steps change state that the function does not read behind them."""
+"""Programs whose host steps change state that the function does not read after them."""
 
 import types
 
 import ingot
 from ingot import jit, nn, optim
 
-from .common import beside, calls, every
+from .common import calls, every, unread
 
 
-@beside
+@unread
 def list_that_is_only_filled(wrap, changes):
     log: list = []
 
@@ -23,7 +23,7 @@ def list_that_is_only_filled(wrap, changes):
     return calls(wrap(fn), every(3, log.clear)), log
 
 
-@beside
+@unread
 def dictionary_that_is_only_given(wrap, changes):
     log: list = []
 
@@ -40,7 +40,7 @@ def dictionary_that_is_only_given(wrap, changes):
     return calls(wrap(fn)), log
 
 
-@beside
+@unread
 def list_whose_method_fills_it(wrap, changes):
     log: list = []
 
@@ -51,7 +51,7 @@ def list_whose_method_fills_it(wrap, changes):
     return calls(wrap(fn), every(3, log.clear)), log
 
 
-@beside
+@unread
 def other_state_is_read(wrap, changes):
     log: list = []
     settings = types.SimpleNamespace(scale=2.0, items=[1, 2, 3])
@@ -67,7 +67,7 @@ def other_state_is_read(wrap, changes):
     return calls(wrap(fn)), log
 
 
-@beside
+@unread
 def another_attribute_is_read(wrap, changes):
     o = types.SimpleNamespace(n=0.0, m=2.0)
 
@@ -82,7 +82,7 @@ def another_attribute_is_read(wrap, changes):
     return calls(wrap(fn)), o.n
 
 
-@beside
+@unread
 def attribute_is_read_before(wrap, changes):
     o = types.SimpleNamespace(n=1.0)
 
@@ -98,7 +98,7 @@ def attribute_is_read_before(wrap, changes):
     return calls(wrap(fn)), o.n
 
 
-@beside
+@unread
 def loop_that_fills(wrap, changes):
     log: list = []
 
@@ -116,7 +116,7 @@ def loop_that_fills(wrap, changes):
     return calls(wrap(fn), every(3, log.clear)), log
 
 
-@beside
+@unread
 def trainer_that_notes(wrap, changes):
     class Trainer:
         def __init__(self):

@@ -1,11 +1,11 @@
-"""Attributes and variables that are read behind a host step which changes them."""
+"""Programs that read attributes and variables after a host step changed them."""
 
 import sys
 import types
 
 from ingot import jit
 
-from .common import BEHIND, behind, calls, every
+from .common import READ_AFTER, calls, every, read_after
 
 TOTAL = 0
 
@@ -90,10 +90,10 @@ def _of_a_read_number(o, add):
 
 
 for _make in (_by_its_name, _by_a_local_name, _out_of_a_list, _by_getattr, _by_a_function, _of_a_read_number):
-    BEHIND["attribute" + _make.__name__] = _of_attribute(_make)
+    READ_AFTER["attribute" + _make.__name__] = _of_attribute(_make)
 
 
-@behind
+@read_after
 def method_of_an_object_that_is_read(wrap, changes):
     counter = Counter()
 
@@ -108,7 +108,7 @@ def method_of_an_object_that_is_read(wrap, changes):
     return calls(wrap(fn)), vars(counter)
 
 
-@behind
+@read_after
 def method_that_is_a_host_function(wrap, changes):
     class Trainer:
         def __init__(self):
@@ -133,7 +133,7 @@ def method_that_is_a_host_function(wrap, changes):
     return calls(wrap(t.step), every(3, reset)), vars(t)
 
 
-@behind
+@read_after
 def attribute_of_a_python_module(wrap, changes):
     module: types.ModuleType = types.ModuleType("rates")
     setattr(module, "rate", 0.0)        # noqa: B010  (types do not know of it)
@@ -149,7 +149,7 @@ def attribute_of_a_python_module(wrap, changes):
     return calls(wrap(fn), lambda i: setattr(module, "rate", float(i % 2))), module.rate
 
 
-@behind
+@read_after
 def global_variable(wrap, changes):
     space = sys.modules[__name__]
 
@@ -166,7 +166,7 @@ def global_variable(wrap, changes):
     return calls(wrap(fn), lambda i: setattr(space, "TOTAL", i % 2)), TOTAL
 
 
-@behind
+@read_after
 def variable_of_an_enclosing_function(wrap, changes):
     n = 0
 
@@ -186,7 +186,7 @@ def variable_of_an_enclosing_function(wrap, changes):
     return calls(wrap(fn), reset), n
 
 
-@behind
+@read_after
 def function_that_is_replaced(wrap, changes):
     o = types.SimpleNamespace(f=lambda x: x * 2)
 

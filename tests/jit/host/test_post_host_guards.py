@@ -6,7 +6,7 @@ import weakref
 import pytest
 
 import ingot
-from host_programs import BEHIND, BESIDE, GIVEN, WRITTEN
+from host_programs import ARGUMENTS, READ_AFTER, READ_BY_HOST, UNREAD
 from ingot import jit
 from ingot.jit.bytecode.reads import reads_at
 from ingot.jit.bytecode.stack import instructions_of, offsets_after
@@ -44,43 +44,43 @@ def ran(program, when):
 
 @pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
 @pytest.mark.parametrize("when", WHEN)
-@pytest.mark.parametrize("name", BEHIND)
+@pytest.mark.parametrize("name", READ_AFTER)
 def test_state_changed_by_host_calls_is_read_as_they_left_it(name, when):
-    found, _ = ran(BEHIND[name], when)
-    assert found == str(BEHIND[name](lambda fn: fn, WHEN[when]()))
+    found, _ = ran(READ_AFTER[name], when)
+    assert found == str(READ_AFTER[name](lambda fn: fn, WHEN[when]()))
 
 
 @pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
 @pytest.mark.parametrize("when", WHEN)
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", READ_BY_HOST)
 def test_host_calls_read_earlier_writes(name, when):
-    found, _ = ran(WRITTEN[name], when)
-    assert found == str(WRITTEN[name](lambda fn: fn, WHEN[when]()))
+    found, _ = ran(READ_BY_HOST[name], when)
+    assert found == str(READ_BY_HOST[name](lambda fn: fn, WHEN[when]()))
 
 
 @pytest.mark.parametrize("when", WHEN)
-@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("name", UNREAD)
 def test_state_not_read_after_host_calls_causes_no_recordings(name, when):
-    found, stats = ran(BESIDE[name], when)
-    assert found == str(BESIDE[name](lambda fn: fn, WHEN[when]()))
+    found, stats = ran(UNREAD[name], when)
+    assert found == str(UNREAD[name](lambda fn: fn, WHEN[when]()))
     assert stats["compiles"] <= FEW and stats["unrecorded"] == 0
 
 
-@pytest.mark.parametrize("name", [n for n in BEHIND if n != "list_filled_by_its_method"])
+@pytest.mark.parametrize("name", [n for n in READ_AFTER if n != "list_filled_by_its_method"])
 def test_host_calls_without_changes_cause_no_recordings(name):
-    _, stats = ran(BEHIND[name], "never")
+    _, stats = ran(READ_AFTER[name], "never")
     assert stats["compiles"] <= FEW and stats["unrecorded"] == 0
 
 
 @pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
 @pytest.mark.parametrize("when", WHEN)
-@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize("name", ARGUMENTS)
 def test_changes_to_arguments_by_host_calls_are_read_or_refused(name, when):
     expected: list = []
-    GIVEN[name](lambda fn: fn, WHEN[when](), expected)
+    ARGUMENTS[name](lambda fn: fn, WHEN[when](), expected)
     found: list = []
     try:
-        GIVEN[name](jit.trace, WHEN[when](), found)
+        ARGUMENTS[name](jit.trace, WHEN[when](), found)
     except jit.TraceError as error:
         is_late = "host function" in str(error) and when in ("from the fifth", "now and then")
         assert is_late or "it changes a container or an object among its arguments" in str(error)
