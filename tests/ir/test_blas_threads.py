@@ -35,7 +35,7 @@ def matrices(n, *lead, kind=np.float64):
 @pytest.mark.parametrize("size, most, found",
                          [(blas_threads.ALONE, 4, 1), (blas_threads.ALONE + 1, 4, 4), (1000, 1, 1), (1000, 16, 8),
                                                (0, 4, 1)])
-def test_the_number_follows_size_and_ingot(library, threads, size, most, found):
+def test_thread_count_follows_size_and_setting(library, threads, size, most, found):
     threads(most)
     assert blas_threads.suited(lambda x: library.count)(np.empty((2, size, 3))) == found and library.count == 8
     x = ingot.ones(1000, 1000, dtype=ingot.complex64)
@@ -43,7 +43,7 @@ def test_the_number_follows_size_and_ingot(library, threads, size, most, found):
     assert library.asked[-2] == min(most, 8)
 
 
-def test_the_number_is_put_back_after_an_error(library):
+def test_thread_count_is_restored_after_an_error(library):
     with pytest.raises(ZeroDivisionError):
         blas_threads.held(lambda: 1 // 0, True)
     assert library.count == 8 and library.asked == [1, 8]
@@ -56,7 +56,7 @@ def test_a_forked_process_has_the_library_as_it_was(library):
     assert library.count == 8 and blas_threads.held(lambda: library.count, True) == 1 and library.count == 8
 
 
-def test_calls_beside_each_other_have_one_thread_each(library, threads):
+def test_concurrent_calls_use_one_thread_each(library, threads):
     """The first to end does not restore the count."""
     threads(4)
     for first in (0, 1):
@@ -92,13 +92,13 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_what_comes_to_lapack_has_one_thread_for_small_matrices(name, library, threads):
+def test_small_matrices_use_one_thread_in_lapack(name, library, threads):
     threads(2)
     CALLS[name](matrices(40))
     assert set(library.asked) == {1, 8} and library.count == 8
 
 
-def test_numpys_own_library_does_as_it_is_told(threads):
+def test_the_blas_of_numpy_takes_the_thread_count(threads):
     if not blas_threads.is_held():
         pytest.skip("numpy has no OpenBLAS of its own")
     threads(3)

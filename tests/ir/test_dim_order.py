@@ -133,14 +133,14 @@ def test_order_does_not_depend_on_size(name, turn, large, monkeypatch):
 
 @pytest.mark.parametrize("asked", ["contiguous_format", "channels_last", "preserve_format"])
 @pytest.mark.parametrize("make", ["zeros_like", "ones_like", "empty_like", "rand_like", "randn_like"])
-def test_a_format_that_is_asked_for(make, asked):
+def test_memory_format_arguments_set_the_order(make, asked):
     x = ingot.randn(2, 3, 4, 5).permute(0, 1, 3, 2)
     made = getattr(ingot, make)(x, memory_format=getattr(ingot, asked), requires_grad=True)
     want = {"contiguous_format": (60, 20, 4, 1), "channels_last": (60, 1, 12, 3), "preserve_format": (60, 20, 1, 5)}[asked]
     assert made.stride() == want and made.requires_grad and made.is_leaf and made._base is None
 
 
-def test_a_format_for_images_alone():
+def test_channels_last_is_refused_for_other_ranks():
     with pytest.raises(TypeError, match="channels_last is for tensors of 4 dimensions"):
         ingot.zeros_like(ingot.zeros(3, 4), memory_format=ingot.channels_last)
 
@@ -236,7 +236,7 @@ def test_copies_and_files_keep_the_order(make, turn, size):
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 @pytest.mark.parametrize("make", [lambda x: x.clone(), lambda x: x.double(), lambda x: x.bfloat16().abs(), ingot.zeros_like,
                                   lambda x: x.half()], ids=["clone", "double", "narrow", "like", "half"])
-def test_what_repeats_stays_where_it_stands(make, device):
+def test_expanded_dims_keep_their_places(make, device):
     """PyTorch's rule; numpy puts expanded dims last."""
     with mock_cuda.installed():
         x = ingot.arange(6.0, device=device).reshape(3, 2).T
@@ -274,7 +274,7 @@ CUTS = {"short rows": ((64, 64, 8), np.s_[1:-1, 1:-1, :7], True), "few short row
 
 @pytest.mark.parametrize("dtype", [ingot.float64, ingot.float32, ingot.int64, ingot.bool])
 @pytest.mark.parametrize("name", CUTS)
-def test_arrays_with_gaps_are_a_kernels_where_it_is_faster_with_the_same_bits(name, dtype):
+def test_strided_arrays_take_a_kernel_where_it_is_faster_with_the_same_bits(name, dtype):
     shape, cut, expected = CUTS[name]
     rng = np.random.default_rng(7)
     x, y = (rng.integers(-9, 9, shape).astype(dtype.np)[cut] for _ in range(2))

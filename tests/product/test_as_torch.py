@@ -61,7 +61,7 @@ def test_classes_of_tensors_say_whose_they_are(first):
     assert python("-c", first + HERE + look) == "True"
 
 
-def test_what_libraries_ask_about_an_installed_pytorch():
+def test_metadata_of_an_installed_pytorch():
     ask = ("import importlib.util, importlib.metadata; found = importlib.util.find_spec('torch') is not None; "
            "version = importlib.metadata.version('torch'); import torch; "
            "assert torch.version.__version__ == torch.__version__; "
@@ -91,7 +91,7 @@ def test_names_are_shown_as_pytorch_has_them():
         "torch.FloatTensor", "torch.LongTensor", "torch.sparse.FloatTensor", "torch.FloatStorage", "torch.return_types.max"])
 
 
-def test_a_name_that_ingot_has_not_is_said_so():
+def test_missing_names_are_named():
     said = python("-c", HERE + "\ntry:\n import torch.no_such\nexcept ModuleNotFoundError as e: print(e, '|', e.name)")
     assert "'torch.no_such'" in said and "ingot stands for PyTorch" in said and said.endswith("| torch.no_such")
 
@@ -103,7 +103,7 @@ def test_the_folder_is_found_by_another_spelling_of_its_path(tmp_path):
     assert python("-c", ask, PYTHONPATH=str(other)) == "True torch"
 
 
-def test_it_comes_before_pytorch_or_not_at_all():
+def test_as_torch_refuses_after_an_import_of_pytorch():
     said = python("-c", "import sys, types; there = types.ModuleType('torch'); there.__file__ = '/else/torch.py'; "
                   "sys.modules['torch'] = there\ntry:\n import ingot.as_torch\nexcept ImportError as e: print(e)")
     assert "imported already" in said

@@ -38,6 +38,6 @@ def test_programs_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch,
         run(source, space)
 
 
-def test_what_is_said_is_looked_at():
+def test_printed_results_are_compared():
     with pytest.raises(AssertionError, match="-> 3"):
         run("x = 1\nx + 1    # -> 3\n", {})

@@ -364,7 +364,7 @@ def test_causal_masks_go_through_a_corner(queries, keys):
     assert type(lower._materialize()) is ingot.Tensor
 
 
-def test_a_causal_mask_that_hides_all_keys_is_told_of():
+def test_a_causal_mask_that_hides_all_keys_warns():
     with pytest.warns(UserWarning, match="first 2 queries"):
         causal_lower_right(5, 3)
     with pytest.raises(ValueError, match="numbers of queries and of keys"):

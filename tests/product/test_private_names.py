@@ -233,7 +233,7 @@ REFUSED = [("utils.cpp_extension", "load", "library.custom_op"), ("utils.cpp_ext
 
 
 @pytest.mark.parametrize("path, name, instead", REFUSED, ids=lambda v: v)
-def test_what_is_not_there_can_be_looked_for_and_says_what_to_use_instead(path, name, instead):
+def test_missing_names_say_what_to_use_instead(path, name, instead):
     thing = getattr(importlib.import_module(f"ingot.{path}"), name)
     assert not isinstance(thing, type) or not isinstance(nn.Linear(2, 2), thing)
     with pytest.raises(RuntimeError, match=instead) as failed:
@@ -241,7 +241,7 @@ def test_what_is_not_there_can_be_looked_for_and_says_what_to_use_instead(path, 
     assert isinstance(failed.value, ingot.IngotError)
 
 
-def test_words_of_scripts_on_the_face():
+def test_script_functions_at_the_top_level():
     assert ingot.ScriptModule is ingot.jit.ScriptModule and ingot.PyTorchFileReader is ingot.serialization.PyTorchFileReader
     assert ingot.TensorType is ingot.types.TensorType and ingot.DeviceObjType is ingot.types.DeviceObjType
 
@@ -254,21 +254,21 @@ PARSED = [(("cpu",), {}, (ingot.device("cpu"), None, False, None)), ((ingot.floa
 
 
 @pytest.mark.parametrize("args, options, want", PARSED)
-def test_where_a_module_is_to_go(args, options, want):
+def test_arguments_of_module_to(args, options, want):
     assert ingot._C._nn._parse_to(*args, **options) == want
 
 
-def test_notes_to_the_compiler_are_taken():
+def test_compiler_annotations_are_accepted():
     x = ingot.ones(3)
     for note in (_dynamo.mark_dynamic, _dynamo.maybe_mark_dynamic, _dynamo.mark_static, _dynamo.mark_unbacked):
         assert note(x, 0) is None
     assert _dynamo.mark_static_address(x) is None
 
 
-def test_marks_and_fronts_of_the_compiler():
+def test_compiler_marks_and_frontends():
     x = ingot.ones(3)
     for mark in (_dynamo.assume_constant_result, _dynamo.disallow_in_graph, _dynamo.forbid_in_graph, _dynamo.nonstrict_trace):
-        assert mark(test_parts_of_printing) is test_parts_of_printing
+        assert mark(test_helpers_of_printing) is test_helpers_of_printing
     for front in (_dynamo.optimize("inductor", nopython=True), _dynamo.optimize_assert()):
         assert front(lambda x: x * 2)(x).tolist() == [2.0] * 3
     with _dynamo.error_on_graph_break(False), _dynamo.patch_dynamo_config(recompile_limit=3):
@@ -314,7 +314,7 @@ def test_dictionaries_by_identity_that_keep_no_tensor():
         weak.TensorWeakRef(3)
 
 
-def test_parts_of_printing():
+def test_helpers_of_printing():
     x = ingot.tensor([[1.5, 2.0], [3.0, 4.0]])
     assert _tensor_str._tensor_str(x, 2) == "[[1.5000, 2.0000],\n   [3.0000, 4.0000]]"
     assert _tensor_str._add_suffixes("Own(", ["size=3", "n=2"], 4, False) == "Own(, size=3, n=2)"

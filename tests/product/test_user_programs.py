@@ -46,7 +46,7 @@ WRITES = {"mul_": lambda y: y.mul_(3), "relu_": lambda y: F.relu(y, inplace=True
 
 @pytest.mark.parametrize(("write", "traced"), [*((w, False) for w in WRITES), ("part", True)])
 @pytest.mark.parametrize("made", AFTERWARDS)
-def test_what_a_rule_read_may_be_overwritten(made, write, traced):
+def test_operands_that_gradients_do_not_read_may_be_overwritten(made, write, traced):
     make, change = AFTERWARDS[made], WRITES[write]
 
     def in_place(x):
@@ -138,7 +138,7 @@ def test_data_of_a_parameter_is_updated_in_place_in_a_trace():
     assert run(jit.trace) == run(lambda fn: fn)
 
 
-def test_data_that_gives_back_what_it_took_keeps_views():
+def test_swapping_data_back_keeps_views():
     w = normal(4)
     view = w[:2]
     w.data += 1

@@ -65,7 +65,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_must_be_equal_is_said_and_fails(name):
+def test_differences_of_generated_code_fail(name):
     change, lines = BROKEN[name]
     same, said = compared(change)
     assert not same and not set(lines) - set(said)
@@ -82,7 +82,7 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_what_is_judged_by_eye_is_said_and_does_not_fail(name):
+def test_differences_of_timings_are_reported_only(name):
     change, line = ALLOWED[name]
     same, said = compared(change)
     assert same and line in said
@@ -96,7 +96,7 @@ def test_a_record_is_read_as_it_was_written(name, tmp_path):
     assert (tmp_path / name).read_bytes()[:1] == (b"\xfd" if name.endswith("xz") else b"{")
 
 
-def test_functions_by_which_a_record_finds_its_way_are_there():
+def test_hooked_functions_exist():
     for name in ("module_key", "second_level", "use_binaries", "usable_cpus", "PublicPaths"):
         assert hasattr(checkout.defining(name), name)
     with pytest.raises(LookupError, match="nowhere_to_be_found"):

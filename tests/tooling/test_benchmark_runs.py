@@ -95,7 +95,7 @@ for group, name in order["work"]:
 """
 
 
-def test_a_run_that_has_no_more_time_is_gone_on_with(monkeypatch, tmp_path, capsys):
+def test_a_run_out_of_time_can_be_continued(monkeypatch, tmp_path, capsys):
     """The file holds all measurements at any time. A later run measures the rest, and interrupted rows anew."""
     file, work = tmp_path / "run.json", ["five_ops", "guards", "add"]
     given = [*work, "--threads", "1", "--quick", "--peers", "", "--json", str(file), "--resume"]

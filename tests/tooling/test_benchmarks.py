@@ -107,7 +107,7 @@ def test_unknown_names_are_refused_with_a_list(capsys):
 
 
 @pytest.mark.parametrize("order", [["--threads", "0"], ["--threads", "two"], ["--peers", "tensorflow"]])
-def test_orders_that_make_no_sense_are_refused(order, capsys):
+def test_wrong_option_values_are_refused(order, capsys):
     with pytest.raises(SystemExit) as stopped:
         program.main(order)
     assert stopped.value.code == 2
@@ -150,7 +150,7 @@ def test_a_library_that_disagrees_or_raises_is_named_and_not_timed():
     assert found.failed["torch fused"] == "differs from numpy by 3.3e-03 of the largest value"
 
 
-def test_ingot_is_at_fault_when_it_differs_from_torch():
+def test_a_difference_from_torch_counts_against_ingot():
     found = harness.check(case_of(ingot=lambda: 1.0, ingot_eager=lambda: 1.0, torch=lambda: 1.1))
     assert found.reference == "torch" and set(found.failed) == {"ingot", "ingot eager"}
 

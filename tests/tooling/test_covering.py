@@ -18,7 +18,7 @@ def test_all_values_meet_in_few_rows(strength, most):
     assert len(rows) == len(set(rows)) <= most and rows == covering(*AXES, strength=strength)
 
 
-def test_what_is_left_out_is_slow():
+def test_left_out_rows_are_slow():
     made = thinned(*AXES)
     assert [p.values for p in made] == list(itertools.product(*AXES))
     assert [p.values for p in made if not p.marks] == [row for row in itertools.product(*AXES) if row in covering(*AXES)]

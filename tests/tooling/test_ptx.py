@@ -125,7 +125,7 @@ $L__done:
     np.testing.assert_array_equal(got, np.tile(np.where(np.arange(THREADS) < 32, 0, 3 * np.arange(THREADS)), 2))
 
 
-def test_what_a_warp_does_together_waits_for_lanes_that_come_from_further_down():
+def test_warp_operations_wait_for_lanes_of_later_branches():
     """As a compiler lays out what few threads do: behind the rest, from where they jump back."""
     body = """
     setp.lt.u32 %p1, %r1, 5;
@@ -321,7 +321,7 @@ def test_the_benchmark_of_what_kernels_ask_for(capsys, monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_step_is_traced_whoever_runs_the_benchmark(capsys, monkeypatch, tmp_path):
+def test_a_step_is_traced_in_a_module_run_by_python(capsys, monkeypatch, tmp_path):
     """A module run by `python -m` is user code."""
     if importlib.util.find_spec("triton") is None:
         pytest.skip("Triton is not installed")

@@ -148,7 +148,7 @@ def test_warps_wait_for_a_barrier_in_memory():
      "    mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9], 1;"),
     ("arrive at a barrier that waits for 1", "_, [%r9], 1", "_, [%r9], 2"),
     ("no barrier at", "try_wait.parity.shared::cta.b64 %p3, [%r9]", "try_wait.parity.shared::cta.b64 %p3, [%r9+8]")], ids=str)
-def test_what_the_machine_finds(what, old, new):
+def test_faults_that_the_machine_finds(what, old, new):
     assert old in HANDED_OVER
     with pytest.raises(ptx.Fault, match=what):
         run(HANDED_OVER.replace(old, new), np.arange(64, dtype=np.uint64))

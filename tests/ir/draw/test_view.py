@@ -101,7 +101,7 @@ def test_networkx_is_not_imported_for_drawing():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
 
 
-def test_saving(tmp_path):
+def test_save_writes_svg_and_dot(tmp_path):
     g = graph_of(TEXT)
     save(g, tmp_path / "g.svg")
     save(g, tmp_path / "g.dot")
@@ -143,6 +143,6 @@ def test_a_chain_is_a_straight_line_and_a_bypass_too():
     assert len({round(layout.x[v], 3) for v in nets[0].bends.values()}) == 1
 
 
-def test_nothing_at_all_can_be_drawn():
+def test_an_empty_graph_can_be_drawn():
     assert arrange([], []).height == 0
     assert "<svg" in svg(graph_of("graph nothing() {\n  return\n}"))

@@ -92,7 +92,7 @@ def test_parameters_are_plain_data():
         b.append(shape.full, (None,), {"shape": (2,), "value": {1}, "dtype": F32})
 
 
-def test_wrong_calls_are_refused_where_they_are_made():
+def test_wrong_calls_raise_when_nodes_are_appended():
     b, other = Builder(), Builder()
     x = b.input("x", Aval((2, 3), F32))
     with pytest.raises(ShapeError):
@@ -108,7 +108,7 @@ def test_wrong_calls_are_refused_where_they_are_made():
         ew.neg(g.inputs[0])
 
 
-def test_results_of_several_values_come_as_a_tuple():
+def test_several_results_are_a_tuple():
     def infer(x):
         return x, x.with_dtype(dt.int64)
 
@@ -328,7 +328,7 @@ def test_gradients_of_gradients():
     np.testing.assert_allclose(interpret(second, [a]).outputs[1], 6 * a)
 
 
-def test_no_path_gives_zeros_and_operators_without_derivative_stop_the_flow():
+def test_gradients_are_zero_without_a_path_and_stop_at_operators_without_derivative():
     b = Builder()
     x, y = b.input("x", Aval((3,), dt.float64)), b.input("y", Aval((2,), dt.float64))
     g = b.finish([ew.mul(x, ew.cast(ew.gt(x, 0.0), dtype=dt.float64))])
@@ -341,7 +341,7 @@ def test_no_path_gives_zeros_and_operators_without_derivative_stop_the_flow():
 # Binding.
 
 
-def test_values_answer_to_records():
+def test_records_called_on_values_append_nodes():
     assert BINDERS[Value] is not BINDERS[np.ndarray]
     b = Builder()
     assert isinstance(ew.sub(1.0, b.input("x", Aval((2,), F32))), Value)

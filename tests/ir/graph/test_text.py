@@ -55,7 +55,7 @@ def test_a_graph_reads_like_source():
     assert parse(show(g, full_paths=True)).nodes[0].line == ("/home/me/model.py", 12)
 
 
-def test_many_inputs_stand_one_a_line_and_no_outputs_are_fine():
+def test_many_inputs_are_printed_one_a_line_and_outputs_may_be_missing():
     b = Builder("wide")
     for i in range(12):
         b.input(f"parameter{i}", Aval((128, 256), dt.float32))
@@ -65,7 +65,7 @@ def test_many_inputs_stand_one_a_line_and_no_outputs_are_fine():
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_random_graphs_come_back(seed):
+def test_random_graphs_are_parsed_back(seed):
     g = random_graph(np.random.default_rng([1, seed]), 25)
     for text in (show(g), show(g, full_paths=True)):
         back = parse(text)
@@ -75,7 +75,7 @@ def test_random_graphs_come_back(seed):
 
 
 @pytest.mark.parametrize("name", sorted(set(SAMPLES) & set(OPS)))
-def test_every_operator_comes_back(name):
+def test_every_operator_is_parsed_back(name):
     for _, g, _ in graphs_of(name):
         assert parse(str(g)) == g and str(parse(str(g))) == str(g)
 
@@ -88,19 +88,19 @@ LITERALS = st.recursive(
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(LITERALS)
-def test_literals_come_back_with_type_and_bits(value):
+def test_literals_are_parsed_back_with_type_and_bits(value):
     assert param_key(parse_param(format_param(value))) == param_key(value)
 
 
 @pytest.mark.parametrize("text, value", [("0x1.8p+1", 3.0), ("-0x1p-1074", -5e-324), ("-0.0", -0.0), ("1e-5", 1e-5),
                                          (".5", 0.5), ("-inf", -math.inf), ("(1,)", (1,)), ("()", ()), ("f32", dt.float32),
                                          ("slice(1, None, 2)", slice(1, None, 2)), ("'a\\n%#b'", "a\n%#b")])
-def test_literals_people_write(text, value):
+def test_handwritten_literals_are_parsed(text, value):
     assert param_key(parse_param(text)) == param_key(value)
 
 
 @pytest.mark.parametrize("name", ["<lambda>", "<lambda>_backward", "f.<locals>.g", "Net.forward"])
-def test_graphs_of_functions_without_a_name_come_back(name):
+def test_graphs_of_lambdas_are_parsed_back(name):
     text = f"graph {name}(%x: f32[2]) {{\n  %0: f32[2] = exp(%x)\n  return %0\n}}"
     assert show(parse(text)) == text and parse(text).name == name
 

@@ -27,7 +27,7 @@ def quietly(fn, *args, **params):
 
 
 @pytest.mark.parametrize("name", COMPOSITES)
-def test_a_body_computes_what_its_reference_does(name):
+def test_bodies_equal_their_references(name):
     op = OPS[name]
     assert type(op.lower) is Composite
     for i, s in enumerate(rows(name)):
@@ -39,7 +39,7 @@ def test_a_body_computes_what_its_reference_does(name):
 
 
 @pytest.mark.parametrize("name", COMPOSITES)
-def test_a_derived_rule_is_the_written_one(name):
+def test_derived_gradients_equal_written_ones(name):
     op, rng = OPS[name], np.random.default_rng(2)
     for i, s in enumerate(rows(name)):
         out = quietly(op.ref, *s.args, **s.params)

@@ -176,7 +176,7 @@ def test_every_operator_has_samples():
     assert not missing, f"operators without a sample generator: {missing}"
 
 
-def test_every_operator_says_how_it_differentiates():
+def test_every_operator_declares_its_gradient():
     for op in OPS.values():
         assert op.vjp is NO_GRAD or callable(op.vjp) or isinstance(op.vjp, tuple), op.name
 

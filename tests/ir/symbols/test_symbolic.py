@@ -105,7 +105,7 @@ def real(rng, leaves):
 
 @pytest.mark.parametrize("how", WHOLE)
 @pytest.mark.parametrize("seed", range(60))
-def test_floats_made_whole_again(how, seed):
+def test_rounded_quotients_become_integers(how, seed):
     rng = random.Random(seed)
     f, names = real(rng, "bs"), ("b", "s")
     now = [rng.randint(2, 40) for _ in names]
@@ -122,7 +122,7 @@ def test_floats_made_whole_again(how, seed):
                 assert value(b, s) == (WHOLE[how](f([b, s])),), f"seed {seed} at {b}, {s}: {list(scope.conditions)}"
 
 
-def test_a_size_times_a_plain_factor_is_made_whole_without_conditions():
+def test_a_rounded_multiple_of_a_size_is_an_integer_without_conditions():
     scope = Scope()
     b = scope.size("b", 9)
     found = [math.floor(b * 2.0), math.floor(b * 0.5), (b / 3).whole(), math.ceil(b / 16), (b * 1.5 - 1.0).whole()]
@@ -132,7 +132,7 @@ def test_a_size_times_a_plain_factor_is_made_whole_without_conditions():
     assert list(scope.conditions) == ["math_floor(((n) / (3))) == (floordiv(n,3))"]
 
 
-def test_what_is_certain_is_not_noted():
+def test_certain_answers_add_no_condition():
     scope = Scope()
     b, s = scope.size("b", 8), scope.size("s", 8)
     assert b != 1 and b >= 2 and b * s > b and b * s - b >= 2 and (b * 64) // 64 is b and (b == 0) is False
@@ -143,7 +143,7 @@ def test_what_is_certain_is_not_noted():
 
 @pytest.mark.parametrize("read", [int, range, hash, str, repr, float, lambda n: [0] * n, lambda n: {8: 1}[n], "{:3d}".format,
                                   math.sqrt, lambda n: list(range(10))[n], lambda n: n & 7, lambda n: n.bit_length()])
-def test_what_asks_for_the_value_is_noted(read):
+def test_reading_a_value_adds_a_condition(read):
     scope = Scope()
     b = scope.size("b", 8)
     read(b)
@@ -225,7 +225,7 @@ class Answering:
         return "mine"
 
 
-def test_what_is_no_number_is_compared_without_a_condition():
+def test_comparison_with_other_types_adds_no_condition():
     scope = Scope()
     n = scope.number("n", 0.5)
     assert n != None and n != "fro" and n not in ((), (1, "x"), [None])    # noqa: E711
@@ -249,7 +249,7 @@ def test_operators_on_numbers_alone_are_expressions():
 
 
 @pytest.mark.parametrize("judges", [False, True])
-def test_choices_that_may_turn_out_either_way(judges):
+def test_choices_answer_by_hints_and_may_become_conditions(judges):
     """A scope that records choices keeps them as conditions: the result holds for sizes with the same choice."""
     scope = Scope(judges=judges)
     n, at_least_100 = scope.size("n", 50), choice("at_least_100", lambda a, b: a + b >= 100)
@@ -270,7 +270,7 @@ def test_powers_of_two_hold_for_the_sizes_between(now):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_quotients_without_a_rest(seed):
+def test_exact_quotients_become_conditions(seed):
     """Times their divisor they are the dividend, under a condition."""
     rng = random.Random(seed)
     scope = Scope()
@@ -289,7 +289,7 @@ def test_quotients_without_a_rest(seed):
     assert "floordiv" in (plain.size("n", 16) // 8 * 8).text and not plain.conditions
 
 
-def test_numbers_that_may_be_no_keys():
+def test_numbers_may_be_refused_as_keys():
     scope = Scope()
     n, scope.is_key = scope.size("n", 5), False
     for ask in (lambda: {n: 1}, lambda: hash((n, 1)), lambda: n.key):
@@ -298,7 +298,7 @@ def test_numbers_that_may_be_no_keys():
     assert not scope.conditions and n == 5 and scope.conditions
 
 
-def test_plain_data_with_numbers_for_symbols():
+def test_symbols_in_plain_data_are_replaced_by_numbers():
     scope, thing = Scope(), object()
     n, m = scope.size("n", 5), scope.size("m", 7)
     evaluate = data_evaluator((n, (n * m, "text", thing), slice(None, m, 2), (1.5, None, True), ()), ("n", "m"))

@@ -124,13 +124,13 @@ APART = {
 
 
 @pytest.mark.parametrize("what", JOINED)
-def test_joined(what):
+def test_operations_that_fuse(what):
     text, wanted = JOINED[what]
     assert names(text) == wanted
 
 
 @pytest.mark.parametrize("what", APART)
-def test_kept_apart(what):
+def test_operations_that_do_not_fuse(what):
     text, wanted = APART[what]
     assert names(text) == wanted
     assert any(g.refused for g in fuse(graph_of(text)))
@@ -169,7 +169,7 @@ def test_sums_do_not_wait_for_the_updates_that_take_them():
 
 @pytest.mark.parametrize("dim, launches, wanted", [(0, False, ["exp tanh", "sum"]), (1, False, ["exp tanh sum"]),
                                                    (0, True, ["exp tanh sum"])])
-def test_dear_functions_are_apart_from_sums_down_columns(dim, launches, wanted):
+def test_expensive_functions_do_not_fuse_into_column_sums(dim, launches, wanted):
     assert groups_of(f"""
         graph g(%x: f32[64,64]) {{
           %0: f32[64,64] = exp(%x)
@@ -179,7 +179,7 @@ def test_dear_functions_are_apart_from_sums_down_columns(dim, launches, wanted):
         }}""", [], launches) == wanted
 
 
-def test_what_waits_for_a_value_comes_after_it_and_apart_from_its_like():
+def test_delayed_values_follow_their_token_and_stay_apart():
     assert groups_of("""
         graph g(%x: f32[4,4]) {
           %0: f32[4,4] = exp(%x)
@@ -233,7 +233,7 @@ def test_groups_hold_every_operation_once_in_an_order_that_runs(seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_surely_fits_makes_a_kernel_alone(seed):
+def test_simple_operations_fuse_without_a_trial_body(seed):
     graph = decompose(random_graph(np.random.default_rng([21, seed]), 60))
     found = [n for n in graph.nodes if can_fuse(n) and not is_free(n.outputs[0]) and fusion.Fuser._surely_fits(n)]
     for n in found:
@@ -241,7 +241,7 @@ def test_what_surely_fits_makes_a_kernel_alone(seed):
     assert found
 
 
-def test_nothing_surely_fits_whose_sizes_are_symbols():
+def test_symbolic_sizes_need_a_trial_body():
     graph = decompose(graph_of_sizes())
     assert graph.nodes and not any(fusion.Fuser._surely_fits(n) for n in graph.nodes if can_fuse(n))
 
@@ -289,7 +289,7 @@ class Points:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_whatever_makes_no_cycle_may_be_joined_and_the_order_holds(seed):
+def test_joins_make_no_cycle_and_keep_a_runnable_order(seed):
     rng = np.random.default_rng(seed)
     count = int(rng.integers(3, 24))
     points = Points(rng, count)
@@ -310,7 +310,7 @@ def test_whatever_makes_no_cycle_may_be_joined_and_the_order_holds(seed):
             assert x == y or order.rank[x] < order.rank[y], f"seed {seed}"
 
 
-def test_ranks_are_given_anew_when_they_are_used_up():
+def test_ranks_are_renumbered_when_exhausted():
     order, last = GroupOrder(range(200), lambda g: {}, lambda g: {}), 199
     for i in range(99):                     # something moves behind each join, into half of the room that is left
         order.join(i, last, -1 - i, Move([100 + i], behind=True))

@@ -103,7 +103,7 @@ def split(m, n, shape):
 
 
 @pytest.mark.parametrize("rows, columns, shape", [(5, 24, (2, 5, 4, 6)), (4, 18, (2, 6, 12))], ids=["split", "other rows"])
-def test_columns_that_become_several_dims(rows, columns, shape):
+def test_columns_split_into_several_dims(rows, columns, shape):
     """Also with regrouped rows: the residual lies in the order of the product's own."""
     g = split(rows, columns, shape)
     assert [type(s) for s in plan(g).steps] == [Product]
@@ -112,7 +112,7 @@ def test_columns_that_become_several_dims(rows, columns, shape):
     assert (got == np.maximum((gemm.matmul(x, w) + c).reshape(r.shape) + r, 0)).all()
 
 
-def test_products_that_stay_alone():
+def test_products_without_an_epilogue():
     assert kinds("""
         graph g(%x: f32[4,5], %w: f32[5,20]) {
           %0: f32[4,20] = matmul(%x, %w)
@@ -211,7 +211,7 @@ BESIDE = ingot.arange(24.0 * 24).reshape(24, 24)
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 @pytest.mark.parametrize("batch", [(), (3,)], ids=str)
 @pytest.mark.parametrize("name", TWICE)
-def test_a_product_that_is_not_read_once_as_it_lies_stays_alone(name, batch, device):
+def test_a_product_read_in_another_order_stays_alone(name, batch, device):
     """A tile has its own elements alone, not those across the diagonal."""
     fn = TWICE[name]
     traced = ingot.jit.trace(lambda x, w: fn(x @ w))

@@ -54,7 +54,7 @@ def test_broadcasts_and_transposes_are_strides():
     assert made.symbols["s2_p1"] == 4
 
 
-def test_dear_values_wait_in_the_buffer_of_a_later_result():
+def test_expensive_values_are_stored_in_the_buffer_of_a_later_result():
     made = kernel_of_text("""
         graph g(%x: f32[4,5]) {
           %0: f32[4,1] = amax(%x, dim=(1,), keepdim=True)
@@ -105,7 +105,7 @@ FAR = """
 
 
 @pytest.mark.parametrize(("n", "launches", "loads"), [(20000, True, [3, 1]), (20000, False, [3, 3]), (5, True, [3, 3])])
-def test_results_of_several_values_wait_where_each_sweep_reads_memory(n, launches, loads):
+def test_results_of_several_loads_are_stored_where_each_sweep_reads_memory(n, launches, loads):
     """Otherwise their operands would be fetched again."""
     graph = graph_of(FAR.format(n=n))
     kernel = lower(Body(graph.nodes, (4, n), (1,), graph.outputs), launches=launches).kernel
@@ -139,7 +139,7 @@ def test_other_sizes_give_the_same_kernel():
     assert kernel_of_text(texts[0]).kernel == kernel_of_text(texts[1]).kernel
 
 
-def test_what_no_strides_can_say_is_refused():
+def test_patterns_without_strides_are_refused():
     g = graph_of("""
         graph g(%x: f32[4,5]) {
           %0: f32[5,4] = permute(%x, dims=(1, 0))

@@ -30,7 +30,7 @@ def graph(*lines):
     (A, C, "%1: f32[2,10,4] = add(%2, %x)", "%3: f32[2,10,4] = add(%0, %1)", "return %3"),
     (A, C, "%1: f32[2,10,4] = add(%x, %y)", "%3: f32[2,10,4] = add(%0, %1)", "%4: f32[2,10,4] = add(%3, %2)", "return %4"),
 ], ids=["three", "one read elsewhere", "a gap", "zeros first", "beside an array", "an array in between", "beside a sum"])
-def test_joined_with_every_bit(lines):
+def test_sums_of_pads_become_concats_with_the_same_bits(lines):
     before = graph_of(graph(*lines))
     after = verify(concat_pads(before))
     assert cat in [n.op for n in after.nodes]
@@ -55,7 +55,7 @@ ONES = "%1: f32[2,10,4] = pad(%b, high=(0, 2, 0), interior=(0, 0, 0), low=(0, 3,
     (A, "%1: f32[2,10,4] = add(%0, %x)", "return %1"),
     (A, C, "%1: f32[2,10,4] = add(%0, %x)", "%3: f32[2,10,4] = add(%2, %y)", "%4: f32[2,10,4] = add(%1, %3)", "return %4"),
 ], ids=["overlap", "ones", "product", "number", "one pad", "beside two arrays"])
-def test_others_stay(lines):
+def test_other_sums_stay(lines):
     check_untouched(concat_pads, graph(*lines))
 
 
@@ -85,7 +85,7 @@ PAD = "%0: f32[5,4] = pad(%x, high=(2, 0), interior=(0, 0), low=(1, 0){more})"
 
 
 @pytest.mark.parametrize("value", [0, 1.5])
-def test_a_join_with_fills(value):
+def test_a_pad_becomes_a_concat_with_fills(value):
     line = PAD.format(more=f", value={value}" if value else "")
     check_rewrite(expand_pads, f"graph g(%x: f32[2,4]) {{\n{line}\nreturn %0\n}}", f"""
         graph g(%x: f32[2,4]) {{
@@ -101,11 +101,11 @@ def test_a_join_with_fills(value):
     "%0: f32[3,4] = pad(%x, high=(0, 0), interior=(1, 0), low=(0, 0))",
     "%0: f32[2,4] = pad(%x, high=(1, 0), interior=(0, 0), low=(-1, 0))",
 ], ids=["two dims", "between", "cut away"])
-def test_others_stay_of_expanded_pads(line):
+def test_other_pads_stay(line):
     check_untouched(expand_pads, f"graph g(%x: f32[2,4]) {{\n{line}\nreturn %0\n}}")
 
 
-def test_one_that_pads_nothing():
+def test_an_empty_pad_is_removed():
     check_rewrite(expand_pads, """
         graph g(%x: f32[2,4]) {
           %0: f32[2,4] = pad(%x, high=(0, 0), interior=(0, 0), low=(0, 0))

@@ -37,7 +37,7 @@ def moved(text) -> list:
     return [(sorted({names[v] for v in s.reads}), sorted(names[v] for v in s.writes)) for s in plans.plan(graph).steps]
 
 
-def test_a_wide_value_is_made_again_of_a_narrow_one():
+def test_a_wide_value_is_recomputed_from_a_narrow_one():
     """The centring kernel stores row sums; the last kernel reads these and the narrow input."""
     text = """
         graph g(%x: bf16[64,256], %w: f32[256,256]) {
@@ -58,7 +58,7 @@ def test_a_wide_value_is_made_again_of_a_narrow_one():
     assert last[0] == ["in0", "matmul.f32", "sum.f32"] and "sub.f32" not in last[1]
 
 
-def test_the_slope_of_a_dear_function_is_made_again_of_the_product():
+def test_the_slope_of_an_expensive_function_is_recomputed_from_the_product():
     """A bias that is cast for its kernel is cast again; the product stays in memory for both."""
     text = """
         graph g(%x: bf16[64,256], %w: bf16[256,256], %b: f32[256]) {
@@ -83,7 +83,7 @@ def test_the_slope_of_a_dear_function_is_made_again_of_the_product():
     assert steps[-1][0][0] == "in2" and "matmul.bf16" in steps[-1][0] and not any("mul.f32" in r for r, _ in steps)
 
 
-def test_of_a_norm_behind_a_sum_the_sum_is_read_which_is_there_anyway():
+def test_a_norm_after_a_sum_reads_the_stored_sum():
     """Both kernels that need the normalised rows compute them from the sum and the row statistics, though the input is
     narrower."""
     steps = moved("""
@@ -106,7 +106,7 @@ def test_of_a_norm_behind_a_sum_the_sum_is_read_which_is_there_anyway():
 
 
 @pytest.mark.parametrize("cheap, again", [("tanh(%1)", True), ("lgamma(%1)", False)], ids=["few", "many"])
-def test_what_takes_many_instructions_is_read(cheap, again):
+def test_expensive_values_are_read(cheap, again):
     steps = moved(f"""
         graph g(%x: bf16[64,256], %w: f32[256,256]) {{
           %1: f32[64,256] = cast(%x, dtype=f32)
@@ -286,7 +286,7 @@ UPDATES = """
                                          ("%p", ["matmul", "sub", "matmul", "matmul", "mul", "argsort"]),
                                          ("%q", ["matmul", "matmul", "mul", "matmul", "sub", "argsort"])],
                          ids=["nothing", "one", "the other"])
-def test_updates_wait_for_those_that_read_what_they_write_over(late, order, monkeypatch):
+def test_updates_run_after_all_readers_of_the_memory_that_they_overwrite(late, order, monkeypatch):
     text = UPDATES.replace("LATE", late).replace("f32[8,8] = sort_of(%4)", "i64[8,8] = argsort(%4, descending=False, dim=1)")
     for name in ("fuse_epilogues", "fuse_prologues"):
         monkeypatch.setattr(plans, name, lambda groups, *rest: groups)
@@ -294,7 +294,7 @@ def test_updates_wait_for_those_that_read_what_they_write_over(late, order, monk
     assert [names[0] for names, _ in steps] == order and in_place == {0, 1}
 
 
-def test_an_update_that_reads_what_another_one_writes_over_comes_first():
+def test_an_update_runs_before_another_one_that_overwrites_its_operand():
     text = """
         graph g(%p: f32[8,8], %q: f32[8,8], %x: f32[8,8]) {
           %0: f32[8,8] = mul(%p, %x)

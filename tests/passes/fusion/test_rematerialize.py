@@ -26,7 +26,7 @@ STEP = """
     }}"""
 
 
-def test_a_copy_waits_for_what_its_reader_reads():
+def test_a_copy_waits_for_the_late_operand_of_its_reader():
     check_rewrite(rematerialize, STEP.format(makes="exp(%0)", reads="%0"), """
         graph g(%x: f32[256,128], %a: f32[128,128]) {
           %0: f32[256,128] = matmul(%x, %a)
@@ -42,7 +42,7 @@ def test_a_copy_waits_for_what_its_reader_reads():
         }""")
 
 
-def test_what_else_is_made_of_the_same_after_the_peak_waits_too():
+def test_other_nodes_of_the_same_sources_are_delayed_too():
     check_rewrite(rematerialize, """
         graph g(%x: f32[256,128], %a: f32[128,128], %w: f32[128]) {
           %0: f32[256,128] = matmul(%x, %a)
@@ -80,16 +80,16 @@ def test_what_else_is_made_of_the_same_after_the_peak_waits_too():
     ("softmax(%0, dim=1)", "%0"),   # no work on elements
     ("contiguous(%0)", "%0"),       # a copy
 ])
-def test_what_is_dear_or_lost_is_kept(makes, reads):
+def test_expensive_values_and_those_without_sources_are_saved(makes, reads):
     check_untouched(rematerialize, STEP.format(makes=makes, reads=reads))
 
 
-def test_what_inputs_make_waits_as_well():
+def test_nodes_of_inputs_alone_are_delayed_as_well():
     made = rematerialize(graph_of(STEP.format(makes="exp(%x)", reads="%x")))
     assert [n.op.name for n in made.nodes] == ["exp", "matmul", "matmul", "permute", "later", "exp", "matmul", "mul"]
 
 
-def test_small_values_and_those_that_one_kernel_makes_are_kept():
+def test_small_values_and_values_of_one_kernel_are_saved():
     check_untouched(rematerialize, STEP.format(makes="exp(%0)", reads="%0").replace("256", "64"))
     check_untouched(rematerialize, """
         graph g(%x: f32[256,128]) {
@@ -102,7 +102,7 @@ def test_small_values_and_those_that_one_kernel_makes_are_kept():
         }""")
 
 
-def test_copies_are_apart_from_what_they_copy_and_nothing_is_kept_between():
+def test_copies_run_apart_from_their_originals_and_nothing_is_saved_between():
     g = graph_of(STEP.format(makes="exp(%0)", reads="%0"))
     names = [" ".join(n.op.name for n in group.nodes) for group in fuse(rematerialize(g))]
     assert names == ["matmul", "exp", "matmul", "matmul", "exp mul", "matmul"]
@@ -110,7 +110,7 @@ def test_copies_are_apart_from_what_they_copy_and_nothing_is_kept_between():
     assert again < kept
 
 
-def test_what_is_made_again_has_the_same_bits():
+def test_rematerialised_values_have_the_same_bits():
     g = graph_of(STEP.format(makes="gelu(%0)", reads="%0"))
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(v.shape).astype(np.float32) / 8 for v in g.inputs]
@@ -119,7 +119,7 @@ def test_what_is_made_again_has_the_same_bits():
     assert all(map(same_bits, kept, again))
 
 
-def test_python_kernels_take_values_that_wait():
+def test_host_kernels_take_delayed_values():
     """Between native calls a delayed value is handed over as it is."""
     g = graph_of("""
         graph g(%x: f64[64,64], %y: f64[64,64]) {

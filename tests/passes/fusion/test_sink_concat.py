@@ -18,7 +18,7 @@ ROPE = """
     }"""
 
 
-def test_vectors_turned_by_halves():
+def test_rotary_halves_are_computed_in_parts():
     check_rewrite(sink_concats, ROPE, """
         graph g(%x: f32[3,4], %c: f32[3,4], %s: f32[3,4]) {
           %0: f32[3,2] = slice(%x, dim=1, start=0, step=1, stop=2)
@@ -41,7 +41,7 @@ def test_vectors_turned_by_halves():
         }""")
 
 
-def test_two_joins_that_are_cut_alike_and_one_twice():
+def test_equal_concats_sink_together():
     check_rewrite(sink_concats, """
         graph g(%x: f32[2,3], %y: f32[2,3]) {
           %0: f32[4,3] = cat(%x, %y, dim=0)
@@ -65,7 +65,7 @@ def test_two_joins_that_are_cut_alike_and_one_twice():
     ("%1: f32[4,3] = exp(%0)", "%2: f32[4,3] = neg(%0)", "return %1, %2"),
     ("%1: f32[4,1] = sum(%0, dim=(1,), keepdim=True)", "return %1"),
 ], ids=["leaves", "two readers", "a sum"])
-def test_other_joins_stay(lines):
+def test_other_concats_stay(lines):
     check_untouched(sink_concats, "\n".join(
         ["graph g(%x: f32[2,3], %y: f32[2,3]) {", "%0: f32[4,3] = cat(%x, %y, dim=0)", *lines, "}"]))
 

@@ -6,7 +6,7 @@ from graphs import check_rewrite, check_untouched
 from ingot.passes.layout.assign_layouts import assign_layouts
 
 
-def test_a_permuted_join_is_a_join_of_what_was_permuted():
+def test_a_permuted_concat_is_a_concat_of_permuted_parts():
     check_rewrite(assign_layouts, """
         graph g(%a: f32[2,3,4], %b: f32[5,3,4]) {
           %0: f32[7,3,4] = cat(%a, %b, dim=0)
@@ -23,7 +23,7 @@ def test_a_permuted_join_is_a_join_of_what_was_permuted():
         }""")
 
 
-def test_a_copy_is_said_once_for_all_readers():
+def test_a_copy_is_explicit_once_for_all_readers():
     check_rewrite(assign_layouts, """
         graph g(%a: f32[3,4,5]) {
           %0: f32[4,3,5] = permute(%a, dims=(1, 0, 2))
@@ -46,7 +46,7 @@ ATTENTION = "%0: f32[2,3,4,8], %1: f32[2,3,4] = attention(%q, %q, %q, None, caus
 HEADS = "%2: f32[2,4,3,8] = permute(%0, dims=(0, 2, 1, 3))"
 
 
-def test_attention_writes_in_the_order_that_is_read_and_all_others_read_that():
+def test_attention_writes_in_the_order_of_its_reader():
     check_rewrite(assign_layouts, f"""
         graph g(%q: f32[2,3,4,8]) {{
           {ATTENTION}
@@ -71,12 +71,12 @@ def test_attention_writes_in_the_order_that_is_read_and_all_others_read_that():
     ("%1: f32[3,4,7] = permute(%0, dims=(1, 2, 0))", "%2: f32[3,7,4] = permute(%0, dims=(1, 0, 2))", "return %1, %2"),
     ("%1: f32[84] = reshape(%0, shape=(84,))", "return %1"),
 ], ids=["read elsewhere", "two orders", "a view"])
-def test_other_joins_stay(lines):
+def test_other_concats_stay(lines):
     check_untouched(assign_layouts, "\n".join(
         ["graph g(%a: f32[2,3,4], %b: f32[5,3,4]) {", "%0: f32[7,3,4] = cat(%a, %b, dim=0)", *lines, "}"]))
 
 
-def test_what_leaves_is_not_turned():
+def test_results_of_the_graph_keep_their_order():
     check_rewrite(assign_layouts, f"""
         graph g(%q: f32[2,3,4,8]) {{
           {ATTENTION}

@@ -36,7 +36,7 @@ TWO = """
     }}"""
 
 
-def test_images_are_turned_once():
+def test_images_are_transposed_once():
     last = "dilation=(1, 1), padding=((1, 1), (1, 1)), stride=(1, 1)"
     check_rewrite(channels_last, TWO.format(window=WINDOW, more="%2: f16[2,4,5,5] = tanh(%1)"), f"""
         graph g(%x: f16[2,4,5,5], %v: f16[4,4,3,3], %w: f16[6,4,3,3]) {{
@@ -58,7 +58,7 @@ def test_images_are_turned_once():
 @pytest.mark.parametrize("change", [
     ("return %4", "return %1, %3"), ("f16", "f32"), ("4,", "3,"), ("groups=1", "groups=2"),
 ], ids=["results as they were", "float32 rounds otherwise", "odd channels", "groups"])
-def test_others_stay_as_they_are(change):
+def test_other_graphs_stay(change):
     source = TWO.format(window=WINDOW, more="%2: f16[2,4,5,5] = tanh(%1)").replace(*change)
     halves = source.replace("4,4,3,3", "4,2,3,3").replace("6,4,3,3", "6,2,3,3")
     check_untouched(channels_last, halves if change[1] == "groups=2" else source)
@@ -84,7 +84,7 @@ MIXED = {
 
 
 @pytest.mark.parametrize("name", MIXED)
-def test_what_stands_between_means_the_same(name):
+def test_operators_between_convolutions_mean_the_same(name):
     (first, second), between = MIXED[name][0].split("\n"), MIXED[name][1]
     before = graph_of(TWO.format(window=WINDOW, more="\n".join([first, between, second])))
     after = verify(channels_last(before))

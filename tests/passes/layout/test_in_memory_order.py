@@ -38,25 +38,25 @@ def made(text, given, wanted):
     return [n.op.name for n in new.nodes]
 
 
-def test_elements_are_computed_as_they_lie():
+def test_elementwise_work_keeps_memory_order():
     assert made(PLAIN, {0: LAST, 1: LAST}, {0: LAST}) == ["expand", "permute", "mul", "add", "relu"]
 
 
-def test_results_by_rows_are_turned_once():
+def test_row_major_results_are_permuted_once():
     assert made(PLAIN, {0: LAST, 1: LAST}, {}) == ["expand", "permute", "mul", "add", "relu", "permute"]
 
 
-def test_operands_that_lie_otherwise_meet_in_rows():
+def test_operands_of_several_orders_meet_row_major():
     assert made(PLAIN, {0: LAST}, {0: LAST}).count("permute") == 3
 
 
 @pytest.mark.parametrize("given", [{}, {0: LAST}, {1: (2, 0, 1)}, {0: LAST, 1: LAST}, {0: (1, 0, 2), 1: LAST}], ids=str)
 @pytest.mark.parametrize("wanted", [{}, {0: LAST}, {1: (1, 0)}, {0: (2, 1, 0), 2: LAST}], ids=str)
-def test_what_is_no_function_of_elements_sees_dims_in_their_places(given, wanted):
+def test_other_operators_see_row_major_dims(given, wanted):
     names = made(MIXED, given, wanted)
     assert [n for n in names if n != "permute"] == ["exp", "sum", "mul"]
 
 
-def test_nothing_to_do():
+def test_a_graph_without_orders_stays():
     graph = graph_of(PLAIN)
     assert apply_memory_order(graph, {}, {}) is graph

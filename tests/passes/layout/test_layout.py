@@ -103,7 +103,7 @@ def test_blocks_go_from_layer_to_layer():
             if n.op is ops.conv_blocked] == ["relu", "maximum"]
 
 
-def test_results_leave_their_blocks_in_the_order_in_which_they_are_returned():
+def test_results_are_unblocked_in_the_order_of_outputs():
     """The order must not be that of addresses, which varies between processes."""
     layers = nn.ModuleList([nn.Conv2d(32, 32, 3, padding=1) for _ in range(7)]).eval()
     x = ingot.randn(2, 32, 15, 15)
@@ -151,7 +151,7 @@ def test_graphs_mean_the_same_before_and_after():
                 np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4, err_msg=f"seed {seed}")
 
 
-def test_what_has_no_convolution_stays():
+def test_graphs_without_convolutions_stay():
     check_untouched(lambda g: layout(g, blocked.choose), """
         graph g(%x: f32[2,32,4,4]) {
           %0: f32[2,32,4,4] = relu(%x)
@@ -159,7 +159,7 @@ def test_what_has_no_convolution_stays():
         }""")
 
 
-def test_what_no_kernel_takes_stays():
+def test_convolutions_without_a_kernel_stay():
     g = graph_of("""
         graph g(%x: f32[2,3,4,4], %w: f32[5,3,1,1]) {
           %0: f32[2,5,4,4] = conv(%x, %w, None, dilation=(1, 1), groups=1, padding=((0, 0), (0, 0)), stride=(1, 1))
@@ -593,14 +593,14 @@ def test_transposed_convolutions_run_in_blocks():
     assert last == ["relu", "add"]
 
 
-def test_what_is_not_whole_blocks_stays_plain():
+def test_partial_blocks_stay_plain():
     net = nn.Sequential(nn.Conv2d(6, 12, 3, groups=2), nn.ReLU(), nn.Conv2d(12, 6, 3, groups=3)).train()
     pairs, traced = both_ways(net, ingot.randn(2, 6, 9, 9).requires_grad_())
     check(pairs, "groups", 1e-4)
     assert not grads.OPERATORS & set(graph_ops_of_gradients(traced))
 
 
-def test_masks_and_places_that_are_asked_for():
+def test_masks_and_indices_that_are_results():
     class Net(nn.Module):
         def __init__(self):
             super().__init__()

@@ -31,7 +31,7 @@ def test_one_copy_for_all_readers():
         }""")
 
 
-def test_a_copy_is_the_copy():
+def test_an_explicit_copy_is_the_copy():
     check_rewrite(turned, """
         graph g(%x: f32[4,6]) {
           %0: f32[6,4] = permute(%x, dims=(1, 0))
@@ -64,7 +64,7 @@ def test_reductions_read_the_copy_that_is_made_for_others():
         }""")
 
 
-def test_what_is_spread_is_copied_although_it_is_only_reduced():
+def test_expanded_values_are_copied_before_reductions():
     check_rewrite(turned, """
         graph g(%x: f32[4,6]) {
           %0: f32[6,4] = permute(%x, dims=(1, 0))
@@ -87,7 +87,7 @@ def test_what_is_spread_is_copied_although_it_is_only_reduced():
     ("%2: f32[6,4] = mul(%0, 2.0)", "%1: f32[6] = sum(%2, dim=(1,), keepdim=False)"),
     ("%1: f32[6,6] = matmul(%0, %x)",),
 ], ids=["a sum", "a sum of elements", "a product"])
-def test_what_is_read_otherwise_stays(lines):
+def test_other_readers_need_no_copy(lines):
     check_untouched(turned, "\n".join(
         ["graph g(%x: f32[4,6]) {", "%0: f32[6,4] = permute(%x, dims=(1, 0))", *lines, "return %1", "}"]))
 
@@ -101,7 +101,7 @@ def test_what_is_read_otherwise_stays(lines):
     ((64, 64), (0, 1), ingot.float32, False),
     ((2000, 3), (1, 2000), ingot.float32, False),
 ], ids=str)
-def test_what_is_worth_turning(shape, strides, dtype, worth):
+def test_worth_of_a_transpose(shape, strides, dtype, worth):
     assert copies.is_worth_transposing(shape, strides, dtype) is worth
 
 

@@ -41,14 +41,14 @@ def after(text, how):
     return [n.op.name for n in made.nodes]
 
 
-def test_a_turned_operand_is_copied_for_code_that_reads_rows():
+def test_a_transposed_operand_is_copied_for_code_that_reads_rows():
     assert after(TURNED, ROWS) == ["permute", "contiguous", "matmul"]
     assert after(TURNED, PLAIN) == ["permute", "contiguous", "matmul"]
     check_untouched(lambda g: materialize_operands(g, by(STRIDED)), TURNED)
     check_untouched(lambda g: materialize_operands(g, by(None)), TURNED)
 
 
-def test_the_copy_comes_where_strides_cease_to_do():
+def test_the_copy_replaces_the_first_view_without_strides():
     assert after(BROKEN, STRIDED) == ["permute", "contiguous", "reshape", "permute", "matmul"]
     assert after(BROKEN, PLAIN) == ["permute", "contiguous", "reshape", "permute", "contiguous", "matmul"]
 
@@ -64,7 +64,7 @@ def test_one_copy_serves_several_readers():
     assert after(text, PLAIN).count("contiguous") == 1
 
 
-def test_a_fill_is_made():
+def test_a_fill_is_materialised():
     assert after("""
         graph g(%x: f32[4,4]) {
           %0: f32[4,4] = full(%x, shape=(4, 4), value=2.0, dtype=f32)
@@ -80,7 +80,7 @@ def test_patterns():
     assert pattern.strides == (1, 6)
 
 
-def test_what_loops_read_is_copied_where_strides_cease_to_do():
+def test_operands_of_loops_are_copied_at_the_first_view_without_strides():
     text = BROKEN.replace("matmul(%2, %w)", "REST").replace("%w: f32[2,12,5]", "%w: f32[5]")
     text = text.replace("%3: f32[2,5,5] = REST", "%3: f32[2,5] = sum(%2, dim=(2,), keepdim=False)")
     assert after(text, STRIDED) == ["permute", "contiguous", "reshape", "permute", "sum"]

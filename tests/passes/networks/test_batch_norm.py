@@ -32,7 +32,7 @@ def test_the_fold_means_the_same(c, g, b):
         np.testing.assert_allclose(a, y, rtol=1e-12)
 
 
-def test_what_is_read_elsewhere_stays():
+def test_values_with_other_readers_are_not_folded():
     check_untouched(fold_batch_norm, TEXT.format(c="%c", g="%g", b="%b", out="%1, %0"))
 
 
@@ -149,7 +149,7 @@ FUSED_TEXT = """
     }"""
 
 
-def test_both_are_fused_and_mean_the_same():
+def test_norms_and_gradients_fuse_with_relu_and_mean_the_same():
     before = graph_of(FUSED_TEXT.replace("RESULTS", "%3, %1, %2, %6, %7, %8"))
     after = verify(fuse_batch_norm(before))
     assert [n.op for n in after.nodes] == [batch_norm_relu_train, batch_norm_relu_grad]
@@ -160,7 +160,7 @@ def test_both_are_fused_and_mean_the_same():
         assert (a == b).all()
 
 
-def test_what_is_read_elsewhere_stays_of_fused_norms():
+def test_values_with_other_readers_are_not_fused():
     check_untouched(fuse_batch_norm, FUSED_TEXT.replace("RESULTS", "%3, %0, %6, %5"))
 
 

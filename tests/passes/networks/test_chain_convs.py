@@ -54,7 +54,7 @@ def test_a_residual_ends_a_chain_and_begins_the_next():
     (("%0: " + conv("%x"), f"%1: {KIND} = exp(%0)", "%2: " + conv("%1")), "%2"),             # is changed
     (("%0: " + conv("%x"), "%1: " + conv("%x", ", %0", ADD)), "%1"),                         # stands beside
 ])
-def test_what_is_no_chain_stays(lines, returns):
+def test_other_convolutions_are_not_chained(lines, returns):
     check_untouched(lambda g: chain_convs(g, whole), graph(*lines, returns=returns))
 
 
@@ -199,7 +199,7 @@ def test_bands_make_every_row_before_it_is_read_and_none_twice(seed):
     assert made[-1] == list(range(first, end)) and all(len(rows) == len(set(rows)) for rows in made)
 
 
-def test_what_moves_much_is_chained_and_what_fits_is_not(threads, monkeypatch):
+def test_layers_over_the_cache_are_chained(threads, monkeypatch):
     monkeypatch.setattr(conv_chain_schedule.cache_sizes, "second_level", lambda: 1 << 20)
     threads(2)
     found = []

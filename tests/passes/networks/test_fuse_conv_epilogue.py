@@ -33,7 +33,7 @@ FUSED = {
 
 
 @pytest.mark.parametrize("name", FUSED)
-def test_it_means_the_same(name):
+def test_epilogues_mean_the_same(name):
     lines, returns, left = FUSED[name]
     before = graph_of(graph(*lines, returns=returns))
     after = verify(fuse_conv_epilogue(before))
@@ -53,7 +53,7 @@ def test_it_means_the_same(name):
     (["%1: bool[2,2,5,4,4] = gt(%0, 0.0)"], "%1"),
     (["%1: f64[2,2,1,1,4] = sum(%0, dim=(2, 3), keepdim=True)"], "%1"),
 ])
-def test_what_cannot_join_stays(lines, returns):
+def test_other_work_is_not_fused(lines, returns):
     check_untouched(fuse_conv_epilogue, graph(*lines, returns=returns))
 
 

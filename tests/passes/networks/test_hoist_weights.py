@@ -43,7 +43,7 @@ def check(g, cut):
         assert (a == b).all()
 
 
-def test_weights_and_what_stands_beside_are_cut_off():
+def test_packed_weights_and_channel_values_are_hoisted():
     g, cut = cut_of({1, 2, 3})
     assert cut.sources == (1, 2, 3)
     assert len(cut.derived.outputs) == 2
@@ -53,14 +53,14 @@ def test_weights_and_what_stands_beside_are_cut_off():
     check(g, cut)
 
 
-def test_what_changes_stays():
+def test_changing_inputs_are_not_hoisted():
     g, cut = cut_of({1, 3})                  # the scale is not stable, so neither is the weight that it scales
     assert cut.sources == (3,)
     assert pack_filters in [n.op for n in cut.main.nodes]
     check(g, cut)
 
 
-def test_small_values_of_weights_go_along():
+def test_small_values_of_weights_are_hoisted_too():
     text = """
         graph g(%x: f64[3,2,16], %s: f64[2,4], %w: f64[16,4], %b: f64[16], %d: f64[16], %big: f64[300,300]) {
           %0: f64[256] = pack_recurrent(%w, kernel=('lstm', 3), size=256)
@@ -101,7 +101,7 @@ def test_large_values_stay():
     check(g, cut)
 
 
-def test_nothing_to_cut():
+def test_graphs_without_packed_weights_stay():
     for stable in (set(), {0}, {1}, {2}):
         assert cut_of(stable)[1] is None
 
@@ -140,7 +140,7 @@ def test_weights_in_lower_precision_are_kept_for_contractions():
 
 
 @pytest.mark.parametrize("trait", ["random", "effect"])
-def test_what_is_drawn_or_done_anew_stays(trait):
+def test_draws_and_effects_are_not_hoisted(trait):
     """Even with stable operands: weights with dropout, results of a user's function."""
     record = Op(f"{trait}_for_test", lambda x: x, lambda x: np.array(x), NO_GRAD, neg.lower, frozenset((trait,)))
 

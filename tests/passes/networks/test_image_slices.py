@@ -33,7 +33,7 @@ def test_as_many_images_at_a_time_as_the_budget_takes(budget, images):
 
 @pytest.mark.parametrize("batch, most, sizes", [(7, 3, [2, 2, 3]), (7, 4, [3, 4]), (8, 3, [2] * 4), (8, 5, [4] * 2),
                                                 (13, 4, [3, 3, 3, 4]), (5, 1, [1] * 5), (37, 2, [1, *[2] * 18])])
-def test_batches_that_nothing_divides_are_cut_into_parts_of_about_the_same_size(batch, most, sizes):
+def test_indivisible_batches_are_cut_into_nearly_equal_slices(batch, most, sizes):
     before = graph_of(graph(*CHAIN, returns="%3").replace("f64[6,", f"f64[{batch},"))
     after = verify(slice_images(before, 3 * most * IMAGE))
     layers = [n.output.shape[0] for n in after.nodes if n.op.name == "conv_blocked"]
@@ -46,11 +46,11 @@ def test_batches_that_nothing_divides_are_cut_into_parts_of_about_the_same_size(
     (CHAIN[:1], "%0"),                                                      # nothing stays inside
     ((f"%0: {KIND} = relu(%x)", f"%1: {KIND} = relu(%0)"), "%1"),           # no layers
 ])
-def test_what_would_gain_nothing_stays_whole(lines, returns):
+def test_segments_without_gain_stay_whole(lines, returns):
     check_untouched(lambda g: slice_images(g, IMAGE), graph(*lines, returns=returns))
 
 
-def test_a_stretch_goes_on_to_where_little_leaves_it():
+def test_a_segment_extends_to_where_few_bytes_leave_it():
     small = "f64[6,2,3,2,4]"
     lines = "%0: " + conv("%x"), "%1: " + conv("%0").replace("stride=(1, 1)", "stride=(2, 2)").replace(KIND, small)
     text = graph(*lines, returns="%1")
@@ -59,7 +59,7 @@ def test_a_stretch_goes_on_to_where_little_leaves_it():
     check_same_meaning(graph_of(text), after, 6)
 
 
-def test_what_waits_for_something_else_is_a_stretch_of_its_own():
+def test_layers_that_wait_for_other_work_start_a_segment():
     first = ["%0: " + conv("%x"), *[f"%{i + 1}: " + conv(f"%{i}") for i in range(6)]]
     second = [f"%7: {KIND} = exp(%6)", "%8: " + conv("%7"), "%9: " + conv("%8", ", %2", "(('add', 'a', 'o0'),)"),
               *[f"%{i + 1}: " + conv(f"%{i}") for i in range(9, 13)]]
@@ -70,7 +70,7 @@ def test_what_waits_for_something_else_is_a_stretch_of_its_own():
     check_same_meaning(before, after, 3)
 
 
-def test_what_fits_stays_whole():
+def test_layers_within_the_budget_stay_whole():
     check_untouched(lambda g: slice_images(g, 18 * IMAGE), graph(*CHAIN, returns="%3"))
 
 

@@ -41,7 +41,7 @@ def arrays_for(graph, seed):
     return [rng.standard_normal(v.shape) > 0 if v.dtype is ingot.bool else rng.standard_normal(v.shape) for v in graph.inputs]
 
 
-def test_text():
+def test_packing_is_an_operator_of_the_graph():
     after = pack_recurrent(graph_with("lstm"), always)
     assert [line.strip() for line in show(after).splitlines() if " = " in line] == [
         "%0: f64[69] = pack_recurrent(%w, kernel=('lstm', 3), size=69)",
@@ -49,7 +49,7 @@ def test_text():
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_values_stay(name):
+def test_results_stay_the_same(name):
     graph = graph_with(name)
     after = pack_recurrent(graph, always)
     assert ops.recurrent_packed in [n.op for n in after.nodes]
@@ -60,7 +60,7 @@ def test_values_stay(name):
     assert pack_recurrent(after, always) is after
 
 
-def test_what_stays_as_it_is():
+def test_layers_that_are_not_packed():
     graph = graph_with("lstm")
     assert pack_recurrent(graph, lambda *asked: None) is graph
     kept = "%y: f64[3,2,4], %e: f64[3,2,4], %g: f64[3,2,16] = lstm_sequence(%z, None, %h, %c, %w, None, reverse=False)"

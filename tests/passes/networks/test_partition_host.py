@@ -53,7 +53,7 @@ def test_inputs_that_are_replaced_stay_inputs():
     assert partition_host(graph, frozenset({1}), frozenset({0})).inputs == (0, 2)
 
 
-def test_nothing_to_cut():
+def test_graphs_without_host_values_stay():
     for text in ("""graph f(%x: f32[2], %n: f32[]) {
   %0: f32[2] = expand(%n, shape=(2,))
   %1: f32[2] = mul(%x, %0)

@@ -118,7 +118,7 @@ def done(text, keep=lambda value: False):
 
 
 @pytest.mark.parametrize("text, layers", [(CHAIN, 2), (RESIDUAL, 4), (ROWS, 2), (POOLS, 4), (GROUPS, 3), (LINE, 2), (FLAT, 2)])
-def test_it_means_nearly_the_same(text, layers):
+def test_quantised_graphs_are_close(text, layers):
     graph, arrays, made, given, found = done(text)
     assert found == layers == sum(n.op in LAYERS for n in verify(made).nodes)
     assert parse(show(made)) == made and [v.aval for v in made.outputs] == [v.aval for v in graph.outputs]
@@ -142,7 +142,7 @@ def test_a_chain():
     assert [v.name for v in made.inputs[4:]] == ["w.int8", "w.start", "w.factor", "v.int8", "v.start", "v.factor"]
 
 
-def test_what_is_added_is_read_as_bytes():
+def test_residuals_are_read_as_bytes():
     _, _, made, _, _ = done(RESIDUAL)
     layers = [n for n in made.nodes if n.op is conv_int8]
     added = [n for n in layers if n.inputs[4] is not None]
@@ -150,7 +150,7 @@ def test_what_is_added_is_read_as_bytes():
     assert ops_of(made).count("to_bytes") == 1 and added[0].params["high"] <= 255
 
 
-def test_maxima_and_joins_of_bytes():
+def test_max_pools_and_concats_of_bytes():
     _, _, made, _, _ = done(POOLS)
     biggest = [n for n in made.nodes if n.op.name == "maximum"]
     assert len(biggest) == 8 and all(str(n.output.dtype) == "ingot.uint8" for n in biggest)
@@ -183,7 +183,7 @@ def test_an_image_of_another_shape_is_no_row():
     assert got.shape == want.shape and np.sqrt(((want - got) ** 2).mean() / (want ** 2).mean()) < 0.02
 
 
-def test_layers_that_are_kept():
+def test_layers_may_stay_in_floats():
     _, _, made, _, layers = done(CHAIN, keep=lambda weight: name_of(weight) == "v")
     assert layers == 1 and ops_of(made).count("conv") == 1
 
@@ -216,13 +216,13 @@ def test_near_misses(text):
     assert made is graph and not new and not layers
 
 
-def test_nothing_seen_is_nothing_done():
+def test_uncalibrated_layers_stay():
     graph = graph_of(CHAIN)
     made, _, layers = quantize(graph, known_of(graph, arrays_for(graph)), {})
     assert made is graph and layers == 0
 
 
-def test_a_second_time_there_is_nothing_to_do():
+def test_quantising_twice_changes_nothing():
     _, _, made, given, _ = done(CHAIN)
     assert quantize(made, known_of(made, given), dict.fromkeys(made.values(), (-1.0, 1.0)))[0] is made
 
@@ -239,7 +239,7 @@ def test_steps_of_nothing():
     assert steps_for(0, 0) == (1.0, 0) and steps_for(-1e-40, 1e-40) == (1.0, 0)
 
 
-def test_a_channel_that_is_a_bias():
+def test_small_weights_keep_their_bias():
     """The smallest weights do not push their bias out of 32 bits, and lose no more precision than they matter."""
     weight = np.full((4, 8, 1, 1), 0.1, np.float32)
     weight[1], weight[2], weight[3] = 1e-20, 0, 3e-9

@@ -155,7 +155,7 @@ def value(graph, number):
     ((3,), (), ["mul", "exp", "add", "neg"]), ((1,), (), ["exp"]), ((3,), (2,), ["neg"]), ((3,), (0,), ["exp", "add", "neg"]),
     ((2,), (2,), []), ((), (), []),
 ])
-def test_what_values_need(wanted, given, names):
+def test_needed_nodes_of_values(wanted, given, names):
     graph = parse(GRAPH)
     inside = needed([value(graph, i) for i in wanted], {value(graph, i) for i in given})
     assert [n.op.name for n in graph.nodes if n in inside] == names
@@ -164,7 +164,7 @@ def test_what_values_need(wanted, given, names):
 @pytest.mark.parametrize(("wanted", "given", "keep", "inputs"), [
     ((3,), (), (), (0, 1)), ((1,), (), (), (0,)), ((1,), (), (2,), (0, 2)), ((3,), (0,), (), (0,)), ((3, 1), (2,), (), (0,)),
 ])
-def test_parts_give_what_the_whole_gave(wanted, given, keep, inputs):
+def test_subgraphs_give_the_results_of_the_whole(wanted, given, keep, inputs):
     graph = parse(GRAPH)
     there = dict(zip([v for n in graph.nodes for v in n.outputs], [ARRAYS[0] * ARRAYS[1], np.exp(ARRAYS[0])]))
     there[value(graph, 2)] = there[value(graph, 0)] + there[value(graph, 1)]

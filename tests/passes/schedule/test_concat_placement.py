@@ -166,7 +166,7 @@ def random_parts(rng):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_is_joined(seed):
+def test_parts_of_any_concat_are_written_in_place(seed):
     ingot.manual_seed(seed)
     join, x, y = random_parts(np.random.default_rng([5, seed])), ingot.randn(5, 6), ingot.randn(5, 6)
     traced, want = jit.trace(join), join(x, y)
@@ -201,7 +201,7 @@ def test_kernels_write_their_parts(other, parts):
     np.testing.assert_allclose(backend.to_host(got), want, rtol=1e-5)
 
 
-def test_vectors_are_turned_in_one_kernel():
+def test_rotary_embeddings_are_one_kernel():
     """Rotary embeddings read and write their vectors once, in the order that attention or a product reads."""
     def turned(x, w):
         return rope(heads(x, 2)).transpose(1, 2).reshape(x.shape) @ w

@@ -132,7 +132,7 @@ def test_written_in_place_as_eager_code_does(name):
     assert traced.stats()["in_place"] == (name not in COPIED)
 
 
-def test_what_lies_across_memory_is_written_too():
+def test_strided_inputs_are_written_in_place_too():
     traced = jit.trace(_row)
     for seed in range(4):
         x, v, i = _given(seed)
@@ -190,7 +190,7 @@ def test_a_cache_of_several_layers_is_written_without_a_copy():
 
 
 @pytest.mark.parametrize("name", ["row", "by_index", "by_two_indices"])
-def test_what_cannot_be_written_is_refused(name):
+def test_read_only_inputs_are_refused(name):
     fn = WRITES[name]
     traced = jit.trace(fn)
     for _ in range(3):

@@ -50,7 +50,7 @@ def test_values_for_calls_have_memory_of_their_own():
     assert g.nodes[0].output in steps[2].dead
 
 
-def test_kernels_make_again_what_takes_fewer_bytes_than_to_fetch():
+def test_kernels_recompute_values_that_are_cheaper_than_to_fetch():
     """Behind the product the narrow operand is read once more, and the sum of each row."""
     made = arrange(graph_of("""
         graph g(%x: bf16[256,256], %w: f32[256,256]) {
@@ -122,7 +122,7 @@ def test_an_update_is_copied_where_the_old_value_is_still_read():
     assert (b == np.arange(4)).all()
 
 
-def test_what_reads_inputs_alone_is_made_when_it_is_needed():
+def test_steps_on_inputs_alone_run_before_their_first_reader():
     g = graph_of("""
         graph g(%x: f32[8,8], %w: f32[8,8]) {
           %0: f32[8,8] = cumsum(%w, dim=0)
@@ -154,7 +154,7 @@ OVER = """
     ("%x", "%x", "", {2: 1}),                       # it is an input
     ("%0", "%x", ", %2", {1: 0}),                   # the result leaves
     ("%0", "%x", ", %1", {})])
-def test_a_native_result_takes_the_place_of_an_operand_that_nobody_reads_again(first, last, also, over):
+def test_a_native_result_may_overwrite_a_dead_operand(first, last, also, over):
     """If its native code allows it, as is pretended here for a cumulative sum."""
     g = graph_of(OVER.format(first=first, last=last, also=also))
     values = {v: i for i, v in enumerate(n.output for n in g.nodes)}
@@ -177,7 +177,7 @@ def test_a_native_result_takes_the_place_of_an_operand_that_nobody_reads_again(f
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_places_in_an_arena_are_apart_while_alive_and_close(seed):
+def test_arena_offsets_are_disjoint_while_alive_and_tight(seed):
     rng = np.random.default_rng(seed)
     firsts = sorted(rng.integers(0, 60, 120).tolist())
     lives = [plan_memory.Life(i, int(np.exp2(rng.uniform(6, 22))) // LINE * LINE, first, int(first + rng.integers(0, 30)))

@@ -62,7 +62,7 @@ def pooled_layer():
     return b.finish([b.append(linalg.matmul, (layer, b.append(shape.permute, (w,), {"dims": (1, 0)})), {}), square])
 
 
-def test_copies_share_what_no_size_changes():
+def test_copies_share_parts_without_sizes():
     binder = Binder(arrange_for_cpu(lift_numbers(pooled_layer()).graph, {0, 1}), shares=True)
     first, second = binder.bind({"n": 3}), binder.bind({"n": 7})
     products = [s for s in binder.plan.steps if getattr(s, "node", None) is not None and s.node.op is linalg.matmul]

@@ -123,24 +123,24 @@ def test_integers_through_wider_integers():
                     body(["%0: f32[2] = cast(%x, dtype=f32)", "%r: f64[2] = cast(%0, dtype=f64)"], inputs="%x: i32[2]"))
 
 
-def test_copies_inside_disappear_and_copies_that_leave_stay():
+def test_inner_copies_disappear_and_returned_copies_stay():
     check_rewrite(canonicalize, body(["%0: f32[2,3] = copy(%x)", "%r: f32[2,3] = exp(%0)"]), body(["%r: f32[2,3] = exp(%x)"]))
     check_untouched(canonicalize, body(["%r: f32[2,3] = copy(%x)"]))
 
 
-def test_a_copy_that_leaves_is_the_value_where_that_has_memory_to_give():
+def test_a_returned_copy_is_the_value_if_that_owns_memory():
     more = "%1: f32[2,3] = mul(%0, 2.0)"
     check_rewrite(canonicalize, body(["%0: f32[2,3] = exp(%x)", "%r: f32[2,3] = copy(%0)", more], "%r, %1"),
                   body(["%0: f32[2,3] = exp(%x)", more], "%0, %1"))
 
 
 @pytest.mark.parametrize("returned", ["%r, %0", "%r, %v", "%r, %s"])
-def test_a_copy_of_what_leaves_on_another_way_stays(returned):
+def test_a_copy_of_a_value_that_is_returned_elsewhere_stays(returned):
     lines = ["%0: f32[2,3] = exp(%x)", "%r: f32[2,3] = copy(%0)"]
     lines += {"%r, %0": [], "%r, %v": ["%v: f32[6] = reshape(%0, shape=(6,))"], "%r, %s": ["%s: f32[2,3] = copy(%0)"]}[returned]
     check_untouched(canonicalize, body(lines, returned))
 
 
 @pytest.mark.parametrize("made", ["permute(%x, dims=(1, 0))", "full(None, dtype=f32, shape=(3, 2), value=1.0)"])
-def test_a_copy_of_what_has_no_memory_stays(made):
+def test_a_copy_of_a_value_without_memory_stays(made):
     check_untouched(canonicalize, body([f"%0: f32[3,2] = {made}", "%r: f32[3,2] = copy(%0)"]))

@@ -79,7 +79,7 @@ def test_loss_and_gradient_are_one_sweep_over_the_logits():
     assert len(large) == 1
 
 
-def test_a_target_that_is_no_class_is_an_error_before_anything_is_stored():
+def test_an_invalid_target_raises_before_anything_is_stored():
     made = CompiledGraph(expand_class_losses(training_graph((4, 3))), kernel_of)
     x, g = np.zeros((4, 3), np.float32), np.ones((), np.float32)
     for bad in (3, -1, 2**40):
@@ -88,7 +88,7 @@ def test_a_target_that_is_no_class_is_an_error_before_anything_is_stored():
     made.run([x, np.array([0, 1, -100, 2]), g])
 
 
-def test_what_is_ignored_may_be_any_number():
+def test_ignore_index_may_be_any_number():
     made = CompiledGraph(expand_class_losses(training_graph((3, 5), ignore=2**32 + 1)), kernel_of)
     x = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
     _, dx = made.run([x, np.array([2**32 + 1, 0, 4]), np.ones((), np.float32)])

@@ -50,7 +50,7 @@ def test_compiled_bodies_give_the_bits_of_the_kernels(name, args, params, dtype)
         assert same_bits(a, c), np.abs(a - c).max()
 
 
-def test_what_eager_runs_by_its_reference_stays_whole():
+def test_composites_that_eager_code_runs_by_reference_stay_whole():
     check_untouched(expand_row_composites, """
         graph g(%x: f32[3,4], %b: f32[4]) {
           %0: f32[3,4] = layer_norm(%x, None, %b, dims=1, eps=1e-05)
@@ -130,7 +130,7 @@ def test_gelu_beside_its_slope_becomes_its_parts():
 @pytest.mark.parametrize("text", [BOTH.replace("0.7071067811865476", "0.7"), BOTH.replace("erf(%1)", "sin(%1)"),
                                   BOTH.replace("gelu(%x)", "gelu_tanh(%x)"), BOTH.replace("f32", "f16"),
                                   SLOPE.replace("f32", "f16")])
-def test_any_other_stays_whole(text):
+def test_other_gelus_stay_whole(text):
     check_untouched(share_gelu_parts, text)
 
 

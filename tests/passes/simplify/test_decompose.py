@@ -74,7 +74,7 @@ def test_contractions_keep_low_precision_operands():
     assert all(v.dtype is dt.bfloat16 for v in after.values())
 
 
-def test_what_is_kept_or_no_composite_stays():
+def test_other_operators_stay():
     text = """
         graph g(%x: f32[2,3]) {
           %0: f32[2,3] = softmax(%x, dim=1)

@@ -51,7 +51,7 @@ def test_results_are_rounded_in_their_dtype():
         }""")
 
 
-def test_what_depends_on_inputs_or_is_not_exact_or_large_stays():
+def test_nodes_of_inputs_and_inexact_or_large_nodes_stay():
     check_untouched(fold_constants, """
         graph g(%x: f32[2]) {
           %0: f32[2] = neg(%x)

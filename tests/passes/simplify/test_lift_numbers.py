@@ -42,7 +42,7 @@ def test_lifted_numbers_are_inputs():
   %0: f32[] = cast(%x, dtype=f32)
 }"""),
 ])
-def test_golden(before, after):
+def test_a_lifted_graph_reads_as_expected(before, after):
     made = lift_numbers(parse(before)).graph
     verify(made)
     if "return" in after:
@@ -52,7 +52,7 @@ def test_golden(before, after):
         assert names == ["cast", "expand", "div", "cast"] and made.outputs[0].dtype.short == "bf16"
 
 
-def test_a_near_miss_stays():
+def test_other_numbers_stay():
     graph = parse("""graph g[b=3](%x: f32[b]) {
   %0: f32[b] = mul(%x, 3.0)
   %1: f32[b-1] = slice(%0, dim=0, start=0, step=1, stop=b-1)
@@ -79,7 +79,7 @@ def test_parameters_become_operands_where_a_record_says_how():
     assert not any(is_symbol(v) for n in lifted.graph.nodes for v in n.params.values())
 
 
-def test_other_parameters_stay_until_they_are_put_in():
+def test_other_parameters_stay_symbolic():
     graph = parse("""graph g[n=0.5](%x: f32[4,3]) {
   %0: f32[4,3], %1: f32[3], %2: f32[3] = batch_norm_train(%x, None, None, eps=number('n'))
   return %0

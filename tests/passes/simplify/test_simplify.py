@@ -79,7 +79,7 @@ def test_negated_order_turns_round_for_integers_only(before, after):
     check_untouched(simplify, text(lines, "%r"))
 
 
-def test_choices():
+def test_choices_by_constants_and_not():
     check_rewrite(simplify, text(["%0: bool[2,3] = logical_not(%c)", "%r: f32[2,3] = where(%0, %x, 1.0)"], "%r"),
                   text(["%r: f32[2,3] = where(%c, 1.0, %x)"], "%r"))
     for value, chosen in ((True, "%x"), (False, "%y")):

@@ -62,7 +62,7 @@ def test_a_variance_takes_one_sweep():
         }""").strip()
 
 
-def test_what_needs_the_centred_values_takes_a_sweep_less():
+def test_users_of_centred_values_take_one_sweep_less():
     """The mean is found in the sweep of the squares; other readers of centred values take another sweep."""
     body = body_of(out="%3, %5")
     text = to_text(lower(join_sweeps(body)).kernel)
@@ -133,7 +133,7 @@ def test_squares_about_the_mean_are_as_exact_as_their_mean(data, n, across, monk
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("n", [50, 1000, 2617])
-def test_what_is_not_finite_shows(bad, n, monkeypatch):
+def test_infinities_and_nan_show(bad, n, monkeypatch):
     for name, value in SMALLER.items():
         monkeypatch.setattr(configs, name, value)
     x = np.random.default_rng(9).standard_normal((3, n)).astype(np.float32)
@@ -223,7 +223,7 @@ def test_softmax_takes_two_sweeps_and_stores_nothing_in_between():
     assert (text.count("store"), text.count("load b0"), text.count("load")) == (1, 2, 2)
 
 
-def test_a_largest_that_is_not_finite_is_left_out():
+def test_an_infinite_maximum_is_left_out():
     """As in logsumexp: for rows without a finite number, the sum is exp(largest)."""
     group, = fuse(decompose(graph_of(LOGSUMEXP.format(rows=2048, n=20000))))
     made = join_sweeps(group.body)
@@ -233,7 +233,7 @@ def test_a_largest_that_is_not_finite_is_left_out():
     assert len({t.number for t in made.terms}) == len(made.terms)
 
 
-def test_what_follows_the_first_elements_may_be_left_out():
+def test_masked_row_ends_are_left_out():
     for how in ({}, {"shifted": "%y", "summed": "%3"}):
         assert (sweeps(masked(**how)), sweeps(join_sweeps(masked(**how)))) == (2, 1)
 

@@ -6,7 +6,7 @@ from graphs import check_rewrite, check_untouched
 from ingot.passes.simplify.zero_signs import drop_zero_signs
 
 
-def test_zeros_are_added_behind_sums_and_before_no_product():
+def test_zeros_are_added_after_sums_and_dropped_before_products():
     check_rewrite(drop_zero_signs, """
         graph g(%x: f32[3,4], %w: f32[12,5]) {
           %0: f32[3,4] = add(%x, 0.0)
@@ -31,7 +31,7 @@ def test_other_readers_see_the_sign(line):
 
 
 @pytest.mark.parametrize("number", ["-0.0", "1.0"])
-def test_other_numbers_count(number):
+def test_other_numbers_are_added(number):
     check_untouched(drop_zero_signs, f"""
         graph g(%x: f32[3,4]) {{
           %0: f32[3,4] = add(%x, {number})
