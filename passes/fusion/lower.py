@@ -49,11 +49,8 @@ def lower(body: Body, result_patterns: dict | None = None, launches: bool = Fals
     far = launches and bool(body.reduced) and judged(prod([body.shape[d] for d in body.reduced])) > HELD
     stages = Writer(body, loops, far).stages()
     kernel = _shared(body, Kernel("kernel", loops.dims, loops.buffers, tuple(stages)))
-    points = 1
-    for n in body.shape:
-        points *= n
     return Lowered(kernel, tuple(loops.operands), loops.symbols, loops.strategy(kernel),
-                   points * sum(t.cost for t in body.terms if not t.row))
+                   prod(body.shape) * sum(t.cost for t in body.terms if not t.row))
 
 
 _KERNELS: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # by the digest of what they compute

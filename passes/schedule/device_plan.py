@@ -265,17 +265,10 @@ def _reads_where_it_writes(step, target):
     """
     body = step.group.body
     plain, points = (body.row_pattern, body.row_shape) if body.reduced else (row_major(body.shape).plain, body.shape)
-    if target.aval.size != _size(points) or not all(p.plain == plain for v, p in body.loads if v is target):
+    if target.aval.size != prod(points) or not all(p.plain == plain for v, p in body.loads if v is target):
         return False
     whole = [v for v in (*step.reads, *step.writes) if v.aval.size == target.aval.size]
     return type(step) is KernelStep or (target not in step.factors and len({v.dtype.itemsize for v in whole}) == 1)
-
-
-def _size(shape):
-    total = 1
-    for n in shape:
-        total *= n
-    return total
 
 
 UPDATE_RULES = UpdateRules(lambda step: step.node if type(step) is CallStep else None, lambda step: step.reads,

@@ -110,12 +110,6 @@ cumprod = op("cumprod", infer=infer_scan("cumprod"), ref=_wide(lambda x, dim: np
              traits=("wide_on_gpu",), doc="Products of everything up to and including each element.")
 
 
-def _infer_others(x, *, dim):
-    if not x.dtype.is_inexact:
-        raise DTypeError(f"products_of_others takes floating point and complex types, got {x}")
-    return infer_scan("products_of_others")(x, dim=dim)
-
-
 def _others(x, dim):
 
     def before(v):
@@ -135,8 +129,8 @@ def products_from_both_ends(x, *, dim):
     return ew.mul(before(x), flipped(before, x, dim))
 
 
-products_of_others = op("products_of_others", infer=_infer_others, ref=_wide(_others), vjp=derived_vjp(products_from_both_ends),
-                        saves=(1,), lower=Template("scan"), batch=ALONG,
+products_of_others = op("products_of_others", infer=infer_scan("products_of_others", floats=True), ref=_wide(_others),
+                        vjp=derived_vjp(products_from_both_ends), saves=(1,), lower=Template("scan"), batch=ALONG,
                         doc="For each element the product of all others along a dimension.")
 
 

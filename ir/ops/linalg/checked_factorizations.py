@@ -92,11 +92,7 @@ def _cholesky(x, *, check):
     return factor, info
 
 
-@textbook
-def _cholesky_vjp(g, out, x, *, check, needs):
-    return (cholesky_gradient(g, out[0]),)
-
-
-cholesky_ex = op("cholesky_ex", infer=of_matrix("cholesky_ex", _with_info), ref=suited(_cholesky), vjp=_cholesky_vjp,
-                 saves=(0,), lower=Host(), batch=LEADING, traits=("one_triangle", "refuses"),
+cholesky_ex = op("cholesky_ex", infer=of_matrix("cholesky_ex", _with_info), ref=suited(_cholesky), saves=(0,), lower=Host(),
+                 vjp=textbook(lambda g, out, x, *, check, needs: (cholesky_gradient(g, out[0]),)), batch=LEADING,
+                 traits=("one_triangle", "refuses"),
                  doc="The lower triangular L with L @ L^H = x, and the order of the first minor that is not positive, or 0.")

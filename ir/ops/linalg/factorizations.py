@@ -137,11 +137,6 @@ inv = op("inv", infer=of_matrix("inv"), ref=lapack("inv", np.linalg.inv), vjp=(_
          batch=LEADING, traits=("refuses",), doc="The inverse.")
 
 
-def _infer_pinv(x, *, rcond):
-    check_matrix("pinv", x, square=False)
-    return x.with_shape(x.shape[:-2] + (x.shape[-1], x.shape[-2]))
-
-
 def pinv_gradient(g, out, x):
     """Return the gradient of x from that of its pseudo-inverse: transposed -P dA P + P P' dA' (I - A P) + (I - P A) dA' P'
     P."""
@@ -154,26 +149,23 @@ def pinv_gradient(g, out, x):
     return ew.add(ew.sub(left, direct), right)
 
 
-@textbook
-def _pinv_vjp(g, out, x, *, rcond, needs):
-    return (pinv_gradient(g, out, x),)
-
-
 def _pinv(x, *, rcond):
     if 0 in x.shape:
         return np.zeros(x.shape[:-2] + (x.shape[-1], x.shape[-2]), x.dtype)
     return np.linalg.pinv(x, rcond=rcond).astype(x.dtype, copy=False)
 
 
-pinv = op("pinv", infer=_infer_pinv, ref=lapack("pinv", _pinv), vjp=_pinv_vjp, saves=(0, 1), lower=Host(), batch=LEADING,
-          numbers=("rcond",), doc="The pseudo-inverse; singular values below rcond times the largest count as 0.")
+pinv = op("pinv", infer=of_matrix("pinv", lambda x, *, rcond: x.with_shape(x.shape[:-2] + (x.shape[-1], x.shape[-2])), False),
+          ref=lapack("pinv", _pinv), vjp=textbook(lambda g, out, x, *, rcond, needs: (pinv_gradient(g, out, x),)), saves=(0, 1),
+          lower=Host(), batch=LEADING, numbers=("rcond",),
+          doc="The pseudo-inverse; singular values below rcond times the largest count as 0.")
 
 
 def _infer_pinv_above(x, atol, rtol):
     for bound in (atol, rtol):
         if bound.shape != x.shape[:-2] or bound.dtype is not real_part(x).dtype:
             raise ShapeError(f"pinv_above takes one real bound for each matrix, got {x} and {bound}")
-    return _infer_pinv(x, rcond=0.0)
+    return pinv.infer(x, rcond=0.0)
 
 
 def _pinv_above(x, atol, rtol):
@@ -185,13 +177,8 @@ def _pinv_above(x, atol, rtol):
     return np.swapaxes(vh, -1, -2).conj() @ (inverse[..., None] * np.swapaxes(u, -1, -2).conj())
 
 
-@textbook
-def _pinv_above_vjp(g, out, x, atol, rtol, *, needs):
-    return pinv_gradient(g, out, x), None, None
-
-
-pinv_above = op("pinv_above", infer=_infer_pinv_above, ref=lapack("pinv", _pinv_above), vjp=_pinv_above_vjp, saves=(0, 1),
-                lower=Host(), batch=LEADING,
+pinv_above = op("pinv_above", infer=_infer_pinv_above, ref=lapack("pinv", _pinv_above), saves=(0, 1), lower=Host(),
+                vjp=textbook(lambda g, out, x, atol, rtol, *, needs: (pinv_gradient(g, out, x), None, None)), batch=LEADING,
                 doc="The pseudo-inverse; singular values up to atol or rtol times the largest are 0, for each matrix.")
 
 def _infer_lstsq(a, b, *, rcond):
@@ -238,11 +225,6 @@ def cholesky_gradient(g, factor):
     return symmetric(solve_triangular(back, adjoint(half), upper=True, unit=False))
 
 
-@textbook
-def _cholesky_vjp(g, out, x, *, needs):
-    return (cholesky_gradient(g, out),)
-
-
 def diagonal_of(x):
     """Return the diagonals of matrices."""
     n = len(x.shape)
@@ -257,8 +239,9 @@ def positive_factor(x):
     return found
 
 
-cholesky = op("cholesky", infer=of_matrix("cholesky"), ref=lapack("cholesky", positive_factor),
-              vjp=_cholesky_vjp, saves=(0,), lower=Host(), batch=LEADING, traits=("one_triangle", "refuses"),
+cholesky = op("cholesky", infer=of_matrix("cholesky"), ref=lapack("cholesky", positive_factor), saves=(0,), lower=Host(),
+              vjp=textbook(lambda g, out, x, *, needs: (cholesky_gradient(g, out),)), batch=LEADING,
+              traits=("one_triangle", "refuses"),
               doc="The lower triangular L with L @ L^H = x, for Hermitian positive x, of which the lower triangle is read.")
 
 

@@ -211,15 +211,6 @@ threshold = op("threshold", infer=lambda x, *, threshold, value: x,
                numbers=("threshold", "value"), batch=LEADING, traits=("exact", "pointwise", "straight"),
                doc="x above the threshold, value elsewhere.")
 
-# Softmax.
-
-
-# The linear layer.
-
-
-# Joining the histories of several values.
-
-
 # A slope of each channel's own.
 
 
