@@ -43,7 +43,7 @@ def arguments(argv):
     parser.add_argument("--picture", type=Path, help="draw the ratios here (SVG), and the roofline beside it")
     parser.add_argument("--list", action="store_true", help="say what there is, measure nothing")
     args = parser.parse_args(argv)
-    args.given = sys.argv[1:] if argv is None else list(argv)
+    args.arguments = sys.argv[1:] if argv is None else list(argv)
     try:
         args.work = chosen(args.names)
         once = args.quick or cores == 1 or all(group == "gpu" for group, _ in args.work)

@@ -68,8 +68,8 @@ def jax_call(fn, arrays):
     """The call of a function compiled by jax, waited for."""
     import jax
 
-    ready, given = jax.jit(fn), [jax.numpy.asarray(a) for a in arrays]
-    return lambda: jax.block_until_ready(ready(*given))
+    ready, inputs = jax.jit(fn), [jax.numpy.asarray(a) for a in arrays]
+    return lambda: jax.block_until_ready(ready(*inputs))
 
 
 def with_gradients(y, *leaves, along=None) -> tuple:
@@ -154,8 +154,8 @@ def varying_case(name, build: Callable, batches, plan, *, compiled=True, go_on=N
     results of. One call makes `_TOGETHER` of them, so that no library is timed on smaller arrays than another."""
     calls = {}
     for lib, label, step in _steps(build, plan, compiled):
-        given = [[lib.tensor(a) for a in arrays] for arrays in batches]
-        results = in_turn(step, given) if go_on is None else go_on(step, lib)
+        inputs = [[lib.tensor(a) for a in arrays] for arrays in batches]
+        results = in_turn(step, inputs) if go_on is None else go_on(step, lib)
         calls[label] = lambda results=results: list(itertools.islice(results, _TOGETHER))
     return Case(f"{name}, {_TOGETHER} steps", calls, **facts)
 
@@ -170,10 +170,10 @@ def direct_flops(network, inputs) -> float:
     """Multiplications and additions of the linear, convolution and LSTM layers in one forward run of an ingot network."""
     total = 0.0
 
-    def count(layer, given, out):
+    def count(layer, inputs, out):
         nonlocal total
         if isinstance(layer, ingot.nn.LSTM):
-            rows = given[0].numel() // layer.input_size
+            rows = inputs[0].numel() // layer.input_size
             total += 2 * rows * sum(w.numel() for w in layer.parameters() if w.ndim == 2)
         elif isinstance(layer, ingot.nn.Linear):
             total += 2 * out.numel() * layer.in_features

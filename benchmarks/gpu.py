@@ -50,10 +50,10 @@ def row_operators(plan):
     rows, columns = plan.pick((16384, 4096), (16384, 1024), (8, 16))
     x = randoms(rows, columns)
     for dtype, size in (("float32", 4), ("bfloat16", 2)):
-        moved = {"dtype": dtype, "bytes": 2 * size * x.size, "bars": STREAMED}
-        yield case(f"softmax {dtype} {rows}x{columns}", lambda lib: lambda x: lib.softmax(x, 1), [x], plan, **moved)
+        traffic = {"dtype": dtype, "bytes": 2 * size * x.size, "bars": STREAMED}
+        yield case(f"softmax {dtype} {rows}x{columns}", lambda lib: lambda x: lib.softmax(x, 1), [x], plan, **traffic)
         yield case(f"layer_norm {dtype} {rows}x{columns}", lambda lib: lambda x: lib.nn.functional.layer_norm(x, (columns,)),
-                   [x], plan, **moved)
+                   [x], plan, **traffic)
     for dim in (0, 1):
         yield case(f"sum over dim {dim} {rows}x{columns}", lambda lib, dim=dim: lambda x: x.sum(dim), [x], plan,
                    bytes=4 * x.size, bars=STREAMED)

@@ -17,7 +17,7 @@ from ingot.runtime.cuda.offline import cost_model
 from ingot.tools import ptx
 
 from .gpu_launches import Launches
-from .gpu_ledger import noted
+from .gpu_ledger import recorded
 from .gpu_steps import every
 from .harness import Plan
 
@@ -69,7 +69,7 @@ def described(counts, names) -> str:
 UNITS = f"us of: {', '.join(times(ptx.Counts()))}; sectors needed of those touched; what wastes most"
 
 
-def table(rows, found, most) -> str:
+def table(rows, results, most) -> str:
     """The kinds of steps whose kernels take longest beyond their floor first."""
     lines = [f"us beyond the floor, times, floor of one, {UNITS}"]
     alike: dict = {}
@@ -77,13 +77,13 @@ def table(rows, found, most) -> str:
         alike.setdefault(r, []).append(r)
     shown = []
     for r, same in alike.items():
-        counts = [found[name] for name, _ in r.kernels if name in found]
+        counts = [results[name] for name, _ in r.kernels if name in results]
         if counts:
             busy = max([sum(t) for t in zip(*[times(c).values() for c in counts])])
             shown.append((len(same) * (busy - r.floor(CARD)), len(same), counts, r))
-    for beyond, often, counts, r in sorted(shown, key=lambda x: -x[0])[:most]:
+    for beyond, calls, counts, r in sorted(shown, key=lambda x: -x[0])[:most]:
         told = described(counts, r.kernels)
-        lines.append(f"{1e6 * beyond:8.1f} {often:4} x {1e6 * r.floor(CARD):7.1f} |{told}  {r.kind} {r.shapes}")
+        lines.append(f"{1e6 * beyond:8.1f} {calls:4} x {1e6 * r.floor(CARD):7.1f} |{told}  {r.kind} {r.shapes}")
     return "\n".join(lines)
 
 
@@ -148,9 +148,9 @@ def count_call(name, call, kept, most) -> str:
     cudnn.allow_tf32 = "TF32" in name
     kept.clear()
     call()
-    found = [(counted(*launched), kernel, launched[1]) for kernel, launched in kept.items()]
-    found.sort(key=lambda x: -max(times(x[0]).values()))
-    lines = ["      " + described([counts], [(kernel, grid)]) for counts, kernel, grid in found[:most]]
+    results = [(counted(*launched), kernel, launched[1]) for kernel, launched in kept.items()]
+    results.sort(key=lambda x: -max(times(x[0]).values()))
+    lines = ["      " + described([counts], [(kernel, grid)]) for counts, kernel, grid in results[:most]]
     return "\n".join([f"\n{name}: {UNITS}", *lines])
 
 
@@ -171,13 +171,13 @@ def main(argv=None) -> int:
                 print(count_call(name, single[name], launches.kept, args.rows), flush=True)
                 continue
             launches.kept.clear()
-            noted(steps[name], launches)
+            recorded(steps[name], launches)
             used = list(dict.fromkeys([k for r in launches.rows for k, _ in r.kernels if k in launches.kept]))
-            found = {}
+            results = {}
             for number, kernel in enumerate(used):
                 print(f"\r{number} of {len(used)}", end="", flush=True)
-                found[kernel] = counted(*launches.kept[kernel])
-            print(f"\r{name}\n{table(launches.rows, found, args.rows)}", flush=True)
+                results[kernel] = counted(*launches.kept[kernel])
+            print(f"\r{name}\n{table(launches.rows, results, args.rows)}", flush=True)
     return 0
 
 

@@ -57,11 +57,11 @@ def in_new_process(name: str, compilers: int | None) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def table(name: str, found: dict) -> str:
+def table(name: str, measured: dict) -> str:
     """A line for each call of a step."""
     calls = [f"    call {n}: {free:6.2f} s until the host is free, {done:6.2f} until all is done"
-             for n, (free, done) in enumerate(found["calls"], 1)]
-    return "\n".join([f"{name}: {found['kernels']} kernels, {found['processor']:.1f} s of processors", *calls])
+             for n, (free, done) in enumerate(measured["calls"], 1)]
+    return "\n".join([f"{name}: {measured['kernels']} kernels, {measured['processor']:.1f} s of processors", *calls])
 
 
 def main(argv=None) -> int:

@@ -96,8 +96,8 @@ def calls() -> dict:
 
 def traced() -> dict:
     """Traced functions of the benchmark's small work, by name: whole steps, and inference."""
-    def call_of(run, given):
-        return lambda: run(*given)
+    def call_of(run, arguments):
+        return lambda: run(*arguments)
 
     def forward(network, x):
         return call_of(jit.trace(inference(ingot, network)), [x.to("cuda")])

@@ -34,7 +34,7 @@ def wanted(names: list[str]) -> list[Step]:
     return [s for s in every(Plan()) if not names or any(s.name.startswith(n) for n in names)]
 
 
-def noted(step: Step, ledger: Ledger):
+def recorded(step: Step, ledger: Ledger):
     """Has a traced step run, and leaves in the ledger what one of its launches asks for."""
     run, given = prepared(step)
     for _ in range(RUNS):
@@ -54,7 +54,7 @@ def main(argv=None) -> int:
     found = floors()
     with Ledger(args.arch, args.compile) as ledger:
         for step in wanted(args.names):
-            noted(step, ledger)
+            recorded(step, ledger)
             found[step.name] = ledger.facts()
             print(f"\n{step.name}\n{ledger.table(most=args.rows)}", flush=True)
     if args.json:

@@ -45,9 +45,9 @@ def row(name, default, times) -> Result:
     """Return the fastest tiles of one kernel as a result."""
     if not times:
         return Result(name, {}, note="no candidate is fit")
-    said = ", ".join([f"{in_words(seconds)} {candidate}" for seconds, candidate in times[:SHOWN]])
+    line = ", ".join([f"{in_words(seconds)} {candidate}" for seconds, candidate in times[:SHOWN]])
     usual = [("the default", seconds) for seconds, candidate in times if candidate == default]
-    return Result(name, {"ingot": times[0][0], **dict(usual)}, note=f"{len(times)} fit: {said}")
+    return Result(name, {"ingot": times[0][0], **dict(usual)}, note=f"{len(times)} fit: {line}")
 
 
 def shapes(plan) -> list:

@@ -125,17 +125,17 @@ def check(case: Case) -> Check:
     for name, call in case.calls.items():
         start = time.perf_counter()
         try:
-            outcome = [arrays_of(call()) for _ in range(case.checks)]
+            arrays = [arrays_of(call()) for _ in range(case.checks)]
             found.first[name] = time.perf_counter() - start
         except Exception as error:                # what a library cannot do is a finding of the benchmark, not its end
             found.failed[name] = f"{type(error).__name__}: {error}".strip().splitlines()[0][:160]
         else:
-            results[name] = outcome
+            results[name] = arrays
     if case.tolerance is None or not results:
         return found
     found.reference = next((n for n in (case.reference, *REFERENCES) if n in results), next(iter(results)))
-    for name, outcome in results.items():
-        error = found.errors[name] = difference(outcome, results[found.reference])
+    for name, arrays in results.items():
+        error = found.errors[name] = difference(arrays, results[found.reference])
         if not error <= case.tolerance:
             found.failed[name] = f"differs from {found.reference} by {error:.1e} of the largest value"
     return found

@@ -15,7 +15,7 @@ BACKWARD = [(8, 64, 56, 64, 3, 1, 1), (8, 128, 28, 128, 3, 1, 1), (8, 256, 14, 2
 TINY = [(2, 4, 9, 6, 3, 1, 1), (1, 4, 8, 4, 3, 2, 4)]
 
 
-def spelled(geometry):
+def geometry_name(geometry):
     """A geometry in words."""
     batch, c, side, out, kernel, stride, groups = geometry
     words = f"{kernel}x{kernel}{f'/{stride}' if stride > 1 else ''} {c}-{out} @{side} batch {batch}"
@@ -36,14 +36,14 @@ def convolution(geometry, with_norm):
 def conv(plan):
     """Convolution + batch norm + relu as networks have them at inference."""
     for g in plan.pick(CONVOLUTIONS, [CONVOLUTIONS[1], CONVOLUTIONS[6]], TINY):
-        yield inference_case("conv+bn+relu " + spelled(g), convolution(g, True), [randoms(*image(g))], plan, images=True,
+        yield inference_case("conv+bn+relu " + geometry_name(g), convolution(g, True), [randoms(*image(g))], plan, images=True,
                              exports=not plan.quick, compiled=False, bars={"best": 1.0})
 
 
 def depthwise(plan):
     """Depthwise convolution + batch norm + relu."""
     for g in plan.pick(DEPTHWISE, DEPTHWISE[:1], TINY[1:]):
-        yield inference_case("depthwise " + spelled(g), convolution(g, True), [randoms(*image(g))], plan, images=True,
+        yield inference_case("depthwise " + geometry_name(g), convolution(g, True), [randoms(*image(g))], plan, images=True,
                              exports=not plan.quick, compiled=False, bars={"best": 1.0})
 
 
@@ -65,7 +65,7 @@ def conv_backward(plan):
             return run
 
         arrays = [randoms(*image(g)), randoms(out, c // groups, kernel, kernel), randoms(batch, out, after, after, seed=1)]
-        yield function_case("conv forward + backward " + spelled(g), make, arrays, plan, grads=(0, 1), compiled=False,
+        yield function_case("conv forward + backward " + geometry_name(g), make, arrays, plan, grads=(0, 1), compiled=False,
                             tolerance=1e-3, bars={"best": 1.03}, bytes=8 * sum(a.size for a in arrays),
                             flops=6 * arrays[2].size * arrays[1][0].size)
 

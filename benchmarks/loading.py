@@ -56,9 +56,9 @@ def _case(plan, name, work, workers):
 
 
 def _loader(lib: Library, count, batch, work, workers):
-    kept = {"persistent_workers": True} if workers else {}
+    options = {"persistent_workers": True} if workers else {}
     data = lib.module.utils.data
-    return data.DataLoader(Samples(lib.module, count, work), batch_size=batch, num_workers=workers, **kept)
+    return data.DataLoader(Samples(lib.module, count, work), batch_size=batch, num_workers=workers, **options)
 
 
 def loader_here(plan):

@@ -26,7 +26,7 @@ class Work:
     it is also called with channels-last images."""
 
     fn: object
-    given: tuple
+    inputs: tuple
     grads: int = 0
     kinds: tuple = (F32,)
     last: bool = False
@@ -67,7 +67,7 @@ def cases(table, plan):
 
 def case(name, work, plan, kind, last, grads) -> Case:
     """One of them."""
-    arrays = [g.array(plan, seed) for seed, g in enumerate(work.given)]
+    arrays = [g.array(plan, seed) for seed, g in enumerate(work.inputs)]
     calls = {eager(lib): call(lib, work, arrays, kind, last, grads) for lib in libraries(plan, compiled=False)}
     return Case(name, calls, bars={"eager": 1.0}, tolerance=2e-2 if kind == BF16 else 1e-3)
 
@@ -112,11 +112,11 @@ def vector(size=1 << 20, kind="normal", high=0):
 X, Y, XP, MASK = matrix(), matrix(), matrix(kind="positive"), matrix(kind="bool")
 
 
-def unary(name, kinds=(F32, BF16), given=X):
+def unary(name, kinds=(F32, BF16), inputs=X):
     """A function of torch's, or of its nn.functional, that takes a tensor."""
     def fn(lib, x):
         return getattr(lib if hasattr(lib, name) else lib.nn.functional, name)(x)
-    return Work(fn, (given,), 1, kinds)
+    return Work(fn, (inputs,), 1, kinds)
 
 
 def binary(name, kinds=(F32,), second=Y, grads=2):
@@ -168,12 +168,12 @@ POINTWISE = {
 }
 
 
-def along(name, dim, kinds=(F32,), given=X, grads=1):
+def along(name, dim, kinds=(F32,), inputs=X, grads=1):
     """A reduction or a running value along a dimension, or over all."""
     def fn(lib, x):
         found = getattr(lib, name)(x) if dim is None else getattr(lib, name)(x, dim)
         return found if hasattr(found, "dtype") else found[0]
-    return Work(fn, (given,), grads, kinds)
+    return Work(fn, (inputs,), grads, kinds)
 
 
 REDUCTIONS = {
@@ -185,18 +185,18 @@ REDUCTIONS = {
     **{f"{name}({dim})": along(name, dim) for name in ("cumsum", "cumprod", "cummax", "logcumsumexp") for dim in (0, -1)},
     **{f"{name}({dim})": along(name, dim, (F32, BF16)) for name in ("softmax", "log_softmax") for dim in (0, -1)},
     **{f"{name}({dim})": along(name, dim, grads=0) for name in ("argmax", "argmin") for dim in (0, -1)},
-    "median(-1)": along("median", -1, given=matrix(kind="distinct")),
-    "mode(-1)": along("mode", -1, given=matrix(high=50), grads=0),
+    "median(-1)": along("median", -1, inputs=matrix(kind="distinct")),
+    "mode(-1)": along("mode", -1, inputs=matrix(high=50), grads=0),
     "quantile": Work(lambda lib, x: lib.quantile(x, 0.3, dim=-1), (X,), 1),
     "kthvalue": Work(lambda lib, x: lib.kthvalue(x, 5, dim=-1).values, (X,), 1),
     "any(-1)": Work(lambda lib, m: m.any(-1), (MASK,)), "all()": Work(lambda lib, m: m.all(), (MASK,)),
     "count_nonzero": Work(lambda lib, x: lib.count_nonzero(x, dim=0), (X,)),
     "sum((0, 2, 3)), images": Work(lambda lib, x: x.sum((0, 2, 3)), (images(),), 1, (F32,), True),
     "mean((2, 3)), images": Work(lambda lib, x: x.mean((2, 3)), (images(),), 1, (F32,), True),
-    **{f"{name}({dim}), int64": along(name, dim, grads=0, given=matrix(high=100)) for name in ("sum", "amax", "any", "argmax")
+    **{f"{name}({dim}), int64": along(name, dim, grads=0, inputs=matrix(high=100)) for name in ("sum", "amax", "any", "argmax")
        for dim in (0, -1)},
     "any(-1), rows of 3": Work(lambda lib, m: m.any(-1), (matrix(1 << 18, 3, kind="bool"),)),
-    **{f"{name}(1), 1000x50x8": along(name, 1, given=Given((1000, 50, 8), (3, 5, 2))) for name in ("sum", "amax", "softmax")},
+    **{f"{name}(1), 1000x50x8": along(name, 1, inputs=Given((1000, 50, 8), (3, 5, 2))) for name in ("sum", "amax", "softmax")},
     "trace": Work(lambda lib, x: lib.trace(x), (X,), 1),
     "diff": Work(lambda lib, x: lib.diff(x), (X,), 1),
 }
@@ -207,7 +207,7 @@ def rows_of(n):
 
 
 SHORT_ROWS = {
-    **{f"{name}(-1), rows of {n}": along(name, -1, given=rows_of(n), grads=int(name != "argmax"))
+    **{f"{name}(-1), rows of {n}": along(name, -1, inputs=rows_of(n), grads=int(name != "argmax"))
        for name in ("sum", "softmax", "log_softmax", "logsumexp", "argmax") for n in (10, 16, 50)},
     **{f"layer_norm, rows of {n}": Work(lambda lib, x: lib.nn.functional.layer_norm(x, x.shape[-1:]), (rows_of(n),), 1)
        for n in (10, 16, 50)},
@@ -264,9 +264,9 @@ MOVES = {
 }
 
 
-def layer(name, *options, kinds=(F32,), last=True, given=None, **more):
+def layer(name, *options, kinds=(F32,), last=True, inputs=None, **more):
     """A function of nn.functional on images."""
-    return Work(lambda lib, x: getattr(lib.nn.functional, name)(x, *options, **more), (given or images(),), 1, kinds, last)
+    return Work(lambda lib, x: getattr(lib.nn.functional, name)(x, *options, **more), (inputs or images(),), 1, kinds, last)
 
 
 def resized(mode, **more):
@@ -298,9 +298,9 @@ IMAGES = {
 TARGETS, SIGNS = vector(1024, high=1000), vector(1024, kind="bool")
 
 
-def loss(name, *given, grads=1, **more):
+def loss(name, *inputs, grads=1, **more):
     """A loss of nn.functional."""
-    return Work(lambda lib, *ts: getattr(lib.nn.functional, name)(*ts, **more), given, grads)
+    return Work(lambda lib, *ts: getattr(lib.nn.functional, name)(*ts, **more), inputs, grads)
 
 
 def ctc(lib, x, y):

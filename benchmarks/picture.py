@@ -41,7 +41,7 @@ def shown(result: Result) -> float | None:
     return result.eager_ratio if result.ratio is None else result.ratio
 
 
-def asked(result: Result) -> float:
+def wanted_ratio(result: Result) -> float:
     """Return the ratio to reach."""
     return result.bars.get("eager" if result.ratio is None else "best", 1.0)
 
@@ -50,7 +50,7 @@ def colour(result: Result) -> str:
     """Green where the bar is reached, amber where ingot is at least as fast, red where it is not."""
     if failed(result) or shown(result) < 1:
         return POOR
-    return GOOD if shown(result) >= asked(result) else FAIR
+    return GOOD if shown(result) >= wanted_ratio(result) else FAIR
 
 
 def in_short(result: Result) -> str:
@@ -102,8 +102,8 @@ def ratio_row(name, rows, counts, y, at):
                      f'fill="{colour(r)}" opacity="{shade}"><title>{escape(words)}</title></rect>')
     last = rows[-1]
     parts.append(text(LEFT + WIDTH + 8, y + ROW / 2 + 2, in_short(last), "s"))
-    if asked(last) != 1.0:
-        parts.append(line(at(asked(last)), y + 2, at(asked(last)), y + ROW - 4, INK, 1.5))
+    if wanted_ratio(last) != 1.0:
+        parts.append(line(at(wanted_ratio(last)), y + 2, at(wanted_ratio(last)), y + ROW - 4, INK, 1.5))
     return parts
 
 

@@ -50,15 +50,15 @@ class Record:
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        said = {"about": facts, "done": self.done, "results": [r.as_json() for r in self.results]}
-        beside = self.path.with_name(self.path.name + ".new")
-        beside.write_text(json.dumps(said, indent=1) + "\n")
-        beside.replace(self.path)
+        content = {"about": facts, "done": self.done, "results": [r.as_json() for r in self.results]}
+        temporary = self.path.with_name(self.path.name + ".new")
+        temporary.write_text(json.dumps(content, indent=1) + "\n")
+        temporary.replace(self.path)
 
 
 def about(args, seconds) -> dict:
     """Describe the command, the machine and the versions."""
-    return {"date": str(date.today()), "command": " ".join(["python -m benchmarks", *args.given]), "cpu": cpu_name(),
+    return {"date": str(date.today()), "command": " ".join(["python -m benchmarks", *args.arguments]), "cpu": cpu_name(),
             "target": str(host()), "cores": os.cpu_count(), "python": sys.version.split()[0], "versions": versions(),
             "device": device(), "tuned": config.current().cuda_tune, "quick": args.quick,
             "peers": [p for p in args.peers if installed(p)], "seconds": round(seconds)}

@@ -70,7 +70,7 @@ class Result:
             return None
         return work / self.seconds["ingot"] / self.peaks[kind]
 
-    def verdicts(self) -> list[tuple[str, bool]]:
+    def judgements(self) -> list[tuple[str, bool]]:
         """(a bar in words, whether it is reached) for each bar that this run can judge."""
         found = []
         for name, bar in self.bars.items():
@@ -86,7 +86,7 @@ class Result:
 
     def as_json(self) -> dict:
         """Everything, and what follows from it."""
-        bars = [{"bar": words, "reached": reached} for words, reached in self.verdicts()]
+        bars = [{"bar": words, "reached": reached} for words, reached in self.judgements()]
         return asdict(self) | {"best_peer": self.best_peer, "ratio": self.ratio, "eager_ratio": self.eager_ratio,
                                "share": self.share, "verdicts": bars}
 
@@ -130,7 +130,7 @@ def table(results: list[Result]) -> str:
         rows.append([r.name, *(_cell(r, k) for k in libraries), *("" if v is None else f"{v:.2f}" for v in ratios),
                      "" if r.share is None else f"{r.share:.0%}", *[_floor(r) for _ in floors],
                      *(_start(r, c) for c in columns),
-                     ", ".join(words + (" ok" if reached else " MISSED") for words, reached in r.verdicts()), r.note])
+                     ", ".join(words + (" ok" if reached else " MISSED") for words, reached in r.judgements()), r.note])
     lines = [aligned(rows)]
     lines += [f"  {r.name}: {name} {why}" for r in results for name, why in r.failed.items()]
     return "\n".join(lines)
@@ -164,7 +164,7 @@ def summary(results: list[Result], mean_bars: dict[str, float]) -> str:
     lines = []
     for group, threads in dict.fromkeys((r.group, r.threads) for r in results):
         rows = [r for r in results if (r.group, r.threads) == (group, threads)]
-        verdicts = [reached for r in rows for _, reached in r.verdicts()]
+        judgements = [reached for r in rows for _, reached in r.judgements()]
         mean = geometric_mean(r.ratio for r in rows if r.ratio is not None)
         eager = geometric_mean(r.eager_ratio for r in rows if r.eager_ratio is not None)
         words = [f"{group}, {on_threads(threads)}: {len(rows)} rows"]
@@ -173,7 +173,7 @@ def summary(results: list[Result], mean_bars: dict[str, float]) -> str:
             words.append(f"geometric mean {mean:.2f}" + (f" (bar {bar:g}{', MISSED' if mean < bar else ''})" if bar else ""))
         if eager is not None:
             words.append(f"eager {eager:.2f}")
-        words.append(f"{sum(verdicts)} of {len(verdicts)} bars reached")
+        words.append(f"{sum(judgements)} of {len(judgements)} bars reached")
         wrong = sum(name in r.failed for r in rows for name in OWN)
         lines.append(", ".join(words + ([f"{wrong} FAILED"] if wrong else [])))
     return "\n".join(lines)

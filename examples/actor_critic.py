@@ -46,14 +46,14 @@ def main(argv=None):
     policy = Policy()
     optimizer = optim.Adam(policy.parameters(), lr=3e-3)
 
-    def act(seen):
+    def act(observation):
         with ingot.no_grad():
-            logits, _ = policy(seen)
+            logits, _ = policy(observation)
             return ingot.multinomial(logits.softmax(-1), 1).squeeze(-1)
 
-    def learn(seen, actions, returns):
+    def learn(observation, actions, returns):
         optimizer.zero_grad()
-        logits, values = policy(seen)
+        logits, values = policy(observation)
         log_probs = logits.log_softmax(-1)
         chosen = log_probs.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
         advantage = returns - values.detach()
@@ -68,16 +68,16 @@ def main(argv=None):
         act, learn = jit.trace(act), jit.trace(learn)
     losses, lasted = [], []
     for epoch in range(args.epochs):
-        seen, actions, done = [], [], np.empty((STEPS, CARTS), bool)
+        observation, actions, done = [], [], np.empty((STEPS, CARTS), bool)
         for t in range(STEPS):
-            seen.append(ingot.from_numpy(carts.observe()))
-            actions.append(act(seen[-1]))
+            observation.append(ingot.from_numpy(carts.observe()))
+            actions.append(act(observation[-1]))
             done[t], ended = carts.step(actions[-1].numpy() == 1)
             lasted += ended.tolist()
         with ingot.no_grad():
             value = policy(ingot.from_numpy(carts.observe()))[1].numpy()
         returns = ingot.from_numpy(discounted(done, value))
-        losses.append(learn(ingot.stack(seen), ingot.stack(actions), returns).item())
+        losses.append(learn(ingot.stack(observation), ingot.stack(actions), returns).item())
         if epoch % 10 == 9:
             print(f"update {epoch + 1}: loss {losses[-1]:.3f}, the last 50 poles stood {np.mean(lasted[-50:]):.0f} steps")
     return losses, (float(np.mean(lasted[:50])), float(np.mean(lasted[-50:])))

@@ -39,10 +39,10 @@ def init_weights(m):
         nn.init.zeros_(m.bias)
 
 
-def distance(real, made) -> float:
+def distance(real, generated) -> float:
     """How much the mean and the spread of every pixel differ."""
-    mean = (real.mean(0) - made.mean(0)).square().sum()
-    spread = (real.std(0) - made.std(0)).square().sum()
+    mean = (real.mean(0) - generated.mean(0)).square().sum()
+    spread = (real.std(0) - generated.std(0)).square().sum()
     return (mean + spread).item()
 
 
@@ -58,14 +58,14 @@ def main(argv=None):
     fixed = ingot.randn(256, LATENT, 1, 1)
 
     def step(real):
-        made = G(ingot.randn(len(real), LATENT, 1, 1))
+        generated = G(ingot.randn(len(real), LATENT, 1, 1))
         opt_d.zero_grad()
-        on_real, on_made = D(real), D(made.detach())
+        on_real, on_made = D(real), D(generated.detach())
         loss_d = criterion(on_real, ingot.ones_like(on_real)) + criterion(on_made, ingot.zeros_like(on_made))
         loss_d.backward()
         opt_d.step()
         opt_g.zero_grad()
-        judged = D(made)
+        judged = D(generated)
         loss_g = criterion(judged, ingot.ones_like(judged))
         loss_g.backward()
         opt_g.step()

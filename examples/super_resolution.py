@@ -34,9 +34,9 @@ class SuperResolution(nn.Module):
         return self.shuffle(self.conv3(x))
 
 
-def psnr(made, wanted) -> float:
+def psnr(image, wanted) -> float:
     """Peak signal-to-noise ratio in dB of pictures between 0 and 1."""
-    return -10 * math.log10(F.mse_loss(made, wanted).item())
+    return -10 * math.log10(F.mse_loss(image, wanted).item())
 
 
 def main(argv=None):

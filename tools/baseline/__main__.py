@@ -18,7 +18,7 @@ PACKAGES = "numpy", "ml_dtypes", "llvmlite", "triton", "onnx", "torch", "hypothe
 SECTIONS = "generated", "names", "tests", "imports", "calls"
 
 
-def asked(*arguments) -> dict:
+def output_of(*arguments) -> dict:
     """Return what a command of this room prints in a process of its own."""
     done = subprocess.run([*checkout.COMMAND, *arguments], cwd=checkout.ROOT, env=checkout.environment(),
                           stdout=subprocess.PIPE, text=True)
@@ -44,9 +44,9 @@ def record(sections, texts: Path | None, timings: bool, programs=()) -> dict:
         if "tests" in sections:
             jobs["tests"] = pool.submit(counts.collected)
         if "names" in sections:
-            jobs["names"] = pool.submit(asked, "names")
+            jobs["names"] = pool.submit(output_of, "names")
         if "generated" in sections:
-            for target in asked("targets"):
+            for target in output_of("targets"):
                 jobs[target] = pool.submit(generated.read, target, programs, texts)
         done = {name: job.result() for name, job in jobs.items()}
     if "generated" in sections:
@@ -58,7 +58,7 @@ def record(sections, texts: Path | None, timings: bool, programs=()) -> dict:
     if "tests" in sections:
         found["tests"] = done["tests"]
     if "calls" in sections:
-        found["calls"] = asked("calls")
+        found["calls"] = output_of("calls")
     if "imports" in sections:
         found["imports"] = costs.of_import()
     if timings:
@@ -105,9 +105,9 @@ def main(argv=None) -> int:
         bad = failures(found)
         print(*bad, f"{args.file}: {args.file.stat().st_size >> 10} KB after {time.monotonic() - start:.0f} s", sep="\n")
         return 1 if bad else 0
-    said = {"target": lambda: generated.of_target(args.name, args.programs, args.texts), "targets": generated.targets,
+    results = {"target": lambda: generated.of_target(args.name, args.programs, args.texts), "targets": generated.targets,
             "names": names.of_modules, "calls": costs.of_calls}[args.command]()
-    print(json.dumps(said))
+    print(json.dumps(results))
     return 0
 
 

@@ -91,12 +91,12 @@ def on_cpu(one, name, texts) -> dict:
     seen: dict = {}
     key = compiler.module_key
 
-    def noted(text, target, passes=None):
+    def recorded_key(text, target, passes=None):
         said = f"; {target}, passes: {passes}\n{text}"
         seen.setdefault(said, " ".join(_DEFINED.findall(said)[:2]))
         return key(text, target, passes)
 
-    compiler.module_key = noted
+    compiler.module_key = recorded_key
     graphs = ran(one, "cpu")
     return summary(seen, texts, name, ".ll") | graphs
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from . import run as runs
-from . import sites as places
+from . import sites as all_sites
 from .table import is_killed, listing, table
 from .tests_that_matter import Map, make_map
 
@@ -36,12 +36,12 @@ def main() -> int:
     if args.command == "map":
         make_map(args.root, args.folder, args.python, args.workers, [m for m in args.more if m != "--"])
         return 0
-    equivalents = places.equivalents()
+    equivalents = all_sites.equivalents()
     if args.command in ("table", "survivors"):
         rows = list(runs.read(results).values())
         print((table if args.command == "table" else listing)(rows, equivalents))
         return 0
-    chosen = places.known(args.root) + ([] if args.known else places.choose(args.root, args.count, args.seed))
+    chosen = all_sites.known(args.root) + ([] if args.known else all_sites.choose(args.root, args.count, args.seed))
     chosen = [s for s in {s.id: s for s in chosen}.values()
               if (not args.areas or s.area in args.areas) and (not args.only or s.id in args.only)]
     if args.command == "list":

@@ -12,21 +12,21 @@ Function = namedtuple("Function", "name first last node")
 
 def functions_in(tree) -> list:
     """Return the functions and lambdas of a syntax tree, in the order of the file."""
-    found: list = []
-    _walk(tree, "", {}, found)
-    return found
+    functions: list = []
+    _walk(tree, "", {}, functions)
+    return functions
 
 
-def _walk(node, name, lambdas, found):
+def _walk(node, name, lambdas, functions):
     for child in ast.iter_child_nodes(node):
         inner = name
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
             inner = f"{name}.{child.name}".lstrip(".")
-            found.append(Function(inner, child.lineno, child.end_lineno, child))
+            functions.append(Function(inner, child.lineno, child.end_lineno, child))
         elif isinstance(child, ast.ClassDef):
             inner = f"{name}.{child.name}".lstrip(".")
         elif isinstance(child, ast.Lambda):
             lambdas[name] = lambdas.get(name, 0) + 1
             inner = f"{name}.<lambda {lambdas[name]}>"
-            found.append(Function(inner, child.lineno, child.end_lineno, child))
-        _walk(child, inner, lambdas, found)
+            functions.append(Function(inner, child.lineno, child.end_lineno, child))
+        _walk(child, inner, lambdas, functions)

@@ -104,7 +104,7 @@ class Map:
     def __post_init__(self):
         self._number = {name: i for i, name in enumerate(self.functions)}
         self._times = dict(zip(self.tests, self.seconds))
-        self._moved = {(file.rpartition("/")[2], name): i for i, (file, name) in enumerate(self.functions)}
+        self._by_base_name = {(file.rpartition("/")[2], name): i for i, (file, name) in enumerate(self.functions)}
         self._breadth = np.concatenate([np.unpackbits(some, axis=1).sum(1) for some in np.array_split(self.bits, 64)])
 
     @classmethod
@@ -120,13 +120,14 @@ class Map:
 
     def of_function(self, file: str, name: str) -> list:
         """Return the tests that execute a function, those that execute few others and are quick first."""
-        i = self._number.get((file, name), self._moved.get((file.rpartition("/")[2], name)))
+        i = self._number.get((file, name), self._by_base_name.get((file.rpartition("/")[2], name)))
         return [] if i is None else self._ranked(np.flatnonzero(self._column(i)))
 
     def of_files(self, files) -> list:
         """Return the tests that execute any function of some files: those first that execute many of them and few others."""
         files, names = set(files), {f.rpartition("/")[2] for f in files}
-        own = [i for (f, _), i in self._number.items() if f in files] or [i for (f, _), i in self._moved.items() if f in names]
+        own = [i for (f, _), i in self._number.items() if f in files]
+        own = own or [i for (f, _), i in self._by_base_name.items() if f in names]
         if not own:
             return []
         counts = sum(self._column(i).astype(np.int64) for i in own)
@@ -134,13 +135,13 @@ class Map:
 
     def knows(self, file: str, name: str) -> bool:
         """Decide whether a name is that of a function, which tests may or may not execute."""
-        return (file, name) in self._number or (file.rpartition("/")[2], name) in self._moved
+        return (file, name) in self._number or (file.rpartition("/")[2], name) in self._by_base_name
 
-    def _ranked(self, found, counts=None):
+    def _ranked(self, tests, counts=None):
         def rank(i):
             share = self._breadth[i] / (1 if counts is None else counts[i])
             return share * (1 + 10 * self.seconds[i]), self.tests[i]
-        return [self.tests[i] for i in sorted(found, key=rank)]
+        return [self.tests[i] for i in sorted(tests, key=rank)]
 
     def time_of(self, test: str) -> float:
         """Return the seconds that a test took."""

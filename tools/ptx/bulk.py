@@ -133,9 +133,9 @@ def _tensormap(entry, i):
 
     def published(m, mask):
         lane = m.active(mask)[:1]
-        who = m.warp[lane], m.phase[lane], i.name
-        rows = m.shared.load(m.of(m.address(source), lane), _BYTES, *who, m.local[lane])
-        m.memory.store(m.of(m.address(target), lane), rows, *who)
+        issuer = m.warp[lane], m.phase[lane], i.name
+        rows = m.shared.load(m.of(m.address(source), lane), _BYTES, *issuer, m.local[lane])
+        m.memory.store(m.of(m.address(target), lane), rows, *issuer)
 
     def step(m, mask):
         lanes = m.active(mask)
@@ -206,8 +206,8 @@ class _Map:
             if low < high and all(0 <= p < n for p, n in zip(place, self.sizes[1:])):
                 start = self.address + sum(p * s for p, s in zip(place, self.strides)) + low * self.item
                 spots = np.arange(start, start + (high - low) * self.item, self.item).astype(np.uint64)
-                who = m.warp[np.full(len(spots), lane)], m.phase[np.full(len(spots), lane)]
-                read = m.memory.load(spots, self.item, *who, what).reshape(-1)
+                issuer = m.warp[np.full(len(spots), lane)], m.phase[np.full(len(spots), lane)]
+                read = m.memory.load(spots, self.item, *issuer, what).reshape(-1)
                 found[(low - corner[0]) * self.item:(high - corner[0]) * self.item] = read
             at = row * span + np.arange(0, span, 16)
             yield at, found.reshape(-1, 16)
@@ -223,13 +223,13 @@ def _bulk(entry, i):
         return lambda m, mask: None
     if i.parts[3] != "tensor" or i.parts[5] not in ("shared::cta", "shared::cluster") or len(i.operands) != 5:
         return None
-    target, said, corner, _, barrier_at = i.operands
+    target, tensor_map, corner, _, barrier_at = i.operands
 
     def step(m, mask):
         for lane in m.active(mask):
             here = np.array([lane])
-            who = m.warp[here], m.phase[here], i.name
-            known = _Map.read(m.memory.load(np.array([_spot(m, said, lane)], np.uint64), _BYTES, *who)[0])
+            issuer = m.warp[here], m.phase[here], i.name
+            known = _Map.read(m.memory.load(np.array([_spot(m, tensor_map, lane)], np.uint64), _BYTES, *issuer)[0])
             at = [_number(m, c, lane, np.int32) for c in corner]
             goal, barrier = _spot(m, target, lane), _barrier(m, barrier_at, lane, i.name)
             rows = [(known.swizzled(goal + spots), found) for spots, found in known.box_at(m, at, lane, i.name)]

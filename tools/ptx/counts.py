@@ -52,14 +52,14 @@ class _Zeros:
     def load(self, addresses, size, *rest):
         return np.zeros((len(addresses), size), np.uint8)
 
-    def store(self, *given):
+    def store(self, *args):
         """Ignore the values."""
 
     def update(self, addresses, values, *rest):
         return np.zeros_like(values)
 
 
-class _Watch:
+class _Observer:
     """Accumulator of accesses."""
 
     def __init__(self):
@@ -95,9 +95,9 @@ def counted(text, grid, threads, shared, parameters, programs=8) -> Counts:
     """Run up to `programs` programs, evenly spread over the grid, and return the counts for all."""
     entry, every = entry_of(text), programs_of(grid)
     some = every[np.unique(np.linspace(0, len(every) - 1, min(programs, len(every))).astype(int))]
-    watch, step, executed = _Watch(), max(1, TOGETHER // threads), np.zeros(len(entry.instructions), np.int64)
+    observer, step, executed = _Observer(), max(1, TOGETHER // threads), np.zeros(len(entry.instructions), np.int64)
     for low in range(0, len(some), step):
-        machine = Machine(entry, some[low:low + step], grid, threads, parameters, _Zeros(), shared, watch)
+        machine = Machine(entry, some[low:low + step], grid, threads, parameters, _Zeros(), shared, observer)
         machine.run()
         executed += machine.executed
     scale = len(every) / len(some)
@@ -108,9 +108,10 @@ def counted(text, grid, threads, shared, parameters, programs=8) -> Counts:
         if kind == "tensor":
             factor = i.parts[-2]
             found.flops[factor] = found.flops.get(factor, 0) + times * scale * _flops(i)
-    found.sectors, found.needed = (scale * sum([pair[k] for pair in watch.sectors.values()]) for k in (0, 1))
-    found.waves = scale * sum([took for took, _ in watch.waves.values()])
-    found.wasted = {i: scale * (took - least) for i, (took, least) in (watch.sectors | watch.waves).items() if took > least}
+    found.sectors, found.needed = (scale * sum([pair[k] for pair in observer.sectors.values()]) for k in (0, 1))
+    found.waves = scale * sum([took for took, _ in observer.waves.values()])
+    seen = observer.sectors | observer.waves
+    found.wasted = {i: scale * (took - least) for i, (took, least) in seen.items() if took > least}
     return found
 
 

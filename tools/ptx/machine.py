@@ -48,11 +48,11 @@ class Machine:
     """Some programs of a launch.
 
         executed    number of warps that ran each instruction
-        watch       called with (instruction, addresses, bytes, warps) of each memory access
+        observer    called with (instruction, addresses, bytes, warps) of each memory access
     """
 
-    def __init__(self, entry, programs, grid, threads, parameters, memory, shared, watch=None):
-        self.entry, self.parameters, self.memory, self.watch = entry, parameters, memory, watch
+    def __init__(self, entry, programs, grid, threads, parameters, memory, shared, observer=None):
+        self.entry, self.parameters, self.memory, self.observer = entry, parameters, memory, observer
         self.programs, self.threads = len(programs), threads
         self.lanes = len(programs) * threads
         self.local = np.repeat(np.arange(len(programs)), threads)              # the program of each lane, from 0
@@ -199,8 +199,8 @@ class Machine:
 
     def saw(self, i, addresses, size, lanes):
         """Report an access to the watcher."""
-        if self.watch is not None:
-            self.watch(i, addresses, size, self.warp[lanes])
+        if self.observer is not None:
+            self.observer(i, addresses, size, self.warp[lanes])
 
     # Asynchronous copies.
 
@@ -255,7 +255,7 @@ def _special(programs, grid, threads, thread):
     found = {"%tid.x": thread, "%tid.y": np.uint32(0), "%tid.z": np.uint32(0), "%laneid": thread % np.uint32(32),
              "%ntid.x": np.uint32(threads), "%warpid": thread // np.uint32(32)}
     for axis, name in enumerate("xyz"):
-        places = programs[:, axis].astype(np.uint32)
-        found[f"%ctaid.{name}"] = places[0] if (places == places[0]).all() else np.repeat(places, threads)
+        program_ids = programs[:, axis].astype(np.uint32)
+        found[f"%ctaid.{name}"] = program_ids[0] if (program_ids == program_ids[0]).all() else np.repeat(program_ids, threads)
         found[f"%nctaid.{name}"] = np.uint32(grid[axis])
     return found

@@ -27,9 +27,9 @@ class _Touched:
     def program(self, warp):
         return (warp - 1) // self.warps
 
-    def _apart(self, who, when, me, phase):
+    def _apart(self, owner, when, me, phase):
         """Return where `who` in `when` is not `me`, and no barrier is between."""
-        return (who > 0) & (who != me) & ~((self.program(who) == self.program(me)) & (when < phase))
+        return (owner > 0) & (owner != me) & ~((self.program(owner) == self.program(me)) & (when < phase))
 
     def reads(self, at, me, phase, what):
         """Record that warps `me` read bytes `at`; others' writes must be before a barrier."""
@@ -72,7 +72,7 @@ class _Touched:
 class _Unwatched:
     """Replacement of `_Touched` for kernels with barriers in memory, which it does not know."""
 
-    def reads(self, *said):
+    def reads(self, *args):
         """Record nothing."""
 
     writes = clear = reads

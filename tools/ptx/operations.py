@@ -36,28 +36,28 @@ def _kind(i):
     return TYPES[i.parts[-1]]
 
 
-def _halves(i, given):
+def _halves(i, values):
     """Return the lower and the upper numbers of pairs."""
     d = _PAIRS[i.parts[-1]]
-    return ([np.asarray(x >> np.uint32(k) & np.uint32(0xFFFF)).astype(np.uint16).view(d) for x in given] for k in (0, 16))
+    return ([np.asarray(x >> np.uint32(k) & np.uint32(0xFFFF)).astype(np.uint16).view(d) for x in values] for k in (0, 16))
 
 
 def _same(function, operands):
     """Return an instruction whose operands and result have one type; pairs apply it to each half."""
 
-    def made(i):
+    def build(i):
         if i.parts[-1] in _PAIRS:
-            def both(*given):
-                low, high = (np.asarray(function(i, *x), x[0].dtype).view(np.uint16) for x in _halves(i, given))
+            def both(*values):
+                low, high = (np.asarray(function(i, *x), x[0].dtype).view(np.uint16) for x in _halves(i, values))
                 return low.astype(np.uint32) | high.astype(np.uint32) << np.uint32(16)
 
             return np.uint32, (np.uint32,) * operands, both
         d = _kind(i)
         if "ftz" in i.parts:
-            return d, (d,) * operands, lambda *given: _flushed(function(i, *[_flushed(x) for x in given]))
-        return d, (d,) * operands, lambda *given: function(i, *given)
+            return d, (d,) * operands, lambda *values: _flushed(function(i, *[_flushed(x) for x in values]))
+        return d, (d,) * operands, lambda *values: function(i, *values)
 
-    return made
+    return build
 
 
 def _fma(i, a, b, c):
@@ -130,7 +130,7 @@ def _remainder(i, a, b):
 def _shift(function):
     """Return a shift; counts beyond the width give 0, or copies of the sign."""
 
-    def made(i):
+    def build(i):
         d = _kind(i)
         bits = 8 * np.dtype(d).itemsize
 
@@ -143,7 +143,7 @@ def _shift(function):
 
         return d, (d, np.uint32), apply
 
-    return made
+    return build
 
 
 def _funnel(i):
@@ -176,7 +176,7 @@ def _compare(i):
     """setp.lt.s32 p, a, b; setp.lt.and.s32 p, a, b, q; setp.lt.s32 p|not_p, a, b; of pairs p|q, of the lower and the upper."""
     how, two = i.parts[1], "|" in i.operands[0]
     if i.parts[-1] in _PAIRS:
-        return np.bool_, (np.uint32, np.uint32), lambda *given: tuple([_compared(how, *x) for x in _halves(i, given)])
+        return np.bool_, (np.uint32, np.uint32), lambda *values: tuple([_compared(how, *x) for x in _halves(i, values)])
     d = _kind(i)
     if i.parts[2] in _JOINS:
         return np.bool_, (d, d, np.bool_), lambda a, b, p: _JOINS[i.parts[2]](_compared(how, a, b), p)

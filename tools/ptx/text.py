@@ -94,8 +94,8 @@ def _declare(statement, families):
 def _instruction(statement) -> Instruction:
     guard, negated = "", False
     if statement[0] == "@":
-        said, statement = statement[1:].split(None, 1)
-        negated, guard = said[0] == "!", said.lstrip("!")
+        word, statement = statement[1:].split(None, 1)
+        negated, guard = word[0] == "!", word.lstrip("!")
     name, _, rest = statement.partition(" ") if " " in statement.split("\t")[0] else statement.partition("\t")
     return Instruction(tuple(name.strip().split(".")), tuple(_operands(rest)), guard, negated)
 
@@ -112,10 +112,10 @@ def _operands(text):
 def _parameters(text):
     """Return each parameter's place: 8 bytes for an address; `.ptr` says only how its target is aligned."""
     found, at = {}, 0
-    for said in text.split(","):
-        align = re.match(r"\s*\.param\s+\.align\s+(\d+)", said)
-        (bits,) = re.findall(r"\.[busf](\d+)\b", said)
-        ((name, count),) = re.findall(r"(\w+)(?:\[(\d+)\])?\s*$", said)
+    for word in text.split(","):
+        align = re.match(r"\s*\.param\s+\.align\s+(\d+)", word)
+        (bits,) = re.findall(r"\.[busf](\d+)\b", word)
+        ((name, count),) = re.findall(r"(\w+)(?:\[(\d+)\])?\s*$", word)
         size = int(bits) // 8
         at += -at % (int(align[1]) if align else size)
         found[name] = at, size

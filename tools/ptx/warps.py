@@ -98,18 +98,18 @@ def _matrices(i):
 
 def _load_matrix(entry, i):
     targets, place = i.operands
-    count, turned = _matrices(i), "trans" in i.parts
+    count, transposed = _matrices(i), "trans" in i.parts
 
     def step(m, mask):
         rows = _whole(m, mask, i.name)
         addresses = m.of(m.address(place), rows)
         for k in range(count):
-            who = rows[:, 8 * k:8 * k + 8].reshape(-1)
-            places = addresses[:, 8 * k:8 * k + 8].reshape(-1)
-            m.saw(i, places, 16, who)
-            read = m.shared.load(places, 16, m.warp[who], m.phase[who], i.name, m.local[who])
+            owners = rows[:, 8 * k:8 * k + 8].reshape(-1)
+            locations = addresses[:, 8 * k:8 * k + 8].reshape(-1)
+            m.saw(i, locations, 16, owners)
+            read = m.shared.load(locations, 16, m.warp[owners], m.phase[owners], i.name, m.local[owners])
             matrix = read.view(np.uint16).reshape(-1, 8, 8)
-            matrix = matrix.swapaxes(1, 2) if turned else matrix
+            matrix = matrix.swapaxes(1, 2) if transposed else matrix
             pairs = np.ascontiguousarray(matrix).view(np.uint32).reshape(-1, 32)
             m.put(targets[k], _spread(m, rows, pairs), mask)
 
@@ -118,18 +118,19 @@ def _load_matrix(entry, i):
 
 def _store_matrix(entry, i):
     place, sources = i.operands
-    count, turned = _matrices(i), "trans" in i.parts
+    count, transposed = _matrices(i), "trans" in i.parts
 
     def step(m, mask):
         rows = _whole(m, mask, i.name)
         addresses = m.of(m.address(place), rows)
         for k in range(count):
             matrix = np.ascontiguousarray(m.of(m.get(sources[k], np.uint32), rows)).view(np.uint16).reshape(-1, 8, 8)
-            matrix = np.ascontiguousarray(matrix.swapaxes(1, 2) if turned else matrix)
-            who = rows[:, 8 * k:8 * k + 8].reshape(-1)
-            places = addresses[:, 8 * k:8 * k + 8].reshape(-1)
-            m.saw(i, places, 16, who)
-            m.shared.store(places, matrix.view(np.uint8).reshape(-1, 16), m.warp[who], m.phase[who], i.name, m.local[who])
+            matrix = np.ascontiguousarray(matrix.swapaxes(1, 2) if transposed else matrix)
+            owners = rows[:, 8 * k:8 * k + 8].reshape(-1)
+            locations = addresses[:, 8 * k:8 * k + 8].reshape(-1)
+            m.saw(i, locations, 16, owners)
+            rows_of_bytes = matrix.view(np.uint8).reshape(-1, 16)
+            m.shared.store(locations, rows_of_bytes, m.warp[owners], m.phase[owners], i.name, m.local[owners])
 
     return step
 
@@ -164,9 +165,9 @@ def _numbers(kind, words):
     return raw.view(TYPES[kind])
 
 
-def _matrix(numbers, places, shape):
+def _matrix(numbers, locations, shape):
     found = np.zeros((len(numbers), *shape), numbers.dtype)
-    for k, (row, column) in enumerate(places):
+    for k, (row, column) in enumerate(locations):
         found[:, row, column] = numbers[:, :, k]
     return found
 
@@ -192,28 +193,28 @@ def _mma(entry, i):
         raise Fault(f"{i.name} is not known")
     target, a, b, c = (o if isinstance(o, tuple) else (o,) for o in i.operands)
     bits = {"f16": np.uint32}.get(out, TYPES[out])
-    places = _result_places(columns, rows)
+    locations = _result_places(columns, rows)
 
     def step(m, mask):
-        who = _whole(m, mask, i.name)
+        owners = _whole(m, mask, i.name)
         word = np.uint64 if left == "f64" else np.uint32
-        left_ = _numbers(left, [m.of(m.get(x, word), who) for x in a])
-        right_ = _numbers(right, [m.of(m.get(x, word), who) for x in b])
-        added = _numbers(out, [m.of(m.get(x, bits), who) for x in c])
+        left_ = _numbers(left, [m.of(m.get(x, word), owners) for x in a])
+        right_ = _numbers(right, [m.of(m.get(x, word), owners) for x in b])
+        added = _numbers(out, [m.of(m.get(x, bits), owners) for x in c])
         found = _product(_matrix(left_, _left_places(_SIZES[left], depth, rows), (rows, depth)),
                          _matrix(right_, _right_places(_SIZES[right], depth), (depth, columns)),
-                         _matrix(added, places, (rows, columns)))
-        given = np.stack([found[:, r, k] for r, k in places], 2)
+                         _matrix(added, locations, (rows, columns)))
+        given = np.stack([found[:, r, k] for r, k in locations], 2)
         given = np.ascontiguousarray(given).view(bits)
         for k, x in enumerate(target):
-            m.put(x, _spread(m, who, given[:, :, k]), mask)
+            m.put(x, _spread(m, owners, given[:, :, k]), mask)
 
     return step
 
 
 # Products of four warps, whose right operand (and often the left one) is in shared memory, at a descriptor.
 
-def _described(m, descriptor, program, who, rows, depth, size, turned, name):
+def _described(m, descriptor, program, owners, rows, depth, size, transposed, name):
     """Return the matrix (rows, depth) of a descriptor.
 
     Groups of eight rows of 16 bytes are permuted by the swizzle of the address. `turned` matrices have contiguous rows, not
@@ -225,7 +226,7 @@ def _described(m, descriptor, program, who, rows, depth, size, turned, name):
         raise Fault(f"{name}: a matrix without swizzle")
     span = 16 << swizzle                                    # bytes of a row of the pattern
     r, k = np.arange(rows)[:, None], np.arange(depth)[None, :]
-    if turned:
+    if transposed:
         each = span // size
         at = r % each * size + r // each * leading + k % 8 * span + k // 8 * stride
     else:
@@ -234,7 +235,7 @@ def _described(m, descriptor, program, who, rows, depth, size, turned, name):
     at = at ^ (at >> 7 & (1 << swizzle) - 1) << 4
     order = np.argsort(at.reshape(-1), kind="stable")
     flat = at.reshape(-1)[order].astype(np.uint64)
-    lanes = np.full(len(flat), who)
+    lanes = np.full(len(flat), owners)
     read = m.shared.load(flat, size, m.warp[lanes], m.phase[lanes], name, np.full(len(flat), program))
     found = np.empty((rows * depth, size), np.uint8)
     found[order] = read
@@ -250,38 +251,38 @@ def _wgmma(entry, i):
     _, columns, depth = _shape(i)
     out, left, right = i.parts[-3:]
     target, a, b, scale, *rest = i.operands
-    signs, turned = rest[:2], [int(x) for x in rest[2:]] + [0, 0]
+    signs, transposed = rest[:2], [int(x) for x in rest[2:]] + [0, 0]
     if any(s != "1" for s in signs):
         raise Fault(f"{i.name} with another sign")
     in_registers = isinstance(a, tuple)
-    turned_a, turned_b = (0, turned[0]) if in_registers else turned[:2]
-    places = _result_places(columns)
+    turned_a, turned_b = (0, transposed[0]) if in_registers else transposed[:2]
+    locations = _result_places(columns)
 
     def step(m, mask):
-        who = _whole(m, mask, i.name)
-        if len(who) % 4 or (who[::4, 0] % 128).any():
+        owners = _whole(m, mask, i.name)
+        if len(owners) % 4 or (owners[::4, 0] % 128).any():
             raise Fault(f"{i.name} by a part of four warps")
         size = _SIZES[left]
         kind = np.float32 if left == "tf32" else TYPES[left]
-        keep = m.of(m.get(scale, np.bool_), who)[::4, 0]
-        sums = _numbers(out, [m.of(m.get(x, TYPES["f32" if out == "f16" else out]), who) for x in target])
-        added = _matrix(sums, places, (16, columns)).reshape(-1, 64, columns)
+        keep = m.of(m.get(scale, np.bool_), owners)[::4, 0]
+        sums = _numbers(out, [m.of(m.get(x, TYPES["f32" if out == "f16" else out]), owners) for x in target])
+        added = _matrix(sums, locations, (16, columns)).reshape(-1, 64, columns)
         added = np.where(keep[:, None, None], added, added.dtype.type(0))
         if in_registers:
-            numbers = _numbers(left, [m.of(m.get(x, np.uint32), who) for x in a])
+            numbers = _numbers(left, [m.of(m.get(x, np.uint32), owners) for x in a])
             first = _matrix(numbers, _left_places(size, depth), (16, depth)).reshape(-1, 64, depth)
         else:
             first = np.stack([_described(m, int(d), m.local[w[0]], w[0], 64, depth, size, turned_a, i.name).view(kind)
-                              for d, w in zip(m.of(m.get(a, np.uint64), who)[::4, 0], who[::4])])
+                              for d, w in zip(m.of(m.get(a, np.uint64), owners)[::4, 0], owners[::4])])
         second = np.stack([_described(m, int(d), m.local[w[0]], w[0], columns, depth, size, turned_b, i.name)
                            .view(np.float32 if right == "tf32" else TYPES[right])
-                           for d, w in zip(m.of(m.get(b, np.uint64), who)[::4, 0], who[::4])])
+                           for d, w in zip(m.of(m.get(b, np.uint64), owners)[::4, 0], owners[::4])])
         if left == "tf32":
             first, second = ((x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for x in (first, second))
         found = _product(first, second.swapaxes(1, 2), added).reshape(-1, 16, columns)
-        given = np.ascontiguousarray(np.stack([found[:, r, k] for r, k in places], 2))
+        given = np.ascontiguousarray(np.stack([found[:, r, k] for r, k in locations], 2))
         for k, x in enumerate(target):
-            m.put(x, _spread(m, who, given[:, :, k]), mask)
+            m.put(x, _spread(m, owners, given[:, :, k]), mask)
 
     return step
 
