@@ -27,11 +27,11 @@ def widened(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64) if array.dtype.kind in "fV" or array.dtype.name in EXTENDED else array
 
 
-def differences(row, found: dict, expected: dict) -> dict[str, str]:
+def differences(row, results: dict, expected: dict) -> dict[str, str]:
     """Return {result: how it differs} of plain results."""
-    unlike = dict.fromkeys(expected.keys() - found.keys(), "missing")
-    unlike |= dict.fromkeys(found.keys() - expected.keys(), "not expected")
-    pairs = ((k, difference(found[k], expected[k], row.tolerance)) for k in expected if k in found)
+    unlike = dict.fromkeys(expected.keys() - results.keys(), "missing")
+    unlike |= dict.fromkeys(results.keys() - expected.keys(), "not expected")
+    pairs = ((k, difference(results[k], expected[k], row.tolerance)) for k in expected if k in results)
     return unlike | {k: text for k, text in pairs if text}
 
 

@@ -44,7 +44,7 @@ def rows() -> dict:
 def grid(row) -> list:
     """Return (args, kwargs) of the calls in one row of many."""
     operands, keywords = row.options["operands"], row.options["keywords"]
-    return [(tuple(operands[i] for i in places if i >= 0), keywords[k]) for *places, k in row.options["calls"].tolist()]
+    return [(tuple(operands[i] for i in indices if i >= 0), keywords[k]) for *indices, k in row.options["calls"].tolist()]
 
 
 def built(value) -> list:

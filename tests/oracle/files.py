@@ -29,18 +29,18 @@ class _Writer:
     def __init__(self):
         self.blocks: list[bytes] = []
         self.size = 0
-        self.places: dict = {}
+        self.offsets: dict = {}
 
     def array(self, a: np.ndarray) -> list:
         """Return [dtype, shape, offset]."""
         data = np.ascontiguousarray(a).tobytes()
         key = (a.dtype.name, data)
-        if key not in self.places:
-            self.places[key] = self.size
+        if key not in self.offsets:
+            self.offsets[key] = self.size
             self.blocks.append(data)
             self.size += len(data)
         assert a.dtype.name in DTYPES, a.dtype
-        return [a.dtype.name, list(a.shape), self.places[key]]
+        return [a.dtype.name, list(a.shape), self.offsets[key]]
 
     def value(self, v):
         if isinstance(v, Leaf):

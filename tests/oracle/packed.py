@@ -33,29 +33,29 @@ def packed_filters(w, factors, groups, lanes, in_blocks, kernel):
 
 
 @call("conv_blocked", "pack_filters")
-def conv_blocked(x, w, *beside, **params):
+def conv_blocked(x, w, *operands, **params):
     """Pack the filters and convolve. With `taps` of 2 a factor for each filter comes first."""
     taps = params.get("taps", 0)
-    factors, beside = beside[:taps - 1] if taps else (), beside[max(taps - 1, 0):]
+    factors, operands = operands[:taps - 1] if taps else (), operands[max(taps - 1, 0):]
     made = packed_filters(w, factors, params["groups"], params["lanes"], params["in_blocks"], params["kernel"])
     plain = (w.flatten(),) if taps else ()
-    return OPS["conv_blocked"](x, made, *plain, *factors, *beside, **params)
+    return OPS["conv_blocked"](x, made, *plain, *factors, *operands, **params)
 
 
 @call("conv_chain_blocked")
 def conv_chain_blocked(x, *operands, layers, beside):
     """Pack the filters of all layers and convolve."""
-    given, at = [], 0
+    packed, at = [], 0
     for layer, count in zip(layers, beside):
         _, _, _, _, groups, lanes, in_blocks, kernel, _ = layer
         w, *others = operands[at:at + 1 + count]
-        given += [packed_filters(w, (), groups, lanes, in_blocks, kernel), *others]
+        packed += [packed_filters(w, (), groups, lanes, in_blocks, kernel), *others]
         at += 1 + count
-    return OPS["conv_chain_blocked"](x, *given, layers=layers, beside=beside)
+    return OPS["conv_chain_blocked"](x, *packed, layers=layers, beside=beside)
 
 
 @call("conv_input_grad_blocked", "pack_turned")
-def conv_input_grad_blocked(g, w, *beside, **params):
+def conv_input_grad_blocked(g, w, *operands, **params):
     """Pack the filters, turned, and take the gradient."""
     window = {k: params[k] for k in ("size", "stride", "padding", "dilation", "groups", "kernel")}
     size, item = w.numel(), w.element_size()
@@ -67,7 +67,7 @@ def conv_input_grad_blocked(g, w, *beside, **params):
         size = -(-conv_blocked_grad.flipped_weight(convolution, 1, algorithm).size // item)
     made = OPS["pack_turned"](w, **window, elements=size)
     plain = (w.flatten(),) if params.get("taps") else ()
-    return OPS["conv_input_grad_blocked"](g, made, *plain, *beside, **params)
+    return OPS["conv_input_grad_blocked"](g, made, *plain, *operands, **params)
 
 
 @call("recurrent_packed", "pack_recurrent")

@@ -8,22 +8,22 @@ import numpy as np
 _BY_BITS = {np.dtype(getattr(ml_dtypes, n)): np.dtype(bits) for n, bits in
             (("bfloat16", "uint16"), ("float8_e4m3fn", "uint8"), ("float8_e5m2", "uint8"))}
 
-_places = {"device": "cpu"}
+_device = {"device": "cpu"}
 
 
 @contextmanager
 def on_device(name: str):
     """Make tensors and modules of rows on a device."""
-    before, _places["device"] = _places["device"], name
+    before, _device["device"] = _device["device"], name
     try:
         yield
     finally:
-        _places["device"] = before
+        _device["device"] = before
 
 
-def placed(value):
+def on_rows_device(value):
     """Move a tensor or module to the device of rows."""
-    return value if _places["device"] == "cpu" else value.to(_places["device"])
+    return value if _device["device"] == "cpu" else value.to(_device["device"])
 
 
 def is_tensor(library, value) -> bool:
@@ -38,7 +38,7 @@ def to_tensor(library, array: np.ndarray, leaf: bool = False):
         tensor = library.from_numpy(np.array(array))
     else:
         tensor = library.from_numpy(np.array(array).view(bits)).view(getattr(library, array.dtype.name))
-    tensor = placed(tensor)
+    tensor = on_rows_device(tensor)
     return tensor.requires_grad_() if leaf else tensor
 
 

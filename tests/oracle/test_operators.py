@@ -66,13 +66,13 @@ def test_operators_are_compared_twice_with_other_parameters_and_shapes(name):
     assert not differentiable(OPS[name], found) - {i for args, _ in found for i, a in enumerate(args) if isinstance(a, Leaf)}
 
 
-def differentiable(op, found) -> set:
+def differentiable(op, calls) -> set:
     """Return the positions of arguments that have a gradient."""
     if not op.differentiable or op.name in WITHOUT_GRADIENT:
         return set()
-    rules = op.vjp if isinstance(op.vjp, tuple) else (op.vjp,) * max(len(args) for args, _ in found)
+    rules = op.vjp if isinstance(op.vjp, tuple) else (op.vjp,) * max(len(args) for args, _ in calls)
     held = HELD.get(op.name, ((), ""))[0]
-    return {i for args, _ in found for i, a in enumerate(args)
+    return {i for args, _ in calls for i, a in enumerate(args)
             if i not in held and i < len(rules) and rules[i] is not None and (isinstance(a, Leaf) or is_inexact(a))}
 
 
@@ -103,8 +103,8 @@ def test_exceptions_are_few_and_known():
 def reference_results(row) -> dict:
     """Return what the reference of a row's operator gives for numpy arrays, by place."""
     prepared, given = prepare(ingot, [(row.args, row.kwargs), *row.options.get("more", ())])
-    turned, only = row.options.get("turned", ()), row.options.get("only")
-    arrays = [np.array(a.transpose() if i in turned else a) for i, (a, _) in enumerate(given)]
+    transposed, only = row.options.get("turned", ()), row.options.get("only")
+    arrays = [np.array(a.transpose() if i in transposed else a) for i, (a, _) in enumerate(given)]
     found = []
     for call in prepared:
         args, kwargs = fill(call, arrays)

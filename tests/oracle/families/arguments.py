@@ -133,9 +133,9 @@ def _table(rng):
         yield f"nn.functional.lp_pool{rank}d", (_leaf(rng, *shape, low=0.25), 2.0, 2), {}
         yield f"nn.functional.lp_pool{rank}d", (_leaf(rng, *shape, low=0.25), 3.0, 2), {"stride": 1, "ceil_mode": True}
         pooled = (2, 3, *[n // 2 for n in shape[2:]])
-        places = np.stack([rng.choice(math.prod(2 * (n // 2) for n in shape[2:]), math.prod(pooled[2:]), replace=False) for _ in range(6)]).reshape(pooled)
-        yield f"nn.functional.max_unpool{rank}d", (_leaf(rng, *pooled), places, 2), {}
-        yield f"nn.functional.max_unpool{rank}d", (_leaf(rng, *pooled), places, 2), {"output_size": [2 * (n // 2) + 1 for n in shape[2:]]}
+        indices = np.stack([rng.choice(math.prod(2 * (n // 2) for n in shape[2:]), math.prod(pooled[2:]), replace=False) for _ in range(6)]).reshape(pooled)
+        yield f"nn.functional.max_unpool{rank}d", (_leaf(rng, *pooled), indices, 2), {}
+        yield f"nn.functional.max_unpool{rank}d", (_leaf(rng, *pooled), indices, 2), {"output_size": [2 * (n // 2) + 1 for n in shape[2:]]}
     yield "nn.functional.upsample", (_leaf(rng, 1, 2, 3, 4), (5, 6)), {}
     yield "nn.functional.upsample", (_leaf(rng, 1, 2, 3, 4),), {"scale_factor": 2, "mode": "bilinear", "align_corners": True}
     for fill in (-1, 7):
@@ -259,9 +259,9 @@ def _rest(rng):
             small = (4, 3, 4)[:rank]
             room = math.prod((n - 1) * stride - 2 * padding + size for n in small)
             count = math.prod(small)
-            places = np.stack([rng.choice(min(room, 200), min(count, room), replace=False) for _ in range(2)])
-            if places.size == 2 * count:
-                yield f"nn.functional.max_unpool{rank}d", (_leaf(rng, 1, 2, *small), places.reshape(1, 2, *small), size, stride, padding), {}
+            indices = np.stack([rng.choice(min(room, 200), min(count, room), replace=False) for _ in range(2)])
+            if indices.size == 2 * count:
+                yield f"nn.functional.max_unpool{rank}d", (_leaf(rng, 1, 2, *small), indices.reshape(1, 2, *small), size, stride, padding), {}
     for mode in (0, 1):
         yield "grid_sampler_3d", (_leaf(rng, 1, 2, 3, 2, 4), Leaf(rng.uniform(-1.2, 1.2, (1, 2, 3, 2, 3)).round(3)), mode, 0, mode == 0), {}
     for align in (True, False):

@@ -116,11 +116,11 @@ def rows(torch, rng):
     counts = {n: sum(row[0] == n for row in TABLE) for n in distributions.constraints.__all__ if n not in ABSTRACT}
     assert min(counts.values()) >= 2 and {row[0] for row in TABLE} == set(counts), counts
     mapped = {map_name: set() for map_name in BOTH}
-    for name, what, args, values, free, maps in TABLE:
+    for name, what, args, values, free, map_names in TABLE:
         found = getattr(distributions.constraints, name)
-        for map_name in maps:
+        for map_name in map_names:
             mapped[map_name].add(found if isinstance(found, type) else type(found))
         yield Row(f"{name}/{what}", "constraint", C + name, args, {},
-                  {"values": values, "free": free if free is None else Leaf(free), "maps": list(maps)})
+                  {"values": values, "free": free if free is None else Leaf(free), "maps": list(map_names)})
     for map_name in BOTH:
         assert mapped[map_name] == set(getattr(distributions, map_name)._registry), map_name

@@ -87,15 +87,15 @@ def _calls(rng):
 
 def _rows(torch, rng, target, calls):
     """Yield the row of all calls that PyTorch accepts, and the row of some."""
-    operands, keywords, places = [], [], []
+    operands, keywords, calls_at = [], [], []
     for args, kwargs in calls:
         if kwargs not in keywords:
             keywords.append(kwargs)
-        places.append((*range(len(operands), len(operands) + len(args)), keywords.index(kwargs)))
+        calls_at.append((*range(len(operands), len(operands) + len(args)), keywords.index(kwargs)))
         operands += args
-    places = accepted(torch, target, operands, keywords, places)
-    yield Row(f"{target}/all", "grid", target, options=options(operands, keywords, places, eager=True))
-    some = [places[i] for i in sorted(rng.permutation(len(places))[:TRACED])]
+    calls_at = accepted(torch, target, operands, keywords, calls_at)
+    yield Row(f"{target}/all", "grid", target, options=options(operands, keywords, calls_at, eager=True))
+    some = [calls_at[i] for i in sorted(rng.permutation(len(calls_at))[:TRACED])]
     yield Row(f"{target}/some", "grid", target, options=options(operands, keywords, some))
 
 

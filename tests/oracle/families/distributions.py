@@ -168,26 +168,26 @@ QUANTITIES = (*OF_VALUES, *METHODS, *ATTRIBUTES, "enumerate_support", "expand", 
 DERIVED = ("covariance_matrix", "precision_matrix", "scale_tril", "temperature", "total_count", "concentration")
 
 
-def parameters_of(torch, made) -> list:
+def parameters_of(torch, distribution) -> list:
     """Return the names of a distribution's parameters, given ones and derived ones."""
     try:
-        given = sorted(made.arg_constraints)
+        given = sorted(distribution.arg_constraints)
     except NotImplementedError:
         return []
-    return given + [n for n in DERIVED if n not in given and isinstance(getattr(made, n, None), torch.Tensor)]
+    return given + [n for n in DERIVED if n not in given and isinstance(getattr(distribution, n, None), torch.Tensor)]
 
 
 def supported(torch, row, quantities=QUANTITIES) -> tuple[list, list]:
     """Return the quantities that PyTorch has of a row's distribution, and those that it differentiates."""
     (args, kwargs, (values, levels)), given = prepare(torch, (row.args, row.kwargs, (row.options["values"], row.options["levels"])))
     tensors = [to_tensor(torch, a, leaf) for a, leaf in given]
-    made = lookup(torch, row.target)(*fill(args, tensors), **fill(kwargs, tensors))
-    row.options["parameters"] = parameters_of(torch, made)
+    distribution = lookup(torch, row.target)(*fill(args, tensors), **fill(kwargs, tensors))
+    row.options["parameters"] = parameters_of(torch, distribution)
     leaves = leaves_of(tensors, given)
     found, differentiated = [], []
     for quantity in quantities:
         try:
-            out = evaluate(made, quantity, fill(levels if quantity == "icdf" else values, tensors), row.options["parameters"])
+            out = evaluate(distribution, quantity, fill(levels if quantity == "icdf" else values, tensors), row.options["parameters"])
         except (NotImplementedError, AttributeError):
             continue
         found.append(quantity)

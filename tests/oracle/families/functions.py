@@ -102,8 +102,8 @@ def spread(candidates: list, count: int) -> list:
         args, kwargs = c
         return {(f"{k}={json.dumps(shape_of(v))}", isinstance(v, (Leaf, np.ndarray))) for k, v in [*enumerate(args), *kwargs.items()]}
 
-    def gain(found):
-        return sum(1 if is_shape else 8 for _, is_shape in found - seen)
+    def gain(some):
+        return sum(1 if is_shape else 8 for _, is_shape in some - seen)
 
     rest = [(marks(c), c) for c in candidates]
     while rest and len(chosen) < count:

@@ -72,8 +72,8 @@ def _writes(rng, n, name, shape, index):
         yield row("tensor", Leaf(rounded(rng, *read.shape)))
         some = read.shape[1:] if n % 2 else (*read.shape[:-1], 1) if read.ndim else ()
         if read.size:
-            turned = {"turned": True} if len(shape) > 1 and shape[0] != shape[-1] and n % 2 else {}
-            yield row("broadcast", Leaf(rounded(rng, *some)), **turned)
+            options = {"turned": True} if len(shape) > 1 and shape[0] != shape[-1] and n % 2 else {}
+            yield row("broadcast", Leaf(rounded(rng, *some)), **options)
     if _is_basic(index):
         yield row("cast", np.array(2.75), rng.integers(-9, 9, shape))
     yield row("truth", True, _integers(rng, DTYPES[n % 2], shape))

@@ -130,9 +130,9 @@ def _sized(rng):
             yield _row(f"ConvTranspose{rank}d", f"output_size {more}", (2, 3, 2), {"stride": 3, "padding": 1}, (_leaf(rng, 2, 2, *sizes), wanted))
         yield _row(f"ConvTranspose{rank}d", "whole output_size", (2, 3, 2), {"stride": 2}, (_leaf(rng, 1, 2, *sizes),), {"output_size": [1, 3, *[2 * n + 1 for n in sizes]]})
         count = int(np.prod(sizes))
-        places = np.stack([rng.choice(int(np.prod([2 * n for n in sizes])), count, replace=False) for _ in range(2)]).reshape(1, 2, *sizes)
-        yield _row(f"MaxUnpool{rank}d", "whole output_size", (2,), {}, (_leaf(rng, 1, 2, *sizes), places, [1, 2, *[2 * n + 1 for n in sizes]]))
-        yield _row(f"MaxUnpool{rank}d", "unbatched", (2,), {}, (_leaf(rng, 2, *sizes), places[0]))
+        indices = np.stack([rng.choice(int(np.prod([2 * n for n in sizes])), count, replace=False) for _ in range(2)]).reshape(1, 2, *sizes)
+        yield _row(f"MaxUnpool{rank}d", "whole output_size", (2,), {}, (_leaf(rng, 1, 2, *sizes), indices, [1, 2, *[2 * n + 1 for n in sizes]]))
+        yield _row(f"MaxUnpool{rank}d", "unbatched", (2,), {}, (_leaf(rng, 2, *sizes), indices[0]))
         yield _row(f"Conv{rank}d", "uneven same", (2, 4, (2, 3, 2)[:rank]), {"padding": "same", "dilation": (1, 2, 1)[:rank], "groups": 2}, (_leaf(rng, 1, 2, *[n + 2 for n in sizes]),))
         for mode in ("circular", "replicate", "reflect"):
             yield _row(f"Conv{rank}d", f"same {mode}", (2, 3, (2, 3, 2)[:rank]), {"padding": "same", "padding_mode": mode}, (_leaf(rng, 2, *[n + 2 for n in sizes]),))

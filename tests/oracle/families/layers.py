@@ -86,8 +86,8 @@ def _convolutions(rng):
                 kwargs = kwargs | {"padding": 1}
             yield _row(f"Conv{rank}d", i, (4, 8, 3 if rank < 3 else 2 + i % 2), kwargs, (_leaf(rng, 2, 4, *SIZES[rank]),))
         yield _row(f"Conv{rank}d", "unbatched", (3, 2, 2), {}, (_leaf(rng, 3, *SIZES[rank]),))
-        turned = [{}, {"stride": 2, "output_padding": 1, "padding": 1}, {"dilation": 2, "groups": 2, "bias": False}, {"stride": 3, "padding": int(rank < 3), "groups": 4}]
-        for i, kwargs in enumerate(turned):
+        options = [{}, {"stride": 2, "output_padding": 1, "padding": 1}, {"dilation": 2, "groups": 2, "bias": False}, {"stride": 3, "padding": int(rank < 3), "groups": 4}]
+        for i, kwargs in enumerate(options):
             yield _row(f"ConvTranspose{rank}d", i, (4, 8, 3 if rank < 3 else 2), kwargs, (_leaf(rng, 2, 4, *[n - 2 for n in SIZES[rank]]),))
         sizes = [2 * n + 1 for n in SIZES[rank]]
         yield _row(f"ConvTranspose{rank}d", "sized", (3, 2, 3), {"stride": 2}, (_leaf(rng, 1, 3, *SIZES[rank]),), call={"output_size": [n + 1 for n in sizes]})
@@ -119,9 +119,9 @@ def _pools(rng):
             yield _row(f"LPPool{rank}d", i, (p, 2), kwargs, (_leaf(rng, *shape, low=0.25),))
         pooled = tuple(n // 2 for n in SIZES[rank])
         count, room = int(np.prod(pooled)), int(np.prod([2 * n for n in pooled]))
-        places = np.stack([rng.choice(room, count, replace=False) for _ in range(6)]).reshape(2, 3, *pooled)
-        yield _row(f"MaxUnpool{rank}d", 0, (2,), {}, (_leaf(rng, 2, 3, *pooled), places))
-        yield _row(f"MaxUnpool{rank}d", 1, (2,), {"stride": 2}, (_leaf(rng, 2, 3, *pooled), places), call={"output_size": [2 * n + 1 for n in pooled]})
+        indices = np.stack([rng.choice(room, count, replace=False) for _ in range(6)]).reshape(2, 3, *pooled)
+        yield _row(f"MaxUnpool{rank}d", 0, (2,), {}, (_leaf(rng, 2, 3, *pooled), indices))
+        yield _row(f"MaxUnpool{rank}d", 1, (2,), {"stride": 2}, (_leaf(rng, 2, 3, *pooled), indices), call={"output_size": [2 * n + 1 for n in pooled]})
     for rank, fraction in ((2, (0.5, 0.75)), (3, (0.5, 0.75, 0.625))):
         samples = rng.uniform(0, 1, (2, 3, rank)).round(3)
         yield _row(f"FractionalMaxPool{rank}d", 0, (2,), {"output_ratio": fraction, "_random_samples": samples}, (_free(rng, *(2, 3, 6, 8, 7)[:rank + 2]),))
@@ -296,8 +296,8 @@ def _sizes(rng):
         room = int(np.prod([2 * n - 2 for n in pooled[2:]]))
         count = int(np.prod(pooled[2:]))
         if room >= count:
-            places = np.stack([rng.choice(room, count, replace=False) for _ in range(2)]).reshape(pooled)
-            yield _row(f"MaxUnpool{rank}d", "padding", (2,), {"padding": 1}, (_leaf(rng, *pooled), places))
+            indices = np.stack([rng.choice(room, count, replace=False) for _ in range(2)]).reshape(pooled)
+            yield _row(f"MaxUnpool{rank}d", "padding", (2,), {"padding": 1}, (_leaf(rng, *pooled), indices))
         yield _row(f"MaxUnpool{rank}d", "other sizes", (3,), {"stride": 2}, (_leaf(rng, *pooled), np.stack([rng.permutation(count) for _ in range(2)]).reshape(pooled)))
     for rank, fraction in ((2, (0.5, 0.75)), (3, (0.5, 0.75, 0.625))):
         samples = rng.uniform(0, 1, (1, 2, rank)).round(3)

@@ -62,8 +62,8 @@ def row_of(torch, path, label, args, kwargs) -> Row | None:
     writes = path.endswith("_")
     precise = label.startswith(("float64", "complex128"))
     tolerance, reason = TOLERANCES.get(path.removeprefix("Tensor.").removesuffix("_"), (None, "")) if precise else (None, "")
-    turned = {"turned": True} if writes and label.endswith("1") and can_turn(args) else {}
-    row = Row(f"{path}/{label}", "in place" if writes else "function", path, args, kwargs, turned, tolerance, reason)
+    options = {"turned": True} if writes and label.endswith("1") and can_turn(args) else {}
+    row = Row(f"{path}/{label}", "in place" if writes else "function", path, args, kwargs, options, tolerance, reason)
     try:
         found = KINDS[row.kind](torch, row, lambda body: body)
     except Exception:       # PyTorch refuses a sample in some way when it is called by another name

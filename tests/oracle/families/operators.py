@@ -29,9 +29,9 @@ def by_method():
         for label, reduce, src in (("ties", "amax", ties), ("ties", "amin", ties), ("one zero", "prod", one),
                                    ("several zeros", "prod", several),
                                    ("sum", "sum", ties), ("mean", "mean", ties)):
-            kept = x if include_self else x + 0.125         # what is left out equals no source
+            target = x if include_self else x + 0.125         # what is left out equals no source
             yield Row(f"scatter_reduce/function {reduce} {label} {include_self}", "function", "scatter_reduce",
-                      (Leaf(kept.copy()), 0, index.copy(), Leaf(src.copy()), reduce), {"include_self": include_self})
+                      (Leaf(target.copy()), 0, index.copy(), Leaf(src.copy()), reduce), {"include_self": include_self})
     yield Row("scatter_reduce/function amax ties with what is left out", "function", "scatter_reduce",
               (Leaf(x.copy()), 0, index.copy(), Leaf(ties.copy()), "amax"), {"include_self": False})
 

@@ -533,7 +533,7 @@ def _sparse_ones(rng):
         yield "sparse_compressed_tensor", (np.array([0, 1, 2, 3]), np.array([2, 0, 3]), values, (3, 4)), {"layout": Name("sparse_csr")}
 
 
-def _made(rng):
+def _from_data(rng):
     """Yield tensors made from data."""
     for name in ("tensor", "as_tensor", "asarray"):
         yield name, ([[1, 2], [3, 4]],), {}
@@ -561,7 +561,7 @@ AFTER = {"finfo": "limits", "iinfo": "limits", "Tensor.__iter__": "list", "Tenso
 def rows(torch, rng):
     """Yield all rows, numbered within their target."""
     counts: dict = {}
-    plain = [(*entry, None) for part in (_networks, _shapes, _operators, _layers, _varied, _sparse_varied, _heads, _sparse_ones, _made) for entry in part(rng)]
+    plain = [(*entry, None) for part in (_networks, _shapes, _operators, _layers, _varied, _sparse_varied, _heads, _sparse_ones, _from_data) for entry in part(rng)]
     for target, args, kwargs, after in [*_factorisations(rng), *plain]:
         counts[target] = counts.get(target, 0) + 1
         after = after or AFTER.get(target)

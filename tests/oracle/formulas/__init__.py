@@ -50,11 +50,11 @@ def gathered(cases) -> list[Case]:
     rows = []
     for some in alike.values():
         count = max(-(-len(some) // 3), min(2, len(some)))
-        rows += [together(" and ".join(one.label for one in some[i::count]), some[i::count]) for i in range(count)]
+        rows += [into_row(" and ".join(one.label for one in some[i::count]), some[i::count]) for i in range(count)]
     return rows
 
 
-def together(label: str, cases) -> Case:
+def into_row(label: str, cases) -> Case:
     """Return several calls as one row."""
     calls, turned, at = [], [], 0
     for one in cases:

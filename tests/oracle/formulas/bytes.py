@@ -5,7 +5,7 @@ import torch
 
 from ..families import rounded
 from ..row import Name
-from . import case, cases, formula, together
+from . import case, cases, formula, into_row
 from .elementwise import INF, NAN
 from .recurrent import along_time
 
@@ -28,7 +28,7 @@ def from_bytes(x, *, scale, zero):
 @cases("to_bytes")
 def quantised(name, rng):
     for scale, zero in ((0.5, 0), (0.013, 128), (2.0, 255)):
-        yield together(f"{scale} {zero}", [case("", (rounded(rng, 3, 5) + 1 / 512).astype(np.float32), scale=scale, zero=zero),
+        yield into_row(f"{scale} {zero}", [case("", (rounded(rng, 3, 5) + 1 / 512).astype(np.float32), scale=scale, zero=zero),
                                            case("", np.array([0.0, 0.75, 1.25, -100, 1e30, INF, -INF, NAN, 63.4], "float32"),
                                                 scale=scale, zero=zero)])
 
@@ -114,10 +114,10 @@ def layers(name, rng):
 # Convolutions of bytes.
 
 
-def finished(sums, factor, beside, *, dtype, zero, low, high, beside_zero, beside_scale):
+def finished(sums, factor, added, *, dtype, zero, low, high, beside_zero, beside_scale):
     """Return what sums stand for, as floats or as bytes."""
     out = sums.float() * factor
-    out = out if beside is None else out + (beside.float() - beside_zero) * beside_scale
+    out = out if added is None else out + (added.float() - beside_zero) * beside_scale
     return (out.round() + zero).clamp(low, high).to(torch.uint8) if dtype == torch.uint8 else out
 
 
@@ -127,21 +127,21 @@ def unpacked(v, outs, groups):
 
 
 @formula("conv_int8")
-def conv_int8(x, w, start, factor, beside, *, outs, stride, dilation, groups, **finish):
+def conv_int8(x, w, start, factor, added, *, outs, stride, dilation, groups, **finish):
     """PyTorch's convolution of whole numbers; weights are (blocks, height, width, depth / 4, 16, 4)."""
     _, height, width, depth = w.shape[:4]
     plain = w.permute(0, 4, 3, 5, 1, 2).reshape(groups, -1, depth * 4, height,
                                                 width)[:, :outs // groups].reshape(outs, depth * 4, height, width)
     sums = F.conv2d(x.double().movedim(-1, 1), plain.double(), None, stride, 0, dilation, groups).movedim(1, -1)
-    return finished(sums + unpacked(start, outs, groups), unpacked(factor, outs, groups), beside, **finish)
+    return finished(sums + unpacked(start, outs, groups), unpacked(factor, outs, groups), added, **finish)
 
 
 @formula("depthwise_int8")
-def depthwise_int8(x, w, start, factor, beside, *, stride, dilation, **finish):
+def depthwise_int8(x, w, start, factor, added, *, stride, dilation, **finish):
     """The same with a window for each channel, (height, width, channels)."""
     plain = w.double().movedim(-1, 0).unsqueeze(1)
     sums = F.conv2d(x.double().movedim(-1, 1), plain, None, stride, 0, dilation, w.shape[-1]).movedim(1, -1)
-    return finished(sums + start, factor, beside, **finish)
+    return finished(sums + start, factor, added, **finish)
 
 
 @cases("conv_int8", "depthwise_int8")
@@ -161,10 +161,10 @@ def convolutions(name, rng):
                   "beside_scale": (0.375, 0.05)[i // 2 % 2]} | ({"outs": outs, "groups": groups} if deep else {})
         w = rng.integers(-128, 128, (blocked // 16, *window, channels // groups // 4, 16, 4)
                          if deep else (*window, channels)).astype(np.int8)
-        beside = rng.integers(0, 256, (images, *counts, outs)).astype(np.uint8) if i % 2 or i == 4 else None
+        added = rng.integers(0, 256, (images, *counts, outs)).astype(np.uint8) if i % 2 or i == 4 else None
         yield case(f"geometry {i + 1}", rng.integers(0, 256, (images, *sizes, channels)).astype(np.uint8), w,
                    rng.integers(-3000, 3000, blocked).astype(np.int32),
-                   (rng.random(blocked) / channels / 100).astype(np.float32), beside, **params)
+                   (rng.random(blocked) / channels / 100).astype(np.float32), added, **params)
 
 
 # Ranges.
@@ -220,5 +220,5 @@ def steps(name, rng):
         calls.append(case("", np.array([0.0, -3.0, 1.0, -1.0], np.float32), np.array([0.0, -1.0, 2.0, 5.0], np.float32),
                           least=-8, most=7, kind=kind,
                           eps=0.0625, middle=1))
-        yield together(kind, calls[:2])
-        yield together(f"{kind}, more", calls[2:])
+        yield into_row(kind, calls[:2])
+        yield into_row(f"{kind}, more", calls[2:])

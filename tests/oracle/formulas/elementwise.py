@@ -7,7 +7,7 @@ import torch
 
 from ..families import rounded
 from ..row import Leaf, Name
-from . import case, cases, formula, like_torch, together
+from . import case, cases, formula, into_row, like_torch
 
 INF, NAN = np.inf, np.nan
 SPECIAL = {"float64": [0.0, -0.0, 1, -1, 0.5, -0.5, INF, -INF, NAN, 5e-324, -2.5e-310, 1e-300, 1e300, -1e300, 3, -3, 1e-9,
@@ -106,7 +106,7 @@ def of_one_argument(name, rng, low, high, more=()):
     """Yield what every function of one argument has: two shapes with gradients, special values and other dtypes without."""
     yield case("matrix", Leaf(rounded(rng, 3, 5, low=low, high=high)))
     yield case("turned", Leaf(rounded(rng, 2, 3, 4, low=low, high=high)), options={"turned": [0]})
-    yield together("values", [*[case("", without(name, special(dtype))) for dtype in ("float64", "float32")], *more])
+    yield into_row("values", [*[case("", without(name, special(dtype))) for dtype in ("float64", "float32")], *more])
 
 
 def as_dtype(name):
@@ -151,9 +151,9 @@ def binary(name, rng):
     exponent = name == "pow"
     least, most = (-2, 3) if exponent else (low, high)
     more = []
-    beside = 1 / 128            # no second number equals a first one
-    yield case("matrix", Leaf(nonzero(rng, 3, 5, low=low, high=high)), Leaf(nonzero(rng, 3, 5, low=least, high=most) + beside))
-    yield case("turned", Leaf(nonzero(rng, 4, 2, low=low, high=high)), Leaf(nonzero(rng, 2, 4, low=least, high=most) + beside),
+    shift = 1 / 128            # no second number equals a first one
+    yield case("matrix", Leaf(nonzero(rng, 3, 5, low=low, high=high)), Leaf(nonzero(rng, 3, 5, low=least, high=most) + shift))
+    yield case("turned", Leaf(nonzero(rng, 4, 2, low=low, high=high)), Leaf(nonzero(rng, 2, 4, low=least, high=most) + shift),
                options={"turned": [0]})
     number = 3 if name == "remainder" else 2.25
     if name not in ("nextafter", "heaviside", "maximum", "minimum", "fmax", "fmin", "atan2", "hypot", "logaddexp", "logaddexp2",
@@ -181,7 +181,7 @@ def binary(name, rng):
             a = rng.integers(0 if dtype == "uint8" else -top, top, (3, 4))
             b = rng.integers(1, 5, (3, 4)) * (1 if dtype == "uint8" or exponent else rng.choice([-1, 1], (3, 4)))
             more.append(case("", a.astype(dtype), b.astype(dtype)))
-    yield together("values", more)
+    yield into_row("values", more)
     if name in ("maximum", "minimum", "fmax", "fmin"):
         yield case("ties", Leaf(np.array([1.0, 2.0, -3.0, 0.0, 5.0])), Leaf(np.array([1.0, 2.5, -3.0, 0.0, 4.0])))
     if name == "copysign":
@@ -213,13 +213,13 @@ def added(name, rng):
         others = {"add_scaled": (x, y), "blend": (x, y), "add_product": (x, y, y[::-1].copy()),
                   "add_quotient": (x, y, x[::-1].copy())}
         calls.append(case("", *others[name], *((0.5, -2.0) if name == "blend" else (-2.0,))))
-    yield together("values", calls)
+    yield into_row("values", calls)
 
 
 @cases("gcd", "lcm")
 def divisors(name, rng):
     for label, kinds in (("wide", (("int64", (3, 4)), ("int32", (5,)))), ("narrow", (("int16", (2, 2)), ("uint8", (4,))))):
-        yield together(label, [case("", *[rng.integers(0 if dtype == "uint8" else -10, 11, shape).astype(dtype)
+        yield into_row(label, [case("", *[rng.integers(0 if dtype == "uint8" else -10, 11, shape).astype(dtype)
                                           for _ in range(2)])
                                for dtype, shape in kinds])
     yield case("zeros", np.array([0, 0, 6, -6]), np.array([0, 5, 0, 4]))
@@ -227,12 +227,12 @@ def divisors(name, rng):
 
 @cases("eq", "ne", "lt", "le", "gt", "ge")
 def comparisons(name, rng):
-    yield together("whole", [case("", rng.integers(0, 3, shape).astype(dtype), rng.integers(0, 3, shape).astype(dtype))
+    yield into_row("whole", [case("", rng.integers(0, 3, shape).astype(dtype), rng.integers(0, 3, shape).astype(dtype))
                              for dtype, shape in (("int64", (3, 4)), ("uint8", (5,)), ("bool", (4, 3)))])
-    yield together("special", [case("", *pairs(dtype)) for dtype in ("float64", "float32")])
+    yield into_row("special", [case("", *pairs(dtype)) for dtype in ("float64", "float32")])
     x = complexes(rng, 4)
     more = [case("", x, np.where([True, False, True, False], x, x.conj()))] if name in ("eq", "ne") else []
-    yield together("number", [case("", rounded(rng, 3, 5).round(1), 0.5), *more])
+    yield into_row("number", [case("", rounded(rng, 3, 5).round(1), 0.5), *more])
 
 
 like_torch("logical_not", "logical_and", "logical_or", "logical_xor", "bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor",
@@ -250,7 +250,7 @@ def logic(name, rng):
             top = 2 if dtype == "bool" or truths else 10
             second = rng.integers(0, 5, shape) if shifts else rng.integers(low, top, shape)
             calls.append(case("", rng.integers(low, top, shape).astype(dtype), second.astype(dtype)))
-        yield together(label, calls)
+        yield into_row(label, calls)
     if truths:
         yield case("special float64", *pairs("float64"))
     else:
@@ -260,18 +260,18 @@ def logic(name, rng):
 @cases("logical_not", "bitwise_not")
 def negations(name, rng):
     for label, kinds in (("signed", (("int64", (3, 4)), ("int32", (2, 2)))), ("other", (("uint8", (5,)), ("bool", (4, 2))))):
-        yield together(label, [case("", rng.integers(0, 3, shape).astype(dtype)) for dtype, shape in kinds])
+        yield into_row(label, [case("", rng.integers(0, 3, shape).astype(dtype)) for dtype, shape in kinds])
     if name == "logical_not":
         yield case("special float64", special("float64"))
 
 
 @cases("isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit")
 def predicates(name, rng):
-    yield together("special", [case("", special(dtype)) for dtype in ("float64", "float32")])
+    yield into_row("special", [case("", special(dtype)) for dtype in ("float64", "float32")])
     some = np.array([0.0, -0.0, INF, -INF, NAN, 2.5, -3.0]).reshape(7, 1)
-    yield together("special of 16 bits", [case("", some.astype(as_dtype(dtype))) for dtype in ("bfloat16", "float16")])
+    yield into_row("special of 16 bits", [case("", some.astype(as_dtype(dtype))) for dtype in ("bfloat16", "float16")])
     more = [case("", np.array([1 + 1j, complex(INF, 0), complex(0, -INF), complex(NAN, 1), complex(INF, NAN)]))]
-    yield together("whole", [*[case("", rng.integers(0 if dtype != "int32" else -3, 2, (3, 4)).astype(dtype))
+    yield into_row("whole", [*[case("", rng.integers(0 if dtype != "int32" else -3, 2, (3, 4)).astype(dtype))
                                for dtype in ("int32", "uint8", "bool")],
                              *(more if name in ("isnan", "isinf", "isfinite") else [])])
 
@@ -287,7 +287,7 @@ def where(name, rng):
     yield case("number first", mask[0].copy(), -2.5, Leaf(rounded(rng, 4)))
     yield case("nan and inf", np.array([True, False, True, False]), Leaf(np.array([1.0, NAN, 2.0, INF])),
                Leaf(np.array([INF, 3.0, NAN, -1.0])))
-    yield together("dtypes", [case("", mask, rng.integers(0, 9, (3, 4)).astype(dtype), rng.integers(0, 9, (3, 4)).astype(dtype))
+    yield into_row("dtypes", [case("", mask, rng.integers(0, 9, (3, 4)).astype(dtype), rng.integers(0, 9, (3, 4)).astype(dtype))
                               for dtype in ("int32", "bool", "uint8", "float32", "complex64")])
 
 
@@ -306,16 +306,16 @@ def cast(name, rng):
     floats, whole = np.array([[-3.75, -0.5, 0.0, 0.25], [1.5, 2.5, 100.25, -7.0]]), np.array([[0, 1, 200], [255, 127, 3]],
                                                                                              np.uint8)
     kinds = ("float32", "bfloat16", "float16", "int32", "int64", "bool", "float8_e4m3fn", "float8_e5m2", "complex128")
-    yield together("from float64", [case("", floats, dtype=Name(dtype)) for dtype in kinds])
+    yield into_row("from float64", [case("", floats, dtype=Name(dtype)) for dtype in kinds])
     yield case("gradient from float32", Leaf(floats.astype(np.float32)), dtype=Name("float64"))
     yield case("gradient to float32", Leaf(floats.T.copy()), dtype=Name("float32"))
-    yield together("from uint8", [case("", whole, dtype=Name(dtype)) for dtype in ("int8", "float32", "bool", "int64")])
-    yield together("from bool", [case("", np.array([True, False, True]), dtype=Name(dtype))
+    yield into_row("from uint8", [case("", whole, dtype=Name(dtype)) for dtype in ("int8", "float32", "bool", "int64")])
+    yield into_row("from bool", [case("", np.array([True, False, True]), dtype=Name(dtype))
                                  for dtype in ("float64", "uint8", "int32")])
-    yield together("special", [case("", special("float64"), dtype=Name("float32")),
+    yield into_row("special", [case("", special("float64"), dtype=Name("float32")),
                                case("", special("float32"), dtype=Name("bfloat16")),
                                case("", special("float32"), dtype=Name("float16"))])
-    yield together("narrow", [case("", complexes(rng, 4), dtype=Name("complex64")),
+    yield into_row("narrow", [case("", complexes(rng, 4), dtype=Name("complex64")),
                               case("", floats.astype(as_dtype("bfloat16")), dtype=Name("float32"))])
 
 
@@ -323,7 +323,7 @@ def cast(name, rng):
 def copies(name, rng):
     yield case("turned", Leaf(rounded(rng, 4, 3)), options={"turned": [0]})
     yield case("vector", Leaf(rounded(rng, 7)))
-    yield together("dtypes", [case("", rng.integers(0, 9, (2, 3, 2)).astype(as_dtype(dtype)), options={"turned": [0]})
+    yield into_row("dtypes", [case("", rng.integers(0, 9, (2, 3, 2)).astype(as_dtype(dtype)), options={"turned": [0]})
                               for dtype in ("int32", "bool", "bfloat16", "complex64")])
 
 

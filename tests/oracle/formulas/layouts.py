@@ -47,24 +47,24 @@ def layouts(name, rng):
 # "v0" the value of a line.
 
 
-def after(lines, value, beside):
+def after(lines, value, operands):
     """Return what an epilogue makes of a value."""
-    made = []
+    values = []
     for name, *arguments in lines:
-        found = [value if x == "a" else (beside if x[0] == "o" else made)[int(x[1:])] if isinstance(x, str) else
+        read = [value if x == "a" else (operands if x[0] == "o" else values)[int(x[1:])] if isinstance(x, str) else
                  torch.tensor(x, dtype=value.dtype) for x in arguments]
-        made.append(FORMULAS[name](*found))
-    return made[-1] if made else value
+        values.append(FORMULAS[name](*read))
+    return values[-1] if values else value
 
 
 @formula("conv_blocked", "pack_filters")
-def conv_blocked(x, w, *beside, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
+def conv_blocked(x, w, *operands, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
     """A convolution and its epilogue; with `taps` of 2 filters are multiplied by factors."""
     if taps == 2:
-        w, beside = w * beside[0].reshape(-1, *(1,) * (w.ndim - 1)), beside[1:]
+        w, operands = w * operands[0].reshape(-1, *(1,) * (w.ndim - 1)), operands[1:]
     plain = planes(x, filters[1] * groups) if in_blocks else x
     return after(epilogue, blocks(conv(plain, w, None, stride=stride, padding=padding, dilation=dilation, groups=groups),
-                                  lanes), beside)
+                                  lanes), operands)
 
 
 @formula("conv_chain_blocked")
@@ -78,9 +78,9 @@ def conv_chain_blocked(x, *operands, layers, beside):
 
 
 @formula("conv_input_grad_blocked", "pack_turned")
-def conv_input_grad_blocked(g, w, *beside, filters, size, lanes, kernel, epilogue, taps=0, **window):
+def conv_input_grad_blocked(g, w, *operands, filters, size, lanes, kernel, epilogue, taps=0, **window):
     """Autograd's gradient for the input, in blocks, and its epilogue."""
-    return after(epilogue, blocks(conv_input_grad(planes(g, filters[0]), w, size=size, **window), lanes), beside)
+    return after(epilogue, blocks(conv_input_grad(planes(g, filters[0]), w, size=size, **window), lanes), operands)
 
 
 @formula("conv_weight_grad_blocked")
@@ -106,12 +106,12 @@ def convolutions(name, rng):
         outs, label = lanes + 3, f"{lanes} lanes of {dtype}"
         x, w = in_blocks(rng, 2, 5, (5, 4), lanes, dtype), rounded(rng, outs, 5, 3, 3, dtype=dtype)
         direct = {"lanes": lanes, "in_blocks": True, "kernel": ("direct", 1, True, lanes), "filters": (outs, 5, 3, 3)}
-        beside = rounded(rng, 1, -(-outs // lanes), 1, 1, lanes, dtype=dtype), in_blocks(rng, 2, outs, (5, 4), lanes, dtype)
+        added = rounded(rng, 1, -(-outs // lanes), 1, 1, lanes, dtype=dtype), in_blocks(rng, 2, outs, (5, 4), lanes, dtype)
         yield case(f"{label}, from blocks", x, w, **plain, **direct, epilogue=())
         if name == "conv_blocked" and lanes == 4:
-            yield case(f"{label}, epilogue", x, w, *beside, **plain, **direct, epilogue=LINES)
+            yield case(f"{label}, epilogue", x, w, *added, **plain, **direct, epilogue=LINES)
         elif name == "conv_blocked":
-            yield case(f"{label}, epilogue", x, w, *beside, **plain, **direct, epilogue=LINES)
+            yield case(f"{label}, epilogue", x, w, *added, **plain, **direct, epilogue=LINES)
             yield case(f"{label}, from planes", rounded(rng, 1, 3, 7, 6, dtype=dtype), rounded(rng, outs, 3, 3, 2, dtype=dtype),
                        lanes=lanes,
                        in_blocks=False, kernel=("direct", 1, False, lanes), filters=(outs, 3, 3, 2), stride=(2, 1),
@@ -134,7 +134,7 @@ def convolutions(name, rng):
             continue
         transformed = direct | {"kernel": ("winograd2", 1, True, lanes)}
         yield case(f"{label}, transformed", x, w, **plain, **transformed, epilogue=(), taps=1)
-        yield case(f"{label}, transformed with factors", x, w, rounded(rng, outs, dtype=dtype), beside[0], **plain,
+        yield case(f"{label}, transformed with factors", x, w, rounded(rng, outs, dtype=dtype), added[0], **plain,
                    **transformed,
                    epilogue=(("mul", "a", "o0"),), taps=2)
 
@@ -265,14 +265,14 @@ formula("avg_pool_grad_blocked")(by_planes("avg_pool_grad"))
 @formula("max_pool_places_blocked")
 def max_pool_places_blocked(x, **params):
     """Maxima, and their places in 32 bits."""
-    best, places = by_planes("max_pool")(x, **params)
-    return best, places.int()
+    best, indices = by_planes("max_pool")(x, **params)
+    return best, indices.int()
 
 
 @formula("max_pool_grad_blocked")
-def max_pool_grad_blocked(g, places, **params):
+def max_pool_grad_blocked(g, indices, **params):
     """Values at their places."""
-    return by_planes("max_pool_grad")(g, places.long(), **params)
+    return by_planes("max_pool_grad")(g, indices.long(), **params)
 
 
 POOLS = (((7, 6), {"kernel": (3, 2), "stride": (2, 2), "padding": ((1, 1), (0, 1))}),
@@ -292,8 +292,8 @@ def pools(name, rng):
         x, label = distinct(rng, *shape, dtype=dtype), f"{lanes} lanes of {dtype} {i}"
         if name == "max_pool_grad_blocked":
             planes_of = distinct(rng, shape[0] * 2, lanes, *sizes)
-            places = FORMULAS["max_pool"](torch.from_numpy(planes_of), **params)[1]
-            places = places.reshape(shape[0], 2, lanes, *counts).movedim(2, -1).contiguous().int().numpy()
-            yield case(label, x, places, **params, size=sizes)
+            indices = FORMULAS["max_pool"](torch.from_numpy(planes_of), **params)[1]
+            indices = indices.reshape(shape[0], 2, lanes, *counts).movedim(2, -1).contiguous().int().numpy()
+            yield case(label, x, indices, **params, size=sizes)
         else:
             yield case(label, x, **params, **({"size": sizes} if "grad" in name else {}))

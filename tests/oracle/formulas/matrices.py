@@ -5,7 +5,7 @@ import torch
 
 from ..families import rounded
 from ..row import Leaf, Name
-from . import case, cases, formula, like_torch, pulled, together
+from . import case, cases, formula, into_row, like_torch, pulled
 from .elementwise import INF, as_dtype, complexes
 
 linalg = torch.linalg
@@ -23,7 +23,7 @@ def matmul(name, rng):
         yield case(label, Leaf(rounded(rng, *first)), Leaf(rounded(rng, *second)))
     yield case("turned", Leaf(rounded(rng, 4, 3)), Leaf(rounded(rng, 5, 4)), options={"turned": [0, 1]})
     yield case("complex", Leaf(complexes(rng, 2, 3)), Leaf(complexes(rng, 3, 2)))
-    yield together("values", [case("", rng.integers(-5, 5, (3, 4)), rng.integers(-5, 5, (4, 2))),
+    yield into_row("values", [case("", rng.integers(-5, 5, (3, 4)), rng.integers(-5, 5, (4, 2))),
                               case("", np.zeros((3, 0)), np.zeros((0, 2))),
                               case("", rounded(rng, 3, 7).astype(as_dtype("bfloat16")),
                                    rounded(rng, 7, 2).astype(as_dtype("bfloat16")))])
@@ -178,7 +178,7 @@ def pseudo(name, rng):
     if name == "pinv":
         yield case("cut", cut, rcond=0.25)
     else:
-        yield together("cut", [case("", cut, np.array(a), np.array(b)) for a, b in ((1.0, 0.0), (0.0, 0.25), (0.5, 0.1))])
+        yield into_row("cut", [case("", cut, np.array(a), np.array(b)) for a, b in ((1.0, 0.0), (0.0, 0.25), (0.5, 0.1))])
 
 
 formula("lstsq")(lambda a, b, *, rcond: tuple(linalg.lstsq(a, b, rcond, driver="gelsd"))[::2])
@@ -385,7 +385,7 @@ def polars(name, rng):
 
 formula("distances")(lambda x, y, *, ord: torch.cdist(x, y.mT.contiguous(), ord, compute_mode="donot_use_mm_for_euclid_dist"))
 formula("euclidean_distances")(lambda x, y: linalg.vector_norm(x.unsqueeze(-2) - y.unsqueeze(-3), 2, -1))
-formula("pair_distances")(lambda x, places, *, ord: torch.nn.functional.pdist(x, ord))
+formula("pair_distances")(lambda x, pairs, *, ord: torch.nn.functional.pdist(x, ord))
 
 
 @formula("distances_grad")

@@ -5,7 +5,7 @@ import torch
 
 from ..families import distinct, rounded
 from ..row import Leaf, Name
-from . import case, cases, formula, pulled, together
+from . import case, cases, formula, into_row, pulled
 from .elementwise import INF, NAN, as_dtype, complexes, pairs, special
 
 F = torch.nn.functional
@@ -46,7 +46,7 @@ def activations(name, rng):
     calls = [case("", special(dtype), **params) for dtype in ("float64", "float32")]
     if name == "clamp":
         calls += [case("", np.array([5, -5, 0, 1]), min_val=-2, max_val=3)]
-    yield together("values", calls)
+    yield into_row("values", calls)
     if name in ("hardtanh", "clamp", "hardshrink", "softshrink", "threshold"):
         ends = [v for v in params.values() if np.isfinite(v)]
         yield case("ends", Leaf(np.array([*ends, *[-v for v in ends], 0.0])), **params)
@@ -102,7 +102,7 @@ def of_several(name, rng):
     elif name == "lerp_by":
         yield case("ends", Leaf(np.array([1.0, 2, 3])), Leaf(np.array([5.0, 7, 9])), Leaf(np.array([0.0, 1, 0.5])))
     elif name in ("squared_gap", "lerp"):
-        yield together("values", [case("", *pairs(dtype), **rows[0]) for dtype in ("float64", "float32")])
+        yield into_row("values", [case("", *pairs(dtype), **rows[0]) for dtype in ("float64", "float32")])
     if name in ("lerp", "lerp_by", "squared_gap"):
         yield case("complex", *[Leaf(complexes(rng, 4)) for _ in range(count)], **rows[0])
 
@@ -131,7 +131,7 @@ def clamps(name, rng):
     yield case("ties", Leaf(np.array([1.0, 2.0, 3.0, 0.0])), Leaf(np.array([1.0, 0.0, 3.0, 1.0])),
                Leaf(np.array([2.0, 2.0, 4.0, 0.5])))
     nan = np.array([1.0, NAN, 0.0, NAN])
-    yield together("values", [case("", nan, nan[::-1].copy(), np.array([0.0, 1.0, NAN, -1.0])),
+    yield into_row("values", [case("", nan, nan[::-1].copy(), np.array([0.0, 1.0, NAN, -1.0])),
                               case("", np.array([5, -5, 0]), np.array([-1, -1, 2]), np.array([1, 1, 3]))])
 
 
@@ -178,7 +178,7 @@ def softmaxes(name, rng):
     for label, shape, dim in (("vector", (5,), 0), ("columns", (3, 4), 0), ("rows", (2, 3), 1), ("middle", (2, 4, 3), 1)):
         yield case(label, *([Leaf(rounded(rng, *shape))] if grad else []), Leaf(rounded(rng, *shape, low=-3, high=3)), dim=dim)
     if not grad:
-        yield together("values", [case("", np.array([[1e4, 0.0, -1e4], [-INF, 0.0, 1.0], [NAN, 1.0, 2.0]]), dim=1),
+        yield into_row("values", [case("", np.array([[1e4, 0.0, -1e4], [-INF, 0.0, 1.0], [NAN, 1.0, 2.0]]), dim=1),
                                   case("", rounded(rng, 3, 4).astype(as_dtype("bfloat16")), dim=1)])
 
 
@@ -351,21 +351,21 @@ def batch_norm_gradients(name, rng):
 # Losses over classes, which lie along dim 1.
 
 
-def kept(target, classes):
+def in_range(target, classes):
     return (target >= 0) & (target < classes)
 
 
 @formula("take_class")
 def take_class(x, target):
     """Each row's element at its class, 0 where there is none."""
-    good = kept(target, x.shape[1])
+    good = in_range(target, x.shape[1])
     return torch.where(good, x.gather(1, torch.where(good, target, 0).unsqueeze(1)).squeeze(1), 0.0)
 
 
 @formula("put_class")
 def put_class(v, target, *, classes):
     """Zeros with each row's value at its class."""
-    good = kept(target, classes)
+    good = in_range(target, classes)
     onehot = F.one_hot(torch.where(good, target, 0), classes).movedim(-1, 1)
     return torch.where(good, v, 0.0).unsqueeze(1) * onehot
 

@@ -24,9 +24,9 @@ def along_time(z, mask, states, step, reverse):
     """Run a layer: step(z of a step, states) gives (new states, what is kept besides); return both along time."""
     found = [None] * len(z)
     for t in steps_of(z, reverse):
-        new, kept = step(z[t], states)
+        new, others = step(z[t], states)
         states = [carried(mask, t, n, s) for n, s in zip(new, states)]
-        found[t] = [*states, *kept]
+        found[t] = [*states, *others]
     return tuple([torch.stack(column) for column in zip(*found)])
 
 
@@ -108,7 +108,7 @@ def before(states, first, reverse):
     return torch.cat([states[1:], first.unsqueeze(0)]) if reverse else torch.cat([first.unsqueeze(0), states[:-1]])
 
 
-def given(outs, gs):
+def with_gradients(outs, gs):
     """Return the results that a gradient came for, and these gradients."""
     pairs = [(o, g) for o, g in zip(outs, gs) if g is not None]
     return tuple([o for o, _ in pairs]), tuple([g for _, g in pairs])
@@ -131,7 +131,7 @@ def lstm_sequence_grad(gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, *, r
     present = tuple([x for x in gs if x is not None])
 
     def run(z, h, c, w, *projection):
-        return given(lstm(z, mask, h, c, w, *(projection or [None]), reverse), gs)[0]
+        return with_gradients(lstm(z, mask, h, c, w, *(projection or [None]), reverse), gs)[0]
 
     return pulled(run, [z, h, c, w_hh, *([] if w_hr is None else [w_hr])], present)
 
@@ -146,7 +146,7 @@ def gru_sequence_grad(gy, gg, y, gates, mask, h, w_hh, b_hh, *, reverse):
     present = tuple([x for x in gs if x is not None])
 
     def run(z, h, w, *bias):
-        return given(gru(z, mask, h, w, *(bias or [None]), reverse), gs)[0]
+        return with_gradients(gru(z, mask, h, w, *(bias or [None]), reverse), gs)[0]
 
     return pulled(run, [z, h, w_hh, *([] if b_hh is None else [b_hh])], present)
 
@@ -170,17 +170,17 @@ def sequence_gradients(name, rng):
         elif gates == 4:
             c, projection = rounded(rng, 2, 3), rounded(rng, 2, 3) if i % 2 else None
             h, w = (h, w) if projection is None else (h[:, :2].copy(), w[:, :2].copy())
-            y, cells, kept = kept_by(lstm, z, mask, h, c, w, projection, reverse=reverse)
-            gs = [Leaf(rounded(rng, *v.shape)) for v in (y, cells, kept)]
+            y, cells, gates = kept_by(lstm, z, mask, h, c, w, projection, reverse=reverse)
+            gs = [Leaf(rounded(rng, *v.shape)) for v in (y, cells, gates)]
             there = ((1, 1, 1), (1, 0, 0), (0, 1, 0), (1, 1, 1))[i]
-            yield case(label, *[g if has else None for g, has in zip(gs, there)], y, cells, kept, mask, h, c, Leaf(w),
+            yield case(label, *[g if has else None for g, has in zip(gs, there)], y, cells, gates, mask, h, c, Leaf(w),
                        projection, reverse=reverse)
         else:
             bias = rounded(rng, 9) / 2 if i % 2 else None
-            y, kept = kept_by(gru, z, mask, h, w, bias, reverse=reverse)
-            gs = [Leaf(rounded(rng, *v.shape)) for v in (y, kept)]
+            y, gates = kept_by(gru, z, mask, h, w, bias, reverse=reverse)
+            gs = [Leaf(rounded(rng, *v.shape)) for v in (y, gates)]
             there = ((1, 1), (1, 0), (0, 1), (1, 1))[i]
-            yield case(label, *[g if has else None for g, has in zip(gs, there)], y, kept, mask, h, w, bias, reverse=reverse)
+            yield case(label, *[g if has else None for g, has in zip(gs, there)], y, gates, mask, h, w, bias, reverse=reverse)
 
 
 # Packed weights: both operators together, since the order between them is a kernel's own.

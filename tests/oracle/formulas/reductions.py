@@ -5,7 +5,7 @@ import torch
 
 from ..families import distinct, rounded
 from ..row import Leaf
-from . import case, cases, formula, like_torch, together
+from . import case, cases, formula, into_row, like_torch
 from .elementwise import INF, NAN, as_dtype, complexes
 
 TIES = np.array([[2.0, 1.0, 2.0, 1.0, 0.0, 2.0], [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]])
@@ -20,9 +20,9 @@ def last(x, dim):
     return x.permute(*rest, *dim).reshape([x.shape[d] for d in rest] + [-1])
 
 
-def back(found, x, dim, keepdim):
+def back(y, x, dim, keepdim):
     """Return a reduction of `last` in the shape asked for."""
-    return found.reshape([1 if d in dim else n for d, n in enumerate(x.shape)]) if keepdim else found
+    return y.reshape([1 if d in dim else n for d, n in enumerate(x.shape)]) if keepdim else y
 
 
 def over_last(function):
@@ -53,7 +53,7 @@ def reductions(name, rng):
     calls = [case("", rng.integers(0, 2 if dtype == "bool" else 7, (3, 4)).astype(dtype), dim=dim, keepdim=keep)
              for dtype, dim, keep in zip(KINDS.get(name, ()), ((1,), (0,), (0, 1), (1,)), (False, True, True, True))]
     if name == "int_sum":
-        yield together("narrow", calls[:3])
+        yield into_row("narrow", calls[:3])
         yield case("all", rng.integers(-9, 9, (2, 3, 4)), dim=(0, 1, 2), keepdim=False)
         return
     for label, shape, dim, keepdim in FORMS:
@@ -67,7 +67,7 @@ def reductions(name, rng):
         calls.append(case("", rounded(rng, 3, 4).astype(as_dtype("bfloat16")), dim=(1,), keepdim=True))
     if name in ("any", "all"):
         calls.append(case("", np.array([[0, 1j], [0, 0], [2, 1]]), dim=(1,), keepdim=False))
-    yield together("values", calls)
+    yield into_row("values", calls)
     if name in ("sum", "mean", "prod"):
         yield case("complex", Leaf(complexes(rng, 3, 4)), dim=(1,), keepdim=False)
     if name == "prod":
@@ -89,7 +89,7 @@ def variances(name, rng):
     for (label, shape, dim, keepdim), correction in zip(FORMS, (0, 1, 1, 2)):
         yield case(label, Leaf(distinct(rng, *shape)), dim=dim, keepdim=keepdim, correction=correction)
     yield case("broken correction", Leaf(distinct(rng, 2, 5)), dim=(1,), keepdim=False, correction=1.5)
-    yield together("values", [case("", distinct(rng, 3, 1), dim=(1,), keepdim=False, correction=1),
+    yield into_row("values", [case("", distinct(rng, 3, 1), dim=(1,), keepdim=False, correction=1),
                               case("", EXTREMES, dim=(1,), keepdim=False,
                                                                                                        correction=0)])
     yield case("alike", Leaf(np.array([[1.5, 1.5, 1.5], [1.0, 2.0, 4.0]])), dim=(1,), keepdim=False, correction=1)
@@ -105,7 +105,7 @@ def vector_norms(name, rng):
     for ord in (2.0, 1.0, 3.0):
         yield case(f"order {ord} at zero", Leaf(zeros), ord=ord, dim=(1,), keepdim=False)
     yield case("ties", Leaf(np.array([[2.0, -2.0, 1.0], [3.0, 3.0, -3.0]])), ord=INF, dim=(1,), keepdim=True)
-    yield together("values", [case("", EXTREMES, ord=ord, dim=(1,), keepdim=False) for ord in (2.0, 1.0, INF, 0.0)])
+    yield into_row("values", [case("", EXTREMES, ord=ord, dim=(1,), keepdim=False) for ord in (2.0, 1.0, INF, 0.0)])
 
 
 formula("norms")(lambda *xs, ord: torch.stack([torch.linalg.vector_norm(x, ord) for x in xs]))
@@ -124,7 +124,7 @@ def norms(name, rng):
 def all_finite(name, rng):
     some = rounded(rng, 2, 3)
     yield case("finite", some, rounded(rng, 4, 1, 2))
-    yield together("wrong", [case("", rounded(rng, 3), np.array([[0.0, wrong], [1.0, 2.0]])) for wrong in (INF, -INF, NAN)])
+    yield into_row("wrong", [case("", rounded(rng, 3), np.array([[0.0, wrong], [1.0, 2.0]])) for wrong in (INF, -INF, NAN)])
 
 
 # Scans.
@@ -163,7 +163,7 @@ def scans(name, rng):
     if name in ("cumsum", "cumprod", "cummax", "cummin"):
         calls += [case("", rng.integers(-3, 4, (3, 4)).astype(dtype), dim=0) for dtype in ("int64", "int8")]
         calls.append(case("", rounded(rng, 3, 4).astype(as_dtype("bfloat16")), dim=1))
-    yield together("values", calls)
+    yield into_row("values", calls)
     if name in ("cumprod", "products_of_others"):
         x = distinct(rng, 3, 5)
         x[1, 2] = x[2, 0] = x[2, 3] = 0
@@ -198,8 +198,8 @@ def argsort(name, rng):
         calls = [case("", distinct(rng, 7), dim=0, descending=descending),
                  case("", distinct(rng, 3, 5), dim=1, descending=descending),
                  case("", distinct(rng, 4, 3, 2), dim=1, descending=descending)]
-        yield together(f"numbers {descending}", calls)
-        yield together(f"ties {descending}", [case("", TIES, dim=1, descending=descending),
+        yield into_row(f"numbers {descending}", calls)
+        yield into_row(f"ties {descending}", [case("", TIES, dim=1, descending=descending),
                                               case("", EXTREMES, dim=1, descending=descending),
                                               case("", TIES.astype(np.uint8), dim=0, descending=descending)])
 
@@ -209,8 +209,8 @@ def arg_topk(name, rng):
     for largest in (False, True):
         calls = [case("", distinct(rng, *shape), k=k, dim=dim, largest=largest)
                  for shape, k, dim in (((20,), 3, 0), ((30, 2), 5, 0), ((3, 5), 5, 1), ((2, 4, 3), 2, 1))]
-        yield together(f"numbers {largest}", calls)
-        yield together(f"ties {largest}", [case("", np.tile(TIES, 4), k=4, dim=1, largest=largest),
+        yield into_row(f"numbers {largest}", calls)
+        yield into_row(f"ties {largest}", [case("", np.tile(TIES, 4), k=4, dim=1, largest=largest),
                                            case("", EXTREMES, k=2, dim=1, largest=largest),
                                            case("", TIES.astype(np.int32), k=3, dim=1, largest=largest)])
 
@@ -219,7 +219,7 @@ def arg_topk(name, rng):
 def searchsorted(name, rng):
     row = np.array([0.0, 1.0, 1.0, 3.0, 8.0])
     for right in (False, True):
-        yield together(f"right {right}", [
+        yield into_row(f"right {right}", [
             case("", row, np.array([[0.0, 1.0, 2.0], [8.0, 9.0, 3.0]]), right=right), case("", row, np.array(1.0), right=right),
             case("", np.sort(distinct(rng, 3, 6), axis=1), distinct(rng, 3, 4) + 0.01, right=right),
             case("", np.array([-INF, 0.0, INF]), np.array([0.0, -INF, INF, 5.0]), right=right),
@@ -235,7 +235,7 @@ def bin_counts(x, *, bins, low, high):
 @cases("bin_counts")
 def bins(name, rng):
     edges = np.array([-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, NAN, INF])
-    yield together("float64", [case("", distinct(rng, 40), bins=5, low=-1.0, high=1.0),
+    yield into_row("float64", [case("", distinct(rng, 40), bins=5, low=-1.0, high=1.0),
                                case("", edges, bins=4, low=-1.0, high=1.0),
                                case("", edges, bins=1, low=-0.5, high=2.0)])
     yield case("float32", rounded(rng, 30, dtype="float32"), bins=7, low=-1.75, high=1.5)
@@ -262,26 +262,26 @@ def median_place(x, *, dim, skip_nan):
 def mode_place(x, *, dim):
     """The last place of PyTorch's mode."""
     hit = x == torch.mode(x, dim, keepdim=True).values
-    places = torch.arange(1, x.shape[dim] + 1).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
-    return (hit * places).amax(dim, keepdim=True) - 1
+    numbers = torch.arange(1, x.shape[dim] + 1).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+    return (hit * numbers).amax(dim, keepdim=True) - 1
 
 
 @cases("median_place")
 def medians(name, rng):
     for skip_nan in (False, True):
-        yield together(f"numbers {skip_nan}", [case("", distinct(rng, 7), dim=0, skip_nan=skip_nan),
+        yield into_row(f"numbers {skip_nan}", [case("", distinct(rng, 7), dim=0, skip_nan=skip_nan),
                                                case("", distinct(rng, 4, 6), dim=1,
                                                                                                         skip_nan=skip_nan),
                                                case("", distinct(rng, 5, 2, 3), dim=0, skip_nan=skip_nan)])
-        yield together(f"ties {skip_nan}", [case("", TIES, dim=1, skip_nan=skip_nan),
+        yield into_row(f"ties {skip_nan}", [case("", TIES, dim=1, skip_nan=skip_nan),
                                             case("", EXTREMES, dim=1, skip_nan=skip_nan),
                                             case("", TIES.astype(np.int64), dim=0, skip_nan=skip_nan)])
 
 
 @cases("mode_place")
 def modes(name, rng):
-    yield together("numbers", [case("", rng.integers(0, 3, (5, 8)).astype(float), dim=dim) for dim in (0, 1)])
-    yield together("ties", [case("", TIES, dim=1), case("", rng.integers(0, 2, (3, 7)), dim=1),
+    yield into_row("numbers", [case("", rng.integers(0, 3, (5, 8)).astype(float), dim=dim) for dim in (0, 1)])
+    yield into_row("ties", [case("", TIES, dim=1), case("", rng.integers(0, 2, (3, 7)), dim=1),
                             case("", distinct(rng, 6), dim=0)])
 
 
@@ -303,7 +303,7 @@ formula("found_in")(lambda x, value: _Shared.apply(x, value, (x == value) | (x.i
 
 
 @cases("found_in")
-def found(name, rng):
+def values_found_in(name, rng):
     for label, x, value in (("three", [2.0, 1.0, 2.0, 3.0, 2.0], 2.0), ("nan", [NAN, 1.0, NAN], NAN), ("one", [0.5, 1.5], 1.5)):
         yield case(label, Leaf(np.array(x)), np.array(value))
 
@@ -317,8 +317,8 @@ def run_starts(x):
 
 @cases("run_starts")
 def runs(name, rng):
-    yield together("vectors", [case("", rng.integers(0, 2, 9).astype(dtype)) for dtype in ("float64", "int32", "bool")])
-    yield together("rows", [case("", rng.integers(0, 2, shape).astype(float)) for shape in ((6, 2), (1,), (5, 2, 1))])
+    yield into_row("vectors", [case("", rng.integers(0, 2, 9).astype(dtype)) for dtype in ("float64", "int32", "bool")])
+    yield into_row("rows", [case("", rng.integers(0, 2, shape).astype(float)) for shape in ((6, 2), (1,), (5, 2, 1))])
 
 
 @formula("quantile")
@@ -337,6 +337,6 @@ def quantiles(name, rng):
         yield case(interpolation, Leaf(distinct(rng, *shape)), levels if i else Leaf(levels), **params)
         yield case(f"{interpolation} without nan", Leaf(some), np.array([0.265625, 0.5, 0.90625]), dim=1,
                    interpolation=interpolation, skip_nan=True)
-    yield together("ends", [case("", distinct(rng, 5), np.array([0.0, 1.0, 0.5]), dim=0, interpolation="linear",
+    yield into_row("ends", [case("", distinct(rng, 5), np.array([0.0, 1.0, 0.5]), dim=0, interpolation="linear",
                                  skip_nan=False),
                             case("", some, np.array([0.25]), dim=1, interpolation="linear", skip_nan=False)])

@@ -5,7 +5,7 @@ import torch
 
 from ..families import rounded
 from ..row import Leaf, Name
-from . import case, cases, formula, like_torch, pulled, together
+from . import case, cases, formula, into_row, like_torch, pulled
 from .elementwise import INF, NAN, as_dtype, complexes
 
 formula("reshape")(lambda x, *, shape: x.reshape(shape))
@@ -72,12 +72,12 @@ VIEWS = {   # shape of the argument and parameters, twice or more
 @cases(*VIEWS)
 def views(name, rng):
     for i, (shape, params) in enumerate(VIEWS[name]):
-        x, turned = rounded(rng, *shape), i == 1 and len(shape) > 1 and name not in ("as_strided",)
-        yield case(f"shape {i + 1}", Leaf(x.transpose().copy() if turned else x), **params, options={"turned": [0]}
-                   if turned else {})
+        x, transposed = rounded(rng, *shape), i == 1 and len(shape) > 1 and name not in ("as_strided",)
+        yield case(f"shape {i + 1}", Leaf(x.transpose().copy() if transposed else x), **params, options={"turned": [0]}
+                   if transposed else {})
     shape, params = VIEWS[name][0]
     if name not in ("fold_windows", "strided_scatter"):
-        yield together("dtypes", of_kinds(rng, *shape, **params))
+        yield into_row("dtypes", of_kinds(rng, *shape, **params))
     if name == "reshape":
         yield case("no dims", Leaf(np.array(1.5)), shape=(1, 1))
     if name == "slice":
@@ -89,7 +89,7 @@ def joins(name, rng):
     shapes = [((2, 3), (1, 3), (4, 3)), ((2, 3), (2, 1))] if name == "cat" else [((2, 3), (2, 3)), ((4, 2), (4, 2), (4, 2))]
     for dim, some in enumerate(shapes):
         yield case(f"dim {dim}", *[Leaf(rounded(rng, *s)) for s in some], dim=dim)
-    yield together("dtypes", [case("", *[rng.integers(0, 2, (2, 3)).astype(as_dtype(kind)) for _ in range(2)], dim=1)
+    yield into_row("dtypes", [case("", *[rng.integers(0, 2, (2, 3)).astype(as_dtype(kind)) for _ in range(2)], dim=1)
                               for kind in KINDS[::2]])
 
 
@@ -98,8 +98,8 @@ def pad(x, *, low, high, interior, value=0):
     """Values between elements, then borders, which cut where they are negative."""
     spread = torch.full([n + max(n - 1, 0) * gap for n, gap in zip(x.shape, interior)], value, dtype=x.dtype)
     at = tuple(slice(None, None, gap + 1) for gap in interior)
-    places = torch.arange(spread.numel()).reshape(spread.shape)[at]
-    spread = spread.flatten().index_put((places.flatten(),), x.flatten()).reshape(spread.shape)
+    numbers = torch.arange(spread.numel()).reshape(spread.shape)[at]
+    spread = spread.flatten().index_put((numbers.flatten(),), x.flatten()).reshape(spread.shape)
     return torch.nn.functional.pad(spread, [n for pair in list(zip(low, high))[::-1] for n in pair], value=value)
 
 
@@ -108,7 +108,7 @@ def pads(name, rng):
     yield case("borders", Leaf(rounded(rng, 2, 3)), low=(1, 0), high=(0, 2), interior=(0, 0), value=0)
     yield case("between", Leaf(rounded(rng, 4)), low=(-1,), high=(2,), interior=(1,), value=1.5)
     yield case("cuts", Leaf(rounded(rng, 3, 4)), low=(-1, 1), high=(-1, -2), interior=(2, 0), value=-0.25)
-    yield together("dtypes", of_kinds(rng, 2, 3, low=(1, 0), high=(0, 2), interior=(1, 0), value=1))
+    yield into_row("dtypes", of_kinds(rng, 2, 3, low=(1, 0), high=(0, 2), interior=(1, 0), value=1))
 
 
 
@@ -130,8 +130,8 @@ def from_nothing(name, rng):
             "triangle": [{"rows": 3, "cols": 4, "offset": 0}, {"rows": 4, "cols": 3, "offset": -1},
                          {"rows": 1, "cols": 5, "offset": 2},
                          {"rows": 3, "cols": 3, "offset": -7}]}[name]
-    yield together("some", [case("", like, **params) for params in rows[::2]])
-    yield together("others", [case("", rounded(rng, 3, 1), **params) for params in rows[1::2]])
+    yield into_row("some", [case("", like, **params) for params in rows[::2]])
+    yield into_row("others", [case("", rounded(rng, 3, 1), **params) for params in rows[1::2]])
 
 
 @cases("choose")
@@ -203,7 +203,7 @@ def indices(name, rng):
     yield case("broadcast", Leaf(rounded(rng, 4, 3)), np.array([0, 2], np.int32), whole([1], [0]))
     yield case("apart", Leaf(rounded(rng, 2, 3, 4)), whole(0, 1, 1), None, whole(3, 3, 0))
     yield case("adjacent", Leaf(rounded(rng, 2, 3, 4)), None, whole(0, 2), whole(1))
-    yield together("dtypes", [case("", c.args[0], whole(1, 0, 1)) for c in of_kinds(rng, 3, 2)])
+    yield into_row("dtypes", [case("", c.args[0], whole(1, 0, 1)) for c in of_kinds(rng, 3, 2)])
 
 
 @cases("index_put")
@@ -215,7 +215,7 @@ def index_puts(name, rng):
     yield case("apart", Leaf(rounded(rng, 2, 3, 4)), Leaf(rounded(rng, 2, 3)), whole(0, 0), None, whole(3, 3), accumulate=True)
     yield case("vector", Leaf(rounded(rng, 6)), Leaf(rounded(rng, 4)), whole(4, 4, 0, 5), accumulate=True)
     yield case("set second dim", Leaf(rounded(rng, 2, 5)), Leaf(rounded(rng, 2, 2)), None, whole(4, 1), accumulate=False)
-    yield together("dtypes", [case("", c.args[0], c.args[0][:2].copy(), whole(2, 0), accumulate=a)
+    yield into_row("dtypes", [case("", c.args[0], c.args[0][:2].copy(), whole(2, 0), accumulate=a)
                               for c, a in zip(of_kinds(rng, 3, 2), (True, False))])
 
 
@@ -231,7 +231,7 @@ def gathers(name, rng):
     yield case("columns", Leaf(rounded(rng, 3, 4)), whole([3, 0], [2, 2]), dim=1)
     yield case("vector", Leaf(rounded(rng, 5)), np.array([4, 4, 0], np.int32), dim=0)
     yield case("middle", Leaf(rounded(rng, 2, 4, 3)), rng.integers(0, 4, (2, 2, 3)), dim=1)
-    yield together("dtypes", [case("", c.args[0], whole([1, 0], [2, 2]), dim=0) for c in of_kinds(rng, 3, 2)])
+    yield into_row("dtypes", [case("", c.args[0], whole([1, 0], [2, 2]), dim=0) for c in of_kinds(rng, 3, 2)])
 
 
 @cases("scatter")
@@ -241,7 +241,7 @@ def scatters(name, rng):
     yield case("add rows", Leaf(rounded(rng, 4, 3)), whole([0, 0, 2], [0, 0, 2]), Leaf(rounded(rng, 2, 3)), dim=0, mode="add")
     yield case("add columns", Leaf(rounded(rng, 2, 4)), whole([3, 3, 0], [2, 2, 2]), Leaf(rounded(rng, 2, 3)), dim=1,
                mode="add")
-    yield together("dtypes", [case("", c.args[0], whole([2, 0], [2, 1]), c.args[0][:2].copy(), dim=0, mode=m)
+    yield into_row("dtypes", [case("", c.args[0], whole([2, 0], [2, 1]), c.args[0][:2].copy(), dim=0, mode=m)
                               for c, m in zip(of_kinds(rng, 3, 2), ("add", "set"))])
 
 
@@ -264,7 +264,7 @@ def scatter_reduces(name, rng):
     x = x.copy()
     x[0, 0] = x[3, 1] = x[1, 2] = 0
     yield case("zeros in both", Leaf(x), index, Leaf(one), dim=0, mode="mul")
-    yield together("whole", [case("", rng.integers(-4, 5, (4, 3)), index, rng.integers(-4, 5, (3, 3)), dim=0, mode=mode)
+    yield into_row("whole", [case("", rng.integers(-4, 5, (4, 3)), index, rng.integers(-4, 5, (3, 3)), dim=0, mode=mode)
                              for mode in ("mul", "amax", "amin")])
 
 
@@ -325,7 +325,7 @@ def row_scales(name, rng):
 
 
 @cases("bag_of")
-def bags(name, rng):
+def bags_of_rows(name, rng):
     yield case("one empty", whole(0, 2, 2, 5), size=7)
     yield case("32 bits", np.array([0, 1, 4], np.int32), size=5)
 
@@ -364,15 +364,15 @@ def plane_takes(name, rng):
 @cases("plane_put")
 def plane_puts(name, rng):
     yield case("adds", Leaf(rounded(rng, 2, 3, 2, 4)), rng.integers(0, 20, (2, 3, 2, 4)), size=(4, 5), accumulate=True)
-    places = np.stack([rng.permutation(12)[:6] for _ in range(4)]).reshape(2, 2, 6)
-    yield case("puts", Leaf(rounded(rng, 2, 2, 6)), places, size=(12,), accumulate=False)
+    indices = np.stack([rng.permutation(12)[:6] for _ in range(4)]).reshape(2, 2, 6)
+    yield case("puts", Leaf(rounded(rng, 2, 2, 6)), indices, size=(12,), accumulate=False)
 
 
 @formula("taps_take")
-def taps_take(x, places, weights):
+def taps_take(x, indices, weights):
     """The weighted sum of elements at places; -1 counts as 0."""
-    found = torch.stack([plane_at(x, places[:, k]) * (1 if weights is None else weights[:, k].unsqueeze(1))
-                         for k in range(places.shape[1])])
+    found = torch.stack([plane_at(x, indices[:, k]) * (1 if weights is None else weights[:, k].unsqueeze(1))
+                         for k in range(indices.shape[1])])
     return found.sum(0)
 
 
@@ -383,25 +383,24 @@ def plane_at(x, place):
     return torch.where(place.unsqueeze(1) < 0, 0.0, found)
 
 
-formula("taps_put")(lambda y, places, weights, *, size:
-                    pulled(lambda x: taps_take(x, places, weights), [y.new_zeros(*y.shape[:2], *size)], y)[0])
-formula("taps_dots")(lambda x, y, places: torch.stack([(plane_at(x, places[:, k]) * y).sum(1) for k in range(places.shape[1])],
-                                                      1))
+formula("taps_put")(lambda y, indices, weights, *, size:
+                    pulled(lambda x: taps_take(x, indices, weights), [y.new_zeros(*y.shape[:2], *size)], y)[0])
+formula("taps_dots")(lambda x, y, indices: torch.stack([(plane_at(x, i) * y).sum(1) for i in indices.unbind(1)], 1))
 TAPS = (("planes", 2, (4, 5), (3, 2), 4), ("lines", 1, (7,), (6,), 1), ("many channels", 5, (3, 2), (2, 3), 2))
 
 
 @cases("taps_take", "taps_put", "taps_dots")
-def taps(name, rng):
+def weighted_elements(name, rng):
     for i, (label, channels, size, points, count) in enumerate(TAPS):
-        places = rng.integers(-1, int(np.prod(size)), (2, count, *points)).astype(np.int32 if i < 2 else np.int64)
-        weights = None if i == 1 else Leaf(rounded(rng, *places.shape))
+        indices = rng.integers(-1, int(np.prod(size)), (2, count, *points)).astype(np.int32 if i < 2 else np.int64)
+        weights = None if i == 1 else Leaf(rounded(rng, *indices.shape))
         x, y = Leaf(rounded(rng, 2, channels, *size)), Leaf(rounded(rng, 2, channels, *points))
         if name == "taps_dots":
-            yield case(label, x, y, places)
+            yield case(label, x, y, indices)
         elif name == "taps_take":
-            yield case(label, x, places, weights)
+            yield case(label, x, indices, weights)
         else:
-            yield case(label, y, places, weights, size=size)
+            yield case(label, y, indices, weights, size=size)
 
 
 # Transforms.

@@ -9,7 +9,7 @@ import torch
 
 from ..families import rounded
 from ..row import Leaf
-from . import case, cases, formula, like_torch, together
+from . import case, cases, formula, into_row, like_torch
 from .elementwise import INF, NAN, of_one_argument, pairs, special
 
 like_torch("erf", "erfc", "erfcx", "erfinv", "lgamma", "i0e", "i1e", "ndtri", "ndtr", "log_ndtr", "entr", "zeta", "frexp")
@@ -148,7 +148,7 @@ def of_airy(name, rng):
     yield case("matrix", rounded(rng, 3, 5, low=-8, high=4))
     yield case("turned", rounded(rng, 2, 3, 4, low=-8, high=4), options={"turned": [0]})
     both = [special(dtype) for dtype in ("float64", "float32")]
-    yield together("values", [case("", values[~(np.abs(values) > 1e4) | np.isinf(values)]) for values in both])
+    yield into_row("values", [case("", values[~(np.abs(values) > 1e4) | np.isinf(values)]) for values in both])
 
 
 # Gamma and its derivatives. Those of digamma are sums 1 / (x + k)^n, zeta functions.
@@ -174,8 +174,8 @@ formula("polygamma")(lambda x, *, n: polygamma_of(n, x))
 def digamma(x):
     """PyTorch's values with gradients that have all digits."""
     plain = x.detach()
-    moved = (polygamma_of(1, plain) * (x - plain)) if x.requires_grad else 0
-    return torch.digamma(plain) + moved
+    correction = (polygamma_of(1, plain) * (x - plain)) if x.requires_grad else 0
+    return torch.digamma(plain) + correction
 
 
 @cases("polygamma")
@@ -184,7 +184,7 @@ def polygamma(name, rng):
         yield case(f"order {n}", Leaf(rounded(rng, 2 + n, 3, low=0.2, high=6)), n=n)
     yield case("below zero", np.array([-0.5, -1.25, -2.75, 12.5, 40.0]), n=2)
     both = [special(dtype) for dtype in ("float64", "float32")]
-    yield together("values", [case("", values[(values >= 0) & (values < 1e3)], n=1) for values in both])
+    yield into_row("values", [case("", values[(values >= 0) & (values < 1e3)], n=1) for values in both])
 
 
 # The incomplete gamma functions.
@@ -201,9 +201,9 @@ def series(a, x):
 def gamma_slope(a, x):
     """Minus the derivative of the distribution function by the concentration, over the density; both by the series."""
     n, terms = series(a, x)
-    moved = (terms * (torch.log(x.double()).unsqueeze(-1) - torch.digamma(a.double().unsqueeze(-1) + n + 1))).sum(-1)
+    by_shape = (terms * (torch.log(x.double()).unsqueeze(-1) - torch.digamma(a.double().unsqueeze(-1) + n + 1))).sum(-1)
     density = torch.exp((a.double() - 1) * torch.log(x.double()) - x.double() - torch.lgamma(a.double()))
-    return (-moved / density).to(x.dtype)
+    return (-by_shape / density).to(x.dtype)
 
 
 def incomplete_gamma(upper):
@@ -238,7 +238,7 @@ def incomplete(name, rng):
                tolerance=1e-9, reason=WHY)
     yield case("row", Leaf(rounded(rng, 5, low=0.5, high=9)), Leaf(rounded(rng, 5, low=0.5, high=9)), tolerance=1e-9,
                reason=WHY)
-    yield together("values", [case("", *pairs(dtype, values)) for dtype, values in
+    yield into_row("values", [case("", *pairs(dtype, values)) for dtype, values in
                               (("float64", [0.0, 1.0, 0.5, 30.5, -1.0, INF, NAN, 150.0]),
                                ("float32", [0.0, 1.0, 0.5, 30.5, -1.0, INF]))])
 
@@ -251,7 +251,7 @@ def zeta(name, rng):
     yield case("matrix", rounded(rng, 3, 4, low=1.2, high=8), Leaf(rounded(rng, 3, 4, low=0.2, high=9)))
     yield case("row", rounded(rng, 6, low=2, high=20), Leaf(rounded(rng, 6, low=1, high=30)))
     yield case("below zero", np.array([2.0, 3.0, 4.0]), np.array([-0.5, -1.25, -2.75]))
-    yield together("values", [case("", *pairs(dtype, [1.0, 0.5, 2.0, 2.5, 0.0, -1.0, -0.5, 3.0]))
+    yield into_row("values", [case("", *pairs(dtype, [1.0, 0.5, 2.0, 2.5, 0.0, -1.0, -0.5, 3.0]))
                               for dtype in ("float64", "float32")])
 
 
@@ -259,7 +259,7 @@ def zeta(name, rng):
 def frexp(name, rng):
     yield case("matrix", Leaf(rounded(rng, 3, 4, low=-90, high=90)))
     yield case("row", Leaf(rounded(rng, 5, low=0.01, high=0.2)))
-    yield together("values", [case("", special(dtype)[np.isfinite(special(dtype))]) for dtype in ("float64", "float32")])
+    yield into_row("values", [case("", special(dtype)[np.isfinite(special(dtype))]) for dtype in ("float64", "float32")])
 
 
 FAMILIES = ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",

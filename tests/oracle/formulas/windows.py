@@ -8,7 +8,7 @@ import torch
 
 from ..families import distinct, rounded
 from ..row import Leaf
-from . import case, cases, formula, pulled, together
+from . import case, cases, formula, into_row, pulled
 from .elementwise import INF, NAN
 
 F = torch.nn.functional
@@ -71,7 +71,7 @@ def convolutions(name, rng):
             yield case(label, Leaf(x), Leaf(g), **params, size=kernel)
     if name == "conv":
         window = {"stride": (1,), "padding": ((1, 1),), "dilation": (1,), "groups": 1}
-        yield together("values", [case("", rng.integers(-4, 5, (2, 2, 5)), rng.integers(-4, 5, (3, 2, 3)), None, **window),
+        yield into_row("values", [case("", rng.integers(-4, 5, (2, 2, 5)), rng.integers(-4, 5, (3, 2, 3)), None, **window),
                                   case("", rounded(rng, 2, 3, 6, dtype="float32"), rounded(rng, 2, 3, 3, dtype="float32"), None,
                                        **window)])
 
@@ -115,10 +115,10 @@ def lowest(x):
     return -INF if x.is_floating_point() else torch.iinfo(x.dtype).min
 
 
-def moved(places, padding, sizes):
+def without_borders(indices, padding, sizes):
     """Return flat places in planes of other sizes, from those in bordered ones."""
     whole = [n + lo + hi for n, (lo, hi) in zip(sizes, padding)]
-    at, total = places, 0
+    at, total = indices, 0
     rest = []
     for n in whole[::-1]:
         rest.append(at % n)
@@ -131,8 +131,8 @@ def moved(places, padding, sizes):
 @formula("max_pool")
 def max_pool(x, *, kernel, stride, padding, dilation):
     """PyTorch's maxima of the bordered input; places are those of the input."""
-    best, places = MAXIMA[len(kernel)](bordered(x, padding, lowest(x)), kernel, stride, 0, dilation, return_indices=True)
-    return best, moved(places, padding, x.shape[2:])
+    best, indices = MAXIMA[len(kernel)](bordered(x, padding, lowest(x)), kernel, stride, 0, dilation, return_indices=True)
+    return best, without_borders(indices, padding, x.shape[2:])
 
 
 @cases("max_pool", "max_pool_grad")
@@ -148,11 +148,11 @@ def max_pools(name, rng):
         if name == "max_pool":
             yield case(label, Leaf(x), **params)
         else:
-            best, places = (t.numpy() for t in max_pool(torch.from_numpy(x), **params))
-            yield case(label, Leaf(rounded(rng, *best.shape)), places, **params, size=sizes)
+            best, indices = (t.numpy() for t in max_pool(torch.from_numpy(x), **params))
+            yield case(label, Leaf(rounded(rng, *best.shape)), indices, **params, size=sizes)
     if name == "max_pool":
         window = {"kernel": (2,), "stride": (1,), "padding": ((0, 0),), "dilation": (1,)}
-        yield together("values", [case("", np.array(row).reshape(1, 1, -1), **window) for row in
+        yield into_row("values", [case("", np.array(row).reshape(1, 1, -1), **window) for row in
                                   ([1.0, 1.0, 0.5, 1.0], [NAN, 2.0, NAN, 3.0, 1.0], [-INF, 3.0, INF, 2.0, 2.0])])
 
 
@@ -258,7 +258,7 @@ def resamples(name, rng):
         x = Leaf(rounded(rng, 1, 2, *(sizes if name == "resample" else out)))
         by_mode.setdefault(mode, []).append(case("", x, **params, size=out if name == "resample" else sizes))
     for mode, calls in by_mode.items():
-        yield together(mode, calls)
+        yield into_row(mode, calls)
 
 
 @formula("border_pad")
@@ -284,7 +284,7 @@ def borders(name, rng):
             grown = tuple(n + lo + hi for n, lo, hi in zip(shape, low, high))
             calls.append(case("", Leaf(rounded(rng, *(shape if name == "border_pad" else grown))), low=low, high=high,
                               mode=mode))
-        yield together(mode, calls)
+        yield into_row(mode, calls)
 
 
 @formula("grid_sample")

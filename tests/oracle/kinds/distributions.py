@@ -28,9 +28,9 @@ def evaluate(distribution, quantity: str, values, parameters=()):
     return getattr(distribution, quantity)
 
 
-def leaves_of(tensors, given) -> dict:
+def leaves_of(tensors, arrays) -> dict:
     """Return {number: tensor} of the tensors whose gradients are compared."""
-    return {str(i): t for i, (t, (_, leaf)) in enumerate(zip(tensors, given)) if leaf}
+    return {str(i): t for i, (t, (_, leaf)) in enumerate(zip(tensors, arrays)) if leaf}
 
 
 @kind("distribution")

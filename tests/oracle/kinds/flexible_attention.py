@@ -75,7 +75,7 @@ def by_operators(library, tensors, mask, score, scale):
     return (weights @ v).to(tensors[0].dtype), scores.masked_fill(~seen, -library.inf).logsumexp(-1)
 
 
-def kept(blocks) -> dict:
+def facts_of(blocks) -> dict:
     """Return what a BlockMask tells: how many blocks are partial and full, and which they are."""
     names = [f"{full}{side}_{what}" for full in ("", "full_") for side in ("kv", "q") for what in ("num_blocks", "indices")]
     return {"dense": blocks.to_dense(), "sparsity": float(blocks.sparsity()), "shape": list(blocks.shape),
@@ -92,13 +92,13 @@ def run_mask(library, row, wrap):
     mask = mask_of(library, options["mask"])
     if "lists" in options:
         lists = [to_tensor(library, a) for a in options["lists"]]
-        found = kept(flex.BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=options["block"], mask_mod=mask))
+        found = facts_of(flex.BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=options["block"], mask_mod=mask))
         return {k: v for k, v in found.items() if not k.endswith("kv_indices")}         # any order
     more = {"BLOCK_SIZE": options["block"]} if "block" in options else {}
     blocks = flex.create_block_mask(mask, *options["sizes"], device="cpu", **more)
-    found = kept(blocks) | {"mask": flex.create_mask(mask, *options["sizes"], device="cpu")}
+    found = facts_of(blocks) | {"mask": flex.create_mask(mask, *options["sizes"], device="cpu")}
     if "index" in options:
-        found |= {f"part.{k}": v for k, v in kept(blocks[options["index"]]).items()}
+        found |= {f"part.{k}": v for k, v in facts_of(blocks[options["index"]]).items()}
     return found
 
 
@@ -121,12 +121,12 @@ def run(library, row, wrap):
     grouped = arrays[0].shape[1] != arrays[1].shape[1]
 
     def attend(*tensors):
-        asked = {} if aux is None else {"return_aux": flex.AuxRequest(**dict.fromkeys(aux, True))}
-        found = flex.flex_attention(*tensors, score, blocks, enable_gqa=grouped, scale=scale, **asked)
+        request = {} if aux is None else {"return_aux": flex.AuxRequest(**dict.fromkeys(aux, True))}
+        found = flex.flex_attention(*tensors, score, blocks, enable_gqa=grouped, scale=scale, **request)
         if aux is None:
             return {"out": found}
-        out, beside = found
-        return {"out": out} | {name: getattr(beside, name) for name in aux}
+        out, others = found
+        return {"out": out} | {name: getattr(others, name) for name in aux}
 
     def body(*tensors):
         out = attend(*tensors)

@@ -23,7 +23,7 @@ def run(library, row, wrap):
 
     def body(*tensors):
         values = fill(operands, tensors)
-        return [target(*[values[i] for i in places if i >= 0], **keywords[keyword]) for *places, keyword in calls]
+        return [target(*[values[i] for i in indices if i >= 0], **keywords[keyword]) for *indices, keyword in calls]
 
     words, stacks = [], defaultdict(list)
     for result in wrap(body)(*[to_tensor(library, a) for a, _ in given]):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..row import FUNCTIONS, fill, lookup, prepare
-from ..tensors import flatten, gradients, placed, to_tensor
+from ..tensors import flatten, gradients, on_rows_device, to_tensor
 from . import kind
 
 
@@ -12,7 +12,7 @@ def make(library, row):
     template, arrays = prepare(library, (row.args, row.kwargs))
     args, kwargs = fill(template, [to_tensor(library, a) for a, _ in arrays])
     module = lookup(library, row.target)(*args, **kwargs)
-    module = placed(module.to(getattr(library, row.options.get("dtype", "float64"))))
+    module = on_rows_device(module.to(getattr(library, row.options.get("dtype", "float64"))))
     if row.options.get("lazy"):
         inputs, arrays = prepare(library, row.options["inputs"])
         module(*fill(inputs, [to_tensor(library, a) for a, _ in arrays]))

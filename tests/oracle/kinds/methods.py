@@ -12,14 +12,14 @@ def run_in_place(library, row, wrap):
     Option `turned`: the method gets a transposed view, and the copy in memory's order is compared.
     """
     (args, kwargs), given = prepare(library, (row.args, row.kwargs))
-    target, turned = lookup(library, row.target), row.options.get("turned", False)
+    target, transposed = lookup(library, row.target), row.options.get("turned", False)
 
     def body(*tensors):
-        base = (tensors[0].transpose(0, -1) if turned else tensors[0]).clone(memory_format=library.contiguous_format)
-        view = base.transpose(0, -1) if turned else base
+        base = (tensors[0].transpose(0, -1) if transposed else tensors[0]).clone(memory_format=library.contiguous_format)
+        view = base.transpose(0, -1) if transposed else base
         result = target(*fill(args, [view, *tensors[1:]]), **fill(kwargs, [view, *tensors[1:]]))
         leaves = {str(i): t for i, (t, (_, leaf)) in enumerate(zip(tensors, given)) if leaf}
-        out = {"written": base if turned else view}
+        out = {"written": base if transposed else view}
         return out | {"returned": result is view} | gradients(library, out, leaves)
 
     return dict(wrap(body)(*[to_tensor(library, a, leaf) for a, leaf in given]))

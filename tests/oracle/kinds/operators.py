@@ -16,10 +16,10 @@ def run(library, row, wrap):
     """
     function = record(row) if library.__name__ == "ingot" else formulas.named(row.target)
     calls, given = prepare(library, [(row.args, row.kwargs), *row.options.get("more", ())])
-    turned = row.options.get("turned", ())
+    transposed = row.options.get("turned", ())
 
     def body(*tensors):
-        passed = [t.permute(*range(t.ndim)[::-1]) if i in turned else t for i, t in enumerate(tensors)]
+        passed = [t.permute(*range(t.ndim)[::-1]) if i in transposed else t for i, t in enumerate(tensors)]
         found = [called(library, function, row, *fill(call, passed)) for call in calls]
         results = found if len(found) > 1 else found[0]
         out = flatten(library, results)

@@ -63,9 +63,9 @@ def gradient(library, array, is_sparse: bool):
     if not is_sparse:
         return dense
     once = dense.to_sparse(1)
-    places, values = once.indices(), once.values()
+    indices, values = once.indices(), once.values()
     both = library.cat([values * 0.25, values.flip(0) * 0.75])
-    return library.sparse_coo_tensor(library.cat([places, places.flip(1)], 1), both, once.shape)
+    return library.sparse_coo_tensor(library.cat([indices, indices.flip(1)], 1), both, once.shape)
 
 
 @kind("optimizer")

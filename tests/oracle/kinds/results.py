@@ -7,47 +7,47 @@ LIMITS = ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", 
 
 @function("rebuilt from eigenvectors")
 def _from_eigenvectors(library):
-    return lambda found, _: library.linalg.solve(found[1], found[1] * found[0][..., None, :], left=False)
+    return lambda out, _: library.linalg.solve(out[1], out[1] * out[0][..., None, :], left=False)
 
 
 @function("rebuilt from singular vectors")
 def _from_singular_vectors(library):
-    return lambda found, _: [(found[0][..., :len(found[1])] * found[1]) @ found[2][:len(found[1])], found[1]]
+    return lambda out, _: [(out[0][..., :len(out[1])] * out[1]) @ out[2][:len(out[1])], out[1]]
 
 
 @function("rebuilt from singular vectors as columns")
 def _from_singular_columns(library):
-    return lambda found, _: [(found[0][..., :len(found[1])] * found[1]) @ found[2][..., :len(found[1])].mH, found[1]]
+    return lambda out, _: [(out[0][..., :len(out[1])] * out[1]) @ out[2][..., :len(out[1])].mH, out[1]]
 
 
 @function("in order")
 def _in_order(library):
-    return lambda found, _: found[library.argsort(found.real + found.imag / 64)]
+    return lambda out, _: out[library.argsort(out.real + out.imag / 64)]
 
 
 @function("first result")
 def _first(library):
-    return lambda found, _: found[0]
+    return lambda out, _: out[0]
 
 
 @function("list")
 def _list(library):
-    return lambda found, _: list(found)
+    return lambda out, _: list(out)
 
 
 @function("limits")
 def _limits(library):
-    return lambda found, _: {name: getattr(found, name) for name in LIMITS if hasattr(found, name)}
+    return lambda out, _: {name: getattr(out, name) for name in LIMITS if hasattr(out, name)}
 
 
 @function("value and layout")
 def _value_and_layout(library):
-    return lambda found, _: [found, found.dtype, list(found.stride()), found.storage_offset(), found.is_contiguous()]
+    return lambda out, _: [out, out.dtype, list(out.stride()), out.storage_offset(), out.is_contiguous()]
 
 
 @function("dense")
 def _dense(library):
-    return lambda found, _: found.to_dense()
+    return lambda out, _: out.to_dense()
 
 
 @function("plus a quarter")
@@ -82,4 +82,4 @@ def _sum_of_three(library):
 
 @function("second result")
 def _second(library):
-    return lambda found, _: found[1]
+    return lambda out, _: out[1]
