@@ -266,9 +266,9 @@ def _conv(own: Blocker, node: Node):
     made_of = factored(w) if transformed else (w,)
     packed = own.filters(pack_filters, *made_of, kernel=kernel, size=size)
     originals = own.originals(*made_of) if transformed else ()
-    originals_param = {"originals": len(originals)} if originals else {}
+    taps_param = {"taps": len(originals)} if originals else {}
     made = conv_blocked(data, packed, *originals, *operands, filters=w.shape, lanes=lanes, in_blocks=in_blocks, kernel=kernel,
-                        epilogue=(("add", "a", "o0"),) if operands else (), **originals_param, **params)
+                        epilogue=(("add", "a", "o0"),) if operands else (), **taps_param, **params)
     return own.put(node.output, made)
 
 
@@ -408,9 +408,9 @@ def _input_grad(own: Blocker, node: Node):
     window = {name: params[name] for name in ("size", "stride", "padding", "dilation", "groups")}
     packed = own.filters(pack_turned, w, kernel=kernel, elements=size, **window)
     originals = own.originals(w) if transformed else ()
-    originals_param = {"originals": len(originals)} if originals else {}
+    taps_param = {"taps": len(originals)} if originals else {}
     made = conv_input_grad_blocked(own.as_blocked(g, lanes), packed, *originals, filters=w.shape, lanes=lanes, kernel=kernel,
-                                   epilogue=(), **originals_param, **window)
+                                   epilogue=(), **taps_param, **window)
     return own.put(node.output, made)
 
 

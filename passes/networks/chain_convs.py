@@ -31,7 +31,7 @@ def _runs(graph):
     """Return maximal lists of blocked convolutions, each read by the next alone; an operand of a result's shape ends one."""
     found, last = [], {}        # last: {value: the list whose last convolution makes it}
     for node in graph.nodes:
-        if (node.op is not conv_blocked or node.params["lanes"] == 1 or node.params.get("originals")
+        if (node.op is not conv_blocked or node.params["lanes"] == 1 or node.params.get("taps")
                 or node.output.aval.is_symbolic):
             continue
         nodes = last.pop(node.inputs[0], None)
@@ -49,4 +49,4 @@ def _joined(b, env, nodes):
     layers = tuple([tuple([n.params[name] for name in LAYER]) for n in nodes])
     with b.at(nodes[-1].line):
         return b.call(conv_chain_blocked, env[nodes[0].inputs[0]], *operands, layers=layers,
-                      counts=tuple([len(n.inputs) - 2 for n in nodes]))
+                      beside=tuple([len(n.inputs) - 2 for n in nodes]))

@@ -65,7 +65,7 @@ class Tail:
 
 
 def _epilogue_operands(start):
-    return start.inputs[2 + start.params.get("originals", 0):]
+    return start.inputs[2 + start.params.get("taps", 0):]
 
 
 def _channel_source(value, conv):

@@ -36,9 +36,9 @@ def _conv_blocked(rng):
                  {**params, "filters": (5, 3, 1, 1), "padding": ((0, 0), (0, 0)), "in_blocks": False, "epilogue": (),
                   "kernel": ("direct", 1, False, 4)}, grad=False)
     transformed = {**params, "filters": (8, 6, 3, 3), "in_blocks": True, "kernel": ("winograd2", 1, True, 4)}
-    yield Sample((x, w, w.copy()), {**transformed, "originals": 1, "epilogue": ()}, grad=False)
+    yield Sample((x, w, w.copy()), {**transformed, "taps": 1, "epilogue": ()}, grad=False)
     yield Sample((x, w, w.copy(), rng.standard_normal(8), rng.standard_normal((1, 2, 1, 1, 4))),
-                 {**transformed, "originals": 2, "epilogue": (("mul", "a", "o0"),)}, grad=False)
+                 {**transformed, "taps": 2, "epilogue": (("mul", "a", "o0"),)}, grad=False)
 
 
 @samples("conv_chain_blocked")
@@ -50,7 +50,7 @@ def _conv_chain_blocked(rng):
     x, weights = rng.standard_normal((2, 3, 7, 6)), [rng.standard_normal(n) for n in (8 * 3 * 9, 8 * 9, 6 * 8)]
     channel, full = rng.standard_normal((1, 2, 1, 1, 4)), rng.standard_normal((2, 2, 4, 3, 4))
     yield Sample((x, weights[0], channel, weights[1], weights[2], channel, full),
-                 {"layers": (first, second, third), "counts": (1, 0, 2)}, grad=False, tol=30)
+                 {"layers": (first, second, third), "beside": (1, 0, 2)}, grad=False, tol=30)
 
 
 @samples("max_pool_blocked")
@@ -83,7 +83,7 @@ def _conv_input_grad_blocked(rng):
     params = {**_TURNED, "filters": (6, 5, 3, 3), "size": (6, 5), "lanes": 4}
     g, w = rng.standard_normal((2, 2, 3, 5, 4)), rng.standard_normal(6 * 5 * 9)
     yield Sample((g, w), {**params, "epilogue": ()}, grad=False)
-    yield Sample((g, w, w.copy()), {**params, "kernel": ("winograd2", 1, True, 4), "originals": 1, "epilogue": ()}, grad=False)
+    yield Sample((g, w, w.copy()), {**params, "kernel": ("winograd2", 1, True, 4), "taps": 1, "epilogue": ()}, grad=False)
     yield Sample((g, w, rng.standard_normal((1, 2, 1, 1, 4))), {**params, "epilogue": (("add", "a", "o0"), ("relu", "v0"))},
                  grad=False, tol=8)
 

@@ -251,31 +251,31 @@ def test_a_hiccup_is_not_taken_for_the_length_of_a_call(monkeypatch):
 # Results.
 
 
-def outcome(**changes):
-    given = {"name": "work", "seconds": {"ingot": 2.0, "ingot eager": 4.0, "torch": 3.0, "jax": 5.0}, "group": "kernels",
-             "threads": 1, "peaks": PEAKS}
-    return Result(**given | changes)
+def work_result(**changes):
+    fields = {"name": "work", "seconds": {"ingot": 2.0, "ingot eager": 4.0, "torch": 3.0, "jax": 5.0}, "group": "kernels",
+              "threads": 1, "peaks": PEAKS}
+    return Result(**fields | changes)
 
 
 def test_ratios():
-    r = outcome()
+    r = work_result()
     assert (r.best_peer, r.ratio, r.eager_ratio, r.ratio_to("jax")) == ("torch", 1.5, 0.75, 2.5)
-    alone = outcome(seconds={"ingot": 1.0})
+    alone = work_result(seconds={"ingot": 1.0})
     assert (alone.best_peer, alone.ratio, alone.eager_ratio) == (None, None, None)
 
 
 def test_shares_of_the_peak_that_limits():
-    assert outcome(flops=100e9, bytes=1e9).share == pytest.approx(0.5), "arithmetic limits"
-    assert outcome(flops=1e9, bytes=10e9).share == pytest.approx(0.5), "memory limits"
-    assert outcome(flops=50e9).share == pytest.approx(0.25)
-    assert outcome(bytes=5e9).share == pytest.approx(0.25)
-    assert outcome().share is None
-    assert outcome(flops=1e9, peaks={}).share is None
+    assert work_result(flops=100e9, bytes=1e9).share == pytest.approx(0.5), "arithmetic limits"
+    assert work_result(flops=1e9, bytes=10e9).share == pytest.approx(0.5), "memory limits"
+    assert work_result(flops=50e9).share == pytest.approx(0.25)
+    assert work_result(bytes=5e9).share == pytest.approx(0.25)
+    assert work_result().share is None
+    assert work_result(flops=1e9, peaks={}).share is None
 
 
-def test_verdicts():
+def test_judgements_of_expected_ratios():
     bars = {"best": 1.5, "jax": 3.0, "eager": 1.0, "peak": 0.4, "most": 1e-3, "numpy": 1.0}
-    assert outcome(bars=bars, flops=100e9).verdicts() == [
+    assert work_result(bars=bars, flops=100e9).judgements() == [
         (">= 1.5", True), (">= 3 jax", False), (">= 1 eager", False), (">= 40% of peak", True), ("<= 1 ms", False)]
 
 
@@ -292,7 +292,8 @@ def test_geometric_mean():
 
 
 def test_tables_tell_what_failed_and_what_was_missed():
-    rows = [outcome(bars={"best": 2.0}), outcome(name="other", seconds={"torch": 1.0}, failed={"ingot": "differs by 1"})]
+    rows = [work_result(bars={"best": 2.0}),
+            work_result(name="other", seconds={"torch": 1.0}, failed={"ingot": "differs by 1"})]
     lines = result.table(rows).splitlines()
     assert lines[0].split()[:2] == ["workload", "ingot"] and "MISSED" in lines[1] and "FAILED" in lines[2]
     assert lines[3] == "  other: ingot differs by 1"
@@ -336,8 +337,8 @@ def drawn(svg):
 
 
 def test_bars_go_right_where_ingot_is_faster():
-    rows = [outcome(name="fast <&>"), outcome(name="slow", seconds={"ingot": 4.0, "torch": 1.0}),
-            outcome(name="fast <&>", threads=2), outcome(name="alone", seconds={"ingot": 1.0})]
+    rows = [work_result(name="fast <&>"), work_result(name="slow", seconds={"ingot": 4.0, "torch": 1.0}),
+            work_result(name="fast <&>", threads=2), work_result(name="alone", seconds={"ingot": 1.0})]
     words, bars = drawn(picture.ratios_picture(rows, "a machine"))
     assert "fast <&>" in words and "slow" in words and "alone" not in words
     faster, faster2, slower = bars
@@ -348,19 +349,19 @@ def test_bars_go_right_where_ingot_is_faster():
 
 
 def test_a_bar_that_is_missed_is_amber():
-    _, (bar,) = drawn(picture.ratios_picture([outcome(bars={"best": 2.0})], ""))
+    _, (bar,) = drawn(picture.ratios_picture([work_result(bars={"best": 2.0})], ""))
     assert bar.get("fill") == picture.FAIR
 
 
 def test_the_roofline_names_its_dots():
-    rows = [outcome(flops=100e9, bytes=1e9), outcome(name="copy", flops=1e9, bytes=10e9)]
+    rows = [work_result(flops=100e9, bytes=1e9), work_result(name="copy", flops=1e9, bytes=10e9)]
     words, _ = drawn(picture.roofline_picture(rows, ""))
     assert "1  work: 50%" in words and "2  copy: 50%" in words
 
 
 def test_failures_are_drawn_as_such():
-    rows = [outcome(name="wrong", seconds={"ingot eager": 1.0, "torch": 5.0}, failed={"ingot": "differs"}),
-            outcome(name="eager", seconds={"ingot eager": 2.0, "torch": 5.0, "numpy": 1.0})]
+    rows = [work_result(name="wrong", seconds={"ingot eager": 1.0, "torch": 5.0}, failed={"ingot": "differs"}),
+            work_result(name="eager", seconds={"ingot eager": 2.0, "torch": 5.0, "numpy": 1.0})]
     words, bars = drawn(picture.ratios_picture(rows, ""))
     assert "FAILED" in words and "2.50  torch" in words
     assert [b.get("fill") for b in bars] == [picture.POOR, picture.GOOD]
@@ -368,5 +369,5 @@ def test_failures_are_drawn_as_such():
 
 @pytest.mark.parametrize("draw", [picture.ratios_picture, picture.roofline_picture])
 def test_pictures_of_nothing_say_so(draw):
-    (words,), _ = drawn(draw([outcome(seconds={"ingot": 1.0})], ""))
+    (words,), _ = drawn(draw([work_result(seconds={"ingot": 1.0})], ""))
     assert words.startswith(("Nothing", "No workload"))

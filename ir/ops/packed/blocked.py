@@ -6,7 +6,7 @@ zeros there), no kernel lets them reach another channel, and `from_blocked` leav
 A packed weight is a flat array in the order that its kernel reads, known to the kernel alone. `kernel` names the kernel for the
 operators that pack and read; for the references a packed weight is the flat weight, filled up to its size. A kernel of a
 transformed weight also takes its originals, for single elements that it computes without the transform. They are the next
-`originals` operands: the plain flat weight and (the second one) a factor for each of its first channels. References ignore
+`taps` operands: the plain flat weight and (the second one) a factor for each of its first channels. References ignore
 them.
 """
 
@@ -94,16 +94,16 @@ def _plain_aval(x, channels, in_blocks):
     return _infer_from(x, channels=channels) if in_blocks else x
 
 
-def check_originals(name, operands, filters, originals):
-    """Raise unless the first `originals` types given are a flat weight and a factor for each of its first channels."""
+def check_originals(name, operands, filters, taps):
+    """Raise unless the first `taps` types given are a flat weight and a factor for each of its first channels."""
     wanted = (prod(filters),), (filters[0],)
-    if not 0 <= originals <= 2 or tuple([v.shape for v in operands[:originals]]) != wanted[:originals]:
-        raise ShapeError(f"{name}: {operands[:originals]} are not the flat weight of {filters} and its factors "
-                         f"(originals={originals})")
+    if not 0 <= taps <= 2 or tuple([v.shape for v in operands[:taps]]) != wanted[:taps]:
+        raise ShapeError(f"{name}: {operands[:taps]} are not the flat weight of {filters} and its factors "
+                         f"(taps={taps})")
 
 
-def _infer_conv(x, w, *operands, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, originals=0):
-    check_originals("conv_blocked", operands, filters, originals)
+def _infer_conv(x, w, *operands, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
+    check_originals("conv_blocked", operands, filters, taps)
     plain = _plain_aval(x, filters[1] * groups, in_blocks)
     if plain.ndim != len(filters) or plain.shape[1] != filters[1] * groups or filters[0] % groups:
         raise ShapeError(f"conv_blocked: {x} does not go with filters {filters} in {groups} groups")
@@ -111,7 +111,7 @@ def _infer_conv(x, w, *operands, filters, stride, padding, dilation, groups, lan
     out = x.with_shape((x.shape[0], filters[0], *counts) if lanes == 1 else
                        (x.shape[0], blocks_of(filters[0], lanes), *counts, lanes))
     channel = channel_shape(out.shape, lanes)
-    for v in operands[originals:]:
+    for v in operands[taps:]:
         if v.dtype is not x.dtype or v.shape not in (channel, out.shape):
             raise ShapeError(f"conv_blocked: {v} beside a result {out} must be like it, or like {channel}")
     return out
@@ -135,12 +135,12 @@ def run_epilogue(lines, value, operands, call):
     return values[-1] if values else value
 
 
-def _conv(x, w, *operands, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, originals=0):
+def _conv(x, w, *operands, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
     plain = _from(x, channels=filters[1] * groups) if in_blocks else x
     weight = w[:prod(filters)].reshape(filters)
     y = plain_conv.conv.ref(plain, weight, None, stride=stride, padding=padding, dilation=dilation, groups=groups)
     y = y if lanes == 1 else _to(y, lanes=lanes)
-    spread = [np.broadcast_to(v, y.shape) for v in operands[originals:]]
+    spread = [np.broadcast_to(v, y.shape) for v in operands[taps:]]
     return run_epilogue(epilogue, y, spread, lambda name, *arguments: OPS[name].ref(*arguments))
 
 
@@ -152,7 +152,7 @@ def _flops(args, outs, params):
 conv_blocked = op(
     "conv_blocked", infer=_infer_conv, ref=_conv, vjp=NO_GRAD, lower=Template("conv"), flops=_flops,
     doc="A convolution with a packed weight whose result lies in blocks (plainly for one lane), and the work on each of its "
-        "elements before it is stored (`epilogue`, as `run_epilogue` says). The arrays of the epilogue follow the `originals`; "
+        "elements before it is stored (`epilogue`, as `run_epilogue` says). The arrays of the epilogue follow the `taps`; "
         "they are like the result or hold a number per channel.")
 
 # Chains of convolutions.
@@ -160,30 +160,30 @@ conv_blocked = op(
 LAYER = ("filters", "stride", "padding", "dilation", "groups", "lanes", "in_blocks", "kernel", "epilogue")
 
 
-def chain_layers(x, operands, layers, counts):
+def chain_layers(x, operands, layers, beside):
     """Yield (parameters of `conv_blocked`, its other operands) for each convolution of a chain."""
-    if len(layers) != len(counts) or len(operands) != len(layers) + sum(counts):
-        raise ShapeError(f"conv_chain_blocked: {len(operands)} operands beside {x} for {len(layers)} layers, arrays {counts}")
+    if len(layers) != len(beside) or len(operands) != len(layers) + sum(beside):
+        raise ShapeError(f"conv_chain_blocked: {len(operands)} operands beside {x} for {len(layers)} layers, arrays {beside}")
     at = 0
-    for layer, count in zip(layers, counts):
+    for layer, count in zip(layers, beside):
         yield dict(zip(LAYER, layer, strict=True)), operands[at:at + 1 + count]
         at += 1 + count
 
 
-def chain_values(x, operands, layers, counts):
+def chain_values(x, operands, layers, beside):
     """Yield (parameters, x, other operands, result) of each convolution, all but parameters as types."""
-    for params, given in chain_layers(x, operands, layers, counts):
+    for params, given in chain_layers(x, operands, layers, beside):
         out = _infer_conv(x, *given, **params)
         yield params, x, given, out
         x = out
 
 
-def _infer_chain(x, *operands, layers, counts):
-    return list(chain_values(x, operands, layers, counts))[-1][-1]
+def _infer_chain(x, *operands, layers, beside):
+    return list(chain_values(x, operands, layers, beside))[-1][-1]
 
 
-def _chain(x, *operands, layers, counts):
-    for params, given in chain_layers(x, operands, layers, counts):
+def _chain(x, *operands, layers, beside):
+    for params, given in chain_layers(x, operands, layers, beside):
         x = _conv(x, *given, **params)
     return x
 
@@ -196,7 +196,7 @@ def _chain_flops(args, outs, params):
 conv_chain_blocked = op(
     "conv_chain_blocked", infer=_infer_chain, ref=_chain, vjp=NO_GRAD, lower=Template("conv"), flops=_chain_flops,
     doc="Convolutions each of which reads the result of the one before: x, then for each its packed weight and the arrays "
-        "beside it, as many as `counts` says. `layers` are the parameters of `conv_blocked`, in the order of `LAYER`.")
+        "beside it, as many as `beside` says. `layers` are the parameters of `conv_blocked`, in the order of `LAYER`.")
 
 # Pools.
 

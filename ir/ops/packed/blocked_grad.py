@@ -36,24 +36,24 @@ pack_turned = op("pack_turned", infer=_infer_pack, ref=_pack, vjp=NO_GRAD, lower
                  doc="A convolution's weight as the kernel of its input gradient reads it, for an input of spatial `size`.")
 
 
-def _infer_input_grad(g, w, *operands, filters, size, stride, padding, dilation, groups, lanes, kernel, epilogue, originals=0):
-    check_originals("conv_input_grad_blocked", operands, filters, originals)
+def _infer_input_grad(g, w, *operands, filters, size, stride, padding, dilation, groups, lanes, kernel, epilogue, taps=0):
+    check_originals("conv_input_grad_blocked", operands, filters, taps)
     found = plain_conv.conv_input_grad.infer(_infer_from(g, channels=filters[0]), g.with_shape(filters), size=size,
                                              stride=stride, padding=padding, dilation=dilation, groups=groups)
     out = g.with_shape((g.shape[0], blocks_of(found.shape[1], lanes), *size, lanes))
     channel = (1, out.shape[1], *(1 for _ in size), lanes)
-    for v in operands[originals:]:
+    for v in operands[taps:]:
         if v.dtype is not g.dtype or v.shape not in (channel, out.shape):
             raise ShapeError(f"conv_input_grad_blocked: {v} beside a result {out} must be like it, or like {channel}")
     return out
 
 
-def _input_grad(g, w, *operands, filters, size, stride, padding, dilation, groups, lanes, kernel, epilogue, originals=0):
+def _input_grad(g, w, *operands, filters, size, stride, padding, dilation, groups, lanes, kernel, epilogue, taps=0):
     weight = w[:prod(filters)].reshape(filters)
     x = plain_conv.conv_input_grad.ref(_from(g, channels=filters[0]), weight, size=size, stride=stride, padding=padding,
                                        dilation=dilation, groups=groups)
     x = _to(x, lanes=lanes)
-    return run_epilogue(epilogue, x, [np.broadcast_to(v, x.shape) for v in operands[originals:]],
+    return run_epilogue(epilogue, x, [np.broadcast_to(v, x.shape) for v in operands[taps:]],
                         lambda name, *arguments: OPS[name].ref(*arguments))
 
 
@@ -61,7 +61,7 @@ conv_input_grad_blocked = op(
     "conv_input_grad_blocked", infer=_infer_input_grad, ref=_input_grad, vjp=NO_GRAD, lower=Template("conv"),
     flops=lambda args, outs, params: 2 * args[0].shape[0] * prod(args[0].shape[2:-1]) * prod(params["filters"]),
     doc="The gradient of a convolution for its input, in blocks, from one in blocks and a weight of `pack_turned`; a "
-        "transposed convolution. `epilogue`, `originals` and the arrays beside it are those of conv_blocked.")
+        "transposed convolution. `epilogue`, `taps` and the arrays beside it are those of conv_blocked.")
 
 
 def _infer_weight_grad(x, g, *, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel):

@@ -137,9 +137,9 @@ def lanes_of(op: Op, x, params: dict) -> int:
 
 def operands_of(operands, params) -> tuple:
     """Return (arrays of the epilogue, plain operands of a transformed weight) of a convolution or of an input's gradient."""
-    end = 2 + params.get("originals", 0)
+    end = 2 + params.get("taps", 0)
     if ALGORITHMS.get(params["kernel"][0]) and end == 2:
-        raise ShapeError(f"{params['kernel'][0]} takes the plain weight, too; say originals=1")
+        raise ShapeError(f"{params['kernel'][0]} takes the plain weight, too; say taps=1")
     return operands[end:], operands[2:end]
 
 
@@ -252,7 +252,7 @@ def _locations(operands, params):
 
 def _conv_chain(node, operands, results):
     layers = planned_chain(operands[0], operands[1:], node.params)
-    return conv_chain.native(tuple(layers), node.params["counts"], operands[0].shape[0], pool.get_num_threads())
+    return conv_chain.native(tuple(layers), node.params["beside"], operands[0].shape[0], pool.get_num_threads())
 
 
 def _pack_filters(node, operands, results):

@@ -306,7 +306,7 @@ class Multiplied:
         made = step.epilogue
         self.node, self.dead, self.source = step.node, step.dead, step
         self.side = None if made.fused is None else _side_program(made)
-        self.computed = [None if p is None else (Computed(_side_program(p), p.transposed), _byte_offsets(p)) for p in made.before]
+        self.computed = [p and (Computed(_side_program(p), p.transposed), _byte_offsets(p)) for p in made.before]
         self.operands = _byte_offsets(made)
         self.writes = [(v, v.shape, v.dtype.np, graph.plan.in_place.get(v)) for v in (made.result, *made.others)]
         sides = [self.side, *[c and c[0].side for c in self.computed]]

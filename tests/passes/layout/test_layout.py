@@ -563,7 +563,7 @@ def test_gradients_of_convolutions(seed, dtype, tol):
     packed, = native(grads.pack_turned, w, size=size, kernel=kernel, elements=elements, **window)
     taps = [w.reshape(-1)] * transformed
     got, = native(grads.conv_input_grad_blocked, to(g), packed, *taps, filters=filters, size=size, lanes=lanes, kernel=kernel,
-                  epilogue=(), originals=len(taps), **window)
+                  epilogue=(), taps=len(taps), **window)
     want = conv_ops.conv_input_grad.ref(g, w, size=size, **window)
     close_of_gradients(plain(got, x.shape[1]), want, label, tol)
     for in_blocks in (True, False):

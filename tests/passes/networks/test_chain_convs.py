@@ -35,7 +35,7 @@ def test_convolutions_in_a_row_become_one():
     before = graph_of(graph(*CHAIN, returns="%2"))
     after = verify(chain_convs(before, whole))
     chain, = after.nodes
-    assert chain.op.name == "conv_chain_blocked" and chain.params["counts"] == (0, 1, 0)
+    assert chain.op.name == "conv_chain_blocked" and chain.params["beside"] == (0, 1, 0)
     check_same_meaning(before, after, 2)
     assert chain_convs(after, whole) is after
 
@@ -44,7 +44,7 @@ def test_a_residual_ends_a_chain_and_begins_the_next():
     lines = (*CHAIN, "%3: " + conv("%2", ", %x", ADD), "%4: " + conv("%3"), "%5: " + conv("%4"))
     before = graph_of(graph(*lines, returns="%5"))
     after = verify(chain_convs(before, whole))
-    assert [n.params["counts"] for n in after.nodes] == [(0, 1, 0, 1), (0, 0)]
+    assert [n.params["beside"] for n in after.nodes] == [(0, 1, 0, 1), (0, 0)]
     check_same_meaning(before, after, 2)
 
 

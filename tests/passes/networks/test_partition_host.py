@@ -25,7 +25,7 @@ def whole(cut, arrays, graph):
     """Return the results of the two parts, in the order of the whole graph's."""
     there = interpret(verify(cut.host), [arrays[i] for i in cut.sources]).outputs
     made = interpret(verify(cut.main), [*[arrays[i] for i in cut.inputs], *there[:cut.given]]).outputs
-    results = dict(zip(cut.places, made)) | dict(zip(cut.results, there[cut.given:]))
+    results = dict(zip(cut.main_results, made)) | dict(zip(cut.results, there[cut.given:]))
     return [results[i] for i in range(len(graph.outputs))]
 
 
@@ -35,7 +35,8 @@ def test_counters_stay_on_the_host():
     assert [n.op.name for n in cut.host.nodes][:4] == ["add", "cast", "div", "cast"]
     there = [n.op.name for n in cut.main.nodes]
     assert there == ["expand", "mul", "sub"] and cut.main.inputs[-1].shape == (), "one number travels, however many take it"
-    assert cut.sources == (1, 2) and cut.inputs == (0, 3) and cut.given == 1 and cut.places == (0,) and cut.results == (1,)
+    assert cut.sources == (1, 2) and cut.inputs == (0, 3) and cut.given == 1
+    assert cut.main_results == (0,) and cut.results == (1,)
     arrays = [np.float32([1, 2, 3]), np.float32(4), np.float64(0.5), np.float32([1, -1, 2])]
     for want, got in zip(interpret(graph, arrays).outputs, whole(cut, arrays, graph)):
         np.testing.assert_array_equal(got, want)

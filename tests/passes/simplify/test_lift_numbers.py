@@ -109,4 +109,4 @@ def test_a_probability_is_the_same_bound_as_in_eager_mode(monkeypatch):
     monkeypatch.setattr(random, "mask_below", lambda words, *, shape: words)
     key = np.array([3, 5], np.uint64)
     for p in (0.0, 1.0, 1 / 3, 1e-10, 1 - 1e-10, 1.5 * 2.0 ** -32, 2.5 * 2.0 ** -32, *np.random.default_rng(0).random(20)):
-        assert random.bernoulli_mask.given(key, shape=(4,), p=float(p)).tolist() == [3, 5, round(p * 2 ** 32), 0]
+        assert random.bernoulli_mask.by_operand(key, shape=(4,), p=float(p)).tolist() == [3, 5, round(p * 2 ** 32), 0]

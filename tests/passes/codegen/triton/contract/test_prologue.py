@@ -185,7 +185,7 @@ def test_compiles(name, arch):
     m, n = SIZES.get(name, (1024, 128))
     made = factor_of(dt.bfloat16, function, sources, m, n, position=position)
     computed = made.before[position]
-    how = Computed(SideProgram(computed.fused, [(row, batch) for _, _, row, batch in computed.operands]), computed.turned)
+    how = Computed(SideProgram(computed.fused, [(row, batch) for _, _, row, batch in computed.operands]), computed.transposed)
     units, loaded = [(False, True), (False, True)], [2, 2]
     units[position], loaded[position] = how.how, how.loaded
     source = matmul.source(dt.bfloat16, "ieee", *units)
