@@ -20,7 +20,7 @@ from .tensor_classes import subclasses
 from .views import conversions, indexing, ranges, reshaping, tensor_factories
 
 _RUNTIME = __name__.rpartition(".")[0]
-LATE = ("amp.autocast_mode", "api.math.multi_dot", "api.math.complex_numbers", "api.math.composite_elementwise",
+LATE = ("amp.autocast_mode", "api.math.complex_numbers", "api.math.composite_elementwise",
         "func.control_flow", "api.nn.convolution", "api.views.view_copies", "api.nn.distances", "api.math.einsum",
         "api.random.inplace_random", "foreach.foreach_functions", "api.views.gather_scatter", "api.nn.pixel_shuffle",
         "namespaces.top_level_info", "api.views.join_split", "api.tensor_classes.legacy_types", "linalg.top_level_linalg",

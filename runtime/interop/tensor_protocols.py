@@ -386,24 +386,22 @@ def __deepcopy__(self, memo):
     if recorded is not None:
         return taken_along(self, recorded, memo)
     if self._a.__class__ is DeviceArray:
-        made = memo[id(self)] = on_device(type(self), wrap(self._a.copy()), self.device, self.requires_grad, {})
-        made.__dict__.update(deepcopy(_state(self), memo))
-        made.grad = gradient_of_copy(self, memo)
-        return made
-    a = self._to_copy()
-    owner = owner_of(a)
-    fresh = memo.get(id(owner))
-    if fresh is None:
-        fresh = memo[id(owner)] = np.array(owner, order="K")
-    storage = memo.get(id(self._storage))
-    if storage is None:
-        storage = memo[id(self._storage)] = Storage()
-    memo.setdefault(id(memo), []).append((self, owner))     # keeps them alive, so that their ids stay unique
-    made = rebuild_tensor(type(self), fresh, storage, self.dtype, _window(a, owner), self.requires_grad, {})
-    memo[id(self)] = made
-    made.__dict__.update(deepcopy(_state(self), memo))
-    made.grad = gradient_of_copy(self, memo)
-    return made
+        copied = on_device(type(self), wrap(self._a.copy()), self.device, self.requires_grad, {})
+    else:
+        a = self._to_copy()
+        owner = owner_of(a)
+        fresh = memo.get(id(owner))
+        if fresh is None:
+            fresh = memo[id(owner)] = np.array(owner, order="K")
+        storage = memo.get(id(self._storage))
+        if storage is None:
+            storage = memo[id(self._storage)] = Storage()
+        memo.setdefault(id(memo), []).append((self, owner))     # keeps them alive, so that their ids stay unique
+        copied = rebuild_tensor(type(self), fresh, storage, self.dtype, _window(a, owner), self.requires_grad, {})
+    memo[id(self)] = copied
+    copied.__dict__.update(deepcopy(_state(self), memo))
+    copied.grad = gradient_of_copy(self, memo)
+    return copied
 
 
 for _fn in (__dlpack__, __dlpack_device__, __buffer__, __reduce_ex__, __copy__, __deepcopy__):

@@ -16,8 +16,8 @@ from ...ir.ops.linalg import products as la
 from ...ir.ops.linalg import triangular as tri
 from ...ir.ops.linalg.matrix_rules import check_matrix
 from ...ir.symbols.substitute import as_float
+from ..api.math.einsum import multi_dot
 from ..api.math.matrix_products import matmul
-from ..api.math.multi_dot import multi_dot
 from ..api.math.reductions import averageable, holds_anywhere, vector_norm
 from ..api.register import return_types
 from ..api.register.register import FUNCTIONS, deliver, rename_all

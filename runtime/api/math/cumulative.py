@@ -38,24 +38,20 @@ def logcumsumexp(input, dim, *, out=None):
     return deliver(_along(sc.logcumsumexp, input, dim), out, "logcumsumexp")
 
 
-def _running(op, kind, input, dim, out):
-    d = canonical_dim(dim, input.ndim)
-    values, indices = op(as_column(input), dim=d)
-    if not input.ndim:
-        values, indices = reshape(values, shape=()), reshape(indices, shape=())
-    return return_types.deliver_all(kind, (values, indices), out)
+def _publish_running(op, kind, what):
+    def fn(input, dim, *, out=None):
+        values, indices = op(as_column(input), dim=canonical_dim(dim, input.ndim))
+        if not input.ndim:
+            values, indices = reshape(values, shape=()), reshape(indices, shape=())
+        return return_types.deliver_all(kind, (values, indices), out)
+
+    fn.__annotations__["return"] = kind
+    fn.__doc__ = f"Return the running {what} along a dim and its last position, as (values, indices)."
+    api(memoised=True, name=op.name)(fn)
 
 
-@api(memoised=True)
-def cummax(input, dim, *, out=None) -> return_types.cummax:
-    """Return the running maximum along a dim and its last position, as (values, indices)."""
-    return _running(sc.cummax, return_types.cummax, input, dim, out)
-
-
-@api(memoised=True)
-def cummin(input, dim, *, out=None) -> return_types.cummin:
-    """Return the running minimum along a dim and its last position, as (values, indices)."""
-    return _running(sc.cummin, return_types.cummin, input, dim, out)
+_publish_running(sc.cummax, return_types.cummax, "maximum")
+_publish_running(sc.cummin, return_types.cummin, "minimum")
 
 
 # Differences and integrals.

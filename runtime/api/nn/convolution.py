@@ -66,24 +66,6 @@ _INTS = {int}
 
 
 @api(method=False, memoised=True)
-def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Convolve over one spatial dim; weight (out, in / groups, kernel)."""
-    return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
-
-
-@api(method=False, memoised=True)
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Convolve over two spatial dims; weight (out, in / groups, *kernel)."""
-    return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
-
-
-@api(method=False, memoised=True)
-def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Convolve over three spatial dims; weight (out, in / groups, *kernel)."""
-    return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
-
-
-@api(method=False, memoised=True)
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     """Convolve over as many spatial dims as the weight has, or transposed."""
     if not isinstance(weight, Tensor) or not 3 <= weight.ndim <= 5:
@@ -139,22 +121,23 @@ def _transpose(rank, input, weight, bias, stride, padding, output_padding, group
     return unbatch(out, added)
 
 
-@api(method=False, memoised=True)
-def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """Apply a transposed convolution over one spatial dim; weight (in, out / groups, kernel)."""
-    return _transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+def _publish(rank, dims, kernel) -> tuple:
+    """Publish and return the convolution over `rank` spatial dims, and the transposed one."""
+
+    def conv(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        return _convolve(rank, input, weight, bias, stride, padding, dilation, groups)
+
+    def conv_transpose(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+        return _transpose(rank, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+    conv.__doc__ = f"Convolve over {dims}; weight (out, in / groups, {kernel})."
+    conv_transpose.__doc__ = f"Apply a transposed convolution over {dims}; weight (in, out / groups, {kernel})."
+    return tuple([api(method=False, memoised=True, name=f"{fn.__name__}{rank}d")(fn) for fn in (conv, conv_transpose)])
 
 
-@api(method=False, memoised=True)
-def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """Apply a transposed convolution over two spatial dims; weight (in, out / groups, *kernel)."""
-    return _transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-@api(method=False, memoised=True)
-def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """Apply a transposed convolution over three spatial dims; weight (in, out / groups, *kernel)."""
-    return _transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+conv1d, conv_transpose1d = _publish(1, "one spatial dim", "kernel")
+conv2d, conv_transpose2d = _publish(2, "two spatial dims", "*kernel")
+conv3d, conv_transpose3d = _publish(3, "three spatial dims", "*kernel")
 
 
 @api(method=False, memoised=True)

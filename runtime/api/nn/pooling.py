@@ -117,22 +117,16 @@ def adaptive_maximum(rank, input, output_size):
     return unbatch(values, added), unbatch(indices, added)
 
 
-@api(method=False, memoised=True)
-def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
-    """Return the largest element of each window."""
-    return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+def _publish_max_pool(rank):
+    def fn(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
+        """Return the largest element of each window."""
+        return max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+    api(method=False, memoised=True, name=f"max_pool{rank}d")(fn)
 
 
-@api(method=False, memoised=True)
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
-    """Return the largest element of each window."""
-    return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
-
-
-@api(method=False, memoised=True)
-def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
-    """Return the largest element of each window."""
-    return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+for _rank in (1, 2, 3):
+    _publish_max_pool(_rank)
 
 
 @api(method=False, memoised=True)

@@ -125,36 +125,27 @@ def _compressed(name, form: Form, starts, others, values, size, dtype, device, r
     return _finished(made, requires_grad)
 
 
-@api(method=False)
-def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
-                      requires_grad=False, check_invariants=None) -> Tensor:
-    """Return a sparse matrix from row starts (one more than rows), columns and values."""
-    return _compressed("sparse_csr_tensor", FORMS[sparse_csr], crow_indices, col_indices, values, size, dtype, device,
-                       requires_grad)
+def _publish_compressed(form, doc):
+    """Publish the factory of a compressed layout, whose arguments are called after the indices of rows and columns."""
+    name = f"{form}_tensor"
+
+    def of_rows(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
+                requires_grad=False, check_invariants=None) -> Tensor:
+        return _compressed(name, FORMS[form], crow_indices, col_indices, values, size, dtype, device, requires_grad)
+
+    def of_columns(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
+                   requires_grad=False, check_invariants=None) -> Tensor:
+        return _compressed(name, FORMS[form], ccol_indices, row_indices, values, size, dtype, device, requires_grad)
+
+    fn = of_rows if FORMS[form].dim == 0 else of_columns
+    fn.__doc__ = doc
+    api(method=False, name=name)(fn)
 
 
-@api(method=False)
-def sparse_csc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
-                      requires_grad=False, check_invariants=None) -> Tensor:
-    """Return a sparse matrix from column starts (one more than columns), rows and values."""
-    return _compressed("sparse_csc_tensor", FORMS[sparse_csc], ccol_indices, row_indices, values, size, dtype, device,
-                       requires_grad)
-
-
-@api(method=False)
-def sparse_bsr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
-                      requires_grad=False, check_invariants=None) -> Tensor:
-    """Return a sparse matrix of blocks from starts of block rows, block columns and blocks."""
-    return _compressed("sparse_bsr_tensor", FORMS[sparse_bsr], crow_indices, col_indices, values, size, dtype, device,
-                       requires_grad)
-
-
-@api(method=False)
-def sparse_bsc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
-                      requires_grad=False, check_invariants=None) -> Tensor:
-    """Return a sparse matrix of blocks from starts of block columns, block rows and blocks."""
-    return _compressed("sparse_bsc_tensor", FORMS[sparse_bsc], ccol_indices, row_indices, values, size, dtype, device,
-                       requires_grad)
+_publish_compressed(sparse_csr, "Return a sparse matrix from row starts (one more than rows), columns and values.")
+_publish_compressed(sparse_csc, "Return a sparse matrix from column starts (one more than columns), rows and values.")
+_publish_compressed(sparse_bsr, "Return a sparse matrix of blocks from starts of block rows, block columns and blocks.")
+_publish_compressed(sparse_bsc, "Return a sparse matrix of blocks from starts of block columns, block rows and blocks.")
 
 
 # In files.
@@ -210,28 +201,22 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
     return in_layout(self, sparse_coo if layout is None else layout, blocksize, dense_dim)
 
 
-@api(function=False)
-def to_sparse_csr(self, dense_dim=None) -> Tensor:
-    """Return the nonzero entries of matrices in compressed rows."""
-    return in_layout(self, sparse_csr, None, dense_dim)
+def _publish_conversion(form, doc):
+    def of_blocks(self, blocksize, dense_dim=None) -> Tensor:
+        return in_layout(self, form, blocksize, dense_dim)
+
+    def of_numbers(self, dense_dim=None) -> Tensor:
+        return in_layout(self, form, None, dense_dim)
+
+    fn = of_blocks if FORMS[form].blocked else of_numbers
+    fn.__doc__ = doc
+    api(function=False, name=f"to_{form}")(fn)
 
 
-@api(function=False)
-def to_sparse_csc(self, dense_dim=None) -> Tensor:
-    """Return the nonzero entries of matrices in compressed columns."""
-    return in_layout(self, sparse_csc, None, dense_dim)
-
-
-@api(function=False)
-def to_sparse_bsr(self, blocksize, dense_dim=None) -> Tensor:
-    """Return the nonzero blocks of matrices in compressed rows."""
-    return in_layout(self, sparse_bsr, blocksize, dense_dim)
-
-
-@api(function=False)
-def to_sparse_bsc(self, blocksize, dense_dim=None) -> Tensor:
-    """Return the nonzero blocks of matrices in compressed columns."""
-    return in_layout(self, sparse_bsc, blocksize, dense_dim)
+_publish_conversion(sparse_csr, "Return the nonzero entries of matrices in compressed rows.")
+_publish_conversion(sparse_csc, "Return the nonzero entries of matrices in compressed columns.")
+_publish_conversion(sparse_bsr, "Return the nonzero blocks of matrices in compressed rows.")
+_publish_conversion(sparse_bsc, "Return the nonzero blocks of matrices in compressed columns.")
 
 
 @api(function=False)

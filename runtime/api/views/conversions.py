@@ -281,22 +281,17 @@ def numel(input) -> int:
     return numel_of(input)
 
 
-@api()
-def is_floating_point(input) -> bool:
-    """Return whether the dtype is a floating point dtype."""
-    return input.dtype.is_floating_point
+def _publish_dtype_query(name, what):
+    def fn(input) -> bool:
+        return getattr(input.dtype, name)
+
+    fn.__doc__ = f"Return whether the dtype {what}."
+    api(name=name)(fn)
 
 
-@api()
-def is_complex(input) -> bool:
-    """Return whether the dtype is a complex dtype."""
-    return input.dtype.is_complex
-
-
-@api()
-def is_signed(input) -> bool:
-    """Return whether the dtype has negative values."""
-    return input.dtype.is_signed
+_publish_dtype_query("is_floating_point", "is a floating point dtype")
+_publish_dtype_query("is_complex", "is a complex dtype")
+_publish_dtype_query("is_signed", "has negative values")
 
 
 @api()
@@ -324,8 +319,6 @@ def is_same_size(self, other) -> bool:
 def is_tensor(obj) -> bool:
     """Return whether an object is a tensor."""
     return isinstance(obj, Tensor)
-
-
 
 
 def _all_bytes(self) -> int:
