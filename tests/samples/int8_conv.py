@@ -18,8 +18,8 @@ def finish(kind, zero, low, high):
     return {"dtype": kind, "zero": zero, "low": low, "high": high, "beside_zero": 7, "beside_scale": 0.37}
 
 
-def given(rng, case, kind, beside, spread=1.0):
-    """(operands, parameters) of a convolution; of one for each channel where the groups are None."""
+def convolution_of(rng, case, kind, adds, spread=1.0):
+    """Return (operands, parameters) of a convolution, a depthwise one if the groups are None."""
     images, sizes, channels, outs, groups, window, stride, dilation = case
     x = rng.integers(0, 256, (images, *sizes, channels)).astype(np.uint8)
     outs = outs if groups else channels
@@ -33,7 +33,7 @@ def given(rng, case, kind, beside, spread=1.0):
     else:
         w = rng.integers(-128, 128, (*window, channels)).astype(np.int8)
     counts = window_counts_of("sample", x, window, stride, dilation)
-    added = rng.integers(0, 256, (images, *counts, outs)).astype(np.uint8) if beside else None
+    added = rng.integers(0, 256, (images, *counts, outs)).astype(np.uint8) if adds else None
     return (x, w, start, factor, added), params
 
 
@@ -54,7 +54,7 @@ def _from_bytes(rng):
 @samples("conv_int8")
 def _conv(rng):
     for number, case in enumerate(WINDOWS):
-        operands, params = given(rng, case, FINISHES[number % len(FINISHES)], number % 2)
+        operands, params = convolution_of(rng, case, FINISHES[number % len(FINISHES)], number % 2)
         yield Sample(operands, params, grad=False, dtypes=("float32",))
 
 
@@ -62,5 +62,5 @@ def _conv(rng):
 def _depthwise(rng):
     for number, (images, sizes, channels, *_, window, stride, dilation) in enumerate(WINDOWS):
         case = images, sizes, channels, 0, None, window, stride, dilation
-        operands, params = given(rng, case, FINISHES[number % 3], number % 2)
+        operands, params = convolution_of(rng, case, FINISHES[number % 3], number % 2)
         yield Sample(operands, params, grad=False, dtypes=("float32",))

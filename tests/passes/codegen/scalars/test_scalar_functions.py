@@ -18,12 +18,12 @@ S = scalars.NumpyBuilder()
 
 
 def run(name, *arrays):
-    """The scalar function on arrays, through the numpy builder."""
+    """Run a scalar function on arrays by the NumPy builder."""
     return S.value(scalars.apply(S, name, *(S.value(a) for a in arrays)).ref).ref
 
 
 def ulps(got, want, kind, floor=0.0):
-    """Distance in units of the last place of the result (subnormal spacing below the normal range)."""
+    """Return the distance in units of the last place of the result (subnormal spacing below the normal range)."""
     with np.errstate(all="ignore"):
         exact = np.asarray(want, LONG)
         unit = np.spacing(np.maximum(np.abs(exact), floor).astype(kind)).astype(LONG)
@@ -36,7 +36,7 @@ def ulps(got, want, kind, floor=0.0):
 
 
 def spread(rng, kind, n, low, high):
-    """Half uniform in [low, high], half of every magnitude that fits there."""
+    """Return numbers of a range: half uniform, half of every magnitude."""
     info = np.finfo(kind)
     uniform = rng.uniform(max(low, -1e4), min(high, 1e4), n)
     magnitude = np.exp2(rng.uniform(np.log2(float(info.smallest_subnormal)), np.log2(float(info.max)) - 1e-3, n))
@@ -223,8 +223,8 @@ def test_binary_edges_of_single_numbers(name, reference):
 
 
 @pytest.mark.parametrize("kind, least, tiny", [(dt.float32, -86, 1e-36), (dt.float64, -700, 1e-300)], ids=str)
-def test_exponentials_of_what_is_added_to_one(kind, least, tiny):
-    """Those of exp where they are large enough to count; what is not, and what is no number, is next to nothing."""
+def test_exponentials_of_summands_of_one(kind, least, tiny):
+    """They equal exp where the sum depends on them; others, and those of nan, are nearly 0."""
     x = np.concatenate([-np.random.default_rng(0).random(20000) * -least, [0.0, -0.0]]).astype(kind.np)
     below = np.array([least - 1, -1e30, -np.inf, np.nan], kind.np)
     with np.errstate(all="ignore"):
@@ -234,7 +234,7 @@ def test_exponentials_of_what_is_added_to_one(kind, least, tiny):
 
 
 def test_powers_of_whole_numbers_are_exact():
-    """If float32 can represent the result."""
+    """Results that float32 can represent are exact."""
     a, b = (v.ravel().astype(np.float32) for v in np.meshgrid(np.arange(-40.0, 41), np.arange(0.0, 5)))
     np.testing.assert_array_equal(run("pow", a, b), (a.astype(np.float64) ** b).astype(np.float32))
 
@@ -293,7 +293,7 @@ def test_double_to_low_precision_rounds_once(low):
 @pytest.mark.parametrize("size", [0, -1000, -1022, -1040, -1074, -1150])
 @pytest.mark.parametrize("builder", [S, multiply_add.Builder()], ids=["numpy", "compiled"])
 def test_fma_is_exact(builder, size):
-    """Products of a size, beside numbers that leave little of them, and beside others, those below the least normal one too."""
+    """Sums of products and numbers that nearly cancel, or do not, down to subnormal ones."""
     rng = np.random.default_rng(7)
     a, b = rng.standard_normal((2, 900)) * [[2.0 ** (size // 2)], [2.0 ** (size - size // 2)]]
     c = -a * b * (1 + rng.integers(-3, 4, 900) * 2.0**-52)

@@ -19,13 +19,13 @@ F32 = np.float32
 
 
 def run(name, off, *arrays):
-    """The scalar function by units that are off."""
+    """Run a scalar function by inexact units."""
     s = Units(off)
     return scalars.apply(s, name, *(s.value(a) for a in arrays)).ref
 
 
 def everywhere(low=-np.inf, high=np.inf, more=()):
-    """float32 numbers of every exponent in a range, dense where functions bend, neighbours of some numbers."""
+    """Return float32 numbers of every exponent in a range, dense where functions bend, and neighbours of some numbers."""
     rng = np.random.default_rng(11)
     bits = np.arange(0, 1 << 31, 9973, np.int64) + rng.integers(0, 9973, (1 << 31) // 9973 + 1)
     sizes = bits[bits < 0x7F800000].astype(np.uint32).view(F32)
@@ -41,7 +41,7 @@ def _wide(f):
 
 
 def _below(x):
-    """The normal distribution function."""
+    """Return the normal distribution function."""
     return LONG(0.5) * scalar_functions.erfc(-x.astype(np.float64) / np.sqrt(2)).astype(LONG)
 
 
@@ -80,7 +80,7 @@ def test_errors(name, domain, right, far, function, floor, off):
 
 
 def check(name, x, got, bound, function, floor):
-    """Holds results to a bound in units of the last place."""
+    """Check results against a bound in units of the last place."""
     with np.errstate(all="ignore"):
         want = function(x)
     err = ulps(got, want, F32, 0.0 if floor is None else floor(x))
@@ -89,7 +89,7 @@ def check(name, x, got, bound, function, floor):
 
 
 @pytest.mark.parametrize("name", [r[0] for r in BOUNDS])
-def test_special_values_are_those_of_the_polynomials(name):
+def test_special_values_equal_those_of_the_polynomials(name):
     x = np.array(EDGES + [-87.5, -103.9, -103.98, 88.73, 1e-38, 1e38, -1e38], F32)
     s = scalars.NumpyBuilder()
     got, want = run(name, 0, x), scalars.apply(s, name, s.value(x)).ref
@@ -99,8 +99,8 @@ def test_special_values_are_those_of_the_polynomials(name):
 
 
 @pytest.mark.parametrize("off, bound", [(0, 1.7), (1, 3.6), (-1, 3.6)])
-def test_exponentials_of_what_is_added_to_one(off, bound):
-    """Right where they are large enough to count; what is not, and what is no number, is next to nothing."""
+def test_exponentials_of_summands_of_one(off, bound):
+    """They are accurate where the sum depends on them; others, and those of nan, are nearly 0."""
     s = Units(off)
     x = np.concatenate([-np.random.default_rng(0).random(20000) * 86, -np.random.default_rng(1).random(20000), [0.0, -0.0]])
     near, far = [exponential.exp_below(s, s.value(np.asarray(a, F32))).ref for a in (x, [-87, -1e30, -np.inf, np.nan])]
@@ -110,7 +110,7 @@ def test_exponentials_of_what_is_added_to_one(off, bound):
 
 
 @pytest.mark.parametrize("off, bound", [(0, 0.51), (1, 0.51), (-1, 0.51)])
-def test_quotients_are_rounded_nearly_as_divisions_are(off, bound):
+def test_quotients_are_nearly_correctly_rounded(off, bound):
     rng = np.random.default_rng(3)
     a = (rng.standard_normal(200_000) * np.exp2(rng.uniform(-40, 40, 200_000))).astype(F32)
     b = np.concatenate([rng.uniform(1, 2, 100_000), np.exp2(rng.uniform(0, 80, 100_000))]).astype(F32)
@@ -118,8 +118,8 @@ def test_quotients_are_rounded_nearly_as_divisions_are(off, bound):
     assert ulps(s.quotient(s.value(a), s.value(b)).ref, a.astype(LONG) / b, F32).max() <= bound
 
 
-def test_other_types_take_the_polynomials():
-    """Units are of float32: what is computed in float64 is what it is elsewhere."""
+def test_other_dtypes_use_the_polynomials():
+    """Units compute float32; float64 results are unchanged."""
     s, plain = Units(), scalars.NumpyBuilder()
     x = np.random.default_rng(4).standard_normal(1000) * 5
     for name in [r[0] for r in BOUNDS]:
@@ -128,8 +128,8 @@ def test_other_types_take_the_polynomials():
 
 @pytest.mark.parametrize("kind", [dt.float16, dt.bfloat16], ids=str)
 @pytest.mark.parametrize("name", ["exp", "tanh", "sigmoid", "silu"])
-def test_numbers_of_16_bits_are_rounded_once(name, kind):
-    """All of them, by units that are off: hardly more than half a unit of the last place."""
+def test_16_bit_results_are_rounded_once(name, kind):
+    """All 16-bit numbers, by inexact units: errors are hardly more than half a unit of the last place."""
     x = np.arange(1 << 16, dtype=np.uint16).view(kind.np)
     with np.errstate(all="ignore"):
         want = next(r[4] for r in BOUNDS if r[0] == name)(x.astype(F32))

@@ -24,7 +24,7 @@ SPANS = (1, 7, 1000003, 2**62 + 5, 2**64 - 1)
 
 
 @pytest.mark.parametrize("name", draws.DTYPES)
-def test_all_words_of_a_block_give_what_each_element_gives(name, monkeypatch):
+def test_draws_by_blocks_equal_draws_by_element(name, monkeypatch):
     draw = draws.draw(name)
     for number, n in enumerate(SIZES):
         for seed, call in KEYS:
@@ -40,7 +40,7 @@ def test_all_words_of_a_block_give_what_each_element_gives(name, monkeypatch):
                 assert long.tobytes() == draw(seed, call, 300, start, span).tobytes(), (name, start, seed, call, span)
 
 
-def test_bits_are_those_of_the_definition():
+def test_bits_equal_the_reference():
     for n in (0, 3, 64, 1000):
         for seed, call in KEYS:
             want = philox.bits(seed, call, n)
@@ -52,7 +52,7 @@ def test_bits_are_those_of_the_definition():
                 np.testing.assert_array_equal(draws.draw(codegen.MASK)(seed, call, n, 0, bound), want < bound)
 
 
-def test_normals_of_every_corner_of_radius_and_angle():
+def test_normals_at_extreme_radii_and_angles():
     half, quarter = 1 << 31, 1 << 30
     near = [0, 1, 2, 255, 1 << 24, round(0.2928 * 2**32), round(0.2929 * 2**32), quarter, half, 3 * quarter, 2**32 - 2**8]
     words = np.unique(np.array([(n + d) % 2**32 for n in near for d in range(-3, 4)], np.uint32))
@@ -65,7 +65,7 @@ def test_normals_of_every_corner_of_radius_and_angle():
 
 
 @pytest.mark.parametrize("name, root, times", [("random_normal", "llvm.sqrt", 1), ("random_uniform", "xor <", 40)])
-def test_a_draw_is_written_once(name, root, times):
+def test_the_code_of_a_draw_is_emitted_once(name, root, times):
     """The last numbers come out of the loop of all others; angles of less than a turn have no code for large ones."""
     text = codegen.DrawKernel(target.cpu("x86-64-v4"), name).text()
     body = text.partition(f"define void @draw_{name}(")[2].partition("\n}")[0]
@@ -90,7 +90,7 @@ def numbers(n):
 
 
 @pytest.mark.parametrize("n", [1, 31, 300, 5000])
-def test_traced_draws_are_those_of_eager_mode(n):
+def test_traced_draws_equal_eager_draws(n):
     traced = jit.trace(numbers)
     traced(n)
     ingot.manual_seed(3)
@@ -101,9 +101,9 @@ def test_traced_draws_are_those_of_eager_mode(n):
 
 @pytest.mark.skipif(target.host().arch != "x86_64", reason="x86-64 levels")
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])
-def test_lower_levels_draw_the_same(level):
-    tests = f"{__file__}::test_bits_are_those_of_the_definition"
-    more = f"{__file__}::test_all_words_of_a_block_give_what_each_element_gives"
+def test_lower_instruction_sets_draw_the_same(level):
+    tests = f"{__file__}::test_bits_equal_the_reference"
+    more = f"{__file__}::test_draws_by_blocks_equal_draws_by_element"
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", tests, more], timeout=100,
                           capture_output=True, text=True, check=False, env={**os.environ, "INGOT_CPU_LEVEL": level})
     assert done.returncode == 0, done.stdout

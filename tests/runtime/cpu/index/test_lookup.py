@@ -11,13 +11,13 @@ from ingot.ir.ops.index.indexing import index_put
 from ingot.ir.ops.nn import embedding as ops
 from ingot.ir.ops.nn.loss import cross_entropy, softmax_minus_onehot
 from ingot.passes.codegen.llvm.index import gathers, linear_maps, sampled_points, scans
-from ingot.passes.codegen.llvm.index import lookup as rows
+from ingot.passes.codegen.llvm.index import lookup as codegen
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.index import gathers as gather_plans
 from ingot.runtime.cpu.index import lookup
-from ingot.runtime.cpu.index import sampled_points as tap_plans
+from ingot.runtime.cpu.index import sampled_points as sampled_point_plans
 from ingot.runtime.cpu.index import scans as scan_plans
-from ingot.runtime.cpu.loops import linear_maps as map_plans
+from ingot.runtime.cpu.loops import linear_maps as linear_map_plans
 
 
 def on_all(threads, run):
@@ -55,7 +55,7 @@ def test_sums_run_in_the_order_of_the_indices(dtype, width, threads):
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
-def test_an_index_that_is_repeated_scatters_as_its_copy(dim):
+def test_expanded_indices_equal_their_copies(dim):
     x, src = ingot.randn(4, 5, 6), ingot.randn(4, 5, 6)
     for repeated in range(3):
         index = ingot.randint(0, x.shape[dim], x.shape).narrow(repeated, 0, 1).expand(x.shape)
@@ -73,7 +73,7 @@ def test_indices_out_of_range_are_refused():
         table.index_add(0, ingot.tensor([0, 10]), ingot.ones(2, 500))
 
 
-def test_embedding_learns(threads):
+def test_gradients_of_embeddings(threads):
     rng = np.random.default_rng(1)
     weight, index = rng.standard_normal((30, 200)).astype(np.float32), rng.integers(0, 30, (8, 9))
 
@@ -145,20 +145,20 @@ def test_a_traced_training_step_has_the_bits_of_eager():
 
 
 SINGLE, INDEX = np.dtype(np.float32), np.dtype(np.int64)
-PLANS = [       # what writes the text, the plan for a size
-    (rows.LookupKernel, lambda n: lookup.plan("take", SINGLE, n, 8, 10, False, 1)),
-    (rows.LookupKernel, lambda n: lookup.plan("add", SINGLE, n, 8, 10, True, 1)),
-    (rows.BagKernel, lambda n: lookup.bag_plan(SINGLE, n, 8, 3, False, 1)),
-    (rows.BagKernel, lambda n: lookup.bag_plan(SINGLE, n, 8, 3, True, 1)),
-    (linear_maps.MapKernel, lambda n: map_plans.plan(SINGLE, True, (n, 4), 0, 7, 2, 1)),
+PLANS = [       # the generator, the plan for a size
+    (codegen.LookupKernel, lambda n: lookup.plan("take", SINGLE, n, 8, 10, False, 1)),
+    (codegen.LookupKernel, lambda n: lookup.plan("add", SINGLE, n, 8, 10, True, 1)),
+    (codegen.BagKernel, lambda n: lookup.bag_plan(SINGLE, n, 8, 3, False, 1)),
+    (codegen.BagKernel, lambda n: lookup.bag_plan(SINGLE, n, 8, 3, True, 1)),
+    (linear_maps.MapKernel, lambda n: linear_map_plans.plan(SINGLE, True, (n, 4), 0, 7, 2, 1)),
     (gathers.GatherKernel, lambda n: gather_plans.plan(SINGLE, (n, 4), INDEX, (n, 4), 0, 1)),
     (gathers.ScatterKernel, lambda n: gather_plans.scatter_plan(SINGLE, gathers.ADD, (n, 4), (n, 4), 0, 1)),
     (scans.ScanKernel, lambda n: scan_plans.plan("add", SINGLE, (n, 4), 0, 1)),
-    (sampled_points.SampledPointsKernel, lambda n: tap_plans.plan("put", SINGLE, True, n, 4, 25, 9, 4, 1))]
+    (sampled_points.SampledPointsKernel, lambda n: sampled_point_plans.plan("put", SINGLE, True, n, 4, 25, 9, 4, 1))]
 
 
 @pytest.mark.parametrize("kernel, plan", PLANS, ids=lambda x: getattr(x, "__name__", ""))
-def test_a_new_size_writes_no_text(kernel, plan, monkeypatch):
+def test_new_sizes_generate_no_code(kernel, plan, monkeypatch):
     plan(1009)
     monkeypatch.setattr(kernel, "text", None)
     for n in (1013, 1019, 1021):

@@ -41,7 +41,7 @@ def rows(kind, n, seed=0):
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_orders(kind, descending):
+def test_argsort_and_topk_equal_the_reference(kind, descending):
     for n in LENGTHS:
         x = rows(kind, n)
         want = OPS["argsort"].ref(x, dim=1, descending=descending)
@@ -52,7 +52,7 @@ def test_orders(kind, descending):
             assert (got == want[:, :k]).all(), f"the first {k} of {n}, seed 0"
 
 
-def test_a_selection_that_is_cut_again_and_again():
+def test_topk_of_rows_that_replace_the_selection():
     x = np.arange(40_000, dtype=np.float32).reshape(2, -1)      # every element comes before all that were kept
     assert (ordering.arg_topk(x, k=9, dim=1, largest=True) == np.arange(19_999, 19_990, -1)).all()
     assert (ordering.arg_topk(x, k=9, dim=1, largest=False) == np.arange(9)).all()
@@ -84,7 +84,7 @@ def test_results_do_not_depend_on_threads():
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64], ids=str)
-def test_extremes_of_rows_of_every_make_have_the_bits_of_their_definition(kind):
+def test_running_extremes_equal_the_reference(kind):
     rng = np.random.default_rng(11)
     for size in (1, 3, 15, 16, 17, 33, 70):
         rising = np.arange(size)[None] // 3 * np.array([[1], [-1], [0]])
@@ -99,7 +99,7 @@ def test_extremes_of_rows_of_every_make_have_the_bits_of_their_definition(kind):
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64], ids=str)
 @pytest.mark.parametrize("name", ["cumprod", "products_of_others", "cummax", "cummin", "linear_scan"])
-def test_other_scans_have_the_bits_of_their_definitions(name, kind):
+def test_other_scans_equal_the_reference(name, kind):
     rng = np.random.default_rng(7)
     real = np.issubdtype(kind, np.floating)
     if name in ("linear_scan", "products_of_others") and not real:
@@ -114,9 +114,9 @@ def test_other_scans_have_the_bits_of_their_definitions(name, kind):
         with np.errstate(all="ignore"):
             want = OPS[name].ref(*args, dim=dim)
         found = eager.kernel_for(OPS[name])(*args, dim=dim)
-        for seen, one in zip(found, want) if type(want) is tuple else ((found, want),):
-            told = same_bits(seen, one) or (real and np.array_equal(seen, one, equal_nan=True))
-            assert told, f"{shape} along {dim}, seed 7"
+        for result, expected in zip(found, want) if type(want) is tuple else ((found, want),):
+            is_same = same_bits(result, expected) or (real and np.array_equal(result, expected, equal_nan=True))
+            assert is_same, f"{shape} along {dim}, seed 7"
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64], ids=str)
@@ -147,7 +147,7 @@ def test_lookups_in_the_last_dim(kind):
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.float16, np.float32, np.complex64], ids=str)
-def test_gathers(kind):
+def test_gathers_and_indices_out_of_range(kind):
     rng = np.random.default_rng(5)
     for shape, count, dim in (((6, 40), 9, 1), ((7, 3, 5), 11, 0), ((3, 7, 5), 2, 1), ((2000,), 5000, 0)):
         x = (9 * rng.standard_normal(shape)).astype(kind)
@@ -167,10 +167,10 @@ def test_scattered_sums_run_in_the_order_of_the_indices(kind):
         wanted = (*shape[:dim], count, *shape[dim + 1:])
         x, src = ((9 * rng.standard_normal(s)).astype(kind) for s in (shape, wanted))
         index = rng.integers(0, shape[dim], wanted)
-        beside = rng.integers(0, shape[dim], [count if d == dim else 1 for d in range(len(shape))])
+        vector = rng.integers(0, shape[dim], [count if d == dim else 1 for d in range(len(shape))])
         if np.issubdtype(kind, np.floating):
             src.reshape(-1)[::7] = np.nan
-        for at in (index, np.broadcast_to(beside, wanted)):
+        for at in (index, np.broadcast_to(vector, wanted)):
             assert same_bits(gathers.gathered(x, at, dim=dim), np.take_along_axis(x, at, dim)), f"{shape} along {dim}, seed 6"
             for mode in ("add", "set", "mul", "amax", "amin"):
                 op = OPS["scatter" if mode in ("add", "set") else "scatter_reduce"]
@@ -184,7 +184,7 @@ SEARCHED = [np.float32, np.float64, np.int32, np.int64]
 
 @pytest.mark.parametrize("right", [False, True])
 @pytest.mark.parametrize("kind", SEARCHED, ids=str)
-def test_places_in_sorted_rows(kind, right):
+def test_searchsorted_equals_the_reference(kind, right):
     ref, sorts = OPS["searchsorted"].ref, OPS["argsort"].ref
     for n in [*LENGTHS, 2, 3, 4, 64]:
         table = rows(kind, n)
@@ -196,7 +196,7 @@ def test_places_in_sorted_rows(kind, right):
             assert (search.searchsorted(table[1], wanted, right=right) == ref(table[1], wanted, right=right)).all()
 
 
-def test_places_do_not_depend_on_threads_and_how_arrays_lie():
+def test_searches_do_not_depend_on_threads_and_strides():
     table, wanted = np.sort(rows(np.float32, 999)[0]), rows(np.float32, 30_000, seed=2)
     expected, before = OPS["searchsorted"].ref(table, wanted, right=False), pool.get_num_threads()
     try:

@@ -47,15 +47,15 @@ def parts_of(factors):
 
 def permuted(x, pivots):
     x = x.copy()
-    for one, places in zip(x.reshape(-1, *x.shape[-2:]), pivots.reshape(-1, pivots.shape[-1])):
-        for k, place in enumerate(places - 1):
-            one[[k, place]] = one[[place, k]]
+    for matrix, rows in zip(x.reshape(-1, *x.shape[-2:]), pivots.reshape(-1, pivots.shape[-1])):
+        for k, other in enumerate(rows - 1):
+            matrix[[k, other]] = matrix[[other, k]]
     return x
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [*[(n, n) for n in SIZES], *RECTANGLES, (3, 9, 9), (2, 2, 33, 17), (2, 290, 270)])
-def test_lu_and_qr_give_the_matrix_back(shape, kind):
+def test_products_of_lu_and_qr_factors_are_the_matrix(shape, kind):
     x, n = matrices(kind, *shape), max(shape[-2:])
     factors, pivots, info = lu.factor(x)
     lower, upper = parts_of(factors)
@@ -69,7 +69,7 @@ def test_lu_and_qr_give_the_matrix_back(shape, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_read_that_was_not_written(kind, monkeypatch):
+def test_uninitialised_memory_is_not_read(kind, monkeypatch):
     """Scratch and new arrays may hold anything."""
     taken = alloc.empty
 
@@ -90,7 +90,7 @@ def test_nothing_is_read_that_was_not_written(kind, monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", SIZES)
-def test_what_solves_systems(n, kind):
+def test_solutions_inverses_and_determinants(n, kind):
     for shape in ((n, n), (3, n, n)):
         x, eye = matrices(kind, *shape) + np.eye(n, dtype=kind) * kind(n ** 0.5), np.eye(n)
         for columns in (1, 5, 50):
@@ -117,7 +117,7 @@ def test_what_solves_systems(n, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(40, 7), (7, 7), (2, 30, 12), (200, 90), (300, 65), (7, 40), (2, 12, 30), (90, 200)])
-def test_least_squares_by_qr_are_those_by_singular_values(shape, kind, monkeypatch):
+def test_least_squares_by_qr_equal_those_by_singular_values(shape, kind, monkeypatch):
     monkeypatch.setattr(np.linalg, "svd", None)                 # what is surely of full rank needs none
     a, b = matrices(kind, *shape) + np.eye(*shape[-2:], dtype=kind) * 3, matrices(kind, *shape[:-1], 3)
     found = linalg.lstsq(ingot.tensor(a), ingot.tensor(b))
@@ -156,7 +156,7 @@ def test_very_large_and_very_small_numbers(power, kind):
 
 
 def test_results_depend_neither_on_threads_nor_on_strides(threads):
-    def all_of(x, b):
+    def all_results(x, b):
         spd = np.ascontiguousarray(x @ np.swapaxes(x, -1, -2) + np.eye(x.shape[-1], dtype=x.dtype) * 9)
         made = [*lu.factor(x), *qr.factor(x), *cholesky.factor(spd), qr.least_squares(x, b, 1e-30)]
         y = b.copy()
@@ -168,18 +168,18 @@ def test_results_depend_neither_on_threads_nor_on_strides(threads):
     for shape in ((200, 16, 16), (5, 70, 70), (400, 400)):
         x, b = matrices(np.float32, *shape), matrices(np.float32, *shape[:-1], 40)
         threads(1)
-        want = all_of(x, b)
+        want = all_results(x, b)
         threads(2)
-        for one, other in zip(want, all_of(x, b)):
+        for one, other in zip(want, all_results(x, b)):
             np.testing.assert_array_equal(one, other)
-        turned = np.swapaxes(np.ascontiguousarray(np.swapaxes(x, -1, -2)), -1, -2)
-        for one, other in zip(lu.factor(x) + qr.factor(x), lu.factor(turned) + qr.factor(turned)):
+        transposed = np.swapaxes(np.ascontiguousarray(np.swapaxes(x, -1, -2)), -1, -2)
+        for one, other in zip(lu.factor(x) + qr.factor(x), lu.factor(transposed) + qr.factor(transposed)):
             np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", (1, 5, 16, 40, 300))
-def test_what_has_no_factor_says_where(n, kind):
+def test_singular_matrices_report_the_pivot(n, kind):
     x = positive(kind, 3, n, n)
     at = n // 2
     x[1, :, at] = 0
@@ -198,7 +198,7 @@ def test_what_has_no_factor_says_where(n, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_products_are_added_to_what_is_there(kind):
+def test_products_are_added_to_the_output(kind):
     for rows, depth, columns in ((3, 4, 5), (40, 30, 70), (130, 700, 129), (300, 64, 300)):
         a, b, c = (matrices(kind, 2, *shape) for shape in ((rows, depth), (depth, columns), (rows, columns)))
         for left in (a, np.swapaxes(np.ascontiguousarray(np.swapaxes(a, 1, 2)), 1, 2)):
@@ -209,7 +209,7 @@ def test_products_are_added_to_what_is_there(kind):
 
 @pytest.mark.skipif(target.host().arch != "x86_64", reason="x86-64 levels")
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])
-def test_lower_levels_factor_as_well(level, monkeypatch):
+def test_lower_instruction_sets_factor_the_same(level, monkeypatch):
     code = """
         import numpy as np
         from ingot.runtime.cpu.linalg import cholesky, lu, qr
@@ -221,9 +221,9 @@ def test_lower_levels_factor_as_well(level, monkeypatch):
                 k = min(shape[-2:])
                 lower = np.tril(factors[..., :k], -1) + np.eye(shape[-2], k, dtype=kind)
                 y = lower @ np.triu(factors[..., :k, :])
-                for one, places in zip(y.reshape(-1, *shape[-2:]), pivots.reshape(-1, k)):
-                    for n, place in reversed(list(enumerate(places - 1))):
-                        one[[n, place]] = one[[place, n]]
+                for matrix, rows in zip(y.reshape(-1, *shape[-2:]), pivots.reshape(-1, k)):
+                    for n, other in reversed(list(enumerate(rows - 1))):
+                        matrix[[n, other]] = matrix[[other, n]]
                 q, r = qr.factor(x)
                 assert np.allclose(y, x, atol=1e-3) and np.allclose(q @ r, x, atol=1e-3)
                 spd = x @ np.swapaxes(x, -1, -2) / shape[-1] + np.eye(shape[-2], dtype=kind)

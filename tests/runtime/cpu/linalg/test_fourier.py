@@ -29,7 +29,7 @@ def numbers(kind, task, *shape):
     return x.astype(kind if task == "halves" else np.result_type(kind, np.complex64))
 
 
-def made(task, x, dim=-1, scale=1.0, inverse=False, threads=1):
+def transformed(task, x, dim=-1, scale=1.0, inverse=False, threads=1):
     found = fourier.transform(task, x.dtype, x.shape, dim, scale, inverse, threads)
     return None if found is None else found(x)
 
@@ -42,13 +42,13 @@ def assert_near(got, want, kind, n):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("task", ["rows", "columns", "halves", "wholes"])
-def test_transforms_are_those_of_float64(task, kind):
+def test_transforms_have_the_accuracy_of_float64(task, kind):
     taken = []
     for n in SIZES + (LARGE if task != "columns" else ()):
         for inverse in {"halves": (False,), "wholes": (True,)}.get(task, (False, True)):
             shape = {"columns": (2, n, 3, 7), "wholes": (3, n // 2 + 1)}.get(task, (3, n))
             x = numbers(kind, task, *shape)
-            got = made(task, x, 1, 0.5, inverse)
+            got = transformed(task, x, 1, 0.5, inverse)
             if got is not None and not (task == "wholes" and n % 2):
                 taken.append(n)
                 wide = x.astype(np.complex128 if task != "halves" else np.float64)
@@ -59,7 +59,7 @@ def test_transforms_are_those_of_float64(task, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_transform_and_its_inverse_give_the_numbers_back(kind):
+def test_inverses_restore_the_numbers(kind):
     for shape, dims in (((6, 8, 20), (0, 1, 2)), ((3, 7, 16), (1, 2)), ((5, 11), (0, 1)), ((64, 48), (1, 0))):
         x = numbers(kind, "rows", *shape)
         t = ingot.tensor(x)
@@ -69,19 +69,19 @@ def test_a_transform_and_its_inverse_give_the_numbers_back(kind):
             assert_near(ingot.fft.ifftn(found, dim=dims, norm=norm).numpy(), x, kind, x.size ** 2)
 
 
-def test_a_row_is_the_same_alone_and_for_any_number_of_threads():
+def test_rows_do_not_depend_on_threads_and_other_rows():
     for task, shape in (("rows", (70, 512)), ("columns", (3, 96, 70)), ("halves", (70, 1000)), ("wholes", (70, 1025))):
         x = numbers(np.float32, task, *shape)
-        whole = made(task, x, 1)
+        whole = transformed(task, x, 1)
         for threads in (2, 3):
             before = pool.get_num_threads()
             pool.set_num_threads(threads)
             try:
-                found = made(task, np.tile(x, (9, *[1] * (x.ndim - 1))), 1, threads=threads)
+                found = transformed(task, np.tile(x, (9, *[1] * (x.ndim - 1))), 1, threads=threads)
                 np.testing.assert_array_equal(found[-len(x):], whole)
             finally:
                 pool.set_num_threads(before)
-        np.testing.assert_array_equal(made(task, x[1:2].copy(), 1)[0], whole[1])
+        np.testing.assert_array_equal(transformed(task, x[1:2].copy(), 1)[0], whole[1])
 
 
 def test_frequencies_of_real_numbers_have_real_ends():
@@ -95,7 +95,7 @@ def test_frequencies_of_real_numbers_have_real_ends():
 
 
 @pytest.mark.parametrize("make", [ingot.fft.fft, ingot.fft.rfft, lambda t: ingot.fft.irfft(t * (1 + 0j))])
-def test_what_is_no_number_is_none_in_its_own_row_alone(make):
+def test_nan_affects_its_own_row_alone(make):
     x = numbers(np.float32, "halves", 3, 33)[:, :32]
     good = make(ingot.tensor(x.copy())).numpy()
     x[1, 5] = np.nan
@@ -104,24 +104,24 @@ def test_what_is_no_number_is_none_in_its_own_row_alone(make):
     np.testing.assert_array_equal(found[::2], good[::2])
 
 
-def test_strides_and_dims_do_not_matter():
+def test_transforms_do_not_depend_on_strides_and_dims():
     x = numbers(np.float32, "rows", 16, 24, 40)
     t = ingot.tensor(x)
     for dim in range(3):
-        moved = ingot.fft.fft(t.movedim(dim, -1)).movedim(-1, dim).numpy()
-        assert_near(ingot.fft.fft(t, dim=dim).numpy(), moved, np.float32, 40)
+        permuted = ingot.fft.fft(t.movedim(dim, -1)).movedim(-1, dim).numpy()
+        assert_near(ingot.fft.fft(t, dim=dim).numpy(), permuted, np.float32, 40)
         assert_near(ingot.fft.rfft(t.real, dim=dim).numpy(), np.fft.rfft(x.real, axis=dim), np.float32, 40)
         assert_near(ingot.fft.irfft(t, dim=dim).numpy(), np.fft.irfft(x, axis=dim), np.float32, 40)
-    turned = t.transpose(0, 2)
-    np.testing.assert_array_equal(ingot.fft.fft(turned).numpy(), ingot.fft.fft(turned.contiguous()).numpy())
+    transposed = t.transpose(0, 2)
+    np.testing.assert_array_equal(ingot.fft.fft(transposed).numpy(), ingot.fft.fft(transposed.contiguous()).numpy())
 
 
 @pytest.mark.skipif(target.host().arch != "x86_64", reason="x86-64 levels")
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])
-def test_lower_levels_transform_as_well(level):
+def test_lower_instruction_sets_transform_the_same(level):
     if level not in ("x86-64",) and target.host().level == "x86-64":
         pytest.skip("this machine is of that level itself")
-    tests = f"{__file__}::test_transforms_are_those_of_float64"
+    tests = f"{__file__}::test_transforms_have_the_accuracy_of_float64"
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", tests], timeout=100,
                           capture_output=True, text=True, check=False, env={**os.environ, "INGOT_CPU_LEVEL": level})
     assert done.returncode == 0, done.stdout
@@ -132,13 +132,13 @@ TRACED = {
     "all dims": lambda z: ingot.fft.ifftn(z, norm="ortho"), "halves": lambda z: ingot.fft.rfft(z.real),
     "wholes": lambda z: ingot.fft.irfft(z[..., :z.shape[-1] // 2 + 1]),
     "cosines": lambda z: ingot.fft.irfft2(ingot.fft.rfft2(z.real) * 2),
-    "turned": lambda z: ingot.fft.fft(z.mT) + 1,
+    "transposed": lambda z: ingot.fft.fft(z.mT) + 1,
 }
 
 
 @pytest.mark.parametrize("kind", [ingot.complex64, ingot.complex128], ids=str)
 @pytest.mark.parametrize("name", TRACED)
-def test_traced_transforms_are_native_and_those_of_eager_code(name, kind):
+def test_traced_transforms_are_native_and_equal_eager_ones(name, kind):
     """Also of sizes that come later, and with gradients; sizes without kernels are called."""
     def step(z):
         leaf = z.clone().requires_grad_()
@@ -152,5 +152,5 @@ def test_traced_transforms_are_native_and_those_of_eager_code(name, kind):
         for want, got in zip(step(z), traced(z), strict=True):
             np.testing.assert_array_equal(got.numpy(), want.numpy(), strict=True)
         if sizes == (3, 12, 16):
-            said = str(traced.explain())
-    assert "native" in said and "call fft" not in said and "call rfft" not in said and "call irfft" not in said
+            report = str(traced.explain())
+    assert "native" in report and "call fft" not in report and "call rfft" not in report and "call irfft" not in report

@@ -14,11 +14,11 @@ COUNT = 37
 def matrices(kind, m, n, dtype, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((COUNT, m, n))
-    made = {"normal": lambda: x, "zero": lambda: x * 0, "equal": lambda: x * 0 + 1, "one column": lambda: x[..., :1] * x[:, :1],
-            "diagonal": lambda: x * np.eye(m, n), "far apart": lambda: x * 10.0 ** -np.arange(0, 4 * n, 4),
-            "tiny": lambda: x * 1e-35, "huge": lambda: x * 1e35, "whole": lambda: rng.integers(-2, 3, x.shape),
-            "nearly equal": lambda: 1 + 1e-7 * x}
-    return made[kind]().astype(dtype)
+    kinds = {"normal": lambda: x, "zero": lambda: x * 0, "equal": lambda: x * 0 + 1,
+             "one column": lambda: x[..., :1] * x[:, :1], "diagonal": lambda: x * np.eye(m, n),
+             "far apart": lambda: x * 10.0 ** -np.arange(0, 4 * n, 4), "tiny": lambda: x * 1e-35, "huge": lambda: x * 1e35,
+             "whole": lambda: rng.integers(-2, 3, x.shape), "nearly equal": lambda: 1 + 1e-7 * x}
+    return kinds[kind]().astype(dtype)
 
 
 KINDS = ["normal", "zero", "equal", "one column", "diagonal", "far apart", "tiny", "huge", "whole", "nearly equal"]
@@ -28,9 +28,9 @@ def wide(x):
     return x.astype(np.longdouble)
 
 
-def off(found, wanted, dtype, size=1.0):
+def roundings_off(result, expected, dtype, size=1.0):
     """Return the largest difference in roundings of the size."""
-    return float((np.abs(wide(found) - wide(wanted)) / size).max() / np.finfo(dtype).eps)
+    return float((np.abs(wide(result) - wide(expected)) / size).max() / np.finfo(dtype).eps)
 
 
 def size_of(x):
@@ -39,21 +39,21 @@ def size_of(x):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-def test_eigenvectors(n, dtype, monkeypatch):
+def test_eigenvectors_satisfy_their_equation(n, dtype, monkeypatch):
     monkeypatch.setattr(small_matrices, "MANY", COUNT)
     for kind in KINDS:
         x = matrices(kind, n, n, dtype, seed=n)
         both = np.tril(x) + np.tril(x, -1).swapaxes(1, 2)
         w, v = (a.numpy() for a in ingot.linalg.eigh(ingot.tensor(x)))
         what = f"{kind} {n}x{n}, seed {n}"
-        assert off(v.swapaxes(1, 2) @ wide(v), np.eye(n), dtype) < 8, what
-        assert off((wide(v) * w[:, None]) @ v.swapaxes(1, 2), both, dtype, size_of(both)) < 16, what
+        assert roundings_off(v.swapaxes(1, 2) @ wide(v), np.eye(n), dtype) < 8, what
+        assert roundings_off((wide(v) * w[:, None]) @ v.swapaxes(1, 2), both, dtype, size_of(both)) < 16, what
         assert (np.diff(w) >= 0).all() and w.tobytes() == ingot.linalg.eigvalsh(ingot.tensor(x)).numpy().tobytes(), what
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("m, n", [(1, 1), (2, 2), (3, 3), (4, 4), (3, 2), (2, 4), (4, 1), (1, 3), (5, 3)])
-def test_singular_vectors(m, n, dtype, monkeypatch):
+def test_singular_vectors_restore_the_matrix(m, n, dtype, monkeypatch):
     monkeypatch.setattr(small_matrices, "MANY", COUNT)
     for kind in KINDS:
         x, k = matrices(kind, m, n, dtype, seed=m), min(m, n)
@@ -61,15 +61,15 @@ def test_singular_vectors(m, n, dtype, monkeypatch):
             u, values, vh = (a.numpy() for a in ingot.linalg.svd(ingot.tensor(x), full_matrices=full))
             what = f"{kind} {m}x{n}, seed {m}, full {full}"
             assert u.shape == (COUNT, m, m if full else k) and vh.shape == (COUNT, n if full else k, n), what
-            assert off(u.swapaxes(1, 2) @ wide(u), np.eye(u.shape[-1]), dtype) < 16, what
-            assert off(wide(vh) @ vh.swapaxes(1, 2), np.eye(vh.shape[-2]), dtype) < 16, what
+            assert roundings_off(u.swapaxes(1, 2) @ wide(u), np.eye(u.shape[-1]), dtype) < 16, what
+            assert roundings_off(wide(vh) @ vh.swapaxes(1, 2), np.eye(vh.shape[-2]), dtype) < 16, what
             again = (wide(u[..., :k]) * values[:, None]) @ vh[:, :k]
-            assert off(again, x, dtype, size_of(x)) < 16, what
+            assert roundings_off(again, x, dtype, size_of(x)) < 16, what
             assert (values >= 0).all() and (np.diff(values) <= 0).all(), what
         if kind not in ("far apart", "tiny", "huge", "nearly equal"):        # what counts there is for `rtol` to say
             back = ingot.linalg.pinv(ingot.tensor(x)).numpy()
             least = np.where(values > 1e-5 * values.max(1, keepdims=True), values, np.inf).min(1)[:, None, None]
-            assert off(x @ wide(back) @ x, x, dtype, size_of(x) ** 2 / np.minimum(least, 1)) < 64, what
+            assert roundings_off(x @ wide(back) @ x, x, dtype, size_of(x) ** 2 / np.minimum(least, 1)) < 64, what
         assert values.tobytes() == ingot.linalg.svdvals(ingot.tensor(x)).numpy().tobytes()
 
 
@@ -96,11 +96,11 @@ def test_solutions_and_determinants(n, dtype, monkeypatch):
             assert far.max() < 16 * np.finfo(dtype).eps, f"seed {n}"
     whole = exact @ exact.swapaxes(1, 2) + np.eye(n)
     lower = ingot.linalg.cholesky(ingot.tensor(whole.astype(dtype))).numpy()
-    assert off(wide(lower) @ lower.swapaxes(1, 2), whole.astype(dtype), dtype, size_of(whole.astype(dtype))) < 8
+    assert roundings_off(wide(lower) @ lower.swapaxes(1, 2), whole.astype(dtype), dtype, size_of(whole.astype(dtype))) < 8
     assert not np.triu(lower, 1).any()
 
 
-def test_what_is_no_number_is_what_it_was_before():
+def test_nan_and_inf_give_the_results_of_lapack():
     x = np.eye(3, dtype=np.float32)[None].repeat(20, 0)
     for bad in (np.nan, np.inf):
         x[7, 1, 1] = bad
@@ -137,7 +137,7 @@ def test_singular_and_indefinite_matrices_are_named():
     assert float(ingot.linalg.det(ingot.zeros(2, 2))) == 0 and ingot.linalg.slogdet(ingot.zeros(2, 2))[1] == -float("inf")
 
 
-def test_layouts_batches_threads_and_gradients():
+def test_results_do_not_depend_on_strides_batches_and_threads():
     x = np.random.default_rng(3).standard_normal((6, 50, 3, 3))
     t, flat = ingot.tensor(x), ingot.tensor(x.reshape(-1, 3, 3))
     before = pool.get_num_threads()

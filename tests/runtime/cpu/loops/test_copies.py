@@ -14,7 +14,7 @@ from ingot.passes.codegen.llvm.contract import transpose_squares
 from ingot.runtime.cpu.loops import copies
 
 KINDS = [np.uint8, np.float16, ingot.bfloat16.np, np.float32, np.int64, np.complex64, np.complex128]
-TURNS = {       # shape in memory -> the same with its dims in another order
+TRANSPOSED = {      # shape in memory -> the same with its dims in another order
     "a matrix": ((67, 83), (1, 0)), "channels last": ((3, 9, 11, 37), (0, 3, 1, 2)), "batches": ((5, 33, 40), (0, 2, 1)),
     "first dim last": ((40, 7, 33), (1, 2, 0)), "two dims outside": ((4, 5, 19, 30), (1, 0, 3, 2)),
     "three dims outside": ((3, 4, 2, 18, 20), (1, 0, 2, 4, 3)), "four dims outside": ((2, 3, 2, 3, 12, 20), (3, 2, 1, 0, 5, 4)),
@@ -29,29 +29,29 @@ def counting(shape, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: np.dtype(k).name)
-@pytest.mark.parametrize("what", TURNS)
-def test_copies_are_numpy_s(what, kind):
-    shape, order = TURNS[what]
+@pytest.mark.parametrize("what", TRANSPOSED)
+def test_copies_equal_those_of_numpy(what, kind):
+    shape, order = TRANSPOSED[what]
     whole = counting(shape, kind)
     for x in (whole, whole[1:], whole[..., ::2], whole[..., ::-1], whole[:, 1:-1], np.broadcast_to(whole, (2, *shape))):
         lead = x.ndim - len(order)
-        turned = x.transpose(*range(lead), *[d + lead for d in order])
-        got = copies.in_rows(turned)
+        transposed = x.transpose(*range(lead), *[d + lead for d in order])
+        got = copies.in_rows(transposed)
         assert got.flags.c_contiguous and not np.may_share_memory(got, whole)
-        assert got.dtype == turned.dtype and got.tobytes() == turned.tobytes()
+        assert got.dtype == transposed.dtype and got.tobytes() == transposed.tobytes()
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: np.dtype(k).name)
-@pytest.mark.parametrize("what", TURNS)
-def test_copies_to_places_that_lie_otherwise(what, kind):
-    shape, order = TURNS[what]
-    turned = counting(shape, kind).transpose(order)
-    beside = np.zeros([n + 3 for n in turned.shape], kind)
-    across = np.zeros(turned.shape[::-1], kind).T
-    for out in (beside[(slice(1, -2),) * turned.ndim], across, beside[(slice(-3, 0, -1),) * turned.ndim]):
-        copies.into(out, turned)
-        assert (out == turned).all()
-    assert not beside[0].any() and not beside[..., -1].any()
+@pytest.mark.parametrize("what", TRANSPOSED)
+def test_copies_into_arrays_of_other_strides(what, kind):
+    shape, order = TRANSPOSED[what]
+    transposed = counting(shape, kind).transpose(order)
+    whole = np.zeros([n + 3 for n in transposed.shape], kind)
+    across = np.zeros(transposed.shape[::-1], kind).T
+    for out in (whole[(slice(1, -2),) * transposed.ndim], across, whole[(slice(-3, 0, -1),) * transposed.ndim]):
+        copies.into(out, transposed)
+        assert (out == transposed).all()
+    assert not whole[0].any() and not whole[..., -1].any()
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_odd_sizes_take_no_longer_than_numpy(columns):
     assert ours < 2 * numpys
 
 
-def test_what_is_turned():
+def test_transposed_arrays_are_recognised():
     x = counting((3, 9, 11, 37), np.float32)
     assert copies.is_transposed(x.transpose(0, 3, 1, 2)) and copies.is_transposed(x.transpose(0, 1, 3, 2))
     assert not copies.is_transposed(x) and not copies.is_transposed(x[:, 1:])
@@ -86,21 +86,21 @@ def test_threads_share_a_copy(threads):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: np.dtype(k).name)
-def test_filled(kind):
+def test_fill_writes_every_element(kind):
     for value in (0, 1, -0.0, 3.5):
         x = np.empty((3, 5), kind)
         copies.fill(x, np.array(value).astype(kind)[()])
         assert x.tobytes() == np.full((3, 5), value).astype(kind).tobytes()
 
 
-def test_operators_read_turned_arrays_as_others():
+def test_operators_give_the_same_for_transposed_operands():
     rng = np.random.default_rng(0)
     images = ingot.tensor(rng.standard_normal((4, 20, 24, 28)).astype(np.float32))
-    last, beside = images.to(memory_format=ingot.channels_last), images.flip(1)
-    for f in (lambda x: x + 1, lambda x: x * beside, lambda x: ingot.exp(x), lambda x: x.sum((2, 3)), lambda x: x.softmax(1),
-              lambda x: x.cumsum(-1), lambda x: x.sort(-1)[0], lambda x: x.contiguous(), lambda x: x.add_(beside).contiguous(),
+    last, other = images.to(memory_format=ingot.channels_last), images.flip(1)
+    for f in (lambda x: x + 1, lambda x: x * other, lambda x: ingot.exp(x), lambda x: x.sum((2, 3)), lambda x: x.softmax(1),
+              lambda x: x.cumsum(-1), lambda x: x.sort(-1)[0], lambda x: x.contiguous(), lambda x: x.add_(other).contiguous(),
               lambda x: ingot.fft.rfft(x).abs(), lambda x: ingot.nn.functional.max_pool2d(x, 2),
-              lambda x: ingot.cat([x, beside], 1),
+              lambda x: ingot.cat([x, other], 1),
               lambda x: ingot.nn.functional.pad(x, (1, 2, 3, 4)), lambda x: ingot.nn.functional.pad(x, (1, 2, 3, 4), "reflect"),
               lambda x: ingot.nn.functional.pixel_shuffle(x, 2), lambda x: ingot.cat([x] * 40)):
         assert ingot.equal(f(last.clone()), f(images.clone()))
@@ -108,7 +108,7 @@ def test_operators_read_turned_arrays_as_others():
 
 @pytest.mark.skipif(target.host().arch != "x86_64", reason="x86-64 levels")
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])
-def test_lower_levels_copy_as_well(level, monkeypatch):
+def test_lower_instruction_sets_copy_the_same(level, monkeypatch):
     code = """
         import numpy as np
         from ingot.runtime.cpu.loops import copies
@@ -122,7 +122,6 @@ def test_lower_levels_copy_as_well(level, monkeypatch):
     assert done.returncode == 0, done.stderr
 
 
-def test_an_element_has_a_task_of_its_own():
+def test_each_element_size_has_a_task():
     symbols = {transpose_squares.TurnKernel(target.host(), item).symbol for item in (2, 4, 8)}
-    assert symbols == {f"turned_copy_{n}" for n in (2, 4, 8)} == {f"turned_copy_{n}" for n in (2, 4,
-                                                                                                                           8)}
+    assert symbols == {f"turned_copy_{n}" for n in (2, 4, 8)}

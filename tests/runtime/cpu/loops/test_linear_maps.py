@@ -11,7 +11,7 @@ from ingot.ir.ops.index import indexing
 from ingot.ir.ops.nn import linear_maps, resample
 from ingot.nn import functional as F
 from ingot.runtime.cpu.graph import eager
-from ingot.runtime.cpu.loops import linear_maps as maps
+from ingot.runtime.cpu.loops import linear_maps as kernels
 
 COPIES = {"reflect": lambda n: linear_maps.border_table("reflect", n, 3, 4),
           "circular": lambda n: linear_maps.border_table("circular", n, 5, -3),
@@ -24,7 +24,7 @@ SHAPES = (((3, 40, 50), 2), ((3, 40, 50), 1), ((70, 33), 0), ((5, 3, 1000), 2), 
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.float16, np.float32, np.float64, np.int64], ids=str)
-def test_maps_have_the_bits_of_the_tables(kind):
+def test_maps_equal_their_tables_bit_for_bit(kind):
     rng = np.random.default_rng(0)
     tables = COPIES | (WEIGHTED if kind in (np.float32, np.float64) else {})
     for shape, axis in SHAPES:
@@ -33,7 +33,7 @@ def test_maps_have_the_bits_of_the_tables(kind):
             made = table(shape[axis])
             for view in (x, x[::-1]):
                 want = linear_maps.apply_table(view, axis, made)
-                assert same_bits(maps.apply(view, axis, made), want), f"{name} of {shape} along {axis}, seed 0"
+                assert same_bits(kernels.apply(view, axis, made), want), f"{name} of {shape} along {axis}, seed 0"
 
 
 INDICES = {"rows": ((9, 40, 5), (70, None, None)), "a middle dim": ((4, 30, 20), (None, 64, None)),
@@ -69,12 +69,12 @@ def test_batch_norm_of_rows_of_channels(shape, kind):
         y = F.batch_norm(x, None, None, w, b, training=True)
         return y, *ingot.autograd.grad(y, (x, w, b), g)
 
-    given = (x, w, b, ingot.tensor(g).to(x.dtype))
-    found, traced = step(*given), jit.trace(step)
-    traced(*given)
-    for a, t in zip(found, traced(*given)):
+    operands = (x, w, b, ingot.tensor(g).to(x.dtype))
+    found, traced = step(*operands), jit.trace(step)
+    traced(*operands)
+    for a, t in zip(found, traced(*operands)):
         assert same_bits(a.detach().numpy(), t.detach().numpy())
-    wide = [v.detach().double() for v in given]
+    wide = [v.detach().double() for v in operands]
     x, w, b, g = (v[..., None] if v.ndim == 2 else v for v in wide)     # as planes of one pixel
     want = step(*[v.requires_grad_() for v in (x, w, b)], g)
     rough = 2e-3 if kind == "float32" else 1e-9
@@ -83,7 +83,7 @@ def test_batch_norm_of_rows_of_channels(shape, kind):
 
 
 @pytest.mark.parametrize("size, kernel, divisor", [((8,), (8,), None), ((12, 10), (3, 5), None), ((4, 6, 8), (2, 3, 4), 7)])
-def test_gradients_of_averages_over_windows_that_share_nothing(size, kernel, divisor):
+def test_gradients_of_average_pooling_with_disjoint_windows(size, kernel, divisor):
     op, windows = OPS["avg_pool_grad"], tuple(n // k for n, k in zip(size, kernel))
     g = np.random.default_rng(3).standard_normal((2, 3, *windows)).astype(np.float32)
     none = ((0, 0),) * len(size)
@@ -98,7 +98,7 @@ def test_whole_powers_are_products():
 
 
 @pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
-def test_a_copy_with_borders_around_it_is_what_maps_give(mode):
+def test_border_padding_equals_maps(mode):
     rng = np.random.default_rng(1)
     for shape in ((3, 7), (2, 3, 7), (2, 3, 5, 6), (1, 2, 4, 3, 5)):
         most = [n - (mode == "reflect") for n in shape]
@@ -106,4 +106,4 @@ def test_a_copy_with_borders_around_it_is_what_maps_give(mode):
             low, high = ([int(rng.integers(0, min(4, m) + 1)) * (d >= padded) for d, m in enumerate(most)] for _ in range(2))
             for x in (rng.standard_normal(shape).astype(np.float32), rng.standard_normal(shape[::-1]).T):
                 want = resample.border_pad.ref(x, low=tuple(low), high=tuple(high), mode=mode)
-                np.testing.assert_array_equal(maps.bordered(x, tuple(low), tuple(high), mode), want)
+                np.testing.assert_array_equal(kernels.bordered(x, tuple(low), tuple(high), mode), want)

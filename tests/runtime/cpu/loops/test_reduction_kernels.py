@@ -31,7 +31,7 @@ def reduced(op, x, dims, keepdim):
 
 
 @pytest.mark.parametrize("kind, op", thinned(KINDS, OPERATORS))
-def test_kernels_give_what_numpy_gives(kind, op, monkeypatch):
+def test_kernels_equal_numpy(kind, op, monkeypatch):
     for seed, (shape, dims) in enumerate(SHAPES):
         a, what = numbers(kind, shape, seed), f"{op} of {kind}{shape} over {dims}, seed {seed}"
         for x, keepdim in ((a, False), (np.repeat(a, 2, -1)[..., ::2], True)):
@@ -47,11 +47,11 @@ def test_kernels_give_what_numpy_gives(kind, op, monkeypatch):
 
 @pytest.mark.parametrize("op", ["sum", "amax", "any", "argmax"])
 def test_large_arrays_take_kernels(op, monkeypatch):
-    asked, real = [], kernels.reduction
-    monkeypatch.setattr(reduction_kernels.kernels, "reduction", lambda kind, *rest: asked.append(kind) or real(kind, *rest))
+    kinds, real = [], kernels.reduction
+    monkeypatch.setattr(reduction_kernels.kernels, "reduction", lambda kind, *rest: kinds.append(kind) or real(kind, *rest))
     run = reduction_kernels.of_integers({"amax": "max"}.get(op, op), lambda x, *, dim, keepdim: "numpy")
-    few, many = np.zeros((5, 3), np.int32), np.zeros((20000, 3), np.int32)
-    assert isinstance(run(few, dim=(1,), keepdim=False), str) and not asked
-    assert run(many, dim=(1,), keepdim=False).shape == (20000,) and len(asked) == 1
+    small, large = np.zeros((5, 3), np.int32), np.zeros((20000, 3), np.int32)
+    assert isinstance(run(small, dim=(1,), keepdim=False), str) and not kinds
+    assert run(large, dim=(1,), keepdim=False).shape == (20000,) and len(kinds) == 1
     along = run(np.zeros((600, 64), np.int32), dim=(1,), keepdim=False)
     assert isinstance(along, str) == (op == "argmax")

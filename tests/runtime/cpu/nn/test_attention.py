@@ -23,7 +23,7 @@ from ingot.runtime.cpu.nn import attention as kernels
 TOLERANCE = {"float32": 1e-5, "float64": 2e-13}      # of results of size 1, and relative to a gradient's largest element
 
 
-def laid_out(rng, shape, dtype):
+def random_layout(rng, shape, dtype):
     """Return random values in a layout of models: plain, heads inside rows, with gaps, transposed."""
     values = rng.standard_normal(shape).astype(dtype)
     kind = rng.integers(4)
@@ -44,8 +44,8 @@ def case(seed, most_keys=300):
     heads, rows = key_heads * int(rng.integers(1, 4)), int(rng.choice([1, 2, 7, 20, 64, 65, 130, 200]))
     keys = int(min(most_keys, rng.choice([1, 5, 16, 33, 64, 100, 200, 1500])))
     size, v_size = int(rng.choice([1, 3, 8, 16, 20, 64, 80])), int(rng.choice([1, 5, 16, 33, 64, 100]))
-    arrays = [laid_out(rng, (*batch, h, n, e), dtype) for h, n, e in ((heads, rows, size), (key_heads, keys, size),
-                                                                      (key_heads, keys, v_size), (heads, rows, v_size))]
+    arrays = [random_layout(rng, (*batch, h, n, e), dtype) for h, n, e in ((heads, rows, size), (key_heads, keys, size),
+                                                                           (key_heads, keys, v_size), (heads, rows, v_size))]
     masks = (None, rng.random((rows, keys)) < 0.7, rng.standard_normal((*batch, heads, 1, keys)).astype(dtype),
              rng.random((heads, rows, 1)) < 0.8, rng.standard_normal((rows, keys)).astype(dtype))
     return *arrays[:3], masks[rng.integers(5)], bool(rng.integers(2)), arrays[3]
@@ -101,7 +101,7 @@ def test_gradients_of_any_geometry(seed, threads):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_long_sequences_need_no_square(causal):
+def test_long_sequences_store_no_scores(causal):
     rng = np.random.default_rng(3)
     q, k, v = (rng.standard_normal((1, 1, 3000, 16)).astype(np.float32) for _ in range(3))
     kernels.forward(q, k, v, None, causal=causal, scale=0.25)
@@ -127,14 +127,14 @@ def test_long_sequences_need_no_square(causal):
 def test_a_row_does_not_depend_on_its_neighbours(keys, size, dtype):
     rng = np.random.default_rng(4)
     q = rng.standard_normal((2, 3, 50, size)).astype(dtype)
-    for k in (laid_out(rng, (2, 3, keys, size), dtype) for _ in range(3)):
+    for k in (random_layout(rng, (2, 3, keys, size), dtype) for _ in range(3)):
         out, lse = kernels.forward(q, k, k, None, causal=False, scale=0.2)
         for rows in (slice(0, 1), slice(3, 5), slice(20, 24), slice(7, 12), slice(31, 50)):
             some, logs = kernels.forward(q[:1, 1:2, rows], k[:1, 1:2], k[:1, 1:2], None, causal=False, scale=0.2)
             assert np.array_equal(some, out[:1, 1:2, rows]) and np.array_equal(logs, lse[:1, 1:2, rows]), rows
 
 
-def test_values_that_a_row_does_not_see_do_not_reach_it(threads):
+def test_masked_values_do_not_reach_a_row(threads):
     rng = np.random.default_rng(5)
     q, k, v = (rng.standard_normal((1, 2, 40, 8)).astype(np.float32) for _ in range(3))
     k[:, :, 30], q[:, :, 3] = np.nan, np.nan
@@ -146,19 +146,19 @@ def test_values_that_a_row_does_not_see_do_not_reach_it(threads):
         assert np.array_equal(np.flatnonzero(bad[0, 0]), [3, *range(30, 40)])
 
 
-def test_rows_that_see_nothing_give_zeros():
+def test_fully_masked_rows_give_zeros():
     rng = np.random.default_rng(6)
     q, k, v = (rng.standard_normal((1, 2, 9, 8)) for _ in range(3))
     mask = rng.random((9, 9)) < 0.5
     mask[4] = False
-    for given in (mask, np.where(mask, 0.0, -np.inf)):
-        out, lse = kernels.forward(q, k, v, given, causal=False, scale=1.0)
+    for operand in (mask, np.where(mask, 0.0, -np.inf)):
+        out, lse = kernels.forward(q, k, v, operand, causal=False, scale=1.0)
         assert not out[:, :, 4].any() and np.isposinf(lse[:, :, 4]).all() and np.isfinite(np.delete(lse, 4, 2)).all()
-        grads = kernels.gradients(v, q, k, v, given, lse, (out * v).sum(-1), causal=False, scale=1.0, mask_grad=False)
+        grads = kernels.gradients(v, q, k, v, operand, lse, (out * v).sum(-1), causal=False, scale=1.0, mask_grad=False)
         assert not grads[0][:, :, 4].any() and all(np.isfinite(g).all() for g in grads)
 
 
-def test_results_lie_in_memory_as_the_queries_do():
+def test_results_have_the_strides_of_the_queries():
     packed = np.random.default_rng(7).standard_normal((2, 30, 3, 4, 16)).astype(np.float32)
     q, k, v = packed.transpose(2, 0, 3, 1, 4)
     out, lse = kernels.forward(q, k, v, None, causal=True, scale=0.25)
@@ -177,7 +177,7 @@ def test_low_precision_is_computed_in_single(dtype):
     assert np.array_equal(out.float().numpy(), wide.astype(dtype).astype(np.float32))
 
 
-def test_a_training_step_through_the_interface(threads):
+def test_a_training_step_of_the_public_function(threads):
     rng = np.random.default_rng(9)
     packed = rng.standard_normal((2, 70, 3, 4, 16))
 
@@ -197,7 +197,7 @@ def test_a_training_step_through_the_interface(threads):
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4", "aarch64"])
 @pytest.mark.parametrize("mask", [NO_MASK, BOOL_MASK, ADDED_MASK])
-def test_every_target_has_code(level, mask):
+def test_every_target_compiles(level, mask):
     cpu = target.cpu(level)
     for made in (AttentionKernel(cpu, "float", mask), AttentionKernel(cpu, "float", mask, few=True),
                  AttentionGradKernel(cpu, "float", mask)):
@@ -205,7 +205,7 @@ def test_every_target_has_code(level, mask):
 
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])
-def test_narrower_vectors_agree(level, monkeypatch):
+def test_narrower_vectors_give_the_same(level, monkeypatch):
     narrow = target.cpu(level)
     if not target.supports(narrow):
         pytest.skip(f"this machine does not run {level}")
@@ -232,7 +232,7 @@ def test_narrower_vectors_agree(level, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_linear_has_the_bits_of_a_product_and_a_sum(seed):
+def test_linear_equals_a_product_and_a_sum(seed):
     rng = np.random.default_rng(seed)
     rows, size, outputs = (int(2 ** rng.uniform(0, 8)) for _ in range(3))
     dtype = rng.choice(["float32", "float64"])
@@ -254,7 +254,7 @@ def test_linear_rounds_low_precision_once():
 
 @pytest.mark.parametrize("name, low, high, units", [("exp_below", -10, 2, 1.2), ("exp_below", -103, 0, 5),
                                                     ("sigmoid", -40, 30, 3), ("sigmoid", -87, 0, 5), ("tanh", -12, 12, 2.5)])
-def test_functions_of_epilogues(name, low, high, units):
+def test_accuracy_of_the_functions_of_epilogues(name, low, high, units):
     builder = NumpyBuilder()
     x = np.concatenate([np.linspace(low, high, 40001), np.geomspace(1e-30, 1, 4001), -np.geomspace(1e-30, 1, 4001)])
     x = x.astype(np.float32)
@@ -266,10 +266,10 @@ def test_functions_of_epilogues(name, low, high, units):
                           equal_nan=True)
 
 
-# Stretches of keys, tables of distances, bent scores.
+# Ranges of keys, tables of distances, squashed scores.
 
 
-def stretches(rng, lead, rows, keys, kind):
+def bounds_of(rng, lead, rows, keys, kind):
     """Return bounds like those of models: sliding windows, documents, prefixes, arbitrary ones (empty for some queries)."""
     at = np.arange(rows)
     if kind == "window":
@@ -288,26 +288,26 @@ def stretches(rng, lead, rows, keys, kind):
 
 @pytest.mark.parametrize("kind", ["window", "documents", "prefix", "any"])
 @pytest.mark.parametrize("seed", range(12))
-def test_rows_see_stretches_of_keys(seed, kind, threads):
+def test_rows_attend_to_their_ranges_of_keys(seed, kind, threads):
     q, k, v, _, _, g = case(seed, 1500)
     rng = np.random.default_rng([seed, 5])
     rows, keys, lead = q.shape[-2], k.shape[-2], q.shape[:-2]
-    bounds = stretches(rng, lead if rng.integers(2) else (1,) * len(lead), rows, keys, kind)
+    bounds = bounds_of(rng, lead if rng.integers(2) else (1,) * len(lead), rows, keys, kind)
     table = rng.standard_normal((*(lead if rng.integers(2) else (1,) * len(lead)), rows + keys - 1)).astype(q.dtype)
-    for looks in ((bounds, None, None), (bounds, table, (0.5, 2.0)), (None, table, None)):
-        params = {"scale": 0.3, "squash": looks[2]}
-        operands = (q, k, v, *looks[:2])
+    for options in ((bounds, None, None), (bounds, table, (0.5, 2.0)), (None, table, None)):
+        params = {"scale": 0.3, "squash": options[2]}
+        operands = (q, k, v, *options[:2])
         with np.errstate(all="ignore"):
-            out, lse = bounded_attention.ref(*in_double(*operands[:3]), looks[0], *in_double(looks[1]), **params)
+            out, lse = bounded_attention.ref(*in_double(*operands[:3]), options[0], *in_double(options[1]), **params)
             delta = (g * out).sum(-1)
             statistics = lse.astype(q.dtype), delta.astype(q.dtype)
-            want = bounded_attention_grad.ref(*in_double(g, q, k, v), looks[0], *in_double(looks[1]), lse, delta, **params,
-                                              table_grad=looks[1] is not None)
+            want = bounded_attention_grad.ref(*in_double(g, q, k, v), options[0], *in_double(options[1]), lse, delta, **params,
+                                              table_grad=options[1] is not None)
         results = []
         for count in (1, 3):
             threads(count)
             found = kernels.bounded(*operands, **params)
-            grads = kernels.bounded_gradients(g, *operands, *statistics, **params, table_grad=looks[1] is not None)
+            grads = kernels.bounded_gradients(g, *operands, *statistics, **params, table_grad=options[1] is not None)
             results.append((*found, *grads))
         label = f"seed {seed} {kind} q {q.shape} k {k.shape} v {v.shape}"
         for i, (got, ref) in enumerate(zip(results[0], (out, lse, *want))):
@@ -316,7 +316,7 @@ def test_rows_see_stretches_of_keys(seed, kind, threads):
             assert np.array_equal(one, other), label
 
 
-def test_what_no_query_sees_costs_no_memory():
+def test_keys_outside_all_ranges_cost_no_memory():
     n = 4096
     q = np.zeros((1, 1, n, 8), np.float32)
     at = np.arange(n)

@@ -38,10 +38,10 @@ SIZES = {"one": (1, 1, 3, 1), "few": (7, 5, 6, 3), "a vector": (20, 4, 30, 8), "
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("blank", [0, 2])
 def test_equals_the_reference(sizes, joined, kind, blank):
-    given = case(*SIZES[sizes], kind, blank, joined)
-    g = np.random.default_rng(SEED).standard_normal(given[0].shape[1]).astype(kind)
+    operands = case(*SIZES[sizes], kind, blank, joined)
+    g = np.random.default_rng(SEED).standard_normal(operands[0].shape[1]).astype(kind)
     tolerance = {2: 4e-3, 4: 2e-5, 8: 1e-11}[np.dtype(kind).itemsize]
-    for op, arrays in ((ctc_loss, given), (ctc_loss_grad, (g, *given))):
+    for op, arrays in ((ctc_loss, operands), (ctc_loss_grad, (g, *operands))):
         with np.errstate(all="ignore"):
             want, got = op.ref(*arrays, blank=blank), cpu.kernel_for(op)(*arrays, blank=blank)
         assert got.dtype == want.dtype
@@ -49,25 +49,25 @@ def test_equals_the_reference(sizes, joined, kind, blank):
 
 
 @pytest.mark.parametrize("value", [-np.inf, np.nan, np.inf], ids=str)
-def test_numbers_that_are_none(value):
+def test_infinite_and_nan_probabilities(value):
     """-infinity is an impossible class; nan affects its own sequence alone."""
-    given = case(12, 3, 5, 4)
-    given[2][:], given[3][:] = 12, 4
-    given[0][4, 1, :3] = value
+    operands = case(12, 3, 5, 4)
+    operands[2][:], operands[3][:] = 12, 4
+    operands[0][4, 1, :3] = value
     with np.errstate(all="ignore"):
-        for op, arrays in ((ctc_loss, given), (ctc_loss_grad, (np.ones(3, np.float32), *given))):
+        for op, arrays in ((ctc_loss, operands), (ctc_loss_grad, (np.ones(3, np.float32), *operands))):
             want, got = op.ref(*arrays, blank=0), cpu.kernel_for(op)(*arrays, blank=0)
             if op is ctc_loss_grad and value == np.inf:
                 want, got = want[:, [0, 2]], got[:, [0, 2]]
             np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
 
 
-def unreachable(there="cpu", how=lambda f: f, weights=(1, 1), **options):
+def unreachable(device_name="cpu", how=lambda f: f, weights=(1, 1), **options):
     """Return gradients of two sequences, of which the first has more labels than steps allow."""
     rng = np.random.default_rng(SEED)
-    x = ingot.tensor(np.log(rng.dirichlet(np.ones(3), (4, 2)))).to(there).requires_grad_()
-    targets, weights = ingot.tensor([[1, 1, 1], [1, 2, 0]]).to(there), ingot.tensor(weights).to(there)
-    lengths, counts = ingot.tensor([3, 3]).to(there), ingot.tensor([3, 2]).to(there)
+    x = ingot.tensor(np.log(rng.dirichlet(np.ones(3), (4, 2)))).to(device_name).requires_grad_()
+    targets, weights = ingot.tensor([[1, 1, 1], [1, 2, 0]]).to(device_name), ingot.tensor(weights).to(device_name)
+    lengths, counts = ingot.tensor([3, 3]).to(device_name), ingot.tensor([3, 2]).to(device_name)
     run = how(lambda x: (F.ctc_loss(x, targets, lengths, counts, reduction="none", **options) * weights).sum())
     for _ in range(3):
         x.grad = None
@@ -75,10 +75,10 @@ def unreachable(there="cpu", how=lambda f: f, weights=(1, 1), **options):
     return x.grad.cpu().numpy()
 
 
-def check_unreachable(there, how=lambda f: f):
-    found = unreachable(there, how)
+def check_unreachable(device_name, how=lambda f: f):
+    found = unreachable(device_name, how)
     assert np.isnan(found[:3, 0]).all() and (found[3] == 0).all()
-    for quiet in (unreachable(there, how, zero_infinity=True), unreachable(there, how, weights=(0, 1))):
+    for quiet in (unreachable(device_name, how, zero_infinity=True), unreachable(device_name, how, weights=(0, 1))):
         assert (quiet[:, 0] == 0).all() and np.array_equal(quiet[:, 1], found[:, 1])
 
 
@@ -87,20 +87,20 @@ def test_an_infinite_loss_has_no_gradient(how):
     check_unreachable("cpu", how)
 
 
-def test_threads_change_nothing():
-    given = case(90, 40, 20, 25)
+def test_results_do_not_depend_on_threads():
+    operands = case(90, 40, 20, 25)
     found, before = [], ingot.get_num_threads()
     try:
         for threads in (1, 2):
             ingot.set_num_threads(threads)
-            found.append(cpu.kernel_for(ctc_loss_grad)(np.ones(40, np.float32), *given, blank=0))
+            found.append(cpu.kernel_for(ctc_loss_grad)(np.ones(40, np.float32), *operands, blank=0))
     finally:
         ingot.set_num_threads(before)
     assert np.array_equal(*found, equal_nan=True)
 
 
 @pytest.mark.parametrize("label", [-1, 6])
-def test_targets_that_are_no_classes(label):
+def test_targets_out_of_range_raise_within_their_length(label):
     """Those beyond a target's length may be anything."""
     x, targets, lengths, counts = case(*SIZES["few"])
     targets[1] = label
@@ -112,13 +112,13 @@ def test_targets_that_are_no_classes(label):
         F.ctc_loss(*tensors[:3], ingot.tensor(counts))
 
 
-def test_targets_that_lie_among_floats():
+def test_targets_may_be_floats():
     x, *rest = [ingot.tensor(a) for a in case(*SIZES["few"])]
     assert F.ctc_loss(x, rest[0].float(), *rest[1:]).equal(F.ctc_loss(x, *rest))
 
 
 @pytest.mark.parametrize("targets, blank", [([[1, 0, 2]], 0), ([[0, 0, 1]], 0), ([[2, 1, 2]], 2)])
-def test_a_target_that_is_the_blank_is_a_label(targets, blank):
+def test_the_blank_among_targets_is_a_label(targets, blank):
     """The sum is over all ways to pass through the states one by one, or past a blank between two labels."""
     x, labels = np.log(np.random.default_rng(SEED).dirichlet(np.ones(3), 4)), targets[0]
     states = [n for label in labels for n in (blank, label)] + [blank]
@@ -138,9 +138,9 @@ def device():
         yield
 
 
-def trained(there, given, reduction="sum", how=lambda f: f, kind=ingot.float32, times=1):
+def loss_and_gradient(device_name, operands, reduction="sum", how=lambda f: f, kind=ingot.float32, times=1):
     """Return (loss, gradient) of log probabilities."""
-    x, *rest = [ingot.tensor(a).to(there) for a in given]
+    x, *rest = [ingot.tensor(a).to(device_name) for a in operands]
     x = x.to(kind).requires_grad_()
     run = how(lambda x, *rest: F.ctc_loss(x, *rest, reduction=reduction, zero_infinity=True))
     for _ in range(times):
@@ -155,17 +155,17 @@ def trained(there, given, reduction="sum", how=lambda f: f, kind=ingot.float32, 
       for joined in (False, True)],
     ("several warps", "float32", False), ("two blocks of steps", "float32", True)])
 def test_device_equals_the_cpu(device, sizes, joined, kind):
-    given = case(*SIZES[sizes], joined=joined)
+    operands = case(*SIZES[sizes], joined=joined)
     tolerance = {"float32": 2e-5, "float64": 1e-11, "bfloat16": 2e-2}[kind]
     for reduction in ("none", "mean"):
-        want, got = (trained(there, given, reduction, kind=getattr(ingot, kind)) for there in ("cpu", "cuda"))
+        want, got = (loss_and_gradient(name, operands, reduction, kind=getattr(ingot, kind)) for name in ("cpu", "cuda"))
         for w, g in zip(want, got):
             np.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance)
 
 
-def test_traced_on_a_device(device):
-    given = case(*SIZES["few"])
-    want, got = trained("cpu", given), trained("cuda", given, how=jit.trace, times=4)
+def test_traced_device_equals_the_cpu(device):
+    operands = case(*SIZES["few"])
+    want, got = loss_and_gradient("cpu", operands), loss_and_gradient("cuda", operands, how=jit.trace, times=4)
     for w, g in zip(want, got):
         np.testing.assert_allclose(g, w, rtol=2e-5, atol=2e-5)
 
@@ -176,7 +176,7 @@ def test_an_infinite_loss_has_no_gradient_on_a_device(device):
 
 
 @pytest.mark.parametrize("wrong", ["a label", "steps", "labels", "no labels", "all labels"])
-def test_what_cannot_be_on_a_device(device, wrong):
+def test_arguments_out_of_range_raise_on_a_device(device, wrong):
     x, targets, lengths, counts = case(*SIZES["few"], joined=wrong == "all labels")
     if wrong == "a label":
         targets[2, 0] = 6

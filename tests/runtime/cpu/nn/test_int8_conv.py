@@ -23,7 +23,7 @@ from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import compile as compiler
 from ingot.runtime.cpu.nn import int8_conv
 from kernel_runs import DOTS, LEVELS, cpu_of
-from samples.int8_conv import FINISHES, finish, given
+from samples.int8_conv import FINISHES, convolution_of, finish
 
 # As in the samples, but of sizes that panels, tiles and rows of tiles are cut by; no groups: a window for each channel.
 SHAPES = [(1, (1, 1), 4, 1, 1, (1, 1), (1, 1), (1, 1)), (2, (9, 16), 8, 40, 1, (3, 3), (1, 1), (1, 1)),
@@ -53,27 +53,27 @@ def level(request, monkeypatch):
         cache.cache_clear()
 
 
-def record(case):
+def operator_of(case):
     return depthwise_int8 if case[4] is None else conv_int8
 
 
 @pytest.mark.parametrize("case", SHAPES)
-def test_the_kernel_is_the_reference(level, threads, case):
+def test_kernels_equal_the_reference(level, threads, case):
     rng = np.random.default_rng(0)
-    for kind, beside in itertools.product(FINISHES[1:], (False, True)):
-        operands, params = given(rng, case, kind, beside, spread=4.0)
-        want = record(case).ref(*operands, **params)
+    for kind, adds in itertools.product(FINISHES[1:], (False, True)):
+        operands, params = convolution_of(rng, case, kind, adds, spread=4.0)
+        want = operator_of(case).ref(*operands, **params)
         for count in (1, 3):
             threads(count)
-            got = kernel_of(record(case))(*operands, **params)
-            assert got.dtype == want.dtype and got.tobytes() == want.tobytes(), (kind, beside, count)
+            got = kernel_of(operator_of(case))(*operands, **params)
+            assert got.dtype == want.dtype and got.tobytes() == want.tobytes(), (kind, adds, count)
 
 
 @pytest.mark.parametrize("case", [SHAPES[1], SHAPES[3], SHAPES[10]])
-def test_images_that_lie_apart(case):
-    """Rows and images are parts of a larger array, and one beside the result is, too."""
-    operands, params = given(np.random.default_rng(1), case, FINISHES[1], True)
-    want = record(case).ref(*operands, **params)
+def test_images_of_other_strides(case):
+    """Rows and images are parts of a larger array, and so is the one to add."""
+    operands, params = convolution_of(np.random.default_rng(1), case, FINISHES[1], True)
+    want = operator_of(case).ref(*operands, **params)
 
     def within(a):
         wide = np.full([n + 2 for n in a.shape[:3]] + [a.shape[3] + 4], 99, np.uint8)
@@ -81,9 +81,9 @@ def test_images_that_lie_apart(case):
         part[...] = a
         return part
 
-    x, *others, beside = operands
-    for images, added in ((within(x), within(beside)), (x[::-1][::-1], np.asfortranarray(beside))):
-        assert kernel_of(record(case))(images, *others, added, **params).tobytes() == want.tobytes()
+    x, *others, to_add = operands
+    for images, added in ((within(x), within(to_add)), (x[::-1][::-1], np.asfortranarray(to_add))):
+        assert kernel_of(operator_of(case))(images, *others, added, **params).tobytes() == want.tobytes()
 
 
 def test_the_largest_sums():
@@ -110,7 +110,7 @@ def test_limits_and_rounding():
 
 
 @pytest.mark.parametrize("groups", [1, 2])
-def test_it_is_a_convolution(groups):
+def test_the_reference_is_a_convolution(groups):
     rng = np.random.default_rng(2)
     x, w = rng.integers(0, 256, (2, 8, 7, 6)) * 1.0, rng.integers(-127, 128, (6, 8 // groups, 3, 2)) * 1.0
     window = {"stride": (2, 1), "dilation": (1, 2), "groups": groups}
@@ -121,7 +121,7 @@ def test_it_is_a_convolution(groups):
     assert np.array_equal(got.transpose(0, 3, 1, 2), want)
 
 
-def test_bytes_come_back():
+def test_bytes_survive_conversion_to_numbers_and_back():
     """A byte converted to its number and back is the same byte, for any scale."""
     rng = np.random.default_rng(3)
     every = np.arange(256, dtype=np.uint8)
@@ -132,7 +132,7 @@ def test_bytes_come_back():
 
 
 @pytest.mark.parametrize("name", ["x86-64", "x86-64-v3", "x86-64-v4", "aarch64"])
-def test_every_target_has_code(name):
+def test_every_target_compiles(name):
     machine = target.cpu(name)
     most = tile_pixels(machine, 1)
     assert compiler.emit_object(Int8ConvKernel(machine, 1, (most,), "u8", True).text(), machine)
@@ -149,7 +149,7 @@ def aval(kind, *shape):
 
 GOOD = {"x": aval("uint8", 1, 5, 5, 8), "w": aval("int8", 2, 3, 3, 2, 16, 4), "start": aval("int32", 32),
         "factor": aval("float32", 32), "residual": None}
-SAID = {"outs": 20, "groups": 1, "stride": (1, 1), "dilation": (1, 1), **finish(uint8, 0, 0, 255)}
+PARAMS = {"outs": 20, "groups": 1, "stride": (1, 1), "dilation": (1, 1), **finish(uint8, 0, 0, 255)}
 
 
 @pytest.mark.parametrize("change, words", [
@@ -159,58 +159,59 @@ SAID = {"outs": 20, "groups": 1, "stride": (1, 1), "dilation": (1, 1), **finish(
     ({"factor": aval("float64", 32)}, "factor of float32"), ({"residual": aval("uint8", 1, 3, 3, 32)}, "what is added"),
     ({"w": aval("int8", 2, 3, 3, 1 << 12, 16, 4), "x": aval("uint8", 1, 5, 5, 1 << 14)}, "at most 65536"),
     ({"low": 9, "high": 8}, "limits"), ({"zero": 256}, "bytes"), ({"dtype": by_name("float64")}, "uint8 or float32")])
-def test_what_is_refused(change, words):
-    given = {**GOOD, **{k: v for k, v in change.items() if k in GOOD}}
-    assert str(conv_int8.infer(*GOOD.values(), **SAID)) == "u8[1,3,3,20]"
+def test_wrong_operands_raise(change, words):
+    operands = {**GOOD, **{k: v for k, v in change.items() if k in GOOD}}
+    assert str(conv_int8.infer(*GOOD.values(), **PARAMS)) == "u8[1,3,3,20]"
     with pytest.raises(IngotError, match=words):
-        conv_int8.infer(*given.values(), **{**SAID, **{k: v for k, v in change.items() if k not in GOOD}})
+        conv_int8.infer(*operands.values(), **{**PARAMS, **{k: v for k, v in change.items() if k not in GOOD}})
 
 
-def test_samples_of_a_batch():
-    operands, params = given(np.random.default_rng(4), SHAPES[1], FINISHES[1], True)
-    x, w, start, factor, beside = [ingot.tensor(a) for a in operands]
-    images = x.reshape(2, 1, *x.shape[1:]), beside.reshape(2, 1, *beside.shape[1:])
+def test_vmap_over_images():
+    operands, params = convolution_of(np.random.default_rng(4), SHAPES[1], FINISHES[1], True)
+    x, w, start, factor, to_add = [ingot.tensor(a) for a in operands]
+    images = x.reshape(2, 1, *x.shape[1:]), to_add.reshape(2, 1, *to_add.shape[1:])
     got = ingot.vmap(lambda x, b: conv_int8(x, w, start, factor, b, **params))(*images)
     assert np.array_equal(got.numpy()[:, 0], conv_int8.ref(*operands, **params))
 
 
-AT_THE_END = """
+PROTECTED_PROGRAM = """
 import ctypes, mmap, sys
 import numpy as np
 sys.path.insert(0, {tests!r})
 from ingot.runtime.core.dispatch import kernel_of
-from samples.int8_conv import FINISHES, given
-from test_int8_conv import SHAPES, record
+from samples.int8_conv import FINISHES, convolution_of
+from test_int8_conv import SHAPES, operator_of
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mprotect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
-kept = []
+mappings = []
 
-def before_a_wall(a):
+def before_protected_memory(a):
     size = -(-a.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = mmap.mmap(-1, size + mmap.PAGESIZE)
     whole = np.frombuffer(memory, np.uint8)
     assert libc.mprotect(whole.ctypes.data + size, mmap.PAGESIZE, 0) == 0
-    kept.append(memory)
+    mappings.append(memory)
     at = whole[size - a.nbytes:size].view(a.dtype).reshape(a.shape)
     at[...] = a
     return at
 
 for case in SHAPES:
-    for beside in (False, True):
-        operands, params = given(np.random.default_rng(5), case, FINISHES[1], beside)
-        walled = [None if a is None else before_a_wall(a) for a in operands]
-        assert np.array_equal(kernel_of(record(case))(*walled, **params), record(case).ref(*operands, **params)), case
+    for adds in (False, True):
+        operands, params = convolution_of(np.random.default_rng(5), case, FINISHES[1], adds)
+        protected = [None if a is None else before_protected_memory(a) for a in operands]
+        op = operator_of(case)
+        assert np.array_equal(kernel_of(op)(*protected, **params), op.ref(*operands, **params)), case
 print("done")
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="walls of memory as Linux makes them")
-def test_nothing_is_read_beyond_the_end():
+@pytest.mark.skipif(sys.platform != "linux", reason="memory protected by mprotect")
+def test_kernels_do_not_read_beyond_their_operands():
     """Each operand ends right before memory that may not be touched."""
     tests = Path(__file__).parent
     paths = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
-    program = AT_THE_END.format(tests=str(tests))
+    program = PROTECTED_PROGRAM.format(tests=str(tests))
     done = subprocess.run([sys.executable, "-c", program], env=paths, text=True, capture_output=True,
                           check=False)
     assert done.stdout.strip() == "done", done.stderr or done.returncode

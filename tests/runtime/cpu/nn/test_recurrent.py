@@ -25,10 +25,10 @@ TOLERANCE = {"float32": 2e-5, "float64": 1e-12}      # relative to the largest e
 LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
 
-def test_hyperbolic_tangents_of_gates():
+def test_accuracy_of_the_tanh_of_gates():
     """Numbers of every size, with the signs and limits that they have; without weights a layer is its activation alone."""
-    some = np.geomspace(1e-45, 60, 40000)
-    x = np.concatenate([some, -some, np.linspace(-12, 12, 40000), [np.inf, -np.inf, np.nan, 3e38, -3e38]]).astype(np.float32)
+    sizes = np.geomspace(1e-45, 60, 40000)
+    x = np.concatenate([sizes, -sizes, np.linspace(-12, 12, 40000), [np.inf, -np.inf, np.nan, 3e38, -3e38]]).astype(np.float32)
     x = np.resize(x, (len(x) // 640 + 1, 10, 64))
     zeros = np.zeros((64, 64), np.float32)
     y = kernels.forward("rnn_tanh", x, None, zeros[:10], None, zeros, None, reverse=False)[0]
@@ -58,7 +58,8 @@ class Case:
         self.bias = self.random(gates * hidden) if name == "gru" and rng.random() < 0.7 else None
         if rng.random() < 0.3:
             self.w = np.asfortranarray(self.w)
-        self.said = f"{name} seed {seed}: z {self.z.shape} {self.dtype}, reverse={self.reverse}, masked={self.mask is not None}"
+        masked = self.mask is not None
+        self.label = f"{name} seed {seed}: z {self.z.shape} {self.dtype}, reverse={self.reverse}, masked={masked}"
 
     def random(self, *shape):
         return (self.rng.standard_normal(shape) * 0.5).astype(self.dtype)
@@ -77,15 +78,15 @@ class Case:
             return y, None, gates
         return ops.rnn_sequence.ref(z, self.mask, h, w, activation=self.name[4:], reverse=self.reverse), None, None
 
-    def some(self, upstream):
+    def some_of(self, upstream):
         """Return some of the gradients, at least one."""
         found = [g if self.rng.random() < 0.6 else None for g in upstream]
         return found if any(g is not None for g in found) else upstream
 
-    def run_back(self, upstream, results):
+    def run_backward(self, upstream, results):
         return kernels.gradients(self.name, upstream, results, self.mask, self.h, self.c, self.w, reverse=self.reverse)
 
-    def reference_back(self, upstream, results):
+    def reference_backward(self, upstream, results):
         """Return (dz, da, dh, dc, dw) in float64; da as the gradient of the bias, its sum."""
         (gy, gc, gg), (y, cells, gates), (h, c, w) = (
             [None if a is None else a.astype(np.float64) for a in group]
@@ -120,35 +121,35 @@ def same_on_all(threads, run, label):
 
 
 @pytest.mark.parametrize("seed, name", several(5, 12, LAYERS))
-def test_layers_of_any_size(name, seed, threads):
+def test_layers_equal_the_reference(name, seed, threads):
     case = Case(name, seed)
-    got = same_on_all(threads, case.run, case.said)
+    got = same_on_all(threads, case.run, case.label)
     want = case.reference()
     for what, a, b in zip(("states", "cells", "gates"), got, want):
         if b is not None:
-            close(a, b, case.dtype, f"{case.said}: {what}")
+            close(a, b, case.dtype, f"{case.label}: {what}")
     results = [a if b is not None else None for a, b in zip(got, want)]
-    y, cells, _ = same_on_all(threads, lambda: case.run(keeps=False), case.said)
-    assert y.tobytes() == got[0].tobytes(), f"{case.said}: states differ where nothing is kept"
-    assert case.c is None or cells.tobytes() == got[1][0 if case.reverse else -1].tobytes(), f"{case.said}: last cells"
-    upstream = case.some([None if a is None else case.random(*a.shape) for a in results])
-    back = same_on_all(threads, lambda: case.run_back(upstream, results), case.said)
-    dz, da, dh, dc, dw = case.reference_back(upstream, results)
+    y, cells, _ = same_on_all(threads, lambda: case.run(keeps=False), case.label)
+    assert y.tobytes() == got[0].tobytes(), f"{case.label}: states differ without gradients"
+    assert case.c is None or cells.tobytes() == got[1][0 if case.reverse else -1].tobytes(), f"{case.label}: last cells"
+    upstream = case.some_of([None if a is None else case.random(*a.shape) for a in results])
+    back = same_on_all(threads, lambda: case.run_backward(upstream, results), case.label)
+    dz, da, dh, dc, dw = case.reference_backward(upstream, results)
     for what, a, b in (("dz", back[0], dz), ("da", back[1].sum((0, 1)), da), ("dh", back[2], dh), ("dc", back[3], dc),
                        ("dw", back[4], dw)):
         if b is not None:
-            close(a, b, case.dtype, f"{case.said}: {what}")
+            close(a, b, case.dtype, f"{case.label}: {what}")
 
 
-def inside(record, args, **params):
+def compiled(op, args, **params):
     """Return (results, the plan) of an operator on inner values of a compiled graph."""
     b, arrays = Builder("g"), [a for a in args if a is not None]
-    given = iter([b.input(f"x{n}", Aval(a.shape, dt.from_numpy(a.dtype))) for n, a in enumerate(arrays)])
-    operands = [None if a is None else next(given) if a.dtype == bool else neg(next(given)) for a in args]
-    made = record(*operands, **params)
-    made = made if type(made) is tuple else (made,)
-    graph = CompiledGraph(b.finish([neg(v) for v in made]), kernel_of)
-    return [-a for a in graph.run([a if a.dtype == bool else -a for a in arrays])], graph.plan, operands, made
+    inputs = iter([b.input(f"x{n}", Aval(a.shape, dt.from_numpy(a.dtype))) for n, a in enumerate(arrays)])
+    operands = [None if a is None else next(inputs) if a.dtype == bool else neg(next(inputs)) for a in args]
+    results = op(*operands, **params)
+    results = results if type(results) is tuple else (results,)
+    graph = CompiledGraph(b.finish([neg(v) for v in results]), kernel_of)
+    return [-a for a in graph.run([a if a.dtype == bool else -a for a in arrays])], graph.plan, operands, results
 
 
 @pytest.mark.parametrize("name", ["lstm", "rnn_tanh", "rnn_relu"])
@@ -159,22 +160,22 @@ def test_results_are_written_over_operands_with_the_same_bits(name, seed):
     states = (case.h, case.c) if name == "lstm" else (case.h,)
     last = (case.w, None) if name == "lstm" else (case.w,)
     want = [a for a in case.run() if a.ndim > 1]
-    got, plan, operands, made = inside(getattr(ops, f"{kind}_sequence"), (case.z, case.mask, *states, *last), **params)
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(got, want, strict=True)), case.said
+    got, plan, operands, results = compiled(getattr(ops, f"{kind}_sequence"), (case.z, case.mask, *states, *last), **params)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(got, want, strict=True)), case.label
     run, = plan.steps
-    assert run.arena[made[-1]] == run.arena[operands[0]], f"{case.said}: not over z"
+    assert run.arena[results[-1]] == run.arena[operands[0]], f"{case.label}: not over z"
     gy = case.random(*want[0].shape)
     upstream = (gy, None, None) if name == "lstm" else (gy,)
-    back = case.run_back((gy, None, None), (*want, None, None)[:3])
+    back = case.run_backward((gy, None, None), (*want, None, None)[:3])
     args = (*upstream, *want, case.mask, *states, *last)
-    got, plan, operands, made = inside(getattr(ops, f"{kind}_sequence_grad"), args, **params)
+    got, plan, operands, results = compiled(getattr(ops, f"{kind}_sequence_grad"), args, **params)
     want = [back[0], *back[2:2 + len(states)], back[4]]
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(got, want, strict=True)), case.said
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(got, want, strict=True)), case.label
     run, = plan.steps
-    assert run.arena[made[0]] == run.arena[operands[5 if name == "lstm" else 0]], f"{case.said}: dz has a place of its own"
+    assert run.arena[results[0]] == run.arena[operands[5 if name == "lstm" else 0]], f"{case.label}: dz has memory of its own"
 
 
-def test_a_large_layer_shares_its_steps(threads):
+def test_threads_share_the_steps_of_a_large_layer(threads):
     rng = np.random.default_rng(1)
     z, h, c, w = ((rng.standard_normal(s) * 0.2).astype(np.float32) for s in ((5, 30, 800), (30, 200), (30, 200), (800, 200)))
     got = same_on_all(threads, lambda: kernels.forward("lstm", z, None, h, c, w, None, reverse=False), "large")
@@ -226,7 +227,7 @@ def outputs(kind, layer, x):
 @pytest.mark.parametrize("batch, steps, hidden, packed", [
     (1, 12, 64, (False, False)), (1, 13, 64, (False, True)), (4, 32, 64, (False, True)), (4, 33, 64, (True, True)),
     (1, 13, 8, (True, True)), (5, 3, 64, (False, False)), (5, 4, 64, (True, True))])
-def test_weights_are_packed_for_enough_steps(monkeypatch, cache, batch, steps, hidden, packed):
+def test_weights_are_packed_from_a_number_of_steps_on(monkeypatch, cache, batch, steps, hidden, packed):
     """Of many sequences; of few ones, for which it matters more whether the second-level cache holds them."""
     monkeypatch.setattr(kernels.cache_sizes, "second_level", lambda: cache)
     z, w = (Aval(shape, dt.float32) for shape in ((steps, batch, 4 * hidden), (4 * hidden, hidden)))
@@ -236,17 +237,17 @@ def test_weights_are_packed_for_enough_steps(monkeypatch, cache, batch, steps, h
 @pytest.mark.parametrize("batch", [1, 6])
 @pytest.mark.parametrize("steps", [1, 3, 9, 15])
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-def test_without_gradients_the_same_bits(kind, steps, batch):
+def test_results_without_gradients_have_the_same_bits(kind, steps, batch):
     layer = getattr(ingot.nn, kind)(5, 18, num_layers=2, bidirectional=True)
     x = ingot.randn(steps, batch, 5)
-    kept = outputs(kind, layer, x)
+    with_gradients = outputs(kind, layer, x)
     with ingot.no_grad():
         for got in (outputs(kind, layer, x), ingot.jit.trace(lambda x: outputs(kind, layer, x))(x)):
-            assert all(ingot.equal(a, b.detach()) for a, b in zip(got, kept)), (kind, steps, batch)
+            assert all(ingot.equal(a, b.detach()) for a, b in zip(got, with_gradients)), (kind, steps, batch)
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
-def test_each_result_alone_gives_the_gradient_of_all_with_zeros(kind):
+def test_the_gradient_of_one_result_equals_that_with_zeros_for_others(kind):
     layer = getattr(ingot.nn, kind)(4, 7, bidirectional=True)
     x = ingot.randn(5, 3, 4)
 
@@ -265,7 +266,7 @@ def test_each_result_alone_gives_the_gradient_of_all_with_zeros(kind):
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_states_alone_have_the_gradients_of_the_whole_layer(kind):
+def test_gradients_of_the_layers_for_inference(kind):
     rng = np.random.default_rng(4)
     gates = {"lstm": 4, "gru": 3}[kind]
     z, h, c, w = (ingot.from_numpy(rng.standard_normal(s).astype(np.float32) * np.float32(0.5)).requires_grad_()
@@ -302,13 +303,13 @@ MODULES = {"step": lambda machine, cell: codegen.StepKernel(machine, "float", ce
 
 
 @pytest.mark.parametrize("kernel, level, name", thinned(MODULES, ("x86-64", "x86-64-v3", "x86-64-v4", "aarch64"), LAYERS))
-def test_every_target_has_code(kernel, level, name):
+def test_every_target_compiles(kernel, level, name):
     machine = target.cpu(level)
     assert compiler.emit_object(MODULES[kernel](machine, CELLS[name]).text(), machine)
 
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])
-def test_narrower_vectors_agree(level, monkeypatch, threads):
+def test_narrower_vectors_give_the_same(level, monkeypatch, threads):
     narrow = target.cpu(level)
     if not target.supports(narrow):
         pytest.skip(f"this machine does not run {level}")
@@ -317,13 +318,13 @@ def test_narrower_vectors_agree(level, monkeypatch, threads):
     for cache in (kernels.forward_plan, kernels.grad_plan):
         cache.cache_clear()
     for name in LAYERS:
-        test_layers_of_any_size(name, 3, threads)
+        test_layers_equal_the_reference(name, 3, threads)
     for cache in (kernels.forward_plan, kernels.grad_plan):
         cache.cache_clear()
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_projected_layers_of_any_size(seed, threads):
+def test_projected_layers_equal_the_reference(seed, threads):
     rng = np.random.default_rng([9, seed])
     dtype, reverse = rng.choice(list(TOLERANCE)), bool(rng.integers(2))
     steps, batch, hidden = int(rng.integers(1, 6)), int(rng.choice([1, 3, 9])), int(rng.choice([3, 16, 37, 64]))
@@ -331,16 +332,16 @@ def test_projected_layers_of_any_size(seed, threads):
     z, h, c, w, projection = ((rng.standard_normal(s) * 0.4).astype(dtype) for s in (
         (steps, batch, 4 * hidden), (batch, size), (batch, hidden), (4 * hidden, size), (size, hidden)))
     mask = np.arange(steps)[:, None] < rng.integers(0, steps + 1, batch) if seed % 2 else None
-    said = f"seed {seed}: z {z.shape} {dtype}, projected to {size}, reverse={reverse}, masked={mask is not None}"
+    label = f"seed {seed}: z {z.shape} {dtype}, projected to {size}, reverse={reverse}, masked={mask is not None}"
     layer, gradient = (kernels.OPERATORS[record].eager for record in (ops.lstm_sequence, ops.lstm_sequence_grad))
-    got = same_on_all(threads, lambda: layer(z, mask, h, c, w, projection, reverse=reverse), said)
+    got = same_on_all(threads, lambda: layer(z, mask, h, c, w, projection, reverse=reverse), label)
     z64, h64, c64, w64, projection64 = (a.astype(np.float64) for a in (z, h, c, w, projection))
     for a, b in zip(got, ops.lstm_sequence.ref(z64, mask, h64, c64, w64, projection64, reverse=reverse)):
-        close(a, b, dtype, said)
+        close(a, b, dtype, label)
     upstream = [rng.standard_normal(a.shape).astype(dtype) for a in got]
-    for given in (upstream, [upstream[0], None, None], [None, upstream[1], None]):
-        back = same_on_all(threads, lambda: gradient(*given, *got, mask, h, c, w, projection, reverse=reverse), said)
-        wide = [None if a is None else a.astype(np.float64) for a in (*given, *got)]
+    for gradients in (upstream, [upstream[0], None, None], [None, upstream[1], None]):
+        back = same_on_all(threads, lambda: gradient(*gradients, *got, mask, h, c, w, projection, reverse=reverse), label)
+        wide = [None if a is None else a.astype(np.float64) for a in (*gradients, *got)]
         want = ops.lstm_sequence_grad.ref(*wide, mask, h64, c64, w64, projection64, reverse=reverse)
         for number, (a, b) in enumerate(zip(back, want)):
-            close(a, b, dtype, f"{said}: gradient {number}")
+            close(a, b, dtype, f"{label}: gradient {number}")

@@ -30,7 +30,7 @@ GRID = np.array([complex(a, b) for a in SPECIAL for b in SPECIAL])
 
 
 def same(a, b):
-    """Equal bits, part by part, any nan equal to any other."""
+    """Return whether the bits of all parts are equal, or both are nan."""
     return a.dtype == b.dtype and all(same_parts(p, q) for p, q in zip(re_im_of(a), re_im_of(b), strict=True))
 
 
@@ -39,23 +39,23 @@ def re_im_of(a):
 
 
 def value(array):
-    """An array as a value of the builder."""
+    """Return an array as a value of the builder."""
     pieces = [S.value(p.copy()) for p in re_im_of(array)]
     return S.whole(*pieces) if len(pieces) == 2 else pieces[0]
 
 
 def array(v):
-    """And back."""
+    """Return a value of the builder as an array."""
     if not v.dtype.is_complex:
         return np.asarray(v.ref)
     re, im = np.broadcast_arrays(*[p.ref for p in S.re_im(v)])
-    made = np.empty(re.shape, v.dtype.np)
-    made.real, made.imag = re, im
-    return made
+    result = np.empty(re.shape, v.dtype.np)
+    result.real, result.imag = re, im
+    return result
 
 
 def numbers(kind, count, seed=0):
-    """Random complex numbers, among them special ones."""
+    """Return random complex numbers, among them special ones."""
     rng = np.random.default_rng(seed)
     usual = 3 * (rng.standard_normal(count) + 1j * rng.standard_normal(count))
     usual[:len(GRID)] = rng.permutation(GRID)[:count]
@@ -63,12 +63,12 @@ def numbers(kind, count, seed=0):
 
 
 def operands(name, kind, count=203):
-    """Arguments of a function."""
+    """Return arguments of a function."""
     arity = len(inspect.signature(scalars.COMPLEX[name]).parameters) - 1
-    made = [numbers(kind, count, seed) for seed in range(arity)]
+    arrays = [numbers(kind, count, seed) for seed in range(arity)]
     if name == "complex":
-        return [z.real.copy() for z in made]
-    return [np.arange(count) % 3 == 0, *made[1:]] if name == "where" else made
+        return [z.real.copy() for z in arrays]
+    return [np.arange(count) % 3 == 0, *arrays[1:]] if name == "where" else arrays
 
 
 @functools.cache
@@ -86,7 +86,7 @@ def test_functions_have_the_same_bits_everywhere(name, kind, level):
     got = room[20:-20]
     run(pointwise(name, *[dt.from_numpy(a.dtype) for a in args]), [*args, got], level, n=len(got))
     assert same(got, want), f"{name} on {level}"
-    assert (np.r_[room[:20], room[-20:]] == want.dtype.type(7)).all(), "nothing beside the result is written"
+    assert (np.r_[room[:20], room[-20:]] == want.dtype.type(7)).all(), "memory outside the result is written"
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -107,20 +107,20 @@ def test_casts(kind, level):
 
 
 def layouts(x):
-    """Arrays of the same elements that lie otherwise."""
+    """Return arrays of the same elements with other strides."""
     spaced = np.zeros((x.size, 3), x.dtype)
     spaced[:, 1] = x
     half = x.itemsize // 2
     odd = np.zeros(x.nbytes + half, np.uint8)[half:].view(x.dtype)      # at an address that is no multiple of a number's size
     odd[:] = x
     return {"every third": spaced[:, 1], "backwards": x[::-1].copy()[::-1], "odd address": odd,
-            "in rows": x.reshape(-1, 7)[:, :6], "turned": np.ascontiguousarray(x.reshape(-1, 7).T).T}
+            "in rows": x.reshape(-1, 7)[:, :6], "transposed": np.ascontiguousarray(x.reshape(-1, 7).T).T}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("name", ["mul", "div", "exp", "conj", "modulus", "eq"])
-def test_layouts_and_sizes_change_no_bit(name, kind):
-    """numpy's own loops multiply otherwise at the ends of arrays, and where elements do not lie side by side."""
+def test_results_do_not_depend_on_strides_and_sizes(name, kind):
+    """The loops of NumPy round differently at the ends of arrays and for strided elements."""
     args = operands(name, kind, 7 * 301)
 
     def of(arrays):
@@ -129,7 +129,7 @@ def test_layouts_and_sizes_change_no_bit(name, kind):
 
     want = of(args)
     for how in layouts(args[0]):
-        usual = {"in rows": want.reshape(-1, 7)[:, :6], "turned": want.reshape(-1, 7)}.get(how, want)
+        usual = {"in rows": want.reshape(-1, 7)[:, :6], "transposed": want.reshape(-1, 7)}.get(how, want)
         assert same(of([layouts(a)[how] for a in args]), np.ascontiguousarray(usual)), how
     for n in (1, 2, 3, 17):
         assert same(of([a[:n] for a in args]), want[:n]), n
@@ -141,7 +141,7 @@ def test_layouts_and_sizes_change_no_bit(name, kind):
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("count", [40, 50000])
 @pytest.mark.parametrize("name", ["mul", "div", "add", "sub"])
-def test_writing_in_place_changes_no_bit(name, count, kind):
+def test_in_place_results_have_the_same_bits(name, count, kind):
     args = operands(name, kind, count)
     with np.errstate(all="ignore"):
         for operand in (wrap(args[1]), 2 - 1j, 3.0):
@@ -152,19 +152,19 @@ def test_writing_in_place_changes_no_bit(name, count, kind):
             assert same(target.numpy(), want.numpy())
 
 
-# Cases that each libm behind numpy answers otherwise (powers of infinite size, their signs; 0 to a power of nan).
-UNSAID = {"pow"}
+# Functions with special values that depend on the C library of NumPy (infinite powers, their signs; 0 to a power of nan).
+LIBRARY_DEPENDENT = {"pow"}
 
 
 @pytest.mark.parametrize("name", sorted(n for n in NAMES if n in OPS and n not in ("complex", "where")))
-def test_functions_are_those_of_numpy(name):
-    """Of usual numbers, and of infinities, nan and zeros, but for the sign of what has none."""
+def test_functions_equal_numpy(name):
+    """Compare usual numbers, infinities, nan and zeros, but not signs of nan."""
     op = OPS[name]
     for kind, tolerance in zip(KINDS, (2e-5, 1e-9)):
         args = [z[np.isfinite(z) & (abs(z) < 9)][:50] for z in operands(name, kind, 300)]
         with np.errstate(all="ignore"):
             np.testing.assert_allclose(op(*map(wrap, args))._a, op.ref(*args), rtol=tolerance, atol=tolerance)
-    if name not in UNSAID:
+    if name not in LIBRARY_DEPENDENT:
         args = [GRID] if len(args) == 1 else [np.repeat(GRID, len(GRID)), np.tile(GRID, len(GRID))]
         with np.errstate(all="ignore"):
             np.testing.assert_allclose(op(*map(wrap, args))._a, op.ref(*args), rtol=1e-9, atol=1e-9)
@@ -176,8 +176,8 @@ SHAPES = [((1000,), 0), ((70, 9), 0), ((70, 9), 1), ((9, 40), 1), ((64, 300), 0)
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("shape, dim", SHAPES, ids=str)
-def test_sums_are_those_of_the_parts(shape, dim, kind):
-    """The tree of a sum is that of real numbers; products go through the same one."""
+def test_sums_equal_those_of_the_parts(shape, dim, kind):
+    """Sums and products have the tree of real numbers."""
     rng = np.random.default_rng(3)
     z = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(kind.np)
     for x in (z, np.ascontiguousarray(z.T).T):
@@ -185,15 +185,15 @@ def test_sums_are_those_of_the_parts(shape, dim, kind):
         got = t.sum(dim).numpy()
         assert same_parts(got.real, wrap(x.real.copy()).sum(dim).numpy())
         assert same_parts(got.imag, wrap(x.imag.copy()).sum(dim).numpy())
-        turned = x / np.maximum(abs(x), 1e-6)
+        directions = x / np.maximum(abs(x), 1e-6)
         tolerance = 1e-9 if kind is dt.complex128 else 3e-3
-        want = turned.astype(np.complex128).prod(dim)
-        np.testing.assert_allclose(wrap(turned).prod(dim).numpy(), want, rtol=tolerance, atol=tolerance)
+        want = directions.astype(np.complex128).prod(dim)
+        np.testing.assert_allclose(wrap(directions).prod(dim).numpy(), want, rtol=tolerance, atol=tolerance)
         np.testing.assert_array_equal((t.real > 1).to(kind).any(dim).numpy(), (x.real > 1).any(dim))
 
 
 def programs():
-    """Functions of complex numbers that become few kernels."""
+    """Return functions of complex numbers that become few kernels."""
     return {
         "chain": lambda z, w: ((z * w + 2j).exp() / (1 + w.conj())).abs(),
         "rows": lambda z, w: (z - z.mean(-1, keepdim=True)) * w.sum(-1, keepdim=True).conj(),
@@ -220,8 +220,8 @@ def programs():
 @pytest.mark.parametrize("sizes", [((6, 8), (6, 8), (33, 70), (5, 9), (1, 4)), ((40, 12),) * 3], ids=["changing", "short rows"])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("name", programs())
-def test_traced_is_eager(name, kind, sizes):
-    """To the bit, for sizes that were seen before and others, with gradients."""
+def test_traced_functions_equal_eager_ones(name, kind, sizes):
+    """Compare the bits of results and gradients, for sizes seen before and others."""
     f = programs()[name]
 
     def step(z, w):
@@ -255,13 +255,13 @@ PRODUCTS = [((40, 50), (50, 60)), ((3, 20, 30), (3, 30, 70)), ((8, 100), (100, 2
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("a, b", PRODUCTS, ids=str)
 def test_products_of_matrices(a, b, kind):
-    """However the matrices lie."""
+    """Compare matrices of all strides."""
     rng = np.random.default_rng(4)
     x, y = ((rng.standard_normal(s) + 1j * rng.standard_normal(s)).astype(kind.np) for s in (a, b))
     want = x.astype(np.complex128) @ y.astype(np.complex128)
     tolerance = 2e-4 if kind is dt.complex64 else 1e-11
-    turned = [wrap(np.ascontiguousarray(np.swapaxes(v, -1, -2))).mT for v in (x, y)]
-    for left, right in ((wrap(x), wrap(y)), turned, (wrap(x), turned[1])):
+    transposed = [wrap(np.ascontiguousarray(np.swapaxes(v, -1, -2))).mT for v in (x, y)]
+    for left, right in ((wrap(x), wrap(y)), transposed, (wrap(x), transposed[1])):
         np.testing.assert_allclose((left @ right).numpy(), want, rtol=tolerance, atol=tolerance)
         if y.ndim == 2:
             bias = wrap(rng.standard_normal(b[1]).astype(kind.np))
@@ -270,8 +270,8 @@ def test_products_of_matrices(a, b, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_products_have_the_same_bits_wherever_factors_lie(kind):
-    """Also traced, where factors lie otherwise than in eager code."""
+def test_products_do_not_depend_on_strides(kind):
+    """Traced code, whose factors have other strides, is included."""
     rng = np.random.default_rng(8)
     x, y = ((rng.standard_normal(s) + 1j * rng.standard_normal(s)).astype(kind.np) for s in ((64, 1000), (1000, 64)))
     both = [(wrap(v), wrap(np.ascontiguousarray(v.T)).mT) for v in (x, y)]
@@ -297,7 +297,7 @@ CONVOLUTIONS = {
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_convolutions_are_those_of_the_reference(name, kind):
+def test_convolutions_equal_those_of_the_parts(name, kind):
     shape, window, params = CONVOLUTIONS[name]
     rng = np.random.default_rng(6)
     x, w, b = ((rng.standard_normal(s) + 1j * rng.standard_normal(s)).astype(kind.np) for s in (shape, window, window[:1]))

@@ -17,8 +17,8 @@ SHAPES = [((7, 1, 3), (1, 5, 3)), ((6, 1, 16), (1, 9, 1)), ((2, 3, 1, 17), (1, 3
 KINDS = [dt.float32, dt.float64, dt.bfloat16]
 
 
-def made(kind, chain, name):
-    """x * y + 1, or a chain of instructions of it."""
+def kernel_of(kind, chain, name):
+    """Return the kernel of x * y + 1, or of a chain of instructions."""
     def build(k, x, y):
         return k.fn.sinh(k.fn.atan(x * y)) if chain else x * y + 1.0
 
@@ -28,15 +28,15 @@ def made(kind, chain, name):
 @pytest.mark.parametrize("chain", [False, True], ids=["short", "chain"])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("cost", [None, 1, 40], ids=["whole", "each row", "some rows"])
-def test_rows_are_what_they_are_in_one_row(cost, kind, chain, monkeypatch):
+def test_rows_equal_one_flat_row(cost, kind, chain, monkeypatch):
     if cost:
         monkeypatch.setattr(nest, "CHUNK_COST", cost)
-    over = made(kind, chain, f"rows_{cost}")
+    over = kernel_of(kind, chain, f"rows_{cost}")
     before = pool.get_num_threads()
     for seed, shapes in enumerate(SHAPES):
         x, y = (np.random.default_rng(seed + 50 * i).standard_normal(s).astype(kind.np) for i, s in enumerate(shapes))
         flat = [np.ascontiguousarray(np.broadcast_to(a, np.broadcast_shapes(*shapes))).reshape(-1) for a in (x, y)]
-        want = made(kind, chain, "flat")(*flat)
+        want = kernel_of(kind, chain, "flat")(*flat)
         for threads in (1, 3):
             pool.set_num_threads(threads)
             try:
@@ -50,7 +50,7 @@ def test_rows_are_what_they_are_in_one_row(cost, kind, chain, monkeypatch):
 
 @pytest.mark.parametrize("shape", [(5, 3), (3, 1, 2), (4, 6, 20), (2, 9000), (0, 3), (3, 0), (2, 0, 4)], ids=str)
 def test_indices_along_every_dim(shape):
-    """Each element is a function of its place, in a traced function."""
+    """In a traced function, each element is a function of its index."""
     x = ingot.rand(shape)
     along = [[-1 if i == d else 1 for i in range(len(shape))] for d in range(len(shape))]
 
@@ -67,16 +67,16 @@ def test_indices_along_every_dim(shape):
         np.testing.assert_allclose(elementwise(x).numpy(), want, rtol=1e-6)
 
 
-def test_only_chains_over_short_rows_take_one_vector():
-    of = {chain: made(dt.float32, chain, "which").kernel(2) for chain in (False, True)}
+def test_the_strategy_for_short_rows():
+    of = {chain: kernel_of(dt.float32, chain, "which").kernel(2) for chain in (False, True)}
     assert suited(of[True], (100, 16)) is SHORT_ROWS
     assert suited(of[True], (100, 17)) is suited(of[True], (16,)) is suited(of[False], (100, 16)) is None
 
 
 @pytest.mark.parametrize("shapes", [((300, 1, 3), (1, 300, 3)), ((1, 400), (400, 1)), ((200, 1), (1, 200))], ids=str)
 @pytest.mark.parametrize("op", ["__add__", "__sub__", "__mul__", "__truediv__"])
-def test_small_operands_of_a_large_result_leave_numpy(op, shapes, monkeypatch):
-    """Their result is what numpy gives, and numpy was not asked."""
+def test_large_results_of_small_operands_do_not_use_numpy(op, shapes, monkeypatch):
+    """The result equals that of NumPy, which is not called."""
     a, b = (np.random.default_rng(i).standard_normal(s).astype(np.float32) for i, s in enumerate(shapes))
     want = getattr(a, op)(b)
     calls = []

@@ -49,7 +49,7 @@ FUNCTIONS = [("exp", 1), ("tanh", 1), ("log", 1), ("sin", 1), ("gelu", 1), ("lga
 
 @functools.cache
 def function_of_samples(name, arity, dtype):
-    """(arguments of a function, its results)"""
+    """Return (arguments of a function, its results)."""
     args = [samples(dtype, 101, seed) for seed in range(arity)]
     if name in scalars.ITERATED:        # which take as many turns as large numbers ask for
         args = [np.where(np.abs(a.astype(np.float64)) > 100, a.dtype.type(7), a) for a in args]
@@ -139,7 +139,7 @@ def chain(k, x, w):
 
 
 @pytest.mark.parametrize("dtype", [dt.float32, dt.float64], ids=str)
-def test_fused_has_the_bits_of_one_by_one(dtype):
+def test_fused_kernels_equal_single_ones(dtype):
     x, w = (samples(dtype, 1003, seed) for seed in (7, 8))
     fused = kernels.elementwise("chain", (dtype, dtype), (dtype,), chain)(x, w)
     unary, binary = (lambda n, *a: kernels.unary(n, dtype)(*a)), (lambda n, *a: kernels.binary(n, dtype)(*a))
@@ -150,7 +150,7 @@ def test_fused_has_the_bits_of_one_by_one(dtype):
 
 @pytest.mark.parametrize("layout", [row_kernels.ROWS, row_kernels.COLUMNS])
 @pytest.mark.parametrize("kind", ["softmax", "log_softmax", "logsumexp"])
-def test_compiled_is_the_reference(kind, layout):
+def test_compiled_kernels_equal_the_reference(kind, layout):
     kernel = row_kernels.ROW_KERNELS[kind](kind, dt.float64, layout)
     x = np.random.default_rng(13).standard_normal((4, 30) if layout == row_kernels.ROWS else (4, 30, 6))
     symbols = {"A": 4, "R": 30} | ({"B": 6, "RB": 180} if layout == row_kernels.COLUMNS else {})
@@ -161,7 +161,7 @@ def test_compiled_is_the_reference(kind, layout):
 
 
 def fused_kernel(rng, sizes, layout):
-    """A random kernel with fixed sizes: an elementwise body, a reduction, a second sweep that writes two outputs."""
+    """Return a random kernel with fixed sizes: an elementwise body, a reduction, a second sweep that writes two outputs."""
     rows, n = sizes
     k = KernelBuilder("fuzz")
     k.parallel("i", rows)
@@ -242,7 +242,7 @@ def test_a_program_runs_its_kernels_in_order():
 @pytest.mark.parametrize("kind", [dt.float32, dt.float64])
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
-def test_what_is_rarely_needed_is_a_function_for_all_widths(name, level, kind):
+def test_rare_paths_are_functions_shared_by_all_widths(name, level, kind):
     made = pointwise(name, kind)
     text = kernel_text(made, cpu(level))
     slow, = [line.partition("@")[2].partition("(")[0] for line in text.splitlines()
@@ -318,7 +318,7 @@ def test_low_precision_accumulates_in_float32():
     assert abs(got - 20000 * float(x[0, 0])) <= 8
 
 
-def test_threads_may_make_and_call_a_kernel_at_once():
+def test_threads_may_build_and_call_a_kernel_concurrently():
     x = np.random.default_rng(15).standard_normal((300, 400)).astype(np.float32)
     fresh = kernels.elementwise("racing", (dt.float32,), (dt.float32,), lambda k, v: k.fn.tanh(v) * 3.0)
     total = kernels.Reduction("sum", dt.float32)
@@ -329,7 +329,7 @@ def test_threads_may_make_and_call_a_kernel_at_once():
 
 @pytest.mark.parametrize("low", [dt.float16, dt.bfloat16])
 @pytest.mark.parametrize("n", [40, 5000])
-def test_conversions_are_those_of_numpy(low, n):
+def test_conversions_equal_those_of_numpy(low, n):
     values = samples(dt.float32, n, 3)
     with np.errstate(over="ignore"):
         want, got = values.astype(low.np), kernels.converted(values, low.np)
@@ -340,9 +340,8 @@ def test_conversions_are_those_of_numpy(low, n):
 
 @pytest.mark.parametrize("low", [dt.float16, dt.bfloat16])
 @pytest.mark.parametrize("rest", [0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF])
-def test_every_upper_half_is_rounded_as_numpy_does(low, rest):
-    """Beside each other lie numbers of one exponent, so that vectors hold nothing but subnormals, infinities or nan, too; mixed
-    ones follow."""
+def test_every_upper_half_is_rounded_like_numpy(low, rest):
+    """Numbers of one exponent are adjacent, so that whole vectors hold subnormals, infinities or nan; mixed ones follow."""
     bits = (np.arange(1 << 16, dtype=np.uint32) << 16) | np.uint32(rest)
     values = np.concatenate([bits, np.random.default_rng(rest).permutation(bits)]).view(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -360,7 +359,7 @@ def test_flips_of_every_size(dims, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
-def test_operands_that_are_read_backwards(dtype):
+def test_operands_with_negative_strides(dtype):
     x, y = (np.random.default_rng(i).standard_normal((37, 1003)).astype(dtype) for i in (0, 1))
     add = kernels.binary("add", dt.BY_NP[np.dtype(dtype)])
     for a in (x[:, ::-1], x[::-1], x[::-1, ::-1], x[:, ::-2].repeat(2, 1)[:, :1003]):

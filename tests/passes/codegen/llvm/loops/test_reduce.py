@@ -19,13 +19,13 @@ def reduction_kernel(kind, dtype, pattern, unit):
 
 
 def reduce_with(kind, x, pattern, level=None):
-    """The reduction of a contiguous array by the kernel of a pattern."""
+    """Reduce a contiguous array by the kernel of a pattern."""
     dtype = dt.from_numpy(x.dtype)
     kernel = reduction_kernel(kind, dtype, pattern, x.ndim - 1)
-    kept = [i for i, c in enumerate(pattern) if c == "P"]
-    out = np.zeros([x.shape[i] for i in kept], np.int64 if kind.startswith("arg") else x.dtype)
+    parallel_dims = [i for i, c in enumerate(pattern) if c == "P"]
+    out = np.zeros([x.shape[i] for i in parallel_dims], np.int64 if kind.startswith("arg") else x.dtype)
     symbols = {f"n{i}": n for i, n in enumerate(x.shape)} | {f"s{i}": s // x.itemsize for i, s in enumerate(x.strides)}
-    symbols |= {f"t{i}": s // out.itemsize for i, s in zip(kept, out.strides)}
+    symbols |= {f"t{i}": s // out.itemsize for i, s in zip(parallel_dims, out.strides)}
     run(kernel, [x, out], level, **symbols)
     return out
 
@@ -36,14 +36,14 @@ PATTERNS = [("PR", (3, 5)), ("PR", (2, 64)), ("PR", (3, 201)), ("PR", (2, 5000))
 
 @pytest.mark.parametrize("kind", ["sum", "max", "argmin", "var"])
 @pytest.mark.parametrize("pattern, shape", PATTERNS, ids=[f"{p}{s}" for p, s in PATTERNS])
-def test_reductions(kind, pattern, shape):
+def test_reductions_equal_numpy_on_every_instruction_set(kind, pattern, shape):
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     results = [reduce_with(kind, x, pattern, level) for level in LEVELS]
     assert all(r.tobytes() == results[0].tobytes() for r in results), "the instruction set changes the bits"
     axes = tuple(i for i, c in enumerate(pattern) if c == "R")
     if kind == "argmin":
-        moved = np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim))
-        np.testing.assert_array_equal(results[0], moved.reshape(*results[0].shape, -1).argmin(-1))
+        permuted = np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim))
+        np.testing.assert_array_equal(results[0], permuted.reshape(*results[0].shape, -1).argmin(-1))
     elif kind == "var":
         np.testing.assert_allclose(results[0], x.astype(np.float64).var(axes, ddof=1), rtol=2e-6)
     else:
@@ -65,14 +65,14 @@ def test_results_do_not_depend_on_threads():
     x = np.random.default_rng(2).standard_normal(3_000_001).astype(np.float32)
     wide = x[:3_000_000].reshape(3000, 1000)
     total, soft = kernels.reduction("sum", dt.float32), kernels.rowop("softmax", dt.float32)
-    before, seen = pool.get_num_threads(), []
+    before, results = pool.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
             pool.set_num_threads(threads)
-            seen.append((total(x).tobytes(), total(wide, 0).tobytes(), total(wide, 1).tobytes(), soft(wide).tobytes()))
+            results.append((total(x).tobytes(), total(wide, 0).tobytes(), total(wide, 1).tobytes(), soft(wide).tobytes()))
     finally:
         pool.set_num_threads(before)
-    assert seen[0] == seen[1] == seen[2]
+    assert results[0] == results[1] == results[2]
 
 
 @pytest.mark.parametrize("kind", ["sum", "argmax"])
@@ -88,7 +88,7 @@ def test_groups_of_chunks_change_no_bit(kind, words, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["max", "min"])
 @pytest.mark.parametrize("pattern", ["PR", "PRP"])
-def test_loads_of_a_maximum_wait_for_no_mask(kind, pattern):
+def test_loads_of_extremes_are_not_masked(kind, pattern):
     """A load whose mask is made of the last maximum could not begin before it: rows would come at the latency of memory."""
     kernel = reduction_kernel(kind, dt.float32, pattern, len(pattern) - 1)
     lines = compiler.assembly(kernel_text(kernel, target.cpu("x86-64-v4"))).splitlines()

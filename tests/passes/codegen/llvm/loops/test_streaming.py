@@ -1,4 +1,4 @@
-"""Elementwise kernels whose results pass by the caches: same values, any alignment; only where that pays."""
+"""Elementwise kernels with streaming stores: the same values for any alignment, and only for large results."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from ingot.runtime.cpu.loops import kernels
 
 
 def expression(dtype):
-    """x * y + exp(x), with a bool beside it."""
+    """Return the kernel of x * y + exp(x) and x < y."""
     def build(k, x, y):
         return x * y + k.fn.exp(x), k.fn.lt(x, y)
 
@@ -35,7 +35,7 @@ def test_values_and_alignment(dtype, n):
         want = np.empty(n, dtype.np)
         near[1](x, y, want)
         assert room[skip:skip + n].tobytes() == want.tobytes(), f"{dtype} of {n} from {skip}, seed {n}"
-        assert not room[:skip].any() and not room[skip + n:].any(), "stored beside the result"
+        assert not room[:skip].any() and not room[skip + n:].any(), "stored outside the result"
 
 
 def test_several_results_and_strides(monkeypatch):
@@ -59,15 +59,15 @@ def kernel_of(role="out", stride=1):
     return replace(kernel, buffers=(kernel.buffers[0], replace(kernel.buffers[1], role=role)))
 
 
-def test_only_large_results_that_are_not_read():
-    many = streaming.WORTH // 4
-    assert suited(kernel_of(), [many]) is STREAMING
-    assert suited(kernel_of(), [many - 1]) is None
-    assert suited(kernel_of("inout"), [many]) is None
-    assert suited(kernel_of(stride="s"), [many]) is None
+def test_only_large_write_only_results_are_streamed():
+    threshold = streaming.WORTH // 4
+    assert suited(kernel_of(), [threshold]) is STREAMING
+    assert suited(kernel_of(), [threshold - 1]) is None
+    assert suited(kernel_of("inout"), [threshold]) is None
+    assert suited(kernel_of(stride="s"), [threshold]) is None
 
 
-def test_traced_results_are_eager_ones_and_updates_stay_in_the_cache(monkeypatch):
+def test_traced_results_are_streamed_and_updates_are_not(monkeypatch):
     monkeypatch.setattr(streaming, "WORTH", 1 << 16)
     used = []
     real = plan_runner.kernel_call

@@ -132,7 +132,7 @@ def test_philox_known_answers_and_moments():
 
 
 @pytest.mark.parametrize("sizes", [(7, 8), (9, 8), (8, 7), (0, 8)])
-def test_kernels_read_no_more_than_there_is(sizes):
+def test_kernels_do_not_read_beyond_their_operands(sizes):
     x, w, b = np.zeros((3, 8)), *[np.zeros(n) for n in sizes]
     with pytest.raises(ShapeError, match="layer_norm of \\[3, 8\\] along dim 1 takes an array of 8 elements"):
         kernels.rowop("layer_norm", dt.float64, eps=1e-5)(x, w, b)

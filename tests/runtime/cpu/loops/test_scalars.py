@@ -11,7 +11,7 @@ ROWS, COLUMNS = 64, eager.LARGE // 32
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "bool"])
-def test_values_and_broadcasts(dtype):
+def test_where_of_every_dtype_and_broadcast(dtype):
     ingot.manual_seed(3)
     kind = getattr(ingot, dtype)
     x, y = (ingot.randn(*shape).to(kind) for shape in ((ROWS, COLUMNS), (1, COLUMNS)))
@@ -23,7 +23,7 @@ def test_values_and_broadcasts(dtype):
             assert got.dtype is kind and np.array_equal(got.to(ingot.float64).numpy(), want), (dtype, c.shape, a.shape)
 
 
-def test_numbers_nan_and_inf():
+def test_where_of_numbers_nan_and_inf():
     condition = ingot.arange(ROWS * COLUMNS).reshape(ROWS, COLUMNS) % 3 == 0
     x = ingot.randn(ROWS, COLUMNS)
     x[0, 0], x[1, 1], x[2, 2] = float("nan"), float("inf"), -0.0
@@ -37,7 +37,7 @@ def test_numbers_nan_and_inf():
     assert np.array_equal(raw, both.numpy())
 
 
-def test_large_ones_leave_numpy(monkeypatch):
+def test_large_arrays_do_not_use_numpy(monkeypatch):
     """NumPy's `where` takes ten times as long."""
     run, x = eager.kernel_for(ew.where), np.ones((ROWS, COLUMNS), np.float32)
     monkeypatch.setattr(np, "where", None)
@@ -47,7 +47,7 @@ def test_large_ones_leave_numpy(monkeypatch):
 @pytest.mark.parametrize("fn", [
     lambda x, y: ingot.where(x > 0, x, y), lambda x, y: ingot.where(x > 0, 0.0, y), lambda x, y: x.masked_fill_(x > 0, 1.0),
     lambda x, y: x.__setitem__(x > 0, 2.0), lambda x, y: ingot.nn.functional.leaky_relu(x)])
-def test_those_of_some_thousand_elements_leave_numpys_loops(fn, monkeypatch):
+def test_arrays_of_some_thousand_elements_do_not_use_numpy(fn, monkeypatch):
     x, y = ingot.randn(100, 50), ingot.randn(100, 50)
     for name in ("where", "copyto"):
         monkeypatch.setattr(np, name, None)
