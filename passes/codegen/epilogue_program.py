@@ -16,7 +16,7 @@ ACCUMULATED = "accumulated"
 
 @dataclass(frozen=True)
 class Operand:
-    """A buffer beside the product, read or written. Without `along_rows` it is the same in all rows."""
+    """A buffer of an epilogue besides the product, read or written. Without `along_rows` it is the same in all rows."""
 
     name: str
     dtype: DType

@@ -34,7 +34,7 @@ class Cell:
     """A kind of recurrent layer.
 
         gates, saved  number of gates in z, and of their parts saved for gradients
-        has_cells     whether the layer has cell states beside its output
+        has_cells     whether the layer has cell states besides its output
         apart         whether the gradient of the recurrent product, da, differs from that of z
         passes        whether part of a state's gradient bypasses the recurrent product
         adds_up       the state that many steps change by little, if there is one: rounding it at each step would add up

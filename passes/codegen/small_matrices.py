@@ -169,7 +169,7 @@ def slogdet(s: Builder, x: list) -> tuple:
 
 
 def solve(s: Builder, x: list, b: list) -> tuple:
-    """Return (y with x @ y = b; the i32 place of U's first zero counted from 1, or 0)."""
+    """Return (y with x @ y = b; the i32 number of U's first zero counted from 1, or 0)."""
     n = len(x)
     rows, [pivots], _ = lu(s, x)
     y, info = [list(row) for row in b], s.const(dt.int32, 0)
@@ -193,7 +193,7 @@ def inv(s: Builder, x: list) -> tuple:
 
 
 def cholesky(s: Builder, x: list) -> tuple:
-    """Return (L with L @ L^T = x; the i32 place of the first pivot that is not positive, counted from 1, or 0). Only the lower
+    """Return (L with L @ L^T = x; the i32 number of the first pivot that is not positive, counted from 1, or 0). Only the lower
     triangle of x is read. From that row on, L holds x."""
     kind, n = x[0][0].dtype, len(x)
     rows, info = [[s.const(kind, 0.0)] * n for _ in range(n)], s.const(dt.int32, 0)
@@ -263,7 +263,7 @@ def _rows(values, count) -> list:
 
 
 def _wide(routine) -> Callable[..., tuple]:
-    """Wrap a rotation routine so that float32 computes in float64: values small beside the largest keep their digits."""
+    """Wrap a rotation routine so that float32 computes in float64: values much smaller than the largest keep their digits."""
     def run(s, x):
         kind = x[0][0].dtype
         found = routine(s, [[a.to(dt.float64) for a in row] for row in x])

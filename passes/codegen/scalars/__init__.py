@@ -26,7 +26,7 @@ subnormals are never flushed, and infinities, nan and domain errors give the res
 #     erfcx has the errors of erfc. Special units of GPUs compute some of them in float32 with other errors
 #     (`special_function_units.py`).
 #
-#     (a) for x > 0; for x < 0, and beside the root of digamma, in units of the last place of max(1, |result|).
+#     (a) for x > 0; for x < 0, and near the root of digamma, in units of the last place of max(1, |result|).
 #     (b) in units of the last place of max(|x|, |result|): the factor 1 + erf cancels for negative x, as its definition says.
 
 from ....ir import dtype as dt

@@ -4,7 +4,7 @@ A `Builder` turns each instruction into LLVM text for a vector of lanes, a numpy
 implements `emit`; all else builds on it. Every function of `scalars` is a Python function of a builder's values, so its meaning
 is the same on every backend: IEEE operations in the order written, each rounded once, fused only where `fma` is called by name.
 
-Instructions (`emit(op, dtype, args, attr)`; operands share a dtype unless said):
+Instructions (`emit(op, dtype, args, attr)`; operands share a dtype unless noted):
 
     const                 attr: the number (or the bits as an int, for an integer dtype)
     add sub mul neg abs   floats and integers (integers wrap)
@@ -61,8 +61,8 @@ def _emitted(op: str) -> Callable:
 
 
 class Val:
-    """One scalar (or lane-wise) value of a builder. Python numbers beside it become constants of its dtype. The `ref` of a
-    complex value is a pair."""
+    """One scalar (or lane-wise) value of a builder. Python numbers combined with it become constants of its dtype. The `ref`
+    of a complex value is a pair."""
 
     __slots__ = ("dtype", "ref", "s")
 

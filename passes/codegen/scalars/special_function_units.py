@@ -23,7 +23,7 @@ from . import constants as K
 # Added to a number below 2**22, it leaves the nearest integer n plus the exponent bias in the low bits.
 _BIASED = K.MAGIC_32 + 127.0
 _LOW, _HIGH = -126.0, 127.0     # least and largest n with a normal 2**n
-_LEAST = -86.0          # logarithm of a number negligible beside 1
+_LEAST = -86.0          # logarithm of a number negligible compared with 1
 
 
 def exp(s, x):

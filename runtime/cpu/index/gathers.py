@@ -68,7 +68,7 @@ def _joined(sizes, strides):
 
 
 def _words(shape, wanted, steps, dim):
-    """Return the words of both kernels about sizes; items come beside them."""
+    """Return the words of both kernels about sizes, without the number of items."""
     strides = steps or strides_of_index(wanted, dense_strides(wanted), 1, dim)
     return {"size": shape[dim], "count": wanted[dim], "inner": math.prod(shape[dim + 1:])} | dict(
         zip(("by_outer", "by_count", "by_inner"), strides, strict=True))
@@ -222,7 +222,7 @@ def _place(kind, rank: int, is_first: bool):
 
 
 def _place_step(shape, number: int, index, rows: int, is_first: bool):
-    """Return the step that adds the indices of a dim; the first dim of `shape` counts what is before all indices."""
+    """Return the step that adds the indices of a dim; the first of `shape` is the product of the dims before the indices."""
     item, lead = index.dtype.itemsize, len(shape) - len(index.shape)
     strides = [0] * lead + [0 if n == 1 else s // item for n, s in zip(index.shape, index.strides)]
     named = {f"n{d}": n for d, n in enumerate(shape)} | {f"x{d}": s for d, s in enumerate(strides)}

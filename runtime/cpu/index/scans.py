@@ -78,7 +78,7 @@ def linear(a, b, *, dim):
 
 
 def extreme(how: str, x, *, dim):
-    """Return (the largest or smallest so far, where it was seen last)."""
+    """Return (the largest or smallest so far, its last index)."""
     out, positions = alloc.empty(x.shape, x.dtype), alloc.empty(x.shape, np.dtype(np.int64))
     plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(copies.dense(x), positions, out)
     return out, positions

@@ -1,4 +1,4 @@
-"""Places of values in sorted rows: `searchsorted(rows, values, right=False)`."""
+"""Positions of values in sorted rows: `searchsorted(rows, values, right=False)`."""
 
 import functools
 import math
@@ -26,7 +26,7 @@ def can_search(dtype, shape: tuple, wanted: tuple) -> bool:
 
 @functools.lru_cache(_KEPT)
 def plan(dtype, shape: tuple, wanted: tuple, right: bool, threads: int) -> JobsPlan:
-    """Return the job on (sorted rows, values, places), all of them contiguous."""
+    """Return the job on (sorted rows, values, positions), all of them contiguous."""
     kernel, size = codegen.SearchKernel(host(), NUMBERS_BY_NP[dtype], right), shape[-1]
     rows = math.prod(shape[:-1])
     count = math.prod(wanted) // rows
@@ -37,7 +37,7 @@ def plan(dtype, shape: tuple, wanted: tuple, right: bool, threads: int) -> JobsP
 
 
 def searchsorted(rows, values, *, right):
-    """Return the place of each value in a sorted row, or in its own row of several."""
+    """Return the position of each value in a sorted row, or in its own row of several."""
     if not can_search(rows.dtype, rows.shape, values.shape) or rows.dtype is not values.dtype:
         return sort.searchsorted.ref(rows, values, right=right)
     out = alloc.empty(values.shape, np.dtype(np.int64))

@@ -18,7 +18,7 @@ from ..compiler.compile import task_of
 from ..memory import alloc
 
 MOST = 4                    # rows and columns of any number of matrices, and
-MOST_OF_MANY, MANY = 8, 256     # of so many: what is written out for these takes up to a second to compile
+MOST_OF_MANY, MANY = 8, 256     # of so many: their unrolled code takes up to a second to compile
 _ROTATED = frozenset({"eigh", "eigvalsh", "svd", "svd_full", "svdvals"})
 _OPERATIONS = 20, 400       # for each element of a matrix: those of an elimination, and of sweeps of rotations
 _KEPT = 256

@@ -1,4 +1,4 @@
-"""Triangular systems: `solve(t, x)` puts the solution of T @ X = B in the place of B.
+"""Triangular systems: `solve(t, x)` overwrites B with the solution of T @ X = B.
 
 Systems up to `_BLOCK` rows are one job; larger ones go block by block, with a product for the other rows.
 """

@@ -29,7 +29,7 @@ _KEPT = 512
 
 @functools.lru_cache(_KEPT)
 def _plan(shape: tuple, strides: tuple, item: int, threads: int, onto: tuple | None = None) -> JobsPlan | None:
-    """Return the plan of a copy from strides, in bytes, to C order, or to strides `onto`. None if no dims change places, or too
+    """Return the plan of a copy from strides, in bytes, to C order, or to strides `onto`. None if no dims are permuted, or too
     many are around them."""
     if any(s % item for s in (*strides, *(onto or ()))) or item < 2:
         return None

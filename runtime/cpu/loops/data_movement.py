@@ -124,7 +124,7 @@ def _joined_shape(shapes, dim):
 
 
 def _joined_by_all(xs, out, dim):
-    """Copy arrays to their places of `out` by all threads."""
+    """Copy arrays to their parts of `out` by all threads."""
     place, start, copy = (slice(None),) * dim, 0, kernels.cast(dt.BY_NP[out.dtype], dt.BY_NP[out.dtype])
     for x in xs:
         end = start + x.shape[dim]
@@ -207,7 +207,7 @@ def _pad_step(node, operands, results):
 
 
 def _uncut_span(size, room, low, gap):
-    """Return (first element, its place, how many) of a dim that are not cut off."""
+    """Return (first element, its index in the result, count) of the elements of a dim that are not cut off."""
     first = max(0, -(low // (gap + 1))) if low < 0 else 0
     place = low + first * (gap + 1)
     return first, place, max(0, min(size - first, -(-(room - place) // (gap + 1))))

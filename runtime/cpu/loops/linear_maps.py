@@ -65,14 +65,14 @@ def bordered(x, low: tuple, high: tuple, mode: str):
 
 
 def _slice(start: int, step: int, count: int) -> slice:
-    """Return the slice of `count` places with a step; with step 0, the one place."""
+    """Return the slice of `count` elements with a step; with step 0, of one element."""
     end = start + step * count
     return slice(start, start + 1) if step == 0 else slice(start, None if end < 0 else end, step)
 
 
 @functools.lru_cache(_MOST_TABLES)
 def border_runs(mode: str, n: int, low: int, high: int) -> list:
-    """Return the source of a dim's borders, in places of the result: [(first of some, its source, step of sources, count)]."""
+    """Return the source of a dim's borders, in indices of the result: [(first of some, its source, step of sources, count)]."""
     sources, runs = (linear_maps.border_table(mode, n, low, high)[0][0] + low).tolist(), []
     for goal, end in ((0, low), (low + n, low + n + high)):
         while goal < end:

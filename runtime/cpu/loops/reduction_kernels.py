@@ -12,7 +12,7 @@ from .scalars import COMPLEX_KINDS, FLOAT_KINDS, LARGE
 
 kernels = lazy(__package__, ".kernels")
 
-_LONG_ROW = 64      # elements from which numpy finds the place of a row's extreme by comparing whole vectors
+_LONG_ROW = 64      # elements from which numpy finds the index of a row's extreme by comparing whole vectors
 
 
 def of_any(op: Op):

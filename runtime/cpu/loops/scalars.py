@@ -94,7 +94,7 @@ class ScalarKernels:
         return made.over if made is not None and made.out == kind else None
 
     def sweep(self, args, out) -> bool:
-        """Write into a contiguous array that is the first argument, beside others of its shape and dtype, and then numbers.
+        """Write into a contiguous array that is the first argument; others of its shape and dtype follow, then numbers.
         Return False, with nothing done, for any other call."""
         kind, shape, numbers = out.dtype, out.shape, []
         for a in args:
@@ -155,7 +155,7 @@ class ScalarKernels:
         return self._of((kind,) * (len(arrays) + len(words))).with_numbers(arrays, words)
 
     def _arrays(self, args) -> list:
-        """Convert numbers to the dtype of the arrays beside them (the last one, since `where` has its condition first)."""
+        """Convert numbers to the dtype of the other operands (the last one, since `where` has its condition first)."""
         like = args[-1]
         if like.__class__ is not np.ndarray:
             like = next(a for a in reversed(args) if hasattr(a, "dtype"))

@@ -61,7 +61,7 @@ def _im2col_step(node, operands, results):
 
 
 def _col2im_step(node, operands, results):
-    """Add all windows at once if none overlap, else one place of all of them after the other."""
+    """Add all windows at once if none overlap, else one element of all windows after the other."""
     (x,), (out,), made = operands, results, StepBuilder()
     size, kernel, stride, padding, dilation = (node.params[n] for n in ("size", "kernel", "stride", "padding", "dilation"))
     kind, pads = wide(x.dtype), any(lo or hi for lo, hi in padding)
@@ -85,8 +85,8 @@ def _col2im_step(node, operands, results):
 
 
 def _sums(source: _View, target: _View, dims, kind):
-    """Return steps that add an array to a view, one place of some dims after the other, since they may overlap. None for many
-    places."""
+    """Return steps that add an array to a view, one index of some dims after the other, since they may overlap. None for many
+    indices."""
     if prod([source.sizes[d] for d in dims]) > _MOST:
         return None
     rest = [d for d in range(len(source.sizes)) if d not in dims]

@@ -10,7 +10,7 @@ from ..ir.types import I64, PTR, VOID, bytes_of, null
 from .microkernel import Operand, Precision, outer_tile, tile_shape
 
 HEIGHTS = (6, 4, 2, 1)
-# Arguments after a, b and c: strides in bytes, sizes, then where keep and scale lie and the bytes between their numbers.
+# Arguments after a, b and c: strides in bytes, sizes, then the addresses of keep and scale and the bytes between their numbers.
 _SHAPE = ("a_row", "a_step", "b_step", "b_panel", "c_row", "rows", "columns", "depth")
 _NUMBERS = (PTR, "keep"), (PTR, "scale"), (I64, "number_step")
 

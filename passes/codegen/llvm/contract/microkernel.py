@@ -183,7 +183,7 @@ class _OuterStep:
         return [self.f.at(address, self.f.mul(stride, count)) for address, stride in zip(addresses, self.strides)]
 
     def add(self, addresses, number, sums):
-        """Add to `sums` the products of the step that is `number` steps after `places`."""
+        """Add to `sums` the products of the step that is `number` steps after the addresses."""
         f, precision, sums = self.f, self.precision, list(sums)
         at_a, at_b, *stream = self.advanced(addresses, number) if number else addresses
         at_a = f.opaque(at_a) if number else at_a

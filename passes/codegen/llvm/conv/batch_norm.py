@@ -213,7 +213,7 @@ class _Channel(Statistics):
     def spread(self, scalar):
         return self.f.splat(scalar, self.lanes)
 
-    # --- what is done ---
+    # --- tasks ---
     def train(self):
         f = self.f
         nothing = constant(self.wide_kind, 0.0)

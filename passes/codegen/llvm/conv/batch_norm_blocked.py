@@ -146,7 +146,7 @@ class _Block(VectorStatistics):
             loop.next(*body(f.mod(loop.index, job.runs), partials, loop.carried))
         return loop.results
 
-    # --- coefficients, and what is made with them ---
+    # --- coefficients and results ---
     def coefficients(self):
         each = COEFFICIENTS[self.kernel.kind] * self.size
         return self.f.at(self.job.address("coefficients"), self.f.mul(self.block, each))

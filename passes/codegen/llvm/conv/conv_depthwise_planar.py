@@ -32,8 +32,7 @@ class PlaneWindow:
 
 @dataclass(frozen=True)
 class PlanesKernel(ModuleWriter):
-    """Generator for windows, rows and lanes of a tile, and an epilogue. `turned` reads weights from the last tap to the first.
-    """
+    """Generator for windows, rows and lanes of a tile, and an epilogue. `flipped` weights are read from the last tap on."""
 
     element: str
     window: PlaneWindow

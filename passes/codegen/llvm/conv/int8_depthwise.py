@@ -4,8 +4,8 @@ Lanes are channels. A tile is some pixels of a row and a vector of channels: eac
 bits, whose lower halves are multiplied and added to i32 sums. An item is some rows of an image.
 
 If products of four bytes are one instruction, 64 channels take four taps of a row at once (`_write_wide`). The bytes of four
-pixels are interleaved, so each lane has four taps of one channel. That leaves channels in another order (`_turned`). Windows
-one pixel apart share half of the work.
+pixels are interleaved, so each lane has four taps of one channel. That leaves channels in another order
+(`_transposed_lanes`). Windows one pixel apart share half of the work.
 """
 
 from dataclasses import dataclass

@@ -134,7 +134,7 @@ def _write_ranks(module, kernel):
 
 
 def _count_of(f, kernel, buffer, first, end, counts, holds):
-    """Count in each lane of `found` the entries of a range whose key `holds` beside the lane's."""
+    """Count in each lane the entries of a range whose key compares by `holds` with the key of the lane."""
     key, lanes = f"i{kernel.key_bits}", kernel.lanes
     with f.loop(first, end, 1, [counts]) as each:
         high = f.at(_entry_at(f, kernel, buffer, each.index), kernel.key_bits // 8)

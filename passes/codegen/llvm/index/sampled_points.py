@@ -1,10 +1,10 @@
-"""Weighted sums of elements at given places of planes, as pool tasks (`ir/ops/nn/sampled_points.py` defines them):
+"""Weighted sums of elements at given positions in planes, as pool tasks (`ir/ops/nn/sampled_points.py` defines them):
 
     take    an item is a block of points of an image, for all channels
-    put     an item is a plane, so values that meet are added in the order of taps and points
+    put     an item is a plane, so values at one position are added in the order of taps and points
     dots    an item is a block of points of an image; channels are added in order
 
-Places are 32-bit; negative ones read and write nothing.
+Positions are 32-bit; negative ones read and write nothing.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ..pool.tasks import task_items
 
 ARRAYS = ("x", "places", "weights", "y")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "channels", "plane", "points", "blocks")
-BLOCK = 512                         # points of an item: their places and weights fit the nearest cache
+BLOCK = 512                         # points of an item: their positions and weights fit the nearest cache
 I32 = "i32"
 
 
@@ -64,7 +64,7 @@ class _Block:
         return self.f.load_masked(vector(self.lanes, I32), self.spot("places", self.tap(k), at, I32), mask, -1)
 
     def values(self, plane, numbers):
-        """Load the elements at places of a plane; 0 outside."""
+        """Load the elements at positions in a plane; 0 outside."""
         f, lanes = self.f, self.lanes
         spots = f.op(vector(lanes, "ptr"), f"getelementptr {self.kernel.element}, {plane}, {numbers}")
         return f.gather(vector(lanes, self.kernel.element), spots, f.compare("sge", numbers, zero(vector(lanes, I32))))

@@ -193,7 +193,7 @@ def _lines(f, job, array, at, count, lanes) -> list:
 
 
 def load_square(f, job, array, at, count, lanes) -> list:
-    """Load the columns of a square at `place`; `count` if rows or columns may be missing."""
+    """Load the columns of a square; `count` if rows or columns may be missing."""
     type_, found = vector(lanes, array[1]), _lines(f, job, array, at, count, lanes)
     return transpose(f, [f.load_masked(type_, spot, mask) for spot, mask in found])
 
@@ -205,7 +205,7 @@ def store_square(f, job, array, at, count, columns):
 
 
 def _later(f, kernel, before, after):
-    """Return the extreme (value, place) of adjacent segments: of equals the later place but the earlier bits; nan stays."""
+    """Return the extreme (value, index) of adjacent segments: of equals the later index but the earlier bits; nan stays."""
     (best, place), (x, at) = before, after
     real, least = is_float(kernel.element), kernel.how == LEAST
     better, as_good = (("olt", "ole") if least else ("ogt", "oge")) if real else (("slt", "sle") if least else ("sgt", "sge"))
@@ -217,7 +217,7 @@ def _later(f, kernel, before, after):
 
 
 def _has_news(f, kernel, best, x):
-    """Return whether some element of a vector changes the extreme or its place."""
+    """Return whether some element of a vector changes the extreme or its index."""
     real, least, lanes = is_float(kernel.element), kernel.how == LEAST, lanes_of(x.type)
     news = f.compare(("ole" if least else "oge") if real else ("sle" if least else "sge"), x, best)
     if real:

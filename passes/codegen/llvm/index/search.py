@@ -70,7 +70,7 @@ class SearchKernel(ElementWriter):
         return [self._after(f, table, base, x, nan, base, one) for base, x, nan in zip(loop.results[1:], wanted, unknown)]
 
     def _after(self, f, table, at, x, nan, base, step):
-        """Return `base`, plus step if the element at a place is before x."""
+        """Return `base`, plus step if the element at an index is before x."""
         lanes = f.lanes(self.element)
         pointers = f.op(f"<{lanes} x ptr>", f"getelementptr {self.element}, ptr {table.name}, {at.type} {at.name}")
         found = f.gather(like(x.type, self.element), pointers)

@@ -1,6 +1,6 @@
 """Straight-line instructions of `emit.Function`: arithmetic, comparisons, casts, vectors, memory, calls.
 
-Index arithmetic folds Python ints; a Python number beside a Value becomes a constant of its type.
+Index arithmetic folds Python ints; a Python number combined with a Value becomes a constant of its type.
 """
 
 from collections.abc import Callable

@@ -16,7 +16,7 @@ from .triangular import Steps, TriangularKernel, solve_tile
 ARRAYS = ("x", "upper", "out", "info")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "blocks", "rows", "x_row", "x_batch", "upper_row", "upper_batch",
          "out_row", "out_batch", "first")
-# `upper` has whole vectors of rows and columns. `first` is this matrix's place on the diagonal of a large one.
+# `upper` has whole vectors of rows and columns. `first` is this matrix's position on the diagonal of a large one.
 TASKS = ("turn", "factor", "lower")
 
 
@@ -34,7 +34,7 @@ class CholeskyKernel(ElementWriter):
         """Names of the tasks.
 
             turn      upper = x^T, of the lower triangle of x; an item is a vector of rows
-            factor    upper becomes U, info the place (from 1) of the first pivot that is not positive; an item is a matrix
+            factor    upper becomes U, info the number (from 1) of the first pivot that is not positive; an item is a matrix
             lower     out = U^T, zeros above it; an item is a vector of rows
         """
         return [f"cholesky_{name}_{mangled(self.element)}" for name in TASKS]
@@ -109,7 +109,7 @@ def _write_strip(module, kernel, vectors):
 
 
 def _write_square(module, kernel, height):
-    """Write the function of a diagonal square of U; it returns the place (from 1) of a pivot that is not positive, or 0."""
+    """Write the function of a diagonal square of U; it returns the number (from 1) of a pivot that is not positive, or 0."""
     element, lanes, size = kernel.element, kernel.tile.lanes, bytes_of(kernel.element)
     f = module.function(f"square_{height}", [(PTR, "upper"), (I64, "row"), (I64, "first")], ret=I64, internal=True)
     upper, row, first = f.params

@@ -2,11 +2,11 @@
 
 A column transform takes as many columns as a vector has lanes side by side. Rows of the scratch are a vector of real parts and
 one of imaginary parts, on which passes of radix 2, 3, 4, 5 and 8 work in place (`_write_pass`), from a permuted order of rows
-to the natural one. Twiddle factors are numbers, the same for all lanes; the last pass writes results to their places.
+to the natural one. Twiddle factors are numbers, the same for all lanes; the last pass writes results in their order.
 
 A row of n = lanes * m numbers is such a transform, too. x[j * m + c] for j = 0 .. lanes - 1 are transformed in registers, side
 by side for adjacent c, multiplied by exp(-2 pi i c k / n), and stored with k along lanes: m rows, whose transform gives X[k +
-lanes * r] in row r, in order. A row of real numbers is a row of half as many complex ones (even places, odd places), whose
+lanes * r] in row r, in order. A row of real numbers is a row of half as many complex ones (even indices, odd indices), whose
 frequencies k and -k are separated afterwards; a row of frequencies of real numbers is combined like this before.
 """
 
@@ -274,7 +274,7 @@ def _write_columns(kernel, f):
 
 
 def _write_halves(kernel, f):
-    """Write real numbers' frequencies: Z[k] + conj(Z[h - k]) is twice that of even places, the difference 2i of odd ones."""
+    """Write real numbers' frequencies: Z[k] + conj(Z[h - k]) is twice that of even indices, the difference 2i of odd ones."""
     job, number_bytes = Words(f, f.params[0], WORDS), 2 * bytes_of(kernel.element)
     scratch, rows, (source, target) = _own_scratch(f, job), job.rows, _ends(f, job)
     h, by = f.mul(rows, kernel.lanes), f.at(job.address("factors"), job.halves)
@@ -298,7 +298,7 @@ def _write_halves(kernel, f):
 
 
 def _write_wholes(kernel, f):
-    """Write the real numbers of these frequencies: those of even and odd places, as complex numbers."""
+    """Write the real numbers of these frequencies: those of even and odd indices, as complex numbers."""
     job, number_bytes = Words(f, f.params[0], WORDS), 2 * bytes_of(kernel.element)
     scratch, rows, (source, target) = _own_scratch(f, job), job.rows, _ends(f, job)
     h, by = f.mul(rows, kernel.lanes), f.at(job.address("factors"), job.halves)
@@ -317,7 +317,7 @@ def _write_wholes(kernel, f):
 
 
 def _apart(f, kernel, numbers, h, at):
-    """Return (a + conj(b), a - conj(b)) of the numbers from a place on, and the mirrored ones from h."""
+    """Return (a + conj(b), a - conj(b)) of the numbers from an index on, and the mirrored ones from h."""
     number_bytes = 2 * bytes_of(kernel.element)
     mirrored = f.at(numbers, f.mul(f.sub(h, f.add(at, kernel.lanes - 1)), number_bytes))
     (a, ai), (b, bi) = _take(f, kernel, f.at(numbers, f.mul(at, number_bytes))), _take(f, kernel, mirrored, backwards=True)

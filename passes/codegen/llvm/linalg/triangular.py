@@ -1,4 +1,4 @@
-"""Triangular systems as pool tasks: X with T @ X = B, in place of B, for lower triangular T.
+"""Triangular systems as pool tasks: X with T @ X = B overwrites B, for lower triangular T.
 
 An item is a strip of X's columns that fits the registers of one row of tiles. Down the rows, a tile subtracts the products with
 the rows above (the microkernel), then solves its own few rows. T and X have strides of any sign: upper triangles are lower ones

@@ -123,7 +123,7 @@ class Panels(Nest):
             do(loop.index, f.mask(f.sub(self.last, loop.index), self.width))
 
     def each_state(self, do):
-        """Call `do(place in the panel)` for each vector of states, the last one whole too."""
+        """Call `do(offset in the panel)` for each vector of states, the last one whole too."""
         with self.f.loop(0, self.f.sub(self.last, self.first), self.width) as loop:
             do(loop.index)
 

@@ -115,7 +115,7 @@ def program_text(program: Program, target: Target) -> str:
 
 
 class _Runner:
-    """Writer of a program's calls. The slots of each kernel in turn are laid out at one place on the stack."""
+    """Writer of a program's calls. The slots of each kernel in turn share memory on the stack."""
 
     def __init__(self, f, program: Program):
         self.f, self.program = f, program
