@@ -207,4 +207,3 @@ def _finish_vector(f, kernel, words, y, number, lanes):
     again, last = (f.compare("ne", f.bit_and(flags, flag), 0) for flag in (ACCUMULATE, LAST))
     with f.loop(0, pixels) as loop:
         one(loop.index, again, last)
-

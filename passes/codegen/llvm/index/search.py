@@ -80,5 +80,3 @@ class SearchKernel(ElementWriter):
         else:
             goes = f.compare("sle" if self.right else "slt", found, x)
         return f.binary("add", base, f.binary("and", f.cast("sext", goes, base.type), step))
-
-

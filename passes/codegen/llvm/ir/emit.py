@@ -281,5 +281,3 @@ class Function(Instructions):
     def _fresh(self, type_):
         self._count += 1
         return Value(type_, f"%t{self._count}")
-
-

@@ -244,5 +244,3 @@ def _write_moves(module, kernel):
                     f.store_masked(value, spot, mask)
     f.ret()
     return f.name
-
-
