@@ -85,7 +85,7 @@ COMPLEX = _own_functions(complex_numbers)      # includes `complex`, which takes
 ITERATED = frozenset({"gammainc", "gammaincc", "hurwitz_zeta", "polygamma", "zeta", *series.FAMILY})
 DRAW_NAMES = frozenset(f.__name__ for f in DRAWS)
 _IN_SINGLE = frozenset({exponential.expm1.__name__})      # of those, the one that special function units compute in float32
-_AS_GIVEN = frozenset({basic.where.__name__, basic.nextafter.__name__})  # never widened here
+_NEVER_WIDENED = frozenset({basic.where.__name__, basic.nextafter.__name__})
 
 
 def apply(s: Builder, name: str, *args: Val) -> Val:
@@ -98,7 +98,7 @@ def apply(s: Builder, name: str, *args: Val) -> Val:
         return fn(s, *args)
     is_wide = name in VIA_DOUBLE and not (s.has_units and name in _IN_SINGLE)
     work = dt.float64 if is_wide else dt.float32 if kind in LOW_PRECISION else kind
-    if work is kind or name in _AS_GIVEN:
+    if work is kind or name in _NEVER_WIDENED:
         return fn(s, *args)
     out = fn(s, *(s.cast(a, work) for a in args))
     return s.cast(out, kind) if out.dtype is work else out

@@ -149,8 +149,8 @@ def bitwise_right_shift(s, a, b):
     """a >> b with the sign kept; counts outside of the width shift all bits out."""
     ok = _in_range(s, b)
     last = 8 * a.dtype.itemsize - 1
-    kept = a >> s.select(ok, b, last)
-    return kept if a.dtype.is_signed else s.select(ok, kept, 0)
+    shifted = a >> s.select(ok, b, last)
+    return shifted if a.dtype.is_signed else s.select(ok, shifted, 0)
 
 
 def isnan(s, x):
@@ -274,8 +274,8 @@ def _normal_parts(s, x):
 def frexp_mantissa(s, x):
     """The mantissa of x, in [0.5, 1) in size; 0, infinities and nan stay."""
     bits, mantissa, _, below_one, has_parts = _normal_parts(s, x)
-    kept = bits & (sign_mask(x.dtype) | ((1 << mantissa) - 1))
-    return s.select(has_parts, (kept | (below_one << mantissa)).as_(x.dtype), x)
+    fraction = bits & (sign_mask(x.dtype) | ((1 << mantissa) - 1))
+    return s.select(has_parts, (fraction | (below_one << mantissa)).as_(x.dtype), x)
 
 
 def frexp_exponent(s, x):

@@ -107,13 +107,13 @@ class Builder(ABC):
     def emit(self, op: str, dtype, args: tuple, attr=None) -> Val:
         """Spell one instruction and return its result."""
 
-    def rare(self, cond: Val, usual: Val | tuple, slow, *given: Val):
-        """Return `slow(self, *given)` where `cond` holds, else `usual`; a backend may branch around the slow part.
+    def rare(self, cond: Val, usual: Val | tuple, slow, *arguments: Val):
+        """Return `slow(self, *arguments)` where `cond` holds, else `usual`; a backend may branch around the slow part.
 
-        A slow part that is `given` all that it reads must be needed at most once in a thousand calls: it may become a function
-        of its own. A slow part without `given` takes no arguments and may read anything.
+        A slow part whose `arguments` are all that it reads must be needed at most once in a thousand calls: it may become a
+        function of its own. A slow part without `arguments` may read anything.
         """
-        return self.choose(cond, slow(self, *given) if given else slow(), usual)
+        return self.choose(cond, slow(self, *arguments) if arguments else slow(), usual)
 
     def repeat(self, times: int, state: tuple, step, numbered=False) -> tuple:
         """Return the state after `times` times `state = step(*state)`. If `numbered`, the step takes the iteration (i64) before

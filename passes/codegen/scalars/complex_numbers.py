@@ -63,9 +63,9 @@ def _root(s, x, y):
     zero, endless = x.eq(0) & y.eq(0), s.is_inf(x)
     re, im = s.select(zero, 0.0, re), s.select(zero, y, im)
     left = endless & (x < 0)
-    straight = s.select(y.ne(y), y, s.copysign(s.const(x.dtype, 0.0), y))
-    re = s.select(endless, s.select(left, abs(straight), x), re)
-    im = s.select(endless, s.select(left, s.copysign(s.const(x.dtype, INF), y), straight), im)
+    signed_zero = s.select(y.ne(y), y, s.copysign(s.const(x.dtype, 0.0), y))
+    re = s.select(endless, s.select(left, abs(signed_zero), x), re)
+    im = s.select(endless, s.select(left, s.copysign(s.const(x.dtype, INF), y), signed_zero), im)
     re, im = s.select(x.ne(x), x, re), s.select(x.ne(x), x, im)
     return s.select(s.is_inf(y), INF, re), s.select(s.is_inf(y), y, im)
 
@@ -439,8 +439,8 @@ def sinc(s, x, y):
     """sin(pi z) / (pi z), 1 at 0."""
     zero = x.eq(0) & y.eq(0)
     x, y = (s.select(zero, n, p) * K.PI for p, n in ((x, 1.0), (y, 0.0)))
-    above, beside = _circular(_sinh)(s, x, y)
-    re, im = _quotient(s, above, beside, x, y)
+    sin_re, sin_im = _circular(_sinh)(s, x, y)
+    re, im = _quotient(s, sin_re, sin_im, x, y)
     return s.select(zero, 1.0, re), s.select(zero, 0.0, im)
 
 

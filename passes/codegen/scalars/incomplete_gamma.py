@@ -129,11 +129,11 @@ def gamma_slope(s, a, x):
 
         def at_node(node, total):
             v = scale * s.fma(half, s.lookup(_NODES, node).as_(dt.float64), middle)
-            beside = log1p(s, s.select(lower, 0.0, v * inner))
-            moved = s.select(lower, v * inner, beside)
-            density = exp(s, s.select(lower, -x * expm1(s, s.select(lower, moved, 0.0)), power * moved) - v)
+            log_term = log1p(s, s.select(lower, 0.0, v * inner))
+            exponent = s.select(lower, v * inner, log_term)
+            density = exp(s, s.select(lower, -x * expm1(s, s.select(lower, exponent, 0.0)), power * exponent) - v)
             weight = half * s.lookup(_WEIGHTS, node).as_(dt.float64)
-            return (total + density * (base + moved) * weight,)
+            return (total + density * (base + exponent) * weight,)
 
         return s.repeat(len(_NODES), (total,), at_node, numbered=True)
 

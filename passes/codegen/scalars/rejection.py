@@ -31,7 +31,7 @@ def _log_factorial(s, k):
     return s.select(few, s.lookup(_SMALL, s.select(few & (k > 0), k, 0.0).to(dt.int64)).as_(dt.float64), series)
 
 
-def _few(s, index, seed, call, rate):
+def _counts_of_small_rates(s, index, seed, call, rate):
     """Count how many uniform numbers multiply to a product not below exp(-rate), for rates below 10."""
     bound = exp(s, -rate)
 
@@ -44,13 +44,13 @@ def _few(s, index, seed, call, rate):
     return s.iterate(MOST_ROUNDS, (rate > 0) & (rate < 10), begin, step)[2]
 
 
-def _many(s, index, seed, call, rate):
+def _counts_of_large_rates(s, index, seed, call, rate):
     """Hoermann's transformed rejection (PTRS), for rates from 10 on."""
     b = 0.931 + 2.53 * s.sqrt(rate)
     a = -0.059 + 0.02483 * b
     quick_to, slope, log_rate = 0.9277 - 3.6224 / (b - 2.0), 1.1239 + 1.1328 / (b - 3.4), log(s, rate)
 
-    def step(turn, found):
+    def step(turn, result):
         u, v = (random_uniform_double(s, index, _of_round(s, seed, turn + turn + i), call) for i in (0, 1))
         u = u - 0.5
         us = 0.5 - abs(u)
@@ -59,7 +59,7 @@ def _many(s, index, seed, call, rate):
         level = log(s, v) + log(s, slope) - log(s, a / (us * us) + b)
         likely = level <= k * log_rate - rate - _log_factorial(s, s.select(k > 0, k, 0.0))
         done = quick | ((k >= 0) & ~((us < 0.013) & (v > us)) & likely)
-        return ~done, turn + 1, s.select(done, k, found)
+        return ~done, turn + 1, s.select(done, k, result)
 
     return s.iterate(MOST_ROUNDS, rate >= 10, (s.const(dt.int64, 1), s.const(dt.float64, 0.0)), step)[1]
 
@@ -67,8 +67,8 @@ def _many(s, index, seed, call, rate):
 def random_poisson(s, index, seed, call, rate):
     """Counts of a Poisson process, for rates from 0 on."""
     large = rate >= 10
-    few = _few(s, index, seed, call, s.select(large, 0.0, rate))
-    return s.rare(large, few, lambda: _many(s, index, seed, call, s.select(large, rate, 10.0)))
+    few = _counts_of_small_rates(s, index, seed, call, s.select(large, 0.0, rate))
+    return s.rare(large, few, lambda: _counts_of_large_rates(s, index, seed, call, s.select(large, rate, 10.0)))
 
 
 def random_gamma(s, index, seed, call, alpha):
@@ -78,13 +78,13 @@ def random_gamma(s, index, seed, call, alpha):
     d = s.select(small, alpha + 1.0, alpha) - 1 / 3
     c = 1.0 / s.sqrt(9.0 * d)
 
-    def step(turn, found):
+    def step(turn, result):
         x = random_normal_double(s, index, _of_round(s, seed, turn + turn), call)
         u = random_uniform_double(s, index, _of_round(s, seed, turn + turn + 1), call)
         t = 1.0 + c * x
         v = t * t * t
         done = (v > 0) & (log(s, u) < 0.5 * x * x + d * (1.0 - v + log(s, s.select(v > 1e-300, v, 1e-300))))
-        return ~done, turn + 1, s.select(done, d * v, found)
+        return ~done, turn + 1, s.select(done, d * v, result)
 
     begin = s.const(dt.int64, 1), s.const(dt.float64, 0.0)
     drawn = s.iterate(MOST_ROUNDS, alpha > 0, begin, step)[1]
@@ -108,17 +108,17 @@ def random_binomial(s, index, seed, call, n, p):
     odds = p / s.select(rest > 1e-300, rest, 1e-300)
     left = random_uniform_double(s, index, seed, call) - weight
 
-    def step(steps, up, down, left, found):
+    def step(steps, up, down, left, result):
         at = mode + steps
         up = s.select(at <= n, up * ((n - at + 1.0) / at * odds), 0.0)
         left = left - up
         reached = left < 0
-        found = s.select(reached, at, found)
+        result = s.select(reached, at, result)
         at = mode - steps
         down = s.select(at >= 0, down * ((at + 1.0) / (n - at) / odds), 0.0)
         left = s.select(reached, left, left - down)
-        found = s.select(reached | (left >= 0), found, at)
-        return (left >= 0) & ((up > 0) | (down > 0)), steps + 1.0, up, down, left, found
+        result = s.select(reached | (left >= 0), result, at)
+        return (left >= 0) & ((up > 0) | (down > 0)), steps + 1.0, up, down, left, result
 
     begin = s.const(dt.float64, 1.0), weight, weight, left, mode
     return s.iterate(_MOST_STEPS, left >= 0, begin, step)[4]
