@@ -149,13 +149,13 @@ def test_functions_equal_the_cpu(name):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r.family}-{'-'.join(r.args)}")
 def test_distributions_draw_the_numbers_of_the_cpu(row):
-    def asked(device):
+    def queried(device):
         given = {k: v if isinstance(v, int) else ingot.tensor(v).to(device) for k, v in row.args.items()}
         d = getattr(ingot.distributions, row.family)(**given, **row.fixed)
         found = [d.sample((3,)), *[d.log_prob(ingot.tensor(v).to(device)) for v in row.values]]
         return [*found, *([d.entropy()] if row.entropy else [])]
 
-    agree(asked, 2e-4)
+    agree(queried, 2e-4)
 
 
 def test_an_integer_divided_by_zero_is_raised_when_values_are_read():
@@ -253,15 +253,15 @@ def test_load_respects_map_location(tmp_path):
     path = tmp_path / "x.pt"
     ingot.save({"there": ingot.ones(2, device="cuda"), "here": ingot.ones(2), "net": nn.Linear(2, 2).cuda().state_dict()}, path)
 
-    def places(**how):
+    def map_location_of(**how):
         found = ingot.load(path, **how)
         return [x.device.type for x in (found["there"], found["here"], found["net"]["weight"])]
 
-    assert places() == ["cuda", "cpu", "cuda"]
-    assert places(map_location="cpu") == places(map_location=ingot.device("cpu")) == ["cpu"] * 3
-    assert places(map_location="cuda") == places(map_location=lambda t, location: t.cuda()) == ["cuda"] * 3
-    assert places(map_location={"cuda:0": "cpu"}) == places(map_location=lambda t, location: t) == ["cpu"] * 3
-    assert places(map_location=lambda t, location: None) == ["cuda", "cpu", "cuda"]
+    assert map_location_of() == ["cuda", "cpu", "cuda"]
+    assert map_location_of(map_location="cpu") == map_location_of(map_location=ingot.device("cpu")) == ["cpu"] * 3
+    assert map_location_of(map_location="cuda") == map_location_of(map_location=lambda t, location: t.cuda()) == ["cuda"] * 3
+    assert map_location_of(map_location={"cuda:0": "cpu"}) == map_location_of(map_location=lambda t, location: t) == ["cpu"] * 3
+    assert map_location_of(map_location=lambda t, location: None) == ["cuda", "cpu", "cuda"]
     net = nn.Sequential(nn.Linear(2, 2)).cuda()
     ingot.save(net, tmp_path / "net.pt")
     assert next(ingot.load(tmp_path / "net.pt").parameters()).is_cuda

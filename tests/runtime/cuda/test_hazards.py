@@ -524,14 +524,14 @@ def test_a_forked_process_says_that_it_cannot_use_the_device(cuda):
             try:
                 assert ingot.cuda._is_in_bad_fork()
                 use()
-                said = "nothing was raised"
+                message = "nothing was raised"
             except BaseException as e:
-                said = str(e)
-            os.write(writer, said.encode())
+                message = str(e)
+            os.write(writer, message.encode())
             os._exit(0)
         os.close(writer)
-        said = os.read(reader, 1 << 16).decode()
+        message = os.read(reader, 1 << 16).decode()
         os.close(reader)
         os.waitpid(child, 0)
-        assert "spawn" in said, said
+        assert "spawn" in message, message
     assert ingot.cuda.is_available() and not ingot.cuda._is_in_bad_fork() and x.sum().item() == 4

@@ -18,7 +18,7 @@ from ingot.runtime.cuda.replay import launch_cache
 
 REAL = [pytest.mark.gpu, pytest.mark.skipif(not ingot.cuda.is_available(), reason=ingot.cuda.why_not_available() or "-")]
 SEED = 4
-together = tuning.compile_together
+compile_together = tuning.compile_together
 
 
 @pytest.fixture(params=["mock", pytest.param("gpu", marks=[*REAL, pytest.mark.timeout(600)])], autouse=True)
@@ -61,11 +61,11 @@ def a_number_that_changes():
 
 
 def a_list_that_grows():
-    seen = []
+    visible = []
 
     def fn(x):
-        seen.append((x * 2).sum())
-        return x.tanh() + sum(seen)
+        visible.append((x * 2).sum())
+        return x.tanh() + sum(visible)
     return fn
 
 
@@ -82,12 +82,12 @@ def writes_in_views():
 
 
 def results_that_are_kept():
-    kept = []
+    held = []
 
     def fn(x):
         y = (x * 3).exp()
-        kept.append(y)
-        return sum(kept[-3:])
+        held.append(y)
+        return sum(held[-3:])
     return fn
 
 
@@ -164,7 +164,7 @@ def every_candidate(monkeypatch, call):
     def best(key, candidates, prepare, device):
         numbers.append(len(candidates))
         if key not in taken and not is_mock:
-            together([prepare(c)[0] for c in candidates])
+            compile_together([prepare(c)[0] for c in candidates])
         chosen = candidates[turn % len(candidates)]
         taken.setdefault(key, {})[chosen] = candidates
         return chosen
@@ -237,16 +237,16 @@ def test_every_strategy_of_attention_is_right(mask, causal, device, monkeypatch)
     length, keys = sizes(device, (70, 90), (300, 410))
     shapes = (2, 4, length, 40), (2, 2, keys, 40), (2, 2, keys, 24)
     given = [draw(*s).to(ingot.bfloat16) * (1 + i) / 4 for i, s in enumerate(shapes)]
-    seen = None if mask is None else (draw(length, keys) > -0.5) if mask == "bools" else draw(length, keys)
+    visible = None if mask is None else (draw(length, keys) > -0.5) if mask == "bools" else draw(length, keys)
 
-    def attend(q, k, v, seen):
+    def attend(q, k, v, visible):
         leaves = [t.detach().requires_grad_() for t in (q, k, v)]
-        out = F.scaled_dot_product_attention(*leaves, attn_mask=seen, is_causal=causal, enable_gqa=True)
+        out = F.scaled_dot_product_attention(*leaves, attn_mask=visible, is_causal=causal, enable_gqa=True)
         return [t.double().cpu().numpy() for t in (out.detach(), *ingot.autograd.grad((out * out.detach()).sum(), leaves))]
 
-    want, there = attend(*[t.float() for t in given], seen), [t.cuda() for t in given]
-    seen = seen if mask is None else seen.cuda() if mask == "bools" else seen.to(ingot.bfloat16).cuda()
-    for turn, got in every_candidate(monkeypatch, lambda: attend(*there, seen)):
+    want, there = attend(*[t.float() for t in given], visible), [t.cuda() for t in given]
+    visible = visible if mask is None else visible.cuda() if mask == "bools" else visible.to(ingot.bfloat16).cuda()
+    for turn, got in every_candidate(monkeypatch, lambda: attend(*there, visible)):
         for n, (w, g) in enumerate(zip(want, got)):
             assert np.abs(g - w).max() < 4e-2 * np.abs(w).max(), f"candidate {turn}, result {n}"
 

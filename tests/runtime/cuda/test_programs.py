@@ -36,13 +36,13 @@ class Block(nn.Module):
 class GPT(nn.Module):
     def __init__(self, vocabulary=20, width=16, length=8):
         super().__init__()
-        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
+        self.tokens, self.positions = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
         self.blocks = nn.ModuleList([Block(width, 2)])
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
         self.tokens.weight = self.head.weight
 
     def forward(self, x, y=None):
-        h = self.tokens(x) + self.places(ingot.arange(x.size(1), dtype=ingot.long, device=x.device))
+        h = self.tokens(x) + self.positions(ingot.arange(x.size(1), dtype=ingot.long, device=x.device))
         for block in self.blocks:
             h = block(h)
         logits = self.head(self.norm(h))
@@ -182,10 +182,10 @@ def served(device):
     """Two threads, each with a stream of its own, answer by one model."""
     net, answers, found = nn.Sequential(nn.Linear(4, 16), nn.GELU(), nn.Linear(16, 4)).to(device).eval(), {}, []
 
-    def work(asked):
+    def work(queues):
         stream = ingot.cuda.Stream() if device == "cuda" else None
         with ingot.inference_mode():
-            while (item := asked.get()) is not None:
+            while (item := queues.get()) is not None:
                 number, x = item
                 with ingot.cuda.stream(stream):
                     y = net(x.pin_memory().to(device, non_blocking=True)).softmax(-1).to("cpu", non_blocking=True)
@@ -195,13 +195,13 @@ def served(device):
 
     if device == "cuda":
         ingot.cuda.synchronize()            # the weights are there before other streams read them
-    asked = [queue.Queue() for _ in range(2)]
-    threads = [threading.Thread(target=work, args=(q,)) for q in asked]
+    queues = [queue.Queue() for _ in range(2)]
+    threads = [threading.Thread(target=work, args=(q,)) for q in queues]
     for t in threads:
         t.start()
     for number in range(10):
-        asked[number % 2].put((number, ingot.full((3, 4), number / 10)))
-    for q, t in zip(asked, threads):
+        queues[number % 2].put((number, ingot.full((3, 4), number / 10)))
+    for q, t in zip(queues, threads):
         q.put(None)
         t.join()
     for number in range(10):
@@ -245,10 +245,10 @@ def in_two_parts(device):
                   float(nn.utils.get_total_norm([p.grad for p in two.parameters()], float("inf")))]
         opt.step()
     traced = jit.trace(lambda x: net(x).sum())
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found += [traced(x.to(first) + n).item() for n in range(5)]
-    assert [str(w.message).partition(":")[0] for w in said] == ["<lambda> runs as it is"] * (device == "cuda")
+    assert [str(w.message).partition(":")[0] for w in caught] == ["<lambda> runs as it is"] * (device == "cuda")
     return found
 
 
@@ -305,8 +305,8 @@ def test_a_program_on_the_device_equals_the_cpu(program):
     with mock_cuda.installed(devices=2):
         ingot.manual_seed(1337)
         got = program("cuda")
-    loose = 2e-2 if program is nanogpt else 1e-4
-    np.testing.assert_allclose(got, want, rtol=loose, atol=loose)
+    tolerance = 2e-2 if program is nanogpt else 1e-4
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
 def test_a_batch_that_does_not_fit_is_halved_until_it_does():

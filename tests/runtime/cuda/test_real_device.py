@@ -134,8 +134,8 @@ def test_programs_equal_the_cpu(program):
     ingot.manual_seed(1337)
     want = program("cpu")
     ingot.manual_seed(1337)
-    loose = 2e-2 if program is programs.nanogpt else 1e-3
-    np.testing.assert_allclose(program("cuda"), want, rtol=loose, atol=loose)
+    tolerance = 2e-2 if program is programs.nanogpt else 1e-3
+    np.testing.assert_allclose(program("cuda"), want, rtol=tolerance, atol=tolerance)
 
 
 def test_threads_and_captures_on_a_real_device():

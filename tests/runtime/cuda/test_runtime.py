@@ -184,9 +184,9 @@ def test_a_launch_to_the_byte(cuda):
     f((3, 2, 1), 0, 0x1000, -5, 7, 1.5, 0x2000, -1, 2.5)
     raw = bytes(f._request.block)
     assert raw == struct.pack("<QqifQi4xdQQ", 0x1000, -5, 7, 1.5, 0x2000, -1, 2.5, 0, 0)
-    said = cuda.launches[-1]
-    assert (said["grid"], said["block"], said["shared"], said["stream"]) == ((3, 2, 1), (256, 1, 1), 0, 0)
-    assert said["values"] == [0x1000, -5, 7, 1.5, 0x2000, -1, 2.5]
+    recorded = cuda.launches[-1]
+    assert (recorded["grid"], recorded["block"], recorded["shared"], recorded["stream"]) == ((3, 2, 1), (256, 1, 1), 0, 0)
+    assert recorded["values"] == [0x1000, -5, 7, 1.5, 0x2000, -1, 2.5]
 
 
 def test_clusters_and_scratch_memory(cuda):

@@ -359,11 +359,11 @@ def test_host_operators_are_not_captured(cuda):
 def test_gradients_are_added_up(size):
     """In place; of many numbers, too, where processors have a kernel for it."""
     x = ingot.ones(size, device="cuda", requires_grad=True)
-    places = set()
+    pointers = set()
     for n in (2.0, 3.0, 4.0):
         (x * n).sum().backward()
-        places.add(x.grad.data_ptr())
-    assert len(places) == 1 and ingot.equal(x.grad.cpu(), ingot.full((size,), 9.0))
+        pointers.add(x.grad.data_ptr())
+    assert len(pointers) == 1 and ingot.equal(x.grad.cpu(), ingot.full((size,), 9.0))
     shared = (x * 2.0).exp()
     g, = ingot.autograd.grad((shared + shared * 2.0 + shared * 3.0).sum(), x)
     want = ingot.ones(size, requires_grad=True)

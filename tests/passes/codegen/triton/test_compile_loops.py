@@ -175,10 +175,10 @@ def compile_function(name, kind):
     kernel = function_kernel(name, [kind] * ARITY[name], out)
     one, = configs.launches(kernel, {"n": 4096})
     _, ptx = built(one, {"n": 4096}, 80, 8 if kind is dt.float64 else 0)     # (Triton 3.9 puts one double of cosh aside)
-    asked = set(re.findall(r'asm_elementwise\("([\w.]+) ', one.source.text))
-    assert approximate(ptx) == asked, "an instruction that rounds otherwise, or takes what is subnormal for 0"
-    assert asked <= {"ex2.approx.ftz.f32", "rcp.approx.ftz.f32"}
-    assert not asked or (name in BY_UNITS and kind is not dt.float64)
+    instructions = set(re.findall(r'asm_elementwise\("([\w.]+) ', one.source.text))
+    assert approximate(ptx) == instructions, "an instruction that rounds otherwise, or takes what is subnormal for 0"
+    assert instructions <= {"ex2.approx.ftz.f32", "rcp.approx.ftz.f32"}
+    assert not instructions or (name in BY_UNITS and kind is not dt.float64)
     if "fma" not in elementwise.write(kernel).text:
         # (sm_80 has no other arithmetic on bfloat16: a sum is a * 1 + b, a product a * b - 0)
         assert not re.search(r"fma\.rn\.f(32|64)", ptx), "nothing is contracted"

@@ -501,8 +501,8 @@ def test_channels_last_convolutions(case, dtype, monkeypatch):
                 eager.run(of_last.conv_last_weight_grad, (image, g), {**window, "size": w[2:]})]
         got = [eager.transfer.to_host(a) for a in made]
         names = {one["name"] for one in cuda.launches}
-    mark, turned = ("f16", "") if dtype == "float16" else ("f32", "_turned")
-    marks = ["conv_rows_bias", f"conv_rows_back{turned}" if case != "points" else "matmul", "conv_rows_weight_grad"]
+    mark, order_mark = ("f16", "") if dtype == "float16" else ("f32", "_turned")
+    marks = ["conv_rows_bias", f"conv_rows_back{order_mark}" if case != "points" else "matmul", "conv_rows_weight_grad"]
     assert all(any(n.startswith(f"{m}_{mark}") for n in names) for m in marks), names
     for one, other in zip(want, got):
         assert one.shape == other.shape

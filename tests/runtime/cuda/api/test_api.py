@@ -229,9 +229,9 @@ class CudaArray:
 @pytest.mark.parametrize("device", ["cuda:0", "cuda:1"])
 def test_memory_is_shared_by_the_cuda_array_interface(device):
     x = ingot.arange(12.0, device=device).reshape(3, 4)
-    said = x.__cuda_array_interface__
-    assert (said["shape"], said["typestr"], said["strides"], said["stream"]) == ((3, 4), "<f4", None, 1)
-    assert said["data"] == (x.data_ptr(), False) and x.T.__cuda_array_interface__["strides"] == (4, 16)
+    interface = x.__cuda_array_interface__
+    assert (interface["shape"], interface["typestr"], interface["strides"], interface["stream"]) == ((3, 4), "<f4", None, 1)
+    assert interface["data"] == (x.data_ptr(), False) and x.T.__cuda_array_interface__["strides"] == (4, 16)
     y = ingot.as_tensor(CudaArray(x.T))
     assert y.device == x.device and y.stride() == (1, 4)
     y.mul_(2)

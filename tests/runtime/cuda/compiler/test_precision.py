@@ -31,37 +31,37 @@ CUT = 2.0 ** -9         # the share of a product that is lost where both factors
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def queried(monkeypatch):
     """The switches that were looked at: what decides how kernels multiply."""
     found = []
     for name in ("of_products", "of_convolutions", "of_recurrent"):
-        def noted(name=name, of=getattr(precision, name)):
+        def logged(name=name, of=getattr(precision, name)):
             found.append((name, of()))
             return of()
 
-        monkeypatch.setattr(precision, name, noted)
+        monkeypatch.setattr(precision, name, logged)
     return found
 
 
-def given():
+def image_and_filters():
     rng = np.random.default_rng(5)
     return [ingot.tensor(rng.standard_normal(s).astype("f")).cuda().requires_grad_() for s in ((2, 8, 6, 6), (8, 8, 3, 3))]
 
 
 @pytest.mark.parametrize("allowed", [False, True])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_convolutions_ask_their_own_switch(name, allowed, asked):
+def test_convolutions_ask_their_own_switch(name, allowed, queried):
     """Forward and backward; that of products says the opposite."""
     ingot.backends.cuda.matmul.allow_tf32 = not allowed
     try:
         with cudnn.flags(allow_tf32=allowed):
-            x, w = given()
+            x, w = image_and_filters()
             CONVOLUTIONS[name](x, w).square().sum().backward()
     finally:
         ingot.backends.cuda.matmul.allow_tf32 = False
-    ways = {way for what, way in asked if what == "of_convolutions"}
-    assert ways == {"tf32" if allowed else "ieee"} and not [what for what, _ in asked if what == "of_products"]
-    want = [t.detach().cpu().requires_grad_() for t in given()]
+    ways = {way for what, way in queried if what == "of_convolutions"}
+    assert ways == {"tf32" if allowed else "ieee"} and not [what for what, _ in queried if what == "of_products"]
+    want = [t.detach().cpu().requires_grad_() for t in image_and_filters()]
     CONVOLUTIONS[name](*want).square().sum().backward()
     for t, u in zip((x, w), want):
         room = (2 * CUT if allowed else 1e-6) * u.grad.abs().max().item()          # a convolution of what one has made
@@ -69,7 +69,7 @@ def test_convolutions_ask_their_own_switch(name, allowed, asked):
 
 
 @pytest.mark.parametrize("allowed", [False, True])
-def test_products_ask_theirs(allowed, asked):
+def test_products_ask_theirs(allowed, queried):
     before = ingot.get_float32_matmul_precision()
     ingot.set_float32_matmul_precision("high" if allowed else "highest")
     try:
@@ -77,11 +77,11 @@ def test_products_ask_theirs(allowed, asked):
         x @ x
     finally:
         ingot.set_float32_matmul_precision(before)
-    assert set(asked) == {("of_products", "tf32" if allowed else "ieee")}
+    assert set(queried) == {("of_products", "tf32" if allowed else "ieee")}
 
 
 def test_a_graph_is_taken_anew_when_a_switch_changes(cuda):
-    x, w = (t.detach() for t in given())
+    x, w = (t.detach() for t in image_and_filters())
     f = jit.trace(lambda x, w: F.relu(F.conv2d(x, w)).sum(0))
 
     def spent():

@@ -55,9 +55,10 @@ def gpu(request, monkeypatch):
         kernel = loading[-1]
         assert binary == kernel.asm["cubin"] and binary[:4] == b"\x7fELF"
         kinds = [*map(_word, triton_driver.flat(tuple(kernel.src.signature.values()))), "*u8", "*u8"]
-        said = {"name": name, "text": "", "kinds": kinds, "constants": {}, "wide": False, "units": {}, "ptx": kernel.asm["ptx"],
-                "threads": 32 * kernel.metadata.num_warps, "shared": shared, "layout": "@" + "".join(map(_letter, kinds))}
-        return real_load(code, name, b"\x7fELF" + json.dumps(said).encode(), shared, device)
+        fields = {"name": name, "text": "", "kinds": kinds, "constants": {}, "wide": False, "units": {},
+                  "ptx": kernel.asm["ptx"], "threads": 32 * kernel.metadata.num_warps, "shared": shared,
+                  "layout": "@" + "".join(map(_letter, kinds))}
+        return real_load(code, name, b"\x7fELF" + json.dumps(fields).encode(), shared, device)
 
     monkeypatch.setattr(triton_compiler.CompiledKernel, "_init_handles", init_handles)
     monkeypatch.setattr(triton_driver.Code, "load_binary", load_binary)

@@ -59,9 +59,9 @@ def kinds_of(parameters: str) -> list:
 def test_functions_are_called_as_the_header_declares_them(name):
     """The header may declare what a driver exports by another name, which a macro makes that of the driver."""
     other = re.search(rf"#\s*define (cu\w+)\s+{name}$", header(), re.M)
-    said = re.search(rf"CUresult CUDAAPI ({name}|{other.group(1) if other else name})\(([^)]*)\);", header()).group(2)
-    wanted, given = kinds_of(said), driver.FUNCTIONS[name]
-    assert len(wanted) == len(given) and all(g in w for w, g in zip(wanted, given)), said
+    declared = re.search(rf"CUresult CUDAAPI ({name}|{other.group(1) if other else name})\(([^)]*)\);", header()).group(2)
+    wanted, given = kinds_of(declared), driver.FUNCTIONS[name]
+    assert len(wanted) == len(given) and all(g in w for w, g in zip(wanted, given)), declared
 
 
 NUMBERS = {
@@ -97,9 +97,9 @@ def test_numbers_are_those_of_the_header(name):
 def test_errors_after_which_nothing_goes_are_those_of_the_header():
     """The header says of each that the process must be started anew. Some have to do with what ingot never uses."""
     codes = header()[header().index("enum cudaError_enum"):header().index("} CUresult;")]
-    said = {int(n) for text, n in re.findall(r"/\*\*(.*?)\*/\s*\w+\s*=\s*(\d+)", codes, re.S) if "terminated" in text}
+    declared = {int(n) for text, n in re.findall(r"/\*\*(.*?)\*/\s*\w+\s*=\s*(\d+)", codes, re.S) if "terminated" in text}
     servers, others = 810, 911
-    assert driver._FATAL - {710} <= said | {721} and said - {servers, others} <= driver._FATAL
+    assert driver._FATAL - {710} <= declared | {721} and declared - {servers, others} <= driver._FATAL
 
 
 STRUCTURES = {"CUlaunchConfig_st": launch.Config, "CUlaunchAttribute_st": launch.Attribute}
@@ -111,18 +111,18 @@ def test_structures_have_the_layout_of_the_header(theirs):
     body = re.search(rf"struct {theirs} {{(.*?)}}", header(), re.S).group(1)
     fields = re.findall(r"^\s*([\w ]+?[\s*]+)(\w+)(?:\[[^\]]*\])?;", re.sub(r"/\*.*?\*/", "", body, flags=re.S), re.M)
     sizes = {"unsigned int": 4, "CUlaunchAttributeID": 4, "char": 4, "CUlaunchAttributeValue": 64}
-    at, places = 0, []
+    at, positions = 0, []
     for kind, _ in fields:
         size = sizes.get(kind.strip(), 8)
         at += -at % min(size, 8)
-        places.append(at)
+        positions.append(at)
         at += size
     ours, flat = STRUCTURES[theirs], []
     for name, kind, *_ in ours._fields_:
         start, count = getattr(ours, name).offset, getattr(kind, "_length_", 1)
-        many = count if name in ("grid", "block") else 1
-        flat += [start + i * ctypes.sizeof(kind) // count for i in range(many)]
-    assert flat == places and ctypes.sizeof(ours) == at + -at % 8
+        length = count if name in ("grid", "block") else 1
+        flat += [start + i * ctypes.sizeof(kind) // count for i in range(length)]
+    assert flat == positions and ctypes.sizeof(ours) == at + -at % 8
 
 
 # Calls that a driver refuses.
@@ -189,11 +189,11 @@ def test_the_queue_thread_frees_no_cached_memory(cuda, monkeypatch):
 
 def test_after_a_kernel_has_failed_errors_say_that_nothing_goes_any_more(cuda):
     context.context(0)
-    for code, said in ((700, True), (716, True), (719, True), (1, False), (999, False)):
+    for code, declared in ((700, True), (716, True), (719, True), (1, False), (999, False)):
         cuda.failing["cuStreamSynchronize"] = code
         with pytest.raises(DeviceError) as e:
             ingot.cuda.current_stream().synchronize()
-        assert ("can use its devices no more" in str(e.value)) == said
+        assert ("can use its devices no more" in str(e.value)) == declared
 
 
 # Order that a driver does not promise.

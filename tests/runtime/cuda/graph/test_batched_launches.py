@@ -14,7 +14,7 @@ from ingot.ir.graph.graph import Builder
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.ops.core import elementwise as ew
 from ingot.ir.ops.core.shape import cat
-from ingot.passes.codegen.triton.loops import multi_tensor as texts
+from ingot.passes.codegen.triton.loops import multi_tensor as codegen
 from ingot.passes.schedule import batched_launches
 from ingot.passes.schedule import device_plan as plans
 from ingot.passes.schedule.batched_launches import ManyStep
@@ -87,9 +87,9 @@ def test_updates_of_small_parameters(optimizer, kind, cuda, alone):
     want, _ = trained(cuda, name, options, "cpu", kind)
     got, few = trained(cuda, name, options, "cuda", kind)
     alone()
-    each, many = trained(cuda, name, options, "cuda", kind)
+    each, batched = trained(cuda, name, options, "cuda", kind)
     same(got, each)
-    assert any(n.endswith("_many") for n in few) and 2 * len(few) < len(many), f"{len(few)} launches for {len(many)}"
+    assert any(n.endswith("_many") for n in few) and 2 * len(few) < len(batched), f"{len(few)} launches for {len(batched)}"
     for g, w in zip(got, want):
         np.testing.assert_allclose(g, w, rtol=1e-2 if kind is ingot.bfloat16 else 1e-6, atol=4e-6)
 
@@ -184,9 +184,9 @@ def test_casts_run_with_the_first_that_is_needed(monkeypatch):
     last = b.append(ew.add, [last, b.append(ew.cast, [x], {"dtype": dt.float32})], {})
     outs.append(b.append(ew.cast, [last], {"dtype": dt.bfloat16}))
     made = plans.plan(b.finish([x, *outs]))
-    many = [s for s in made.steps if type(s) is ManyStep]
-    assert [v for s in many for v in s.reads] == ws and made.steps.index(many[0]) <= 1
-    assert many[0].dead == () and len(made.steps) == 13
+    batched = [s for s in made.steps if type(s) is ManyStep]
+    assert [v for s in batched for v in s.reads] == ws and made.steps.index(batched[0]) <= 1
+    assert batched[0].dead == () and len(made.steps) == 13
 
 
 @pytest.mark.parametrize(("pairs", "apart"), [
@@ -242,13 +242,13 @@ def test_ends_of_long_rows_in_one_launch(count, cuda, alone):
     want, _ = run("cpu")
     got, few = run("cuda")
     alone()
-    each, many = run("cuda")
+    each, batched = run("cuda")
     same(got, each)
     for g, w in zip(got, want):
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)
-    ends = [[n for n in found if "_finish" in n] for found in (few, many)]
+    ends = [[n for n in found if "_finish" in n] for found in (few, batched)]
     assert len([n for n in ends[0] if n.endswith("_many")]) == 1, "the updates; sums that are added up wait for each other"
-    assert len(ends[0]) == len(ends[1]) - count + 1 and len(few) < len(many)
+    assert len(ends[0]) == len(ends[1]) - count + 1 and len(few) < len(batched)
 
 
 def test_an_end_comes_after_its_kernel(cuda):
@@ -293,10 +293,10 @@ def test_large_ones_have_a_launch_each(cuda, monkeypatch):
 
 def test_more_than_one_launch_serves(cuda):
     f = jit.trace(lambda *xs: [x * 3 for x in xs])
-    xs = [ingot.full((n + 1,), float(n), device="cuda") for n in range(2 * texts.SLOTS + 1)]
+    xs = [ingot.full((n + 1,), float(n), device="cuda") for n in range(2 * codegen.SLOTS + 1)]
     got = second(cuda, f, *xs)
     evens = sum(len(x) % 4 == 0 for x in xs)
-    assert len(cuda.launches) == -(-evens // texts.SLOTS) + -(-(len(xs) - evens) // texts.SLOTS)
+    assert len(cuda.launches) == -(-evens // codegen.SLOTS) + -(-(len(xs) - evens) // codegen.SLOTS)
     assert all(g.tolist() == [3.0 * n] * (n + 1) for n, g in enumerate(got))
 
 
@@ -304,8 +304,8 @@ def test_many_operands_leave_room_for_fewer_sets(cuda):
     f = jit.trace(lambda *xs: [sum(xs[i:i + 30]) for i in range(0, 240, 30)])
     xs = [ingot.full((5,), float(n), device="cuda") for n in range(240)]
     got = second(cuda, f, *xs)
-    many = [launch for launch in cuda.launches if launch["name"].endswith("_many")]
-    assert many and all(g.tolist() == [float(sum(range(30 * i, 30 * i + 30)))] * 5 for i, g in enumerate(got))
+    batched = [launch for launch in cuda.launches if launch["name"].endswith("_many")]
+    assert batched and all(g.tolist() == [float(sum(range(30 * i, 30 * i + 30)))] * 5 for i, g in enumerate(got))
 
 
 def chains(random, count):
@@ -328,16 +328,16 @@ def test_steps_come_after_their_operands(seed, monkeypatch):
     monkeypatch.setattr("ingot.passes.fusion.fuse.Fuser._try", lambda *args: None)
     graph, targets = chains(np.random.default_rng(seed), 25)
     made = plans.plan(graph, frozenset(), targets)
-    there, overwritten = set(graph.inputs), set()
+    there, written_over = set(graph.inputs), set()
     for step in made.steps:
         assert there.issuperset(step.reads)
         own = {made.in_place[v] for v in step.writes if v in made.in_place}
-        assert overwritten.isdisjoint(step.reads)
+        assert written_over.isdisjoint(step.reads)
         if type(step) is ManyStep:
             for s in step.steps:
                 others = {made.in_place[v] for o in step.steps if o is not s for v in o.writes if v in made.in_place}
                 assert others.isdisjoint(s.reads)
-        overwritten |= own
+        written_over |= own
         there.update(step.writes)
     assert there.issuperset(graph.outputs)
 
@@ -351,5 +351,5 @@ def test_kinds_that_one_step_needs_run_in_the_order_in_which_it_reads_them(monke
     first, second = ([b.append(op, [v], {}) for op in ops] for v in (x, y))
     read = [*reversed(first)]
     made = plans.plan(b.finish([b.append(cat, read, {"dim": 0}), *second]))
-    many = [s for s in made.steps if type(s) is ManyStep]
-    assert [s.writes for s in many] == [[v, w] for v, w in zip(read, reversed(second))]
+    batched = [s for s in made.steps if type(s) is ManyStep]
+    assert [s.writes for s in batched] == [[v, w] for v, w in zip(read, reversed(second))]

@@ -33,16 +33,16 @@ class Work:
 
 @pytest.fixture
 def work(monkeypatch):
-    noted = Work()
+    work_log = Work()
     with mock_cuda.installed():
         build, run = compiler.build, pass_manager.run
 
         def counted(graph, passes, **more):
-            noted.passes += passes is backend.PASSES and not graph.name.startswith("eager_")
+            work_log.passes += passes is backend.PASSES and not graph.name.startswith("eager_")
             return run(graph, passes, **more)
 
         def compiled(variant):
-            noted.built.append(variant.source.name)
+            work_log.built.append(variant.source.name)
             return build(variant)
 
         def refused(op, *rest):
@@ -52,7 +52,7 @@ def work(monkeypatch):
                                        (eager, "on_host", refused)):
             mock_cuda_triton.relabelled(function)       # (traces do not watch installed packages)
             monkeypatch.setattr(module, name, function)
-        yield noted
+        yield work_log
         monkeypatch.undo()
 
 

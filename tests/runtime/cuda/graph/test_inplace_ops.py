@@ -121,11 +121,11 @@ def test_one_launch_and_no_memory(write, cuda):
     x, y = drawn((1000,), "float32"), drawn((1000,), "float32", 1)
     for _ in range(RUNS):
         ingot.cuda.synchronize()
-        before, asked = len(cuda.launches), ingot.cuda.memory_stats()["allocation.all.allocated"]
+        before, allocations = len(cuda.launches), ingot.cuda.memory_stats()["allocation.all.allocated"]
         write(x, y)
         ingot.cuda.synchronize()
         assert len(cuda.launches) == before + 1
-        assert ingot.cuda.memory_stats()["allocation.all.allocated"] == asked
+        assert ingot.cuda.memory_stats()["allocation.all.allocated"] == allocations
 
 
 def test_statistics_of_batches_move_in_place(cuda):

@@ -18,19 +18,19 @@ HOST: list = []        # names of operators that ran on the host
 REAL = eager.on_host
 
 
-def noted(op, inputs, params, device):
+def logged(op, inputs, params, device):
     HOST.append(op.name)
     return REAL(op, inputs, params, device)
 
 
-mock_cuda_triton.relabelled(noted)     # (traces do not watch installed packages)
+mock_cuda_triton.relabelled(logged)     # (traces do not watch installed packages)
 
 
 @pytest.fixture(autouse=True)
 def cuda(monkeypatch):
     with mock_cuda.installed() as mock:
         HOST.clear()
-        monkeypatch.setattr(eager, "on_host", noted)
+        monkeypatch.setattr(eager, "on_host", logged)
         yield mock
 
 
@@ -51,14 +51,14 @@ class Block(nn.Module):
 class Gpt(nn.Module):
     def __init__(self):
         super().__init__()
-        self.tokens, self.places = nn.Embedding(11, 8), nn.Embedding(5, 8)
+        self.tokens, self.positions = nn.Embedding(11, 8), nn.Embedding(5, 8)
         self.norm, self.into, self.out = nn.LayerNorm(8), nn.Linear(8, 24), nn.Linear(8, 8)
         self.mlp = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Dropout(0.1), nn.Linear(16, 8))
         self.head = nn.Linear(8, 11)
 
     def forward(self, x):
         b, s = x.shape
-        h = self.tokens(x) + self.places(ingot.arange(s, device=x.device))
+        h = self.tokens(x) + self.positions(ingot.arange(s, device=x.device))
         q, k, v = self.into(self.norm(h)).view(b, s, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
         h = h + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, s, 8))
         return self.head(h + self.mlp(h)).reshape(b * s, 11)
@@ -92,9 +92,9 @@ class Spectral(nn.Module):
         x = x + ingot.fft.irfft(ingot.fft.rfft(x, 2 * n) * ingot.fft.rfft(self.filter, 2 * n), 2 * n)[..., :n]
         pairs = ingot.view_as_complex(x.transpose(1, 2).reshape(len(x), n, 2, 2))
         angles = ingot.outer(ingot.arange(n, device=x.device).float(), self.log_rate[:2].exp())
-        turned = ingot.view_as_real(pairs * ingot.polar(ingot.ones_like(angles), angles)).flatten(2)
+        rotated = ingot.view_as_real(pairs * ingot.polar(ingot.ones_like(angles), angles)).flatten(2)
         poles = ingot.exp(ingot.complex(-self.log_rate.exp(), self.log_rate)[:, None] * ingot.arange(n, device=x.device) * 0.1)
-        return self.head((turned.transpose(1, 2) * poles.real + poles.abs()).flatten(1))
+        return self.head((rotated.transpose(1, 2) * poles.real + poles.abs()).flatten(1))
 
 
 def rounded():

@@ -78,16 +78,16 @@ def test_gradients_by_how_often_rows_are_looked_up(shape, padding):
 def test_windows_at_places_that_are_drawn(sizes, kernel, out, samples):
     x = rows(np.float32, 3, 2, *sizes)
     x[0, 1].flat[[1, 5]] = np.nan
-    places = np.random.default_rng(3).random((3, 2, len(sizes))).astype(samples)
+    starts = np.random.default_rng(3).random((3, 2, len(sizes))).astype(samples)
     from_op = ingot.ir.opdef.op.OPS["fractional_max_pool"]
-    for want, got in both(lambda x, s: from_op(x, s, kernel=kernel, size=out), x, places, grad=True):
+    for want, got in both(lambda x, s: from_op(x, s, kernel=kernel, size=out), x, starts, grad=True):
         np.testing.assert_array_equal(got, want)
 
 
 def test_windows_at_places_that_are_drawn_in_a_trace():
-    x, places = rows(np.float32, 2, 3, 8, 8), np.random.default_rng(3).random((2, 3, 2)).astype(np.float32)
+    x, starts = rows(np.float32, 2, 3, 8, 8), np.random.default_rng(3).random((2, 3, 2)).astype(np.float32)
     pool = jit.trace(lambda x, s: F.fractional_max_pool2d(x, 2, output_size=(5, 3), _random_samples=s, return_indices=True))
-    for want, got in both(pool, x, places):
+    for want, got in both(pool, x, starts):
         np.testing.assert_array_equal(got, want)
 
 
@@ -122,10 +122,10 @@ def test_mantissas_and_powers_of_two(kind):
         np.testing.assert_array_equal(mantissa.astype(np.float64), want[0])
         np.testing.assert_array_equal(np.signbit(mantissa), np.signbit(want[0]))
         np.testing.assert_array_equal(exponent, want[1])
-    turned = rows(kind, 6, 8)
-    for want, got in both(lambda x: tuple(ingot.frexp(x.t()[::2])), turned):
+    transposed = rows(kind, 6, 8)
+    for want, got in both(lambda x: tuple(ingot.frexp(x.t()[::2])), transposed):
         np.testing.assert_array_equal(got, want)
-    assert [t.shape for t in ingot.frexp(ingot.tensor(turned[:0], device="cuda"))] == [(0, 8), (0, 8)]
+    assert [t.shape for t in ingot.frexp(ingot.tensor(transposed[:0], device="cuda"))] == [(0, 8), (0, 8)]
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.int64])

@@ -47,12 +47,12 @@ def on_host(monkeypatch):
     """The names of operators that the host computes, of anything."""
     found, compute = set(), eager.on_host
 
-    def noted(op, inputs, params, device):
+    def logged(op, inputs, params, device):
         if all(0 not in x.shape for x in inputs if hasattr(x, "shape")):
             found.add(op.name)
         return compute(op, inputs, params, device)
 
-    monkeypatch.setattr(eager, "on_host", noted)
+    monkeypatch.setattr(eager, "on_host", logged)
     return found
 
 

@@ -29,7 +29,7 @@ def cuda():
 
 
 @pytest.fixture(params=["as a graph", "launch by launch"])
-def road(request, monkeypatch):
+def path(request, monkeypatch):
     """How calls run: results of three numbers are worth a graph, or take too long to copy out of one."""
     if request.param == "launch by launch":
         monkeypatch.setattr(captures, "SMALL", 0)
@@ -75,12 +75,12 @@ ALIKE = {"new memory each time": lambda n: there(1.0 * n, -2.0, 0.5),
 
 
 @pytest.mark.parametrize("kind", ALIKE)
-def test_similar_calls_take_the_fast_path(kind, road, monkeypatch, cuda):
+def test_similar_calls_take_the_fast_path(kind, path, monkeypatch, cuda):
     net = Net(monkeypatch).warm()
     for n in range(6):
         net.check(ALIKE[kind](n))
     assert net.long == 0 and net.traced.stats()["compiles"] == 1
-    assert bool(cuda.calls.get("cuGraphLaunch")) is (road == "as a graph")
+    assert bool(cuda.calls.get("cuGraphLaunch")) is (path == "as a graph")
 
 
 def test_results_that_are_launched_are_copied_nowhere(cuda, monkeypatch):
@@ -147,7 +147,7 @@ CHANGES = {"other memory": weight_in_other_memory, "written": weight_written, "T
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_inputs_of_a_replay_are_checked(change, road, monkeypatch):
+def test_inputs_of_a_replay_are_checked(change, path, monkeypatch):
     monkeypatch.setattr(switches.matmul, "allow_tf32", False)
     net = Net().warm()
     CHANGES[change](net)
@@ -170,13 +170,13 @@ def test_in_another_stream_and_in_a_capture():
 
 def test_inputs_that_stay_are_known_as_long_as_they_live():
     a, b = (ingot.ones(4, device="cuda")._a for _ in range(2))
-    steady = ResidentInputs([a, b], [0, 1], a.memory.stream)
-    assert steady.are_there([a, b]) and steady._known == [id(a), id(b)] and not steady._told
+    resident = ResidentInputs([a, b], [0, 1], a.memory.stream)
+    assert resident.are_there([a, b]) and resident._known == [id(a), id(b)] and not resident._told
     again = DeviceArray(b.kind, b.memory, b.shape, b.dtype)
-    assert steady.are_there([a, again]) and not steady.are_there([again, a])
-    assert steady.moved_since([a.pointer, a.pointer]) == {1}
+    assert resident.are_there([a, again]) and not resident.are_there([again, a])
+    assert resident.moved_since([a.pointer, a.pointer]) == {1}
     del again
-    assert steady._known == [id(a), 0] and steady.are_there([a, b])
+    assert resident._known == [id(a), 0] and resident.are_there([a, b])
     elsewhere = ResidentInputs([a, b], [1], a.memory.stream + 1)
     assert elsewhere.are_there([a, b])
     elsewhere.tell([a, b])
@@ -202,16 +202,16 @@ def test_gradients_are_copied_together_and_stay_unchanged():
     """Results of a step that are held outlive later steps, and holding a loss holds no gradients."""
     width = captures.SMALL // 8
     (net, plain), (copy, other) = training_step(width), training_step(width)
-    traced, kept = jit.trace(plain), []
+    traced, held = jit.trace(plain), []
     for n in range(8):
         x = ingot.arange(12.0, device="cuda").view(2, 6) / (n + 1)
         losses = traced(x), other(x)
-        kept.append((losses, [(p.grad, q.grad.clone()) for p, q in zip(net.parameters(), copy.parameters())]))
-    for losses, gradients in kept:
+        held.append((losses, [(p.grad, q.grad.clone()) for p, q in zip(net.parameters(), copy.parameters())]))
+    for losses, gradients in held:
         np.testing.assert_allclose(*[loss.item() for loss in losses], rtol=1e-4)
         for got, want in gradients:
             np.testing.assert_allclose(got.cpu().numpy(), want.cpu().numpy(), rtol=1e-3, atol=1e-6)
-    (loss, _), gradients = kept[-1]
+    (loss, _), gradients = held[-1]
     assert {g._a.nbytes > captures.SMALL for g, _ in gradients} == {False, True}
     assert len({id(g._a.memory) for g, _ in gradients}) == 1 and gradients[0][0]._a.memory is not loss._a.memory
     assert loss._a.memory.nbytes < 4 * loss._a.nbytes + 1

@@ -34,11 +34,11 @@ def worked_out(monkeypatch):
     """The names of operators that were not repeated."""
     names, before = [], eager._run_uncached
 
-    def noted(op, *rest):
+    def logged(op, *rest):
         names.append(op.name)
         return before(op, *rest)
 
-    monkeypatch.setattr(eager, "_run_uncached", noted)
+    monkeypatch.setattr(eager, "_run_uncached", logged)
     return names
 
 
@@ -217,8 +217,8 @@ def test_lists_allocate_and_free_memory(cuda):
         before = ingot.cuda.memory_allocated()
         F.cross_entropy((x.T @ w.T)[::2], ingot.zeros(32, dtype=ingot.int64, device="cuda"))
         found.append((ingot.cuda.max_memory_allocated() - before, ingot.cuda.memory_allocated() - before))
-    peaks, kept = zip(*found[1:])
-    assert set(kept) == {0} and max(peaks) - min(peaks) <= 2048
+    peaks, held = zip(*found[1:])
+    assert set(held) == {0} and max(peaks) - min(peaks) <= 2048
 
 
 def test_values_that_are_read_are_never_repeated(cuda, worked_out):

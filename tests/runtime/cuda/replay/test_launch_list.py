@@ -38,7 +38,7 @@ class Followed:
     """
 
     def __init__(self, first, steps, operands):
-        self.seen, self.sizes, self.peak = {}, {}, 0
+        self.layouts, self.sizes, self.peak = {}, {}, 0
         live: set = set()
         for step in (*[(launch_list.TAKE, size) for size in first], *steps):
             if step[0] == launch_list.TAKE:
@@ -48,8 +48,8 @@ class Followed:
             elif step[0] == launch_list.DROP:
                 live.remove(step[1])
             else:
-                self.seen[step[2]] = [(number, more) for _, number, more in step[5]]
-                assert all(number in live or number < operands for number, _ in self.seen[step[2]])
+                self.layouts[step[2]] = [(number, more) for _, number, more in step[5]]
+                assert all(number in live or number < operands for number, _ in self.layouts[step[2]])
             self.peak = max(self.peak, sum([self.sizes[n] for n in live]))
 
 
@@ -63,19 +63,19 @@ def test_memory_alive_at_once_does_not_overlap(seed):
     if not first:
         first, left, results = launch_list._allocations_first(steps, results, operands)
     before, after = Followed((), steps, operands), Followed(first, left, operands)
-    moved: dict = {}            # a place -> (its piece, bytes from there)
-    for n, places in before.seen.items():
+    relocated: dict = {}            # a place -> (its piece, bytes from there)
+    for n, slots in before.layouts.items():
         spans = []
-        for (was, from_there), (number, more) in zip(places, after.seen[n], strict=True):
+        for (was, from_there), (number, more) in zip(slots, after.layouts[n], strict=True):
             start = more - from_there
-            assert moved.setdefault(was, (number, start)) == (number, start)
+            assert relocated.setdefault(was, (number, start)) == (number, start)
             if was < operands:
                 assert (number, start) == (was, 0)
             else:
                 assert start % ROUND == 0 and 0 <= start <= after.sizes[number] - before.sizes[was]
                 spans.append((number, start, start + before.sizes[was]))
         assert all(a[0] != b[0] or a[2] <= b[1] for a, b in itertools.pairwise(sorted(spans)))
-    assert [moved[n] for n in there if n >= operands] == [(number, 0) for number, _ in results]
+    assert [relocated[n] for n in there if n >= operands] == [(number, 0) for number, _ in results]
 
 
 @pytest.mark.parametrize("seed", range(50))

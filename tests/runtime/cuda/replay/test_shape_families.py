@@ -41,9 +41,9 @@ class Work:
         self.calls: list = []
         for module, name in ((eager, "_run_uncached"), (inplace_ops, "_worked_into"), (inplace_ops, "_written"),
                              (launch_cache, "_recorded_with_symbols"), (shape_families, "_make")):
-            self.watch(monkeypatch, module, name)
+            self.count_calls(monkeypatch, module, name)
 
-    def watch(self, monkeypatch, module, name):
+    def count_calls(self, monkeypatch, module, name):
         before = getattr(module, name)
 
         def watched(*args):
@@ -251,7 +251,7 @@ def test_kernels_alike_of_one_launch(is_listed, cuda):
     def work(op, inputs, params, device):
         return tuple(eager.composed(pair, inputs, params, device))
 
-    together = set()
+    compiled = set()
     others = (137, 3000), (138, 3001), (700, 20), (701, 21), (64, 64), (200, 5), (139, 20)
     for n, more in (*[(131 + i, 20) for i in range(6)], *others):
         arrays = [draw(*shape).numpy() for shape in ((n, 5), (n + more, 5), (2 * n, 4), (2 * n + 600, 4))]
@@ -259,10 +259,10 @@ def test_kernels_alike_of_one_launch(is_listed, cuda):
         before = len(cuda.launches)
         got = launch_cache.run("pair", given, {}, 0, work) if is_listed else work("pair", given, {}, 0)
         found = [eager.transfer.to_host(a) for a in got]
-        together.add(sum(launch["name"].endswith("_many") for launch in cuda.launches[before:]))
+        compiled.add(sum(launch["name"].endswith("_many") for launch in cuda.launches[before:]))
         for g, want in zip(found, (*[np.tanh(a + a) for a in arrays[:2]], *[-a.sum(0) for a in arrays[2:]]), strict=True):
             np.testing.assert_allclose(g, want, rtol=1e-4, atol=1e-4)
-    assert {1, 2} <= together
+    assert {1, 2} <= compiled
 
 
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])

@@ -255,26 +255,26 @@ def test_convolutions_compile(kind, arch):
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
 @pytest.mark.parametrize("briefly", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["first", "all"])
-@pytest.mark.parametrize("road", matmul_hopper.TILES)
-def test_bulk_copies_compile(road, briefly):
+@pytest.mark.parametrize("strategy", matmul_hopper.TILES)
+def test_bulk_copies_compile(strategy, briefly):
     """Alone and with what follows, for Hopper: copies and products are the chip's own, and nothing spills, but a few bytes
     behind the loop where two groups of warps have half of the registers for results."""
     made = epilogue_of(dt.bfloat16, FUNCTIONS["relu"][0])
     after = made.fused, tuple([(row != 0, batch != 0) for _, _, row, batch in made.operands])
     layouts = [(False, False)] if briefly else itertools.product((False, True), repeat=2)
-    for flips, tiles in itertools.product(layouts, matmul_hopper.TILES[road][:1 if briefly else None]):
-        chosen, units = matmul.Tiles(*tiles, road), [(flip, not flip) for flip in flips]
+    for flips, tiles in itertools.product(layouts, matmul_hopper.TILES[strategy][:1 if briefly else None]):
+        chosen, units = matmul.Tiles(*tiles, strategy), [(flip, not flip) for flip in flips]
         for more in [after] if briefly else [(), after]:
-            source = matmul_hopper.source(dt.bfloat16, "ieee", *units, matmul.CONSTANTS, road, *more)
+            source = matmul_hopper.source(dt.bfloat16, "ieee", *units, matmul.CONSTANTS, strategy, *more)
             one = configs.Launch(source, chosen.constants, chosen.warps, (1, 1, 1), stages=chosen.stages)
             v = variant(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, 90)
             run = compiler._run_triton(v)
             binary, ptx = compiler._binary(v, run), run.asm["ptx"]
-            full = road == matmul_hopper.SPECIAL and chosen.m * chosen.n > 128 * 128
+            full = strategy == matmul_hopper.SPECIAL and chosen.m * chosen.n > 128 * 128
             assert binary.spills <= (160 if full and more else 0) and binary.shared <= 232448
             assert binary.scratch and binary.clusters == 1
             assert "cp.async.bulk.tensor" in ptx and "wgmma" in ptx
-            assert ("setmaxnreg" in ptx) == (road == matmul_hopper.SPECIAL) and binary.threads >= 32 * chosen.warps
+            assert ("setmaxnreg" in ptx) == (strategy == matmul_hopper.SPECIAL) and binary.threads >= 32 * chosen.warps
 
 
 DEEP = {"deep, few tiles": (512, 512, 8192), "many tiles": (768, 8192, 768), "soon done": (16, 768, 3072),

@@ -77,25 +77,25 @@ def test_parts_of_a_product_add_up(d, tolerance, flips, monkeypatch):
     np.testing.assert_allclose(got.astype(np.float64), want, rtol=tolerance, atol=tolerance * 10)
 
 
-@pytest.mark.parametrize("road", matmul_hopper.TILES)
+@pytest.mark.parametrize("strategy", matmul_hopper.TILES)
 @pytest.mark.parametrize("flips", [(False, False), (True, False), (False, True), (True, True)])
-def test_products_by_bulk_copies(road, flips):
+def test_products_by_bulk_copies(strategy, flips):
     """The roads of Hopper chips, in every layout: tiles cut by edges, several batches, fewer programs than tiles."""
     rng = np.random.default_rng(9)
-    d, chosen = dt.bfloat16, matmul.Tiles(32, 64, 16, 4, 3, road)
+    d, chosen = dt.bfloat16, matmul.Tiles(32, 64, 16, 4, 3, strategy)
     for batch, m, n, k in ((1, 8, 16, 8), (2, 40, 72, 56), (1, 136, 24, 40)):
         x, y = rng.standard_normal((batch, m, k)), rng.standard_normal((batch, k, n))
         want = (x.astype(d.np).astype(np.float64) @ y.astype(d.np).astype(np.float64))
         (x, xs), (y, ys) = (transposed_if(a.astype(d.np), flip) for a, flip in zip((x, y), flips))
         assert matmul_hopper.takes(d, 90, xs[1:], ys[1:], (2 * xs[0], 2 * ys[0]))
-        source = matmul_hopper.source(d, "ieee", (xs[1] == 1, xs[2] == 1), (ys[1] == 1, ys[2] == 1), matmul.CONSTANTS, road)
+        source = matmul_hopper.source(d, "ieee", (xs[1] == 1, xs[2] == 1), (ys[1] == 1, ys[2] == 1), matmul.CONSTANTS, strategy)
         sizes = {"M": m, "N": n, "K": k} | dict(zip(("s_xb", "s_xm", "s_xk", "s_yb", "s_yk", "s_yn"), (*xs, *ys)))
         z = np.zeros((batch, m, n), d.np)
         values = [x, y, z, *[("i32", sizes[p.name]) for p in source.parameters if p.kind != POINTER]]
         programs = matmul.grid(m, n, batch, chosen, 2)
-        assert programs[0] <= 2 or road != matmul_hopper.PERSISTENT
+        assert programs[0] <= 2 or strategy != matmul_hopper.PERSISTENT
         mock_cuda_triton.run(source.text, source.name, programs, values, dict(chosen.constants) | {"INDEX": np.int32})
-        np.testing.assert_allclose(z.astype(np.float64), want, rtol=2e-2, atol=0.2, err_msg=f"{road} {m} {n} {k}")
+        np.testing.assert_allclose(z.astype(np.float64), want, rtol=2e-2, atol=0.2, err_msg=f"{strategy} {m} {n} {k}")
 
 
 @pytest.mark.parametrize("wide, along, offset, persistent", [(True, True, 0, True), (True, False, 0, False),
@@ -113,24 +113,24 @@ def test_wide_products_of_rows_and_rows_are_persistent_on_hopper(wide, along, of
     assert (got.double() - want).abs().max() < 1e-2 * want.abs().max()
 
 
-@pytest.mark.parametrize("road", ["", *matmul_hopper.TILES])
+@pytest.mark.parametrize("strategy", ["", *matmul_hopper.TILES])
 @pytest.mark.parametrize("first", dt.FLOAT8, ids=str)
-def test_products_of_float8(road, first):
+def test_products_of_float8(strategy, first):
     """The chip's own products, of either kind with the other, in float32."""
     rng = np.random.default_rng(9)
-    kinds, chosen = Kinds(first, dt.FLOAT8[0], dt.float32), matmul.Tiles(32, 64, 32, 4, 3, road)
+    kinds, chosen = Kinds(first, dt.FLOAT8[0], dt.float32), matmul.Tiles(32, 64, 32, 4, 3, strategy)
     batch, m, n, k = 2, 40, 72, 112
     x, y = rng.standard_normal((batch, m, k)).astype(kinds.x.np), rng.standard_normal((batch, k, n)).astype(kinds.y.np)
     want = x.astype(np.float64) @ y.astype(np.float64)
     for flip, precision in ((True, "ieee"), (True, FAST), (False, "ieee")):
         there, steps = transposed_if(y, flip)
-        if road and not flip:
+        if strategy and not flip:
             assert not matmul_hopper.takes(kinds, 90, (k, 1), steps[1:], ())
             continue
         units = (False, True), (steps[1] == 1, steps[2] == 1)
-        if road:
+        if strategy:
             assert matmul_hopper.takes(kinds, 90, (k, 1), steps[1:], (m * k, steps[0]))
-            source = matmul_hopper.source(kinds, precision, *units, matmul.CONSTANTS, road)
+            source = matmul_hopper.source(kinds, precision, *units, matmul.CONSTANTS, strategy)
         else:
             source = matmul.source(kinds, precision, *units)
         assert ("max_num_imprecise_acc" in source.text) == (precision == "ieee")
@@ -139,7 +139,7 @@ def test_products_of_float8(road, first):
         values = [x, there, z, *[("i32", sizes[p.name]) for p in source.parameters if p.kind != POINTER]]
         mock_cuda_triton.run(source.text, source.name, matmul.grid(m, n, batch, chosen, 2), values,
                              dict(chosen.constants) | {"INDEX": np.int32})
-        np.testing.assert_allclose(z, want, rtol=1e-5, atol=1e-5, err_msg=f"{road} {flip} {precision}")
+        np.testing.assert_allclose(z, want, rtol=1e-5, atol=1e-5, err_msg=f"{strategy} {flip} {precision}")
 
 
 def test_bulk_copies_want_addresses_on_multiples_of_16_bytes():

@@ -82,12 +82,12 @@ def test_packed_images_and_channels_last_results(window, channels, dtype, bias, 
     y = cv.conv(x, w, b if bias else None, padding=around, groups=1, **how)
     g, = (a.astype(kind) for a in drawn(y.shape))
     want = np.moveaxis(y, 1, -1), np.moveaxis(cv.conv_weight_grad(x, g, size=kernel, padding=around, groups=1, **how), 1, -1)
-    many, none = 4 if channels <= 4 else 8, ((0, 0),) * rank
+    channel_count, none = 4 if channels <= 4 else 8, ((0, 0),) * rank
     with mock_cuda.installed() as cuda:
         monkeypatch.setattr(contexts.context(0), "processors", 64)
         x, w, b, g = (eager.transfer.to_device(a, 0) for a in (x, w, b, np.ascontiguousarray(np.moveaxis(g, 1, -1))))
-        image = eager.run(of_last.packed_image, (x,), {"padding": around, "channels": many})
-        filters = eager.run(of_last.packed_image, (w,), {"padding": none, "channels": many})
+        image = eager.run(of_last.packed_image, (x,), {"padding": around, "channels": channel_count})
+        filters = eager.run(of_last.packed_image, (w,), {"padding": none, "channels": channel_count})
         made = [eager.run(of_last.conv_last, (image, filters, b if bias else None), {"padding": none, **how}),
                 eager.run(of_last.conv_last_weight_grad, (image, g), {"padding": none, "size": kernel, **how})]
         y, dw = [eager.transfer.to_host(a) for a in made]

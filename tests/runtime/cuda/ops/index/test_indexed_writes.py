@@ -63,11 +63,11 @@ def test_few_launches_for_one_position(cuda):
     cache[:, :, at] = row       # the first write of a process also makes what all later ones have in common
     for n in range(RUNS):
         ingot.cuda.synchronize()
-        before, asked = len(cuda.launches), ingot.cuda.memory_stats()["allocation.all.allocated"]
+        before, allocations = len(cuda.launches), ingot.cuda.memory_stats()["allocation.all.allocated"]
         cache[:, :, at] = row
         ingot.cuda.synchronize()
         assert len(cuda.launches) == before + 2, n
-        assert ingot.cuda.memory_stats()["allocation.all.allocated"] == asked + 1
+        assert ingot.cuda.memory_stats()["allocation.all.allocated"] == allocations + 1
     assert cache.sum() == 48 and cache[:, :, 7].sum() == 48
 
 

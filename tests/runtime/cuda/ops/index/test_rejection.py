@@ -27,8 +27,8 @@ def same(draw, *arrays, times=1):
     found = []
     for device in ("cpu", "cuda"):
         ingot.manual_seed(7)
-        given = [ingot.tensor(a, device=device) for a in arrays]
-        drawn = [draw(*given) for _ in range(times)]
+        operands = [ingot.tensor(a, device=device) for a in arrays]
+        drawn = [draw(*operands) for _ in range(times)]
         assert all(t.device.type == device for t in drawn)
         found.append([(t.dtype, t.shape, bits(t)) for t in drawn])
     assert found[0] == found[1]
@@ -49,45 +49,45 @@ def test_the_numbers_of_the_cpu(name, kind):
     draw, *arrays = DRAWS[name]
     wanted = getattr(ingot, kind)
     few = [np.minimum(a, 60) for a in arrays]          # whole counts in every dtype
-    same(lambda *given: draw(*[t.to(wanted) for t in given]), *(few if kind.endswith("16") else arrays), times=2)
+    same(lambda *operands: draw(*[t.to(wanted) for t in operands]), *(few if kind.endswith("16") else arrays), times=2)
     if kind == "float32":
-        same(lambda *given: draw(*[t[:300].reshape(4, 75).t()[1::2] for t in given]), *arrays)
-        same(lambda *given: draw(*[t[9] for t in given]), *arrays)
-        same(lambda *given: draw(*[t[:0].reshape(0, 3) for t in given]), *arrays)
+        same(lambda *operands: draw(*[t[:300].reshape(4, 75).t()[1::2] for t in operands]), *arrays)
+        same(lambda *operands: draw(*[t[9] for t in operands]), *arrays)
+        same(lambda *operands: draw(*[t[:0].reshape(0, 3) for t in operands]), *arrays)
 
 
 @pytest.mark.parametrize("name", DRAWS)
 def test_elements_have_streams_of_their_own(name):
     draw, *arrays = DRAWS[name]
-    given = [ingot.tensor(a, device="cuda") for a in arrays]
+    operands = [ingot.tensor(a, device="cuda") for a in arrays]
     ingot.manual_seed(3)
-    whole = draw(*given)
+    whole = draw(*operands)
     for n in (1, 8, 200):
         ingot.manual_seed(3)
-        assert bits(draw(*[t[:n] for t in given])) == bits(whole[:n])
+        assert bits(draw(*[t[:n] for t in operands])) == bits(whole[:n])
 
 
 @pytest.mark.parametrize("name", DRAWS)
 def test_traced_draws_are_those_of_eager_code(name):
     draw, *arrays = DRAWS[name]
-    given = [ingot.tensor(a[:50].astype(np.float32), device="cuda") for a in arrays]
+    operands = [ingot.tensor(a[:50].astype(np.float32), device="cuda") for a in arrays]
     ingot.manual_seed(5)
-    want = [bits(draw(*given) * 2) for _ in range(4)]
+    want = [bits(draw(*operands) * 2) for _ in range(4)]
     ingot.manual_seed(5)
-    traced = jit.trace(lambda *given: draw(*given) * 2)
-    assert [bits(traced(*given)) for _ in range(4)] == want and len(set(want)) == 4
+    traced = jit.trace(lambda *operands: draw(*operands) * 2)
+    assert [bits(traced(*operands)) for _ in range(4)] == want and len(set(want)) == 4
 
 
 @pytest.mark.parametrize("name", DRAWS)
 def test_captured_graphs_draw_anew(name):
     draw, *arrays = DRAWS[name]
-    given = [ingot.tensor(a[:50].astype(np.float32), device="cuda") for a in arrays]
+    operands = [ingot.tensor(a[:50].astype(np.float32), device="cuda") for a in arrays]
     ingot.manual_seed(5)
-    want = [bits(draw(*given)) for _ in range(3)]
+    want = [bits(draw(*operands)) for _ in range(3)]
     ingot.manual_seed(5)
     graph = ingot.cuda.CUDAGraph()
     with ingot.cuda.graph(graph):
-        drawn = draw(*given)
+        drawn = draw(*operands)
     for w in want:
         graph.replay()
         assert bits(drawn) == w
@@ -126,13 +126,13 @@ WRONG = [(ingot.poisson, [[1.0, -0.5]]), (ingot.poisson, [[np.nan]]), (standard_
          (ingot.binomial, [[2.0], [1.1]]), (ingot.binomial, [[2.0], [np.nan]])]
 
 
-@pytest.mark.parametrize("draw, given", WRONG)
+@pytest.mark.parametrize("draw, operands", WRONG)
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
-def test_wrong_parameters_are_raised_when_values_are_read(draw, given, kind):
+def test_wrong_parameters_are_raised_when_values_are_read(draw, operands, kind):
     with pytest.raises(ArgumentError) as at_once:
-        draw(*[ingot.tensor(v, dtype=getattr(ingot, kind)) for v in given])
+        draw(*[ingot.tensor(v, dtype=getattr(ingot, kind)) for v in operands])
     words = str(at_once.value).split(" failed: ")[-1]
-    drawn = draw(*[ingot.tensor(v, dtype=getattr(ingot, kind), device="cuda") for v in given])
+    drawn = draw(*[ingot.tensor(v, dtype=getattr(ingot, kind), device="cuda") for v in operands])
     with pytest.raises(ArgumentError, match=f"{words}, on cuda:0"):
         drawn.tolist()
     assert ingot.ones(2, device="cuda").tolist() == [1, 1]

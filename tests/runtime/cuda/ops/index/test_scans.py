@@ -48,7 +48,7 @@ def test_scans_along_rows(name, dtype, parts, on_device, monkeypatch):
 def test_the_linear_recurrence_goes_down_columns(on_device, monkeypatch):
     """Rows that are many are turned, so that lanes beside each other read neighbours."""
     scanned, dims = scans._scanned, []
-    monkeypatch.setattr(scans, "_scanned", lambda *given: (dims.append(given[-1]), scanned(*given)))
+    monkeypatch.setattr(scans, "_scanned", lambda *arguments: (dims.append(arguments[-1]), scanned(*arguments)))
     for shape, dim in (((40, 17), 0), ((5, 17), 1), ((64, 1), 1), ((4, 9, 8), 0)):
         x = ingot.tensor(np.random.default_rng(5).standard_normal(shape)).requires_grad_()
         with mock_cuda.installed():

@@ -421,9 +421,9 @@ def test_least_squares(shape, kind, reflected):
 
 
 def test_least_squares_without_full_rank_run_on_the_host(monkeypatch):
-    asked = []
-    monkeypatch.setattr(eager, "on_host", lambda op, inputs, params, device: asked.append(op.name) or NotImplemented)
+    host_operators = []
+    monkeypatch.setattr(eager, "on_host", lambda op, inputs, params, device: host_operators.append(op.name) or NotImplemented)
     for given in (np.ones((4, 3)), np.zeros((3, 3)), np.full((3, 3), np.nan)):
         a, b = ingot.tensor(given).cuda(), ingot.ones(len(given), 2, dtype=ingot.float64).cuda()
         eager.run(factorizations.lstsq, (a._a, b._a), {"rcond": 1e-10})
-    assert asked == ["lstsq"] * 3
+    assert host_operators == ["lstsq"] * 3

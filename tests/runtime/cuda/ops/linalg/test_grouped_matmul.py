@@ -50,8 +50,8 @@ def test_equals_the_cpu(form, length, groups):
         np.testing.assert_allclose(got.float().numpy(), want.float().numpy(), rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("made", [lambda f: f, jit.trace], ids=["eager", "traced"])
-def test_experts_train_on_the_device(made):
+@pytest.mark.parametrize("build", [lambda f: f, jit.trace], ids=["eager", "traced"])
+def test_experts_train_on_the_device(build):
     """Tokens go to experts, whose layers learn; nothing waits for the host."""
     def loss(x, chosen, w, v):
         order = chosen.argsort(stable=True)
@@ -60,7 +60,7 @@ def test_experts_train_on_the_device(made):
         return F.grouped_mm(hidden, v, offs=ends).square().mean()
 
     found = []
-    for there, how in (("cpu", lambda f: f), ("cuda", made)):
+    for there, how in (("cpu", lambda f: f), ("cuda", build)):
         w, v = (p.to(there).requires_grad_() for p in (draw(4, 8, 16), draw(4, 16, 8)))
         x, chosen = draw(50, 8).to(there), ingot.tensor(np.random.default_rng(SEED).integers(0, 4, 50)).to(there)
         run = how(loss)

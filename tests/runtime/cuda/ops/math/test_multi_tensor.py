@@ -9,7 +9,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot.runtime.cuda.compiler import compile as compiler
-from ingot.runtime.cuda.ops.math import multi_tensor as many
+from ingot.runtime.cuda.ops.math import multi_tensor
 from ingot.runtime.foreach import lists
 
 FLAGS = [dict(zip(("weight_decay", "momentum", "dampening", "nesterov"), v)) for v in
@@ -30,7 +30,7 @@ def cuda():
 @pytest.fixture
 def one_by_one(monkeypatch):
     """Return a function that makes every row run alone."""
-    return lambda: monkeypatch.setattr(many, "_sorted", lambda rows: (rows, {}))
+    return lambda: monkeypatch.setattr(multi_tensor, "_sorted", lambda rows: (rows, {}))
 
 
 def drawn(shapes, kind=np.float32, seed=0):
@@ -38,10 +38,10 @@ def drawn(shapes, kind=np.float32, seed=0):
     return [random.standard_normal(shape).astype(kind) for shape in shapes]
 
 
-def trained(name, options, devices, shapes=SHAPES, kind=np.float32, before_last=lambda: None, made=None):
+def trained(name, options, devices, shapes=SHAPES, kind=np.float32, before_last=lambda: None, tensors=None):
     """The parameters after some steps, as arrays; the last step launches what comes after `before_last()`."""
-    made = made or (lambda array, device: ingot.tensor(array, device=device))
-    params = [made(a, d).requires_grad_() for a, d in zip(drawn(shapes, kind), itertools.cycle(devices))]
+    tensors = tensors or (lambda array, device: ingot.tensor(array, device=device))
+    params = [tensors(a, d).requires_grad_() for a, d in zip(drawn(shapes, kind), itertools.cycle(devices))]
     opt = getattr(ingot.optim, name)(params, lr=0.05, **options)
     for i in range(STEPS):
         for p, g in zip(params, drawn(shapes, kind, 1 + i)):
@@ -88,12 +88,12 @@ def test_any_number_of_parameters(count, cuda):
     for sizes, name in ((lambda i: 1 + 2 * i, "Adam"), (lambda i: 4 + 4 * i, "SGD")):
         shapes = [(sizes(i),) for i in range(count)]
         got = trained(name, {}, ["cuda"], shapes, before_last=cuda.launches.clear)
-        assert len(cuda.launches) == ceil(count / many.ARRAYS)
+        assert len(cuda.launches) == ceil(count / multi_tensor.ARRAYS)
         same(got, trained(name, {}, ["cpu"], shapes))
 
 
 def test_large_ones_have_a_launch_each(cuda, monkeypatch):
-    monkeypatch.setattr(many, "ALONE", 2048)
+    monkeypatch.setattr(multi_tensor, "ALONE", 2048)
     got = trained("Adam", {}, ["cuda"], before_last=cuda.launches.clear)
     assert sorted(launch["name"] for launch in cuda.launches) == ["adam", "adam_many", "adam_many"]
     same(got, trained("Adam", {}, ["cpu"]))
@@ -115,15 +115,15 @@ def flat_views(array, device):
     return view.detach()
 
 
-def turned(array, device):
+def transposed(array, device):
     """A parameter of which elements do not follow each other."""
     x = ingot.tensor(array, device=device)
     return x.T.contiguous().T if x.ndim == 2 else x
 
 
-@pytest.mark.parametrize("made", [flat_views, turned])
-def test_views(made, cuda):
-    got = trained("Adam", {}, ["cuda"], made=made)
+@pytest.mark.parametrize("tensors", [flat_views, transposed])
+def test_views(tensors, cuda):
+    got = trained("Adam", {}, ["cuda"], tensors=tensors)
     same(got, trained("Adam", {}, ["cpu"]))
 
 
@@ -167,10 +167,10 @@ def test_memory_of_another_stream_stays_until_the_update_has_run(cuda):
         opt.step()
     opt.zero_grad()
     with ingot.cuda.stream(one):
-        kept = [ingot.full((64,), 1e9, device="cuda") for _ in range(8)]
+        held = [ingot.full((64,), 1e9, device="cuda") for _ in range(8)]
     one.synchronize()               # while the update waits
     other.synchronize()
-    assert len(kept) == 8 and len(updates(cuda)) == 1
+    assert len(held) == 8 and len(updates(cuda)) == 1
     same([p.detach().cpu().numpy() for p in params], [a - g * np.float32(0.1) for a, g in zip(arrays, slopes)])
 
 

@@ -10,7 +10,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit, nn
-from ingot.passes.codegen.triton.loops import multi_tensor as texts
+from ingot.passes.codegen.triton.loops import multi_tensor as codegen
 from ingot.runtime.foreach.foreach_functions import UNARY
 from ingot.runtime.optim import weight_averaging
 
@@ -133,7 +133,7 @@ def test_writes_are_noticed():
 
 # Norms.
 
-LONG = [*SHAPES, (texts.PART,), (texts.PART + 1,), (3 * texts.PART - 5,)]
+LONG = [*SHAPES, (codegen.PART,), (codegen.PART + 1,), (3 * codegen.PART - 5,)]
 
 
 @pytest.mark.parametrize("kind", FLOATS, ids=str)
@@ -156,7 +156,7 @@ def test_norms(order, kind, cuda):
 
 
 def test_more_arrays_than_a_launch_combines(cuda):
-    xs = [ingot.full((n % 7,), float(n), device="cuda") for n in range(texts.LISTED + 30)]
+    xs = [ingot.full((n % 7,), float(n), device="cuda") for n in range(codegen.LISTED + 30)]
     cuda.launches.clear()
     got = ingot._foreach_norm(xs, 1)
     parts = sum(-(-len([x for x in xs if x.numel() and (x.numel() % 4 == 0) == even]) // 16) for even in (False, True))

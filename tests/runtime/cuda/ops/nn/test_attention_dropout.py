@@ -156,9 +156,9 @@ def test_probabilities_at_the_ends(p):
 
 def test_the_mean_over_draws_is_attention_without():
     q, k, v = (drawn(1, 1, n, 8) for n in (5, 6, 6))
-    many = [t.expand(100, 4, *t.shape[2:]).to("cuda") for t in (q, k, v)]
+    large_batch = [t.expand(100, 4, *t.shape[2:]).to("cuda") for t in (q, k, v)]
     ingot.manual_seed(1)
-    some = F.scaled_dot_product_attention(*many, dropout_p=0.25).cpu()
+    some = F.scaled_dot_product_attention(*large_batch, dropout_p=0.25).cpu()
     want = F.scaled_dot_product_attention(q, k, v)[0, 0]
     spread = some.reshape(400, 5, 8).std(0) / 400 ** 0.5
     assert ((some.mean((0, 1)) - want).abs() <= 5 * spread).all()

@@ -60,9 +60,9 @@ def names_of(cuda, run):
     return found, [one["name"] for one in cuda.launches[before:]]
 
 
-def results_of(cuda, given, f, device, kind):
+def results_of(cuda, operands, f, device, kind):
     """(the result of a function and its gradients, the names of the kernels forward)"""
-    there = [t.to(device, kind) if t.is_floating_point() else t.to(device) for t in given]
+    there = [t.to(device, kind) if t.is_floating_point() else t.to(device) for t in operands]
     q, k, v = (t.requires_grad_() for t in there[:3])
     out, names = names_of(cuda, lambda: f(*there))
     weight = ingot.arange(out.numel(), device=device).reshape(out.shape).remainder(7).to(out.dtype)
@@ -72,12 +72,12 @@ def results_of(cuda, given, f, device, kind):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CASES)
 def test_results_and_gradients(name, dtype, cuda, monkeypatch):
-    (given, f), kind = case(name, dtype), getattr(ingot, dtype)
-    want, _ = results_of(cuda, given, f, "cpu", ingot.float64)
-    found, names = results_of(cuda, given, f, "cuda", kind)
+    (operands, f), kind = case(name, dtype), getattr(ingot, dtype)
+    want, _ = results_of(cuda, operands, f, "cpu", ingot.float64)
+    found, names = results_of(cuda, operands, f, "cuda", kind)
     monkeypatch.setattr(text, "cut", lambda *sizes: 0)
     launch_cache.forget()
-    whole, others = results_of(cuda, given, f, "cuda", kind)
+    whole, others = results_of(cuda, operands, f, "cuda", kind)
     launch_cache.forget()
     rows = CASES[name][1] // CASES[name][2] * CASES[name][3]
     assert len(names) == 2 and names[0].startswith("attention_of_one" if rows == 1 else "attention_of_few"), names
@@ -89,9 +89,9 @@ def test_results_and_gradients(name, dtype, cuda, monkeypatch):
 
 @pytest.mark.parametrize("name", ["one row", "heads share keys", "heads share keys, causal"])
 def test_parts_of_projections_are_read_in_place(name, cuda):
-    given, f = case(name, "float32")
-    want = f(*[t.to("cuda") for t in given])
-    apart = [t.to("cuda").transpose(1, 2).contiguous().transpose(1, 2) for t in given]
+    operands, f = case(name, "float32")
+    want = f(*[t.to("cuda") for t in operands])
+    apart = [t.to("cuda").transpose(1, 2).contiguous().transpose(1, 2) for t in operands]
     got, names = names_of(cuda, lambda: f(*apart))
     assert len(names) == 2 and "strided" in names[0], names
     assert ingot.equal(want.cpu(), got.cpu())
@@ -160,8 +160,8 @@ def test_results_are_written_where_they_are_wanted(cuda):
         return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(1, 3, -1) @ w
 
     traced = jit.trace(f)
-    given = [drawn(1, 2, 3, 16), drawn(1, 2, 300, 16), drawn(1, 2, 300, 16), drawn(32, 8)]
-    want, there = f(*given), [t.to("cuda") for t in given]
+    operands = [drawn(1, 2, 3, 16), drawn(1, 2, 300, 16), drawn(1, 2, 300, 16), drawn(32, 8)]
+    want, there = f(*operands), [t.to("cuda") for t in operands]
     for _ in range(2):          # (then a graph is captured)
         got, names = names_of(cuda, lambda: traced(*there))
         ingot.testing.assert_close(got.cpu(), want)

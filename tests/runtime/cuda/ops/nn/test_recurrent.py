@@ -65,10 +65,10 @@ def compare(name, batch, hidden, dtype="float32", lengths=None, traced=False, st
         data = draw(steps, batch, 4), *[draw(layers, batch, n, salt=1 + i) for i, n in enumerate(sizes)]
         x, *states = [t.to(device, getattr(ingot, dtype)).requires_grad_() for t in data]
         found.append(run(net, x, states, lengths, traced and device == "cuda"))
-    said = f"{name} batch {batch} hidden {hidden} {dtype} {options} lengths {lengths}"
+    case = f"{name} batch {batch} hidden {hidden} {dtype} {options} lengths {lengths}"
     for n, (want, got) in enumerate(zip(*found, strict=True)):
         np.testing.assert_allclose(got, want, rtol=0, atol=TOLERANCE[dtype] * max(1, np.abs(want).max()),
-                                   err_msg=f"result {n} of {said}")
+                                   err_msg=f"result {n} of {case}")
 
 
 def cases():
