@@ -152,9 +152,9 @@ class Threads:
 _MOST_THREADS = 16
 _TRIES = 4
 _lock = threading.Lock()
-_coming: dict[Variant, Future] = {}    # what is being compiled
+_coming: dict[Variant, Future] = {}    # variants being compiled
 _threads = Threads(lambda variant, future: _finish(variant, future, DeviceError("the program has ended")))  # compiling threads
-_stand_in: Any = None                  # what gives a binary in Triton's place where nothing is to run
+_stand_in: Any = None                  # function that replaces compilation where nothing runs
 _binaries = DriverCache()                  # machine code of this process, by variant
 _ready: dict[str, Binary] = {}         # by key: what files brought along
 
@@ -257,7 +257,7 @@ def build_all(stream) -> int:
         try:
             compiled(variant)
         except DeviceError:
-            continue          # (the process that asked meets the error itself, if it wants the variant)
+            continue          # (the parent process meets the error itself, if it needs the variant)
     return 0
 
 

@@ -19,7 +19,7 @@ from . import compile as compiler
 from .launch import Function, function, pending_function
 
 _NARROW, _ROOM = 1 << 31, configs.WHOLE * configs.TILE
-_FAR = _NARROW - (1 << 24)  # elements: the addresses of masked lanes may lie 1 << 24 beyond an array
+_FAR = _NARROW - (1 << 24)  # elements: the addresses of masked lanes may be 1 << 24 beyond an array
 _forms = DriverCache(4096)  # by the identity of their sources
 LISTENERS: list = []        # called with each `Prepared` before it is launched; the last one only
 OBSERVERS: list = []        # called with each step of a graph, and a function that runs it; the last one only
@@ -91,7 +91,7 @@ class Form:
         return tuple([(n, unit) for n, unit in zip(self.sizes, units) if unit and unit != compiler.ALIGNED])
 
     def aligned(self, units) -> frozenset:
-        """Return the parameters that are multiples of 16 wherever operands lie."""
+        """Return the parameters that are multiples of 16 whatever the operands."""
         marked = [n for n, unit in zip(self.sizes, units) if unit == compiler.ALIGNED]
         return frozenset([*marked, *[n for n, _ in self.scratch]])
 

@@ -50,7 +50,7 @@ def attributes_of(config: Config, values: list):
 def load(context, code: bytes, name: str, shared: int) -> tuple:
     """Return (module, function) of machine code that takes so many bytes of shared memory; the module stays loaded."""
     driver, device = context.driver, context.index
-    with beside_captures(driver):       # (code goes to a device no sooner than its functions are asked for)
+    with beside_captures(driver):       # (drivers may load code as late as its functions are requested)
         module = with_room(device, lambda: driver.handle("cuModuleLoadData", code))
         handle = with_room(device, lambda: driver.handle("cuModuleGetFunction", module, name.encode()))
     if shared > FREE_SHARED:
@@ -104,19 +104,19 @@ class RepeatedLaunch:
 
     The first call launches as usual, because most launches made for new sizes run once.
 
-    moving   (parameter, number of a place, bytes from there) of each address that differs between calls
+    moving   (parameter, number of a slot, bytes from its start) of each address that differs between calls
     """
 
     __slots__ = ("_args", "_free", "_grid", "_launch", "_moving", "_words", "function")
 
     def __init__(self, function: "Function", grid, args, moving):
         self.function, self._grid, self._args, self._moving = function, grid, args, moving
-        self._words: list | None = None     # (word of the parameters, number of a place, bytes from there)
+        self._words: list | None = None     # (word of the parameters, number of a slot, bytes from its start)
         self._free: list = []               # requests that no thread is about to use
         self._launch = function.driver.raw["cuLaunchKernelEx"]
 
     def __call__(self, stream, at):
-        """Launch on the places `at`."""
+        """Launch on the addresses `at` of slots."""
         if waiting or self._words is None:
             self._launch_directly(stream, at)
             return
@@ -148,7 +148,7 @@ class RepeatedLaunch:
 
 
 def bound_arguments(args, moving, at) -> list:
-    """Return the arguments of a launch on other places; see `RepeatedLaunch`."""
+    """Return the arguments of a launch on other addresses; see `RepeatedLaunch`."""
     found = list(args)
     for n, number, more in moving:
         found[n] = at[number] + more
@@ -223,7 +223,7 @@ class PendingFunction:
 
     def _launch(self, grid, stream, args):
         binary = self.future.result()
-        if binary.scratch:              # (what lies there now may be what something in line reads)
+        if binary.scratch:              # (a queued call may read that memory)
             raise DeviceError(f"kernel {binary.name} asks for memory of its own, which is not known before it is compiled")
         contexts.rebind()
         function(self.device, binary)(grid, stream, *args)

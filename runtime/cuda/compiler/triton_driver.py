@@ -27,7 +27,7 @@ _MAX_THREADS, _LOCAL_BYTES, _REGISTERS = 0, 3, 4            # of CUfunction_attr
 _COOPERATIVE, _SERIALIZED = 2, 6                            # of CUlaunchAttributeID
 _POINTER_ON_DEVICE = 3                                      # of CUpointer_attribute
 _CODES = PARAMETER_CODES | {"fp16": "e", "f32": "f"}
-_CACHE_BYTES = 256 << 20        # what is written before each measurement, so that nothing of it is in a cache
+_CACHE_BYTES = 256 << 20        # bytes written before each measurement, to clear caches
 
 
 class Code:

@@ -1,4 +1,4 @@
-"""State beside the driver: caches that are dropped when it is replaced, and what each thread does with its calls.
+"""State of a driver and of threads: caches that are dropped when it is replaced, and what each thread does with its calls.
 
 Threads record calls (`launch_cache.py`), capture graphs (`pools.py`) and run deferred calls (`launch_queue.py`).
 """

@@ -220,7 +220,7 @@ def _composed(body, inputs, params, sizes):
 
 
 def _like(inputs):
-    """Return the dtype of numbers beside these inputs: the last array's that is not bool, else the last one's."""
+    """Return the dtype of numbers among these inputs: the last array's that is not bool, else the last one's."""
     kinds = [dt.from_numpy(x.dtype) for x in inputs if isinstance(x, (DeviceArray, np.ndarray))]
     floats = [k for k in kinds if k is not dt.bool_]
     return (floats or kinds or [dt.float32])[-1]

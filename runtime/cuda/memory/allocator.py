@@ -107,7 +107,7 @@ class Allocator:
         self._in_use = [self.counts[n] for n in ("allocated_bytes", "active_bytes", "requested_bytes", "allocation")]
         self.retries = self.failures = 0
         self.limit: int | None = None                 # bytes that may be reserved
-        self.capturing = 0                            # captures under way: events cannot be asked then
+        self.capturing = 0                            # captures in progress: events cannot be queried then
         self.lock = threading.RLock()
 
     # Taking and giving.

@@ -263,7 +263,7 @@ class Pool:
 
     def __init__(self, device: int, number: int | None = None):
         self.device, self.number = device, new_number() if number is None else number
-        self.allocator = allocator(device)          # (a finaliser that asked for it might change this thread's context)
+        self.allocator = allocator(device)          # (requested here: in a finaliser this might change the thread's context)
         self._key = self.device, self.number
         self._uses[self._key] = self._uses.get(self._key, 0) + 1
         self.held: list = []

@@ -1,4 +1,4 @@
-"""Errors in data that kernels find (an index out of range, a divisor of zero), kept in words of device memory.
+"""Errors in data that kernels find (an index out of range, a divisor of zero), stored in words of device memory.
 
 A kernel that finds such data sets its operator's word and goes on with harmless values. Reads that wait for a stream call
 `verify`, which raises the error of any operator launched there since.

@@ -81,7 +81,7 @@ def upload(array: DeviceArray, plain: np.ndarray, wait: bool = True):
         staging = PINNED.array(plain.shape, plain.dtype)
         np.copyto(staging, plain)
         plain, piece = staging, PINNED.piece_of(staging)
-    wait, stream = wait or piece is None, streams.current(array.device)     # (asked last: the memory's device is current now)
+    wait, stream = wait or piece is None, streams.current(array.device)     # (last: it makes the device current)
     if wait:
         streams.report_waiting_copy(array.device)
     stream.context.driver.cuMemcpyHtoDAsync_v2(used(array, stream.handle), plain.ctypes.data, plain.nbytes, stream.handle)

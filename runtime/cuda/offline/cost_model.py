@@ -374,7 +374,7 @@ def _row(running) -> Row:
         others = step.source.epilogue.others
         read |= {v: _bytes(v) for v in step.source.epilogue_reads}
         written = sum(_bytes(v) for v in (step.source.epilogue.result, *others))
-    if "updates" in node.op.traits:         # the base is copied beside the kernels, if it is
+    if "updates" in node.op.traits:         # a copy of the base is counted separately
         del read[values[0]]
         written = _bytes(node.inputs[_SOURCE.get(node.op, 1)])
     flops = _flops(node)

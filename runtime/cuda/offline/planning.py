@@ -70,9 +70,9 @@ class _Block:
 
 @dataclass
 class _Arena:
-    """Memory by first fit. What is given back is free at once: what used it comes before, in the one stream there is.
+    """Memory by first fit. Freed memory is reusable at once, because all work is in one stream.
 
-    kept   {number of an allocation: its region}, for those that are results
+    result_regions   {number of an allocation: its region}, for those that are results
     """
 
     region: int
@@ -207,7 +207,7 @@ class Planner:
 
     def program(self, run, avals) -> Program:
         """Return the program of a function of device arrays, for inputs of the given avals."""
-        self.attempt(run, avals)             # loads what is loaded once
+        self.attempt(run, avals)             # loads code and tables
         numbers = [_number(a.memory) for a in self.attempt(run, avals)]
         owned = dict.fromkeys(n for n in numbers if n is not None)
         before = self.host_reads, eager.Host.calls
@@ -219,8 +219,10 @@ class Planner:
         return Program(commands, self.arena.size, tuple([self._place(a.pointer) for a in results]), checks.names(), binaries)
 
     def attempt(self, run, avals, result_regions=None) -> list:
-        """Run once in regions of its own, so that addresses of other runs are detected; `kept` are allocations' regions by
-        number."""
+        """Run once in regions of its own, so that addresses of other runs are detected.
+
+        `result_regions` are regions of allocations by number.
+        """
         result_regions = result_regions or {}
         self.first += self.regions
         self.regions = len(avals) + 2 + len(result_regions)

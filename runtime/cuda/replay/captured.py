@@ -33,11 +33,11 @@ class ResidentInputs:
         self.pointers = [arrays[i].pointer for i in self.numbers]
         self._known = [0] * len(self.numbers)       # their ids; 0 where the array is gone
         self._watched: list = [None] * len(self.numbers)
-        self._told: dict = {}                       # places of those whose memory must be told that this stream uses it
+        self._foreign_uses: dict = {}                       # positions of inputs whose use must be recorded in their memory
         self._lock = threading.Lock()
 
     def are_there(self, arrays) -> bool:
-        """Return whether the inputs among these arrays lie at the captured addresses."""
+        """Return whether the inputs among these arrays have the captured addresses."""
         inputs = [arrays[i] for i in self.numbers]
         return [*map(id, inputs)] == self._known or self._take_in(inputs)
 
@@ -52,17 +52,17 @@ class ResidentInputs:
                 self._watched[k] = weakref.ref(a, partial(_forget, known, k))       # that of the array before is gone
                 known[k] = id(a)
                 if a.memory.stream == self.stream:
-                    self._told.pop(k, None)
+                    self._foreign_uses.pop(k, None)
                 else:
-                    self._told[k] = None
+                    self._foreign_uses[k] = None
         return True
 
     def moved_since(self, pointers) -> set:
         return {i for i, p in zip(self.numbers, self.pointers) if pointers[i] != p}
 
-    def tell(self, arrays):
+    def record_uses(self, arrays):
         """Record the stream's use of inputs whose memory does not know it."""
-        for k in self._told:
+        for k in self._foreign_uses:
             used(arrays[self.numbers[k]], self.stream)
 
 
@@ -135,7 +135,7 @@ class Captured:
                 self.room.sent(stage)
             for i, place, size in self.moving:
                 self._bring(arrays[i], place, size)
-            self.resident.tell(arrays)
+            self.resident.record_uses(arrays)
             self.graph.replay_in(self.stream)
             results = list(self.outputs)
             for position, number in self.back:
@@ -158,7 +158,7 @@ class Captured:
 
 
 class CopiedOut:
-    """Results of a graph, by number, that lie side by side and are copied out at once."""
+    """Results of a graph, by number, that are adjacent in memory and are copied out at once."""
 
     def __init__(self, device, numbers, values):
         offsets = [0, *accumulate([-(-_bytes(values[i]) // _APART) * _APART for i in numbers])]

@@ -30,7 +30,7 @@ _changed = threading.Condition()            # lock of their count, and of waits 
 
 
 class CUDAGraph:
-    """A captured sequence of work, replayed by one call. `keep_graph` keeps the captured graph beside the executable one.
+    """A captured sequence of work, replayed by one call. `keep_graph` keeps the captured graph as well as the executable one.
 
     Each replay draws new random numbers from the default generator and from registered ones.
     """

@@ -1,7 +1,7 @@
 """Lists of driver calls of eager operators: recorded while one runs (`LaunchRecorder`), repeated on other operands
 (`LaunchList`).
 
-Allocations, frees, launches, fills and copies stand in a list. Each address is a place: a number of an operand or of an
+Allocations, frees, launches, fills and copies stand in a list. Each address is a slot: a number of an operand or of an
 allocation, in order, and bytes from its start. Numbers may be symbols (`SizedList`). Small allocations that are freed before
 the end share one block, at the same bytes if not needed at once. That block is allocated first, and so are results, unless a
 large allocation is freed before them, whose memory they may get.
@@ -107,7 +107,7 @@ def _allocations_first(steps, results, operands: int) -> tuple:
 
 
 def _with_slots(step, slots) -> tuple:
-    """Return a step on other places, each (number, bytes from there)."""
+    """Return a step on other slots, each (number, bytes from its start)."""
     def new(number, more):
         if number is None:
             return None, more
@@ -185,8 +185,8 @@ class LaunchRecorder:
     """Recorder of one run, on memory of ours.
 
     symbolic  whether sizes are symbols
-    asked     number of driver calls; `listed` is the number of those in the list
-    odd       whether something happened that no list can repeat
+    calls     number of driver calls; `listed_calls` is the number of those in the list
+    odd       whether a call happened that no list can repeat
     """
 
     def __init__(self, arrays, symbolic=False):

@@ -9,7 +9,7 @@ import itertools
 from ...core.device_array import DeviceArray
 from ..driver.driver_state import DriverCache, thread
 
-BETWEEN = 15              # bits of an address that say where between whole vectors it lies
+BETWEEN = 15              # bits of an address: its bytes after a whole vector
 _numbers = DriverCache(8192)
 _views = DriverCache(8192)          # (view operator, layout, parameters) -> layout of the result
 _next = itertools.count(1)

@@ -172,7 +172,7 @@ def _make(kind, make, fixed):
     made = make(sizes)
     holds = condition_check(sizes.scope.conditions, sizes.names)
     sizes.end()
-    holds(*kind.numbers)        # (of symbols: what is decided here is a condition of those who ask, too)
+    holds(*kind.numbers)        # (with symbols, these decisions are conditions of the recording caller, too)
     with _lock:
         if _count >= _MOST:
             _made.clear()

@@ -32,7 +32,7 @@ class StaticSteps:
         return found
 
     def _fits(self, graph, step, excluded) -> bool:
-        """Return whether a step writes only new memory (`kept` is elsewhere) and reads no numbers."""
+        """Return whether a step writes only new memory (no `excluded` values) and reads no numbers."""
         return (self.runs.get(step) is not None and graph.numbers.isdisjoint(step.reads)
                 and excluded.isdisjoint(step.writes))
 

@@ -20,7 +20,7 @@ without shared memory. Dropout does not do so: more threads than needed would dr
 Blocks of causal attention differ in work. The longest come first, of many heads side by side, so that the last blocks end
 soon; of no more heads than fit the chip's cache, since each block would read them from memory again.
 
-On Hopper chips the tuner may take another road, as for products (`matmul_hopper.py`): blocks come by bulk copies. (Warp
+On Hopper chips the tuner may take another strategy, as for products (`matmul_hopper.py`): blocks come by bulk copies. (Warp
 specialisation for the copies gave nan on an H200 for blocks with edges. Computing the next block's scores ahead, to
 overlap exponentials with products, was slower.)
 """
@@ -34,7 +34,7 @@ from ..ir.source import NUMBER, POINTER, SIZE, Parameter, Source, emit, stated_d
 from ..ir.spelling import TYPE
 
 NO_MASK, BOOLS, ADDED = "none", "bools", "added"
-LOADS, COPIES = "", "copies"   # roads
+LOADS, COPIES = "", "copies"   # strategies
 LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 UNITS = f"(SCALE * {LOG2E})"
 LEAST_SCALE = 2.0 ** -100      # least scale that keeps -inf scores -inf
@@ -228,7 +228,7 @@ class Kind:
         return f"tl.exp2(tl.fma(s, {UNITS}, 0.0 - {less}))" if self.late else f"tl.exp2(s - {less})"
 
     def described(self, *blocks) -> list:
-        """Return lines for descriptors of blocks (name, first row, row count, block's rows, size); none on other roads."""
+        """Return lines for descriptors of blocks (name, first row, row count, block's rows, size); none without bulk copies."""
         return [f"{name}_rows = tl.make_tensor_descriptor({name} + {self.start(name, base, size)}, [{count}, {size}], "
                 f"[{self.step(name, size)}, 1], [{block}, B{size}])"
                 for name, base, count, block, size in (blocks if self.is_copied else ())]

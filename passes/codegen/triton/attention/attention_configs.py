@@ -1,4 +1,4 @@
-"""Choice of tiles and roads for attention kernels: large tiles on tensor cores, as far as registers allow."""
+"""Choice of tiles and strategies for attention kernels: large tiles on tensor cores, as far as registers allow."""
 
 from .....ir import dtype as dt
 from ..loops.configs import has_warp_groups, power_of_two
@@ -79,7 +79,7 @@ def _of_keys(kind, wide, arch) -> list:
 
 
 def _exact(part, wide, arch) -> list:
-    """Return candidates of products rounded as float32: as many results per thread as registers hold beside its factors."""
+    """Return candidates of products rounded as float32: as many results per thread as registers hold besides its factors."""
     if part == KEYS:
         return [(32, 32, 4, 2), (16, 32, 4, 2)] if wide <= 32 else [(16, 32, 4, 2), (16, 16, 8, 2)][wide > 64:]
     if wide <= 64:
@@ -102,7 +102,7 @@ def _with_dropout(kind, part, wide, arch) -> list:
     return [(128, 64, 8, 2), (64, 64, 4, 2), *found] if large and kind.mask == NO_MASK else found
 
 
-# (rows of queries, rows of keys, warps, stages, road) of the roads that copy.
+# (rows of queries, rows of keys, warps, stages, strategy) of bulk copies.
 COPY_TILES = {FORWARD: ((128, 64, 4, 3, COPIES), (128, 64, 8, 3, COPIES), (128, 128, 8, 2, COPIES), (64, 64, 4, 3, COPIES)),
          QUERIES: ((128, 64, 8, 2, COPIES), (64, 64, 4, 2, COPIES), (128, 128, 8, 2, COPIES)),
          KEYS: ((64, 64, 4, 2, COPIES), (64, 128, 8, 2, COPIES), (64, 128, 8, 3, COPIES))}

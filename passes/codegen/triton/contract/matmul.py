@@ -33,7 +33,7 @@ RATES, EXACT_RATE, BANDWIDTH, LAUNCH = {1: 9e12, 2: 6.5e12, 4: 2.3e12, 8: 0.4e12
 
 @dataclass(frozen=True)
 class Tiles:
-    """Sizes of a program's tile, warps and stages; `road` is one of `matmul_hopper.py`, or empty."""
+    """Sizes of a program's tile, warps and stages; `strategy` is one of `matmul_hopper.py`, or empty."""
 
     m: int
     n: int

@@ -1,6 +1,6 @@
 """Matrix products whose tiles come by the copy engine of Hopper chips (`tl.make_tensor_descriptor`).
 
-The tuner may take these roads, and wide products take one without it.
+The tuner may take these strategies, and wide products take one without it.
 
     TMA         a program for each tile, as in `matmul.py`, whose operands come by bulk copies into shared memory
     SPECIAL     the same, with warps that only issue copies, beside those that multiply
@@ -21,8 +21,8 @@ from . import epilogue
 
 TMA, SPECIAL, PERSISTENT = "tma", "special", "persistent"
 ALIGNED = 16           # bytes
-# (BM, BN, BK, warps, stages) of each road. Only loops of four warps are split into copying and multiplying ones: two groups of
-# four share rows from 128 on, and compute fewer rows twice.
+# (BM, BN, BK, warps, stages) of each strategy. Only loops of four warps are split into copying and multiplying ones: two groups
+# of four share rows from 128 on, and compute fewer rows twice.
 TILES = {TMA: ((128, 256, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 8, 4)),
          SPECIAL: ((128, 128, 64, 4, 4), (128, 256, 64, 4, 3), (256, 128, 64, 4, 3)),
          PERSISTENT: ((128, 256, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3))}
@@ -39,8 +39,8 @@ def pays(m: int, n: int, batch: int, processors: int) -> bool:
 
 
 def takes(dtype, arch: int, x_last: tuple, y_last: tuple, addresses) -> bool:
-    """Return whether these roads exist: 16- and 8-bit floats on Hopper, by the last two strides of each operand in elements,
-    and all byte addresses and batch strides. 8-bit ones must be contiguous along the depth."""
+    """Return whether these strategies exist: 16- and 8-bit floats on Hopper, by the last two strides of operands in elements, and
+    all byte addresses and batch strides. 8-bit ones must be contiguous along the depth."""
     kind = kinds_of(dtype).x
     if kind not in dt.NARROW or arch // 10 != 9 or (kind in dt.FLOAT8 and (x_last[1] != 1 or y_last[0] != 1)):
         return False
@@ -66,7 +66,7 @@ def _load(name, units, at) -> str:
 @functools.lru_cache(256)
 def source(dtype, precision: str, x_units: tuple, y_units: tuple, constants: tuple, strategy: str, fused=None,
            along: tuple = ()) -> Source:
-    """Return the file of a road; arguments and parameters as in `matmul.source`."""
+    """Return the file of a strategy; arguments and parameters as in `matmul.source`."""
     kinds = kinds_of(dtype)
     after = None if fused is None else epilogue.written(fused, along)
     operands, steps = ((), ()) if after is None else after.parameters

@@ -21,7 +21,7 @@ class Before:
 
         fused    the program, with operands called x0, x1 ... or y0, y1 ...
         along    for each operand: whether (rows, batches) differ
-        turned   whether the factor's last dim but one counts as columns, in memory order
+        transposed   whether the factor's last dim but one counts as columns, in memory order
     """
 
     fused: EpilogueProgram

@@ -64,7 +64,7 @@ def _product(kind, precision) -> str:
 
 
 def _tiles(kind, channel, channels, pixel, space, deep, before=()) -> list:
-    """Return lines for a tile of pixels `m`, split into images and `pixel` indices of `places`, and its loop over `deep`.
+    """Return lines for a tile of pixels `m`, split into images and `pixel` indices of `space`, and its loop over `deep`.
 
     `channel` are the columns' indices, of `channels`; `before` are lines ahead of the tile's.
     """

@@ -1,8 +1,8 @@
-"""Convolutions as products of whole vectors: images are turned, so that channels lie side by side
+"""Convolutions as products of whole vectors: images are transposed, so that channels are adjacent
 (`triton/conv/conv_channels_last.py`).
 
-Turning costs a pass over an image; gathering pixel by pixel costs several times what tensor cores take for windows of several
-pixels over many channels.
+Transposing costs a pass over an image. For windows of several pixels over many channels, gathering pixel by pixel takes several
+times as long as tensor cores.
 """
 
 from math import log2, prod
@@ -125,7 +125,7 @@ def is_fast(kind) -> bool:
 
 
 def are_crossed(device, kind) -> bool:
-    """Return whether factors should lie along the depth: 32-bit numbers on Hopper."""
+    """Return whether factors should be contiguous along the depth: 32-bit numbers on Hopper."""
     return kind.itemsize == 4 and has_warp_groups(contexts.context(device).arch)
 
 

@@ -23,11 +23,11 @@ from ...memory.arrays import as_reals, empty, filled
 from ...memory.transfer import ConstantCache
 from ..index import gathers
 
-_tables = ConstantCache(1024)       # places by id, weights by id and dtype
+_tables = ConstantCache(1024)       # positions by id, weights by id and dtype
 
 
 def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> DeviceArray:
-    """Map x along an axis by a table (places, weights); see `ir.ops.nn.linear_maps.apply_table`.
+    """Map x along an axis by a table (positions, weights); see `ir.ops.nn.linear_maps.apply_table`.
 
     With `skips`, elements of weight 0 are not read. Complex numbers are mapped by parts.
     """
@@ -75,7 +75,7 @@ def _along_all(op):
 
 
 def im2col(inputs, params, device):
-    """Return all windows as columns: each position of a window beside its neighbours in other windows."""
+    """Return all windows as columns: the elements of all windows at one position are neighbours."""
     x, = inputs
     kernel, padding, rank = params["kernel"], params["padding"], len(params["kernel"])
     low, high = ((0, 0, *[p[side] for p in padding]) for side in (0, 1))

@@ -44,7 +44,7 @@ def _graph(make, avals, params) -> DeviceGraph:
 
 
 def _computed(make, arrays, params=(), destinations=()) -> list:
-    """Return the results of a graph on arrays; results with an array in `places` are written there."""
+    """Return the results of a graph on arrays; results with an array in `destinations` are written there."""
     graph = _graph(make, tuple([_aval(a) for a in arrays]), tuple(params))
     there = {v: p for v, p in zip(graph.graph.outputs, destinations) if p is not None}
     results = graph.run([a for a in arrays if a is not None], there)

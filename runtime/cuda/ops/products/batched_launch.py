@@ -12,30 +12,30 @@ UNITS = compiler.ALIGNED, compiler.EVEN[-1]       # divisors that distinguish va
 
 
 class FormOfSets(Form):
-    """The form of a source for many sets: what is known of a parameter is known of it in all sets, so that few are compiled.
-    What is shared may lie anywhere, and of numbers of programs nothing is known.
+    """The form of a source for many sets. A known divisor holds for a parameter in all sets, so that few variants are compiled.
+    Nothing is known of shared addresses and of program counts.
 
-    told    for each size of a set, the multiples that it is told from others by, the largest first
-    set     how many pointers of its own a set has, `own` are those of all sets, as bits
+    set_units  for each size of a set, the divisors that distinguish variants, the largest first
+    set        number of own pointers of a set; `own` are those of all sets, as bits
     """
 
-    def __init__(self, source, shared, slots, told):
+    def __init__(self, source, shared, slots, set_units):
         super().__init__(source, [p.name for p in source.parameters if p.kind != SIZE])
-        self.slots, self.told = slots, told
+        self.slots, self.set_units = slots, set_units
         self.anywhere = _bits(n for n in self.pointers if n < shared)
         self.own = _bits(n for n in self.pointers if n >= shared)
         self.set = sum([n >= shared for n in self.pointers]) // slots
 
     def known(self, sizes) -> tuple:
         """Return the common divisor of each size of a set, given those of all sets in turn, the number of programs last."""
-        columns = [sizes[n::len(self.told) + 1] for n in range(len(self.told))]
-        return tuple([min([_unit(n, told) for n in column]) for column, told in zip(columns, self.told)])
+        columns = [sizes[n::len(self.set_units) + 1] for n in range(len(self.set_units))]
+        return tuple([min([_unit(n, units) for n in column]) for column, units in zip(columns, self.set_units)])
 
     def units(self, args):
         return (*self.known([args[n] for n in self.sizes]), 0) * self.slots
 
     def function(self, device, mask, how, units):
-        nothing = bool(self.told) and not any(units)
+        nothing = bool(self.set_units) and not any(units)
         return super().function(device, self.anywhere | (self.own if mask & self.own or nothing else 0), how, units)
 
 
@@ -43,18 +43,18 @@ def _bits(numbers) -> int:
     return sum([1 << n for n in numbers])
 
 
-def _unit(n: int, told) -> int:
-    return next((unit for unit in told if n % unit == 0), 0)
+def _unit(n: int, units) -> int:
+    return next((unit for unit in units if n % unit == 0), 0)
 
 
 class BatchedLaunch:
     """A launch for up to `slots` sets of operands.
 
-    `shared` is the number of leading parameters that all sets share; `told` as for `FormOfSets`.
+    `shared` is the number of leading parameters that all sets share; `units` as `set_units` of `FormOfSets`.
     """
 
-    def __init__(self, one: configs.Launch, shared: int, slots: int, told: tuple, wide=False):
-        self.form = form_of(one.source, FormOfSets, shared, slots, told)
+    def __init__(self, one: configs.Launch, shared: int, slots: int, units: tuple, wide=False):
+        self.form = form_of(one.source, FormOfSets, shared, slots, units)
         self.how = one.constants, one.warps, one.stages, wide
         self.functions: dict = {}
 

@@ -121,5 +121,5 @@ class Case(NamedTuple):
 
     @property
     def in_memory(self) -> bool:
-        """Whether both factors lie in memory."""
+        """Whether both factors are in memory."""
         return type(self.x) is type(self.y) is Laid

@@ -245,7 +245,7 @@ def _first(case: Case) -> template.Tiles:
 
 
 def _is_crossed(case) -> bool:
-    """Return whether the second factor lies along the depth."""
+    """Return whether the second factor is contiguous along the depth."""
     return case.in_memory and case.y.last[0] == 1 != case.y.last[1]
 
 
@@ -319,7 +319,7 @@ def _prepared(case: Case, chosen, side):
     else:
         source = template.source(case.kinds, case.precision, case.x.how, case.y.how, *more)
     sizes = {"M": case.m, "N": case.n, "K": case.k} | case.x.sizes("x") | case.y.sizes("y")
-    batch, room = case.batch, 2 * (chosen.m + chosen.n + chosen.k)       # masked lanes lie beyond the matrices
+    batch, room = case.batch, 2 * (chosen.m + chosen.n + chosen.k)       # masked lanes are beyond the matrices
     reaches = [batch * case.m * case.n, case.x.reach(batch, case.m + room, case.k + room),
                case.y.reach(batch, case.k + room, case.n + room)]
     if side is not None:

@@ -171,7 +171,7 @@ def test_in_another_stream_and_in_a_capture():
 def test_inputs_that_stay_are_known_as_long_as_they_live():
     a, b = (ingot.ones(4, device="cuda")._a for _ in range(2))
     resident = ResidentInputs([a, b], [0, 1], a.memory.stream)
-    assert resident.are_there([a, b]) and resident._known == [id(a), id(b)] and not resident._told
+    assert resident.are_there([a, b]) and resident._known == [id(a), id(b)] and not resident._foreign_uses
     again = DeviceArray(b.kind, b.memory, b.shape, b.dtype)
     assert resident.are_there([a, again]) and not resident.are_there([again, a])
     assert resident.moved_since([a.pointer, a.pointer]) == {1}
