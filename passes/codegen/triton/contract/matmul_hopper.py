@@ -39,8 +39,8 @@ def pays(m: int, n: int, batch: int, processors: int) -> bool:
 
 
 def takes(dtype, arch: int, x_last: tuple, y_last: tuple, addresses) -> bool:
-    """Return whether these strategies exist: 16- and 8-bit floats on Hopper, by the last two strides of operands in elements, and
-    all byte addresses and batch strides. 8-bit ones must be contiguous along the depth."""
+    """Return whether these strategies exist: 16- and 8-bit floats on Hopper, by the last two strides of operands in elements,
+    and all byte addresses and batch strides. 8-bit operands must be contiguous along the depth."""
     kind = kinds_of(dtype).x
     if kind not in dt.NARROW or arch // 10 != 9 or (kind in dt.FLOAT8 and (x_last[1] != 1 or y_last[0] != 1)):
         return False
