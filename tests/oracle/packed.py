@@ -7,7 +7,7 @@ rows hold plain weights, and both operators run: as kernels where the machine ha
 from ingot.ir.opdef.op import OPS
 from ingot.passes.codegen.llvm.ir.types import FLOATS_BY_NP
 from ingot.runtime.cpu.calls import pool
-from ingot.runtime.cpu.conv import blocked, conv_blocked_grad, conv_fused
+from ingot.runtime.cpu.conv import blocked, conv_fused, conv_gradients
 from ingot.runtime.cpu.nn import recurrent
 
 CALLS: dict = {}
@@ -64,7 +64,7 @@ def conv_input_grad_blocked(g, w, *operands, **params):
             shape, dtype = tuple(w.shape), type("Kind", (), {"itemsize": item})
 
         convolution, algorithm = blocked.flipped_plan(Like, window)
-        size = -(-conv_blocked_grad.flipped_weight(convolution, 1, algorithm).size // item)
+        size = -(-conv_gradients.flipped_weight(convolution, 1, algorithm).size // item)
     made = OPS["pack_turned"](w, **window, elements=size)
     plain = (w.flatten(),) if params.get("taps") else ()
     return OPS["conv_input_grad_blocked"](g, made, *plain, *operands, **params)

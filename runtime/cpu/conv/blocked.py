@@ -32,12 +32,12 @@ from . import (
     batch_norm,
     conv,
     conv_algorithm,
-    conv_blocked_grad,
     conv_chain,
     conv_chain_schedule,
     conv_depthwise,
     conv_depthwise_planar,
     conv_fused,
+    conv_gradients,
     conv_plan,
     pooling,
 )
@@ -108,16 +108,16 @@ def _choose_gradient(query):
         return None
     of_input, item = query.what is conv_ops.conv_input_grad, x.dtype.itemsize
     convolution = convolution_of(w.shape, params["size"] if of_input else x.shape[2:], params, item)
-    g = conv_blocked_grad.forward_geometry(convolution, x.shape[0])
-    if not conv_blocked_grad.takes(convolution) or (not query.in_blocks and not query.wanted and conv.is_pointwise(g)):
+    g = conv_gradients.forward_geometry(convolution, x.shape[0])
+    if not conv_gradients.takes(convolution) or (not query.in_blocks and not query.wanted and conv.is_pointwise(g)):
         return None
-    algorithm = conv_blocked_grad.algorithm(convolution, x.shape[0], query.fixed_weights) if of_input else None
-    size = conv_blocked_grad.flipped_weight(convolution, x.shape[0], algorithm).size if of_input else 0
+    algorithm = conv_gradients.algorithm(convolution, x.shape[0], query.fixed_weights) if of_input else None
+    size = conv_gradients.flipped_weight(convolution, x.shape[0], algorithm).size if of_input else 0
     return ConvKernel((NAMES[algorithm], g.groups, True, g.lanes), -(-size // item), g.lanes, algorithm is not None)
 
 
 def convolution_of(filters, size, params, item):
-    """Return a convolution in the form of `conv_blocked_grad`."""
+    """Return a convolution in the form of `conv_gradients`."""
     return (tuple(filters), tuple(size), *[params[name] for name in _WINDOW], item)
 
 
@@ -217,7 +217,7 @@ def planned_input_grad(g, arrays, params) -> FusedPlan:
     item = g.dtype.itemsize
     kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:-1]) else "full" for v in arrays])
     lines = Lines(params["epilogue"], kinds, _ELEMENTS[item])
-    return conv_blocked_grad.input_grad(convolution_of(params["filters"], params["size"], params, item), g.shape[0],
+    return conv_gradients.input_grad(convolution_of(params["filters"], params["size"], params, item), g.shape[0],
                                         ALGORITHMS[params["kernel"][0]], lines, pool.get_num_threads())
 
 
@@ -225,7 +225,7 @@ def planned_weight_grad(x, params) -> SlotPlan:
     """Return the gradient of the weight of a node for an input like `x`."""
     sizes = x.shape[2:-1] if params["in_blocks"] else x.shape[2:]
     convolution = convolution_of(params["filters"], sizes, params, x.dtype.itemsize)
-    return conv_blocked_grad.weight_grad(convolution, x.shape[0], params["in_blocks"], conv.state())
+    return conv_gradients.weight_grad(convolution, x.shape[0], params["in_blocks"], conv.state())
 
 
 # Steps of graphs. Eager calls are rare, and run them too.
@@ -263,7 +263,7 @@ def _pack_filters(node, operands, results):
 
 
 def _pack_turned(node, operands, results):
-    plan = conv_blocked_grad.pack_plan(*flipped_plan(operands[0], node.params), pool.get_num_threads())
+    plan = conv_gradients.pack_plan(*flipped_plan(operands[0], node.params), pool.get_num_threads())
     return plan.native({W: At(0), Y: At(1)})
 
 

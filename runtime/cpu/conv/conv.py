@@ -21,7 +21,7 @@ from ..calls.plan import WORKSPACE, SlotJobs, W, X, Y
 from ..gemm import complex_products, gemm
 from ..loops.copies import dense
 from ..loops.kernels import LOW, widened
-from . import conv_algorithm, conv_blocked_grad, conv_depthwise, conv_depthwise_planar, conv_layout, conv_plan, winograd
+from . import conv_algorithm, conv_depthwise, conv_depthwise_planar, conv_gradients, conv_layout, conv_plan, winograd
 from .conv_algorithm import Algorithm
 from .conv_layout import Bias, PlannedConv
 from .conv_plan import MAX_DIMS, Geometry, geometry_of
@@ -145,7 +145,7 @@ def input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, d
         return conv_depthwise.NarrowGrad(forward, dtype, shape)
     elif is_pointwise(forward):
         return PointwiseGrad(forward, dtype, shape)
-    return conv_blocked_grad.plain_input_grad(forward, dtype, shape)
+    return conv_gradients.plain_input_grad(forward, dtype, shape)
 
 
 class PointwiseGrad:
@@ -185,7 +185,7 @@ def weight_grad_plan(x_shape, g_shape, size, stride, padding, dilation, groups, 
         return PointwiseWeightGrad(g, dtype, shape)
     repeats = g.outputs if is_depthwise else 1
     g = dataclasses.replace(g, groups=g.groups * repeats, outputs=g.outputs // repeats)
-    return PlannedConv(conv_blocked_grad.weight_plan(g, False, False), shape, repeats=repeats)
+    return PlannedConv(conv_gradients.weight_plan(g, False, False), shape, repeats=repeats)
 
 
 class PointwiseWeightGrad:

@@ -19,7 +19,7 @@ from ingot.ir.ops.packed import blocked as blocked_ops
 from ingot.passes.codegen.llvm.conv.conv_epilogue import Lines
 from ingot.passes.layout.layout import layout
 from ingot.passes.networks.fuse_conv_epilogue import fuse_conv_epilogue
-from ingot.runtime.cpu.conv import blocked, conv_blocked_grad, conv_depthwise, conv_depthwise_planar, conv_plan
+from ingot.runtime.cpu.conv import blocked, conv_depthwise, conv_depthwise_planar, conv_gradients, conv_plan
 from ingot.runtime.cpu.graph.program import CompiledGraph, kernel_of
 
 pytestmark = pytest.mark.skipif(target.host().vector_bytes < 32, reason="loading some lanes of a vector is no instruction")
@@ -80,7 +80,7 @@ def test_gradients_have_the_bits_of_blocks(window):
     if back is None:
         return
     found = conv_depthwise_planar.planes(back, x.dtype, x.shape, flipped=True)(grad, w)
-    assert np.array_equal(found, conv_blocked_grad.plain_input_grad(g, x.dtype, x.shape)(grad, w))
+    assert np.array_equal(found, conv_gradients.plain_input_grad(g, x.dtype, x.shape)(grad, w))
     near = ops.conv_input_grad.ref(grad, w, size=x.shape[2:], **params)
     assert np.abs(found - near).max() < 1e-4
 

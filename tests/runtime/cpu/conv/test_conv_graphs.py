@@ -17,7 +17,7 @@ from ingot.ir.target import host
 from ingot.passes.codegen.llvm.conv.batch_norm import TRAIN, BatchNormKernel
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import ir_cache
-from ingot.runtime.cpu.conv import blocked, conv, conv_blocked_grad
+from ingot.runtime.cpu.conv import blocked, conv, conv_gradients
 from ingot.runtime.cpu.graph.program import CompiledGraph
 
 PLAIN = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
@@ -118,9 +118,9 @@ def test_weights_of_input_gradients_are_packed_alike_for_images_of_any_size(w, w
     (convolution, algorithm), made = plans.pop(), []
     weight = np.random.default_rng(0).standard_normal(w).astype(np.float32)
     for size in (convolution[1], (9, 8)):
-        flipped = conv_blocked_grad.flipped_weight((w, size, *convolution[2:]), 1)
+        flipped = conv_gradients.flipped_weight((w, size, *convolution[2:]), 1)
         made.append(np.zeros(flipped.size // 4, np.float32))
-        conv_blocked_grad.pack_plan((w, size, *convolution[2:]), algorithm, 1)(weight, weight, made[-1])
+        conv_gradients.pack_plan((w, size, *convolution[2:]), algorithm, 1)(weight, weight, made[-1])
     assert np.array_equal(*made)
 
 

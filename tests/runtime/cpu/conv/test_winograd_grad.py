@@ -16,7 +16,7 @@ from ingot.passes.codegen.llvm.conv.pooling_blocked import MAX_GRAD, PLACES, Blo
 from ingot.passes.codegen.llvm.conv.winograd_grad import WinogradGradKernel
 from ingot.passes.codegen.llvm.conv.winograd_transforms import filter_line, gradient_line, output_line, weight_line
 from ingot.runtime.cpu.compiler import compile as compiler
-from ingot.runtime.cpu.conv import conv, conv_blocked_grad, conv_plan, winograd_grad
+from ingot.runtime.cpu.conv import conv, conv_gradients, conv_plan, winograd_grad
 
 pytestmark = pytest.mark.skipif(not host().fma, reason="Winograd needs fused multiply-adds")
 SIZES = [(2, 16, 16, (9, 9), 1), (3, 20, 40, (8, 11), 0), (1, 33, 70, (5, 6), 1), (2, 130, 24, (3, 3), 2),
@@ -38,8 +38,8 @@ def gradient(x, g, pad, monkeypatch, pays=True):
     monkeypatch.setattr(winograd_grad, "pays", lambda g: pays)
     filters = (g.shape[1], x.shape[1], 3, 3)
     convolution = (filters, x.shape[2:], *window(pad).values(), 4)
-    geometry = conv_blocked_grad.forward_geometry(convolution, len(x))
-    return conv_blocked_grad.weight_plan(geometry, True, True).new(filters, block(x), block(g))
+    geometry = conv_gradients.forward_geometry(convolution, len(x))
+    return conv_gradients.weight_plan(geometry, True, True).new(filters, block(x), block(g))
 
 
 @pytest.mark.parametrize("n, i, o, size, pad", SIZES)
