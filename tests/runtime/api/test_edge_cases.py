@@ -166,7 +166,7 @@ def test_refusals(name):
         call()
 
 
-def test_resizing_takes_elements_as_they_lie():
+def test_resizing_takes_elements_in_memory_order():
     x = ingot.arange(24).reshape(4, 6)
     turned = x.t().resize_(3, 8)
     assert turned.tolist() == np.arange(24).reshape(3, 8).tolist()
@@ -198,7 +198,7 @@ def test_gradients_of_remainders_count_the_quotient_that_was_taken():
         assert x.grad.tolist() == y.grad.tolist() == [0.0] * 4
 
 
-def test_gradients_of_inverses_above_a_bound_are_those_of_what_is_kept():
+def test_gradients_of_bounded_pseudo_inverses_ignore_cut_values():
     x = ingot.tensor(np.random.default_rng(1).standard_normal((2, 4, 3)), requires_grad=True)
     plain = ingot.autograd.grad(ingot.linalg.pinv(x).square().sum(), x)
     bounded = ingot.autograd.grad(ingot.linalg.pinv(x, atol=1e-12).square().sum(), x)
@@ -213,7 +213,7 @@ CHECKED = {
 
 
 @pytest.mark.parametrize("name", CHECKED)
-def test_what_is_checked_of_values_runs_in_batches(name):
+def test_value_checks_run_under_vmap(name):
     x, w = (ingot.tensor(np.random.default_rng(i).standard_normal((3, *s)) + 0.1) for i, s in enumerate(((2, 4), (4,))))
     if name == "istft":
         x = x[:, :1]
@@ -231,7 +231,7 @@ SUMS = {
 
 @pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
 @pytest.mark.parametrize("kind", [ingot.float32, ingot.bfloat16])
-def test_gradients_beside_a_number(name, kind):
+def test_gradients_of_a_tensor_with_a_number(name, kind):
     x = ingot.tensor([-3.0, 0.5, 2.0, 9.0], dtype=kind, requires_grad=True)
     for turn in (lambda a, b: (a, b), lambda a, b: (b, a)):
         for other in (2, 0.25):

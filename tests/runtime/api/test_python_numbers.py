@@ -79,7 +79,7 @@ def test_factors_and_quotients_have_the_room_of_the_sum():
     assert x.addcdiv(ingot.tensor(2.0, dtype=ingot.float64), bytes_).dtype is ingot.float32
 
 
-def test_what_no_dtype_holds():
+def test_numbers_beyond_every_dtype_raise():
     with pytest.raises(ingot.IngotError, match="int64"):
         ingot.tensor(2 ** 63)
     with pytest.raises(ingot.IngotError, match="int64"):
@@ -182,7 +182,7 @@ SCALED = {"x * n": lambda x, n: x * n, "n * x": lambda x, n: n * x, "x / n": lam
 @pytest.mark.parametrize("d", LOW, ids=str)
 @pytest.mark.parametrize("how", SCALED)
 @pytest.mark.parametrize("size", [7, 70_000])
-def test_a_number_keeps_its_digits_beside_low_precision(how, d, size):
+def test_a_number_keeps_its_digits_with_low_precision(how, d, size):
     x = ingot.linspace(0.5, 3.0, size).to(d)
     wide = x.float().numpy()
     want = ingot.from_numpy(np.asarray(SCALED[how](wide, np.float32(0.1)) if how not in ("mul", "0-d tensor")
@@ -269,7 +269,7 @@ def test_sums_of_integers_count_in_int64():
 @pytest.mark.parametrize("fn", [lambda x: x + 0.1, lambda x: 0.3 - x, lambda x: x <= 0.1, lambda x: x == 0.3, lambda x: x > 0.7,
                                 lambda x: x * 0.1, lambda x: x / 0.3, lambda x: ingot.maximum(x, ingot.full_like(x, 0.7)),
                                 lambda x: F.threshold(x, 0.1, 0.3), lambda x: F.hardshrink(x, 0.3)])
-def test_traced_code_reads_a_number_beside_low_precision_as_eager_code_does(fn, d):
+def test_traced_and_eager_code_agree_on_numbers_with_low_precision(fn, d):
     x = ingot.cat([ingot.tensor([0.1, 0.3, 0.7]), ingot.linspace(-2, 2, 40_000)]).to(getattr(ingot, d))
     traced = jit.trace(fn)
     traced(x)
@@ -279,7 +279,7 @@ def test_traced_code_reads_a_number_beside_low_precision_as_eager_code_does(fn, 
 
 @pytest.mark.parametrize("dtype, alpha, expected", [("bool", 256, [1, 1]), ("bool", 0, [1, 0]), ("uint8", -1, [0, 1]),
                                                     ("uint8", 255, [0, 1]), ("int8", -128, [-127, 0])])
-def test_factors_of_what_is_added_are_numbers_of_the_sum(dtype, alpha, expected):
+def test_alpha_is_a_number_of_the_sums_dtype(dtype, alpha, expected):
     kind = getattr(ingot, dtype)
     x, y = ([1, 0], [1, 1]) if dtype == "bool" else ([1, expected[1]], [1, 0])
     found = ingot.tensor(x, dtype=kind).add(ingot.tensor(y, dtype=kind), alpha=alpha)

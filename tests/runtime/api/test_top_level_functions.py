@@ -211,7 +211,7 @@ def test_normalisations_with_their_statistics():
 
 
 @pytest.mark.parametrize("mode", [0, 1, 2])
-def test_bags_say_what_is_in_them(mode):
+def test_embedding_bag_returns_the_bag_of_each_index(mode):
     table, indices, offsets = t(5, 3), ingot.tensor([1, 4, 4, 0, 2]), ingot.tensor([0, 2, 2])
     found, bag, sizes, largest = ingot.embedding_bag(table, indices, offsets, mode=mode)
     want = nn.functional.embedding_bag(indices, table, offsets, mode=("sum", "mean", "max")[mode])
@@ -226,7 +226,7 @@ def random_csr(seed=0):
     return dense, ingot.tensor(dense).to_sparse_csr()
 
 
-def test_compressed_rows_hold_what_dense_ones_do():
+def test_compressed_rows_agree_with_dense_ones():
     dense, s = random_csr()
     assert s.is_sparse_csr and not s.is_sparse and s.layout == ingot.sparse_csr and s.crow_indices()[-1] == s._nnz()
     np.testing.assert_array_equal(s.to_dense().numpy(), dense)

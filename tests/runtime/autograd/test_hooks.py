@@ -500,7 +500,7 @@ def test_classes_of_nodes_have_their_names(name):
     assert ingot.equal(grad(y.abs().sum(), x)[0], want)
 
 
-def test_a_result_whose_node_was_looked_at_may_be_overwritten():
+def test_a_result_with_an_inspected_node_may_be_overwritten():
     x = leaf(0.5, 2.0)
     y = x.sin().atan()
     assert y.grad_fn.next_functions[0][0].name() == "SinBackward0"

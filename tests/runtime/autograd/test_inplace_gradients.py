@@ -66,7 +66,7 @@ IN_PLACE = (lambda y, w: y.mul_(w), lambda y, w: y.__imul__(w), lambda y, w: y[0
 
 
 @pytest.mark.parametrize(("write", "around"), [(w, c) for w in IN_PLACE for c in (plain, checkpointed)] + [(assigned, plain)])
-def test_writes_of_what_was_computed_from_the_tensor_itself(write, around):
+def test_writes_of_values_computed_from_the_tensor_itself(write, around):
     def loss(x, w):
         y = x * 1.0
         write(y, w)
@@ -106,19 +106,19 @@ def _overwrites_what_was_saved(x):
     return z * y
 
 
-def test_writes_after_somebody_else_saved_the_tensor_are_told():
+def test_writes_after_another_rule_saved_the_tensor_raise():
     x = ingot.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="overwritten by add_"):
         _overwrites_what_was_saved(x).sum().backward()
 
 
-def test_what_is_computed_again_keeps_what_it_then_overwrites():
+def test_recomputed_functions_may_overwrite_saved_values():
     x = ingot.ones(2, requires_grad=True)
     checkpointed(_overwrites_what_was_saved, x).sum().backward()
     ingot.testing.assert_close(x.grad, 2 * ingot.cos(x.detach()) + ingot.sin(x.detach()))
 
 
-def test_what_no_gradient_needs_may_be_overwritten_in_a_checkpoint():
+def test_values_without_gradient_may_be_overwritten_in_a_checkpoint():
     def fn(x, c):
         y = c * 1.0
         z = x * y.sin()
@@ -179,7 +179,7 @@ def test_a_tensor_that_took_over_the_values_of_another_is_not_that_tensor(take, 
 
 
 @pytest.mark.parametrize("take", [*TAKEN_OVER.values(), lambda y, x: y.copy_(x.sum()), lambda y, x: y.fill_(x.sum())])
-def test_what_took_over_the_values_of_a_leaf_is_none(take):
+def test_tensors_that_took_over_a_leafs_values_are_no_leaves(take):
     y, x = ingot.zeros(2), ingot.ones(2, requires_grad=True)
     take(y, x)
     assert not y.is_leaf and y.grad_fn is not None
@@ -187,7 +187,7 @@ def test_what_took_over_the_values_of_a_leaf_is_none(take):
     assert y.grad is None and x.grad is not None
 
 
-def test_what_was_filled_over_gets_zeros():
+def test_filled_tensors_get_zero_gradients():
     x, s = ingot.ones(2, requires_grad=True), ingot.tensor(2.0, requires_grad=True)
     (x * 3.0).fill_(s).sum().backward()
     assert x.grad.tolist() == [0.0, 0.0] and s.grad.item() == 2.0
@@ -217,7 +217,7 @@ OVERWRITTEN = {
 
 @pytest.mark.parametrize("trace", [False, True], ids=["eager", "traced"])
 @pytest.mark.parametrize("name", OVERWRITTEN)
-def test_nothing_comes_back_from_what_was_overwritten(name, trace):
+def test_overwritten_elements_get_no_gradient(name, trace):
     """Infinite gradients are often the reason: the root of zero, the norm of nothing."""
     def fn(x):
         y = OVERWRITTEN[name](x * 1.0, ingot.zeros)
@@ -241,7 +241,7 @@ def test_a_view_made_without_gradients_is_not_written_to_with_them():
     ingot.zeros(3)[1:].mul_(2)
 
 
-def test_a_checked_write_is_noticed_before_and_after_unchecked_ones():
+def test_a_checked_write_raises_before_and_after_unchecked_ones():
     """Writes through `.data` are unchecked, but they hide no other write."""
     for before, after in ((0, 1), (1, 0), (1, 2), (0, 0)):
         x = ingot.tensor([1.0, 2.0], requires_grad=True)

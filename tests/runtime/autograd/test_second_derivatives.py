@@ -148,7 +148,7 @@ def test_a_network_of_relus_has_a_laplacian():
     assert of_weights[0].any() and not of_weights[1].any() and of_weights[5] is None  # the last bias does not affect any other
 
 
-def test_what_had_no_part_is_still_told():
+def test_unused_inputs_still_raise():
     x, other = ingot.ones(3, requires_grad=True), ingot.ones(3, requires_grad=True)
     once, = grad(F.relu(x).sum(), x, create_graph=True)
     with pytest.raises(AutogradError, match="was not used"):

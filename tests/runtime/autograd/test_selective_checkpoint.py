@@ -77,7 +77,7 @@ def _but(policy, context, op, *args, **params):
     return op.name != "matmul" and policy(context, op, *args, **params)
 
 
-def test_what_is_kept_is_not_computed_again():
+def test_saved_results_are_not_recomputed():
     def function(x):
         return ((x @ x).exp() @ x).sin().sum()
 
@@ -93,7 +93,7 @@ def test_what_is_kept_is_not_computed_again():
     assert counts["plain"]["matmul"] - counts["products"].get("matmul", 0) == 2
 
 
-def test_kept_results_that_were_written_are_refused():
+def test_overwritten_saved_results_raise():
     def function(x):
         return (x @ x).relu_().sin()
 

@@ -30,7 +30,7 @@ def test_devices_compare_by_kind_and_index():
 @pytest.mark.parametrize("bad, error", [("gpu", RuntimeError), ("cuda:x", RuntimeError), ("cuda:-1", RuntimeError),
                                         ("cuda:01", RuntimeError),
                                         (-1, RuntimeError), (1.5, TypeError), (None, TypeError), (True, TypeError)])
-def test_what_names_no_device(bad, error):
+def test_wrong_device_names_raise(bad, error):
     with pytest.raises(error):
         ingot.device(bad)
 
@@ -45,7 +45,7 @@ def test_devices_cannot_be_changed():
         ingot.device("cpu").type = "cuda"
 
 
-def test_tensors_say_where_they_are():
+def test_tensors_have_a_device():
     t = ingot.ones(2)
     assert t.device == ingot.device("cpu") and t.is_cpu and not t.is_cuda and not t.is_meta
     assert t.get_device() == -1
@@ -90,7 +90,7 @@ def test_plain_answers_without_an_accelerator():
 @without_accelerator
 @pytest.mark.parametrize("name", ["current_device", "synchronize", "get_device_name", "get_device_properties", "Stream",
                                   "Event", "current_stream", "mem_get_info", "init"])
-def test_what_needs_a_device_says_so(name):
+def test_functions_that_need_a_device_raise_without_one(name):
     with pytest.raises(RuntimeError, match="no cuda device"):
         getattr(ingot.cuda, name)()
 
@@ -113,7 +113,7 @@ class FakeDriver:
 
 
 @without_accelerator
-def test_a_driver_that_enters_itself_is_asked(monkeypatch):
+def test_a_registered_driver_is_queried(monkeypatch):
     from ingot.runtime.core import device
 
     driver = FakeDriver()

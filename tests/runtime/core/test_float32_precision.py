@@ -113,7 +113,7 @@ def test_frozen_switches_are_not_set(path):
     ("fp32_precision", "half", ValueError), ("cuda.matmul.fp32_precision", "bf16", RuntimeError),
     ("cudnn.conv.fp32_precision", "bf16", RuntimeError), ("cuda.matmul.allow_tf", True, AttributeError),
     ("cudnn.conv.precision", "ieee", AttributeError)])
-def test_what_is_no_switch_is_refused(path, value, error):
+def test_unknown_switches_raise(path, value, error):
     with pytest.raises(error):
         put(path, value)
     assert all_of() == AT_FIRST

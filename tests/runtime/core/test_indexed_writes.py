@@ -78,7 +78,7 @@ def _beside(update, x, v):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", UPDATES)
-def test_as_beside_and_without_a_copy(name, dtype, kernels):
+def test_writes_equal_the_form_out_of_place_without_a_copy(name, dtype, kernels):
     update, shape = UPDATES[name]
     x, v = _given(shape, dtype)
     want = _beside(update, x, v)
@@ -137,7 +137,7 @@ OVERLAPS = {
 
 
 @pytest.mark.parametrize("name", OVERLAPS)
-def test_what_shares_memory_is_read_first(name):
+def test_overlapping_sources_are_read_first(name):
     update, wanted = OVERLAPS[name]
     a = np.arange(ROWS * WIDTH).reshape(ROWS, WIDTH)
     a.reshape(-1)[:5] = [4, 3, 2, 1, 0]

@@ -140,7 +140,7 @@ def test_histories_are_kept(n):
         y.sum().backward()
 
 
-def test_what_was_written_is_where_it_was():
+def test_results_stay_in_their_memory():
     """A write that is computed apart and copied would pass the tests above, so the kernels are observed."""
     x, y = drawn((70_000,), "float32"), drawn((70_000,), "float32", 1)
     assert overwrite.overwrite(ew.sigmoid, x, "sigmoid_") and overwrite.overwrite(ew.mul, x, "mul_", y)

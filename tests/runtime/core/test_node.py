@@ -60,13 +60,13 @@ def set_data(p):
 
 
 @pytest.mark.parametrize("name", NEW)
-def test_rules_read_what_a_leaf_that_they_saved_holds_by_then(name):
+def test_rules_read_the_current_data_of_a_saved_leaf(name):
     assert gradient(NEW[name], set_data) == [5.0] * 3
     assert gradient(NEW[name], set_data, lambda p: p.data.mul_(2)) == [10.0] * 3
 
 
 @pytest.mark.parametrize("name", OLD)
-def test_rules_read_what_other_tensors_held_over_the_same_memory(name):
+def test_rules_read_the_old_data_of_other_tensors_over_the_memory(name):
     assert gradient(OLD[name], set_data) == [2.0] * 3
 
 
@@ -78,7 +78,7 @@ def test_a_leaf_without_gradients():
     assert x.grad.tolist() == [5.0] * 3
 
 
-def test_weights_of_linear_layers_are_read_as_they_were_and_of_convolutions_as_they_are():
+def test_linear_layers_read_old_weights_and_convolutions_current_ones():
     for layer, x, want in ((ingot.nn.Linear(3, 1), ingot.ones(2, 3), [2.0] * 6),
                            (ingot.nn.Conv1d(1, 1, 1), ingot.ones(1, 1, 3), [5.0] * 3)):
         x.requires_grad_()
@@ -120,7 +120,7 @@ def _written(p):
     (lambda x, p: x + p.logsumexp(0), set_data, "give the function a clone"),
     (lambda x, p: x + p / 3 * p.hypot(x), set_data, "give the function a clone"),
 ], ids=["written", "shape", "dtype", "computed", "mixed"])
-def test_what_is_neither_is_refused(f, new, said):
+def test_ambiguous_data_raises(f, new, said):
     x, p = ingot.ones(3, requires_grad=True), ingot.full((3,), 2.0, requires_grad=True)
     h = f(x, p)
     new(p)
@@ -139,7 +139,7 @@ def test_a_traced_function_that_saved_the_leaf_says_so():
                 h.backward()
 
 
-def test_a_traced_function_that_sets_it_is_heard_of_outside():
+def test_a_traced_function_that_sets_data_is_seen_outside():
     @jit.trace
     def double(p):
         p.data = p.data * 2
@@ -153,7 +153,7 @@ def test_a_traced_function_that_sets_it_is_heard_of_outside():
         assert x.grad.tolist() == [n] * 3
 
 
-def test_a_traced_function_that_sets_it_back_before_backward_comes():
+def test_a_traced_function_that_restores_data_before_backward():
     def fn(x, p):
         h = x * p
         kept, p.data = p.data, p.data.sign()

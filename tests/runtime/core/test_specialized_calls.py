@@ -129,7 +129,7 @@ def test_each_operator_has_a_form_whose_names_differ():
 
 
 @pytest.mark.parametrize("argument", [np.ones(2, np.float32), wrap(np.ones(2, np.float32))], ids=["array", "tensor"])
-def test_an_operator_that_is_called_often_gets_a_door(argument):
+def test_an_operator_called_often_is_specialised(argument):
     record = Op("often", infer=lambda x: x, ref=lambda x: -x, vjp=NO_GRAD, lower=ew.neg.lower)
     for _ in range(specialized_calls._THRESHOLD - 1):
         record(argument)
@@ -142,7 +142,7 @@ def test_an_operator_that_is_called_often_gets_a_door(argument):
     assert record.call(argument) is not None
 
 
-def test_numbers_and_graph_values_are_left_to_who_runs_them():
+def test_numbers_and_graph_values_take_the_general_path():
     add = with_door(OPS["add"])
     assert add(2.0, 3.0) == 5.0
     assert isinstance(add(1, wrap(np.ones(2, np.float32))), Tensor)
@@ -150,7 +150,7 @@ def test_numbers_and_graph_values_are_left_to_who_runs_them():
     assert traced(ingot.ones(2)).tolist() == [2, 2]
 
 
-def test_whatever_is_special_is_not_passed_by():
+def test_special_modes_are_not_bypassed():
     matmul, x = with_door(OPS["matmul"]), wrap(np.ones((2, 2), np.float32))
     with ingot.autocast("cpu", dtype=ingot.bfloat16):
         assert matmul(x, x).dtype is ingot.bfloat16
@@ -233,7 +233,7 @@ def test_reductions_of_any_memory_are_one(x, dtype):
             assert {(s.shape, s.tobytes()) for s in sums} == {(sums[0].shape, x.sum(dims, keepdims=keepdim).tobytes())}
 
 
-def test_values_of_graphs_beside_arrays_are_left_to_their_builder():
+def test_graph_values_with_arrays_go_to_their_builder():
     b = Builder()
     x = b.input("x", Aval((3,), dt.float32))
     for _ in range(20):

@@ -74,7 +74,7 @@ def facts(args, out):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_written_out_does_what_the_way_step_by_step_does(name):
+def test_generated_taping_equals_the_step_by_step_path(name):
     op = OPS[name]
     for number, sample in enumerate(rows(name)):
         for which in histories(sample):

@@ -113,7 +113,7 @@ def test_lengths_of_scans():
     (lambda x: ops.associative_scan(lambda a, b: (a + b).sum(), x, 0, combine_mode="generic"), "leaf 0"),
     (lambda x: ops.map(ingot.sin, x[:0]), "at least one slice"),
 ])
-def test_what_loops_refuse(call, words):
+def test_wrong_loops_raise(call, words):
     with pytest.raises(ingot.IngotError, match=words):
         call(normal(3, 2))
 

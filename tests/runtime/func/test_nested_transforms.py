@@ -52,7 +52,7 @@ PROGRAMS = {      # of y, with a product
 
 @pytest.mark.parametrize("product", [of_operators, Product.apply], ids=["operators", "Function"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_gradients_reach_what_is_one_for_all_samples(name, product):
+def test_gradients_reach_values_shared_by_all_samples(name, product):
     """Derivatives agree with differences, and second derivatives with derivatives of the first."""
     f = PROGRAMS[name]
     step = 1e-6 * ingot.eye(3, dtype=ingot.float64)

@@ -182,7 +182,7 @@ def test_writes_in_place():
         close(found, ingot.stack(list(expected)))
 
 
-def test_what_depends_on_a_sample_is_refused():
+def test_python_values_of_a_sample_raise():
     with pytest.raises(IngotError, match="each sample"):
         vmap(lambda x: x if x.sum() > 0 else -x)(ingot.randn(3, 2))
     with pytest.raises(IngotError, match="one for all samples"):
@@ -214,7 +214,7 @@ def test_values_and_aux():
     assert value.item() == 3 and not aux["x"].requires_grad and not g.requires_grad
 
 
-def test_gradients_go_through_what_has_no_rule_of_its_own():
+def test_gradients_pass_functions_without_batch_rules():
     x, y = ingot.randn(4, 5, 3, requires_grad=True), ingot.randint(0, 3, (4, 5))
     weight = ingot.randn(4, 3, requires_grad=True)
     out = vmap(lambda x, y, w: nn.functional.cross_entropy(nn.functional.layer_norm(x, (3,), w), y))(x, y, weight)
@@ -501,7 +501,7 @@ OUTSIDE = ingot.ones(3, requires_grad=True)
     (lambda x: func.jvp(lambda v: OUTSIDE * 2, (x,), (x,), strict=True), "result 0 does not depend"),
     (lambda x: func.jvp(lambda v: func.jvp(lambda u: v * 2, (v,), (v,), strict=True)[1], (x,), (x,)), "does not depend"),
 ])
-def test_what_transforms_refuse(call, message):
+def test_wrong_calls_of_transforms_raise(call, message):
     with pytest.raises(RuntimeError, match=message):
         call(ingot.randn(3))
 

@@ -106,7 +106,7 @@ def test_arguments_of_distributions_are_checked_for_all_samples(name):
     assert (found - ingot.stack([CHECKED[name](m) for m in x])).abs().max() < 1e-6
 
 
-def test_one_wrong_sample_is_told():
+def test_one_wrong_sample_raises():
     x = ingot.ones(3, 4)
     x[1, 2] = -2
     with pytest.raises(ValueError, match="for some sample"):

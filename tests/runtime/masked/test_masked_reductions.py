@@ -102,7 +102,7 @@ def test_logaddexp():
 
 @pytest.mark.parametrize("name, params, nothing", [r for r in REDUCTIONS if r[0][:3] != "arg"],
                          ids=[i for i in IDS if i[:3] != "arg"])
-def test_what_is_left_out_has_no_influence(name, params, nothing):
+def test_unselected_elements_have_no_influence(name, params, nothing):
     """Results and gradients keep their bits, also traced, whatever stands where the mask is False."""
     x, mask = case(4, 5)
     mask[:, -1] = True
@@ -142,6 +142,6 @@ def test_whole_numbers():
     (lambda x: masked.var(x, unbiased=True, correction=1), "either"),
     (lambda x: masked.median(x.long(), mask=ingot.zeros(3, 4, dtype=ingot.bool)), "at least one"),
 ])
-def test_what_is_refused(call, words):
+def test_wrong_arguments_raise(call, words):
     with pytest.raises(ingot.IngotError, match=words):
         call(case(3, 4)[0])

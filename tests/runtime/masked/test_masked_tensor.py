@@ -85,7 +85,7 @@ MOVES = {
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_what_moves_elements_moves_the_mask(name):
+def test_functions_that_move_elements_move_the_mask(name):
     data, mask = parts()
     same(MOVES[name](made()), MOVES[name](data.nan_to_num(7.0)).numpy(), MOVES[name](mask).numpy())
 
@@ -100,7 +100,7 @@ OPTIONS = {"var": {"correction": 0}, "std": {"correction": 0}, "norm": {"p": 2}}
 @pytest.mark.parametrize("name", REDUCTIONS)
 @pytest.mark.parametrize("dim", [None, 0, 1, -1, (0, 1)])
 @pytest.mark.parametrize("keepdim", [False, True])
-def test_reductions_are_those_of_what_counts(name, dim, keepdim):
+def test_reductions_take_selected_elements(name, dim, keepdim):
     data, mask = parts()
     want = REDUCTIONS[name](np.ma.array(data.nan_to_num(7.0).numpy(), mask=~mask.numpy()), dim)
     values, there = np.ma.getdata(want), ~np.ma.getmaskarray(want)
@@ -117,7 +117,7 @@ def test_where_the_largest_that_counts_is(name):
     same(getattr(made(), name)(1), {"argmax": [2, 2, 0], "argmin": [0, 1, 0]}[name], [True, True, False])
 
 
-def test_shares_of_what_counts():
+def test_softmax_of_selected_elements():
     t = made()
     same(t.softmax(1).sum(1), [1, 1, 0], [True, True, False])
     same(t.log_softmax(1).exp(), t.softmax(1).to_tensor(0).numpy(), MASK)
@@ -125,7 +125,7 @@ def test_shares_of_what_counts():
     assert made().max().item() == 5 and made().min().item() == -1
 
 
-def test_where_takes_what_counts_of_each():
+def test_where_selects_values_and_masks():
     x = ingot.tensor([-10.0, -1.0, 0.0, 5.0, 100.0, 1000.0], requires_grad=True)
     small = x < 6
     mine, other = as_masked_tensor(x, small), as_masked_tensor(ingot.ones_like(x), ~small)
@@ -151,7 +151,7 @@ GRADIENTS = {
 @pytest.mark.parametrize("name", GRADIENTS)
 @pytest.mark.parametrize("leaf", ["plain", "masked"])
 @pytest.mark.parametrize("traced", [False, True])
-def test_gradients_go_to_what_counts(name, leaf, traced):
+def test_gradients_reach_selected_elements(name, leaf, traced):
     """All other elements get zeros, whatever they hold."""
     loss, slope = GRADIENTS[name]
     data, mask = parts()
@@ -191,12 +191,12 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_what_is_refused(name):
+def test_wrong_arguments_raise(name):
     with pytest.raises((TypeError, ValueError)):
         ARGUMENTS[name](*parts())
 
 
-def test_what_it_is_made_of():
+def test_a_masked_tensor_copies_data_and_mask():
     data, mask = parts(ingot.float32)
     t = masked_tensor(data, mask, requires_grad=True)
     data.zero_(), mask.zero_()
@@ -276,7 +276,7 @@ def test_sums_of_exponentials_of_two_masked_tensors():
     np.testing.assert_array_equal(got.numpy(), expected.numpy())
 
 
-def test_a_leaf_of_data_with_a_history_is_told():
+def test_data_with_a_history_warns():
     data, mask = parts()
     with pytest.warns(UserWarning, match="gradients do not reach the data"):
         masked_tensor(data.requires_grad_(), mask)

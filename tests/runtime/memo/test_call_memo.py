@@ -296,7 +296,7 @@ def where(x):
 
 
 @pytest.mark.parametrize("int_, like", [(1, True), (1, 1.0), ((1, 0), (True, False)), ((1, 0), (1.0, 0.0))])
-def test_what_keys_find_equal_to_ints_is_none(int_, like):
+def test_values_equal_to_ints_are_no_keys_of_views(int_, like):
     x = ingot.randn(3, 4)
     see = ingot.permute if type(int_) is tuple else ingot.unsqueeze
     said = [outcome_or_error(see.__wrapped__, x, like), repeat(see, x, int_), outcome_or_error(see, x, like)]
@@ -311,7 +311,7 @@ def outcome_or_error(fn, *args, **keywords):
 
 
 @pytest.mark.parametrize("one, other", [(1, True), (0.0, -0.0), (2, 2.0), ((1,), [1]), (float("nan"), float("inf"))])
-def test_what_python_finds_equal_is_told_apart(one, other):
+def test_equal_values_of_other_types_have_other_keys(one, other):
     assert call_memo.kind_of_call((one,), {}, True) != call_memo.kind_of_call((other,), {}, True)
 
 
@@ -331,7 +331,7 @@ def test_only_plain_host_tensors_are_memoised():
     assert call_memo.kind_of_call((ingot.nn.Parameter(ingot.ones(2)),), {}, False) is not None
 
 
-def test_a_call_of_very_many_operators_is_not_written_out(monkeypatch):
+def test_calls_of_very_many_operators_are_not_generated(monkeypatch):
     monkeypatch.setattr(call_recorder, "_MANY", 2)
     assert repeat(F.cosine_similarity, ingot.ones(2, 3), ingot.ones(2, 3)).tolist() == pytest.approx([1, 1])
     assert ways(FUNCTIONS["cosine_similarity"]) == ["_plainly"]
@@ -353,14 +353,14 @@ def test_results_given_to_out_are_written():
         assert out.tolist() == [1, 1]
 
 
-def test_what_works_in_place_does_so_once():
+def test_functions_in_place_write_once():
     x, y = ingot.ones(100, 100), ingot.ones(100, 100)
     for i in range(6):
         x.addcmul_(y, y)
         assert x[0, 0].item() == i + 2
 
 
-def test_errors_are_said_in_the_functions_own_words():
+def test_errors_have_the_functions_message():
     x, index = ingot.ones(3, 2), ingot.tensor([0, 1])
     repeat(ingot.index_select, x, 0, index)
     for wrong in ([0, -1], [0, 3]):
@@ -435,7 +435,7 @@ def test_settings_of_a_thread_hold():
     assert repeat(ingot.conv2d, x, w, None, 1, 1).tolist() == quick.tolist()
 
 
-def test_who_listens_hears_of_the_operators():
+def test_listeners_see_the_operators():
     x, y = ingot.randn(3, 4), ingot.randn(3, 4)
     repeat(F.cosine_similarity, x, y)
     traced = ingot.jit.trace(F.cosine_similarity)
@@ -463,7 +463,7 @@ def test_a_small_table_that_a_function_keeps_is_part_of_its_calls():
     assert [callable(way) for way in ways(F.pdist)[:1]] == [True] and ways(F.pdist)[1:] == ["_plainly"]
 
 
-def test_what_is_known_of_a_call_holds_none_of_its_memory(monkeypatch):
+def test_entries_hold_no_memory_of_a_call(monkeypatch):
     monkeypatch.setattr(call_recorder, "call_threshold", lambda operators: 1000)
     x = ingot.ones(50)
     seen = [weakref.ref(repeat(F.cosine_similarity, x, x, 0, times=3)), weakref.ref(x._a)]

@@ -93,7 +93,7 @@ def lengths_of(name):
 @pytest.mark.peer
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_beside_the_peer(name):
+def test_programs_agree_with_pytorch(name):
     torch, lengths = pytest.importorskip("torch"), lengths_of(name)
     values = np.random.default_rng(0).standard_normal((sum(lengths), 4)).astype(np.float32)
     (said, want), (ours, got) = [parts(PROGRAMS[name](m, over(m, m.tensor(values), lengths))) for m in (torch, ingot)]
@@ -144,7 +144,7 @@ class Block(nn.Module):
         return x + self.rest(x)
 
 
-def test_a_block_gives_each_sample_what_it_gives_alone():
+def test_a_block_treats_each_sample_alone():
     block, x = Block(), made(3, 5, 1)
     x.requires_grad_()
     got = block(x)
@@ -220,7 +220,7 @@ def test_sizes_are_equal_where_lengths_are():
     assert x.equal(x.clone()) and not x.equal(y) and not x.equal(z) and x.allclose(x + 1e-9)
 
 
-def test_beside_a_padded_tensor():
+def test_sum_with_a_padded_tensor():
     x, padded = made(2, 4, 0), ingot.randn(3, 4, 8)
     got = x + padded
     assert got.unbind()[0].equal(x[0] + padded[0, :2]) and got.unbind()[1].equal(x[1] + padded[1]) and len(got[2]) == 0
@@ -366,7 +366,7 @@ def test_files_hold_them(make):
 
 
 @pytest.mark.parametrize(("said", "layout"), [(None, "exp"), (-1, "jagged"), ("3", "jagged")])
-def test_what_files_say_of_nested_tensors_is_checked(said, layout):
+def test_nested_tensors_of_files_are_checked(said, layout):
     t = nested.nested_tensor([ingot.ones(2, 2), ingot.ones(4, 2)], layout=ingot.jagged)
     assert made_again(t.values(), t.offsets(), 4, 1, "jagged").shape[0] == 2
     with pytest.raises(ValueError, match="longest sample"):

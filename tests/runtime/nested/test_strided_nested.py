@@ -71,7 +71,7 @@ def uneven(shapes="both dims", **options):
 
 @pytest.mark.parametrize("shapes", SHAPES)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_each_sample_is_what_it_is_alone_and_so_is_its_gradient(name, shapes):
+def test_each_sample_and_its_gradient_equal_those_alone(name, shapes):
     whole, alone = PROGRAMS[name]
     samples = [x for x in seeded(SHAPES[shapes]) if x.numel() or name not in ("largest",)]
     leaves, apart = ([x.clone().requires_grad_() for x in samples] for _ in range(2))
@@ -87,7 +87,7 @@ def test_each_sample_is_what_it_is_alone_and_so_is_its_gradient(name, shapes):
 
 
 @pytest.mark.parametrize("name", EVEN)
-def test_what_goes_along_a_last_dim_of_one_size(name):
+def test_functions_along_a_last_dim_of_one_size(name):
     samples = seeded([(2, 3, 6), (1, 4, 6), (0, 2, 6)])
     got, whole = EVEN[name][0](nested.nested_tensor(samples)), EVEN[name][1]
     for one, x in zip(got.unbind(), samples, strict=True):
@@ -122,7 +122,7 @@ def test_views_are_written_through():
     assert rows[1].abs().sum() == 0 and rows[0][0, 0] == 5
 
 
-def test_what_it_is():
+def test_attributes_of_a_nested_tensor():
     t = uneven(requires_grad=True)
     assert isinstance(t, NestedSamples) and t.is_leaf and t.requires_grad and t.grad is None and t.layout == ingot.strided
     assert (t.dim(), t.numel(), len(t), t.size(0), t.is_contiguous(), t.dtype) == (3, 33, 4, 4, True, ingot.float32)

@@ -22,7 +22,7 @@ def test_gradient_with_equal_steps(shape, order, spacing):
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_gradient_at_given_places(order):
+def test_gradient_at_uneven_positions(order):
     a, x, y = RNG.standard_normal((5, 6)), np.cumsum(RNG.uniform(0.5, 2, 5)), np.cumsum(RNG.uniform(0.5, 2, 6))
     got = ingot.gradient(ingot.tensor(a), spacing=(ingot.tensor(x), ingot.tensor(y)), edge_order=order)
     for g, w in zip(got, np.gradient(a, x, y, edge_order=order), strict=True):
@@ -87,7 +87,7 @@ def test_histograms_are_numpys(name):
         np.testing.assert_allclose(got.hist.numpy(), want[0], rtol=1e-9, atol=3 if x.dtype is ingot.float32 else 0)
 
 
-def test_histograms_have_100_bins_unless_said():
+def test_histograms_have_100_bins_by_default():
     assert ingot.histogram(ingot.rand(50)).hist.shape == (100,)
 
 
@@ -131,7 +131,7 @@ def test_unravel_index():
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("low, high", [(-1, 1), (0.1, 0.7), (1e3, 1e3 + 2), (1e5, 1e5 + 1), (-7, 1e-3)])
 @pytest.mark.parametrize("count", [1, 3, 100, 4097])
-def test_even_bins_hold_what_lies_between_their_edges(kind, low, high, count):
+def test_even_bins_count_the_values_between_their_edges(kind, low, high, count):
     """Values close to the edges count, too, also where float32 hardly separates bins."""
     edges = ingot.linspace(low, high, count + 1, dtype=getattr(ingot, np.dtype(kind).name)).numpy()
     beside = [np.nextafter(edges, kind(to)) for to in (-np.inf, np.inf)]
@@ -153,7 +153,7 @@ def test_derivatives_by_places_have_gradients(edge_order):
     assert ingot.autograd.gradcheck(lambda x, c: ingot.gradient(x, spacing=(c,), dim=0, edge_order=edge_order)[0], (x, places))
 
 
-def test_edges_that_are_given_are_copied():
+def test_edges_passed_in_are_copied():
     edges = ingot.tensor([0.0, 1.0, 2.0])
     ingot.histogram(ingot.tensor([0.5, 1.5]), edges).bin_edges.zero_()
     assert edges.tolist() == [0, 1, 2]

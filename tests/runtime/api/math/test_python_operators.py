@@ -48,7 +48,7 @@ def test_tensors_of_two_dtypes(name):
 
 @pytest.mark.parametrize("default", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("name", NAMES)
-def test_whole_numbers_beside_numbers(name, default):
+def test_integer_tensors_with_python_numbers(name, default):
     before = ingot.get_default_dtype()
     ingot.set_default_dtype(getattr(ingot, default))
     try:
@@ -87,7 +87,7 @@ def test_gradients(name):
             same(dy, beside)
 
 
-def test_what_listens_hears_of_the_cast():
+def test_observers_see_the_cast():
     with ingot.profiler.profile() as seen:
         ingot.ones(3) * ingot.arange(3)
     assert [event.name for event in seen.events()][-2:] == ["cast", "mul"]

@@ -116,6 +116,6 @@ def test_a_model_in_a_file(tmp_path):
     (lambda x: per_channel(x, ingot.ones(2), ingot.zeros(2, dtype=ingot.int64), 0, -4, 3), "int32"),
     (lambda x: per_channel(x, ingot.ones(2), ingot.zeros(2), 2, -4, 3), "dim"),
 ])
-def test_what_is_refused(call, words):
+def test_wrong_arguments_raise(call, words):
     with pytest.raises(ingot.IngotError, match=words):
         call(normal(2, 3))

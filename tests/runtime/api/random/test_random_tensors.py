@@ -158,7 +158,7 @@ def test_gradients_do_not_go_through_a_normal_sample(draw):
 @pytest.mark.parametrize("fill", [
     lambda x: x.log_normal_(0, 0), lambda x: x.log_normal_(0, -1), lambda x: x.cauchy_(0, 0), lambda x: x.cauchy_(0, -1),
     lambda x: x.exponential_(0), lambda x: x.geometric_(1), lambda x: x.normal_(0, -1), lambda x: x.uniform_(1, 0)])
-def test_what_is_no_distribution_is_refused(fill):
+def test_parameters_of_no_distribution_raise(fill):
     with pytest.raises(ArgumentError, match="_ takes"):
         fill(ingot.empty(3))
 
@@ -176,7 +176,7 @@ def test_multinomial_follows_its_weights():
 @pytest.mark.parametrize("replacement", [False, True])
 @pytest.mark.parametrize("rows", [None, 1, 2])
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, -1.0, 0.0], ids=str)
-def test_wrong_weights_are_found_however_often_they_come(wrong, rows, replacement):
+def test_wrong_weights_raise_at_every_call(wrong, rows, replacement):
     """By operators, by the graph that draws frequent calls, and with listeners by name."""
     right = ingot.full((3,) if rows is None else (rows, 3), 0.5)
     weights = right.clone()
@@ -264,7 +264,7 @@ def test_a_draw_gives_the_bits_and_takes_the_keys_of_its_operators(name):
         assert found == want
 
 
-def test_draws_that_fail_say_why_and_take_one_key():
+def test_failing_draws_explain_and_take_one_key():
     for wrong in (lambda: ingot.rand(-1), lambda: ingot.randn(3, -2), lambda: ingot.randint(5, 5, (3,)),
                   lambda: ingot.normal(0.0, 1.0, (-3,)), lambda: ingot.bernoulli(P, 1.5), lambda: ingot.bernoulli(P * 2),
                   lambda: ingot.bernoulli(P * np.nan)):
@@ -287,7 +287,7 @@ LAYOUTS = {"rows": lambda d: ingot.zeros(500, 300, dtype=d), "turned": lambda d:
 @pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("fill", FILLS)
-def test_fills_are_draws_scaled_and_moved_wherever_they_go(fill, layout, dtype):
+def test_fills_are_scaled_and_shifted_draws_in_any_layout(fill, layout, dtype):
     filling, draw, factor, summand = FILLS[fill]
     x = LAYOUTS[layout](dtype)
     whole = x if x._base is None else x._base
@@ -300,7 +300,7 @@ def test_fills_are_draws_scaled_and_moved_wherever_they_go(fill, layout, dtype):
 
 
 @pytest.mark.parametrize("fill", FILLS)
-def test_a_fill_takes_no_memory_beside_the_tensor(fill):
+def test_a_fill_allocates_nothing(fill):
     x = ingot.zeros(1 << 18)
     FILLS[fill][0](x)
     alloc.reset_peak()

@@ -102,7 +102,7 @@ def test_errors_of_the_users_own_code_stay():
 
 
 @pytest.mark.parametrize("fn", [F.mse_loss, ingot.kron, ingot.linalg.det], ids=["mse_loss", "kron", "det"])
-def test_functions_are_found_again(fn):
+def test_functions_survive_pickling(fn):
     assert pickle.loads(pickle.dumps(fn)) is fn
 
 
@@ -111,7 +111,7 @@ def test_functions_are_found_again(fn):
     lambda x, v: ingot.where(x > 0, x, v), lambda x, v: ingot.where(x > 0, v, x), lambda x, v: x.masked_fill(x > 0, v),
     lambda x, v: ingot.lerp(x, v, 0.5), lambda x, v: ingot.addcmul(x, x, v), lambda x, v: ingot.float_power(x, v),
     lambda x, v: ingot.full((2,), v), lambda x, v: ingot.result_type(x, v), lambda x, v: ingot.ldexp(x, v)])
-def test_what_is_no_number_is_refused(call, value):
+def test_values_that_are_no_numbers_raise(call, value):
     """None was taken for a complex number, and written as nan."""
     for x in (T, ingot.ones(50_000)):
         with pytest.raises(TypeError, match=f"got {kind_of(value)}") as caught:

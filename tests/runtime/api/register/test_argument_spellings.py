@@ -107,7 +107,7 @@ def test_numpys_names_in_namespaces(one, other):
     (lambda: Y.split(1.5), "split_size_or_sections must be an integer"),
     (lambda: ingot.signal.windows.hann(5.5), "M must be an integer"), (lambda: ingot.linalg.norm(Y, "fro", 1), "two dims"),
     (lambda: ingot.linalg.norm(Y, "nuc", -1), "two dims"), (lambda: ingot.trapezoid(Y, dx=ingot.ones(2)), "number as dx")])
-def test_what_is_no_integer_says_so(call, words):
+def test_non_integers_raise_by_name(call, words):
     with pytest.raises(ingot.IngotError, match=words):
         call()
 
@@ -136,7 +136,7 @@ def test_a_dim_that_is_no_integer(name, dim):
     lambda x: ingot.tensordot(x, x, ([0], [0])), lambda x: ingot.nn.functional.embedding(ingot.tensor([0]), x),
     lambda x: x.size(0), lambda x: ingot.hsplit(ingot.ones(2), 0), lambda x: ingot.isclose(x, 1.0), lambda x: ingot.equal(x, 1),
 ])
-def test_what_cannot_be_done_says_so(fn):
+def test_impossible_calls_raise(fn):
     with pytest.raises(ingot.IngotError):
         fn(ingot.tensor(1.0))
 

@@ -77,7 +77,7 @@ CALLS = {       # the call, and the function that overrides receive
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_they_are_asked_about_the_function_that_was_called(name):
+def test_handlers_get_the_called_function(name):
     call, function = CALLS[name]
     asked, types, args, kwargs = call()
     assert asked is function and types == (Stands,)
@@ -89,7 +89,7 @@ def test_they_are_asked_about_the_function_that_was_called(name):
         HANDLED.clear()
 
 
-def test_who_is_asked_first():
+def test_order_of_handlers():
     class Finer(Stands):
         pass
 
@@ -101,7 +101,7 @@ def test_who_is_asked_first():
     assert ingot.relu(one) is one
 
 
-def test_nobody_knows():
+def test_error_if_every_handler_declines():
     with pytest.raises(TypeError, match="no class among Refuses knows mean"):
         ingot.mean(Refuses())
     with pytest.raises(TypeError, match="unsupported operand"):
@@ -111,13 +111,13 @@ def test_nobody_knows():
         overrides.asks(3)
 
 
-def test_nobody_is_asked_where_that_is_said():
+def test_disabled_dispatch_calls_no_handler():
     with ingot._C.DisableTorchFunctionSubclass(), pytest.raises((TypeError, AttributeError)):
         ingot.exp(S)
     assert ingot.is_tensor(S) is False and overrides.is_tensor_like(S) and overrides.has_torch_function((S,))
 
 
-def test_functions_stay_what_they_are():
+def test_dispatching_functions_keep_their_identity():
     assert list(inspect.signature(ingot.mean).parameters)[:2] == ["input", "dim"] and ingot.mean.__name__ == "mean"
     assert pickle.loads(pickle.dumps(ingot.mean)) is ingot.mean and pickle.loads(pickle.dumps(F.linear)) is F.linear
     assert ingot.mean.__doc__ and ingot.sum(X, axis=0).shape == (2,)
@@ -141,7 +141,7 @@ assert ingot.add(Stands(), 1) == ingot.matmul(Stands(), ingot.ones(2)) == "asked
 """
 
 
-def test_errors_say_what_to_write_over_a_class_that_was_not_seen_yet():
+def test_errors_name_the_decorator_for_unseen_classes():
     subprocess.run([sys.executable, "-c", UNSEEN], check=True)
 
 
@@ -164,7 +164,7 @@ assert ingot.ones(2, 2) @ Stands() == "a product"
     "ingot.overrides.asks(Stands)", "ingot.ones(2) @ Stands()", "ingot.ones(2).__matmul__(Stands())",
     "assert ingot.overrides.has_torch_function((Stands(),))", "type('Sub', (ingot.Tensor,), {})",
     "from ingot import fx; mean(fx.Proxy(fx.Graph().placeholder('x')))"])
-def test_what_starts_it(start):
+def test_events_that_start_dispatch(start):
     """Functions imported earlier dispatch, too, and stay the same objects."""
     subprocess.run([sys.executable, "-c", FIRST.replace("START", start)], check=True)
 
@@ -224,7 +224,7 @@ MODE_CALLS = {
 
 
 @pytest.mark.parametrize("name", MODE_CALLS)
-def test_a_mode_is_asked_about_everything(name):
+def test_a_mode_intercepts_every_function(name):
     call, names = MODE_CALLS[name]
     x = ingot.ones(2, 2)
     for _ in range(3):
@@ -268,7 +268,7 @@ def test_modes_come_before_classes_and_hold_for_their_thread():
     assert ingot.exp(X).shape == (2, 2)
 
 
-def test_redispatch_asks_about_what_is_inside():
+def test_redispatch_intercepts_inner_calls():
     def twice(x):
         if overrides.has_torch_function_unary(x):
             return overrides.handle_torch_function(twice, (x,), x)

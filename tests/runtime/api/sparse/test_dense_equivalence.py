@@ -112,7 +112,7 @@ def test_functions_keep_sparse_tensors(compressed, trace):
         assert [g.tolist() for g in gradients(v, x)] == [g.tolist() for g in want]
 
 
-def test_a_function_sees_that_a_sparse_tensor_it_kept_was_overwritten():
+def test_a_saved_sparse_tensor_that_is_overwritten_raises():
     values = ingot.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = SparseProduct.apply(ingot.tensor([[0, 1, 1], [1, 0, 2]]), values, (2, 3), x := ingot.ones(3, 2), False)
     x.zero_()
@@ -131,7 +131,7 @@ def test_types_by_their_old_names():
     assert not isinstance(ingot.zeros(2), ingot.sparse.FloatTensor)
 
 
-def test_types_of_sparse_tensors_are_told_and_changed():
+def test_types_of_sparse_tensors_are_read_and_converted():
     x = ingot.eye(2).to_sparse()
     assert x.type() == "ingot.sparse.FloatTensor" and ingot.Tensor.type.__name__ == "type"
     for kind in (ingot.float64, "ingot.DoubleTensor"):

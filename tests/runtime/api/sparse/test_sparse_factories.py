@@ -126,7 +126,7 @@ def test_zeros_are_made_in_a_layout(name, layout):
 
 
 @pytest.mark.parametrize("name", FULL_IN)
-def test_what_is_not_zero_is_not_made_in_a_sparse_layout(name):
+def test_nonzero_factories_refuse_sparse_layouts(name):
     assert FULL_IN[name](ingot.strided).layout == ingot.strided
     for layout in (ingot.sparse_coo, ingot.sparse_csr, ingot.jagged):
         with pytest.raises(RuntimeError, match="layout"):

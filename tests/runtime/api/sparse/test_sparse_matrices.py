@@ -122,7 +122,7 @@ def test_reductions_of_products(reduce, of):
                                     (a.values().requires_grad_(), x.clone().requires_grad_()))
 
 
-def test_sparse_products_go_where_they_are_asked_to():
+def test_sparse_products_are_written_into_out():
     a, some = ingot.tensor(DENSE).to_sparse(), ingot.eye(4, 3, dtype=ingot.float64).to_sparse()
     out = ingot.zeros(4, 3, dtype=ingot.float64).to_sparse()
     for name, arguments in (("hspmm", (a, x)), ("hsmm", (a, x)), ("sspaddmm", (some, a, x)), ("saddmm", (some, a, x))):

@@ -134,7 +134,7 @@ def iadd(a, b):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_give_what_they_give_of_the_dense_matrix(name, layout):
+def test_programs_agree_with_the_dense_matrix(name, layout):
     d = ingot.tensor(DENSE)
     got, want = (PROGRAMS[name](a) for a in (LAYOUTS[layout](d), d))
     assert got.shape == want.shape and got.dtype is want.dtype
@@ -237,7 +237,7 @@ def test_functions_without_a_sparse_form_refuse_by_name(layout):
     (lambda a: a.copy_(ingot.ones(4, 6)), "does not go between layouts"),
     (lambda a: ingot.add(a, a, out=ingot.ones(4, 6)), "no out"),
 ])
-def test_what_is_refused_says_what_to_do(call, said):
+def test_errors_name_the_alternative(call, said):
     with pytest.raises((IngotError, IndexError, BufferError), match=said):
         call(ingot.tensor(DENSE).to_sparse())
 
@@ -246,7 +246,7 @@ def test_what_is_refused_says_what_to_do(call, said):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_they_are_tensors_of_another_layout(layout):
+def test_sparse_tensors_are_tensors_of_another_layout(layout):
     a = LAYOUTS[layout](ingot.tensor(DENSE))
     name = {"repeated": "coo"}.get(layout, layout)
     assert isinstance(a, ingot.Tensor) and ingot.is_tensor(a) and a.layout == getattr(ingot, f"sparse_{name}")
@@ -348,7 +348,7 @@ def test_parameters_are_trained_by_their_values(layout, tmp_path):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_leaves_and_what_is_computed_of_them(layout):
+def test_gradients_of_leaves_and_results(layout):
     a = LAYOUTS[layout](ingot.tensor(DENSE)).requires_grad_()
     (a @ x).sum().backward()
     want = X.sum(1) * np.ones((4, 1))

@@ -109,7 +109,7 @@ def test_results_are_of_the_class_and_have_the_values(name):
     assert type(got) is Kept and type(want) is Tensor and np.array_equal(got.numpy(force=True), want.numpy(force=True))
 
 
-def test_what_is_no_tensor_stays_what_it_is():
+def test_results_that_are_no_tensors_keep_their_type():
     a = kept(2, 3)
     assert a.shape == (2, 3) and type(a.tolist()) is list and type(a.sum().item()) is float and a.dtype is ingot.float32
     assert type(a.numpy()) is np.ndarray and type(ingot.tensor(a)) is Tensor and ingot.is_tensor(a) and isinstance(a, Tensor)
@@ -146,7 +146,7 @@ def test_a_view_shares_memory_and_history():
     assert y.tolist() == [3, 3, 3] and y.grad_fn is not None
 
 
-def test_the_class_is_asked():
+def test_functions_dispatch_to_the_class():
     Noted.calls.clear()
     a = Noted([1.0, 2.0], "mine")
     assert a.tolist() == [1, 2] and a.note == "mine" and repr(a) == "Noted([1., 2.])"
@@ -215,7 +215,7 @@ def test_make_subclass():
     assert a.tolist() == w.tolist() == [0, 0, 0]
 
 
-def test_kinds_of_parameters_are_asked_if_they_wish():
+def test_parameter_classes_may_dispatch():
     class Scaled(nn.Parameter):
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -238,7 +238,7 @@ OWNED = {"parameter": nn.Parameter, "buffer": nn.Buffer}
 
 @pytest.mark.parametrize("owned", OWNED.values(), ids=OWNED)
 @pytest.mark.parametrize("kind", [Kept, Finer])
-def test_what_modules_own_keeps_its_class(owned, kind):
+def test_parameters_and_buffers_keep_their_class(owned, kind):
     data = ingot.ones(2, 2).as_subclass(kind)
     x = owned(data)
     again = owned(x)
@@ -264,7 +264,7 @@ def test_modules_train_parameters_of_a_class():
     assert isinstance(net.weight, Kept) and not net.weight.any()
 
 
-def test_a_parameters_class_is_asked_as_itself():
+def test_dispatch_gets_the_class_of_a_parameter():
     w = nn.Parameter(Noted(ingot.ones(2), "n"))
     Noted.calls.clear()
     found = (w + 1).sum()
@@ -318,7 +318,7 @@ def test_slots_are_refused():
         ingot.ones(2).as_subclass(Slotted)
 
 
-def test_what_is_never_asked_is_said():
+def test_a_class_with_torch_dispatch_warns():
     with pytest.warns(UserWarning, match="Low.__torch_dispatch__ is never asked"):
         class Low(ingot.Tensor):
             @classmethod
@@ -342,7 +342,7 @@ class MeasuredWeight(Measured, ingot.nn.Parameter):
         return Measured.__new__(cls, data, unit=unit, requires_grad=True)
 
 
-def test_a_class_that_is_not_asked_makes_itself():
+def test_a_class_without_dispatch_constructs_itself():
     length = Measured([1.0, 2.0], unit="km")
     assert type(length) is Measured and length.unit == "km" and length.tolist() == [1.0, 2.0]
     assert type(length * 2) is Tensor and type(ingot.stack([length])) is Tensor

@@ -10,7 +10,7 @@ import mock_cuda
 from ingot import jit
 
 
-def test_storages_tell_who_shares_memory():
+def test_storages_compare_equal_if_they_share_memory():
     x = ingot.arange(12.0).reshape(3, 4)
     part, other = x[1:, 2], x.clone()
     assert x.untyped_storage() == part.untyped_storage() != other.untyped_storage()
@@ -84,7 +84,7 @@ def test_storages_of_files(tmp_path):
         ingot.UntypedStorage.from_file(path, nbytes=17)
 
 
-def test_writes_through_a_storage_are_noticed():
+def test_writes_through_a_storage_count_as_versions():
     w = ingot.ones(2, requires_grad=True)
     x = w * 2
     y = x.exp()
@@ -109,7 +109,7 @@ def test_tensors_of_storages_have_their_dtype():
     assert t.tolist() == [0, 0, 0]
 
 
-def test_storages_of_meta_tensors_say_how_large_they_are():
+def test_storages_of_meta_tensors_have_a_size():
     t = ingot.empty(4, 2, dtype=ingot.float64, device="meta")
     assert t.untyped_storage().nbytes() == 64 and t.storage().size() == 8 and t.untyped_storage().data_ptr() == 0
     with pytest.raises(ingot.IngotError, match="device"):

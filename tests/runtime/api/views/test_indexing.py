@@ -114,7 +114,7 @@ def test_writes_through_chained_keys_reach_the_base():
     assert x.tolist() == [[1, 0, 0, 0], [1, 0, 10, 5], [1, 0, 0, 0]]
 
 
-def test_writing_takes_what_broadcasts():
+def test_writes_broadcast():
     x = ingot.zeros(2, 3)
     x[0] = ingot.tensor([1, 2, 3])
     x[:, 1] = ingot.tensor([[9.0, 8.0]])
@@ -156,7 +156,7 @@ def test_wrong_values_leave_the_tensor_alone():
 
 
 @pytest.mark.parametrize("key", [[slice(1, 2), None], [..., 0], [None], [slice(None), [0, 2]]], ids=str)
-def test_a_list_with_what_only_keys_have_is_a_key(key):
+def test_a_list_with_slices_or_ellipsis_is_a_key(key):
     a = np.arange(12.0).reshape(3, 4)
     x = ingot.tensor(a)
     np.testing.assert_array_equal(x[key].numpy(), a[tuple(key)])
@@ -200,7 +200,7 @@ def test_lists_of_numbers_and_long_lists_are_one_index(key):
 
 
 @pytest.mark.parametrize("key", [[slice(1, 3), slice(None, 2)], [None, slice(0, 2)], [..., 1], [slice(1, 2), [0, 2]]], ids=str)
-def test_lists_with_slices_say_something_of_each_dimension(key):
+def test_lists_with_slices_index_each_dimension(key):
     x, a = ingot.arange(12).reshape(3, 4), np.arange(12).reshape(3, 4).copy()
     assert np.array_equal(x[key].numpy(), a[tuple(key)])
     x[key] = -1
@@ -246,7 +246,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(case):
+def test_wrong_keys_raise(case):
     call, message = REFUSED[case]
     with pytest.raises((RuntimeError, TypeError), match=message):
         call()
@@ -309,7 +309,7 @@ def test_masks():
 
 @pytest.mark.parametrize("kind", ["bool", "int8", "int64", "float16", "bfloat16", "float32", "float64", "complex64"])
 @pytest.mark.parametrize("shape", [(7,), (0,), (3, 5), (2, 0), (0, 4), (4, 1, 6), (2, 3, 4, 5)], ids=str)
-def test_positions_of_what_is_not_zero(shape, kind):
+def test_positions_of_nonzero_elements(shape, kind):
     """nan counts, a negative zero does not, in any memory layout."""
     dtype = getattr(ingot, kind)
     values = [0.0, -0.0, 1.0] if kind[0] in "bi" and kind != "bfloat16" else [0.0, -0.0, 1.0, np.nan]
@@ -361,7 +361,7 @@ SCATTERED = {  # values written where an index names nothing
 
 @pytest.mark.parametrize("trace", [False, True])
 @pytest.mark.parametrize("fn", SCATTERED.values(), ids=SCATTERED)
-def test_what_scatters_nothing_has_a_gradient_of_zeros(fn, trace):
+def test_empty_scatters_have_zero_gradients(fn, trace):
     x, source = ingot.ones(2, 3, requires_grad=True), ingot.ones(0, 3, requires_grad=True)
     index = ingot.zeros(0, 3, dtype=ingot.int64)
 
@@ -389,7 +389,7 @@ def test_added_values_count_from_the_end_and_are_refused_outside(kind):
             added(rows, [1, 1, 1])
 
 
-def test_scattered_sums_do_not_depend_on_how_they_are_asked():
+def test_scattered_sums_agree_between_functions():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 5, 1000)
     values = rng.standard_normal((1000, 3)).astype(np.float32)
@@ -598,7 +598,7 @@ OUT_OF_RANGE = {
 
 
 @pytest.mark.parametrize("name", OUT_OF_RANGE)
-def test_what_is_out_of_range_is_an_index_error_and_a_runtime_error(name):
+def test_indices_out_of_range_raise_index_and_runtime_errors(name):
     """Programs written for PyTorch catch either, depending on the function."""
     for error in (IndexError, RuntimeError):
         with pytest.raises(error):
@@ -608,7 +608,7 @@ def test_what_is_out_of_range_is_an_index_error_and_a_runtime_error(name):
 @pytest.mark.parametrize("write", [lambda x, i, v: x.index_put((i,), v), lambda x, i, v: x.index_put_((i,), v),
                                    lambda x, i, v: x.put(i, v), lambda x, i, v: x.put_(i, v, accumulate=True)])
 @pytest.mark.parametrize("other", ["float64", "int64", "complex64", "bool"])
-def test_only_keys_convert_what_is_written(write, other):
+def test_only_keys_convert_the_written_value(write, other):
     x, at, values = ingot.ones(4), ingot.tensor([1, 3]), ingot.ones(2, dtype=getattr(ingot, other))
     for v in (values, values[0]) if write.__code__.co_names[0].startswith("index_put") else (values,):
         with pytest.raises(TypeError, match=f"the values are ingot.{other} and the tensor ingot.float32"):

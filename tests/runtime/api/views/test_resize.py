@@ -49,7 +49,7 @@ def test_the_memory_from_here_on_under_another_shape(case, traced):
                 assert found.is_contiguous(memory_format=LAST)
 
 
-def test_what_fits_into_memory_is_written_there():
+def test_shapes_that_fit_reuse_the_memory():
     z = ingot.arange(10.0)
     part = z[2:4]
     part.resize_(2, 3).fill_(-1)
@@ -59,7 +59,7 @@ def test_what_fits_into_memory_is_written_there():
     assert z.tolist() == [0, 1, *[-1] * 6, 8, 9] and part.storage_offset() == 0
 
 
-def test_tensors_whose_memory_others_view_become_no_views():
+def test_tensors_with_views_become_no_views():
     """A new shape in place turns a tensor with views into no view itself."""
     given_data = lambda y: setattr(x := ingot.empty(0), "data", y) or x
     for over in (lambda y: y.detach(), lambda y: ingot.empty(0).set_(y), given_data):
@@ -72,7 +72,7 @@ def test_tensors_whose_memory_others_view_become_no_views():
 
 
 @pytest.mark.parametrize("traced", [False, True])
-def test_what_was_cut_off_is_there_again(traced):
+def test_cut_off_elements_return_when_grown(traced):
     def shrink_and_grow(z):
         x = z * 1
         x.resize_(4)
@@ -97,7 +97,7 @@ def test_the_shape_and_order_of_a_template(memory_format, template, strides):
     assert x.as_strided((24,), (1,)).tolist() == list(range(24))
 
 
-def test_what_is_refused():
+def test_wrong_resizes_raise():
     with pytest.raises(RuntimeError, match="preserve_format"):
         ingot.zeros(24).resize_(2, 3, 2, 2, memory_format=ingot.preserve_format)
     with pytest.raises(RuntimeError, match="4 dimensions"):

@@ -49,7 +49,7 @@ def test_dims_in_the_order_of_memory():
     assert one.dim_order(ambiguity_check=[ingot.contiguous_format, ingot.channels_last]) == (0, 1, 2, 3)
 
 
-def test_history_is_kept_or_left_as_asked():
+def test_asarray_keeps_or_drops_history():
     leaf = ingot.ones(2, requires_grad=True)
     found = leaf * 2
     plain = ingot.asarray(found, requires_grad=False)
@@ -238,7 +238,7 @@ def test_long_rows_of_numbers_are_those_of_traced_code(n, dtype):
 
 
 @pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64, ingot.float16, ingot.bfloat16, ingot.int64], ids=str)
-def test_few_values_are_what_operators_give(dtype, monkeypatch):
+def test_short_rows_have_the_bits_of_operators(dtype, monkeypatch):
     """Short rows are made without operators, with the same bits."""
     rng = np.random.default_rng(8)
     ends = [(0, 1), (3, 3), (-5, 2), (1e300, -1e300), (np.inf, 1.0), (0.0, np.nan), *(rng.standard_normal((20, 2)) * 1e3)]
@@ -307,13 +307,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_made_of_nothing_fitting_is_refused(name):
+def test_wrong_data_raises(name):
     call, error = REFUSED[name]
     with pytest.raises(error):
         call()
 
 
-def test_old_names_say_what_they_make():
+def test_old_type_names_have_dtype_and_device():
     assert ingot.ByteTensor.dtype is ingot.uint8 and not ingot.ByteTensor.is_cuda and ingot.cuda.HalfTensor.is_cuda
 
 

@@ -58,7 +58,7 @@ def described(pool, grads):
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_traced_programs_give_what_eager_ones_give(block):
+def test_traced_programs_agree_with_eager_ones(block):
     for seed in range(2000 + block * 8, 2008 + block * 8):
         rng, shapes, values = leaves_of(seed)
         steps = make_program(rng, shapes)
