@@ -77,7 +77,7 @@ class Subclass(np.ndarray):
     ((UNALIGNED, GOOD, 1, 1.0), "argument 1 must be an aligned"), ((GOOD.view(Subclass), GOOD, 1, 1.0), "argument 1"),
     (([1.0], GOOD, 1, 1.0), "argument 1"), ((GOOD, None, 1, 1.0), "argument 2"), ((GOOD, GOOD, "x", 1.0), "int"),
     ((GOOD, GOOD, 1, "x"), "float|real number")])
-def test_entries_refuse_what_does_not_fit(scale, args, message):
+def test_entries_refuse_wrong_arguments(scale, args, message):
     with pytest.raises(TypeError, match=message):
         scale(*args)
 
@@ -92,7 +92,7 @@ def test_entries_keep_reference_counts(scale):
     assert (sys.getrefcount(a), sys.getrefcount(out)) == before
 
 
-def test_entries_outlive_what_made_them():
+def test_entries_outlive_the_caller():
     entries = [call.entry(f"scale{number}", scale_kernel(), SCALE) for number in range(20)]
     gc.collect()
     out = np.empty(8, np.float32)
@@ -112,7 +112,7 @@ call._live_reads["last"] = Last()
 """
 
 
-def test_entries_that_are_gone_leave_nothing():
+def test_freed_entries_leave_nothing():
     def make(numbers):
         return [call.entry(f"scaled{number}", scale_kernel(), SCALE) for number in numbers]
 
@@ -125,7 +125,7 @@ def test_entries_that_are_gone_leave_nothing():
     assert len(call._live_reads) - before < 4000
 
 
-def test_what_entries_read_is_there_until_the_process_ends():
+def test_descriptors_of_entries_live_until_the_process_ends():
     """The interpreter may free a native entry after this package's modules, and reads its definition then."""
     done = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr

@@ -68,7 +68,7 @@ def sign():
 
 
 @pytest.mark.parametrize("number, most", [(8, 2), (8, 1), (3, 3), (2, 5), (5, 0)])
-def test_no_more_threads_take_part_than_a_job_is_for(sign, threads, number, most):
+def test_jobs_run_on_at_most_their_number_of_threads(sign, threads, number, most):
     """Scratch memory belongs to the job: another worker would write outside of it."""
     threads(number)
     for chunks in (1, 2, 64, 500):
@@ -214,7 +214,7 @@ def test_an_idle_pool_takes_no_time(count, threads):
 
 @needs_linux
 @pytest.mark.skipif(target.usable_cpus() < 2, reason="needs two processors")
-def test_workers_keep_off_the_submitters_processor(count, threads):
+def test_workers_avoid_the_submitters_processor(count, threads):
     threads(2)
     pool.shutdown()
     mine = os.sched_getaffinity(0)

@@ -132,7 +132,7 @@ def test_bad_text_and_missing_symbols_are_errors(cache_folder):
         compiler.compile_module(count_module(2), ["missing"])
 
 
-def test_modules_are_verified_where_that_is_asked_for(cache_folder, monkeypatch):
+def test_modules_are_verified_if_requested(cache_folder, monkeypatch):
     early = "define i64 @f(i1 %c) {\n br i1 %c, label %a, label %b\na:\n %x = add i64 1, 2\n br label %b\nb:\n ret i64 %x\n}"
     monkeypatch.setattr(compiler._State, "checked", False)
     machine = compiler._machine(target.host(), 2)
@@ -239,7 +239,7 @@ def test_a_full_disk_leaves_no_rubbish(cache_folder, monkeypatch):
     assert not [path for path in cache_folder.rglob("*") if path.is_file()]
 
 
-def test_the_least_recently_used_entries_go(cache_folder):
+def test_the_least_recently_used_entries_are_removed(cache_folder):
     for number in range(10):
         cache.store(f"{number:02d}key", bytes(1000))
         os.utime(cache._path(f"{number:02d}key", "o"), (1000 + number, 1000 + number))
@@ -274,7 +274,7 @@ def looks(cache_folder, monkeypatch):
     return process
 
 
-def test_the_cache_is_looked_through_once_an_hour(cache_folder, looks, monkeypatch):
+def test_the_cache_is_checked_once_an_hour(cache_folder, looks, monkeypatch):
     """The first store of a process checks, if no other process did; so does one that stores a sixteenth of what the cache may
     hold."""
     monkeypatch.setattr(cache, "MOST_ENTRIES", 160)
@@ -283,7 +283,7 @@ def test_the_cache_is_looked_through_once_an_hour(cache_folder, looks, monkeypat
     assert [looks(1), looks(1)] == [1, 0]
 
 
-def test_looks_through_the_cache_are_few_however_much_is_stored(looks, monkeypatch):
+def test_cache_checks_are_few_however_much_is_stored(looks, monkeypatch):
     """A check looks at all entries: one after each so many stores would take quadratic time."""
     monkeypatch.setattr(cache, "MOST_ENTRIES", 1000)
     assert looks(500) <= 5
@@ -291,14 +291,14 @@ def test_looks_through_the_cache_are_few_however_much_is_stored(looks, monkeypat
     assert len(cache._entries()) <= 1000 + 1000 // 16
 
 
-def test_bytes_ask_for_a_look_as_entries_do(looks, monkeypatch):
+def test_stored_bytes_trigger_a_cache_check(looks, monkeypatch):
     monkeypatch.setattr(cache, "_cap", lambda: 100_000)
     looks(1)
     assert looks(100, 3000) >= 300_000 / 100_000
     assert cache.info()["bytes"] <= 100_000 + 2 * 6250
 
 
-def test_an_entry_tells_its_maker(cache_folder):
+def test_an_entry_names_its_compiler(cache_folder):
     assert cache.load("ef56") is None
     cache.store("ef56", b"payload", "llvmlite-1.2")
     assert cache.load("ef56") == (b"payload", "llvmlite-1.2")
@@ -326,7 +326,7 @@ def test_the_loader_checks_every_bound(cache_folder):
     assert refused > 20
 
 
-def test_llvm_loads_where_objects_are_not_mapped(cache_folder, monkeypatch):
+def test_llvm_loads_objects_that_are_not_mapped(cache_folder, monkeypatch):
     monkeypatch.setattr(compiler, "_maps_elf", lambda on: False)
     module = Module(target.host())
     inner = module.task("inner")

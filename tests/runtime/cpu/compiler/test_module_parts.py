@@ -71,7 +71,7 @@ def answers(functions):
 
 
 @pytest.mark.parametrize("most", [2, 3, 5, 10, 40])
-def test_parts_do_what_the_whole_does(small_parts, most):
+def test_parts_do_the_same_as_the_whole_module(small_parts, most):
     texts = module_parts.split(TEXT, most)
     assert len(texts) == min(most, COUNT + 3)
     joined = module_parts.join(compiler._at_once(texts, host()))
@@ -79,14 +79,14 @@ def test_parts_do_what_the_whole_does(small_parts, most):
     assert answers(functions_of(joined)) == answers(functions_of(whole))
 
 
-def test_only_what_the_whole_shows_is_seen_outside(small_parts):
+def test_parts_export_only_symbols_of_the_whole_module(small_parts):
     joined = elf.Object(module_parts.join(compiler._at_once(module_parts.split(TEXT, 4), host())))
     assert sorted(s.name for s in joined.symbols if s.binding) == ["direct", "through_table", "twice"]
     local = [s.binding for s in joined.symbols]
     assert local == sorted(local), "local symbols stand first"
 
 
-def test_what_the_parts_ask_for_outside_is_asked_for_once(small_parts):
+def test_outside_symbols_of_parts_are_resolved_once(small_parts):
     text = TEXT.replace("%m = call i64 @llvm.smax.i64(i64 %r, i64 %r)", "%m = call i64 @labs(i64 %r)").replace(
         "%r = add i64 %a, %a", "%r = call i64 @labs(i64 %a)") + "\ndeclare i64 @labs(i64)\n"
     joined = elf.Object(module_parts.join(compiler._at_once(module_parts.split(text, 10), host())))
@@ -98,13 +98,13 @@ def test_what_the_parts_ask_for_outside_is_asked_for_once(small_parts):
     (TEXT.replace("@numbers = internal constant", "@numbers = internal global"), "memory that is written has one place"),
     ("define void @alone() {\n  ret void\n}\n", "there is one function"),
 ])
-def test_what_is_not_cut(text, why, monkeypatch):
+def test_modules_that_are_not_split(text, why, monkeypatch):
     if why != "it is small":
         monkeypatch.setattr(module_parts, "_LEAST_LINES", 1)
     assert module_parts.split(text, 8) == [text], why
 
 
-def test_a_module_is_compiled_in_parts_where_there_are_threads(small_parts, monkeypatch):
+def test_modules_are_compiled_in_parts_with_several_threads(small_parts, monkeypatch):
     seen = []
     at_once = compiler._at_once
     monkeypatch.setattr(compiler, "_at_once", lambda texts, target: seen.append(len(texts)) or at_once(texts, target))
@@ -115,7 +115,7 @@ def test_a_module_is_compiled_in_parts_where_there_are_threads(small_parts, monk
     assert (functions["twice"](4) - 2 * functions["direct"](4)) % 2 ** 64 == 0
 
 
-def test_what_is_wrong_in_a_part_is_said(small_parts):
+def test_errors_in_a_part_are_reported(small_parts):
     with pytest.raises(compiler.GraphError, match="not valid"):
         compiler._at_once(module_parts.split(TEXT.replace("xor i64", "xor i63"), 4), host())
 

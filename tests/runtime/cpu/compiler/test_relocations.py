@@ -72,7 +72,7 @@ MASKS = {"call": 0x3FFFFFF, "jump": 0x3FFFFFF, "page": 0x60FFFFE0, "page of a sl
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_field_says_its_target(name):
+def test_fields_encode_their_target(name):
     kind, instruction, read, meant = READ[name]
     for seed in range(300):
         r = random.Random(seed)
@@ -89,7 +89,7 @@ def test_a_field_says_its_target(name):
 
 @pytest.mark.parametrize("kind, at, target", [(283, 0, 1 << 27), (283, 0, -(1 << 27) - 4), (282, 0, 6), (275, 0, 1 << 33),
                                               (286, 0, 12), (299, 0, 8), (999, 0, 0)])
-def test_what_a_field_cannot_say_is_refused(kind, at, target):
+def test_targets_out_of_range_are_refused(kind, at, target):
     with pytest.raises(FileError):
         FIELDS[AARCH64].store(bytearray(8), at, kind, target)
 
@@ -173,7 +173,7 @@ define i64 @choose(i64 %n, i64 %x) { %p = getelementptr [2 x ptr], ptr @table, i
     assert emulator.run(where["choose"], 0, 21) == 42 and emulator.run(where["choose"], 1, 21) == 21
 
 
-def test_stubs_jump_to_what_their_slot_holds():
+def test_stubs_jump_to_the_address_in_their_slot():
     for seed in range(100):
         r = random.Random(seed)
         at, slot = 4 * r.randrange(1 << 20), 8 * r.randrange(1 << 20)

@@ -110,7 +110,7 @@ needs_winograd = pytest.mark.skipif(not target.host().fma, reason="the algorithm
 
 @needs_winograd
 @pytest.mark.parametrize("numerics, algorithm", [("default", winograd.F2X4), ("fast", winograd.F4)])
-def test_winograd_keeps_infinities_and_nans_where_they_belong(numerics, algorithm):
+def test_winograd_does_not_spread_infinities_and_nans(numerics, algorithm):
     rng = np.random.default_rng(0)
     x, w = draw(rng, (2, 64, 30, 30), "float32"), draw(rng, (64, 64, 3, 3), "float32")
     x[0, 3, 4, 5], x[1, 60, 29, 0], x[1, 7, 12, 13], x[0, 1, 20, 20] = np.inf, np.nan, -np.inf, 3e38
@@ -126,7 +126,7 @@ def test_winograd_keeps_infinities_and_nans_where_they_belong(numerics, algorith
 
 
 @needs_winograd
-def test_integers_stay_exact_where_numerics_are_strict():
+def test_strict_numerics_keep_integers_exact():
     rng = np.random.default_rng(1)
     x = rng.integers(-3, 4, (1, 64, 20, 20)).astype(np.float32)
     w = rng.integers(-3, 4, (64, 64, 3, 3)).astype(np.float32)
@@ -143,7 +143,7 @@ def test_integers_stay_exact_where_numerics_are_strict():
 
 
 @needs_winograd
-def test_eager_operators_follow_the_switch_where_they_are_called():
+def test_eager_operators_follow_the_numerics_switch():
     """Kernels run in a context of their own."""
     x, w = ingot.randn(1, 64, 20, 20), ingot.randn(64, 64, 3, 3)
     usual = F.conv2d(x, w, padding=1)
@@ -154,7 +154,7 @@ def test_eager_operators_follow_the_switch_where_they_are_called():
 
 @needs_winograd
 @pytest.mark.parametrize("sizes", [(20,), (20, 22, 26)], ids=["one size", "several"])
-def test_traced_gradients_follow_the_switch(sizes):
+def test_traced_gradients_follow_the_numerics_switch(sizes):
     """Plans of the same shapes under another switch are not reused."""
     def gradients(x, w):
         y = F.relu(F.conv2d(x, w, padding=1))
@@ -227,7 +227,7 @@ def test_narrow_floats_round_once(dtype):
     assert y.dtype == dtype and np.abs(y.astype(np.float64) - wanted).max() <= step * np.abs(wanted).max()
 
 
-def test_more_dims_and_empty_batches_are_the_references():
+def test_more_dims_and_empty_batches_use_the_reference():
     x, w = np.ones((1, 2, 3, 3, 3, 3), np.float32), np.ones((2, 2, 1, 1, 1, 1), np.float32)
     four = {"stride": (1,) * 4, "padding": ((0, 0),) * 4, "dilation": (1,) * 4, "groups": 1}
     assert (kernel_of(ops.conv)(x, w, None, **four) == 2).all()
@@ -309,7 +309,7 @@ def test_usual_epilogues_give_the_bits_of_their_lines(taps, channels, after, mon
 
 @pytest.mark.parametrize("channels", [1, 3, 16, 19, 40])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_blocks_there_and_back(channels, dtype):
+def test_blocking_round_trip(channels, dtype):
     x = draw(np.random.default_rng(channels), (2, channels, 5, 7), dtype)
     blocks = block(x)
     lanes = lanes_of(dtype)
@@ -319,13 +319,13 @@ def test_blocks_there_and_back(channels, dtype):
     assert np.array_equal(unblock(blocks, channels), x)
 
 
-def test_a_blocked_convolution_says_which_groups_it_takes():
+def test_unsupported_groups_of_blocked_convolutions_are_named():
     with pytest.raises(ShapeError, match="each of 2 groups must be a multiple of"):
         after_blocked(np.ones((1, 36, 8, 8), np.float32), np.ones((36, 18, 3, 3), np.float32), Lines((), (), "float"), (), True,
                       dict(PLAIN, groups=2))
 
 
-def test_tensors_take_the_kernels_and_their_gradients():
+def test_tensors_use_the_kernels_and_their_gradients():
     ingot.manual_seed(0)
     x, w = ingot.randn(2, 18, 9, 9, dtype=ingot.float64), ingot.randn(20, 9, 3, 3, dtype=ingot.float64)
     x.requires_grad_(), w.requires_grad_()

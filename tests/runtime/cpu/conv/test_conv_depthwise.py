@@ -45,7 +45,7 @@ def test_random_geometries(inputs, seed, threads):
         check(kernel_of(ops.conv_input_grad)(g, w, **sized), ops.conv_input_grad, (g, w), sized, dtype, message)
 
 
-def test_which_groups_are_taken():
+def test_supported_groups():
     def takes(groups, inputs, outputs, taps=3):
         shapes = (1, groups * inputs, 9, 9), (groups * outputs, inputs, taps, taps)
         return conv_depthwise.is_narrow(conv_plan.geometry_of(*shapes, (1, 1), ((1, 1), (1, 1)), (1, 1), groups, 4))

@@ -88,7 +88,7 @@ def test_gradients_have_the_bits_of_blocks(window):
 @pytest.mark.skipif(sys.platform != "linux", reason="protects pages")
 @pytest.mark.parametrize("at_end", [False, True])
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_no_memory_beside_the_arrays_is_touched(window, at_end):
+def test_no_memory_outside_the_arrays_is_touched(window, at_end):
     x, w, b = arrays(window)
     g, shape = geometry(x, w, params_of(window))
     residual = np.ones(shape, np.float32)
@@ -101,7 +101,7 @@ def test_no_memory_beside_the_arrays_is_touched(window, at_end):
     assert np.array_equal(out, conv_depthwise_planar.planes(g, x.dtype, shape)(x, w, b) + residual)
 
 
-def test_what_planes_do_not_take():
+def test_unsupported_plane_convolutions():
     x, w = (1, 4, 9, 9), (4, 1, 3, 3)
     usual = {"stride": (1, 1), "padding": ((1, 1),) * 2, "dilation": (1, 1), "groups": 4}
 
@@ -131,7 +131,7 @@ FOLLOW = {"relu6": lambda m, x, y: nn.functional.relu6(y), "residual": lambda m,
 
 
 @pytest.mark.parametrize("follow", FOLLOW)
-def test_a_lone_layer_is_one_step_without_blocks(follow):
+def test_a_single_layer_is_one_step_without_blocks(follow):
     ingot.manual_seed(3)
     layer = Layer(FOLLOW[follow]).eval()
     layer.norm.running_var.uniform_(0.5, 2.0)
@@ -145,7 +145,7 @@ def test_a_lone_layer_is_one_step_without_blocks(follow):
     assert [n.params["lanes"] for n in made] == [1] and any(made[0].output in g.results for g in graphs)
 
 
-def test_between_blocks_it_stays_in_blocks():
+def test_depthwise_layers_between_blocks_stay_in_blocks():
     net = nn.Sequential(nn.Conv2d(3, 32, 1), nn.Conv2d(32, 32, 3, padding=1, groups=32), nn.Conv2d(32, 8, 3)).eval()
     traced = jit.trace(net)
     with ingot.no_grad():
@@ -157,7 +157,7 @@ def test_between_blocks_it_stays_in_blocks():
     assert lanes == [target.host().lanes(4)] * 3
 
 
-def test_the_graph_means_the_same():
+def test_graph_results_are_unchanged():
     before = graph_of("""
         graph g(%x: f64[2,6,9,9], %w: f64[12,1,3,3], %b: f64[12], %s: f64[12,1,1], %r: f64[2,12,5,5]) {
           %0: f64[2,12,5,5] = conv(%x, %w, %b, dilation=(1, 1), groups=6, padding=((1, 1), (1, 1)), stride=(2, 2))

@@ -74,7 +74,7 @@ def test_wrong_indices_are_an_error_in_native_calls():
         compiled.run([x, places])
 
 
-def test_digests_of_texts_are_kept_on_disk(tmp_path):
+def test_digests_of_texts_are_cached_on_disk(tmp_path):
     kernel = BatchNormKernel(host(), TRAIN, "float", True)
     written = []
 
@@ -98,7 +98,7 @@ def test_digests_of_texts_are_kept_on_disk(tmp_path):
         assert ir_cache.text_of(Counted(host(), TRAIN, "double", True)).digest != digest
 
 
-def test_digests_are_found_again_by_other_processes():
+def test_digests_are_shared_between_processes():
     kernel = "BatchNormKernel(cpu('x86-64-v4', ['avx512bf16', 'avx512vnni', 'amx-tile', 'fma4']), TRAIN, 'float', True)"
     code = ("from ingot.ir.target import cpu; from ingot.runtime.cpu.compiler import ir_cache as texts; "
             "from ingot.passes.codegen.llvm.conv.batch_norm import BatchNormKernel, TRAIN; "
@@ -124,7 +124,7 @@ def test_weights_of_input_gradients_are_packed_alike_for_images_of_any_size(w, w
     assert np.array_equal(*made)
 
 
-def test_a_phase_of_the_strides_that_is_empty_asks_for_another_weight():
+def test_empty_stride_phases_change_the_packed_weight():
     asked = Aval((6, 4, 2, 5), dt.float32)
     params = {**STRIDED, "kernel": ("direct",)}
     assert blocked.flipped_plan(asked, params | {"size": (1, 8)}) != blocked.flipped_plan(asked, params | {"size": (9, 8)})

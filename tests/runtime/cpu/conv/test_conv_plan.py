@@ -75,7 +75,7 @@ def test_few_tiles_beside_many_weights_share_out_channels():
 @pytest.mark.parametrize("images, channels, size, cache, block", [
     (1, 512, 7, 1 << 20, 16), (8, 512, 7, 1 << 20, 64), (1, 256, 14, 1 << 20, 49), (8, 512, 14, 2 << 20, 56),
     (8, 64, 56, 1 << 20, 36), (8, 128, 28, 1 << 20, 36)])
-def test_blocks_outgrow_the_cache_where_that_saves_reading_weights(images, channels, size, cache, block, monkeypatch):
+def test_blocks_outgrow_the_cache_to_read_weights_less_often(images, channels, size, cache, block, monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: cache)
     g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
     assert winograd.tiling(g, winograd.F2, 1).block == block
@@ -121,7 +121,7 @@ def test_shares_of_channels_change_nothing(threads):
 @pytest.mark.parametrize("inputs, outputs, shape", [
     (33, 150, (1, 7, 3)), (48, 16, (1, 5, 6)), (200, 150, (1, 6, 7)), (70, 100, (3, 7, 7)), (512, 40, (1, 7, 7)),
     (129, 33, (2, 1, 2)), (64, 64, (5, 3, 1)), (300, 136, (40, 5, 5))], ids=str)
-def test_weights_that_are_transformed_by_half_change_nothing(inputs, outputs, shape, threads):
+def test_half_transformed_weights_give_the_same_results(inputs, outputs, shape, threads):
     rng, (images, *size) = np.random.default_rng(inputs), shape
     x, w, b = draw(rng, images, inputs, *size), draw(rng, outputs, inputs, 3, 3), draw(rng, outputs)
     g, results = plan_of(x.shape, w.shape, **window(3)), []
@@ -140,7 +140,7 @@ def test_weights_that_are_transformed_by_half_change_nothing(inputs, outputs, sh
 @needs_winograd
 @pytest.mark.parametrize("size", [(1, 1), (2, 5), (6, 6), (7, 9)])
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
-def test_planes_leave_out_tiles_that_are_cut(size, algorithm):
+def test_partial_tiles_write_no_pixels_outside(size, algorithm):
     """Several images are used, so that tiles missing in planes of one kind are followed by others."""
     rng, images = np.random.default_rng(size[0]), 3
     x, w, b = draw(rng, images, 40, *size), draw(rng, 24, 40, 3, 3) / 20, draw(rng, 24)
@@ -157,7 +157,7 @@ def test_planes_leave_out_tiles_that_are_cut(size, algorithm):
 @needs_winograd
 @pytest.mark.parametrize("images, channels, size, half", [
     (1, 512, 7, True), (1, 384, 6, True), (8, 512, 7, False), (1, 512, 4, False), (1, 64, 7, False), (1, 256, 14, False)])
-def test_weights_are_transformed_by_half_where_few_tiles_read_far_ones(images, channels, size, half, monkeypatch):
+def test_half_transformed_weights_are_chosen_for_few_tiles_and_far_weights(images, channels, size, half, monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
     found = winograd.choose(g, prepared=True)
@@ -168,7 +168,7 @@ def test_weights_are_transformed_by_half_where_few_tiles_read_far_ones(images, c
 @needs_winograd
 @pytest.mark.parametrize("images, inputs, outputs, size, strided", [
     (1, 64, 128, 56, True), (1, 128, 256, 28, True), (8, 256, 256, 28, True), (1, 512, 512, 14, False), (1, 16, 16, 8, False)])
-def test_strided_windows_are_transformed_where_that_pays(images, inputs, outputs, size, strided, monkeypatch):
+def test_strided_windows_are_transformed_if_faster(images, inputs, outputs, size, strided, monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     g = plan_of((images, inputs, size, size), (outputs, inputs, 3, 3), **window(3, 2))
     assert winograd.choose(g, prepared=True) == (winograd.STRIDED if strided else None)
@@ -179,7 +179,7 @@ def test_strided_windows_are_transformed_where_that_pays(images, inputs, outputs
 
 @pytest.mark.parametrize("inputs", [1, 2, 3, 5])
 @pytest.mark.parametrize("taps, stride", [(3, 1), (3, 2), (7, 2)])
-def test_steps_that_are_written_out_change_nothing(inputs, taps, stride, monkeypatch):
+def test_unrolled_steps_give_the_same_results(inputs, taps, stride, monkeypatch):
     rng, params = np.random.default_rng(inputs), window(taps, stride)
     x, w, b = draw(rng, 2, inputs, 19, 23), draw(rng, 40, inputs, taps, taps), draw(rng, 40)
     g, results = plan_of(x.shape, w.shape, **params), []
@@ -193,7 +193,7 @@ def test_steps_that_are_written_out_change_nothing(inputs, taps, stride, monkeyp
 
 @pytest.mark.parametrize("outputs", [1, 5, 8, 9, 16, 17, 23, 24, 25, 40, 72, 104])
 @pytest.mark.parametrize("taps, stride", [(1, 2), (3, 2)])
-def test_half_vectors_change_nothing(outputs, taps, stride, monkeypatch):
+def test_half_vectors_give_the_same_results(outputs, taps, stride, monkeypatch):
     rng, params = np.random.default_rng(outputs), window(taps, stride)
     x, w, b = draw(rng, 2, 24, 15, 21), draw(rng, outputs, 24, taps, taps), draw(rng, outputs)
     found = kernel_of(ops.conv)(x, w, b, **params)
@@ -204,7 +204,7 @@ def test_half_vectors_change_nothing(outputs, taps, stride, monkeypatch):
     conv.forward_plan.cache_clear()
 
 
-def test_half_vectors_are_taken_where_the_upper_half_has_no_channels():
+def test_half_vectors_are_chosen_if_the_upper_half_has_no_channels():
     def narrow(outputs):
         g = plan_of((1, 16, 9, 9), (outputs, 16, 1, 1), **window(1))
         return conv_plan._is_narrow(g, conv_plan.filters_of(g))
@@ -242,7 +242,7 @@ def test_partial_blocks(inputs, groups, threads):
 
 @pytest.mark.parametrize("inputs, outputs, size, taps, stride, depths", [
     (512, 512, 14, 3, 2, 3), (2048, 512, 7, 1, 1, 2), (64, 64, 56, 3, 1, 1), (2048, 512, 1, 1, 1, 1)])
-def test_panels_that_are_large_are_read_by_all_rows_in_ranges_of_channels(inputs, outputs, size, taps, stride, depths,
+def test_large_panels_are_read_in_ranges_of_channels(inputs, outputs, size, taps, stride, depths,
                                                                          monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     g = plan_of((1, inputs, size, size), (outputs, inputs, taps, taps), **window(taps, stride))
@@ -268,7 +268,7 @@ def test_ranges_of_channels_add_up(seed, threads, monkeypatch):
     assert np.array_equal(*results)
 
 
-def test_weights_that_are_asked_for_change_nothing(threads, monkeypatch):
+def test_prefetched_weights_give_the_same_results(threads, monkeypatch):
     rng, params = np.random.default_rng(4), window(3, 2)
     x, w, b = draw(rng, 1, 64, 13, 13), draw(rng, 170, 64, 3, 3), draw(rng, 170)
     results = []
@@ -286,7 +286,7 @@ def test_weights_that_are_asked_for_change_nothing(threads, monkeypatch):
 @pytest.mark.parametrize("images, inputs, size, outputs, taps, stride, asks", [
     (1, 256, 14, 1024, 1, 1, True), (1, 1024, 14, 2048, 1, 2, True), (3, 512, 7, 512, 3, 1, True),
     (1, 64, 56, 256, 1, 1, False), (8, 256, 28, 512, 3, 2, True), (1, 2048, 9, 32, 3, 1, True)], ids=str)
-def test_the_items_of_a_panel_ask_for_the_next_one(images, inputs, size, outputs, taps, stride, asks, threads, monkeypatch):
+def test_items_of_a_panel_prefetch_the_next_panel(images, inputs, size, outputs, taps, stride, asks, threads, monkeypatch):
     threads(2)
     g = plan_of((images, inputs, size, size), (outputs, inputs, taps, taps), **window(taps, stride))
     filters, steps, found = conv_plan.filters_of(g), SlotJobs(), {}
@@ -323,7 +323,7 @@ def test_threads_get_as_many_tiles_of_an_image_as_each_other(inputs, size, outpu
 
 @pytest.mark.parametrize("size, outputs, taps, stride", [(56, 32, 1, 1), (14, 24, 1, 1), (30, 48, 3, 2), (9, 16, 7, 1),
                                                           (28, 64, 1, 1)])
-def test_a_kernel_of_tall_tiles_has_those_that_its_plan_asks_for(size, outputs, taps, stride, monkeypatch):
+def test_kernels_of_tall_tiles_have_only_planned_heights(size, outputs, taps, stride, monkeypatch):
     g = plan_of((1, 32, size, size), (outputs, 32, taps, taps), **window(taps, stride))
     filters, steps, made = conv_plan.filters_of(g), SlotJobs(), []
     compiled = conv_plan._kernel
@@ -341,7 +341,7 @@ def test_a_kernel_of_tall_tiles_has_those_that_its_plan_asks_for(size, outputs, 
 @pytest.mark.parametrize("level, vectors, pixels, steps", [
     ("x86-64-v4", 4, 6, 4), ("x86-64-v4", 3, 8, 4), ("x86-64-v4", 2, 12, 2), ("x86-64-v4", 2, 13, 1), ("x86-64-v4", 2, 14, 1),
     ("x86-64-v4", 1, 16, 2), ("x86-64-v3", 3, 4, 1), ("x86-64-v3", 2, 4, 2)])
-def test_steps_are_written_out_where_sums_stay_in_registers(level, vectors, pixels, steps):
+def test_steps_are_unrolled_if_sums_stay_in_registers(level, vectors, pixels, steps):
     kernel = direct_code.ConvKernel(target.cpu(level), Precision.of("float"), vectors)
     body = kernel.text().split(f"@tile_{pixels}(")[1].split("\n}")[0]
     products = pixels * vectors
@@ -349,7 +349,7 @@ def test_steps_are_written_out_where_sums_stay_in_registers(level, vectors, pixe
 
 
 @pytest.mark.parametrize("outputs, inputs", [(3, 64), (1, 16), (8, 100)])
-def test_a_kernel_of_few_outputs_has_the_tiles_that_its_plan_asks_for(outputs, inputs, monkeypatch):
+def test_kernels_of_few_outputs_have_only_planned_tiles(outputs, inputs, monkeypatch):
     g, made = plan_of((1, inputs, 20, 20), (outputs, inputs, 3, 3), **window(3)), []
     monkeypatch.setattr(conv_few_channels, "pays", lambda geometry: True)
     compiled = conv_few_channels.task
@@ -361,7 +361,7 @@ def test_a_kernel_of_few_outputs_has_the_tiles_that_its_plan_asks_for(outputs, i
     assert set(heights) == asked and len(heights) <= 3
 
 
-def test_a_first_layer_has_the_tiles_that_its_plan_asks_for(monkeypatch):
+def test_kernels_of_first_layers_have_only_planned_tiles(monkeypatch):
     g, made = plan_of((1, 1, 32, 32), (64, 1, 3, 3), **window(3)), []
     filters, compiled = conv_plan.filters_of(g), conv_plan._kernel
     monkeypatch.setattr(conv_plan, "_kernel", lambda *which: made.append(which[-2:]) or compiled(*which))
@@ -379,7 +379,7 @@ def test_sums_are_carried_by_few_loops():
         assert body.count("phi <16 x float>") <= most * 24
 
 
-def test_what_is_asked_for():
+def test_prefetch_instructions():
     machine = target.cpu("x86-64-v4")
     pattern = conv_depthwise.pattern_of(conv_plan.Window(56, 28, 3, 2, 1, 1))
     counts = [depthwise_code.DepthwiseKernel(machine, "float", pattern, far=far).text().count("llvm.prefetch")
@@ -390,7 +390,7 @@ def test_what_is_asked_for():
 
 
 @pytest.mark.parametrize("level, vectors, pixels", [("x86-64-v4", 4, 1), ("x86-64-v3", 3, 2)])
-def test_what_is_asked_for_before_a_tile(level, vectors, pixels):
+def test_prefetches_before_a_tile(level, vectors, pixels):
     machine = target.cpu(level)
 
     def asked(epilogue):
@@ -409,7 +409,7 @@ def test_what_is_asked_for_before_a_tile(level, vectors, pixels):
 
 @pytest.mark.parametrize("images, channels, size, asks", [
     (1, 64, 56, False), (2, 128, 28, False), (1, 256, 14, True), (8, 512, 7, True), (1, 512, 14, True)])
-def test_transformed_pixels_are_asked_for_where_no_cache_holds_all(images, channels, size, asks, monkeypatch):
+def test_transformed_pixels_are_prefetched_if_no_cache_holds_all(images, channels, size, asks, monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
     cut = winograd.tiling(g, winograd.F2, 1)
@@ -451,7 +451,7 @@ def test_depthwise_rows_of_blocks_are_shared(shape, stride, threads):
         assert np.array_equal(results[0], other)
 
 
-def test_images_that_are_asked_for_change_nothing(monkeypatch):
+def test_prefetched_images_give_the_same_results(monkeypatch):
     rng, params = np.random.default_rng(9), window(3, 2, 40)
     x, w = draw(rng, 2, 40, 31, 30), draw(rng, 40, 1, 3, 3)
     results = []
@@ -487,7 +487,7 @@ def test_blocked_pools_share_rows(threads):
         assert np.array_equal(alone[0, 0], results[0][0][plane]), plane
 
 
-def test_pools_of_blocks_are_shared_out_by_their_elements(threads):
+def test_blocked_pools_are_cut_by_their_number_of_elements(threads):
     threads(2)
     params = {"kernel": (3, 3), "stride": (2, 2), "padding": ((1, 1), (1, 1)), "dilation": (1, 1)}
     for blocks, size, shared in ((4, 112, True), (1, 14, False)):

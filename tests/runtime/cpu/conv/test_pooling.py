@@ -37,7 +37,7 @@ FILLS = {"ties": lambda rng, shape: rng.integers(-2, 3, shape),
 
 @pytest.mark.parametrize("fill", FILLS)
 @pytest.mark.parametrize("seed", range(12))
-def test_maxima_and_their_places(fill, seed, threads):
+def test_maxima_and_their_positions(fill, seed, threads):
     rng = np.random.default_rng([seed, len(fill)])
     threads(1 + seed % 2)
     size, params = windows(rng, True)
@@ -65,7 +65,7 @@ def test_maxima_of_bins(fill, shape, size):
 
 
 @pytest.mark.parametrize("fill", FILLS)
-def test_large_windows_that_do_not_meet_are_bins(fill):
+def test_large_disjoint_windows_are_reduced_as_bins(fill):
     x = FILLS[fill](np.random.default_rng(len(fill)), (2, 3, 64, 48)).astype(np.float32)
     params = {"kernel": (32, 24), "stride": (32, 24), "padding": ((0, 0), (0, 0)), "dilation": (1, 1)}
     (best, places), (wanted, wanted_places) = (f(x, **params) for f in (kernel_of(ops.max_pool), ops.max_pool.ref))
@@ -95,7 +95,7 @@ FEW_NAN = {"some_nan": lambda rng, shape: np.where(rng.random(shape) < 0.002, np
 
 @pytest.mark.parametrize("fill", FILLS | FEW_NAN)
 @pytest.mark.parametrize("seed", range(12))
-def test_blocked_maxima_and_their_places(fill, seed):
+def test_blocked_maxima_and_their_positions(fill, seed):
     rng = np.random.default_rng([seed, len(fill), 1])
     dtype = ("float32", "float64")[seed % 2]
     size, params = windows(rng, True)
@@ -129,14 +129,14 @@ def test_a_global_average():
 
 
 @pytest.mark.parametrize("place", [-1, 20])
-def test_places_outside_of_a_plane_are_refused(place):
+def test_positions_outside_of_a_plane_are_refused(place):
     g, places = np.ones((1, 2, 3), np.float32), np.zeros((1, 2, 3), np.int64)
     places[0, 1, 2] = place
     with pytest.raises(ShapeError, match="outside of a plane"):
         kernel_of(ops.plane_put)(g, places, size=(4, 5), accumulate=True)
 
 
-def test_windows_beside_the_input_are_the_references():
+def test_windows_outside_the_input_use_the_reference():
     x = np.ones((1, 1, 3), np.float32)
     params = {"kernel": (1,), "stride": (1,), "padding": ((2, 2),), "dilation": (1,)}
     assert pooling.max_pool(x, **params) is None

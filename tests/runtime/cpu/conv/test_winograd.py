@@ -55,7 +55,7 @@ def check(traced, net, x, label):
 
 @pytest.mark.skipif(not target.host().fma, reason="the algorithm needs a fused multiply-add")
 @pytest.mark.parametrize("name", NETS)
-def test_tiles_that_are_not_finite_are_computed_from_the_weight_as_it_is_now(name):
+def test_nonfinite_tiles_use_the_current_plain_weight(name):
     net, x = network(NETS[name]())
     traced, weight = jit.trace(net), next(net.parameters())
     with ingot.no_grad():
@@ -77,7 +77,7 @@ def test_tiles_that_are_not_finite_are_computed_from_the_weight_as_it_is_now(nam
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_what_is_kept_is_the_transformed_weight(name):
+def test_only_the_transformed_weight_is_cached(name):
     net, x = network(NETS[name]())
     traced, weight = jit.trace(net), next(net.parameters())
     with ingot.no_grad():
@@ -91,7 +91,7 @@ def test_what_is_kept_is_the_transformed_weight(name):
 
 @pytest.mark.parametrize("algorithm", [winograd.F2, winograd.HALF, winograd.F2X4, winograd.HALF2X4, winograd.F4,
                                        winograd.STRIDED], ids=str)
-def test_a_weight_that_is_packed_in_several_pieces_needs_no_factors(algorithm):
+def test_weights_packed_in_pieces_need_no_factors(algorithm):
     weight = np.random.default_rng(9).standard_normal((136, 520, 3, 3), dtype=np.float32)
     packed = pack_weight(weight, 1, True, algorithm)
     np.testing.assert_array_equal(packed, pack_weight(weight, 1, True, algorithm, np.ones(136, np.float32)))

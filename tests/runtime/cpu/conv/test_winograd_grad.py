@@ -74,7 +74,7 @@ def test_threads_change_nothing(n, i, o, size, pad, monkeypatch):
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan, 3e38])
 @pytest.mark.parametrize("where", ["x", "g", "both"])
-def test_what_is_not_finite_stays_where_it_belongs(bad, where, monkeypatch):
+def test_infinities_and_nans_do_not_spread(bad, where, monkeypatch):
     x, g = arrays(4, 2, 20, 24, (6, 7), 0)
     if where != "g":
         x[0, 3, 0, 0] = x[1, 17, 2, 3] = bad
@@ -89,7 +89,7 @@ def test_what_is_not_finite_stays_where_it_belongs(bad, where, monkeypatch):
     np.testing.assert_allclose(got[fine], want[fine], rtol=1e-4, atol=1e-4)
 
 
-def test_it_is_chosen_for_wide_planes_and_never_for_strict_numerics():
+def test_winograd_gradients_are_chosen_for_wide_planes_but_not_for_strict_numerics():
     wide = conv_plan.geometry_of((64, 64, 32, 32), (64, 64, 3, 3), (1, 1), ((1, 1),) * 2, (1, 1), 1, 4)
     assert winograd_grad.pays(wide)
     with config.override(numerics="strict"):
@@ -99,7 +99,7 @@ def test_it_is_chosen_for_wide_planes_and_never_for_strict_numerics():
         assert not winograd_grad.pays(conv_plan.geometry_of(shape, w, (step,) * 2, ((1, 1),) * 2, (1, 1), 1, item))
 
 
-def test_eager_gradients_take_it_too():
+def test_eager_gradients_use_winograd():
     x, g = arrays(5, 16, 32, 64, (24, 24), 1)
     geometry = conv_plan.geometry_of(x.shape, (64, 32, 3, 3), *[window(1)[k] for k in ("stride", "padding", "dilation")], 1, 4)
     assert winograd_grad.pays(geometry)

@@ -63,7 +63,7 @@ def test_random_geometries(seed, threads):
 
 @pytest.mark.parametrize("after", ["nothing", "image"])
 @pytest.mark.parametrize("window, stride", [(7, 2), (11, 4), (5, 2), (9, 3)])
-def test_it_is_as_accurate_as_stated(window, stride, after):
+def test_rows_algorithm_is_as_accurate_as_stated(window, stride, after):
     rng, params = np.random.default_rng(window), STEM | {"stride": (stride, stride)}
     x = draw(rng, 2, 3, 60, 60) if after == "nothing" else rng.random((2, 3, 60, 60), dtype=np.float32)
     w = draw(rng, 64, 3, window, window) / window
@@ -79,7 +79,7 @@ def test_it_is_as_accurate_as_stated(window, stride, after):
     ((1, 3, 224, 224), (64, 3, 3, 3), {}, False),
     ((1, 3, 224, 224), (64, 3, 7, 7), {"dilation": (2, 1)}, False), ((1, 16, 224, 224), (64, 16, 7, 7), {}, False),
     ((1, 3, 224, 224), (8, 3, 7, 7), {}, False), ((1, 3, 224, 224), (64, 3, 9, 9), {"stride": (1, 1)}, False)], ids=str)
-def test_it_is_chosen_where_it_pays(x_shape, w_shape, params, chosen):
+def test_rows_algorithm_is_chosen_if_faster(x_shape, w_shape, params, chosen):
     params = STEM | params
     g = conv_plan.geometry_of(x_shape, w_shape, params["stride"], params["padding"], params["dilation"], 1, 4)
     assert (conv_algorithm.choose(g) == winograd_rows.Rows(params["stride"][0])) == chosen
@@ -101,7 +101,7 @@ def test_factors_of_output_channels_are_in_the_transformed_weight():
     assert np.isfinite(packed).all() and not np.array_equal(packed, scaled)
 
 
-def test_a_network_begins_with_it():
+def test_first_layers_use_the_rows_algorithm():
     net = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)).eval()
     with ingot.no_grad():
         net[1].running_mean.uniform_(-0.5, 0.5)

@@ -65,7 +65,7 @@ def test_sums_are_as_exact_as_those_of_dots():
 
 
 @needs_tiles
-def test_the_road_is_taken_for_many_rows():
+def test_tiles_are_chosen_for_many_rows():
     assert plan(256, 256, 256).strategy == plan(256, 256, 256, turned=True).strategy == "amx"
     assert plan(64, 100, 70, "float32").strategy == "amx"
     assert plan(8, 256, 256).strategy == plan(4, 256, 256, turned=True).strategy == "amx"
@@ -76,7 +76,7 @@ def test_the_road_is_taken_for_many_rows():
 
 
 @needs_tiles
-def test_the_smaller_of_two_that_lie_along_the_depth_is_packed():
+def test_the_smaller_operand_along_the_depth_is_packed():
     def named(*sizes, **how):
         return plan(*sizes, **how).words
 
@@ -126,7 +126,7 @@ def test_nothing_is_written_beyond_the_result(dtype):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 @pytest.mark.parametrize("right", ["plain", "turned"])
 @pytest.mark.parametrize("rows, columns, depth", [(40, 70, 30), (100, 130, 1200), (31, 16, 64), (20, 300, 100)])
-def test_epilogues_see_their_place(dtype, right, rows, columns, depth):
+def test_epilogues_get_their_position(dtype, right, rows, columns, depth):
     rng = np.random.default_rng(3)
     a, b = make(rng, (rows, depth), BF16), make(rng, (depth, columns), BF16, right)
     bias, per_row, residual = (make(rng, shape, BF16) for shape in ((columns,), (rows,), (rows, columns)))
@@ -175,7 +175,7 @@ def test_cuts(count, rows, columns, depth, threads):
 # Permission to use tiles.
 
 
-def test_code_is_made_on_any_machine():
+def test_code_is_emitted_on_any_machine():
     for kind in (ep.Identity(), ep.ColumnBias("bfloat"), ep.Outside()):
         kernel = codegen.GemmKernel(TILES, codegen.Precision.of("bfloat"), "amx", kind)
         text = compiler.assembly(kernel.text(), TILES)
@@ -184,7 +184,7 @@ def test_code_is_made_on_any_machine():
         assert kernel.symbol.encode() in data
 
 
-def test_objects_are_kept_by_what_they_need():
+def test_objects_are_cached_by_required_features():
     plain = target.cpu("x86-64-v4", {"avx512bf16"})
     assert compiler.module_key("text", TILES) != compiler.module_key("text", plain)
     assert target.supports(TILES) == amx.is_offered()
@@ -225,7 +225,7 @@ def test_forked_processes_and_threads_may_use_them():
     assert out == ["True", "0"]
 
 
-def test_without_leave_products_take_other_roads():
+def test_products_avoid_tiles_without_permission():
     out = python(PRODUCT + """
     amx._ask = lambda: False
     product = gemm.Product(t.BF16)
@@ -234,7 +234,7 @@ def test_without_leave_products_take_other_roads():
     assert out == ["True", "False", "False"]
 
 
-def test_the_doctor_tells_of_a_refusal(monkeypatch):
+def test_the_doctor_reports_a_refusal(monkeypatch):
     def said(offered, allowed):
         monkeypatch.setattr(amx, "is_offered", lambda: offered)
         monkeypatch.setattr(amx, "is_allowed", lambda: allowed)
@@ -258,7 +258,7 @@ class Narrow(nn.Module):
         return x @ self.w
 
 
-def test_code_with_tiles_runs_only_where_it_may(monkeypatch):
+def test_code_with_tiles_runs_only_with_permission(monkeypatch):
     from ingot.jit.exporting.file import precompiled
     names = {allowed: [] for allowed in (True, False)}
     monkeypatch.setattr(precompiled, "host", lambda: TILES)

@@ -126,7 +126,7 @@ def test_stacks_in_any_order():
 
 
 @pytest.mark.parametrize("rows, columns", [(5, 9), (1, 9), (9, 1), (100, 70)])
-def test_results_go_where_they_are_told(rows, columns):
+def test_results_are_written_to_out(rows, columns):
     rng = np.random.default_rng(5)
     a, b = make(rng, (rows, 20), "float32"), make(rng, (20, columns), "float32")
     want = gemm.matmul(a, b)
@@ -308,7 +308,7 @@ def test_strategy_follows_the_layout(shape_a, shape_b, turned, strategy, pack, m
     (8, 1024, 1024, 4096, True), (100, 1024, 1024, 4096, False), (100, 1000, 4000, 16000, True),
     (300, 1000, 4000, 16000, False), (30, 1000, 1000, 4000, True), (30, 1000, 20000, 80080, False),
     (100, 1000, 1000, 4000, False), (300, 256, 256, 1024, True), (300, 300, 10, 40, True)])
-def test_where_rows_of_b_are_read_in_place(rows, depth, columns, step, in_place, monkeypatch):
+def test_conditions_for_reading_rows_of_b_in_place(rows, depth, columns, step, in_place, monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     operands = tile_plan.Operands(4 * depth, 4, step, 4, 4)
     assert tile_plan.reads_in_place(rows, depth, columns, operands, True) is in_place

@@ -55,7 +55,7 @@ def test_epilogues_fuse(dtype, rows, columns, depth, right, threads):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("rows, columns, depth, right", [*SHAPES, (300, 200, 100, "turned")])
-def test_an_array_stands_for_its_address(dtype, rows, columns, depth, right, threads):
+def test_an_array_can_be_passed_for_its_address(dtype, rows, columns, depth, right, threads):
     """As the only word of an epilogue; a copy is passed if kernels cannot read the array."""
     threads(2)
     rng = np.random.default_rng(16)
@@ -75,7 +75,7 @@ def test_an_array_stands_for_its_address(dtype, rows, columns, depth, right, thr
         product(a, b, operands=bias.astype(np.float16))
 
 
-def test_epilogues_know_their_batch():
+def test_epilogues_get_their_batch():
     rng = np.random.default_rng(14)
     a, b, residual = (make(rng, (4, 9, 9), "float32") for _ in range(3))
     block = words(residual.ctypes.data, residual.strides[1], residual.strides[0])

@@ -34,7 +34,7 @@ def words_of(rows, columns, depth, threads=1, dtype="float32", count=None, left=
 @pytest.mark.parametrize("rows, columns, depth, turned", [
     (128, 768, 768, True), (128, 256, 768, True), (128, 250, 768, False), (25, 75, 10, True), (24, 768, 768, False),
     (24, 768, 3072, True), (11, 768, 30_000, False), (256, 3072, 5000, True), (500, 3072, 768, False), (500, 3072, 300, True)])
-def test_where_operands_change_places(rows, columns, depth, turned):
+def test_conditions_for_swapped_operands(rows, columns, depth, turned):
     made, named = words_of(rows, columns, depth)
     assert bool(named["turned"]) == made.swapped == turned
     if turned:
@@ -46,7 +46,7 @@ def test_where_operands_change_places(rows, columns, depth, turned):
 
 @pytest.mark.parametrize("rows, depth, last", [
     (33, 256, 1), (35, 256, 3), (37, 256, 5), (38, 256, 0), (48, 256, 0), (52, 256, 4), (67, 256, 0), (35, 3000, 0)])
-def test_which_rows_are_left_to_dot_products(rows, depth, last):
+def test_last_rows_by_dot_products(rows, depth, last):
     """Few rows beyond whole vectors, if tiles take all of the depth at once; panels of narrower vectors are less wide."""
     named = words_of(rows, 10_000, depth)[1]
     last = last if gemm.Product("float32").kernel("tiles").panel == 64 else 0
@@ -66,7 +66,7 @@ def test_cuts_cover_all_and_depend_on_sizes_alone(threads, count):
 @pytest.mark.parametrize("rows, threads, parts", [
     (256, 1, 1), (256, 2, 2), (256, 3, 1), (256, 4, 4), (256, 8, 4), (128, 2, 2), (250, 2, 2), (200, 2, 1), (64, 2, 1),
     (320, 2, 1), (192, 3, 3), (192, 2, 1)])
-def test_rows_are_shared_out_where_that_is_even(rows, threads, parts):
+def test_rows_are_shared_out_if_shares_are_even(rows, threads, parts):
     """Each thread then packs rows of its own; otherwise all threads have all rows, and a part of the columns."""
     kernel = gemm.Product("float32").kernel("tiles")
     if kernel.panel != 64:

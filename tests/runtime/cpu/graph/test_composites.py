@@ -52,7 +52,7 @@ def test_bits_are_those_of_the_body_and_of_traced_code(name, dtype):
 
 
 @pytest.mark.parametrize("name", ["var", "group norm with weights", "gradients of group norm", "glu"])
-def test_elements_in_another_order_are_laid_out(name, monkeypatch):
+def test_memory_orders_of_elementwise_composites(name, monkeypatch):
     """The bits are those of the same elements in order, and the call is compiled like theirs."""
     x, f = ingot.tensor(X.astype(np.float32)), CASES[name]
     turned = ingot.tensor(np.ascontiguousarray(X.T.astype(np.float32))).T
@@ -85,7 +85,7 @@ def test_the_second_call_of_a_kind_is_compiled(kind):
 
 
 @pytest.mark.parametrize("x", [X.T, X[:0]], ids=["strided", "empty"])
-def test_what_stays_with_the_body(x):
+def test_calls_that_run_the_body(x):
     _, find = composites(moments.var)
     assert [find((x,), PARAMS) for _ in range(3)] == [None] * 3
 
@@ -156,7 +156,7 @@ def test_maps_on_few_elements_become_one_call_with_the_same_bits(op, dtype, monk
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_few_elements_that_lie_otherwise_are_compiled_as_well(name, monkeypatch):
+def test_small_arrays_in_other_memory_orders_are_compiled(name, monkeypatch):
     monkeypatch.setattr(eager, "_OFTEN", 2)
     monkeypatch.setattr(eager, "MIN_CALLS", 2)
     x, f = ingot.tensor(X[:, :300 if "group" in name else 20]), CASES[name]
@@ -165,7 +165,7 @@ def test_few_elements_that_lie_otherwise_are_compiled_as_well(name, monkeypatch)
     assert len(seen) == 1 and {bits for _, bits in seen} == {f(x).numpy().tobytes()}
 
 
-def test_a_call_on_few_elements_that_lie_otherwise_is_one_graph(monkeypatch):
+def test_a_call_on_small_arrays_in_another_order_is_one_graph(monkeypatch):
     monkeypatch.setattr(eager, "_OFTEN", 2)
     monkeypatch.setattr(eager, "MIN_CALLS", 2)
     run, made = eager.kernel_for(moments.logsumexp), eager_composites.composites_of(moments.logsumexp)
@@ -189,7 +189,7 @@ def test_a_composite_of_many_operators_is_compiled_before_one_of_few():
     assert came[many] < came[few] == 128
 
 
-def test_literal_arrays_are_given_to_a_graph_which_stays_one_native_call():
+def test_literal_arrays_are_passed_to_a_graph_of_one_native_call():
     b = Builder("with_literals")
     x = b.input("x", Aval((2, 3), ingot.float32))
     row = b.call(constant, None, values=(1.0, 2.0, 4.0), shape=(3,), dtype=ingot.float32)

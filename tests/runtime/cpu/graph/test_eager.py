@@ -32,7 +32,7 @@ def bits(t):
     lambda x: x.triu(1), lambda x: x.tril(-5), lambda x: x.mean(0), lambda x: x[0], lambda x: x[:, 1:], lambda x: x[1, ::2],
     lambda x: x.flatten().dot(x.flatten()),
 ], ids=range(26))
-def test_a_short_road_gives_the_bits_of_the_long_one(fn):
+def test_fast_paths_give_the_bits_of_the_general_path(fn):
     plain, taped = ingot.tensor(X), ingot.tensor(X).requires_grad_()
     want = bits(jit.trace(fn)(plain))
     assert bits(fn(plain)) == want
@@ -55,7 +55,7 @@ BOUNDS = [(0.0, 1.0), (0, None), (None, -0.0), (2.0, 1.0), (-np.inf, 1.0), (None
 @pytest.mark.parametrize("times", [1, 300, 30_000])      # over numpy's loops, rules that come often, and kernels
 @pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64, ingot.bfloat16], ids=str)
 @pytest.mark.parametrize("low, high", BOUNDS)
-def test_the_gradient_of_clamp_goes_to_what_lies_strictly_between(low, high, dtype, times):
+def test_the_gradient_of_clamp_is_zero_at_and_outside_the_bounds(low, high, dtype, times):
     """A missing limit excludes only nan, and later writes do not change the gradient."""
     values = np.concatenate([np.tile(X, (1, times)), np.ones((2, 1), np.float32)], axis=1)
     above, below = low is None or values > low, high is None or values < high
@@ -177,7 +177,7 @@ ONES = {"float32": ingot.float32, "float64": ingot.float64, "int64": ingot.int64
                                             ((), (4, 3), None),
                                             ((2, 3), (3,), None), ((2, 3), (4, 3, 1), None)]],
     *[(embedding, {"padding_idx": None, "by_frequency": False}, s) for s in [((5, 3), (2,)), ((5,), (2,)), ((5, 3, 2), (2,))]]])
-def test_kernels_that_check_for_themselves_refuse_what_the_rule_refuses(op, params, shapes):
+def test_kernels_with_own_checks_raise_the_errors_of_shape_rules(op, params, shapes):
     def outcome(run):
         try:
             return tuple(run().shape)
@@ -245,7 +245,7 @@ def test_functions_that_choose_on_arrays_of_any_size(fn, dtype):
         assert whole == (rows[0][0], tuple(x.shape), b"".join([row[2] for row in rows]))
 
 
-def test_numbers_may_stand_for_more_or_fewer_arrays_from_call_to_call():
+def test_numbers_may_replace_arrays_from_call_to_call():
     x, blend = np.arange(9, dtype=np.float32), OPS["blend"]
     kernel = kernel_of(blend)
     for args in ((x, x, 2.0, -2.0), (x, x, x, -2.0), (x, x, 2.0, -2.0)):

@@ -187,7 +187,7 @@ def test_a_gradient_that_is_one_number_is_read_once():
     assert any(callable(v) for rule in _rules() for one in rule.of_one.values() for v in one._calls.values())
 
 
-def test_sums_of_gradients_change_nothing_that_others_hold():
+def test_sums_of_gradients_do_not_change_shared_arrays():
     for size in (30, SHAPE[0]):
         x, c, g = (ingot.randn(size, size) for _ in range(3))
         x.requires_grad_()
@@ -221,7 +221,7 @@ def test_a_sum_of_gradients_takes_the_memory_of_the_first(monkeypatch):
     assert arrays_made() == made + 1
 
 
-def test_a_condition_that_is_a_number_meets_large_arrays():
+def test_conditions_may_be_numbers_with_large_arrays():
     x = (ingot.rand(SHAPE) + 0.5).requires_grad_()
     (x ** 2.5).sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), 2.5 * x.detach().numpy() ** 1.5, rtol=1e-5)

@@ -133,7 +133,7 @@ def assert_apart(run):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_copies_have_the_words_of_what_is_made_as_a_whole(name, threads, monkeypatch):
+def test_copies_have_the_words_of_a_full_plan(name, threads, monkeypatch):
     monkeypatch.setattr(NativeRun, "forget", lambda run: None)
     for count in (1, 2):
         threads(count)
@@ -162,7 +162,7 @@ def picked(x, i):
     return (x * 2)[i] + 1
 
 
-def test_wrong_data_is_told_as_eager_code_tells_it():
+def test_wrong_data_raises_the_error_of_eager_code():
     traced = ingot.jit.trace(picked)
     for n in SIZES[:4]:
         traced(draw(n, 3), ingot.arange(n))
@@ -176,7 +176,7 @@ def test_wrong_data_is_told_as_eager_code_tells_it():
         same(traced(draw(n, 3), ingot.tensor([0, n - 1])), picked(draw(n, 3), ingot.tensor([0, n - 1])), "after it")
 
 
-def test_sizes_that_are_met_again_are_made_as_a_whole():
+def test_repeated_sizes_get_a_full_plan():
     traced = ingot.jit.trace(picked)
     for n in (*SIZES, *[77] * 3):
         traced(draw(n, 3), ingot.arange(n))
@@ -206,7 +206,7 @@ def routed(x, w):
     return loss, *ingot.autograd.grad(loss, (x, w))
 
 
-def test_what_was_prepared_serves_other_graphs(monkeypatch):
+def test_prepared_steps_serve_other_graphs(monkeypatch):
     """Prepared steps are cached by size, in whatever graph they are."""
     def meet(function, sizes):
         traced = ingot.jit.trace(lambda x: function(x))
@@ -225,7 +225,7 @@ def test_what_was_prepared_serves_other_graphs(monkeypatch):
     assert asked, "940 is new"
 
 
-def test_rows_that_go_where_their_data_says():
+def test_rows_routed_by_data():
     """Gradients of several sizes at once, which never come together again."""
     traced, w = ingot.jit.trace(routed), draw(2, WIDTH, WIDTH).requires_grad_()
     for i in range(14):
@@ -233,7 +233,7 @@ def test_rows_that_go_where_their_data_says():
         same(traced(x, w), routed(x, w), f"batch {i}")
 
 
-def test_numbers_that_are_like_each_other_are_told_apart():
+def test_similar_numbers_are_distinguished():
     """0.0 and -0.0 are equal as keys of a dictionary."""
     def padded(x, value):
         return 1.0 / F.pad(x[1:], (0, 0, 1, 0), value=value)
@@ -244,7 +244,7 @@ def test_numbers_that_are_like_each_other_are_told_apart():
             same(traced(ingot.full((n, 4), 2.0), value), padded(ingot.full((n, 4), 2.0), value), f"{n}, {value}")
 
 
-def test_numbers_of_called_steps_are_told_apart_by_sign_and_type(monkeypatch):
+def test_numbers_of_called_steps_are_distinguished_by_sign_and_type(monkeypatch):
     made = []
     monkeypatch.setattr(step_cache, "_prepared", lambda step, copies: made.append(1) or object())
     kind = step_cache._Called(None, ("of no other test",), [])

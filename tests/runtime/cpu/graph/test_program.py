@@ -168,7 +168,7 @@ def graph_and_arrays(name, number, turned=False):
 
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("name, number", ALL)
-def test_a_step_gives_what_eager_mode_gives(name, number, turned):
+def test_steps_give_the_results_of_eager_mode(name, number, turned):
     g, arrays, args, params = graph_and_arrays(name, number, turned)
     made = CompiledGraph(g, kernel_of, frozenset(range(len(g.outputs))))
     assert [type(s) for s in made.plan.steps] == [Run], f"{name} is called by Python"
@@ -250,7 +250,7 @@ def test_literals_are_part_of_the_list(kind, values):
     assert same_bits(made.run([x])[0], np.concatenate([x, want]))
 
 
-def test_another_number_of_threads_makes_the_steps_again():
+def test_steps_are_rebuilt_for_another_number_of_threads():
     """They are made once, also for a caller with an old `run`."""
     made, arrays = chain()
     before, run = pool.get_num_threads(), made.run
@@ -287,7 +287,7 @@ def test_many_threads_run_one_graph():
     assert not wrong
 
 
-def test_a_list_holds_no_address_that_is_not_named():
+def test_all_addresses_of_a_list_are_relocations():
     made, _ = chain()
     steps = made.steps[0].list
     assert steps.relocations

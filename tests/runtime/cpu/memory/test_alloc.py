@@ -53,7 +53,7 @@ def test_memory_returns_when_the_last_view_dies(fresh_allocator):
     assert again.ctypes.data == where, "a block of the same size class is used again"
 
 
-def test_kept_memory_is_bounded(fresh_allocator):
+def test_cached_memory_is_bounded(fresh_allocator):
     alloc.set_cache_limit(3 << 20)
     arrays = [alloc.empty(1 << 18) for _ in range(10)]
     del arrays
@@ -62,7 +62,7 @@ def test_kept_memory_is_bounded(fresh_allocator):
     assert alloc.stats()["cached"] == 0
 
 
-def test_a_program_that_asks_for_several_sizes_again_finds_them_on_their_shelves(fresh_allocator, monkeypatch):
+def test_repeated_sizes_are_served_from_shelves(fresh_allocator, monkeypatch):
     sizes = [1 << 15, 1 << 16, 50_000, 1 << 15, 200_000]
 
     def step():
@@ -80,7 +80,7 @@ def test_a_program_that_asks_for_several_sizes_again_finds_them_on_their_shelves
     assert after["reused"] == before["reused"] + 2 * len(sizes) and after["in_use"] == before["in_use"]
 
 
-def test_what_nobody_looks_at_is_bounded(fresh_allocator):
+def test_unprocessed_freed_memory_is_bounded(fresh_allocator):
     alloc.set_cache_limit(16 << 20)
     kept = [alloc.empty(1 << 16) for _ in range(400)]
     del kept
@@ -88,7 +88,7 @@ def test_what_nobody_looks_at_is_bounded(fresh_allocator):
     assert alloc.stats()["cached"] <= 16 << 20
 
 
-def test_neighbours_that_are_free_serve_a_larger_array(fresh_allocator):
+def test_free_neighbours_are_joined_for_a_larger_array(fresh_allocator):
     arrays = sorted([alloc.empty(1 << 18) for _ in range(64)], key=lambda a: a.ctypes.data)
     apart = 3 * arrays[0].nbytes
     first = next(i for i in range(61) if arrays[i + 3].ctypes.data - arrays[i].ctypes.data == apart)
@@ -100,7 +100,7 @@ def test_neighbours_that_are_free_serve_a_larger_array(fresh_allocator):
     assert larger.nbytes == after["in_use"] - before["in_use"] + (4 << 20)
 
 
-def test_memory_given_back_to_the_system_is_zeros_and_good_again(fresh_allocator):
+def test_memory_returned_to_the_system_is_zero_and_usable(fresh_allocator):
     array, other = alloc.empty(1 << 20, np.uint8), alloc.empty(1 << 20, np.uint8)
     array[:] = other[:] = 7
     del array
@@ -113,7 +113,7 @@ def test_memory_given_back_to_the_system_is_zeros_and_good_again(fresh_allocator
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_heap_keeps_its_pieces_apart_and_joins_what_is_free(seed):
+def test_heap_pieces_do_not_overlap_and_free_ones_are_joined(seed):
     rng, made, used, most = np.random.default_rng(seed), heap.Heap(), [], 0
     for _ in range(2000):
         if used and rng.random() < (0.6 if len(used) > 40 else 0.4):
@@ -136,7 +136,7 @@ def test_a_heap_keeps_its_pieces_apart_and_joins_what_is_free(seed):
     assert (made.mapped, made.warm, made._pieces) == (0, 0, [])
 
 
-def test_memory_that_is_there_goes_before_memory_that_was_never_touched():
+def test_touched_memory_is_taken_before_untouched_memory():
     made, large, small = heap.Heap(), 96 << 20, 1 << 20
     for _ in range(3):      # as steps that need an arena, and leave gradients which the next step frees
         pieces = [made.take(large), made.take(small)]
@@ -177,6 +177,6 @@ def test_threads_share_the_allocator(fresh_allocator):
     assert alloc.stats()["in_use"] == before
 
 
-def test_too_much_is_a_memory_error():
+def test_too_large_a_request_is_a_memory_error():
     with pytest.raises(MemoryError):
         alloc.empty(1 << 60, np.uint8)

@@ -22,7 +22,7 @@ def test_a_large_arena_serves_the_next_call_of_any_graph():
     assert second.take() is arena
 
 
-def test_arenas_in_use_are_apart():
+def test_arenas_in_use_do_not_overlap():
     made = arenas.Arenas(alloc.SMALL_BYTES)
     a, b = made.take(), made.take()
     assert not np.shares_memory(a, b)
@@ -32,7 +32,7 @@ def test_arenas_in_use_are_apart():
     assert made.take() is not a
 
 
-def test_the_larger_one_waits_and_too_large_ones_go_back():
+def test_the_larger_arena_is_cached_and_too_large_ones_are_freed():
     small, large, huge = (arenas.Arenas(n) for n in (alloc.SMALL_BYTES, 4 * alloc.SMALL_BYTES, arenas._LARGEST_SPARE * 2))
     a, b = small.take(), large.take()
     small.give(a)
