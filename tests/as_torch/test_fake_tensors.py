@@ -126,9 +126,9 @@ class Undecided(nn.Module):
 def test_a_draft_lists_all_obstacles():
     dims = {"x": {0: export.Dim("n")}}
     draft = export.draft_export(Undecided(), (ingot.ones(3, 4),), dynamic_shapes=dims)
-    said = [str(f) for f in draft._report.failures]
-    assert [next(w for w in ("random", "bool()") if w in f) for f in said] == ["random", "bool()"]
-    assert all("test_fake_tensors.py" in f for f in said)
+    obstacles = [str(f) for f in draft._report.failures]
+    assert [next(w for w in ("random", "bool()") if w in f) for f in obstacles] == ["random", "bool()"]
+    assert all("test_fake_tensors.py" in f for f in obstacles)
     with pytest.raises(ExportError, match="random numbers"):
         draft.module()(ingot.ones(3, 4))
     fixed = export.draft_export(lambda x: x * int(x.shape[0] == 3), (ingot.ones(3, 4),), dynamic_shapes=dims)
@@ -150,9 +150,9 @@ def test_operators_removed_from_the_table_are_not_decomposed():
 
 
 def test_explanations_and_graphs_under_the_compilers_names():
-    said = dynamo.explain(lambda x: x.sin() * 2 if x.sum() > 0 else x)(ingot.ones(3))
-    assert (said.graph_count, said.graph_break_count, said.op_count) == (2, 1, 4)
-    assert said.ops_per_graph == [["sum", "gt"], ["sin", "mul"]]
-    assert "Graph Count: 2" in str(said)
+    explained = dynamo.explain(lambda x: x.sin() * 2 if x.sum() > 0 else x)(ingot.ones(3))
+    assert (explained.graph_count, explained.graph_break_count, explained.op_count) == (2, 1, 4)
+    assert explained.ops_per_graph == [["sum", "gt"], ["sin", "mul"]]
+    assert "Graph Count: 2" in str(explained)
     made = dynamo.export(lambda x, y: {"a": x.sin() + y})(ingot.zeros(3), y=ingot.ones(3))
     assert made.graph_module(ingot.zeros(3), y=ingot.ones(3))["a"].equal(ingot.ones(3))

@@ -383,17 +383,17 @@ def test_a_library_takes_away_what_it_defined():
     assert not hasattr(ingot.ops.passing, "one")
 
 
-@pytest.mark.parametrize("given, kept", [
+@pytest.mark.parametrize("tags, stored", [
     ((), []), (None, []), (ingot.Tag.core, [ingot.Tag.core]),
     ((ingot.Tag.needs_fixed_stride_order, ingot.Tag.out), [ingot.Tag.needs_fixed_stride_order, ingot.Tag.out])])
-def test_tags_are_stored(given, kept):
-    name = f"tagged::f{len(kept)}{given is None}"
-    op = library.custom_op(name, lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> Tensor", tags=given)
-    assert op.tags == [*kept, ingot.Tag.pt2_compliant_tag] and op(ingot.ones(2)).tolist() == [1, 1]
-    library.define(f"{name}_defined", "(Tensor x) -> Tensor", tags=given or ())
+def test_tags_are_stored(tags, stored):
+    name = f"tagged::f{len(stored)}{tags is None}"
+    op = library.custom_op(name, lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> Tensor", tags=tags)
+    assert op.tags == [*stored, ingot.Tag.pt2_compliant_tag] and op(ingot.ones(2)).tolist() == [1, 1]
+    library.define(f"{name}_defined", "(Tensor x) -> Tensor", tags=tags or ())
     lib = library.Library(name.replace("::", "_"), "DEF")
-    lib.define("g(Tensor x) -> Tensor", tags=given or ())
-    assert getattr(ingot.ops.tagged, f"{name[8:]}_defined").default.tags == getattr(ingot.ops, lib.ns).g.tags == kept
+    lib.define("g(Tensor x) -> Tensor", tags=tags or ())
+    assert getattr(ingot.ops.tagged, f"{name[8:]}_defined").default.tags == getattr(ingot.ops, lib.ns).g.tags == stored
     for wrong in ("core", 3, ["core"]):
         with pytest.raises(TypeError, match="takes tags of"):
             library.define(f"{name}_wrong", "(Tensor x) -> Tensor", tags=wrong)

@@ -60,12 +60,12 @@ LENGTHS = [(1, 0), (4, 0), (1, 2), (4, 2), (3, 3)]
 def all_ways(logs, words, frames, labels, blank):
     """minus the logarithm of the sum over all orders of silent steps and words."""
     total = 0.0
-    for said in combinations(range(frames - 1 + labels), labels):
+    for spoken in combinations(range(frames - 1 + labels), labels):
         t = u = 0
         chance = 0.0
         for step in range(frames - 1 + labels):
-            chance += logs[t, u, words[u]] if step in said else logs[t, u, blank]
-            t, u = (t, u + 1) if step in said else (t + 1, u)
+            chance += logs[t, u, words[u]] if step in spoken else logs[t, u, blank]
+            t, u = (t, u + 1) if step in spoken else (t + 1, u)
         total += np.exp(chance + logs[t, u, blank])
     return -np.log(total)
 

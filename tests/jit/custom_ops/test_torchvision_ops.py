@@ -71,9 +71,9 @@ def bins_of_pixels(x, rois, combine, end_of, last):
     return made
 
 
-def by_bin(made):
+def by_bin(values):
     """Of all channels, those that each bin reads."""
-    each = made.reshape(len(made), -1, BINS[0] * BINS[1], *BINS)
+    each = values.reshape(len(values), -1, BINS[0] * BINS[1], *BINS)
     chosen = [[each[:, :, i * BINS[1] + j, i, j] for j in range(BINS[1])] for i in range(BINS[0])]
     return np.array(chosen).transpose(2, 3, 0, 1)
 
@@ -127,16 +127,16 @@ def test_boxes_that_overlap_a_better_one_are_left_out(kind, threshold):
     low = rng.integers(0, 20, (60, 2))
     boxes = np.concatenate([low, low + rng.integers(0, 12, (60, 2))], 1).astype(kind)
     scores = (rng.integers(0, 20, 60) / 20).astype(kind)      # several are equal: the first of them is better
-    kept = []
+    chosen = []
     for box in sorted(range(60), key=lambda b: -scores[b]):
         def share(other, box=box):
             a, b = boxes[box].astype(float), boxes[other].astype(float)
             width, height = np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0)
             union = np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2]) - width * height
             return width * height / union if union else 0
-        if all(share(other) <= threshold for other in kept):
-            kept.append(box)
-    assert OPS.nms(ingot.tensor(boxes), ingot.tensor(scores), threshold).tolist() == kept
+        if all(share(other) <= threshold for other in chosen):
+            chosen.append(box)
+    assert OPS.nms(ingot.tensor(boxes), ingot.tensor(scores), threshold).tolist() == chosen
 
 
 def deformed(x, weight, offset, mask, bias, stride, padding, dilation, groups, offset_groups):

@@ -64,8 +64,8 @@ class Fails(nn.Module):
 MODELS = {"norms": Norms, "cache": Cache}
 
 
-def results(found):
-    return [t.detach().numpy() for t in (found if isinstance(found, tuple) else (found,))]
+def results(outputs):
+    return [t.detach().numpy() for t in (outputs if isinstance(outputs, tuple) else (outputs,))]
 
 
 def check(got, want):
@@ -170,8 +170,8 @@ int main(void) {
 """)
     made = tmp_path / "main"
     subprocess.run([COMPILER, "-Wall", "-Werror", str(program), written.object, "-o", str(made)], check=True)
-    said = subprocess.run([str(made)], check=True, capture_output=True, text=True).stdout
-    assert said.split() == ["3.625", "6", "1", "1"]
+    output = subprocess.run([str(made)], check=True, capture_output=True, text=True).stdout
+    assert output.split() == ["3.625", "6", "1", "1"]
 
 
 @on_linux

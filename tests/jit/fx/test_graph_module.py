@@ -227,13 +227,13 @@ def branching(x, double=False, how="sum"):
     return y.sum() if how == "sum" else y
 
 
-@pytest.mark.parametrize("given", [{"double": True}, {"double": False, "how": "none"}, {"how": "sum", "double": True}])
-def test_concrete_arguments(given):
-    g, x = fx.symbolic_trace(branching, concrete_args={"how": "sum", **given}), ingot.randn(3)
-    same(g(x), branching(x, **given))
+@pytest.mark.parametrize("values", [{"double": True}, {"double": False, "how": "none"}, {"how": "sum", "double": True}])
+def test_concrete_arguments(values):
+    g, x = fx.symbolic_trace(branching, concrete_args={"how": "sum", **values}), ingot.randn(3)
+    same(g(x), branching(x, **values))
     g.graph.eliminate_dead_code()
     g.recompile()
-    same(g(x, **given), branching(x, **given))
+    same(g(x, **values), branching(x, **values))
     with pytest.raises(ingot.IngotError, match=r"double was .* when this program was traced, and has to be, got 3"):
         g(x, double=3)
     with pytest.raises(ingot.IngotError, match="has other, which the program does not take"):

@@ -105,15 +105,15 @@ def names(nodes):
     return [n.name for n in nodes]
 
 
-@pytest.mark.parametrize("program, found", [
+@pytest.mark.parametrize("program, count", [
     (lambda x, w: ingot.relu(x @ w) + 1, ["relu"]),
     (lambda x, w: ingot.relu(x @ w) + ingot.relu(w @ x), ["relu", "relu_1"]),
     (lambda x, w: ingot.relu(m := x @ w) + m, []),                # it has another user
     (lambda x, w: ingot.relu(x) @ w, [])], ids=range(4))
-def test_a_matcher_finds_patterns(program, found):
+def test_a_matcher_finds_patterns(program, count):
     pattern = fx.symbolic_trace(lambda a, b: ingot.relu(a @ b))
     matches = SubgraphMatcher(pattern.graph).match(fx.symbolic_trace(program).graph)
-    assert names(m.anchors[0] for m in matches) == found and all(type(m) is InternalMatch for m in matches)
+    assert names(m.anchors[0] for m in matches) == count and all(type(m) is InternalMatch for m in matches)
     for m in matches:
         assert names(m.returning_nodes) == names(m.anchors) and m.anchor is m.anchors[0]
         assert sorted(names(m.placeholder_nodes)) == ["w", "x"]

@@ -106,11 +106,11 @@ def noting(log):
 def test_one_warning_says_that_calls_run_eagerly(first):
     log: list = []
     fn = noting(log)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always", jit.TracerWarning)
         for v in (first, first, 2.0, 2.0, 2.0):
             fn(vec(v))
-    text, = [str(w.message) for w in said]
+    text, = [str(w.message) for w in caught_warnings]
     assert "fn runs as it is at most calls" in text and "log" in text and "host function" in text
 
 

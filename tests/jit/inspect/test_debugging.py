@@ -109,11 +109,11 @@ def test_record_graph_reports_its_conditions():
     assert set(r.conditions) == {"s0-4 >= 0", "-s1+s2 >= 0"} and all(line[1] > 0 for line in r.conditions.values())
 
 
-@pytest.mark.parametrize("fn, said", [
+@pytest.mark.parametrize("fn, words", [
     (lambda x: x if x.sum() > 0 else -x, "reads a value"), (lambda x: x + ingot.rand(3), "draws random numbers"),
     (lambda x: jit.host(print)(x) or x, "calls a host function")])
-def test_record_graph_refuses(fn, said):
-    with pytest.raises(jit.TraceError, match=said):
+def test_record_graph_refuses(fn, words):
+    with pytest.raises(jit.TraceError, match=words):
         jit.record_graph(fn, (vec(),))
 
 

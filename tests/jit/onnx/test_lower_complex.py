@@ -29,7 +29,7 @@ def arithmetic(x):
             (-s - 1j * s).imag, (s / (s + (3 - 1j))).real, (1 / (s + 5)).imag, s.abs().pow(2).sum(1))
 
 
-def moved(x):
+def permuted(x):
     s = spectrum(x)
     return (ingot.nn.functional.pad(s, (1, 1), value=2).abs(), ingot.cat([s, s.flip(1)], 1).real, s.roll(1, 2)[:, ::2].imag,
             s.reshape(s.shape[0], -1).abs(), ingot.stack([s, s * 2], 1).real, ingot.where(s.real > 0, s, 0.0).abs(),
@@ -49,7 +49,7 @@ def transforms(x):
             ingot.fft.ifft2(ingot.fft.fft2(x) * ingot.fft.fft2(x.flip(1))).real, ingot.fft.irfft(z[..., :2], n=2))
 
 
-def turned(x):
+def rotated(x):
     """Rotary positions, as complex factors."""
     z = ingot.view_as_complex(x.reshape(x.shape[0], 8, 4, 2))
     angles = ingot.outer(ingot.arange(8.0), 0.1 ** ingot.arange(4.0))
@@ -57,7 +57,7 @@ def turned(x):
 
 
 @pytest.mark.parametrize("opset", [17, 18, 21])
-@pytest.mark.parametrize("fn", [log_mel, arithmetic, moved, back, transforms, turned])
+@pytest.mark.parametrize("fn", [log_mel, arithmetic, permuted, back, transforms, rotated])
 def test_models_compute_with_parts(fn, opset):
     sessions = pytest.importorskip("onnxruntime")
     ingot.manual_seed(5)
@@ -73,8 +73,8 @@ def test_models_compute_with_parts(fn, opset):
             np.testing.assert_allclose(c.numpy(), a.numpy(), rtol=1e-4, atol=1e-4)
 
 
-def _all(found):
-    return found if isinstance(found, tuple) else (found,)
+def _all(results):
+    return results if isinstance(results, tuple) else (results,)
 
 
 class Rotary(ingot.nn.Module):
@@ -99,12 +99,12 @@ def test_complex_weights_are_two():
     np.testing.assert_allclose(found, model(x).numpy(), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("fn", "said"), [
+@pytest.mark.parametrize(("fn", "words"), [
     (lambda x: ingot.fft.fft(x), "operator fft .* gives complex numbers"),
     (lambda x: (x + 0j).exp().real, "operator exp .*for complex"),
     (lambda x: ingot.fft.fft(x).cumsum(0).real, "operator cumsum .*for complex")])
-def test_complex_results_and_other_functions_are_refused(fn, said):
-    with pytest.raises(ExportError, match=said):
+def test_complex_results_and_other_functions_are_refused(fn, words):
+    with pytest.raises(ExportError, match=words):
         to_onnx(fn, ingot.rand(2, 8), verify=False)
 
 

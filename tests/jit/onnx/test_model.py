@@ -146,11 +146,11 @@ def made(load, name):
     return model, as_tuple, dynamic, sizes
 
 
-def assert_alike(found, wanted, said):
-    for got, want in zip(found, wanted, strict=True):
+def assert_alike(results, wanted, message):
+    for got, want in zip(results, wanted, strict=True):
         a, b = np.asarray(got), want.detach().numpy()
-        assert (a.dtype, a.shape) == (b.dtype, b.shape), said
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-5 * max(1e-3, float(np.abs(b).max())), err_msg=said)
+        assert (a.dtype, a.shape) == (b.dtype, b.shape), message
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-5 * max(1e-3, float(np.abs(b).max())), err_msg=message)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -406,8 +406,8 @@ def test_sizes_that_a_model_computes_with_are_followed(fn, tmp_path):
     assert len(traced._traced.stats()["misses"]) <= 2
 
 
-def _all(found):
-    return found if isinstance(found, tuple) else (found,)
+def _all(results):
+    return results if isinstance(results, tuple) else (results,)
 
 
 def test_ties_that_repeated_examples_would_make_refuse_no_model():

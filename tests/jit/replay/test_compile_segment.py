@@ -274,11 +274,11 @@ fn(x); fn(x)
 print(compile.stats()["compiles"], "llvmlite" in sys.modules)
 """
     env = {**os.environ, "INGOT_CACHE_DIR": str(tmp_path)}
-    said = [subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120,
+    outputs = [subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120,
                            check=True).stdout
             for _ in range(2)]
-    assert said[0].split()[0] != "0"
-    assert said[1].split() == ["0", "False"]
+    assert outputs[0].split()[0] != "0"
+    assert outputs[1].split() == ["0", "False"]
 
 
 def test_other_sizes_use_the_same_code():
@@ -314,9 +314,9 @@ def test_switches_print_and_dump(tmp_path, capfd):
     fn(vec(4))
     with config.override(debug=6, dump=str(tmp_path)):
         fn(vec(4))
-    said = capfd.readouterr().err
-    assert "kernel" in said
-    assert "define" in said
+    printed = capfd.readouterr().err
+    assert "kernel" in printed
+    assert "define" in printed
     assert any(p.suffix == ".ll" for p in tmp_path.iterdir())
 
 

@@ -133,13 +133,13 @@ def test_several_scalars_are_runs_below(writer, tmp_path):
 
 
 @pytest.mark.parametrize("bins", ["tensorflow", "auto", 7, [-2.0, 0.0, 2.0, 9.0]])
-@pytest.mark.parametrize("given", [ingot.randn(300), np.arange(-3, 4), [0.0, 0.0],
-                                   ingot.ones(2, 2, dtype=ingot.float16) * -1.5])
-def test_histograms_count_every_value(writer, tmp_path, bins, given):
-    writer.add_histogram("h", given, 1, bins=bins)
+@pytest.mark.parametrize("data", [ingot.randn(300), np.arange(-3, 4), [0.0, 0.0],
+                                  ingot.ones(2, 2, dtype=ingot.float16) * -1.5])
+def test_histograms_count_every_value(writer, tmp_path, bins, data):
+    writer.add_histogram("h", data, 1, bins=bins)
     writer.flush()
     (_, _, found), = values(tmp_path)
-    read, numbers = fields(found[5][0]), np.asarray(given, np.float64).reshape(-1)
+    read, numbers = fields(found[5][0]), np.asarray(data, np.float64).reshape(-1)
     low, high, count, total, squares = (double(read[i][0]) for i in range(1, 6))
     assert (low, high, count) == (numbers.min(), numbers.max(), numbers.size)
     np.testing.assert_allclose((total, squares), (numbers.sum(), (numbers ** 2).sum()))
@@ -228,9 +228,9 @@ def test_hyperparameters(writer, tmp_path):
     found = {tag: value for _, tag, value in values(tmp_path / "run")}
     assert list(found) == ["_hparams_/experiment", "_hparams_/session_start_info", "_hparams_/session_end_info", "accuracy"]
     start = fields(fields(fields(fields(found["_hparams_/session_start_info"][9][0])[1][0])[2][0])[3][0])
-    said = {fields(pair)[1][0].decode(): fields(fields(pair)[2][0]) for pair in start[1]}
-    assert said["opt"][3] == [b"adam"] and said["flag"][4] == [1]
-    assert {name: double(said[name][2][0]) for name in ("lr", "n")} == {"lr": 0.1, "n": 3}
+    stored = {fields(pair)[1][0].decode(): fields(fields(pair)[2][0]) for pair in start[1]}
+    assert stored["opt"][3] == [b"adam"] and stored["flag"][4] == [1]
+    assert {name: double(stored[name][2][0]) for name in ("lr", "n")} == {"lr": 0.1, "n": 3}
 
 
 def test_hyperparameters_written_as_three_summaries_by_hand(writer, tmp_path):
@@ -250,8 +250,8 @@ def test_embeddings(writer, tmp_path):
     assert [list(map(float, line.split("\t"))) for line in table] == rows.tolist()
     assert (where / "metadata.tsv").read_text().splitlines() == ["a", "b c", "d\\ne"]
     assert decoded((where / "sprite.png").read_bytes()).shape == (8, 10, 3)
-    said = (tmp_path / "projector_config.pbtxt").read_text()
-    assert all(json.dumps(f"00002/x%2fy/{name}") in said for name in ("tensors.tsv", "metadata.tsv", "sprite.png"))
+    config = (tmp_path / "projector_config.pbtxt").read_text()
+    assert all(json.dumps(f"00002/x%2fy/{name}") in config for name in ("tensors.tsv", "metadata.tsv", "sprite.png"))
 
 
 def test_graphs(writer, tmp_path, capsys):

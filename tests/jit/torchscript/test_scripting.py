@@ -50,9 +50,9 @@ def test_marks_of_the_older_compiler_change_nothing():
     assert g.requires_grad
     with pytest.raises(jit.TraceError, match=r"eval\(\)"):
         jit.freeze(m.train())
-    for refused, said in ((lambda: jit.save(m, "m.pt"), "jit.export"),
+    for refused, words in ((lambda: jit.save(m, "m.pt"), "jit.export"),
                           (lambda: jit.trace_module(m, {}), "each method"), (lambda: jit.export(m), "path")):
-        with pytest.raises(ingot.IngotError, match=said):
+        with pytest.raises(ingot.IngotError, match=words):
             refused()
     assert jit.isinstance([1], list[int]) and not jit.isinstance((1,), list)
 

@@ -469,10 +469,10 @@ def test_each_call_returns_its_own_values(number):
 
 def test_returned_arrays_do_not_share_memory_with_the_next_call():
     fn = jit.trace(lambda t: (t * 2).numpy())
-    kept = [(x, fn(ingot.tensor(x))) for x in arrays(1, 6)]
-    assert all((y == x * 2).all() for x, y in kept)
-    kept[-1][1][:] = 7
-    assert (fn(ingot.tensor(kept[0][0])) == kept[0][0] * 2).all()
+    returned = [(x, fn(ingot.tensor(x))) for x in arrays(1, 6)]
+    assert all((y == x * 2).all() for x, y in returned)
+    returned[-1][1][:] = 7
+    assert (fn(ingot.tensor(returned[0][0])) == returned[0][0] * 2).all()
 
 
 def test_a_returned_array_shares_a_buffers_memory_as_in_eager_mode():

@@ -88,8 +88,8 @@ def test_hooks_and_attributes_of_the_compiled_module():
 
 def test_gradients_flow_through_disabled_functions_by_lists_and_captured_parameters():
     layer, w = nn.Linear(3, 2), draw(3).requires_grad_()
-    together = compiler.disable(lambda parts: layer(parts[0] * parts[1]))
-    step = ingot.compile(lambda x: together([x, w]).sum())
+    product = compiler.disable(lambda parts: layer(parts[0] * parts[1]))
+    step = ingot.compile(lambda x: product([x, w]).sum())
     for _ in range(3):
         w.grad = layer.weight.grad = None
         step(draw(4, 3)).backward()
@@ -146,16 +146,16 @@ def test_disabled_functions_run_at_every_call_and_let_gradients_through():
 
 
 def test_queries_about_the_compiler():
-    asked = []
+    answers = []
 
     @ingot.compile
     def f(x):
-        asked.append(compiler.is_compiling())
+        answers.append(compiler.is_compiling())
         return x + 1
 
     f(draw(2))
-    jit.record_graph(lambda x: x * (2 if compiler.is_exporting() else asked.append("no export") or 3), (draw(2),))
-    assert asked == [True] and not compiler.is_compiling() and not compiler.is_exporting()
+    jit.record_graph(lambda x: x * (2 if compiler.is_exporting() else answers.append("no export") or 3), (draw(2),))
+    assert answers == [True] and not compiler.is_compiling() and not compiler.is_exporting()
     assert "inductor" in compiler.list_backends()
     assert importlib.import_module("ingot._dynamo").disable is compiler.disable
 
@@ -231,24 +231,24 @@ def test_functions_traced_by_example(tmp_path):
 class _Asks(ingot.nn.Module):
     """A module with another result for each way of running it."""
 
-    def __init__(self, asked):
+    def __init__(self, query):
         super().__init__()
-        self.asked = asked
+        self.query = query
 
     def forward(self, x):
-        return x * 2 if self.asked() else x * 3
+        return x * 2 if self.query() else x * 3
 
 
-@pytest.mark.parametrize("asked", [compiler.is_compiling, compiler.is_exporting, compiler.is_dynamo_compiling])
-def test_exports_record_the_branch_taken_while_exporting(asked, tmp_path):
-    model, x = _Asks(asked), ingot.ones(2)
+@pytest.mark.parametrize("query", [compiler.is_compiling, compiler.is_exporting, compiler.is_dynamo_compiling])
+def test_exports_record_the_branch_taken_while_exporting(query, tmp_path):
+    model, x = _Asks(query), ingot.ones(2)
     exported = ingot.export.export(model, (x,))
     assert exported.module()(x).tolist() == [2, 2] and model(x).tolist() == [3, 3]
     jit.export(model, (x,), tmp_path / "m.ingot")
-    assert jit.load(tmp_path / "m.ingot")(x).tolist() == [2, 2] and not asked()
+    assert jit.load(tmp_path / "m.ingot")(x).tolist() == [2, 2] and not query()
     with pytest.raises(ZeroDivisionError):
         jit.export(lambda x: x / (1 // 0), (x,), tmp_path / "wrong.ingot")
-    assert not asked()
+    assert not query()
 
 
 def test_onnx_exports_record_the_branch_taken_while_exporting(tmp_path):

@@ -183,7 +183,7 @@ def test_values_derived_from_weights_are_checked(monkeypatch):
     net, x = nn.Sequential(nn.Conv2d(3, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU()).eval(), ingot.randn(1, 3, 6, 6)
     with ingot.no_grad():
         traced = warm(net, x)
-        kept = net[0].weight.detach().numpy()
+        weight = net[0].weight.detach().numpy()
 
         def is_right():
             for _ in range(3):
@@ -193,7 +193,7 @@ def test_values_derived_from_weights_are_checked(monkeypatch):
                 np.testing.assert_allclose(traced(x).numpy(), net(x).numpy(), atol=1e-5)
 
         is_right()
-        kept[...] *= 3.0                     # lent memory is written without a version
+        weight[...] *= 3.0                     # lent memory is written without a version
         is_right()
         net[0].weight.mul_(2.0)
         is_right()

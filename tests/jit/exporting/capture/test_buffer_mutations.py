@@ -64,11 +64,11 @@ def test_a_program_keeps_the_buffers_of_its_module(program):
 
 
 def test_the_signature_names_buffers(program):
-    said = program.graph_signature
-    assert tuple(said.buffers_to_mutate.values()) == WRITTEN and set(said.buffers) == {*WRITTEN, "fixed"}
-    assert set(said.buffers_to_mutate) <= {s.arg.name for s in said.output_specs}
-    assert said.non_persistent_buffers == ("total",) and said.user_inputs == ("x",) and len(said.user_outputs) == 3
-    assert [s.kind.name for s in said.output_specs] == ["BUFFER_MUTATION"] * 7 + ["USER_OUTPUT"] * 3
+    sig = program.graph_signature
+    assert tuple(sig.buffers_to_mutate.values()) == WRITTEN and set(sig.buffers) == {*WRITTEN, "fixed"}
+    assert set(sig.buffers_to_mutate) <= {s.arg.name for s in sig.output_specs}
+    assert sig.non_persistent_buffers == ("total",) and sig.user_inputs == ("x",) and len(sig.user_outputs) == 3
+    assert [s.kind.name for s in sig.output_specs] == ["BUFFER_MUTATION"] * 7 + ["USER_OUTPUT"] * 3
 
 
 def test_files_hold_current_buffers(program, tmp_path):

@@ -166,8 +166,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_branches_that_would_differ_from_eager_are_refused(name, tmp_path):
-    fn, said = REFUSED[name]
-    with pytest.raises(ExportError, match=said):
+    fn, words = REFUSED[name]
+    with pytest.raises(ExportError, match=words):
         jit.export(fn, (ingot.ones(3),), tmp_path / "model.ingot")
     assert not (tmp_path / "model.ingot").exists()
 

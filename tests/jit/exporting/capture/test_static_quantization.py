@@ -207,16 +207,16 @@ class Volumes(nn.Module):
         return self.conv(x)
 
 
-@pytest.mark.parametrize("said, words", [
+@pytest.mark.parametrize("calibration, words", [
     ([], "no calibration inputs|got none"), (3, "takes a list of inputs"), ({"x": 1}, "takes a list of inputs"),
     (jit.Calibration([ingot.ones(2, 5, 20)], "best"), "minmax, percentile, mse"),
     (jit.Calibration([ingot.ones(2, 5, 20)], keep=("nothing",)), "keep= names 'nothing'"),
     ([ingot.ones(2, 5, 20), ingot.ones(3, 5, 20)], "say with dynamic="), ([ingot.ones(2, 5, 20).double()], "f64|dtype"),
     ([(ingot.ones(2, 5, 20), ingot.ones(2))], "does not fit")])
-def test_wrong_calibrations_are_refused(said, words, tmp_path):
+def test_wrong_calibrations_are_refused(calibration, words, tmp_path):
     model, inputs = rows()
     with pytest.raises(IngotError, match=words):
-        jit.export(model, inputs[0], tmp_path / "m.ingot", quantize=said)
+        jit.export(model, inputs[0], tmp_path / "m.ingot", quantize=calibration)
 
 
 def test_a_model_without_layers():

@@ -112,12 +112,12 @@ def test_code_for_aarch64_is_complete(name, tmp_path):
 @pytest.mark.slow
 def test_every_level_in_one_file(tmp_path):
     fn, x = mlp(), ingot.randn(4, 6)
-    said = []
-    model = jit.export(fn, x, tmp_path / "m.ingot", targets=["native", *LEVELS], progress=said.append)
+    messages = []
+    model = jit.export(fn, x, tmp_path / "m.ingot", targets=["native", *LEVELS], progress=messages.append)
     assert set(model.targets) == {model.code.name, *LEVELS}
-    checked = [line for line in said if line.startswith("checking")]
+    checked = [line for line in messages if line.startswith("checking")]
     here = {model.code.name, *[level for level in LEVELS if supports(cpu(level))]}
-    assert len(checked) == len(here) and "compiling for aarch64" in said
+    assert len(checked) == len(here) and "compiling for aarch64" in messages
     for level in LEVELS:
         if supports(cpu(level)):
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "INGOT_CPU_LEVEL": level,
@@ -140,9 +140,9 @@ assert model(np.ones((4, 6), np.float32)).shape == (4, 3)
 
 def test_only_code_for_elsewhere_is_checked_here_first(tmp_path):
     fn, x = mlp(), ingot.randn(4, 6)
-    said = []
-    model = jit.export(fn, x, tmp_path / "m.ingot", targets="aarch64", progress=said.append)
-    assert said[-2:] == ["checking and compiling for this machine", "compiling for aarch64"] and model.code is None
+    messages = []
+    model = jit.export(fn, x, tmp_path / "m.ingot", targets="aarch64", progress=messages.append)
+    assert messages[-2:] == ["checking and compiling for this machine", "compiling for aarch64"] and model.code is None
     assert (model(x) == quiet(fn, x)).all()
 
 

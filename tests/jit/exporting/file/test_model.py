@@ -42,10 +42,10 @@ def images(n, seed=0):
     return ingot.tensor(np.random.default_rng(seed + n).standard_normal((n, 3, 10, 10)).astype(np.float32))
 
 
-def close(got, want, said=""):
+def close(got, want, message=""):
     for name in ("scores", "sizes"):
         a, b = (r[name] if name == "scores" else r[name][0] for r in (got, want))
-        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-4, atol=1e-5, err_msg=said)
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-4, atol=1e-5, err_msg=message)
 
 
 @pytest.mark.parametrize("name", ["float32", "int8"])

@@ -104,16 +104,16 @@ def test_all_sizes_are_computed_by_few_plans(exported, objects, monkeypatch):
 @pytest.mark.parametrize("exported", ["caches"], indirect=True)
 def test_sizes_are_planned_one_by_one_where_no_kernel_serves_all(exported, monkeypatch):
     model, arguments, path = exported
-    loaded, asked = jit.load(path), []
+    loaded, queries = jit.load(path), []
 
     def refused(self, sizes):
-        asked.append(sizes)
+        queries.append(sizes)
         raise DeviceError("no LLVM here")
 
     monkeypatch.setattr(symbolic_plan.SizedPlans, "planned", refused)
     for n in SIZES:
         agrees(model, loaded, arguments(n))
-    assert len(asked) == 1, "it is asked once"
+    assert len(queries) == 1, "it is asked once"
 
 
 @pytest.mark.parametrize("exported", ["caches"], indirect=True)
@@ -182,8 +182,8 @@ def test_further_sizes_are_few_whatever_the_number_of_names():
     base = dict.fromkeys("abcdef", 5)
     alone = further_sizes(base)
     assert len(alone) == len(base) * len(FURTHER) and all(sum(s[name] != 5 for name in s) == 1 for s in alone)
-    together = further_sizes({**base, "c": 1})
-    assert together == [{**dict.fromkeys("abcdef", n), "c": 1} for n in FURTHER]
+    joined = further_sizes({**base, "c": 1})
+    assert joined == [{**dict.fromkeys("abcdef", n), "c": 1} for n in FURTHER]
     assert further_sizes({"a": 1}) == [] == further_sizes({})
 
 

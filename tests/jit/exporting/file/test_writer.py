@@ -43,8 +43,8 @@ def test_tensors_give_tensors_and_arrays_give_arrays(exported):
     want = quiet(fn, x).numpy()
     assert isinstance(model(x), ingot.Tensor) and isinstance(model(x.numpy()), np.ndarray)
     assert (model(x).numpy() == want).all() and (model(x.numpy()) == want).all()
-    turned = np.asfortranarray(x.numpy())
-    assert (model(turned) == want).all()
+    column_major = np.asfortranarray(x.numpy())
+    assert (model(column_major) == want).all()
 
 
 @pytest.mark.parametrize("args, error, words", [
@@ -330,13 +330,13 @@ def test_read_only_files_and_strange_names(exported, tmp_path):
 
 
 def test_unwritable_paths_are_found_before_the_work(tmp_path):
-    said = []
+    messages = []
     for path, error in ((tmp_path / "no" / "m.ingot", FileNotFoundError), (tmp_path, IsADirectoryError)):
         with pytest.raises(error):
-            jit.export(mlp(), ingot.randn(4, 6), path, progress=said.append)
+            jit.export(mlp(), ingot.randn(4, 6), path, progress=messages.append)
         with pytest.raises(error):
             jit.to_c(mlp(), ingot.randn(4, 6), path)
-    assert not said
+    assert not messages
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="no limit on the size of files here")

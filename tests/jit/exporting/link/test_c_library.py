@@ -211,7 +211,7 @@ def test_the_example_program(how, tmp_path):
     spec = importlib.util.spec_from_file_location("digits_to_c", EXAMPLE / "digits.py")
     source = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(source)
-    _, said, labels = source.main(tmp_path, epochs=1)
+    _, predicted, labels = source.main(tmp_path, epochs=1)
     parts = [str(tmp_path / "digits.o")] if how == "object" else [f"-L{tmp_path}", "-ldigits", f"-Wl,-rpath,{tmp_path}"]
     words = [COMPILER, "-O1", "-Wall", "-Werror", "-std=c11", f"-I{tmp_path}", str(EXAMPLE / "digits.c"), *parts, "-lm"]
     built = subprocess.run([*words, "-o", str(tmp_path / "digits")], capture_output=True, text=True)
@@ -219,9 +219,9 @@ def test_the_example_program(how, tmp_path):
     ran = subprocess.run([tmp_path / "digits", tmp_path / "pictures.bin"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     rows = [line.split() for line in ran.stdout.splitlines()]
-    assert [int(digit) for digit, _ in rows] == said.argmax(1).tolist()
-    np.testing.assert_allclose([float(p) for _, p in rows], said.max(1), rtol=1e-4)
-    assert (said.argmax(1) == labels).mean() > 0.6
+    assert [int(digit) for digit, _ in rows] == predicted.argmax(1).tolist()
+    np.testing.assert_allclose([float(p) for _, p in rows], predicted.max(1), rtol=1e-4)
+    assert (predicted.argmax(1) == labels).mean() > 0.6
 
 
 def test_a_loaded_model_becomes_a_library(tmp_path):

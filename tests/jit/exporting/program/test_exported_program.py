@@ -145,17 +145,17 @@ def test_the_signature_of_the_graph(nested, tmp_path):
     net, made = nested
     export.save(made, tmp_path / "p.ingot")
     for program in (made, export.load(tmp_path / "p.ingot"), made.run_decompositions()):
-        said = program.graph_signature
-        assert said.parameters == ("first.weight", "first.bias", "norm.weight", "norm.bias")
-        assert said.buffers == ("norm.running_mean", "norm.running_var", "scale") and said.non_persistent_buffers == ("scale",)
-        assert said.user_inputs == ("x", "cache_a_0", "cache_a_1", None) and said.dims == ("x_0", "length", "n")
-        assert said.user_outputs == ("output_0_y", "output_0_z", None, 3) and said.lifted_tensor_constants == ("constant_0",)
-        assert [v.name for v in program.graph.inputs[3:]] == [*said.parameters, *said.buffers, "constant_0"]
+        sig = program.graph_signature
+        assert sig.parameters == ("first.weight", "first.bias", "norm.weight", "norm.bias")
+        assert sig.buffers == ("norm.running_mean", "norm.running_var", "scale") and sig.non_persistent_buffers == ("scale",)
+        assert sig.user_inputs == ("x", "cache_a_0", "cache_a_1", None) and sig.dims == ("x_0", "length", "n")
+        assert sig.user_outputs == ("output_0_y", "output_0_z", None, 3) and sig.lifted_tensor_constants == ("constant_0",)
+        assert [v.name for v in program.graph.inputs[3:]] == [*sig.parameters, *sig.buffers, "constant_0"]
         wanted = net.state_dict()
         assert set(program.state_dict) == set(wanted) and all(program.state_dict[name].equal(t) for name, t in wanted.items())
         assert set(program.constants) == {"scale", "constant_0"} and len(list(program.parameters())) == 4
-        assert dict(program.named_buffers()).keys() == {*said.buffers, "norm.num_batches_tracked"}
-        assert not said.buffers_to_mutate
+        assert dict(program.named_buffers()).keys() == {*sig.buffers, "norm.num_batches_tracked"}
+        assert not sig.buffers_to_mutate
 
 
 def test_decompositions():
@@ -182,8 +182,8 @@ def test_sizes_declared_for_tensors_and_by_additional_inputs():
     shapes, others = export.ShapesCollection(), export.AdditionalInputs()
     shapes[x] = {0: Dim("b")}
     others.add(([ingot.ones(5, 4), y],))
-    for said, name in ((shapes, "b"), (others, "pair_0_0")):
-        made = export.export(lambda pair: pair[0] * pair[1], ([x, y],), dynamic_shapes=said)
+    for declared, name in ((shapes, "b"), (others, "pair_0_0")):
+        made = export.export(lambda pair: pair[0] * pair[1], ([x, y],), dynamic_shapes=declared)
         assert [spec.shape for spec in made.module().inputs] == [(name, 4), (4,)]
     with pytest.raises(ValueError, match="not among the arguments"):
         export.export(lambda x: x, (y,), dynamic_shapes=shapes)

@@ -321,9 +321,9 @@ def test_onnx_models_name_modules():
     data = jit.to_onnx(Deep(), {"x": ingot.randn(3, 4), "mask": ingot.randn(3)})
     nodes = onnx.load_from_string(data).graph.node
     node = next(n for n in nodes if n.name.startswith("/layers/1/norm/"))
-    notes = {p.key: p.value for p in node.metadata_props}
-    assert notes["pkg.torch.onnx.name_scopes"].startswith("['', 'layers.1', 'layers.1.norm', ")
-    assert "Deep.Layer/layers.1.norm: ingot." in notes["namespace"]
+    metadata = {p.key: p.value for p in node.metadata_props}
+    assert metadata["pkg.torch.onnx.name_scopes"].startswith("['', 'layers.1', 'layers.1.norm', ")
+    assert "Deep.Layer/layers.1.norm: ingot." in metadata["namespace"]
     assert node.doc_string.endswith(" in Deep.layers.1.norm")
 
 

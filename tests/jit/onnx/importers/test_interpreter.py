@@ -95,7 +95,7 @@ def test_shapes_are_known_numbers_and_no_part_of_a_trace():
 # Refused models.
 
 
-@pytest.mark.parametrize("nodes, said", [
+@pytest.mark.parametrize("nodes, words", [
     ([helper.make_node("Frobnicate", ["x"], ["y"])], "operator Frobnicate"),
     ([helper.make_node("Foo", ["x"], ["y"], domain="own")], "operator Foo of domain 'own'"),
     ([helper.make_node("Foo", ["x"], ["y"], domain="com.unsaid")], "whose version the model does not say"),
@@ -104,8 +104,8 @@ def test_shapes_are_known_numbers_and_no_part_of_a_trace():
     ([node("Neg", "x", "z")], "gives 'y'"),
     ([node("Cast", "x", "y", to=TensorProto.FLOAT8E4M3FNUZ)], "float8e4m3fnuz"),
     ([node("Cast", "x", "y", to=TensorProto.STRING)], "string")])
-def test_refused_at_import(nodes, said):
-    with pytest.raises(FileError, match=said):
+def test_refused_at_import(nodes, words):
+    with pytest.raises(FileError, match=words):
         from_onnx(model_of(nodes, [info("x", shape=[2])], [info("y")]))
 
 

@@ -85,11 +85,11 @@ def listed(x):
     return [t.numpy() for t in (x if isinstance(x, tuple) else (x,))]
 
 
-def assert_close(got, want, said):
-    assert (got.dtype, got.shape) == (want.dtype, want.shape), said
+def assert_close(got, want, message):
+    assert (got.dtype, got.shape) == (want.dtype, want.shape), message
     a, b = [v.astype(np.float64) for v in (got, want)]
     scale = max(1e-3, float(np.abs(b[np.isfinite(b)]).max(initial=0)))
-    np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-5 * scale, err_msg=said)
+    np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-5 * scale, err_msg=message)
 
 
 def session(data):
@@ -119,9 +119,9 @@ def exported(name, opset):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_written_models_read_back_with_equal_results(name):
     count = 0
-    for said, data, tensors, wanted in exported(name, 18):
+    for message, data, tensors, wanted in exported(name, 18):
         for got, want in zip(listed(from_onnx(data).compute(*tensors)), wanted, strict=True):
-            assert_close(got, want, said)
+            assert_close(got, want, message)
         count += 1
     assert count, f"no sample of {name} could be exported"
 
@@ -132,7 +132,7 @@ def test_written_models_read_back_with_equal_results(name):
 def test_onnx_runtime_gives_what_eager_gives(name):
     """Samples without elements stay out (ONNX Runtime ends the process for some), and bfloat16 and float8, which it does not
     hand out."""
-    for said, data, tensors, wanted in exported(name, (18, 17, 20, 22)[len(name) % 4]):
+    for message, data, tensors, wanted in exported(name, (18, 17, 20, 22)[len(name) % 4]):
         every = *[t.numpy() for t in tensors], *wanted
         empty = any(0 in a.shape for a in every)
         low = any(a.dtype.name.startswith(("bfloat", "float8")) for a in every)
@@ -141,7 +141,7 @@ def test_onnx_runtime_gives_what_eager_gives(name):
         s = session(data)
         got = s.run(None, {i.name: t.numpy() for i, t in zip(s.get_inputs(), tensors)})
         for g, want in zip(got, wanted, strict=True):
-            assert_close(g, want, said)
+            assert_close(g, want, message)
 
 
 @pytest.mark.parametrize("name", sorted(NO_COUNTERPART & set(SAMPLES)))
@@ -222,11 +222,11 @@ def test_groups_follow_their_ends_and_numbers_of_rows():
         assert_close(got, experts(x, ends).numpy(), "experts")
 
 
-@pytest.mark.parametrize("fn, dynamic, said", [
+@pytest.mark.parametrize("fn, dynamic, words", [
     (reads, None, "reads a value"), (draws, None, "random"), (Counts(), None, "writes to"),
     (loops, {"x": {0: "n"}}, "the code uses its value 2"), (fixes, {"x": {0: "n"}}, "fixed by the code")])
-def test_refused_with_the_users_line(fn, dynamic, said):
-    with pytest.raises(ExportError, match=said) as e:
+def test_refused_with_the_users_line(fn, dynamic, words):
+    with pytest.raises(ExportError, match=words) as e:
         to_onnx(fn, ingot.ones(2, 3), dynamic=dynamic)
     assert HERE in str(e.value)
 
@@ -244,9 +244,9 @@ def test_a_model_that_differs_is_an_error(monkeypatch):
         to_onnx(lambda x, y: x + y, (ingot.ones(3), ingot.ones(3)))
 
 
-@pytest.mark.parametrize("given", [
+@pytest.mark.parametrize("options", [
     {"opset": 12}, {"dynamic": {"y": {0: "n"}}}, {"dynamic": {"x": {5: "n"}}}, {"input_names": ["a", "b"]},
     {"external_data": True}])
-def test_wrong_arguments(given):
+def test_wrong_arguments(options):
     with pytest.raises(ArgumentError):
-        to_onnx(lambda x: x + 1, ingot.ones(2), **given)
+        to_onnx(lambda x: x + 1, ingot.ones(2), **options)
