@@ -24,7 +24,7 @@ _COPIES = frozenset((copy, contiguous))
 
 
 def materialize_transposes(graph: Graph, should_copy: Callable) -> Graph:
-    """Return the graph with such copies; `is_turned(shape, strides, dtype)` says whether one pays."""
+    """Return the graph with such copies; `should_copy(shape, strides, dtype)` says whether one pays."""
     across = {n: found for n in graph.nodes if can_fuse(n) for found in [_across(n, should_copy)] if found}
     if not across:
         return graph

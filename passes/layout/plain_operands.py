@@ -37,7 +37,7 @@ def readable(b: Builder, value: Value, how: str, copies: dict) -> Value:
     """Return a value in a form that code of these reads accepts; `copies` caches earlier copies."""
     if _readable(value, how):
         return value
-    views = _after_break(value)
+    views = _strided(value)[2]
     start = views[0].inputs[0] if views else value
     if views and views[0].op is bitcast:        # no strides say that, whatever it is of
         start, views = views[0].output, views[1:]
@@ -51,23 +51,13 @@ def readable(b: Builder, value: Value, how: str, copies: dict) -> Value:
 
 def pattern_of(value: Value) -> tuple[Value, Pattern] | None:
     """Return (the value behind the views, its strided pattern); None for a fill, or where strides cannot say it."""
-    chain = []
-    while is_free(value):
-        if value.node.op is full:
-            return None
-        chain.append(value.node)
-        value = value.node.inputs[0]
-    pattern = row_major(value.shape)
-    for node in reversed(chain):
-        seen = through(pattern, node.op, node.params)
-        if seen is None:
-            return None
-        pattern = seen
-    return value, pattern
+    source, pattern, rest = _strided(value)
+    return None if rest or is_free(source) else (source, pattern)
 
 
-def _after_break(value):
-    """Return the views of a value from the first one that strides cannot say on, to apply to a copy of the value before."""
+def _strided(value):
+    """Return the value behind views (or the fill), the pattern that strides can say, and the views from the first that they
+    cannot say on, to apply to a copy of the value before."""
     chain = []
     while is_free(value) and value.node.op is not full:
         chain.append(value.node)
@@ -77,9 +67,9 @@ def _after_break(value):
     for i, node in enumerate(chain):
         seen = through(pattern, node.op, node.params)
         if seen is None:
-            return chain[i:]
+            return value, pattern, chain[i:]
         pattern = seen
-    return []
+    return value, pattern, []
 
 
 def _readable(value, how):

@@ -115,13 +115,17 @@ def in_time_order(parts, reverse):
 # Whole batches of samples: their sequences beside each other.
 
 
-def _in_one_batch(x, size, time):
-    """Join samples: states (size, B, H) as (size * B, H), values of steps (size, T, B, H) as (T, size * B, H)."""
-    if not time:
-        return joined(x)
-    n = len(x.shape)
-    x = permute(x, dims=(1, 0, *range(2, n)))
-    return reshape(x, shape=(x.shape[0], size * x.shape[2], *x.shape[3:]))
+def _in_one_batch(size, args, held, time, states):
+    """Return a layer's operands with all samples in one batch; None if weights differ between samples.
+
+    States (size, B, H) become (size * B, H), values of steps (size, T, B, H) become (T, size * B, H).
+    """
+    if any(held[time + states:]):
+        return None
+    full = all_repeated(size, args[:time + states], held)
+    steps = [None if x is None else permute(x, dims=(1, 0, *range(2, len(x.shape)))) for x in full[:time]]
+    steps = [None if x is None else reshape(x, shape=(x.shape[0], size * x.shape[2], *x.shape[3:])) for x in steps]
+    return [*steps, *[None if x is None else joined(x) for x in full[time:]], *args[time + states:]]
 
 
 def _sample_by_sample(x, size):
@@ -138,11 +142,10 @@ def batch_of_sequences(time, states):
     """
 
     def rule(size, op, args, held, params):
-        if any(held[time + states:]):
+        operands = _in_one_batch(size, args, held, time, states)
+        if operands is None:
             return NotImplemented
-        full = all_repeated(size, args[:time + states], held)
-        joined_args = [None if x is None else _in_one_batch(x, size, i < time) for i, x in enumerate(full)]
-        found = op(*joined_args, *args[time + states:], **params)
+        found = op(*operands, **params)
         return tuple([_sample_by_sample(f, size) for f in found]) if type(found) is tuple else _sample_by_sample(found, size)
 
     return rule
@@ -155,13 +158,11 @@ def batch_of_gradients(time, states, of_weights):
     """
 
     def rule(size, op, args, held, params):
-        if any(held[time + states:]):
+        operands = _in_one_batch(size, args, held, time, states)
+        if operands is None:
             return NotImplemented
-        full = all_repeated(size, args[:time + states], held)
-        given = [None if x is None else _in_one_batch(x, size, i < time) for i, x in enumerate(full)]
-        given += args[time + states:]
-        found = op(*given, **params)[:1 + states]
-        return (*[_sample_by_sample(f, size) for f in found], *of_weights(size, *given, found[0], **params))
+        found = op(*operands, **params)[:1 + states]
+        return (*[_sample_by_sample(f, size) for f in found], *of_weights(size, *operands, found[0], **params))
 
     return rule
 
