@@ -489,7 +489,7 @@ def arcsinh_(input, *, out=None) -> Tensor:
 def arctan(input, *, out=None) -> Tensor:
     """Elementwise atan."""
 def arctan2(input, other, *, out=None) -> Tensor:
-    """Elementwise atan2."""
+    """The angle of the point (x, y), from -pi to pi."""
 def arctan2_(input, other, *, out=None) -> Tensor:
     """In-place version of arctan2()."""
 def arctan_(input, *, out=None) -> Tensor:
@@ -534,7 +534,7 @@ def asinh_(input, *, out=None) -> Tensor:
 def atan(input, *, out=None) -> Tensor:
     """Elementwise atan."""
 def atan2(input, other, *, out=None) -> Tensor:
-    """Elementwise atan2."""
+    """The angle of the point (x, y), from -pi to pi."""
 def atan2_(input, other, *, out=None) -> Tensor:
     """In-place version of atan2()."""
 def atan_(input, *, out=None) -> Tensor:
@@ -702,7 +702,7 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) -> Tensor:
     """Convolve over as many spatial dims as the weight has, or transposed."""
 def copysign(input, other, *, out=None) -> Tensor:
-    """Elementwise copysign."""
+    """|x| with the sign of y."""
 def copysign_(input, other, *, out=None) -> Tensor:
     """In-place version of copysign()."""
 def corrcoef(input) -> Tensor:
@@ -929,23 +929,23 @@ def floor(input, *, out=None) -> Tensor:
 def floor_(input, *, out=None) -> Tensor:
     """In-place version of floor()."""
 def floor_divide(input, other, *, out=None) -> Tensor:
-    """Elementwise floor_divide."""
+    """The quotient rounded down."""
 def floor_divide_(input, other, *, out=None) -> Tensor:
     """In-place version of floor_divide()."""
 def fmax(input, other, *, out=None) -> Tensor:
-    """Elementwise fmax."""
+    """The larger number; the other one if one is nan."""
 def fmax_(input, other, *, out=None) -> Tensor:
     """In-place version of fmax()."""
 def fmin(input, other, *, out=None) -> Tensor:
-    """Elementwise fmin."""
+    """The smaller number; the other one if one is nan."""
 def fmin_(input, other, *, out=None) -> Tensor:
     """In-place version of fmin()."""
 def fmod(input, other, *, out=None) -> Tensor:
-    """Elementwise fmod."""
+    """x - trunc(x / y) * y, with the sign of x."""
 def fmod_(input, other, *, out=None) -> Tensor:
     """In-place version of fmod()."""
 def frac(input, *, out=None) -> Tensor:
-    """Elementwise frac."""
+    """x - trunc(x)"""
 def frac_(input, *, out=None) -> Tensor:
     """In-place version of frac()."""
 def frexp(input, *, out=None) -> _return_types_module.frexp:
@@ -1079,7 +1079,7 @@ def hspmm(mat1, mat2, *, out=None) -> Tensor:
 def hstack(tensors, *, out=None) -> Tensor:
     """Join tensors side by side: along dim 1, or 0 for vectors."""
 def hypot(input, other, *, out=None) -> Tensor:
-    """Elementwise hypot."""
+    """sqrt(x^2 + y^2), without overflow between."""
 def hypot_(input, other, *, out=None) -> Tensor:
     """In-place version of hypot()."""
 def i0(input, *, out=None) -> Tensor: ...
@@ -1316,7 +1316,7 @@ def log_softmax(input, dim, dtype=None, *, out=None) -> Tensor:
 def log_softmax(input, *, axis, dtype=None, out=None) -> Tensor:
     """Return log(softmax(x)) along a dimension."""
 def logaddexp(input, other, *, out=None) -> Tensor:
-    """Elementwise logaddexp."""
+    """log(exp(x) + exp(y)), without overflow."""
 def logaddexp2(input, other, *, out=None) -> Tensor:
     """Elementwise logaddexp2."""
 def logaddexp2_(input, other, *, out=None) -> Tensor:
@@ -1411,7 +1411,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: builtins.bool = False) -> Any:
     """Return the largest element of each window."""
 def maximum(input, other, *, out=None) -> Tensor:
-    """Elementwise maximum."""
+    """The larger number; nan if one is nan."""
 def maximum_(input, other, *, out=None) -> Tensor:
     """In-place version of maximum()."""
 def mean(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
@@ -1426,7 +1426,7 @@ def min(input, dim=None, keepdim: builtins.bool = False, *, other=None, out=None
         keepdims: builtins.bool = False) -> Any:
     """Return the smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
 def minimum(input, other, *, out=None) -> Tensor:
-    """Elementwise minimum."""
+    """The smaller number; nan if one is nan."""
 def minimum_(input, other, *, out=None) -> Tensor:
     """In-place version of minimum()."""
 def mm(input, mat2, *, out=None) -> Tensor:
@@ -1517,7 +1517,7 @@ def nelement(input) -> builtins.int:
     """Return the number of elements."""
 newaxis: None
 def nextafter(input, other, *, out=None) -> Tensor:
-    """Elementwise nextafter."""
+    """The next number after x in the direction of y."""
 def nextafter_(input, other, *, out=None) -> Tensor:
     """In-place version of nextafter()."""
 def nonzero(input, *, out=None, as_tuple: builtins.bool = False) -> Any:
@@ -1656,7 +1656,7 @@ def relu(input, *, out=None) -> Tensor:
 def relu_(input, *, out=None) -> Tensor:
     """In-place version of relu()."""
 def remainder(input, other, *, out=None) -> Tensor:
-    """Elementwise remainder."""
+    """x - floor(x / y) * y, with the sign of y."""
 def remainder_(input, other, *, out=None) -> Tensor:
     """In-place version of remainder()."""
 @overload
@@ -1836,7 +1836,7 @@ def sigmoid(input, *, out=None) -> Tensor:
 def sigmoid_(input, *, out=None) -> Tensor:
     """In-place version of sigmoid()."""
 def sign(input, *, out=None) -> Tensor:
-    """Elementwise sign."""
+    """-1, 0 or 1; 0 for nan."""
 def sign_(input, *, out=None) -> Tensor:
     """In-place version of sign()."""
 def signbit(input, *, out=None) -> Tensor:
@@ -1848,7 +1848,7 @@ def sin(input, *, out=None) -> Tensor:
 def sin_(input, *, out=None) -> Tensor:
     """In-place version of sin()."""
 def sinc(input, *, out=None) -> Tensor:
-    """Elementwise sinc."""
+    """sin(pi x) / (pi x)"""
 def sinc_(input, *, out=None) -> Tensor:
     """In-place version of sinc()."""
 def sinh(input, *, out=None) -> Tensor:
@@ -2143,7 +2143,7 @@ def where(condition, input=None, other=None, *, out=None) -> Tensor:
 def while_loop(cond_fn, body_fn, carried_inputs) -> builtins.tuple:
     """Repeat carried = body_fn(*carried) while cond_fn(*carried) is true; return the last values as a tuple."""
 def xlogy(input, other, *, out=None) -> Tensor:
-    """Elementwise xlogy."""
+    """x log y; 0 where x is 0, unless y is nan."""
 def xlogy_(input, other, *, out=None) -> Tensor:
     """In-place version of xlogy()."""
 def zero_(self) -> Tensor:

@@ -258,7 +258,7 @@ class Tensor:
     def arctan(self, *, out=None) -> Tensor:
         """Elementwise atan."""
     def arctan2(self, other, *, out=None) -> Tensor:
-        """Elementwise atan2."""
+        """The angle of the point (x, y), from -pi to pi."""
     def arctan2_(self, other, *, out=None) -> Tensor:
         """In-place version of arctan2()."""
     def arctan_(self, *, out=None) -> Tensor:
@@ -296,7 +296,7 @@ class Tensor:
     def atan(self, *, out=None) -> Tensor:
         """Elementwise atan."""
     def atan2(self, other, *, out=None) -> Tensor:
-        """Elementwise atan2."""
+        """The angle of the point (x, y), from -pi to pi."""
     def atan2_(self, other, *, out=None) -> Tensor:
         """In-place version of atan2()."""
     def atan_(self, *, out=None) -> Tensor:
@@ -413,7 +413,7 @@ class Tensor:
     def copy_(self, src, non_blocking: builtins.bool = False) -> Tensor:
         """Write another tensor or a number into this one, broadcasting and converting it."""
     def copysign(self, other, *, out=None) -> Tensor:
-        """Elementwise copysign."""
+        """|x| with the sign of y."""
     def copysign_(self, other, *, out=None) -> Tensor:
         """In-place version of copysign()."""
     def corrcoef(self) -> Tensor:
@@ -600,23 +600,23 @@ class Tensor:
     def floor_(self, *, out=None) -> Tensor:
         """In-place version of floor()."""
     def floor_divide(self, other, *, out=None) -> Tensor:
-        """Elementwise floor_divide."""
+        """The quotient rounded down."""
     def floor_divide_(self, other, *, out=None) -> Tensor:
         """In-place version of floor_divide()."""
     def fmax(self, other, *, out=None) -> Tensor:
-        """Elementwise fmax."""
+        """The larger number; the other one if one is nan."""
     def fmax_(self, other, *, out=None) -> Tensor:
         """In-place version of fmax()."""
     def fmin(self, other, *, out=None) -> Tensor:
-        """Elementwise fmin."""
+        """The smaller number; the other one if one is nan."""
     def fmin_(self, other, *, out=None) -> Tensor:
         """In-place version of fmin()."""
     def fmod(self, other, *, out=None) -> Tensor:
-        """Elementwise fmod."""
+        """x - trunc(x / y) * y, with the sign of x."""
     def fmod_(self, other, *, out=None) -> Tensor:
         """In-place version of fmod()."""
     def frac(self, *, out=None) -> Tensor:
-        """Elementwise frac."""
+        """x - trunc(x)"""
     def frac_(self, *, out=None) -> Tensor:
         """In-place version of frac()."""
     def frexp(self, *, out=None) -> _return_types_module.frexp:
@@ -678,7 +678,7 @@ class Tensor:
     def hsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""
     def hypot(self, other, *, out=None) -> Tensor:
-        """Elementwise hypot."""
+        """sqrt(x^2 + y^2), without overflow between."""
     def hypot_(self, other, *, out=None) -> Tensor:
         """In-place version of hypot()."""
     def i0(self, *, out=None) -> Tensor: ...
@@ -911,7 +911,7 @@ class Tensor:
     def log_softmax(self, *, axis, dtype=None, out=None) -> Tensor:
         """Return log(softmax(x)) along a dimension."""
     def logaddexp(self, other, *, out=None) -> Tensor:
-        """Elementwise logaddexp."""
+        """log(exp(x) + exp(y)), without overflow."""
     def logaddexp2(self, other, *, out=None) -> Tensor:
         """Elementwise logaddexp2."""
     def logaddexp2_(self, other, *, out=None) -> Tensor:
@@ -993,7 +993,7 @@ class Tensor:
             keepdims: builtins.bool = False) -> Any:
         """Return the largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
     def maximum(self, other, *, out=None) -> Tensor:
-        """Elementwise maximum."""
+        """The larger number; nan if one is nan."""
     def maximum_(self, other, *, out=None) -> Tensor:
         """In-place version of maximum()."""
     def mean(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
@@ -1005,7 +1005,7 @@ class Tensor:
             keepdims: builtins.bool = False) -> Any:
         """Return the smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
     def minimum(self, other, *, out=None) -> Tensor:
-        """Elementwise minimum."""
+        """The smaller number; nan if one is nan."""
     def minimum_(self, other, *, out=None) -> Tensor:
         """In-place version of minimum()."""
     def mm(self, mat2, *, out=None) -> Tensor:
@@ -1106,7 +1106,7 @@ class Tensor:
                   layout=None, pin_memory: builtins.bool = False) -> Tensor:
         """Return zeros with this tensor's dtype."""
     def nextafter(self, other, *, out=None) -> Tensor:
-        """Elementwise nextafter."""
+        """The next number after x in the direction of y."""
     def nextafter_(self, other, *, out=None) -> Tensor:
         """In-place version of nextafter()."""
     def nonzero(self, *, out=None, as_tuple: builtins.bool = False) -> Any:
@@ -1194,7 +1194,7 @@ class Tensor:
     def relu_(self, *, out=None) -> Tensor:
         """In-place version of relu()."""
     def remainder(self, other, *, out=None) -> Tensor:
-        """Elementwise remainder."""
+        """x - floor(x / y) * y, with the sign of y."""
     def remainder_(self, other, *, out=None) -> Tensor:
         """In-place version of remainder()."""
     @overload
@@ -1322,7 +1322,7 @@ class Tensor:
     def sigmoid_(self, *, out=None) -> Tensor:
         """In-place version of sigmoid()."""
     def sign(self, *, out=None) -> Tensor:
-        """Elementwise sign."""
+        """-1, 0 or 1; 0 for nan."""
     def sign_(self, *, out=None) -> Tensor:
         """In-place version of sign()."""
     def signbit(self, *, out=None) -> Tensor:
@@ -1334,7 +1334,7 @@ class Tensor:
     def sin_(self, *, out=None) -> Tensor:
         """In-place version of sin()."""
     def sinc(self, *, out=None) -> Tensor:
-        """Elementwise sinc."""
+        """sin(pi x) / (pi x)"""
     def sinc_(self, *, out=None) -> Tensor:
         """In-place version of sinc()."""
     def sinh(self, *, out=None) -> Tensor:
@@ -1558,7 +1558,7 @@ class Tensor:
     def where(self, condition, other) -> Tensor:
         """Return self where the condition is true, other elsewhere."""
     def xlogy(self, other, *, out=None) -> Tensor:
-        """Elementwise xlogy."""
+        """x log y; 0 where x is 0, unless y is nan."""
     def xlogy_(self, other, *, out=None) -> Tensor:
         """In-place version of xlogy()."""
     def zero_(self) -> Tensor:
