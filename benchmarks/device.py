@@ -48,15 +48,15 @@ def queued(lib: Library, call: Callable) -> Queued:
     return Queued(lambda: Fetched(call()), lib.module.cuda.synchronize)
 
 
-def in_graphs(found: list[Library]) -> list[Library]:
+def in_graphs(libraries: list[Library]) -> list[Library]:
     """The libraries, torch also in its ways for work that launches cost more than computing: torch.compile's mode with CUDA
     graphs, and all of a call as one graph that the user captures."""
-    for lib in found:
+    for lib in libraries:
         if "torch.compile" in lib.ways:
             lib.ways[GRAPHS] = compiled_into_graphs
         if lib.name == "torch":
             lib.ways[ONE_GRAPH] = captured_by_hand
-    return found
+    return libraries
 
 
 def compiled_into_graphs(fn):
@@ -95,12 +95,12 @@ def captured_by_hand(fn):
     return run
 
 
-def with_attention_of_cudnn(found: list[Library]) -> list[Library]:
+def with_attention_of_cudnn(libraries: list[Library]) -> list[Library]:
     """The libraries, torch also with cuDNN's attention, which it may not choose by itself."""
-    for lib in found:
+    for lib in libraries:
         if lib.name == "torch":
             lib.ways["torch cuDNN"] = through_cudnn
-    return found
+    return libraries
 
 
 def through_cudnn(fn):

@@ -143,12 +143,12 @@ def calls() -> dict:
         "matrix turned and added": lambda: zeros(4096, 4096).t() + zeros(4096, 4096)}
 
 
-def count_call(name, call, kept, most) -> str:
+def count_call(name, call, launched_by_name, most) -> str:
     """A line for each kernel of a call, those that take longest first."""
     cudnn.allow_tf32 = "TF32" in name
-    kept.clear()
+    launched_by_name.clear()
     call()
-    results = [(counted(*launched), kernel, launched[1]) for kernel, launched in kept.items()]
+    results = [(counted(*launched), kernel, launched[1]) for kernel, launched in launched_by_name.items()]
     results.sort(key=lambda x: -max(times(x[0]).values()))
     lines = ["      " + described([counts], [(kernel, grid)]) for counts, kernel, grid in results[:most]]
     return "\n".join([f"\n{name}: {UNITS}", *lines])
@@ -168,15 +168,15 @@ def main(argv=None) -> int:
             parser.error("name steps or calls by how they begin: " + "; ".join([*steps, *single]))
         for name in wanted:
             if name in single:
-                print(count_call(name, single[name], launches.kept, args.rows), flush=True)
+                print(count_call(name, single[name], launches.launched_by_name, args.rows), flush=True)
                 continue
-            launches.kept.clear()
+            launches.launched_by_name.clear()
             recorded(steps[name], launches)
-            used = list(dict.fromkeys([k for r in launches.rows for k, _ in r.kernels if k in launches.kept]))
+            used = list(dict.fromkeys([k for r in launches.rows for k, _ in r.kernels if k in launches.launched_by_name]))
             results = {}
             for number, kernel in enumerate(used):
                 print(f"\r{number} of {len(used)}", end="", flush=True)
-                results[kernel] = counted(*launches.kept[kernel])
+                results[kernel] = counted(*launches.launched_by_name[kernel])
             print(f"\r{name}\n{table(launches.rows, results, args.rows)}", flush=True)
     return 0
 

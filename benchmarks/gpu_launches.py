@@ -37,7 +37,7 @@ class Launches(cost_model.Ledger):
 
     def __init__(self, arch):
         super().__init__(arch)
-        self.kept: dict = {}
+        self.launched_by_name: dict = {}
         self._known: dict = {}
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
@@ -48,5 +48,5 @@ class Launches(cost_model.Ledger):
         grid, pointers = launch.grid_of(config), [k[0] == "*" for k in variant.signature().values() if k != "constexpr"]
         numbers = tuple([block[o:o + 8] for o, is_pointer in zip(binary.offsets, pointers) if not is_pointer])
         name = self._known.setdefault((code, grid, numbers), f"{binary.name} {len(self._known)}")
-        self.kept.setdefault(name, (variant, grid, block))
+        self.launched_by_name.setdefault(name, (variant, grid, block))
         return self._log(name, grid, 0, 0)

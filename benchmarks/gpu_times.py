@@ -51,7 +51,7 @@ def timed(step: Step, times: Times) -> list:
     run, given = prepared(step)
     for _ in range(WARM):
         run(*given)
-    busy, copies, found = Busy(), 1, []
+    busy, copies, measured = Busy(), 1, []
     for _ in range(ROUNDS + 1):             # the first says how long the host takes
         ingot.cuda.synchronize()
         busy.copy(copies)
@@ -60,29 +60,30 @@ def timed(step: Step, times: Times) -> list:
         start = time.perf_counter()
         run(*given)
         copies = max(copies, busy.needed(LONGER * (time.perf_counter() - start)))
-        found.append(times.seconds())
-    each = map(statistics.median, zip(*found[1:]))
+        measured.append(times.seconds())
+    each = map(statistics.median, zip(*measured[1:]))
     return [(row, [next(each) for _ in own]) for row, own in zip(times.rows, times.owners)]
 
 
-def table(found, most: int) -> str:
+def table(measured, most: int) -> str:
     """Sums by kind of row, then the rows that lie farthest above their floor, alike ones together."""
     chip = cost_model.H100
     kinds: dict = {}
     alike: dict = {}
-    for row, launches in found:
+    for row, launches in measured:
         kinds.setdefault(row.kind, []).append((row, sum(launches)))
         alike.setdefault(row, []).append(launches)
-    lines = [f"{1e3 * sum([sum(t) for _, t in found]):.3f} ms, {1e3 * sum([r.floor(chip) for r, _ in found]):.3f} at least", ""]
+    lines = [f"{1e3 * sum([sum(t) for _, t in measured]):.3f} ms, "
+             f"{1e3 * sum([r.floor(chip) for r, _ in measured]):.3f} at least", ""]
     for kind, rows in sorted(kinds.items(), key=lambda item: -sum([s for _, s in item[1]])):
         lines.append(f"{1e3 * sum([s for _, s in rows]):9.3f} ms, {1e3 * sum([r.floor(chip) for r, _ in rows]):7.3f} at least, "
                      f"{len(rows):4} x {kind}")
     means = [(row, len(times), [sum(t) / len(times) for t in zip(*times)]) for row, times in alike.items()]
     lines += ["", "us above the floor, times, us of one, its floor, GB/s, TFLOP/s; us of its kernels"]
-    for row, often, each in sorted(means, key=lambda x: -x[1] * (sum(x[2]) - x[0].floor(chip)))[:most]:
+    for row, count, each in sorted(means, key=lambda x: -x[1] * (sum(x[2]) - x[0].floor(chip)))[:most]:
         one, least = sum(each), row.floor(chip)
         kernels = ", ".join([f"{name}[{'x'.join(map(str, grid))}] {1e6 * s:.1f}" for (name, grid), s in zip(row.kernels, each)])
-        lines.append(f"{1e6 * often * (one - least):8.1f} {often:4} x {1e6 * one:8.1f} {1e6 * least:8.1f} "
+        lines.append(f"{1e6 * count * (one - least):8.1f} {count:4} x {1e6 * one:8.1f} {1e6 * least:8.1f} "
                      f"{(row.read + row.written) / one / 1e9:7.0f} {row.flops / one / 1e12:6.1f}  {row.kind} {row.shapes}: "
                      f"{kernels}")
     return "\n".join(lines)

@@ -27,10 +27,10 @@ def five_ops(plan):
 
 def guards(plan):
     """A traced function that reads 200 captured parameters of 8 floats each."""
-    many = plan.pick(200, 200, 6)
+    count = plan.pick(200, 200, 6)
 
     def make(lib):
-        params = [lib.nn.Parameter(lib.tensor(np.full(8, i, np.float32))) for i in range(many)]
+        params = [lib.nn.Parameter(lib.tensor(np.full(8, i, np.float32))) for i in range(count)]
 
         def run(x):
             with lib.no_grad():
@@ -39,7 +39,7 @@ def guards(plan):
                 return x
         return run
 
-    yield function_case(f"{many} captured parameters", make, [np.ones(8, np.float32)], plan, bars={"best": 1.0})
+    yield function_case(f"{count} captured parameters", make, [np.ones(8, np.float32)], plan, bars={"best": 1.0})
 
 
 def caches(plan):
@@ -47,10 +47,10 @@ def caches(plan):
     layers, length = plan.pick(8, 8, 2), plan.pick(2048, 2048, 16)
 
     def make(lib):
-        kept = [(lib.zeros(1, 12, length, 64), lib.zeros(1, 12, length, 64)) for _ in range(layers)]
+        caches = [(lib.zeros(1, 12, length, 64), lib.zeros(1, 12, length, 64)) for _ in range(layers)]
 
         def run(x, at):
-            for keys, values in kept:
+            for keys, values in caches:
                 keys.index_copy_(2, at, x)
                 values.index_copy_(2, at, x)
                 x = lib.nn.functional.scaled_dot_product_attention(x, keys, values)
@@ -68,7 +68,7 @@ def cold_and_warm(name, program, plan, cold, warm, **arguments):
         with tempfile.TemporaryDirectory() as folder:
             pairs.append([started(program, plan, folder, **arguments) for _ in range(2)])
     for place, words, bar in ((0, "cold", cold), (1, "from the disk cache", warm)):
-        best = min((p[place] for p in pairs), key=lambda found: found["seconds"])
+        best = min((p[place] for p in pairs), key=lambda pair: pair["seconds"])
         yield Result(f"{name}, {words}", {"ingot": best["seconds"]}, bars={"most": bar} if bar else {},
                      note=f"{best['kernels']} kernels, {best['compiles']} compiled",
                      failed={"ingot": "compiled again in a second process"} if place and best["compiles"] else {})
@@ -90,9 +90,9 @@ def equal_layers(plan):
     """Compiling 4 and 64 equal layers: 64 need the kernels of 4."""
     depths = plan.pick((4, 64), (4, 32), (2, 4))
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
-        few, many = (started("layers", plan, f, depth=d, width=plan.pick(256, 256, 8)) for f, d in zip((one, two), depths))
-    yield Result(f"first call, {depths[1]} equal layers", {"ingot": many["seconds"]},
-                 note=f"{many['compiles']} modules compiled, {few['compiles']} for {depths[0]} layers")
+        shallow, deep = (started("layers", plan, f, depth=d, width=plan.pick(256, 256, 8)) for f, d in zip((one, two), depths))
+    yield Result(f"first call, {depths[1]} equal layers", {"ingot": deep["seconds"]},
+                 note=f"{deep['compiles']} modules compiled, {shallow['compiles']} for {depths[0]} layers")
 
 
 def depth(plan):

@@ -309,7 +309,7 @@ def public_paths() -> dict:
 def path_stubs() -> dict:
     """{file: text} of the stubs of public paths."""
     paths = public_paths()
-    texts = {f"{PATHS_FOLDER}/py.typed": "partial\n"}
+    contents = {f"{PATHS_FOLDER}/py.typed": "partial\n"}
     for path in paths.keys() | {parent for inner in paths for parent in _parents(inner)}:
         module = importlib.import_module(f"ingot.{path}")
         children = sorted(p.rpartition(".")[2] for p in paths if p.rpartition(".")[0] == path)
@@ -318,8 +318,8 @@ def path_stubs() -> dict:
         lines = [f"from {dots}{paths[path]} import *"] if path in paths else []
         named = getattr(module, "__all__", ())                      # such as the function `data_parallel`
         modules = [child for child in children if child not in named]
-        texts[file] = "\n".join([*lines, *[f"from . import {child} as {child}" for child in modules], ""])
-    return dict(sorted(texts.items()))
+        contents[file] = "\n".join([*lines, *[f"from . import {child} as {child}" for child in modules], ""])
+    return dict(sorted(contents.items()))
 
 
 def _parents(path: str) -> list:
@@ -339,8 +339,8 @@ def main(argv=None) -> int:
     check = parser.parse_args(argv).check
     api.load_rest()
     api.load_twins()
-    stale, texts = [], path_stubs()
-    for path, text in [*[(path, make()) for path, make in STUBS.items()], *texts.items()]:
+    stale, contents = [], path_stubs()
+    for path, text in [*[(path, make()) for path, make in STUBS.items()], *contents.items()]:
         file = ROOT / path
         if check and (not file.exists() or file.read_text() != text):
             stale.append(path)
@@ -348,7 +348,7 @@ def main(argv=None) -> int:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
     for file in (ROOT / PATHS_FOLDER).rglob("*.pyi"):
-        if file.relative_to(ROOT).as_posix() not in texts:
+        if file.relative_to(ROOT).as_posix() not in contents:
             stale.append(str(file.relative_to(ROOT)))
             if not check:
                 file.unlink()

@@ -75,8 +75,8 @@ def meta(plan):
         for i in range(tasks):
             inner = lib.nn.functional.mse_loss(network(x[i]), y[i])
             moves = lib.autograd.grad(inner, params, create_graph=True)
-            moved = dict(zip(names, [p - 0.01 * m for p, m in zip(params, moves)]))
-            found = lib.func.functional_call(network, moved, (more_x[i],))
+            stepped = dict(zip(names, [p - 0.01 * m for p, m in zip(params, moves)]))
+            found = lib.func.functional_call(network, stepped, (more_x[i],))
             total = total + lib.nn.functional.mse_loss(found, more_y[i])
         return total / tasks
 

@@ -61,16 +61,16 @@ def unet(lib, base):
         def forward(self, x, t):
             rates = lib.exp(lib.arange(base // 2) * (-9.2 / (base // 2)))
             angles = t[:, None] * rates
-            moved = self.time(lib.cat([angles.sin(), angles.cos()], 1))
-            x, kept = self.first(x), []
+            embedded = self.time(lib.cat([angles.sin(), angles.cos()], 1))
+            x, skipped = self.first(x), []
             for block in self.down:
-                x = block(x, moved)
-                kept.append(x)
+                x = block(x, embedded)
+                skipped.append(x)
                 x = F.avg_pool2d(x, 2)
-            x = self.attend(self.middle(x, moved))
+            x = self.attend(self.middle(x, embedded))
             for block in self.up:
                 x = F.interpolate(x, scale_factor=2.0, mode="nearest")
-                x = block(lib.cat([x, kept.pop()], 1), moved)
+                x = block(lib.cat([x, skipped.pop()], 1), embedded)
             return self.last(F.silu(self.norm(x)))
     return UNet()
 
@@ -80,8 +80,8 @@ def diffusion(plan):
     batch, base, side = plan.pick((8, 32, 32), (4, 32, 32), (2, 8, 8))
 
     def loss_of(lib, network, x, noise, t):
-        kept = lib.cos(t * 1.5).square()[:, None, None, None]
-        noisy = kept.sqrt() * x + (1 - kept).sqrt() * noise
+        signal_share = lib.cos(t * 1.5).square()[:, None, None, None]
+        noisy = signal_share.sqrt() * x + (1 - signal_share).sqrt() * noise
         return lib.nn.functional.mse_loss(network(noisy, t * 1000), noise)
 
     arrays = [randoms(batch, 3, side, side), randoms(batch, 3, side, side, seed=1), (indices(1000, batch) / 1000).astype("f4")]
@@ -98,13 +98,13 @@ def vision_transformer(lib, width, depth, patch, side, classes=10):
             super().__init__()
             self.patches = nn.Conv2d(3, width, patch, stride=patch)
             self.first = nn.Parameter(lib.zeros(1, 1, width))
-            self.places = nn.Parameter(lib.zeros(1, (side // patch) ** 2 + 1, width))
+            self.positions = nn.Parameter(lib.zeros(1, (side // patch) ** 2 + 1, width))
             self.blocks = transformer_stack(lib, depth, width, 4, causal=False)
             self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, classes)
 
         def forward(self, x):
             tokens = self.patches(x).flatten(2).transpose(1, 2)
-            x = lib.cat([self.first.expand(len(x), -1, -1), tokens], 1) + self.places
+            x = lib.cat([self.first.expand(len(x), -1, -1), tokens], 1) + self.positions
             return self.head(self.norm(self.blocks(x))[:, 0])
     return Transformer()
 

@@ -178,8 +178,8 @@ def fourier_layers(lib, width, modes, depth):
             seen = lib.fft.rfft2(x)
             mixed = lib.zeros_like(seen)
             for part, rows in ((self.low, slice(None, modes)), (self.high, slice(-modes, None))):
-                kept = seen[:, :, rows, :modes]
-                mixed[:, :, rows, :modes] = lib.einsum("bixy,ioxy->boxy", kept, lib.view_as_complex(part))
+                low_modes = seen[:, :, rows, :modes]
+                mixed[:, :, rows, :modes] = lib.einsum("bixy,ioxy->boxy", low_modes, lib.view_as_complex(part))
             return F.gelu(lib.fft.irfft2(mixed, s=x.shape[-2:]) + self.local(x))
     return nn.Sequential(nn.Conv2d(3, width, 1), *[Spectral() for _ in range(depth)], nn.Conv2d(width, 1, 1))
 

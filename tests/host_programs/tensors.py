@@ -65,7 +65,7 @@ class Net(nn.Module):
     def __init__(self, changes):
         super().__init__()
         self.linear = nn.Linear(1, 1)
-        self.seen, self.log, self.changes = 0, [], changes
+        self.count, self.log, self.changes = 0, [], changes
         with ingot.no_grad():
             self.linear.weight.fill_(1.0)
             self.linear.bias.fill_(0.5)
@@ -73,7 +73,7 @@ class Net(nn.Module):
     @jit.host
     def note(self, v):
         if self.changes(v):
-            self.seen += 1
+            self.count += 1
             self.log.append(float(v))
 
     def forward(self, x):
@@ -86,12 +86,12 @@ class ReadsBehind(Net):
     def forward(self, x):
         h = self.linear(x)
         self.note(x.sum())
-        return h * self.seen + len(self.log)
+        return h * self.count + len(self.log)
 
 
 class ReadsBefore(Net):
     def forward(self, x):
-        h = self.linear(x) * self.seen
+        h = self.linear(x) * self.count
         self.note(x.sum())
         return h
 
@@ -99,7 +99,7 @@ class ReadsBefore(Net):
 def _of_module(kind):
     def program(wrap, changes):
         net = kind(changes)
-        return calls(wrap(net.forward)), net.seen, net.log
+        return calls(wrap(net.forward)), net.count, net.log
     return program
 
 

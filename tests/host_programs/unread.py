@@ -28,10 +28,10 @@ def dictionary_that_is_only_given(wrap, changes):
     log: list = []
 
     @jit.host
-    def add(found):
-        if changes(found["loss"]):
-            found["seen"] = len(log)
-            log.append(float(found["loss"]))
+    def add(report):
+        if changes(report["loss"]):
+            report["seen"] = len(log)
+            log.append(float(report["loss"]))
 
     def fn(x):
         add({"loss": x.sum(), "name": "step"})

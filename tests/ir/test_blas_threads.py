@@ -13,11 +13,11 @@ class Library:
     """A stand-in for OpenBLAS that records the thread counts it is given."""
 
     def __init__(self, count):
-        self.count, self.asked = count, []
+        self.count, self.requests = count, []
 
     def put(self, count):
         self.count = count
-        self.asked.append(count)
+        self.requests.append(count)
 
 
 @pytest.fixture
@@ -32,21 +32,21 @@ def matrices(n, *lead, kind=np.float64):
     return ingot.tensor(x @ x.swapaxes(-1, -2) + n * np.eye(n, dtype=kind))
 
 
-@pytest.mark.parametrize("size, most, found",
+@pytest.mark.parametrize("size, most, expected",
                          [(blas_threads.ALONE, 4, 1), (blas_threads.ALONE + 1, 4, 4), (1000, 1, 1), (1000, 16, 8),
                                                (0, 4, 1)])
-def test_thread_count_follows_size_and_setting(library, threads, size, most, found):
+def test_thread_count_follows_size_and_setting(library, threads, size, most, expected):
     threads(most)
-    assert blas_threads.suited(lambda x: library.count)(np.empty((2, size, 3))) == found and library.count == 8
+    assert blas_threads.suited(lambda x: library.count)(np.empty((2, size, 3))) == expected and library.count == 8
     x = ingot.ones(1000, 1000, dtype=ingot.complex64)
     x[:4] @ x
-    assert library.asked[-2] == min(most, 8)
+    assert library.requests[-2] == min(most, 8)
 
 
 def test_thread_count_is_restored_after_an_error(library):
     with pytest.raises(ZeroDivisionError):
         blas_threads.held(lambda: 1 // 0, True)
-    assert library.count == 8 and library.asked == [1, 8]
+    assert library.count == 8 and library.requests == [1, 8]
 
 
 def test_a_forked_process_has_the_library_as_it_was(library):
@@ -95,7 +95,7 @@ CALLS = {
 def test_small_matrices_use_one_thread_in_lapack(name, library, threads):
     threads(2)
     CALLS[name](matrices(40))
-    assert set(library.asked) == {1, 8} and library.count == 8
+    assert set(library.requests) == {1, 8} and library.count == 8
 
 
 def test_the_blas_of_numpy_takes_the_thread_count(threads):
@@ -115,9 +115,9 @@ def test_the_blas_of_numpy_takes_the_thread_count(threads):
 @pytest.mark.parametrize("name", ["eig", "eigvals", "eigh", "svdvals"])
 def test_batches_are_shared_out_between_threads(name, threads):
     """The bits are those of one matrix after the other."""
-    x, found = matrices(48, 24), []
+    x, results = matrices(48, 24), []
     for count in (1, 3):
         threads(count)
         made = CALLS[name](x)
-        found.append([t.numpy().tobytes() for t in (made if isinstance(made, tuple) else (made,))])
-    assert found[0] == found[1]
+        results.append([t.numpy().tobytes() for t in (made if isinstance(made, tuple) else (made,))])
+    assert results[0] == results[1]

@@ -34,7 +34,7 @@ TURNS = {"reversed": lambda n: tuple(range(n))[::-1], "channels last": lambda n:
          "last two": lambda n: (*range(n - 2), n - 1, n - 2)}
 
 
-def turned(a, turn):
+def reordered(a, turn):
     """Return an array of the same elements with another memory order."""
     if a.ndim < 2:
         return a
@@ -84,7 +84,7 @@ def test_results_lie_as_operands_do(name):
     for sample, turn in itertools.product(rows(name), TURNS):
         for kind in KINDS.get(sample.dtypes, sample.dtypes):
             args = sample.cast(dt.by_name(kind))
-            others = [turned(a, turn) if isinstance(a, np.ndarray) else a for a in args]
+            others = [reordered(a, turn) if isinstance(a, np.ndarray) else a for a in args]
             made = listed(op(*[wrap(a) if isinstance(a, np.ndarray) else a for a in others], **sample.params))
             for i, result in enumerate(made):
                 order = expected(op, others if len(made) == 1 else others[i:i + 1], result.shape)
@@ -121,7 +121,7 @@ def test_order_does_not_depend_on_size(name, turn, large, monkeypatch):
         monkeypatch.setattr(scalars, "_MANY", 0)
     shape = (4, 6, 5, 5)
     run = (ELEMENTS | OTHERS)[name]
-    x, y = [wrap(turned(np.random.default_rng(i).standard_normal(shape, np.float32), turn)) for i in range(2)]
+    x, y = [wrap(reordered(np.random.default_rng(i).standard_normal(shape, np.float32), turn)) for i in range(2)]
     for _ in range(3):
         result = run(x, y)
         order = order_of(x._a) if name in ELEMENTS else None
@@ -131,12 +131,13 @@ def test_order_does_not_depend_on_size(name, turn, large, monkeypatch):
             assert_same(name, result.float(), plain.float())
 
 
-@pytest.mark.parametrize("asked", ["contiguous_format", "channels_last", "preserve_format"])
+@pytest.mark.parametrize("memory_format", ["contiguous_format", "channels_last", "preserve_format"])
 @pytest.mark.parametrize("make", ["zeros_like", "ones_like", "empty_like", "rand_like", "randn_like"])
-def test_memory_format_arguments_set_the_order(make, asked):
+def test_memory_format_arguments_set_the_order(make, memory_format):
     x = ingot.randn(2, 3, 4, 5).permute(0, 1, 3, 2)
-    made = getattr(ingot, make)(x, memory_format=getattr(ingot, asked), requires_grad=True)
-    want = {"contiguous_format": (60, 20, 4, 1), "channels_last": (60, 1, 12, 3), "preserve_format": (60, 20, 1, 5)}[asked]
+    made = getattr(ingot, make)(x, memory_format=getattr(ingot, memory_format), requires_grad=True)
+    orders = {"contiguous_format": (60, 20, 4, 1), "channels_last": (60, 1, 12, 3), "preserve_format": (60, 20, 1, 5)}
+    want = orders[memory_format]
     assert made.stride() == want and made.requires_grad and made.is_leaf and made._base is None
 
 
@@ -161,7 +162,7 @@ def test_replays_lie_as_eager_results(name, turn, grad, size):
     rng = np.random.default_rng(7)
     for _ in range(4):
         data = rng.standard_normal((size, 4, 5, 5), np.float32)
-        x = wrap(data if turn is None else turned(data, turn)).requires_grad_(grad)
+        x = wrap(data if turn is None else reordered(data, turn)).requires_grad_(grad)
         z = wrap(x._a.copy("K")).requires_grad_(grad)
         results, wanted = listed_tensors(traced(x)), listed_tensors(RESULTS[name](z))
         for r, w in zip(results, wanted, strict=True):
@@ -199,7 +200,7 @@ def test_views_that_eager_results_allow():
 @pytest.mark.parametrize("name", [*ELEMENTS, *OTHERS])
 def test_results_of_a_device_lie_as_those_of_the_host(name, turn):
     run = (ELEMENTS | OTHERS)[name]
-    data = [turned(np.random.default_rng(i).standard_normal((4, 6, 5, 5), np.float32), turn) for i in range(2)]
+    data = [reordered(np.random.default_rng(i).standard_normal((4, 6, 5, 5), np.float32), turn) for i in range(2)]
     want = run(*[wrap(a) for a in data])
     with mock_cuda.installed():
         for _ in range(2):
@@ -223,7 +224,7 @@ def steps_of(t):
 @pytest.mark.parametrize("turn", TURNS)
 @pytest.mark.parametrize("size", [2, 60])
 def test_copies_and_files_keep_the_order(make, turn, size):
-    t = make(wrap(turned(np.random.default_rng(0).standard_normal((size, 4, 5, 6), np.float32), turn)))
+    t = make(wrap(reordered(np.random.default_rng(0).standard_normal((size, 4, 5, 6), np.float32), turn)))
     file = io.BytesIO()
     ingot.save({"whole": t, "part": t[1:]}, file)
     loaded = ingot.load(io.BytesIO(file.getvalue()))

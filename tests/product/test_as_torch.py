@@ -92,8 +92,8 @@ def test_names_are_shown_as_pytorch_has_them():
 
 
 def test_missing_names_are_named():
-    said = python("-c", HERE + "\ntry:\n import torch.no_such\nexcept ModuleNotFoundError as e: print(e, '|', e.name)")
-    assert "'torch.no_such'" in said and "ingot stands for PyTorch" in said and said.endswith("| torch.no_such")
+    output = python("-c", HERE + "\ntry:\n import torch.no_such\nexcept ModuleNotFoundError as e: print(e, '|', e.name)")
+    assert "'torch.no_such'" in output and "ingot stands for PyTorch" in output and output.endswith("| torch.no_such")
 
 
 def test_the_folder_is_found_by_another_spelling_of_its_path(tmp_path):
@@ -104,9 +104,9 @@ def test_the_folder_is_found_by_another_spelling_of_its_path(tmp_path):
 
 
 def test_as_torch_refuses_after_an_import_of_pytorch():
-    said = python("-c", "import sys, types; there = types.ModuleType('torch'); there.__file__ = '/else/torch.py'; "
-                  "sys.modules['torch'] = there\ntry:\n import ingot.as_torch\nexcept ImportError as e: print(e)")
-    assert "imported already" in said
+    output = python("-c", "import sys, types; there = types.ModuleType('torch'); there.__file__ = '/else/torch.py'; "
+                    "sys.modules['torch'] = there\ntry:\n import ingot.as_torch\nexcept ImportError as e: print(e)")
+    assert "imported already" in output
 
 
 def test_a_program_runs_as_it_is(tmp_path):
@@ -114,8 +114,8 @@ def test_a_program_runs_as_it_is(tmp_path):
     file.write_text(PROGRAM)
     (tmp_path / "beside.py").write_text("import torch\nX = torch.ones(3).sum().item()\n")
     for command in (["-m", "ingot.as_torch", str(file)], ["-m", "ingot.as_torch", "-m", "program"]):
-        said = python(*command, "-m", "--path", PYTHONPATH=str(tmp_path))
-        assert said == "42.0 ['-m', '--path'] ingot.runtime.nn.layers.linear"
+        output = python(*command, "-m", "--path", PYTHONPATH=str(tmp_path))
+        assert output == "42.0 ['-m', '--path'] ingot.runtime.nn.layers.linear"
     other = tmp_path / "other.py"
     other.write_text("import subprocess, sys, beside\nprint(beside.X, flush=True)\n"
                      "subprocess.run([sys.executable, '-c', 'import torch; print(torch.__name__)'], check=True)\n")

@@ -21,10 +21,10 @@ def blocks_of(page) -> list:
 def run(source, space):
     """Run a block, and compare the results written beside its expressions."""
     done = 0
-    for said in _SAID.finditer(source):
-        exec(source[done:said.start()], space)
-        assert str(eval(said["expression"], space)) == said["value"], said[0]
-        done = said.end()
+    for example in _SAID.finditer(source):
+        exec(source[done:example.start()], space)
+        assert str(eval(example["expression"], space)) == example["value"], example[0]
+        done = example.end()
     exec(source[done:], space)
 
 

@@ -60,11 +60,11 @@ def traced_functions(monkeypatch):
     """Return the list of functions that a program traced."""
     made, trace = [], jit.trace
 
-    def noting(fn):
+    def recorded_trace(fn):
         made.append(trace(fn))
         return made[-1]
 
-    monkeypatch.setattr(jit, "trace", noting)
+    monkeypatch.setattr(jit, "trace", recorded_trace)
     return made
 
 

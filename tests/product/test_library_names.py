@@ -165,8 +165,8 @@ def test_a_timer_measures_and_tables_compare():
     assert once.number_per_run == 10 and once.median == once.mean == 2.0 ** -13 and once.iqr == 0.0
     more = timer.blocked_autorange(min_run_time=0.02)
     assert 0.02 <= sum(more.raw_times) < 0.03 and more.num_threads == 1
-    steady = timer.adaptive_autorange(min_run_time=0.01)
-    assert steady.iqr == 0.0 and not steady.has_warnings and sum(steady.raw_times) < 0.02
+    measurement = timer.adaptive_autorange(min_run_time=0.01)
+    assert measurement.iqr == 0.0 and not measurement.has_warnings and sum(measurement.raw_times) < 0.02
     other = benchmark.Measurement(1, [2e-4], "g()", label="call", sub_label="g", description="then")
     both = benchmark.Measurement.merge([once, once, other])
     assert [len(m.times) for m in both] == [2, 1] and "Median: 122.07 us" in repr(both[0])
@@ -199,10 +199,10 @@ def test_weights_are_taken_from_where_a_download_would_put_them(tmp_path, monkey
     (tmp_path / "hubconf.py").write_text('def small(n=2):\n    "A small one."\n    return ["net", n]\n')
     assert hub.load(tmp_path, "small", 3, source="local") == ["net", 3]
     assert hub.list(tmp_path) == ["small"] and hub.help(tmp_path, "small") == "A small one."
-    for wrong, said in ((lambda: hub.load("pytorch/vision", "resnet18"), "clone"),
+    for wrong, message in ((lambda: hub.load("pytorch/vision", "resnet18"), "clone"),
                         (lambda: hub.load(tmp_path, "large", source="local"), "large"),
                         (lambda: hub.download_url_to_file(url, "x"), "downloads nothing")):
-        with pytest.raises((ValueError, RuntimeError), match=said):
+        with pytest.raises((ValueError, RuntimeError), match=message):
             wrong()
     assert sum(hub.tqdm(range(4), disable=True)) == 6 and sum(hub._Quiet(range(4))) == 6
 
@@ -269,9 +269,9 @@ def test_formats_go_by_their_older_names():
 def test_random_state_of_devices_that_are_not_there():
     states = ingot.cuda.get_rng_state_all()
     ingot.cuda.set_rng_state_all(states)
-    kept = ingot.cuda.get_rng_state()
+    state = ingot.cuda.get_rng_state()
     first = ingot.rand(3)
-    ingot.cuda.set_rng_state(kept)
+    ingot.cuda.set_rng_state(state)
     assert ingot.equal(ingot.rand(3), first)
 
 

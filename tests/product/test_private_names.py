@@ -97,34 +97,35 @@ def test_libraries_ask_whether_something_is_compiled():
 
 
 def test_libraries_ask_what_compile_takes():
-    asked = importlib.import_module("ingot._dynamo.utils")
-    assert _dynamo.is_dynamo_supported() and asked.is_compile_supported("cpu") and not asked.is_compile_supported("meta")
+    module = importlib.import_module("ingot._dynamo.utils")
+    assert _dynamo.is_dynamo_supported() and module.is_compile_supported("cpu") and not module.is_compile_supported("meta")
     with importlib.import_module("ingot._dynamo._trace_wrapped_higher_order_op").TransformGetItemToIndex():
         rows = ingot.func.vmap(lambda i: ingot.arange(5)[i])(ingot.tensor([3, 1]))
     assert rows.tolist() == [3, 1]
 
 
 def test_libraries_look_behind_samples():
-    asked, seen = ingot._C._functorch, []
+    levels, seen = ingot._C._functorch, []
 
     def inner(x, y):
-        seen.append((asked.maybe_get_level(x), asked.maybe_get_level(y), asked.maybe_current_level(), asked.maybe_get_bdim(x),
-                     asked.is_batchedtensor(x), asked.get_unwrapped(y).shape, asked.is_gradtrackingtensor(x)))
+        seen.append((levels.maybe_get_level(x), levels.maybe_get_level(y), levels.maybe_current_level(),
+                     levels.maybe_get_bdim(x), levels.is_batchedtensor(x), levels.get_unwrapped(y).shape,
+                     levels.is_gradtrackingtensor(x)))
         return x * y
 
     x, y = ingot.ones(2, 3), ingot.ones(4, 3)
     ingot.vmap(lambda a: ingot.vmap(lambda b: inner(a, b))(y))(x)
     assert seen == [(1, 2, 2, 0, True, (4, 3), False)]
-    assert (asked.maybe_get_level(x), asked.maybe_get_bdim(x), asked.maybe_current_level()) == (-1, -1, None)
-    assert asked.get_unwrapped(x) is x and not asked.is_functorch_wrapped_tensor(x)
+    assert (levels.maybe_get_level(x), levels.maybe_get_bdim(x), levels.maybe_current_level()) == (-1, -1, None)
+    assert levels.get_unwrapped(x) is x and not levels.is_functorch_wrapped_tensor(x)
 
 
 def test_libraries_ask_about_memory_and_modes():
-    x, asked = ingot.ones(3), ingot._C
-    assert asked._is_alias_of(x, x[1:]) and not asked._is_alias_of(x, x.clone())
-    assert not asked._is_torch_function_mode_enabled()
+    x, core = ingot.ones(3), ingot._C
+    assert core._is_alias_of(x, x[1:]) and not core._is_alias_of(x, x.clone())
+    assert not core._is_torch_function_mode_enabled()
     with ingot.overrides.TorchFunctionMode():
-        assert asked._is_torch_function_mode_enabled()
+        assert core._is_torch_function_mode_enabled()
     assert importlib.import_module("ingot._guards").active_fake_mode() is None
     assert isinstance(x.untyped_storage(), ingot.StorageBase) and issubclass(nn.parameter._ParameterMeta, type(ingot.Tensor))
     assert isinstance(nn.Dropout(), importlib.import_module("ingot.nn.modules.dropout")._DropoutNd)
@@ -135,8 +136,8 @@ def test_libraries_ask_about_memory_and_modes():
 
 
 def test_libraries_ask_for_named_tuples_of_c():
-    asked = importlib.import_module("ingot.utils._pytree").is_structseq_instance
-    assert asked(time.localtime()) and not asked(ingot.ones(2).max(0)) and not asked((1, 2))
+    is_struct = importlib.import_module("ingot.utils._pytree").is_structseq_instance
+    assert is_struct(time.localtime()) and not is_struct(ingot.ones(2).max(0)) and not is_struct((1, 2))
 
 
 def test_libraries_look_for_an_accelerator():

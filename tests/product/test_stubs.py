@@ -94,15 +94,15 @@ def test_mypy_reads_code_as_users_write_it(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("asked", ["x.sort().values.tolist() == [1, 3]", "Tensor.sort(x).values.tolist() == [1, 3]",
-                                   "'topk' in dir(x) and hasattr(x, 'topk')", "x.relu_() is x"])
-def test_methods_of_late_modules_load_when_they_are_asked_for(asked):
+@pytest.mark.parametrize("expression", ["x.sort().values.tolist() == [1, 3]", "Tensor.sort(x).values.tolist() == [1, 3]",
+                                        "'topk' in dir(x) and hasattr(x, 'topk')", "x.relu_() is x"])
+def test_methods_of_late_modules_load_when_they_are_used(expression):
     subprocess.run([sys.executable, "-c", f"""
 import sys, ingot
 from ingot.runtime.core.tensor import Tensor
 loaded = lambda: "ingot.runtime.api.views.gather_scatter" in sys.modules
 x = ingot.tensor([3.0, 1.0])
 assert hasattr(x, "sum") and not hasattr(x, "no_such_thing") and not loaded()
-assert {asked}
+assert {expression}
 assert loaded() and Tensor.gather.__name__ == "gather" and x.gather(0, ingot.tensor([1])).item() == 1
 """], check=True)

@@ -129,19 +129,19 @@ def _difference(want, got):
     return ""
 
 
-def _outcome(fn, *args, **params):
+def _result_or_error(fn, *args, **params):
     try:
         return fn(*args, **params), None
     except Exception as e:
         return None, e
 
 
-def _compare(found, name, pairs, kinds, label, **params):
+def _compare(differing, name, pairs, kinds, label, **params):
     """Calls `name` of both libraries; notes in `found` what is different and not known to be right."""
     theirs, ours = ([p[i] if isinstance(p, tuple) else p for p in pairs] for i in (0, 1))
     fns = [getattr(m, name) if hasattr(torch, name) else lambda x, *rest: getattr(x, name)(*rest) for m in (torch, ingot)]
-    want, refused = _outcome(fns[0], *theirs, **params)
-    got, error = _outcome(fns[1], *ours, **params)
+    want, refused = _result_or_error(fns[0], *theirs, **params)
+    got, error = _result_or_error(fns[1], *ours, **params)
     if error is None:
         different = "" if refused is not None else _difference(want, got)
     elif refused is None:
@@ -149,11 +149,11 @@ def _compare(found, name, pairs, kinds, label, **params):
     else:
         different = "" if isinstance(error, (ingot.IngotError, TypeError)) else f"foreign error {error!r}"
     if different and not any(known(name, kinds, different) for known, _ in KNOWN):
-        found.append(f"{name}({label}): {different}"[:300])
+        differing.append(f"{name}({label}): {different}"[:300])
 
 
-def _report(found):
-    return f"{len(found)} calls differ (seed {SEED}):\n" + "\n".join(found[:40])
+def _report(differing):
+    return f"{len(differing)} calls differ (seed {SEED}):\n" + "\n".join(differing[:40])
 
 
 def _copies(pair):
@@ -161,38 +161,38 @@ def _copies(pair):
 
 
 def test_functions_of_one_tensor():
-    found: list = []
+    differing: list = []
     for ((d, k), pair), name in itertools.product(_pool().items(), UNARY):
-        _compare(found, name, [pair], (k,), f"{d} {k}")
+        _compare(differing, name, [pair], (k,), f"{d} {k}")
         if k in ("plain", "transposed") and hasattr(torch.Tensor, name + "_"):
-            _compare(found, name + "_", [_copies(pair)], (k,), f"{d} {k}")
-    assert not found, _report(found)
+            _compare(differing, name + "_", [_copies(pair)], (k,), f"{d} {k}")
+    assert not differing, _report(differing)
 
 
 def test_functions_of_two_tensors():
-    pool, found = _pool(), []
+    pool, differing = _pool(), []
     mixed = (("plain", "positive"), ("0-d", "plain"), ("plain", "0-d"), ("0-d", "0-d"))
     alike = (("transposed", "expanded"), ("special", "positive"), ("positive", "special"), ("special", "special"))
     for name, a, b in itertools.product(BINARY, DTYPES, DTYPES):
         for kinds in mixed + (alike if a == b else ()):
             x, y = pool[a, kinds[0]], pool[b, kinds[1]]
             label = f"{a} {kinds[0]}, {b} {kinds[1]}"
-            _compare(found, name, [x, y], kinds, label)
+            _compare(differing, name, [x, y], kinds, label)
             if kinds[0] == "plain" and hasattr(torch.Tensor, name + "_"):
-                _compare(found, name + "_", [_copies(x), y], kinds, label)
-    assert not found, _report(found)
+                _compare(differing, name + "_", [_copies(x), y], kinds, label)
+    assert not differing, _report(differing)
 
 
 def test_tensors_and_numbers():
-    pool, found = _pool(), []
+    pool, differing = _pool(), []
     names = BINARY + [f"__{name}__" for name in OPERATORS]
     for d, k, n, name in itertools.product(DTYPES, ("positive", "0-d", "special"), NUMBERS, names):
-        _compare(found, name, [pool[d, k], n], (k,), f"{d} {k}, {n}")
-    assert not found, _report(found)
+        _compare(differing, name, [pool[d, k], n], (k,), f"{d} {k}, {n}")
+    assert not differing, _report(differing)
 
 
 def test_reductions_and_scans():
-    found: list = []
+    differing: list = []
     for ((d, k), pair), name in itertools.product(_pool().items(), REDUCTIONS):
         calls = [{"dim": dim} for dim in DIMS]
         if not name.startswith(("cum", "logcum")):
@@ -200,5 +200,5 @@ def test_reductions_and_scans():
         if not name.startswith(("cum", "logcum", "diff", "sort", "argsort", "count")):
             calls.append({"dim": 1, "keepdim": True})
         for params in calls:
-            _compare(found, name, [pair], (k,), f"{d} {k}, {params}", **params)
-    assert not found, _report(found)
+            _compare(differing, name, [pair], (k,), f"{d} {k}, {params}", **params)
+    assert not differing, _report(differing)

@@ -202,10 +202,10 @@ def test_gradients_of_logsumexp_hide_no_infinity(name, row, hidden):
 
 def test_a_trace_error_names_what_changed_in_few_words():
     model = nn.Linear(40, 30)
-    kept = {"history": [1, 2, {"loss": normal(50, 50)}], "model": model}
+    checkpoint = {"history": [1, 2, {"loss": normal(50, 50)}], "model": model}
 
     def fn(x):
-        kept["history"][2]["loss"] = list(model.parameters())
+        checkpoint["history"][2]["loss"] = list(model.parameters())
         return x * 2
 
     try:

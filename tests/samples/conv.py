@@ -76,6 +76,6 @@ def _im2col(rng):
 @samples("col2im")
 def _col2im(rng):
     for sizes, kernel, stride, padding, dilation in COLUMNS:
-        places, windows = math.prod(kernel), math.prod(window_counts(sizes, kernel, stride, padding, dilation))
+        elements, windows = math.prod(kernel), math.prod(window_counts(sizes, kernel, stride, padding, dilation))
         params = {"size": sizes, "kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
-        yield Sample((rng.standard_normal((2, 3 * places, windows)),), params, tol=4)
+        yield Sample((rng.standard_normal((2, 3 * elements, windows)),), params, tol=4)

@@ -33,9 +33,9 @@ def _distances_grad(rng):
 @samples("pair_distances")
 def _pair_distances(rng):
     for n, k in ((4, 3), (2, 1), (7, 2)):
-        x, places = rng.standard_normal((n, k)), np.flatnonzero(np.triu(np.ones((n, n)), 1))
+        x, pairs = rng.standard_normal((n, k)), np.flatnonzero(np.triu(np.ones((n, n)), 1))
         for order in (2.0, 1.0, 3.0, 0.0, math.inf):
-            yield Sample((x, places), {"ord": order}, grad=order > 0, tol=20)
+            yield Sample((x, pairs), {"ord": order}, grad=order > 0, tol=20)
     x = np.array([[1.0, 2], [3, 4], [1, 2]])
     yield Sample((x, np.array([1, 2, 5])), {"ord": 2.0}, grad=False)
 

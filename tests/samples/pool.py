@@ -38,8 +38,8 @@ POOLS = [((8,), (2,), (2,), ((0, 0),), (1,)), ((7,), (3,), (1,), ((1, 1),), (2,)
 def _max_pool_grad(rng):
     for sizes, kernel, stride, padding, dilation in POOLS:
         params = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
-        out, places = ops.max_pool.ref(distinct(rng, (2, 3, *sizes)), **params)
-        yield Sample((rng.standard_normal(out.shape), places), {"size": sizes} | params, tol=4)
+        out, indices = ops.max_pool.ref(distinct(rng, (2, 3, *sizes)), **params)
+        yield Sample((rng.standard_normal(out.shape), indices), {"size": sizes} | params, tol=4)
     window = {"kernel": (2,), "stride": (2,), "padding": ((0, 0),), "dilation": (1,)}
     yield Sample((np.zeros((0, 2, 2)), np.zeros((0, 2, 2), np.int64)), {"size": (4,)} | window)
 

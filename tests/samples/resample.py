@@ -64,31 +64,31 @@ def _grid_sample(rng):
             yield Sample((rng.standard_normal((2, 2, *sizes)), grid), params, tol=16, dtypes=("float32", "float64"))
 
 
-def _taps(rng):
+def _weighted_elements(rng):
     """Places of planes of two sizes, some outside, some met twice; and weights for them."""
-    for channels, size, points, taps in ((2, (4, 5), (3, 2), 4), (1, (7,), (20,), 1), (3, (2, 2, 3), (1, 1, 5), 8),
+    for channels, size, points, count in ((2, (4, 5), (3, 2), 4), (1, (7,), (20,), 1), (3, (2, 2, 3), (1, 1, 5), 8),
                                          (17, (6,), (3,), 2)):
-        places = rng.integers(-1, np.prod(size), (2, taps, *points)).astype(np.int32)
+        indices = rng.integers(-1, np.prod(size), (2, count, *points)).astype(np.int32)
         values = rng.standard_normal((2, channels, *points))
-        yield rng.standard_normal((2, channels, *size)), places, rng.standard_normal(places.shape), values, size
+        yield rng.standard_normal((2, channels, *size)), indices, rng.standard_normal(indices.shape), values, size
 
 
 @samples("taps_take")
 def _taps_take(rng):
-    for x, places, weights, _, _ in _taps(rng):
-        yield Sample((x, places, weights), tol=16)
-        yield Sample((x, places, None), tol=16)
-        yield Sample((x, places.astype(np.int64), weights), tol=16, dtypes=("float32",))
+    for x, indices, weights, _, _ in _weighted_elements(rng):
+        yield Sample((x, indices, weights), tol=16)
+        yield Sample((x, indices, None), tol=16)
+        yield Sample((x, indices.astype(np.int64), weights), tol=16, dtypes=("float32",))
 
 
 @samples("taps_put")
 def _taps_put(rng):
-    for _, places, weights, y, size in _taps(rng):
-        yield Sample((y, places, weights), {"size": size}, tol=16)
-        yield Sample((y, places, None), {"size": size}, tol=16)
+    for _, indices, weights, y, size in _weighted_elements(rng):
+        yield Sample((y, indices, weights), {"size": size}, tol=16)
+        yield Sample((y, indices, None), {"size": size}, tol=16)
 
 
 @samples("taps_dots")
 def _taps_dots(rng):
-    for x, places, _, y, _ in _taps(rng):
-        yield Sample((x, y, places), tol=16)
+    for x, indices, _, y, _ in _weighted_elements(rng):
+        yield Sample((x, y, indices), tol=16)

@@ -21,15 +21,15 @@ RECORD = {
 
 def compared(change):
     """Return (whether nothing differs that must not, what is said) of the record and a changed copy of it."""
-    after, said = copy.deepcopy(RECORD), []
+    after, printed = copy.deepcopy(RECORD), []
     change(after)
-    return compare.compare(RECORD, after, said.append), said
+    return compare.compare(RECORD, after, printed.append), printed
 
 
 def test_a_record_is_like_itself():
-    same, said = compared(lambda record: None)
-    assert same and said[:4] == ["generated code: same", "names: same", "stubs: same", "tests: same"]
-    assert "Python calls: no rise" in said
+    same, printed = compared(lambda record: None)
+    assert same and printed[:4] == ["generated code: same", "names: same", "stubs: same", "tests: same"]
+    assert "Python calls: no rise" in printed
 
 
 def kernels(record):
@@ -67,8 +67,8 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_differences_of_generated_code_fail(name):
     change, lines = BROKEN[name]
-    same, said = compared(change)
-    assert not same and not set(lines) - set(said)
+    same, printed = compared(change)
+    assert not same and not set(lines) - set(printed)
 
 
 ALLOWED = {
@@ -84,9 +84,9 @@ ALLOWED = {
 @pytest.mark.parametrize("name", ALLOWED)
 def test_differences_of_timings_are_reported_only(name):
     change, line = ALLOWED[name]
-    same, said = compared(change)
-    assert same and line in said
-    assert not any("op 3" in text for text in said), "operators that are as fast are not listed"
+    same, printed = compared(change)
+    assert same and line in printed
+    assert not any("op 3" in text for text in printed), "operators that are as fast are not listed"
 
 
 @pytest.mark.parametrize("name", ["record.json", "record.json.xz"])

@@ -153,8 +153,9 @@ def test_a_run_prints_and_writes(tmp_path, capsys):
     out = tmp_path / "deep" / "run.json"
     status = program.main(["five_ops", "--quick", "--threads", "1", "--peers", "", "--json", str(out),
                            "--picture", str(tmp_path / "run.svg")])
-    said = capsys.readouterr().out
-    assert status == 0 and "traced, 1 thread\n" in said and "5 ops on 8 floats" in said and "this machine, 1 thread: " in said
+    output = capsys.readouterr().out
+    assert status == 0 and "traced, 1 thread\n" in output
+    assert "5 ops on 8 floats" in output and "this machine, 1 thread: " in output
     data = json.loads(out.read_text())
     (row,) = data["results"]
     assert row["name"] == "5 ops on 8 floats" and row["seconds"]["ingot"] > 0 and data["about"]["quick"] is True
@@ -179,10 +180,10 @@ def test_first_calls_that_break_are_named(monkeypatch):
     def breaks(*args, **kwargs):
         raise RuntimeError("out of luck")
 
-    said = []
+    output = []
     monkeypatch.setattr(starts, "started", breaks)
-    assert starts.with_starts([], [("training", "mlp")], TINY, said.append) == []
-    assert said == ["first calls of training/mlp: out of luck"]
+    assert starts.with_starts([], [("training", "mlp")], TINY, output.append) == []
+    assert output == ["first calls of training/mlp: out of luck"]
 
 
 class Clock:

@@ -102,8 +102,8 @@ def test_unknown_names_are_refused_with_a_list(capsys):
     with pytest.raises(SystemExit) as stopped:
         program.main(["gemm", "gem"])
     assert stopped.value.code == 2
-    said = capsys.readouterr().err
-    assert "no such benchmark: gem\n" in said and "cross_entropy" in said
+    output = capsys.readouterr().err
+    assert "no such benchmark: gem\n" in output and "cross_entropy" in output
 
 
 @pytest.mark.parametrize("order", [["--threads", "0"], ["--threads", "two"], ["--peers", "tensorflow"]])
@@ -116,8 +116,8 @@ def test_wrong_option_values_are_refused(order, capsys):
 
 def test_a_listing_measures_nothing(capsys):
     assert program.main(["--list"]) == 0
-    said = capsys.readouterr().out
-    assert all(name in said for _, name in EVERY)
+    output = capsys.readouterr().out
+    assert all(name in output for _, name in EVERY)
 
 
 def test_peers_that_are_not_installed_are_left_out(monkeypatch):
@@ -297,8 +297,9 @@ def test_tables_tell_what_failed_and_what_was_missed():
     lines = result.table(rows).splitlines()
     assert lines[0].split()[:2] == ["workload", "ingot"] and "MISSED" in lines[1] and "FAILED" in lines[2]
     assert lines[3] == "  other: ingot differs by 1"
-    said = result.summary(rows, {"kernels": 1.6})
-    assert said == "kernels, 1 thread: 2 rows, geometric mean 1.50 (bar 1.6, MISSED), eager 0.75, 0 of 1 bars reached, 1 FAILED"
+    output = result.summary(rows, {"kernels": 1.6})
+    assert output == ("kernels, 1 thread: 2 rows, geometric mean 1.50 (bar 1.6, MISSED), eager 0.75, 0 of 1 bars reached, "
+                      "1 FAILED")
 
 
 # Work and machine.

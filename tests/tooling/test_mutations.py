@@ -50,7 +50,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 '''
 
 
-def found(kind=None):
+def sites_of(kind=None):
     made = sites.Defaults()
     made.add(ast.parse(PRODUCT))
     return [s for s in sites.sites_in("ir/boxes.py", PRODUCT, made) if kind in (None, s.kind)]
@@ -72,8 +72,8 @@ def project(tmp_path_factory):
 
 
 def test_every_site_is_another_valid_program():
-    assert len(found()) > 15
-    assert all(sites.is_valid(s, PRODUCT) for s in found())
+    assert len(sites_of()) > 15
+    assert all(sites.is_valid(s, PRODUCT) for s in sites_of())
 
 
 @pytest.mark.parametrize("after", [
@@ -82,16 +82,16 @@ def test_every_site_is_another_valid_program():
     "def area(w, h, /, *, scale=2):", "return area(h, w, scale=2) + each(h)", "return area(w, h) + each(h)", "return",
     "each = lambda n: n + 1"])
 def test_mutations_of_each_kind_are_found(after):
-    assert after in {s.after for s in found()}
+    assert after in {s.after for s in sites_of()}
 
 
 def test_messages_docstrings_and_limits_are_left_alone():
-    assert not {s.before for s in found()} & {'raise ValueError(f"{w + 1}")', '"""Return an area: 1 + 1."""', "LIMIT = 1 << 20",
-                                              "return str(1 + 1)"}
+    assert not {s.before for s in sites_of()} & {
+        'raise ValueError(f"{w + 1}")', '"""Return an area: 1 + 1."""', "LIMIT = 1 << 20", "return str(1 + 1)"}
 
 
 def test_a_keyword_without_a_default_is_not_dropped():
-    assert [s.after for s in found("keyword scale dropped")] == ["return area(w, h) + each(h)"]
+    assert [s.after for s in sites_of("keyword scale dropped")] == ["return area(w, h) + each(h)"]
     nothing_known = sites.sites_in("ir/boxes.py", PRODUCT)
     assert not [s for s in nothing_known if s.kind.startswith("keyword")]
 
@@ -99,7 +99,7 @@ def test_a_keyword_without_a_default_is_not_dropped():
 def test_names_do_not_depend_on_other_lines_or_the_folder():
     moved = sites.sites_in("passes/new/boxes.py", '"""Other."""\n\nX = 3.5\n' + PRODUCT.partition("\n")[2])
     ids = {s.id for s in moved}
-    assert {s.id for s in found() if not s.kind.startswith("keyword")} <= ids
+    assert {s.id for s in sites_of() if not s.kind.startswith("keyword")} <= ids
 
 
 def test_the_choice_is_the_same_when_another_function_changes(tmp_path):
@@ -123,7 +123,7 @@ def test_marked_functions_set_their_bytes_and_keep_their_lines():
 
 def test_mutations_are_killed_survive_or_are_not_covered(project):
     root, folder = project
-    by = {s.after: replace(s, area="boxes") for s in found()}
+    by = {s.after: replace(s, area="boxes") for s in sites_of()}
     chosen = [by["return w / h * scale"], by["each = lambda n: n + 1"], by["return n + 2"]]
     settings = run.Settings(root, folder, workers=1, options=[])
     results = folder / "results.jsonl"

@@ -86,18 +86,18 @@ def compare(before: dict, after: dict, say=print) -> bool:
                 say(f"{title}: missing {missing[0]}")
             continue
         b, a = before[section], after[section]
-        bad, notes = [], []
+        bad, lines = [], []
         if section in EQUAL:
             bad = differences(b, a)
         elif section in FEWER:
-            bad, notes = rises(b, a)
+            bad, lines = rises(b, a)
         elif section in RATIOS:
-            notes = ratios(b, a)
+            lines = ratios(b, a)
         else:
-            notes = differences(b, a)
+            lines = differences(b, a)
         same = same and not bad
-        usual = "same" if section in EQUAL else "no rise" if section in FEWER else f"{len(notes)} lines"
+        usual = "same" if section in EQUAL else "no rise" if section in FEWER else f"{len(lines)} lines"
         say(f"{title}: {f'{len(bad)} differences' if bad else usual}")
-        for line in [*bad[:SHOWN], *([f"... and {len(bad) - SHOWN} more"] if len(bad) > SHOWN else []), *notes[:SHOWN]]:
+        for line in [*bad[:SHOWN], *([f"... and {len(bad) - SHOWN} more"] if len(bad) > SHOWN else []), *lines[:SHOWN]]:
             say(f"  {line}")
     return same

@@ -92,4 +92,4 @@ def of_small_ops() -> dict:
 
 def measured(report: dict) -> dict:
     """Return `{row: seconds}` of ingot's in a report of the benchmarks."""
-    return {row["name"]: seconds for row in report["results"] for who, seconds in row["seconds"].items() if "ingot" in who}
+    return {row["name"]: seconds for row in report["results"] for lib, seconds in row["seconds"].items() if "ingot" in lib}

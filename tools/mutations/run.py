@@ -207,18 +207,18 @@ def run_all(sites, tests: Map, settings: Settings, results: Path, report=print):
 def result_of(site: Site, copy: Copy, tests: Map, settings: Settings, without=frozenset()) -> dict:
     """Plant one mutation, and return its row."""
     start, chosen = time.monotonic(), plan(site, tests, settings, without)
-    outcome, by, ran = None, None, 0
+    result, by, ran = None, None, 0
     restore = copy.plant(site)
     try:
         for some, seconds in chosen.batches:
-            outcome, by = copy.run(some, seconds)
+            result, by = copy.run(some, seconds)
             ran += len(some)
-            if outcome is not None:
+            if result is not None:
                 break
     finally:
         restore()
-    outcome = outcome or (SURVIVED if chosen.covered else UNCOVERED)
-    return {"id": site.id, **asdict(site), "result": outcome, "by": by, "tests": ran, "cut": chosen.cut and outcome == SURVIVED,
+    result = result or (SURVIVED if chosen.covered else UNCOVERED)
+    return {"id": site.id, **asdict(site), "result": result, "by": by, "tests": ran, "cut": chosen.cut and result == SURVIVED,
             "seconds": round(time.monotonic() - start, 1)}
 
 

@@ -246,8 +246,8 @@ def test_every_operator_runs_as_a_graph(name):
         if "random" in OPS[name].traits or not all(isinstance(a, np.ndarray) for a in values) or g.nodes[0].op.broadcasts:
             continue
         with np.errstate(all="ignore"):
-            said = OPS[name].ref(*s.args, **s.params)
-        for a, b in zip(given, said if isinstance(said, tuple) else (said,), strict=True):
+            expected = OPS[name].ref(*s.args, **s.params)
+        for a, b in zip(given, expected if isinstance(expected, tuple) else (expected,), strict=True):
             assert same_bits(a, np.asarray(b)), g
 
 

@@ -83,19 +83,19 @@ def test_eager_equals_the_reference(name):
             np.testing.assert_allclose(as_double(o), as_double(w), rtol=tol, atol=tol * s.tol, err_msg=f"sample {i} {d}")
 
 
-def signed(name, found):
+def signed(name, results):
     """Return results with eigenvectors and singular vectors normalised in sign: the largest element is positive."""
     if name not in ("eigh", "svd"):
-        return found
-    side = found[name == "eigh"]
+        return results
+    side = results[name == "eigh"]
     sign = np.sign(np.take_along_axis(side, np.abs(side).argmax(-2, keepdims=True), -2).real)
     if name == "eigh":
-        return found[0], side * sign
-    rows = found[2]
+        return results[0], side * sign
+    rows = results[2]
     both = min(side.shape[-1], rows.shape[-2])
     more = np.sign(np.take_along_axis(rows, np.abs(rows).argmax(-1, keepdims=True), -1).real)
     more[..., :both, :] = np.swapaxes(sign, -1, -2)[..., :both, :]
-    return side * sign, found[1], rows * more
+    return side * sign, results[1], rows * more
 
 
 def as_double(a):

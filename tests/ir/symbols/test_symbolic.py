@@ -180,7 +180,7 @@ def test_text_of_symbolic_graphs_is_read_back():
     verify(again)
 
 
-@pytest.mark.parametrize("text, said", [
+@pytest.mark.parametrize("text, message", [
     ("graph g[b=4](%x: f32[c]) {\n return %x\n}", "expected a size"),
     ("graph g[b=1](%x: f32[b]) {\n return %x\n}", "at least 2"),
     ("graph g[b=4, b=5](%x: f32[b]) {\n return %x\n}", "new identifier"),
@@ -194,10 +194,10 @@ def test_text_of_symbolic_graphs_is_read_back():
     (f"graph g[a=4, b=5, c=6](%x: f32[a+b+c]) {{\n %0: f32[{','.join(['a+b+c'] * 90)}] = expand(%x, shape=("
      f"{','.join(['a+b+c'] * 90)}))\n %1: f32[1] = reshape(%0, shape=(1,))\n return %1\n}}", "a size is a product of"),
 ])
-def test_wrong_symbolic_text_is_refused(text, said):
+def test_wrong_symbolic_text_is_refused(text, message):
     with pytest.raises(Exception, match="graph text") as caught:
         parse(text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_scope_at_other_values_has_numbers_for_sizes_of_one():

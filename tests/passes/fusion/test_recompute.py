@@ -29,7 +29,7 @@ def any_size(monkeypatch):
     monkeypatch.setattr(passes, "LEAST", 0)
 
 
-def moved(text) -> list:
+def reads_and_writes(text) -> list:
     """Return (names of its reads, of its writes) for each step."""
     graph = graph_of(text)
     names = {v: f"in{i}" for i, v in enumerate(graph.inputs)}
@@ -53,7 +53,7 @@ def test_a_wide_value_is_recomputed_from_a_narrow_one():
           %9: f32[64,1] = sum(%8, dim=(1,), keepdim=True)
           return %5, %9
         }"""
-    first, _, last = moved(text)
+    first, _, last = reads_and_writes(text)
     assert first == (["in0"], ["amax.f32", "sum.f32"])
     assert last[0] == ["in0", "matmul.f32", "sum.f32"] and "sub.f32" not in last[1]
 
@@ -78,7 +78,7 @@ def test_the_slope_of_an_expensive_function_is_recomputed_from_the_product():
           %13: f32[64,256] = mul(%12, %9)
           return %13
         }"""
-    steps = moved(text)
+    steps = reads_and_writes(text)
     assert (["in2", "matmul.bf16"], ["gelu.bf16"]) in steps
     assert steps[-1][0][0] == "in2" and "matmul.bf16" in steps[-1][0] and not any("mul.f32" in r for r, _ in steps)
 
@@ -86,7 +86,7 @@ def test_the_slope_of_an_expensive_function_is_recomputed_from_the_product():
 def test_a_norm_after_a_sum_reads_the_stored_sum():
     """Both kernels that need the normalised rows compute them from the sum and the row statistics, though the input is
     narrower."""
-    steps = moved("""
+    steps = reads_and_writes("""
         graph g(%x: f32[64,256], %y: bf16[64,256], %w: bf16[256,256]) {
           %0: f32[64,256] = cast(%y, dtype=f32)
           %1: f32[64,256] = add(%x, %0)
@@ -107,7 +107,7 @@ def test_a_norm_after_a_sum_reads_the_stored_sum():
 
 @pytest.mark.parametrize("cheap, again", [("tanh(%1)", True), ("lgamma(%1)", False)], ids=["few", "many"])
 def test_expensive_values_are_read(cheap, again):
-    steps = moved(f"""
+    steps = reads_and_writes(f"""
         graph g(%x: bf16[64,256], %w: f32[256,256]) {{
           %1: f32[64,256] = cast(%x, dtype=f32)
           %2: f32[64,256] = {cheap}
@@ -122,7 +122,7 @@ def test_expensive_values_are_read(cheap, again):
 
 
 def test_an_index_is_picked_from_the_narrow_logits():
-    steps = moved("""
+    steps = reads_and_writes("""
         graph g(%x: bf16[64,256], %t: i64[64]) {
           %1: f32[64,256] = cast(%x, dtype=f32)
           %2: f32[64] = take_class(%1, %t)
@@ -159,7 +159,7 @@ def random_program(rng) -> Graph:
 def test_random_programs_keep_every_bit(monkeypatch):
     changed = 0
 
-    def noted(groups, *rest):
+    def counted(groups, *rest):
         nonlocal changed
         found = passes.recompute(groups, *rest)
         changed += found is not groups
@@ -170,7 +170,7 @@ def test_random_programs_keep_every_bit(monkeypatch):
         x = np.random.default_rng(seed).standard_normal((24, 40)).astype(dt.bfloat16.np)
         found = []
         with mock_cuda.installed():
-            for one in (noted, lambda groups, *rest: groups):
+            for one in (counted, lambda groups, *rest: groups):
                 monkeypatch.setattr(plans, "recompute", one)
                 made = DeviceGraph(graph, eager.run)
                 found.append([backend.to_host(r) for r in made.run([backend.to_device(x, 0)])])

@@ -160,15 +160,15 @@ def test_training_is_as_on_the_host(how, monkeypatch):
     monkeypatch.setattr(conv_channels_last, "DEPTH", 16)
     monkeypatch.setattr(ingot.backends.cudnn, "allow_tf32", dtype is ingot.float32)
 
-    def given(dtype=dtype):
+    def net_and_images(dtype=dtype):
         net, x = fresh(dtype, **more)
         return net, x if order is None else x.contiguous(memory_format=order)
 
     exact = trained(*fresh(ingot.float32, **more), "cpu", train)
-    want = trained(*given(ingot.float16 if dtype is ingot.float32 else dtype), "cpu", train)
+    want = trained(*net_and_images(ingot.float16 if dtype is ingot.float32 else dtype), "cpu", train)
     with mock_cuda.installed() as cuda:
         monkeypatch.setattr(contexts.context(0), "processors", 8)
-        got = trained(*given(), "cuda", train)
+        got = trained(*net_and_images(), "cuda", train)
         names = {one["name"].partition("_epilogue")[0] for one in cuda.launches}
     kind = {ingot.bfloat16: "bf16", ingot.float16: "f16", ingot.float32: "f32_tf32"}[dtype]
     back = "conv_rows_back_turned" if dtype is ingot.float32 else "conv_rows_back"
@@ -187,12 +187,12 @@ def test_images_that_users_see_lie_as_in_eager_mode(order, monkeypatch):
     """Results, gradients of inputs, and writes into arguments."""
     monkeypatch.setattr(text, "WIDE", 64)
 
-    def work(x, seen, *weights):
+    def work(x, total, *weights):
         y = x
         for w in weights:
             y = F.relu(F.conv2d(y, w, padding=1))
         with ingot.no_grad():
-            seen.add_(y)
+            total.add_(y)
         dx, = ingot.autograd.grad(y.float().square().sum(), x)
         return y, dx, y[:, 1:3]
 
@@ -200,10 +200,10 @@ def test_images_that_users_see_lie_as_in_eager_mode(order, monkeypatch):
         ingot.manual_seed(4)
         x = ingot.randn(2, 64, 5, 6).to(ingot.float16).contiguous(memory_format=order).to(device).requires_grad_()
         weights = [(ingot.randn(64, 64, 3, 3) / 20).to(ingot.float16).to(device) for _ in range(3)]
-        seen = ingot.ones((2, 64, 5, 6), dtype=ingot.float16).contiguous(memory_format=order).to(device)
+        total = ingot.ones((2, 64, 5, 6), dtype=ingot.float16).contiguous(memory_format=order).to(device)
         for _ in range(3):
-            found = run(x, seen, *weights)
-        return [(t.stride(), t.detach().float().cpu().numpy()) for t in (*found, seen)]
+            found = run(x, total, *weights)
+        return [(t.stride(), t.detach().float().cpu().numpy()) for t in (*found, total)]
 
     with mock_cuda.installed() as cuda:
         want, before = results("cuda", work), len(cuda.launches)

@@ -27,33 +27,33 @@ MIXED = """
     }"""
 
 
-def made(text, given, wanted):
+def ordered(text, orders, wanted):
     """Return the graph, checked by its results."""
     graph = graph_of(text)
-    new = canonicalize(apply_memory_order(graph, given, wanted))
+    new = canonicalize(apply_memory_order(graph, orders, wanted))
     arrays = [np.random.default_rng(i).standard_normal(v.shape).astype(np.float32) for i, v in enumerate(graph.inputs)]
-    lying = [np.ascontiguousarray(a.transpose(given[i])) if i in given else a for i, a in enumerate(arrays)]
-    for i, (a, b) in enumerate(zip(interpret(graph, arrays).outputs, interpret(new, lying).outputs, strict=True)):
+    reordered = [np.ascontiguousarray(a.transpose(orders[i])) if i in orders else a for i, a in enumerate(arrays)]
+    for i, (a, b) in enumerate(zip(interpret(graph, arrays).outputs, interpret(new, reordered).outputs, strict=True)):
         np.testing.assert_array_equal(a, b.transpose(inverse(wanted[i])) if i in wanted else b)
     return [n.op.name for n in new.nodes]
 
 
 def test_elementwise_work_keeps_memory_order():
-    assert made(PLAIN, {0: LAST, 1: LAST}, {0: LAST}) == ["expand", "permute", "mul", "add", "relu"]
+    assert ordered(PLAIN, {0: LAST, 1: LAST}, {0: LAST}) == ["expand", "permute", "mul", "add", "relu"]
 
 
 def test_row_major_results_are_permuted_once():
-    assert made(PLAIN, {0: LAST, 1: LAST}, {}) == ["expand", "permute", "mul", "add", "relu", "permute"]
+    assert ordered(PLAIN, {0: LAST, 1: LAST}, {}) == ["expand", "permute", "mul", "add", "relu", "permute"]
 
 
 def test_operands_of_several_orders_meet_row_major():
-    assert made(PLAIN, {0: LAST}, {0: LAST}).count("permute") == 3
+    assert ordered(PLAIN, {0: LAST}, {0: LAST}).count("permute") == 3
 
 
-@pytest.mark.parametrize("given", [{}, {0: LAST}, {1: (2, 0, 1)}, {0: LAST, 1: LAST}, {0: (1, 0, 2), 1: LAST}], ids=str)
+@pytest.mark.parametrize("orders", [{}, {0: LAST}, {1: (2, 0, 1)}, {0: LAST, 1: LAST}, {0: (1, 0, 2), 1: LAST}], ids=str)
 @pytest.mark.parametrize("wanted", [{}, {0: LAST}, {1: (1, 0)}, {0: (2, 1, 0), 2: LAST}], ids=str)
-def test_other_operators_see_row_major_dims(given, wanted):
-    names = made(MIXED, given, wanted)
+def test_other_operators_see_row_major_dims(orders, wanted):
+    names = ordered(MIXED, orders, wanted)
     assert [n for n in names if n != "permute"] == ["exp", "sum", "mul"]
 
 

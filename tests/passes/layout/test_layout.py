@@ -180,13 +180,13 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize("beside", BESIDE)
-def test_values_of_few_dimensions_beside_a_convolution(beside):
+@pytest.mark.parametrize("kind", BESIDE)
+def test_values_of_few_dimensions_beside_a_convolution(kind):
     net, v = nn.Conv2d(3, 16, 3), ingot.rand(8, requires_grad=True)
 
     def step(x):
         v.grad = None
-        y = net(x).relu().sum() * BESIDE[beside](v)
+        y = net(x).relu().sum() * BESIDE[kind](v)
         y.backward()
         return y, v.grad
 
@@ -194,7 +194,7 @@ def test_values_of_few_dimensions_beside_a_convolution(beside):
     want, traced = step(x), jit.trace(step)
     for _ in range(3):
         for a, b in zip(traced(x), want):
-            close(a, b, beside)
+            close(a, b, kind)
 
 
 @pytest.mark.parametrize("kind", [ingot.uint8, ingot.int32, ingot.int64, ingot.float16, ingot.bfloat16, ingot.complex64],
@@ -334,7 +334,7 @@ def gradients_of(net, x, factor):
     return y.detach()
 
 
-def found(net, x, y):
+def values_of(net, x, y):
     values = {"result": y, "input": x.grad} | {n: p.grad for n, p in net.named_parameters()} | dict(net.named_buffers())
     return {n: v.numpy().copy() for n, v in values.items() if v is not None}
 
@@ -349,11 +349,11 @@ def both_ways(net, x, runs=3):
             b.copy_(start[n])
 
     reset()
-    want = found(net, x, gradients_of(net, x, factor))
+    want = values_of(net, x, gradients_of(net, x, factor))
     traced, pairs = jit.trace(lambda x: gradients_of(net, x, factor)), []
     for _ in range(runs):
         reset()
-        pairs.append((found(net, x, traced(x)), want))
+        pairs.append((values_of(net, x, traced(x)), want))
         assert pairs[-1][0].keys() == want.keys()
     return pairs, traced
 
@@ -514,12 +514,12 @@ def test_pools_have_the_bits_of_the_plain_kernels(seed, dtype):
         x[0, 1] = np.nan
         x[1, 0] = -np.inf
     window["dilation"] = (1 + seed % 2,) * len(sizes)
-    best, places = kernel_of(pool_ops.max_pool)(x, **window)
+    best, indices = kernel_of(pool_ops.max_pool)(x, **window)
     made, at = native(grads.max_pool_places_blocked, to(x), **window)
-    assert at.dtype == np.int32 and (plain(at, c) == places).all()
+    assert at.dtype == np.int32 and (plain(at, c) == indices).all()
     assert np.array_equal(plain(made, c), best, equal_nan=True)
     g = rng.standard_normal(best.shape).astype(dtype)
-    want = kernel_of(pool_ops.plane_put)(g, places, size=sizes, accumulate=True)
+    want = kernel_of(pool_ops.plane_put)(g, indices, size=sizes, accumulate=True)
     got, = native(grads.max_pool_grad_blocked, to(g), at, size=sizes, **window)
     assert (plain(got, c) == want).all()
     del window["dilation"]
@@ -536,12 +536,12 @@ def conv_case(rng, dims):
     groups = int(rng.choice([1, 1, 1, 2, 32, 5]))
     i, o = int(rng.choice([1, 3, 16, 21, 40])), int(rng.choice([2, 16, 24, 33]))
     i, o = {2: (32, 16), 32: (1, 1), 5: (1, 1)}.get(groups, (i, o))
-    taps = tuple(int(n) for n in rng.choice([1, 3, 3, 4], dims))
+    kernel = tuple(int(n) for n in rng.choice([1, 3, 3, 4], dims))
     window = {"stride": tuple(int(n) for n in rng.choice([1, 1, 2, 3], dims)),
               "dilation": tuple(int(n) for n in rng.choice([1, 1, 2], dims)), "groups": groups,
               "padding": tuple([(int(rng.integers(0, 3)), int(rng.integers(0, 3))) for _ in range(dims)])}
     size = tuple(int(rng.integers(7, 13)) if dims < 3 else int(rng.integers(7, 9)) for _ in range(dims))
-    return (o * groups, i, *taps), size, window
+    return (o * groups, i, *kernel), size, window
 
 
 @pytest.mark.parametrize("dtype, tol", [(np.float32, 2e-4), (np.float64, 1e-12)])
@@ -561,9 +561,9 @@ def test_gradients_of_convolutions(seed, dtype, tol):
     kernel, elements, lanes, transformed = chosen(conv_ops.conv_input_grad, g, window | {"size": size})
     assert lanes == host().lanes(item)
     packed, = native(grads.pack_turned, w, size=size, kernel=kernel, elements=elements, **window)
-    taps = [w.reshape(-1)] * transformed
-    got, = native(grads.conv_input_grad_blocked, to(g), packed, *taps, filters=filters, size=size, lanes=lanes, kernel=kernel,
-                  epilogue=(), taps=len(taps), **window)
+    originals = [w.reshape(-1)] * transformed
+    got, = native(grads.conv_input_grad_blocked, to(g), packed, *originals, filters=filters, size=size, lanes=lanes,
+                  kernel=kernel, epilogue=(), taps=len(originals), **window)
     want = conv_ops.conv_input_grad.ref(g, w, size=size, **window)
     close_of_gradients(plain(got, x.shape[1]), want, label, tol)
     for in_blocks in (True, False):
@@ -607,8 +607,8 @@ def test_masks_and_indices_that_are_results():
             self.conv = nn.Conv2d(3, 20, 3)
 
         def forward(self, x):
-            y, places = F.max_pool2d(F.dropout(self.conv(x), 0.0), 2, return_indices=True)
-            return ingot.where(places % 2 == 0, y, 0.0) * 1.0
+            y, indices = F.max_pool2d(F.dropout(self.conv(x), 0.0), 2, return_indices=True)
+            return ingot.where(indices % 2 == 0, y, 0.0) * 1.0
 
     check(both_ways(Net().train(), ingot.randn(2, 3, 11, 12).requires_grad_())[0], "places", 1e-4)
 

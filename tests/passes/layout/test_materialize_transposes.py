@@ -9,13 +9,13 @@ from ingot.passes.layout.materialize_transposes import materialize_transposes
 from ingot.runtime.cpu.loops import copies
 
 
-def turned(graph):
+def materialized(graph):
     """Materialise all transposed matrices."""
     return materialize_transposes(graph, lambda shape, strides, dtype: len(strides) > 1 and strides[-1] > 1)
 
 
 def test_one_copy_for_all_readers():
-    check_rewrite(turned, """
+    check_rewrite(materialized, """
         graph g(%x: f32[4,6], %y: f32[6,4]) {
           %0: f32[6,4] = permute(%x, dims=(1, 0))
           %1: f32[6,4] = add(%0, %y)
@@ -32,7 +32,7 @@ def test_one_copy_for_all_readers():
 
 
 def test_an_explicit_copy_is_the_copy():
-    check_rewrite(turned, """
+    check_rewrite(materialized, """
         graph g(%x: f32[4,6]) {
           %0: f32[6,4] = permute(%x, dims=(1, 0))
           %1: f32[6,4] = contiguous(%0)
@@ -46,7 +46,7 @@ def test_an_explicit_copy_is_the_copy():
 
 
 def test_reductions_read_the_copy_that_is_made_for_others():
-    check_rewrite(turned, """
+    check_rewrite(materialized, """
         graph g(%x: f32[4,6]) {
           %0: f32[6,4] = permute(%x, dims=(1, 0))
           %1: f32[6,1] = sum(%0, dim=(1,), keepdim=True)
@@ -65,7 +65,7 @@ def test_reductions_read_the_copy_that_is_made_for_others():
 
 
 def test_expanded_values_are_copied_before_reductions():
-    check_rewrite(turned, """
+    check_rewrite(materialized, """
         graph g(%x: f32[4,6]) {
           %0: f32[6,4] = permute(%x, dims=(1, 0))
           %1: f32[6,4] = contiguous(%0)
@@ -88,7 +88,7 @@ def test_expanded_values_are_copied_before_reductions():
     ("%1: f32[6,6] = matmul(%0, %x)",),
 ], ids=["a sum", "a sum of elements", "a product"])
 def test_other_readers_need_no_copy(lines):
-    check_untouched(turned, "\n".join(
+    check_untouched(materialized, "\n".join(
         ["graph g(%x: f32[4,6]) {", "%0: f32[6,4] = permute(%x, dims=(1, 0))", *lines, "return %1", "}"]))
 
 

@@ -72,11 +72,11 @@ def traced(f, x, monkeypatch, pieces, room=1 << 40):
     """Return (the traced result, the number of chains)."""
     made = []
 
-    def noted(layers, images, threads):
+    def counted(layers, images, threads):
         made.extend(found := pieces(layers, images, threads))
         return found
 
-    monkeypatch.setattr(conv_chain_schedule, "pieces", noted)
+    monkeypatch.setattr(conv_chain_schedule, "pieces", counted)
     monkeypatch.setattr(conv_chain_schedule, "_room", lambda: room)
     run = jit.trace(lambda x: f(x))
     with ingot.no_grad():
@@ -157,9 +157,9 @@ class Rows(conv_chain_schedule.Layer):
         return self.window
 
 
-def window(size, taps, stride, low, dilation):
-    out = (size + 2 * low - dilation * (taps - 1) - 1) // stride + 1
-    return conv_chain_schedule.Window(size, out, taps, stride, low, dilation)
+def window(size, kernel, stride, low, dilation):
+    out = (size + 2 * low - dilation * (kernel - 1) - 1) // stride + 1
+    return conv_chain_schedule.Window(size, out, kernel, stride, low, dilation)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -167,8 +167,8 @@ def test_bands_make_every_row_before_it_is_read_and_none_twice(seed):
     rng = np.random.default_rng(seed)
     layers, size = [], int(rng.integers(9, 60))
     for _ in range(int(rng.integers(2, 5))):
-        taps, dilation = int(rng.integers(1, 6)), int(rng.integers(1, 3))
-        w = window(size, taps, int(rng.integers(1, 4)), int(rng.integers(0, taps * dilation + 1)), dilation)
+        kernel, dilation = int(rng.integers(1, 6)), int(rng.integers(1, 3))
+        w = window(size, kernel, int(rng.integers(1, 4)), int(rng.integers(0, kernel * dilation + 1)), dilation)
         if w.out < 2:
             break
         layers.append(Rows(w))
@@ -204,7 +204,7 @@ def test_layers_over_the_cache_are_chained(threads, monkeypatch):
     threads(2)
     found = []
     chosen = conv_chain_schedule.pieces
-    monkeypatch.setattr(conv_chain_schedule, "pieces", lambda *given: found.append(chosen(*given)) or found[-1])
+    monkeypatch.setattr(conv_chain_schedule, "pieces", lambda *arguments: found.append(chosen(*arguments)) or found[-1])
     for channels, size in ((24, 56), (160, 7)):
         wide = 6 * channels
         net = nn.Sequential(nn.Conv2d(channels, channels, 1), nn.ReLU6(), nn.Conv2d(channels, wide, 1), nn.ReLU6(),

@@ -62,14 +62,14 @@ def test_results_stay_the_same(name):
 
 def test_layers_that_are_not_packed():
     graph = graph_with("lstm")
-    assert pack_recurrent(graph, lambda *asked: None) is graph
-    kept = "%y: f64[3,2,4], %e: f64[3,2,4], %g: f64[3,2,16] = lstm_sequence(%z, None, %h, %c, %w, None, reverse=False)"
+    assert pack_recurrent(graph, lambda *_: None) is graph
+    with_gates = "%y: f64[3,2,4], %e: f64[3,2,4], %g: f64[3,2,16] = lstm_sequence(%z, None, %h, %c, %w, None, reverse=False)"
     projected = "%y: f64[3,2,4], %e: f64[2,4] = lstm_states(%z, None, %h, %c, %w, %p, reverse=False)"
-    for line in (kept, projected):
+    for line in (with_gates, projected):
         check_untouched(lambda g: pack_recurrent(g, always), show(graph_with("lstm", line)))
 
 
-def made(cls, size, dtype=ingot.float32, **kw):
+def layer_and_input(cls, size, dtype=ingot.float32, **kw):
     ingot.manual_seed(5)
     return cls(8, size, 2, dtype=dtype, **kw).eval(), ingot.randn(9, 7, 8, dtype=dtype)
 
@@ -84,7 +84,7 @@ def flat(result):
 @pytest.mark.parametrize("size", [5, 64, 130])
 @pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64])
 def test_traced_layers_are_as_in_eager_mode(cls, kw, size, dtype):
-    layer, x = made(cls, size, dtype, **kw)
+    layer, x = layer_and_input(cls, size, dtype, **kw)
     traced = jit.trace(layer)
     with ingot.no_grad():
         for factor in (1.0, 1.0, 0.5, 0.25):        # weights are written between calls
@@ -99,7 +99,7 @@ def test_traced_layers_are_as_in_eager_mode(cls, kw, size, dtype):
 
 
 def test_few_sequences_read_weights_where_they_are():
-    layer, x = made(nn.LSTM, 64)
+    layer, x = layer_and_input(nn.LSTM, 64)
     traced = jit.trace(layer)
     with ingot.no_grad():
         for _ in range(3):
@@ -108,7 +108,7 @@ def test_few_sequences_read_weights_where_they_are():
 
 
 def test_lengths_that_change():
-    layer, x = made(nn.GRU, 32)
+    layer, x = layer_and_input(nn.GRU, 32)
     traced = jit.trace(layer)
     with ingot.no_grad():
         for steps in (9, 8, 5, 7, 9, 2):

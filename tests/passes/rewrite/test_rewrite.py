@@ -151,25 +151,25 @@ def value(graph, number):
     return graph.nodes[number].output
 
 
-@pytest.mark.parametrize(("wanted", "given", "names"), [
+@pytest.mark.parametrize(("wanted", "known_at", "names"), [
     ((3,), (), ["mul", "exp", "add", "neg"]), ((1,), (), ["exp"]), ((3,), (2,), ["neg"]), ((3,), (0,), ["exp", "add", "neg"]),
     ((2,), (2,), []), ((), (), []),
 ])
-def test_needed_nodes_of_values(wanted, given, names):
+def test_needed_nodes_of_values(wanted, known_at, names):
     graph = parse(GRAPH)
-    inside = needed([value(graph, i) for i in wanted], {value(graph, i) for i in given})
+    inside = needed([value(graph, i) for i in wanted], {value(graph, i) for i in known_at})
     assert [n.op.name for n in graph.nodes if n in inside] == names
 
 
-@pytest.mark.parametrize(("wanted", "given", "keep", "inputs"), [
+@pytest.mark.parametrize(("wanted", "known_at", "keep", "inputs"), [
     ((3,), (), (), (0, 1)), ((1,), (), (), (0,)), ((1,), (), (2,), (0, 2)), ((3,), (0,), (), (0,)), ((3, 1), (2,), (), (0,)),
 ])
-def test_subgraphs_give_the_results_of_the_whole(wanted, given, keep, inputs):
+def test_subgraphs_give_the_results_of_the_whole(wanted, known_at, keep, inputs):
     graph = parse(GRAPH)
     there = dict(zip([v for n in graph.nodes for v in n.outputs], [ARRAYS[0] * ARRAYS[1], np.exp(ARRAYS[0])]))
     there[value(graph, 2)] = there[value(graph, 0)] + there[value(graph, 1)]
     there[value(graph, 3)] = -there[value(graph, 2)]
-    known = [value(graph, i) for i in given]
+    known = [value(graph, i) for i in known_at]
     goal = [value(graph, i) for i in wanted]
     made, taken = subgraph(graph, "some", needed(goal, set(known)), goal, known, frozenset(keep))
     assert taken == inputs and made.name == "some"

@@ -36,9 +36,9 @@ def test_patterns_find_the_elements_that_numpy_finds(chain):
 
 
 def test_a_reshape_that_needs_a_copy_has_no_pattern():
-    turned = through(row_major((3, 4)), OPS["permute"], {"dims": (1, 0)})
-    assert through(turned, OPS["reshape"], {"shape": (12,)}) is None
-    assert through(turned, OPS["as_strided"], {"shape": (2,), "strides": (1,), "offset": 0}) is None
+    transposed = through(row_major((3, 4)), OPS["permute"], {"dims": (1, 0)})
+    assert through(transposed, OPS["reshape"], {"shape": (12,)}) is None
+    assert through(transposed, OPS["as_strided"], {"shape": (2,), "strides": (1,), "offset": 0}) is None
     assert through(row_major((4,)), OPS["bitcast"], {"dtype": None}) is None
 
 

@@ -25,18 +25,18 @@ from ingot.runtime.cuda.graph.program import DeviceGraph
 COPIED: list = []          # bytes of strided copies
 
 
-def noted(prepared):
+def record_copied_bytes(prepared):
     if prepared.kernel.name.startswith("assign_"):
         copied = prepared.kernel.buffers[-1].dtype.itemsize
         COPIED.append(copied * prod(prepared.sizes[d.extent] for d in prepared.kernel.dims))
 
 
-mock_cuda_triton.relabelled(noted)     # (traces do not watch installed packages)
+mock_cuda_triton.relabelled(record_copied_bytes)     # (traces do not watch installed packages)
 
 
 @pytest.fixture(autouse=True)
 def cuda(monkeypatch):
-    monkeypatch.setattr(kernels, "LISTENERS", [noted])
+    monkeypatch.setattr(kernels, "LISTENERS", [record_copied_bytes])
     with mock_cuda.installed() as mock, config.override(cuda_graphs=False):
         yield mock
 
@@ -149,18 +149,18 @@ def test_under_autocast(name):
 
 def random_parts(rng):
     """Return a function that concatenates kernel results, transposed ones, values with other readers, duplicates and inputs."""
-    dim, turned = int(rng.integers(2)), rng.random(8) < 0.5
+    dim, transposed = int(rng.integers(2)), rng.random(8) < 0.5
     kinds = [int(k) for k in rng.integers(0, 6, size=int(rng.integers(1, 5)))]
 
     def join(x, y):
         made = [(x * 2).exp, lambda: y.softmax(0), lambda: x.t().tanh().t(), lambda: x - y, lambda: x, lambda: y.cumsum(1) + 1]
         found = [made[k]() for k in kinds]
-        found += found[:1] if turned[0] else []
-        pieces = [p.t() if turned[1] else p for p in found]
+        found += found[:1] if transposed[0] else []
+        pieces = [p.t() if transposed[1] else p for p in found]
         whole = ingot.cat(pieces, dim=dim)
-        whole = whole.t() * 3 if turned[2] else whole
-        more = found[0].sum(1) if turned[3] else x
-        return F.pad(whole @ whole.t(), (0, 2) if turned[4] else (0, 0, 1, 0), value=0.5), more
+        whole = whole.t() * 3 if transposed[2] else whole
+        more = found[0].sum(1) if transposed[3] else x
+        return F.pad(whole @ whole.t(), (0, 2) if transposed[4] else (0, 0, 1, 0), value=0.5), more
 
     return join
 
@@ -203,12 +203,12 @@ def test_kernels_write_their_parts(other, parts):
 
 def test_rotary_embeddings_are_one_kernel():
     """Rotary embeddings read and write their vectors once, in the order that attention or a product reads."""
-    def turned(x, w):
+    def rotated_product(x, w):
         return rope(heads(x, 2)).transpose(1, 2).reshape(x.shape) @ w
 
     ingot.manual_seed(0)
     x, w = ingot.randn(2, 6, 16), ingot.randn(16, 4)
-    traced, want = jit.trace(turned), turned(x, w)
+    traced, want = jit.trace(rotated_product), rotated_product(x, w)
     for _ in range(2):
         np.testing.assert_allclose(traced(x.cuda(), w.cuda()).cpu().numpy(), want.numpy(), rtol=1e-5, atol=1e-5)
     text = traced.explain()

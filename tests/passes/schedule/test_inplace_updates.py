@@ -36,7 +36,7 @@ def _diagonal(x, v, i):
     return x @ x.t()
 
 
-def _turned(x, v, i):
+def _transposed(x, v, i):
     x.t()[2] = x[:, 0] + 1
     return x.mean()
 
@@ -107,14 +107,14 @@ def _index_twice(x, v, i):
     return x.sum()
 
 
-WRITES = {f.__name__[1:]: f for f in (_row, _rows_twice, _columns, _diagonal, _turned, _by_index, _added, _columns_by_index,
+WRITES = {f.__name__[1:]: f for f in (_row, _rows_twice, _columns, _diagonal, _transposed, _by_index, _added, _columns_by_index,
                                       _by_two_indices, _scattered, _attended, _kernel_then_part, _part_then_kernel,
                                       _old_is_read, _old_is_read_late, _rows_of_itself, _index_twice)}
 
 COPIED = ("old_is_read_late", "rows_of_itself")      # what lies there is wanted after the write, or while it is done
 
 
-def _given(seed):
+def _arguments(seed):
     rng = np.random.default_rng(seed)
     return ingot.from_numpy(rng.standard_normal((ROWS, WIDTH)).astype("f")), \
         ingot.from_numpy(rng.standard_normal((3, WIDTH)).astype("f")), AT
@@ -125,7 +125,7 @@ def test_written_in_place_as_eager_code_does(name):
     fn = WRITES[name]
     traced = jit.trace(fn)
     for seed in range(4):
-        (x, v, i), (y, *_) = _given(seed), _given(seed)
+        (x, v, i), (y, *_) = _arguments(seed), _arguments(seed)
         want, found = fn(y, v, i), traced(x, v, i)
         ingot.testing.assert_close(found, want)
         ingot.testing.assert_close(x, y)
@@ -135,7 +135,7 @@ def test_written_in_place_as_eager_code_does(name):
 def test_strided_inputs_are_written_in_place_too():
     traced = jit.trace(_row)
     for seed in range(4):
-        x, v, i = _given(seed)
+        x, v, i = _arguments(seed)
         x, y = x.t().contiguous().t(), x.clone()
         ingot.testing.assert_close(traced(x, v, i), _row(y, v, i))
         ingot.testing.assert_close(x, y)
@@ -159,8 +159,8 @@ def test_a_call_that_fails_writes_what_eager_code_does(fn, wrong):
     traced = jit.trace(fn)
     good = ingot.eye(3, WIDTH)
     for _ in range(3):
-        traced(_given(0)[0], good, ingot.tensor([3, 4, 7]))
-    x, v, i = _given(1)
+        traced(_arguments(0)[0], good, ingot.tensor([3, 4, 7]))
+    x, v, i = _arguments(1)
     v, i = (-good, i) if wrong == "v" else (good, ingot.tensor([3, 4, ROWS]))
     found = []
     for run, target in ((fn, x.clone()), (traced, x)):
@@ -194,8 +194,8 @@ def test_read_only_inputs_are_refused(name):
     fn = WRITES[name]
     traced = jit.trace(fn)
     for _ in range(3):
-        traced(*_given(0))
-    x, v, i = _given(0)
+        traced(*_arguments(0))
+    x, v, i = _arguments(0)
     locked = x.numpy().copy()
     locked.setflags(write=False)
     with pytest.raises(RuntimeError, match="read-only"):

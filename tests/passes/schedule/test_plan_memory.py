@@ -95,13 +95,13 @@ def test_an_update_after_the_last_read_is_written_in_place():
 
 
 def test_an_update_is_copied_where_the_old_value_is_still_read():
-    turned = """
+    transposed = """
         graph g(%w: f32[4,4]) {
           %0: f32[4,4] = permute(%w, dims=(1, 0))
           %1: f32[4,4] = add(%w, %0)
           return %1
         }"""
-    assert in_place(turned, {0: 0}) == []
+    assert in_place(transposed, {0: 0}) == []
     returned = """
         graph g(%w: f32[4,4]) {
           %0: f32[4,4] = neg(%w)
@@ -186,8 +186,8 @@ def test_arena_offsets_are_disjoint_while_alive_and_tight(seed):
     in_order = plan_memory.allocate(lives, LINE)
     for at, end in (in_order, plan_memory._closer(lives, *in_order)):
         for x, y in itertools.combinations(lives, 2):
-            together = x.first <= y.last and y.first <= x.last
+            overlap = x.first <= y.last and y.first <= x.last
             apart = at[x.what] + x.size <= at[y.what] or at[y.what] + y.size <= at[x.what]
-            assert apart or not together, f"seed {seed}: {x} and {y} share bytes"
+            assert apart or not overlap, f"seed {seed}: {x} and {y} share bytes"
         assert end == max(at[x.what] + x.size for x in lives) and min(at.values()) >= LINE
     assert end <= min(in_order[1], 1.25 * most), f"seed {seed}: {end} bytes for {most}"

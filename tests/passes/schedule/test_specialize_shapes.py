@@ -72,9 +72,9 @@ def test_copies_share_parts_without_sizes():
 
 
 def test_shared_steps_are_prepared_once(monkeypatch):
-    binder, asked = Binder(arrange_for_cpu(lift_numbers(pooled_layer()).graph, {0, 1}), shares=True), []
+    binder, requests = Binder(arrange_for_cpu(lift_numbers(pooled_layer()).graph, {0, 1}), shares=True), []
     prepare = prepared_steps.prepare
-    monkeypatch.setattr(prepared_steps, "prepare", lambda step: [asked.append(step), prepare(step)][1])
+    monkeypatch.setattr(prepared_steps, "prepare", lambda step: [requests.append(step), prepare(step)][1])
     calls, rng = SharedCalls(binder.steps), np.random.default_rng(0)
     for n in (3, 7, 2, 3):
         made = CompiledGraph(binder.bind({"n": n}), kernel_of, prepare=calls.prepare)
@@ -82,4 +82,4 @@ def test_shared_steps_are_prepared_once(monkeypatch):
         want = interpret(made.graph, [x, w]).outputs
         for a, b in zip(made.run([x, w]), want, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5)
-    assert max(map(asked.count, asked)) == 1 and any(s in binder.steps for s in asked)
+    assert max(map(requests.count, requests)) == 1 and any(s in binder.steps for s in requests)

@@ -178,8 +178,8 @@ def test_traced_training_gives_the_bits_of_eager(kind, masked):
     q, k, v, g = (ingot.tensor(rng.standard_normal((2, 3, 20, 16)).astype(np.float32)).to(kind) for _ in range(4))
     mask = ingot.tensor(rng.standard_normal((20, 20)).astype(np.float32)).to(kind) if masked else None
 
-    def step(*given):
-        leaves = [x.detach().requires_grad_() for x in given]
+    def step(*arguments):
+        leaves = [x.detach().requires_grad_() for x in arguments]
         out = ingot.nn.functional.scaled_dot_product_attention(*leaves, attn_mask=mask, is_causal=not masked)
         out.backward(g)
         return (out.detach() * 2, *[x.grad for x in leaves])

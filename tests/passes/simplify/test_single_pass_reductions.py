@@ -42,7 +42,7 @@ def body_of(rows=16, n=20000, by=None, squared="mul(%3, %3)", out="%5"):
     return group.body
 
 
-def sweeps(body):
+def count_sweeps(body):
     return sum(s.over == SWEEP for s in lower(body).kernel.stages)
 
 
@@ -66,14 +66,14 @@ def test_users_of_centred_values_take_one_sweep_less():
     """The mean is found in the sweep of the squares; other readers of centred values take another sweep."""
     body = body_of(out="%3, %5")
     text = to_text(lower(join_sweeps(body)).kernel)
-    assert (sweeps(body), sweeps(join_sweeps(body))) == (2, 2) and "[spread]" in text
+    assert (count_sweeps(body), count_sweeps(join_sweeps(body))) == (2, 2) and "[spread]" in text
     text = VARIANCE.format(rows=16, n=20000, by=20000.0, squared="square(%3)", out="%8").replace("      return", """
       %6: f32[16,20000] = expand(%5, shape=(16, 20000))
       %7: f32[16,20000] = div(%3, %6)
       %8: f32[16,20000] = add(%7, %7)
       return""")
     group, = fuse(graph_of(text))
-    assert (sweeps(group.body), sweeps(join_sweeps(group.body))) == (3, 2)
+    assert (count_sweeps(group.body), count_sweeps(join_sweeps(group.body))) == (3, 2)
 
 
 @pytest.mark.parametrize("change", [{"by": 19999.0}, {"squared": "mul(%3, %x)"}, {"squared": "mul(%x, %x)"}])
@@ -219,7 +219,7 @@ def test_a_sum_of_exponentials_takes_one_sweep():
 def test_softmax_takes_two_sweeps_and_stores_nothing_in_between():
     body = exponentials(2048, out="%6", more=SOFTMAX)
     text = to_text(lower(join_sweeps(body)).kernel)
-    assert (sweeps(body), sweeps(join_sweeps(body))) == (3, 2)
+    assert (count_sweeps(body), count_sweeps(join_sweeps(body))) == (3, 2)
     assert (text.count("store"), text.count("load b0"), text.count("load")) == (1, 2, 2)
 
 
@@ -227,15 +227,15 @@ def test_an_infinite_maximum_is_left_out():
     """As in logsumexp: for rows without a finite number, the sum is exp(largest)."""
     group, = fuse(decompose(graph_of(LOGSUMEXP.format(rows=2048, n=20000))))
     made = join_sweeps(group.body)
-    assert (sweeps(group.body), sweeps(made)) == (2, 1)
-    said = [t.attr for t in made.terms if t.kind in ("call", "reduce")]
-    assert said == ["max", "isfinite", "where", "exp_sum", "exp", "where", "log", "add"]
+    assert (count_sweeps(group.body), count_sweeps(made)) == (2, 1)
+    attributes = [t.attr for t in made.terms if t.kind in ("call", "reduce")]
+    assert attributes == ["max", "isfinite", "where", "exp_sum", "exp", "where", "log", "add"]
     assert len({t.number for t in made.terms}) == len(made.terms)
 
 
 def test_masked_row_ends_are_left_out():
     for how in ({}, {"shifted": "%y", "summed": "%3"}):
-        assert (sweeps(masked(**how)), sweeps(join_sweeps(masked(**how)))) == (2, 1)
+        assert (count_sweeps(masked(**how)), count_sweeps(join_sweeps(masked(**how)))) == (2, 1)
 
 
 @pytest.mark.parametrize("change", [{"first": 0}, {"instead": "0.0"}, {"summed": "%3"}, {"shifted": "%y", "instead": "1.0"}])
