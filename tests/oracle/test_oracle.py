@@ -1,39 +1,34 @@
-"""ingot beside PyTorch's results, which files hold: every row eagerly and traced."""
+"""ingot beside PyTorch's results, which files hold: every row eagerly; traced, a sample, and every row as slow tests."""
 
 from collections import defaultdict
 
 import pytest
 
 import ingot
+import row_sample
 from oracle import comparing, differences, files
 from oracle.kinds import KINDS
 
-LARGEST_GROUP = 48                  # rows that one test traces
+TRACED = 8                          # of so many rows of a family, one is traced in a run
+PARTS = 16                          # tests that share the rows of a family which a run traces
 LARGEST_FOLDER = 12_000_000         # bytes of all files
+
+
+FAMILIES = {family: files.read(files.FOLDER / f"{family}.xz")[1] for family in files.families()}
 
 
 def groups() -> list:
     """Return (family, group of rows) for each test: rows whose names begin alike."""
-    found = []
-    for family in files.families():
+    tests = []
+    for family, rows in FAMILIES.items():
         named = defaultdict(list)
-        for row in files.read(files.FOLDER / f"{family}.xz")[1]:
+        for row in rows:
             named[row.name.split("/")[0]].append(row)
-        found += [pytest.param(family, rows, id=f"{family}:{name}") for name, rows in named.items()]
-    return found
+        tests += [pytest.param(family, rows, id=f"{family}:{name}") for name, rows in named.items()]
+    return tests
 
 
 GROUPS = groups()
-
-
-def in_parts() -> list:
-    """Return the groups, the large ones in parts."""
-    found = []
-    for family, rows in (group.values for group in GROUPS):
-        label = f"{family}:{rows[0].name.split('/')[0]}"
-        for start in range(0, len(rows), LARGEST_GROUP):
-            found.append(pytest.param(family, rows[start:start + LARGEST_GROUP], id=f"{label} {start}" if start else label))
-    return found
 
 
 def eager(body, **_):
@@ -60,6 +55,13 @@ def traced(body, state=None, replays=True):
     return call if replays else function
 
 
+def traceable(rows) -> list:
+    """Return the rows that hold for traces as well."""
+    traceable_rows = [row for row in rows if not row.options.get("eager")]
+    assert traceable_rows, "a group needs rows that are traced"
+    return traceable_rows
+
+
 def check(family, rows, wrap):
     """Compare the rows of a group; report all that differ."""
     wrong = []
@@ -84,11 +86,19 @@ def test_eager_results_are_those_of_pytorch(family, rows):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("family, rows", in_parts())
-def test_traced_results_are_those_of_pytorch(family, rows):
-    rows = [row for row in rows if not row.options.get("eager")]
-    assert rows, "a group needs rows that are traced"
-    check(family, rows, traced)
+@pytest.mark.parametrize("family, part", [(family, part) for family in FAMILIES for part in range(PARTS)])
+def test_traced_results_are_those_of_pytorch(family, part, pytestconfig):
+    """The seed of the run draws the rows."""
+    rows = traceable(FAMILIES[family])
+    drawn = row_sample.some(rows, pytestconfig.option.seed, family, max(PARTS, len(rows) // TRACED))
+    check(family, drawn[part::PARTS], traced)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("family, rows", GROUPS)
+def test_all_traced_results_are_those_of_pytorch(family, rows):
+    check(family, traceable(rows), traced)
 
 
 def test_files_are_small():

@@ -25,9 +25,14 @@ def products(items) -> list[list]:
     return [rows for rows in tests.values() if len(rows) > FEW and len(axes(rows[0])) > 1]
 
 
+def some(rows: list, seed: int, table: str, number: int) -> list:
+    """Return that many rows of a table, as the seed and the name of the table draw them."""
+    return random.Random(f"{seed} {table}").sample(rows, number)
+
+
 def sample(rows: list, seed: int) -> list:
     """Return at least `FEW` rows in which each value of each axis occurs."""
-    drawn = random.Random(f"{seed} {rows[0].nodeid}").sample(rows, len(rows))
+    drawn = some(rows, seed, rows[0].nodeid, len(rows))
     seen: set = set()
     kept, rest = [], []
     for item in drawn:
