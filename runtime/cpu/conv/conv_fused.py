@@ -88,8 +88,8 @@ class FusedConv(FusedPlan):
             blocks = conv_depthwise.blocks_of(g) if self.depthwise else g.x_blocks
             x = conv_layout.into_blocks(steps, X, images, blocks, g.pixels)
         if self.algorithm:
-            taps = winograd.PlainWeight((EXTRA, 0), (FACTORS, 0))
-            self.algorithm.add(steps, g, x, taps, (W, 0), (Y, 0), epilogue=self.after.code)
+            weight = winograd.PlainWeight((EXTRA, 0), (FACTORS, 0))
+            self.algorithm.add(steps, g, x, weight, (W, 0), (Y, 0), epilogue=self.after.code)
         else:
             self.add_kernel(steps, g, x, (W, 0), (Y, 0), by_rows=self.x_blocked)
         return steps.plan()

@@ -134,17 +134,17 @@ class SharedCalls:
 
     def __init__(self, steps: frozenset):
         self._steps = steps
-        self._made: dict = {}       # (step, number of threads) -> its call
+        self._prepared_calls: dict = {}       # (step, number of threads) -> its call
 
     def prepare(self, step):
         if step not in self._steps:
             return prepared_steps.prepare(step)
         changes, key = pool.changes(), (step, pool.get_num_threads())
-        if key in self._made:
-            return self._made[key]
+        if key in self._prepared_calls:
+            return self._prepared_calls[key]
         made = prepared_steps.prepare(step)
         if pool.changes() == changes:
-            self._made[key] = made
+            self._prepared_calls[key] = made
         return made
 
 
