@@ -1,4 +1,4 @@
-"""Drivers that do nothing: one that is quick, and one that keeps what kernels of a step were launched with. A module of its
+"""Drivers that do nothing: a quick one, and one that records what kernels of a step were launched with. A module of its
 own: what `python -m` runs counts as a user's, and calls of a user's driver amid a step keep it from being traced.
 """
 
@@ -23,7 +23,7 @@ class Unwatched(cost_model.Ledger):
         super().__exit__(*exc)
 
     def cuStreamEndCapture(self, stream, out):
-        """A graph of what nobody has noted."""
+        """Return a handle; the driver records no nodes of the graph."""
         return self._handle(out)
 
     def cuGraphInstantiateWithFlags(self, out, graph, flags):
@@ -32,8 +32,8 @@ class Unwatched(cost_model.Ledger):
 
 
 class Launches(cost_model.Ledger):
-    """A ledger whose kernels are called by numbers, of what was launched with which numbers: `kept[name]` is (variant, grid,
-    block of parameters)."""
+    """A ledger that numbers kernels by what they were launched with: `launched_by_name[name]` is (variant, grid, block of
+    parameters)."""
 
     def __init__(self, arch):
         super().__init__(arch)

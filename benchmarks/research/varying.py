@@ -1,4 +1,4 @@
-"""Sizes that are others at each step: texts and graphs of any length, tokens one after the other, boxes that are kept."""
+"""Sizes that differ at each step: sentences and graphs of any length, generated tokens, selected boxes."""
 
 import numpy as np
 

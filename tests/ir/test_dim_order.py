@@ -189,7 +189,7 @@ def test_replays_of_changing_sizes_lie_as_eager_results():
 
 
 def test_views_that_eager_results_allow():
-    """As in PyTorch: an array transposed twice can be viewed in another shape, whatever was done between."""
+    """An array transposed twice can be viewed in another shape, whatever was done between, as in PyTorch."""
     for size in (4, 64):
         x = ingot.randn(size, 16, 48)
         for f in (ingot.relu, ingot.exp, ingot.nn.functional.gelu, lambda t: t * 3, lambda t: t.double()):

@@ -228,7 +228,7 @@ BETWEEN = {"a part of data": (lambda t: t.data.__setitem__((..., 0), 5.0), False
 
 @pytest.mark.parametrize("between", BETWEEN)
 def test_writes_through_data_are_not_checked(between):
-    """As in PyTorch: solvers fill the columns of one array so, where others were saved."""
+    """Solvers write columns of an array of which other columns were saved for gradients; PyTorch allows it, too."""
     write, is_checked = BETWEEN[between]
     x, scratch = normal(3, 2).requires_grad_(), normal(3, 2, seed=21)
     y = (x * scratch).sum()

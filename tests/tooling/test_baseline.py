@@ -1,4 +1,4 @@
-"""Records of what a redesign must not change: what their comparison says, and that their ways into the package are there."""
+"""Baselines of generated code, names and costs: what comparisons print, and that the internals that they read exist."""
 
 import copy
 

@@ -1,5 +1,5 @@
-"""The machine that runs PTX on numpy: instructions beside numpy, threads that part, what it must find, and kernels as Triton
-compiles them beside the CPU. `pytest --ptx 90` runs all tests of the mock driver so.
+"""The PTX machine on numpy: its instructions against numpy, divergent threads, the faults that it must report, and kernels that
+Triton compiled against results of the CPU. `pytest --ptx 90` runs all tests of the mock driver on it.
 """
 
 import importlib.util
@@ -126,7 +126,7 @@ $L__done:
 
 
 def test_warp_operations_wait_for_lanes_of_later_branches():
-    """As a compiler lays out what few threads do: behind the rest, from where they jump back."""
+    """Compilers put code of few threads behind the rest, and it jumps back from there."""
     body = """
     setp.lt.u32 %p1, %r1, 5;
     mov.b32 %r6, %r1;

@@ -1,5 +1,5 @@
-"""The roads of Hopper chips as machine code: boxes that the copy engine brings, barriers in memory, warps of different work, as
-Triton compiles them, run by the PTX machine beside the CPU.
+"""Kernels for Hopper chips as Triton compiles them, run by the PTX machine: bulk copies, barriers in memory and specialised
+warps, against results of the CPU.
 """
 
 import importlib.util

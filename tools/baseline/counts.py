@@ -17,7 +17,7 @@ FILE = "BASELINE_OF_TESTS"
 
 
 def pytest_collection_finish(session):
-    """As a plugin: write what was collected."""
+    """Write counts of the collected tests. This makes the module a pytest plugin."""
     functions, markers = Counter(), Counter()
     for item in session.items:
         functions[".".join([*([item.cls.__name__] if getattr(item, "cls", None) else []), item.name.partition("[")[0]])] += 1

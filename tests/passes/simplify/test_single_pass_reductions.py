@@ -224,7 +224,7 @@ def test_softmax_takes_two_sweeps_and_stores_nothing_in_between():
 
 
 def test_an_infinite_maximum_is_left_out():
-    """As in logsumexp: for rows without a finite number, the sum is exp(largest)."""
+    """For rows without a finite number the sum is exp(largest), as logsumexp needs."""
     group, = fuse(decompose(graph_of(LOGSUMEXP.format(rows=2048, n=20000))))
     made = join_sweeps(group.body)
     assert (count_sweeps(group.body), count_sweeps(made)) == (2, 1)
