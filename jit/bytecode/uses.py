@@ -25,7 +25,7 @@ CONTAINED = "contained"     # membership is tested
 KEYED = "keyed"         # items under constants are read and set: `chain["n"] += 1`
 _ADDS = ("append", "extend")
 _ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that only read the items of a container
-_BESIDE = [(frozenset(some), both) for some, both in (      # uses that may stand together, and the joint use
+_JOINT_USES = [(frozenset(some), both) for some, both in (      # uses that may stand together, and the joint use
     ((INDEXED, LAST), INDEXED), ((INDEXED, LAST, INSPECTED), INSPECTED), ((INDEXED, LAST, ITEMS), ITEMS),
     ((INDEXED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN), ((INDEXED, LAST, MEASURED), MEASURED),
     ((INSPECTED, MEASURED), INSPECTED), ((ADDED, INDEXED, LAST, GROWN, MEASURED, COUNTED), COUNTED))]
@@ -59,7 +59,7 @@ def both(use, other):
         return use
     if use == PASSED:
         return other
-    return next((both for some, both in _BESIDE if {use, other} <= some), None)
+    return next((both for some, both in _JOINT_USES if {use, other} <= some), None)
 
 
 def passed_in(code) -> list:

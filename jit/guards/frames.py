@@ -79,8 +79,8 @@ def functions_with_code(frame) -> list:
 
 
 class RunningFunctions:
+    """Functions that frames run, searched once for each code."""
 
-    """Functions that frames run, found once for each code."""
     def __init__(self):
         self._by_code: dict = {}      # code -> functions that have it, where the interpreter does not tell which one runs
 

@@ -53,7 +53,7 @@ class SymbolicLookups:
 
     def __enter__(self):
         if self.scope is not None:
-            self.scope.on_index, self.scope.on_hash = self.hear, is_no_member
+            self.scope.on_index, self.scope.on_hash = self.index_forced, is_no_member
         return self
 
     def __exit__(self, *exc):
@@ -61,11 +61,11 @@ class SymbolicLookups:
             self.scope.on_index = self.scope.on_hash = None
         self.is_written = any([was_written(proxy) for proxy in self._proxies.values()])  # noqa: C419  (all of them)
 
-    def hear(self):
+    def index_forced(self):
         """Note that the calling code forces a symbolic number by `__index__`."""
         frame = sys._getframe(2)
         if is_user(frame):
-            container = _container_at(frame)
+            container = _operand(frame, is_lookup, 2)
             if type(container) not in TABLES and table_of(container) is not None:
                 self.containers[id(container)] = container
 
@@ -112,11 +112,7 @@ def is_no_member(number) -> bool:
     frame = sys._getframe(2)
     if not is_user(frame):
         return False
-    instructions, at = instructions_of(frame.f_code), position_of(frame)
-    if instructions[at].opname != "CONTAINS_OP":
-        return False
-    walk = _Origins().up_to(instructions, at)
-    container = _marked(frame, walk.stack[-1] if walk.stack else None)
+    container = _operand(frame, lambda ins: ins.opname == "CONTAINS_OP", 1)
     if type(container) not in _BY_HASH or len(container) > MOST_MEMBERS:
         return False
     members = [m for m in container if type(m) in _NUMBERS]
@@ -127,19 +123,13 @@ def is_no_member(number) -> bool:
     return True
 
 
-def _container_at(frame) -> Any:
-    """Return the container that the code of a frame is indexing; MISSING if no variable leads to it."""
+def _operand(frame, is_wanted, depth: int) -> Any:
+    """Return the value at a depth of the stack of a frame, if its instruction is wanted and variables lead to the value; else
+    MISSING."""
     instructions, at = instructions_of(frame.f_code), position_of(frame)
-    if not is_lookup(instructions[at]):
-        return MISSING
-    walk = _Origins().up_to(instructions, at)
-    mark = walk.stack[-2] if len(walk.stack) > 1 else None
-    return MISSING if mark is None or mark[0] is None else _marked(frame, mark)
-
-
-def _marked(frame, mark) -> Any:
-    if mark is None or mark[0] is None:
-        return MISSING if mark is None else mark[1]
-    name, steps = mark
+    stack = _Origins().up_to(instructions, at).stack if is_wanted(instructions[at]) else []
+    name, steps = (stack[-depth] if len(stack) >= depth else None) or (None, MISSING)
+    if name is None:
+        return steps
     space = frame.f_locals if name in frame.f_locals else frame.f_globals
     return follow(space[name], steps) if name in space else MISSING

@@ -17,13 +17,13 @@ from ..bytecode.attribute_queries import Names
 from ..bytecode.stack import NO_EFFECT, Walk, builds_container, instructions_of, position_of
 from .lazy_scalars import as_number
 
-_END = f"{__package__.rpartition('.')[0]}.tracing.recorded_call"         # the module that calls the function
-_LEAST_OWN = 257                    # Python shares smaller ints
+_CALLER = f"{__package__.rpartition('.')[0]}.tracing.recorded_call"         # the module that calls the function
+_FIRST_UNSHARED = 257                    # Python shares smaller ints
 
 
-_WAYS = {how: getattr(method, "_asks_for", method).__code__ for how, method in (
+_READERS = {how: getattr(method, "_asks_for", method).__code__ for how, method in (
     ("float", Tensor.__float__), ("int", Tensor.__int__), ("numpy", Tensor.numpy), ("tolist", Tensor.tolist))}
-_TAKEN: dict = {        # type of a value -> the tensor that is saved for it
+_SAVED_AS: dict = {        # type of a value -> the tensor that is saved for it
     float: lambda t: as_number(t, float), int: lambda t: as_number(t, int), np.ndarray: Tensor.detach,
     list: lambda t: t.detach().clone()}
 
@@ -39,13 +39,13 @@ class PassthroughValues:
     def takes(self, t: Tensor, how: str, value, code, frame) -> bool:
         """Return whether a value that `frame` has read by calling `code` goes straight to the results; remember it if so."""
         kind = type(value)
-        if kind not in _TAKEN or _WAYS.get(how) is not code or (kind is int and abs(value) < _LEAST_OWN):
+        if kind not in _SAVED_AS or _READERS.get(how) is not code or (kind is int and abs(value) < _FIRST_UNSHARED):
             return False
         if how in ("float", "int") and not _is_builtin(how, frame):
             return False
         if not goes_to_result(frame):
             return False
-        self._known[id(value)] = value, kind, _TAKEN[kind](t), how
+        self._known[id(value)] = value, kind, _SAVED_AS[kind](t), how
         return True
 
     def part(self, x) -> tuple | None:
@@ -64,14 +64,14 @@ class PassthroughValues:
             self._recorder.cut(tensor, how, value)
 
 
-class _ReadOn(np.ndarray):
+class _NumbersOnly(np.ndarray):
     """Memory of a tensor for a caller that takes its numbers at once; `tolist` or `item` is the tensor's own."""
 
 
 def read_on(t: Tensor, value, code, frame):
     """Return what `t.numpy()`, whose code is `code`, gives if `frame` only takes its numbers at once (`t.numpy().tolist()`),
     which count as read of the tensor then; None elsewhere."""
-    if code is not _WAYS["numpy"] or value.dtype.kind not in "fiub":
+    if code is not _READERS["numpy"] or value.dtype.kind not in "fiub":
         return None
     instructions, at = instructions_of(frame.f_code), position_of(frame)
     start = max(at - 4, 0)
@@ -81,14 +81,14 @@ def read_on(t: Tensor, value, code, frame):
              for _, ins in steps[max(here - 1, 0):here + 3]]
     if names not in (["numpy", "CALL", "tolist", "CALL"], ["numpy", "CALL", "item", "CALL"]):
         return None
-    array = value.view(_ReadOn)
+    array = value.view(_NumbersOnly)
     setattr(array, names[2], getattr(t, names[2]))
     return array
 
 
 def goes_to_result(frame) -> bool:
     """Return whether a frame and its callers, up to the recorded function, return the value of its instruction unread."""
-    while frame is not None and frame.f_globals.get("__name__") != _END:
+    while frame is not None and frame.f_globals.get("__name__") != _CALLER:
         if not _is_returned(frame):
             return False
         frame = frame.f_back

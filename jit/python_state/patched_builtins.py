@@ -502,16 +502,18 @@ def _patched_test(really):
 
 def file_state(path):
     """Return a value that changes when a file is replaced or written; None if there is none."""
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    found = _stat(path)
+    return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 def is_stream(path) -> bool:
     """Return whether a path leads to a pipe, terminal or device, which gives other bytes each time."""
+    found = _stat(path)
+    return found is not None and not stat.S_ISREG(found.st_mode)
+
+
+def _stat(path):
     try:
-        return not stat.S_ISREG(os.stat(path).st_mode)
+        return os.stat(path)
     except (OSError, ValueError):
-        return False
+        return None

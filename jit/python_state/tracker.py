@@ -41,7 +41,7 @@ _EXACT = frozenset(("__float__", "__int__", "__index__", "__complex__", "__bool_
 _COPIED = copy._reconstruct.__code__        # type: ignore[attr-defined]
 _NEW = (copyreg.__newobj__, copyreg.__newobj_ex__, copyreg._reconstructor)      # type: ignore[attr-defined]
 _COPIES = frozenset(("__reduce_ex__", "__getstate__"))
-_ODD = _STARTS_THREAD | _COPIES
+_THREAD_OR_COPY = _STARTS_THREAD | _COPIES
 _RUNNERS = frozenset(("forward", "__call__", "train"))
 _SYSTEM_RANDOM = os.urandom
 
@@ -130,8 +130,8 @@ class Tracker:
             elif type(arg) is types.ModuleType and is_user_namespace(arg):
                 self.reachable.walk(arg.__name__, arg)
         elif event == "c_call":
-            if arg.__name__ in _ODD:
-                self._odd_builtin(frame, arg)
+            if arg.__name__ in _THREAD_OR_COPY:
+                self._thread_or_copy(frame, arg)
             if is_user(frame):
                 self.world.builtin_called(frame, arg)
             elif arg is _SYSTEM_RANDOM and works_for_user(frame):
@@ -146,7 +146,7 @@ class Tracker:
             if isinstance(first, Module):
                 self._runs(code, first)
 
-    def _odd_builtin(self, frame, function):
+    def _thread_or_copy(self, frame, function):
         """Note a builtin that starts a thread, or copies the attributes of an object."""
         starts = function.__name__ in _STARTS_THREAD
         if starts:

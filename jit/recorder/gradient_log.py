@@ -1,6 +1,7 @@
 """Gradients while a recorder listens: saved values, reads and writes of `.grad`, `requires_grad`, and hooks of leaves."""
 
 import weakref
+from dataclasses import dataclass
 
 from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.symbolic import is_symbol
@@ -13,15 +14,15 @@ from ..guards.state_guards import hooks_guard
 from .recording import LeafState, Saved
 
 
+@dataclass(frozen=True, eq=False)
 class GradientGuard(Condition):
     """Guard on the identity of a leaf's gradient, which the function reaches otherwise too, or through other memory."""
 
-    def __init__(self, leaf: Tensor, gradient: Tensor):
-        self.leaf, self.gradient = leaf, gradient
+    leaf: Tensor
+    gradient: Tensor
 
     @property
     def identity(self) -> tuple:
-        """Identity for deduplication."""
         return "gradient", id(self.leaf)
 
     def holds(self) -> bool:

@@ -45,7 +45,7 @@ class InputTable:
         if known is None or known.root._a is not t._a:
             self.enter(t, Source("argument", position), name or f"arg{position}", aval)
         else:
-            r.links.give(t, Link(r, known, (), known.value))
+            r.links.tie_outside(t, Link(r, known, (), known.value))
             self.sources.append(Source("argument", position))
             if t is not known.root:             # else it is the same tensor, with one gradient
                 self.own[id(t)] = len(self.sources) - 1
@@ -70,7 +70,7 @@ class InputTable:
         self.histories[position] = t._node if source.kind in ("argument", "captured") else None
         cell = t._storage.cell = Cell(r, value, t, position)
         self.cells.append(cell)
-        r.links.give(t, Link(r, cell, (), value))
+        r.links.tie_outside(t, Link(r, cell, (), value))
         return value
 
     def capture(self, t: Tensor) -> Link:
@@ -104,7 +104,7 @@ class InputTable:
             r.gradients.note_leaf(root)
         if t is not root or "_traced" not in t.__dict__ or t.__dict__["_traced"].recorder is not r:
             chain = () if t is root or t._a is known.root._a else t._chain
-            r.links.give(t, Link(r, known, chain, None, -1))
+            r.links.tie_outside(t, Link(r, known, chain, None, -1))
             if t is not known.root and self.sources[known.source].kind == "captured":
                 r.guards.append(MemoryGuard(t, known.root, t._node is not None))
         return t.__dict__["_traced"]
@@ -121,7 +121,7 @@ class InputTable:
         self.own[id(t)] = len(self.sources)
         r.builder.input(f"captured{len(self.sources)}", t.aval)
         self.sources.append(Source("captured", t))
-        r.links.give(t, Link(r, cell, (), None, -1))
+        r.links.tie_outside(t, Link(r, cell, (), None, -1))
         r.gradients.note_leaf(t)
 
     def position_of(self, t) -> int | None:

@@ -26,7 +26,7 @@ from ..proxies.lazy_scalars import LazyScalar, read_as_tensor
 from ..proxies.numpy_scalars import now, stands_for_number
 from ..proxies.threads import mapped
 
-_ONE_AT_A_TIME = threading.RLock()
+_LOCK = threading.RLock()
 _CONTAINERS = frozenset((list, dict, set, deque, Counter, OrderedDict, defaultdict))
 _MOST = 16          # numbers in a list of a schedule that may be read
 _WIDE: dict[type, Any] = {float: np.float64, int: np.int64}
@@ -172,17 +172,17 @@ class Trial:
 
     def __init__(self, recorder, scheduler, step, spec, tensors, earlier):
         self._step, self._spec = step, spec
-        self._place = len(earlier)
+        self._index = len(earlier)
         self._earlier = earlier[-1] if earlier else None
         self.schedulers, self.groups = schedulers_of(scheduler), scheduler.optimizer.param_groups
         self.values = [recorder.value_of(t) for t in tensors]
         self._recorder, self._results = recorder, None
         self._numbers: list = []             # (number of the owner, key, index or None, kind) of numbers that may be read
         self._known: list = []               # for each group the keys of these
-        self._others: list = []              # (number of the schedule, key, value): flags of user classes
+        self._flags: list = []              # (number of the schedule, key, value): flags of user classes
         self._tensors: list = []             # (number of the group, key) of tensor options
-        self._left: list = []                # the numbers when the call was recorded
-        self._options: list = []             # the tensors then
+        self._recorded_numbers: list = []                # the numbers when the call was recorded
+        self._recorded_options: list = []             # the tensors then
         self._owners: Any = None
         self._has_objects = False
         self._result: Any = None             # of the last trial: (snapshot before, bytes of its arguments, snapshot after)
@@ -190,7 +190,7 @@ class Trial:
     @property
     def has_more_than_numbers(self) -> bool:
         """Whether it writes options that are tensors, or has attributes that are no numbers and may differ at other calls."""
-        return self._step is not None and bool(self._tensors or self._others)
+        return self._step is not None and bool(self._tensors or self._flags)
 
     @property
     def owners(self) -> list:
@@ -212,8 +212,8 @@ class Trial:
     @property
     def _name(self) -> str:
         """A name for graphs, the same for each recording that reads the same of it."""
-        read = repr((self._numbers, self._others, self._tensors, self._spec))
-        return f"schedule_{id(self.schedulers[0]):x}_{self._place}_{hashlib.sha1(read.encode()).hexdigest()}"
+        read = repr((self._numbers, self._flags, self._tensors, self._spec))
+        return f"schedule_{id(self.schedulers[0]):x}_{self._index}_{hashlib.sha1(read.encode()).hexdigest()}"
 
     def _all_owners(self) -> list:
         if self._earlier is None:
@@ -224,18 +224,18 @@ class Trial:
     def record(self, tensors):
         """Step in the recorded call, and remember what may be read of the step."""
         self._tensors = [(i, key) for i, group in enumerate(self.groups) for key, v in group.items() if isinstance(v, Tensor)]
-        self._options, began = self._stepped(tensors)
+        self._recorded_options, before_step = self._stepped(tensors)
         self._numbers = [(i, key, *at) for i, owner in enumerate(map(vars, self.schedulers)) for key, v in owner.items()
                          for at in _numbers_in(v)]
         first = len(self.schedulers)
         if self._step is not None:
             self._numbers += [(first + i, key, *at) for i, group in enumerate(self.groups) for key, v in group.items()
                               for at in _numbers_in(v)
-                              if key == "lr" or not _is_same(v, began[i].get(key))]
-            self._others = [(i, key, v) for i, s in enumerate(self.schedulers) if is_user_defined(type(s))
+                              if key == "lr" or not _is_same(v, before_step[i].get(key))]
+            self._flags = [(i, key, v) for i, s in enumerate(self.schedulers) if is_user_defined(type(s))
                             for key, v in vars(s).items() if v is None or type(v) in (bool, str)]
         self._known = [{key for i, key, *_ in self._numbers if i == first + n} for n in range(len(self.groups))]
-        self._left = [_value_at(self._owner(i), key, at) for i, key, at, _ in self._numbers]
+        self._recorded_numbers = [_value_at(self._owner(i), key, at) for i, key, at, _ in self._numbers]
 
     def _owner(self, i) -> dict:
         n = len(self.schedulers)
@@ -249,7 +249,7 @@ class Trial:
         args, kwargs, written = unflatten(self._spec, iter(tensors))
         for (i, key), value in written.items():
             self.groups[i][key] = value
-        began = [dict(group) for group in self.groups]
+        before_step = [dict(group) for group in self.groups]
         own = {(i, key): self.groups[i][key] for i, key in self._tensors}
         copies = {place: wrap(t._a.copy()) for place, t in own.items()}
         for (i, key), t in copies.items():
@@ -266,12 +266,12 @@ class Trial:
                         v[:] = [instead.get(id(x), x) for x in v]
                     elif id(v) in instead:
                         owner[key] = instead[id(v)]
-        return found, began
+        return found, before_step
 
     def proxies(self):
         """Yield (owner, key, lazy scalars for the numbers of each call)."""
         parts_of: dict = {}
-        for n, ((i, key, at, _), value) in enumerate(zip(self._numbers, self._left)):
+        for n, ((i, key, at, _), value) in enumerate(zip(self._numbers, self._recorded_numbers)):
             number = LazyScalar(self._recorder, lambda n=n: self.results()[n], value)
             parts_of.setdefault((i, key), []).append((at, number))
         for (i, key), numbers in parts_of.items():
@@ -291,8 +291,8 @@ class Trial:
             r = self._recorder
             token = [] if self._earlier is None else [r.value_of(self._earlier.results()[-1])]
             options = [self.groups[i][key] for i, key in self._tensors]
-            arrays = [*[np.array(v, _WIDE[kind]) for v, (*_, kind) in zip(self._left, self._numbers)],
-                      *[t._a for t in self._options], np.array(True)]
+            arrays = [*[np.array(v, _WIDE[kind]) for v, (*_, kind) in zip(self._recorded_numbers, self._numbers)],
+                      *[t._a for t in self._recorded_options], np.array(True)]
             self._results = [wrap(a.copy()) for a in arrays]
             results = tuple([(t._a.shape, t.dtype.name) for t in self._results])
             name = living_name(self._name, self._numbers_now(bool(token)))
@@ -300,14 +300,14 @@ class Trial:
             for t, v in zip(self._results, found):
                 r.fresh(t, v)
             r.cut(self._results[-1], "bool", True)
-            for t, new in zip(options, self._results[len(self._left):]):
+            for t, new in zip(options, self._results[len(self._recorded_numbers):]):
                 with no_grad():
                     t.copy_(new)
         return self._results
 
     def _numbers_now(self, has_token):
         def call(*arrays):
-            with _ONE_AT_A_TIME:
+            with _LOCK:
                 return self._tried(arrays[1:] if has_token else [a for a in arrays if a is not None])
         return call
 
@@ -318,27 +318,27 @@ class Trial:
             if self._earlier is not None and self._earlier._result is not None:
                 self._earlier._result[2].restore()
             start = origin if self._earlier is None else Snapshot(self.owners)
-            options, began = self._stepped([wrap(a) for a in arrays])
+            options, before_step = self._stepped([wrap(a) for a in arrays])
             found = [_value_at(self._owner(i), key, at) for i, key, at, _ in self._numbers]
-            fits = self._fits(found, began) and all(isinstance(t, Tensor) for t in options)
+            fits = self._fits(found, before_step) and all(isinstance(t, Tensor) for t in options)
             self._result = start, [a.tobytes() for a in arrays], Snapshot(self._all_owners())
         finally:
             origin.restore()
         numbers = [np.array(v if fits else 0, _WIDE[kind]) for v, (*_, kind) in zip(found, self._numbers)]
         return *numbers, *[t._a for t in options], np.array(fits)
 
-    def _fits(self, numbers, began) -> bool:
+    def _fits(self, numbers, before_step) -> bool:
         if not all(isinstance(v, kind) for v, (*_, kind) in zip(numbers, self._numbers)):
             return False
         stayed = all(v is before.get(key) or key in known or _is_same(v, before.get(key))
-                     for group, before, known in zip(self.groups, began, self._known) for key, v in group.items())
-        return stayed and all(_is_same(self._owner(i).get(key), v) for i, key, v in self._others)
+                     for group, before, known in zip(self.groups, before_step, self._known) for key, v in group.items())
+        return stayed and all(_is_same(self._owner(i).get(key), v) for i, key, v in self._flags)
 
     def run(self, arrays, symbols=()):
         """Apply the step at the end of a call, as a host step."""
         if self._step is None:
             return
-        with _ONE_AT_A_TIME:
+        with _LOCK:
             result, self._result = self._result, None
             if result is not None and result[1] == [a.tobytes() for a in arrays] and result[0].is_like(Snapshot(self.owners)):
                 result[2].restore()

@@ -28,10 +28,10 @@ class Draw:
     place: tuple | None = None
     stays: bool = False
 
-    def key(self, stood: tuple):
-        """Return the key as an array; `stood` is the generator's place when the call began."""
+    def key(self, start: tuple):
+        """Return the key as an array; `start` is the generator's place when the call began."""
         if self.place is not None:
-            (seed, count), (before, began) = self.place, stood
+            (seed, count), (before, began) = self.place, start
             self.generator.put((before, began + count) if seed is None else (seed, count))
         return np.array(self.generator.place, np.uint64) if self.stays else self.generator.key()._a
 
@@ -110,6 +110,6 @@ class DrawnKeys:
             known = self._before[id(draw.generator)] = draw.generator, draw.generator.place
         return draw.key(known[1])
 
-    def give_back(self):
+    def undo(self):
         for generator, place in self._before.values():
             generator.put(place)

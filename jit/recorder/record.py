@@ -27,7 +27,7 @@ from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.nn.base.hooks import objects_of
 from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError, at
-from ..guards.frames import unprofiled
+from ..guards.frames import is_user, unprofiled
 from ..guards.guards import Condition
 from ..proxies.lazy_scalars import forced, operand, operands
 from ..proxies.numpy_scalars import SymScalar
@@ -292,7 +292,8 @@ class Recorder:
         return self.reads.read(t, how, value_read, reader, reader.f_back)
 
     def formatted(self, t: Tensor, spec: str, frame):
-        return self.reads.formatted(t, spec, frame)
+        value = t._a.item() if t._a.size == 1 else None
+        return self.reads.printed.mark(t, value, spec, frame) if is_user(frame) else None
 
     def cut(self, t: Tensor, how: str, value_read, line=None):
         self.reads.cut(t, how, value_read, line)

@@ -11,16 +11,16 @@ from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
 
 
+@dataclass(slots=True, eq=False)
 class Cell:
     """The current content of a storage: a graph value for all of its root tensor, and a count of writes."""
 
-    __slots__ = ("constant", "recorder", "root", "source", "value", "version")
-
-    def __init__(self, recorder, value, root=None, source=None):
-        self.recorder, self.value, self.version = recorder, value, 0
-        self.root = root        # tensor from outside with this memory; None for memory made inside
-        self.source = source    # position of the input behind it
-        self.constant = None    # array of a constant that nobody has read yet
+    recorder: Any
+    value: Any
+    root: Any = None            # tensor from outside with this memory; None for memory made inside
+    source: Any = None          # position of the input behind it
+    version: int = 0
+    constant: Any = None        # array of a constant that nobody has read yet
 
 
 class Link:
@@ -47,7 +47,7 @@ class LinkTable:
         self.remember(t)
         return link
 
-    def give(self, t, link: Link):
+    def tie_outside(self, t, link: Link):
         """Give a tensor from outside a link."""
         link.is_outside = True
         self.tie(t, link)

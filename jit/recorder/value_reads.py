@@ -58,7 +58,7 @@ class ValueReads:
     def __init__(self, recorder):
         self._recorder = recorder
         self.cuts: list[Cut] = []
-        self.handed_out = PassthroughValues(recorder)
+        self.passthrough = PassthroughValues(recorder)
         self.printed = DeferredPrints(recorder)
         self.has_numbers = False                # whether there are lazy scalars
         self.sized: frozenset = frozenset()     # lines that read sizes out of data (`data_sizes.py`)
@@ -87,7 +87,7 @@ class ValueReads:
             if array is not None:
                 return array
             number = deferred(self._recorder, t, value_read, line) if is_open and how == "item" else None
-            if number is not None or self.handed_out.takes(t, how, value_read, reader.f_code, frame):
+            if number is not None or self.passthrough.takes(t, how, value_read, reader.f_code, frame):
                 return value_read if number is None else number
         elif self.defers and how == "item" and frame.f_code in OPEN_READERS:
             number = deferred(self._recorder, t, value_read)
@@ -97,9 +97,6 @@ class ValueReads:
         if how == "numpy":
             self._lent.append((value_read, self.cuts[-1].answer, user_line()))
         return value_read
-
-    def formatted(self, t: Tensor, spec: str, frame):
-        return self.printed.mark(t, t._a.item() if t._a.size == 1 else None, spec, frame) if is_user(frame) else None
 
     def cut(self, t: Tensor, how: str, value_read, line=None):
         """Cut the graph: what follows is recorded for this value alone; `line` read an integer."""

@@ -120,7 +120,7 @@ class Replay:
 
     def roll_back(self):
         """Undo random draws."""
-        self.drawn.give_back()
+        self.drawn.undo()
 
     def answer(self, slot, how):
         """Return what Python reads at a cut."""

@@ -16,7 +16,7 @@ from ..errors.errors import FirstTimeError, TraceError, Verdict
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE, StateInputs
-from ..guards.snapshot import CONTAINERS, snapshot
+from ..guards.snapshot import base_of, snapshot
 from ..proxies.numpy_scalars import fixed, now
 from ..proxies.threads import mapped
 from .contents import ContainerLog
@@ -184,17 +184,13 @@ class WriteLog:
 
 def _plain_copy(container):
     """Return a copy of a container of a user class, past its methods; None for containers that `ContainerLog` tracks."""
-    if type(container) in CONTAINERS:
-        return None
-    if isinstance(container, dict):
-        return dict(dict.items(container))
-    return list(list.__iter__(container)) if isinstance(container, list) else set(set.__iter__(container))
+    base = base_of(type(container))
+    return None if base is type(container) else base(dict.items(container) if base is dict else base.__iter__(container))
 
 
 def _items(container) -> list:
-    if isinstance(container, dict):
-        return [tuple(map(id, item)) for item in dict.items(container)]
-    return list(map(id, list.__iter__(container) if isinstance(container, list) else set.__iter__(container)))
+    base = base_of(type(container))
+    return [tuple(map(id, item)) for item in dict.items(container)] if base is dict else list(map(id, base.__iter__(container)))
 
 
 def _is_still(before, now) -> bool:

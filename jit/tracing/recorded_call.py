@@ -213,7 +213,7 @@ class Run:
         for g in call.arrays:
             recorder.inputs.arrays[id(g.array)] = g.tensor
         met = ContainerTable()
-        before = flatten((args, kwargs), passed, read=recorder.reads.handed_out.part, met=met)
+        before = flatten((args, kwargs), passed, read=recorder.reads.passthrough.part, met=met)
         tracker.hosts.arguments = [*met.containers, *[g.array for g in call.arrays]]
         if call.containers is not None:
             self.containers, self.keeps_identity = ArgumentContainers(met.containers, call.containers), True
@@ -223,7 +223,7 @@ class Run:
         m.refresh()
         try:
             effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
-            self._check_containers(before, passed, (args, kwargs), recorder.reads.handed_out.part, self.containers.were())
+            self._check_containers(before, passed, (args, kwargs), recorder.reads.passthrough.part, self.containers.were())
         except RunEagerlyError:
             self.result = mapped(self.result, now)
             raise
@@ -257,9 +257,9 @@ class Run:
             if recorder.runs_as_it_is:
                 raise RunEagerlyError(recorder.runs_as_it_is)
             effects = [t for t in unprofiled(tracker.effects) if not recorder.optimizers.schedules.explains(t)]
-            attributes, read = NewObjects(recorder, tracker.known.own).attributes, recorder.reads.handed_out.part
+            attributes, read = NewObjects(recorder, tracker.known.own).attributes, recorder.reads.passthrough.part
             self.template, tensors = self._template_of(effects, tracker.contents, attributes, read)
-            recorder.reads.handed_out.settle()
+            recorder.reads.passthrough.settle()
             devices = self._devices(call)
             written = unprofiled(tracker.writes.state)
             self.recording = recorder.finish(tensors)
