@@ -4,7 +4,7 @@ The recorded run makes them itself. Their values are results like those that the
 it has written everything else.
 
 A list or dictionary among the arguments is part of the key of a recording, so a replay stores its whole final content. Any
-other container is the same object at later calls, unless one location alone leads to it: then a write goes to the container
+other container is the same object at later calls, unless one location alone leads to it. Then a write goes to the container
 that lies there at the call (`self.losses = []` at the end of an epoch), if no other name can lead to that one.
 """
 
@@ -160,6 +160,8 @@ class ContentTarget(Target):
 
     def rewrite(self, value, containers=()):
         refill(containers[self.key], value)
+
+    write = rewrite
 
 
 class ArgumentContainers:

@@ -66,7 +66,7 @@ def test_writes():
     ("lambda g, out, x: (lambda: x)()", {1: "value"}),
     ("lambda g, out, x: g", {}),
 ])
-def test_what_a_gradient_rule_reads(source, expected):
+def test_reads_of_a_gradient_rule(source, expected):
     assert values_read(eval(source)) == expected
 
 

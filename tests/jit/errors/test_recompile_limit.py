@@ -16,7 +16,7 @@ def recorded(numbers):
     return [i for i in numbers if not limit.should_run_eagerly(i)]
 
 
-def test_where_nothing_fits_few_are_recorded():
+def test_recordings_are_limited_if_none_fits():
     found = recorded(range(1, 1_000_001))
     assert found[:BURST] == list(range(1, BURST + 1))
     gaps = [b - a for a, b in pairwise(found[BURST:])]
@@ -26,12 +26,12 @@ def test_where_nothing_fits_few_are_recorded():
 
 
 @pytest.mark.parametrize("every", [CALLS_PER_TOKEN, 3 * CALLS_PER_TOKEN])
-def test_who_needs_few_recordings_makes_them_all(every):
+def test_functions_below_the_limit_make_all_recordings(every):
     numbers = range(1, 10_001, every)
     assert recorded(numbers) == list(numbers)
 
 
-def test_a_stock_is_filled_up_again():
+def test_tokens_are_refilled():
     many = BURST * CALLS_PER_TOKEN * 2
     assert len(recorded([*range(1, 2 * BURST), *range(many, many + 2 * BURST)])) >= 2 * BURST
 

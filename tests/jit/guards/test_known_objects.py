@@ -112,7 +112,7 @@ def test_containers_that_are_filled_anew():
     assert traced.stats()["compiles"] == 1, traced.stats()["misses"]
 
 
-def test_what_differs_in_a_structure_is_seen():
+def test_a_changed_structure_is_noticed():
     traced, b = jit.trace(branch), {"x": [vec(1.0)], "rate": 2.0, "mode": {"name": "up"}}
     for name, rate, size in [("up", 2.0, 1), ("down", 2.0, 1), ("up", 3.0, 2), ("down", 0.5, 3), ("up", 2.0, 1)] * 2:
         b["mode"]["name"], b["rate"], b["x"] = name, rate, [vec(*range(size))]
@@ -136,14 +136,14 @@ def test_the_first_arguments_are_not_kept(fn, make):
 
 
 @pytest.mark.parametrize("kind", [Batch, Frozen])
-def test_fields_that_differ_are_seen(kind):
+def test_changed_fields_are_noticed(kind):
     traced = jit.trace(fields_read)
     for name, y, size in [("up", 2.0, 1), ("down", 2.0, 1), ("up", 3.0, 2), ("down", 0.5, 3), ("up", 7.0, 4)] * 2:
         b = kind(vec(*range(size)), y, name)
         assert plain(traced(b)) == plain(fields_read(b)), (name, y, size)
 
 
-def test_attributes_beside_the_fields_are_watched():
+def test_attributes_that_are_no_fields_are_guarded():
     def fn(b):
         return b.x * b.scale
 

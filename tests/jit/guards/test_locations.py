@@ -102,7 +102,7 @@ class KeptElsewhere:
 
 
 @pytest.mark.parametrize("kind", [KeptBySetter, KeptElsewhere])
-def test_setters_hear_of_the_values_that_a_program_sets_alone(kind):
+def test_setters_are_called_for_values_of_the_program_alone(kind):
     """A number that changes at every call may be symbolic in a trace, but is not put where a setter would hear of it."""
     model, x = kind(), vec(1.0, 2.0)
     traced = jit.trace(lambda x: x * model.scale)
@@ -145,7 +145,7 @@ def test_a_hundred_steps_of_an_annealed_temperature():
     assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
 
 
-def test_what_is_written_is_plain_afterwards():
+def test_written_numbers_are_plain_after_the_call():
     o = Holder(n=0, t=1.0, both=(0, 0.0))
 
     def fn(x):
@@ -184,7 +184,7 @@ def test_numbers_are_plain_after_an_error():
 @pytest.mark.parametrize("write", [
     lambda o: o.log.insert(0, Holder()),                  # an object of the user's among the items of a list
     lambda o: setattr(o, "kept", lambda: o)])
-def test_what_cannot_be_repeated_is_refused(write):
+def test_unrepeatable_writes_are_refused(write):
     o = Holder(log=[1], table={}, kept=0)
     with pytest.raises(jit.TraceError, match="cannot be traced"):
         jit.trace(lambda x: (write(o), x)[1])(vec())
@@ -234,7 +234,7 @@ def keeping(self, name, value):
 
 @pytest.mark.parametrize("setter", [halving, keeping])
 @pytest.mark.parametrize("value", [lambda m, x: m.v + 1, lambda m, x: True, lambda m, x: x.sum()])
-def test_setters_of_modules_leave_what_they_leave_in_eager_code(setter, value):
+def test_setters_of_modules_leave_the_state_of_eager_code(setter, value):
     found = []
     for road in (lambda f: f, jit.trace):
         m = type("Own", (nn.Linear,), {"__setattr__": setter})(3, 3).requires_grad_(False)
@@ -255,7 +255,7 @@ def test_setters_of_modules_leave_what_they_leave_in_eager_code(setter, value):
 
 
 @pytest.mark.parametrize("setter", [doubling, counting, logging, renaming])
-def test_setters_of_the_users_leave_what_they_leave_in_eager_code(setter):
+def test_setters_of_users_leave_the_state_of_eager_code(setter):
     found = []
     for road in (lambda f: f, jit.trace):
         o = type("Own", (), {"__setattr__": setter, "__getattr__": lambda self, name: self.w if name == "v" else 1 / 0})()
@@ -400,7 +400,7 @@ PUT = {
 
 
 @pytest.mark.parametrize("case", PUT)
-def test_where_a_value_can_be_put(case):
+def test_locations_that_can_be_set(case):
     steps, kind = PUT[case]
     root = {"kept": Kept()}
     assert root["kept"].cached == 8.0

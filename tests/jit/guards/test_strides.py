@@ -46,7 +46,7 @@ def check(traced, fn, x):
 
 
 @pytest.mark.parametrize("case", FREE)
-def test_distances_are_free(case):
+def test_strides_need_no_new_recording(case):
     fn, calls, recordings = FREE[case]
     traced = jit.trace(fn)
     with warnings.catch_warnings(action="error"):       # as when compiled code fails, and the function runs as it is
@@ -56,7 +56,7 @@ def test_distances_are_free(case):
 
 
 @pytest.mark.parametrize("case", ASKED)
-def test_distances_that_are_asked_for_count(case):
+def test_strides_that_are_read_are_guarded(case):
     fn, calls = ASKED[case]
     traced = jit.trace(fn)
     for x in calls * 2:
@@ -65,7 +65,7 @@ def test_distances_that_are_asked_for_count(case):
 
 
 @pytest.mark.parametrize("fn", [lambda x: x.mul_(1.5), lambda x: x.reshape(8).mul_(2)], ids=["in place", "through a reshape"])
-def test_parts_are_written_where_they_lie(fn):
+def test_parts_are_written_in_place(fn):
     traced = jit.trace(fn)
     for w in WIDE:
         eager, other = w.clone(), w.clone()
@@ -104,7 +104,7 @@ def laid(t):
     lambda x: (x * 2, x.t() * 2)[1], lambda x: ingot.zeros_like(x.t())])
 @pytest.mark.parametrize("sizes", [
     ((1, 4), (5, 4)), ((3, 4), (1, 4), (5, 4)), ((5, 1), (1, 1), (1, 4), (5, 4)), ((1, 1), (2, 2), (3, 5))])
-def test_sizes_of_1_do_not_say_how_results_lie(fn, sizes):
+def test_sizes_of_1_do_not_decide_the_strides_of_results(fn, sizes):
     traced = jit.trace(fn)
     for shape in sizes * 3:
         for x in (ingot.ones(*shape), ingot.ones(*shape[::-1]).t()):
@@ -115,7 +115,7 @@ def test_sizes_of_1_do_not_say_how_results_lie(fn, sizes):
                                 lambda x: x.sort(1)[0]])
 @pytest.mark.parametrize("lies", [lambda n: ingot.arange(4.0).expand(n, 4), lambda n: ingot.arange(4.0 * n).reshape(4, n).t(),
                                   lambda n: ingot.arange(8.0 * n).reshape(n, 8)[:, ::2]])
-def test_what_no_native_call_makes_lies_row_by_row(fn, lies):
+def test_results_without_a_native_call_are_row_major(fn, lies):
     traced = jit.trace(fn)
     for n in (4, 7, 7, 5, 5):
         assert laid(traced(lies(n))) == laid(fn(lies(n)))
@@ -124,7 +124,7 @@ def test_what_no_native_call_makes_lies_row_by_row(fn, lies):
 @pytest.mark.parametrize("clears", [False, True])
 @pytest.mark.parametrize("fn", [lambda w, x: w.t() * 2, lambda w, x: x[:, :4] @ w.t(), lambda w, x: (w.mT + 1).t(),
                                 lambda w, x: w.t().expand(2, 4, 3)])
-def test_gradients_lie_row_by_row_from_the_first_call_on(fn, clears):
+def test_gradients_are_row_major_from_the_first_call_on(fn, clears):
     w = ingot.ones(3, 4).requires_grad_()
     traced = jit.trace(lambda x: fn(w, x).sum().backward())
     for _ in range(3):
@@ -133,7 +133,7 @@ def test_gradients_lie_row_by_row_from_the_first_call_on(fn, clears):
         assert w.grad.stride() == (4, 1)
 
 
-def test_gradients_of_a_graph_lie_row_by_row():
+def test_gradients_of_a_graph_are_row_major():
     w = ingot.ones(3, 4).requires_grad_()
     (w.t() ** 2).sum().backward(create_graph=True)
     assert w.grad.stride() == (4, 1) and w.grad.requires_grad

@@ -92,7 +92,7 @@ PROGRAMS = [(lambda: constants, 6), (lambda: not_in_constants, 6), (a_set, 6), (
 
 @pytest.mark.parametrize("as_argument", [False, True])
 @pytest.mark.parametrize("make, most", PROGRAMS)
-def test_what_is_found_by_a_counter(make, most, as_argument):
+def test_items_indexed_by_a_counter(make, most, as_argument):
     def run(wrap):
         f, it, got = make(), [0], []
 

@@ -185,7 +185,7 @@ def test_sizes_of_arguments_change_beside_them():
     assert traced.stats()["compiles"] <= 5, traced.stats()["misses"]
 
 
-def test_an_answer_that_recordings_of_fixed_and_of_symbolic_sizes_lack():
+def test_an_answer_unknown_to_fixed_and_symbolic_recordings():
     """Calls of the first sizes meet both."""
     def f(x, i):
         y, z = x * 2, i + 1
@@ -199,7 +199,7 @@ def test_an_answer_that_recordings_of_fixed_and_of_symbolic_sizes_lack():
         assert plain(traced(*args)) == plain(f(*args)), (n, most)
 
 
-def test_a_size_that_is_kept():
+def test_a_size_stored_in_an_attribute_or_list():
     def make():
         held = {"rows": 0}
 
@@ -310,7 +310,7 @@ def asked_by_types(x):
 @pytest.mark.parametrize("program, segments", [
     (one_mask, 2), (masks_alike, 2), (asked_whether_any, 3), (written_between, 3), (counted_and_used, 2),
     (asked_by_types, None)])
-def test_what_was_asked_is_not_asked_again(program, segments):
+def test_a_repeated_read_is_no_new_question(program, segments):
     traced = jit.trace(program)
     for i in range(24):
         x = normal(i % 12, 16)
@@ -322,7 +322,7 @@ def test_what_was_asked_is_not_asked_again(program, segments):
 
 
 @pytest.mark.parametrize("look", [lambda traced: traced.graphs, lambda traced: traced.explain(), lambda traced: traced.kernels])
-def test_looking_at_recordings_compiles_what_calls_run(look):
+def test_inspection_compiles_the_segments_that_calls_run(look):
     """A segment before a number is read knows nothing of it."""
     def f(x):
         some = (x * x.shape[0])[x > 0]

@@ -190,7 +190,7 @@ def test_a_number_may_be_an_operand_of_tensors():
         assert [repr(g) for g in got] == [repr(w) for w in want] and got[0].dtype is ingot.float32
 
 
-def test_what_is_read_is_the_value_at_that_time():
+def test_a_read_gives_the_value_at_that_time():
     def fn(x):
         before = x[0].item()
         x += 1.0
@@ -201,7 +201,7 @@ def test_what_is_read_is_the_value_at_that_time():
         assert traced(vec(v)) == (v, v + 1, v < 1.5)
 
 
-def test_what_is_not_asked_for_costs_nothing():
+def test_unused_numbers_cost_nothing():
     def fn(x):
         unused = loss_of(x).item()  # noqa: F841
         return x * 2
@@ -367,7 +367,7 @@ def test_bins_over_the_range_of_the_data(dtype):
     assert plain(traced(x)) == plain(f(x))
 
 
-def test_what_a_marked_function_has_inside_is_marked():
+def test_functions_inside_a_host_function_are_host_functions():
     def extremes(x):
         return [fn(x).item() for fn in (lambda t: t.min(), lambda t: t.max())]
 

@@ -33,7 +33,7 @@ def test_functions_without_effects_give_what_eager_gives(take, number):
 
 @pytest.mark.parametrize("effect", ["tensor", "attribute", "draw", "host"])
 @pytest.mark.parametrize("number", ["read", "argument"])
-def test_what_has_been_written_is_not_written_twice(number, effect, capsys):
+def test_writes_happen_once(number, effect, capsys):
     class Held:
         count = 0
 
@@ -68,7 +68,7 @@ def test_what_has_been_written_is_not_written_twice(number, effect, capsys):
     assert done[effect] in ((5,) if effect != "host" else (4, 5))
 
 
-def test_errors_of_the_users_own_are_left_alone():
+def test_errors_of_user_code_pass_unchanged():
     @jit.trace
     def fn(x):
         return x + len(3)

@@ -55,7 +55,7 @@ def item_of_two_values():
 @pytest.mark.parametrize("make, most", [
     (rate_that_reaches_a_limit, 3), (rates_of_modules_in_a_loop, 4), (rate_of_two_values, 5), (item_of_two_values, 5)],
     ids=lambda v: getattr(v, "__name__", ""))
-def test_what_stays_as_it_was_written_settles(make, most):
+def test_state_that_keeps_its_written_value_settles(make, most):
     """A counter goes on, and what is written by it stays at a limit, where nothing is left to write."""
     def run(wrap):
         ingot.manual_seed(3)
@@ -210,7 +210,7 @@ def test_schedules_in_containers_settle(make, kind):
     assert traced.stats()["compiles"] <= 4, traced.stats()["misses"]
 
 
-def test_a_place_past_the_end_of_a_schedule():
+def test_an_index_past_the_end_of_a_schedule():
     rates = RATES[:20]
     traced = both_runs(lambda: counted(lambda x, k: x * rates[k]))
     assert traced.stats()["compiles"] <= 3, traced.stats()["misses"]
@@ -297,7 +297,7 @@ def numbers_of_two_kinds(rates):
 
 @pytest.mark.parametrize("make", [appended_late, written_late, stored_late, handed_late, given_back, asked_for_its_type,
                                   gone_through_late, numbers_of_two_kinds])
-def test_what_else_is_done_with_a_schedule(make):
+def test_other_uses_of_a_schedule(make):
     rates: list = []
 
     def fresh():

@@ -55,20 +55,20 @@ def beside():
 @pytest.mark.parametrize("kind", [
     *sorted(SERVICES), "ipykernel.control", "tqdm._monitor", "function of execnet.gateway_base",
     "function of multiprocessing.resource_sharer", "function of ingot.runtime.distributed.engines.tcp_store"])
-def test_threads_of_services_do_not_count(beside, kind):
+def test_threads_of_services_do_not_restrict_a_recording(beside, kind):
     beside(kind)
     assert is_alone()
 
 
 @pytest.mark.parametrize("kind", [
     None, "ipykernel.subshell", "ipykernel.subshell.more", "ipykernels", "multiprocessing.queues", "mine", "function of mine"])
-def test_all_others_do(beside, kind):
+def test_other_threads_restrict_a_recording(beside, kind):
     beside("tqdm._monitor")
     beside(kind)
     assert not is_alone()
 
 
-def test_frames_that_were_looked_at_end_with_their_calls(beside):
+def test_inspected_frames_are_not_kept_alive(beside):
     class Held:
         pass
 

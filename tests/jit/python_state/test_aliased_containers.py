@@ -290,7 +290,7 @@ def objects_in_a_set_that_is_handed_on():
     (appended_in_a_loop, 2), (counted_beside_a_list, 3), (counted_beside_what_others_change, 3),
     (counted_beside_what_is_read_by_others, 4), (added_to_a_default, 4), (length_of_a_default, 12)],
     ids=lambda v: getattr(v, "__name__", ""))
-def test_what_is_read_on_any_way_counts(make, most):
+def test_reads_by_any_path_are_guarded(make, most):
     def life(wrap):
         fn, container, change = make()
         fn, got = wrap(fn), []
@@ -323,7 +323,7 @@ def under_a_constant(x, h):
 @pytest.mark.parametrize("fn, most, change", [
     (in_a_set, 12, lambda h: KNOWN.discard(type(h))), (under_a_constant, 12, lambda h: setattr(KINDS[7], "rate", 0.5)),
     (in_a_set_that_is_gone_through_elsewhere, 1000, lambda h: setattr(KINDS[9], "rate", 0.5))])
-def test_members_of_a_container_that_is_only_asked_are_not_watched(fn, most, change, monkeypatch):
+def test_membership_tests_do_not_guard_the_members(fn, most, change, monkeypatch):
     monkeypatch.setattr(KINDS[7], "rate", 3.0)
     monkeypatch.setattr(KINDS[9], "rate", 3.0)
     holders, traced = [KINDS[5]()], jit.trace(lambda x: [fn(x, h) for h in holders])

@@ -212,7 +212,7 @@ ASKING = {
 
 
 @pytest.mark.parametrize("name", ASKING)
-def test_what_is_asked_for_by_a_computed_name_and_comes_later_is_seen(name):
+def test_attributes_under_computed_names_that_appear_later_are_noticed(name):
     def results(wrap):
         fn, put = ASKING[name]()
         fn, x = wrap(fn), ingot.ones(1)
@@ -230,7 +230,7 @@ def test_what_is_asked_for_by_a_computed_name_and_comes_later_is_seen(name):
     lambda o: hasattr(o, "given" + suffix()) or setattr(o, "given1", 3.0),
     lambda o: setattr(o, "given" + suffix(), getattr(o, "given" + suffix(), 0.0) + 1),
     lambda o: vars(o).__setitem__("given" + suffix(), len(vars(o)))], ids=["once", "counted", "in the table"])
-def test_what_is_missing_may_be_put_there_by_the_function(fill):
+def test_the_function_may_add_a_missing_attribute(fill):
     def results(wrap):
         o = Holder()
         fn = wrap(lambda x: (fill(o), x * o.given1)[1])
@@ -314,7 +314,7 @@ READS = [in_a_loop, by_an_inner_name, if_there_is_one, in_a_function]
 
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("where", holders())
-def test_what_is_read_counts(where, read):
+def test_reads_are_guarded(where, read):
     tensors, found = holders()[where]
     fn = read(found)
     traced = jit.trace(fn)
@@ -357,7 +357,7 @@ WRITES = [to_what_it_was, a_result, a_result_of_before, none_then_more, by_its_n
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("where", holders())
-def test_what_is_written_is_there_after_each_call(where, write):
+def test_each_call_writes_the_attributes(where, write):
     def run(wrap):
         tensors, found = holders()[where]
 
@@ -433,7 +433,7 @@ def test_an_optimizer_that_keeps_its_sums_at_the_parameters():
 # Tensors that are others at each call.
 
 
-def test_what_arguments_lack_counts():
+def test_absent_attributes_of_arguments_are_guarded():
     def scale(t):
         return getattr(t, "scale", 1.0)
 
@@ -450,7 +450,7 @@ def test_what_arguments_lack_counts():
         assert plain(traced(x, y)) == plain(fn(x, y)), tag
 
 
-def test_what_tensors_have_that_are_looked_up_at_each_call():
+def test_attributes_of_tensors_looked_up_at_each_call():
     holder = TensorHolder(None)
 
     def fn(x):

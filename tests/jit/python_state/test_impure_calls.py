@@ -110,7 +110,7 @@ DRAWS |= {"checkpointed": checkpointed(False), "checkpointed_reentrant": checkpo
 
 
 @pytest.mark.parametrize("name", DRAWS)
-def test_random_streams_go_where_eager_s_go(name):
+def test_random_streams_end_where_eager_ones_do(name):
     want, _ = life(later(DRAWS[name]), lambda fn: fn)
     got, traced = life(later(DRAWS[name]), jit.trace)
     assert got == want
@@ -223,7 +223,7 @@ HOOKS = (leaf_hook, leaf_hook_asked_for_a_gradient, leaf_hook_removed, accumulat
 
 @pytest.mark.filterwarnings("ignore:.*runs as it is")
 @pytest.mark.parametrize("program", HOOKS, ids=lambda p: p.__name__)
-def test_hooks_and_modes_that_come_later_are_noticed(program):
+def test_later_hooks_and_modes_are_noticed(program):
     want, _ = life(program, lambda fn: fn)
     assert want[:5] != want[5:]
     assert life(program, jit.trace)[0] == want
@@ -366,7 +366,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_each_call_would_find_anew_is_refused(what, tmp_path, monkeypatch):
+def test_values_that_differ_at_each_call_are_refused(what, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO())
     ingot.save(ingot.ones(3), tmp_path / "file")
 
@@ -385,7 +385,7 @@ def test_a_file_that_was_opened_outside_is_refused(tmp_path):
         jit.trace(lambda x: x * float(f.read(2)))(ingot.ones(3))
 
 
-def test_generators_that_are_seeded_inside_give_what_they_gave():
+def test_generators_seeded_inside_repeat_their_numbers():
     def fn(x):
         mine = random.Random(5)
         return x * (random.Random(3).uniform(1, 2) + mine.random() + np.random.default_rng(4).standard_normal())

@@ -190,7 +190,7 @@ def test_numbers_in_plain_arithmetic(fn, enough):
     lambda x: round(x.sum().item()), lambda x: float(x.sum()) % 0, lambda x: math.exp(float(x.sum())),
     lambda x: int(x.sum()) ** 30, lambda x: (-2) ** int(x[1])])
 @pytest.mark.parametrize("edge", [0.0, -0.0, -2.5, 1e38, 2000.0, math.inf, -math.inf, math.nan])
-def test_what_python_cannot_compute(use, edge):
+def test_numbers_that_python_cannot_compute(use, edge):
     """Errors, complex numbers and large integers are Python's, and nothing was written when they come."""
     total = ingot.zeros(1)
 
@@ -235,7 +235,7 @@ def test_host_functions_see_the_types():
     assert [fn(vec(float(i))) for i in range(4)] == [0.0, 2.0, 4.0, 6.0] and seen == [(True, 1, True)] * 4
 
 
-def test_other_threads_never_see_what_stands_for_types():
+def test_other_threads_never_see_patched_types():
     wrong, stop, is_there = [], threading.Event(), threading.Event()
 
     def look():

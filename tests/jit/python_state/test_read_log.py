@@ -101,7 +101,7 @@ WITH_A_CACHE = {
 
 
 @pytest.mark.parametrize("name", WITH_A_CACHE)
-def test_what_fills_a_cache_is_done_once(name, capsys):
+def test_caches_are_filled_once(name, capsys):
     """A cached function runs for new arguments at the same calls as in eager code."""
     text = ("log, count, number = [], ingot.zeros(()), 0\n@functools.lru_cache\ndef kept(n): " + WITH_A_CACHE[name]
             + "\ndef fn(x, n): return x + kept(n)\ndef state(): return log, count.tolist(), number")
@@ -138,7 +138,7 @@ IMPORTS = {
 
 
 @pytest.mark.parametrize("case", IMPORTS)
-def test_what_functions_import_is_looked_at(case, tmp_path, monkeypatch):
+def test_imports_of_functions_are_guarded(case, tmp_path, monkeypatch):
     package = "imports_" + str(list(IMPORTS).index(case))
     above = "within_" + package if ".." in IMPORTS[case] else ""
     folder = tmp_path / above / package

@@ -286,7 +286,7 @@ def scaled(x, scales=SCALES):
     return x * scales[0]
 
 
-def test_functions_behind_frames_are_found_without_a_look_at_all_objects(monkeypatch):
+def test_functions_of_frames_are_found_without_searching_all_objects(monkeypatch):
     """Asking for everything that refers to a code takes a second in a process of a gigabyte."""
     def refuse(*args):
         raise AssertionError("all objects were looked at")
@@ -307,7 +307,7 @@ def test_functions_behind_frames_are_found_without_a_look_at_all_objects(monkeyp
         assert [traced(ingot.ones(2)).tolist() for _ in range(3)] == [[expected] * 2] * 3
 
 
-def test_functions_behind_frames_are_found_by_name_where_the_interpreter_does_not_tell(monkeypatch):
+def test_functions_of_frames_are_found_by_name_if_the_interpreter_hides_them(monkeypatch):
     def refuse(*args):
         raise AssertionError("all objects were looked at")
 
@@ -405,7 +405,7 @@ def asks_modes(m, x):
 @pytest.mark.parametrize(("fn", "most"), [(evaluates, 2), (evaluates_for_a_while, 5), (trains_then_evaluates, 5),
                                           (sets_modes_in_a_loop, 5), (sets_a_number_in_a_loop, 5),
                                           (sets_modes_in_a_list, 5), (asks_modes, 5)])
-def test_what_is_written_to_modules(fn, most):
+def test_writes_to_modules(fn, most):
     """Each call is entered in a mode of its own; what the function leaves of the modules is compared, too."""
     x = ingot.randn(5, 4)
 
@@ -487,7 +487,7 @@ def test_an_argument_over_the_memory_of_a_captured_tensor(which):
 # Absent attributes of tensors.
 
 
-def test_attributes_that_parameters_get_later():
+def test_later_attributes_of_parameters():
     """Rates and marks of parameters that are only there for some, as optimizers of the user's own ask for them."""
     net, x = nn.Linear(2, 2), ingot.ones(2)
     rates = jit.trace(lambda x: x * sum(getattr(p, "lr_mult", 1.0) for p in net.parameters()))
@@ -504,7 +504,7 @@ def test_attributes_that_parameters_get_later():
     assert rates.stats()["compiles"] <= 4
 
 
-def test_attributes_that_other_tensors_get_later():
+def test_later_attributes_of_other_tensors():
     w, kept = ingot.ones(2), [ingot.ones(2)]
     traced = jit.trace(lambda x: x * getattr(w, "tag", 1.0) + getattr(kept[0], "more", 0.0))
     x = ingot.ones(2)
@@ -528,7 +528,7 @@ class Switched:
         self.on, self.factor = on, factor
 
 
-def test_what_is_put_back_may_be_read_in_between():
+def test_restored_state_may_be_read_meanwhile():
     switch = Switched()
 
     def run(x):

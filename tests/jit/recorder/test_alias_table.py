@@ -175,7 +175,7 @@ ORDERS = {
 
 @pytest.mark.parametrize("bare", BARE)
 @pytest.mark.parametrize("order", ORDERS)
-def test_gradients_reach_the_one_that_asks(bare, order):
+def test_gradients_reach_the_tensor_that_requires_them(bare, order):
     def life(wrap):
         w = ingot.ones(3).requires_grad_()
         d, seen = BARE[bare](w), []
@@ -192,7 +192,7 @@ def test_gradients_reach_the_one_that_asks(bare, order):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_one_that_begins_to_ask_is_seen(order):
+def test_a_tensor_that_starts_to_require_grad_is_noticed(order):
     def life(wrap):
         w = ingot.ones(3).requires_grad_()
         d, seen = w.detach(), []
@@ -281,7 +281,7 @@ def turns_an_argument(w, x):
 
 
 @pytest.mark.parametrize("fn", [turns, turns_an_argument])
-def test_what_asks_for_gradients_already_counts(fn):
+def test_tensors_that_require_grad_already_are_noticed(fn):
     def life(wrap):
         w, seen = ingot.ones(2).requires_grad_(), []
         call = wrap(lambda x: fn(w, x))

@@ -152,7 +152,7 @@ PROGRAMS |= {f"adapts by {name}": adapts(make) for name, make in OPTIMIZERS.item
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_calls_leave_what_eager_ones_do_and_are_replayed(name):
+def test_calls_leave_the_state_of_eager_ones_and_are_replayed(name):
     want, _ = run(PROGRAMS[name], lambda step: step)
     got, traced = run(PROGRAMS[name], ingot.jit.trace)
     for a, b in zip(got, want):
@@ -206,7 +206,7 @@ def test_memory_that_is_read_and_lost_may_be_memory_that_is_written():
         lose_memory(ingot.jit.trace, 2)
 
 
-def test_a_vector_that_is_handed_out_over_the_parameters_is_refused():
+def test_a_returned_vector_over_the_parameters_is_refused():
     net = model()
 
     @ingot.jit.trace
@@ -368,7 +368,7 @@ def test_results_of_other_sizes_at_each_call(program, place):
     assert life(jit.trace, program, (0,), place, sizes)[0] == life(lambda f: f, program, (0,), place, sizes)[0]
 
 
-def test_several_results_into_what_grows():
+def test_several_results_into_growing_tensors():
     def run(wrap):
         values, places, got = ingot.empty(0), ingot.empty(0, dtype=ingot.int64), []
 
@@ -403,7 +403,7 @@ def test_a_step_of_training_with_a_workspace():
     assert run(jit.trace) == run(lambda f: f)
 
 
-def test_views_that_were_made_before_look_at_what_was_there():
+def test_earlier_views_keep_the_earlier_memory():
     def run(wrap):
         o = ingot.zeros(2, 3)
         row, got = o[0], []

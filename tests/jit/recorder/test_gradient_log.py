@@ -261,7 +261,7 @@ def life_of_gradients(wrap, program, after):
 
 @pytest.mark.parametrize("after", AFTER)
 @pytest.mark.parametrize("program", RETAINED)
-def test_gradients_that_a_backward_after_the_call_comes_by(program, after):
+def test_gradients_on_the_way_of_a_later_backward(program, after):
     assert life_of_gradients(jit.trace, program, after) == life_of_gradients(lambda f: f, program, after)
 
 
@@ -269,7 +269,7 @@ def test_gradients_that_are_kept_within_a_call():
     assert life_of_gradients(jit.trace, kept_within, nothing_more) == life_of_gradients(lambda f: f, kept_within, nothing_more)
 
 
-def test_a_hook_that_replaces_what_others_are_computed_from_is_refused():
+def test_a_hook_that_replaces_the_source_of_other_results_is_refused():
     """Its gradient is computed in the middle of compiled code."""
     net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
     step = jit.trace(lambda x: not_kept(net, x))
@@ -280,7 +280,7 @@ def test_a_hook_that_replaces_what_others_are_computed_from_is_refused():
         loss.backward()
 
 
-def test_hooks_that_replace_gradients_of_results_that_nothing_comes_of():
+def test_hooks_that_replace_gradients_of_final_results():
     def life_of_gradients(wrap):
         net, got = nn.Linear(3, 2), []
         with ingot.no_grad():
@@ -297,7 +297,7 @@ def test_hooks_that_replace_gradients_of_results_that_nothing_comes_of():
     assert life_of_gradients(jit.trace) == life_of_gradients(lambda f: f)
 
 
-def test_arguments_that_are_told_to_keep_their_gradients():
+def test_arguments_that_retain_their_gradients():
     def life_of_gradients(wrap):
         got = []
 
@@ -361,7 +361,7 @@ CASES = [*[(name, "once", "nothing") for name in OPTIMIZERS], *[("SparseAdam", l
 @pytest.mark.parametrize("padding_idx", [None, 3])
 @pytest.mark.parametrize("cls", [nn.Embedding, nn.EmbeddingBag])
 @pytest.mark.parametrize("optimizer, loss, between", dict.fromkeys(CASES))
-def test_a_traced_step_leaves_the_gradient_and_the_rows_that_an_eager_one_does(cls, padding_idx, optimizer, loss, between):
+def test_a_traced_step_leaves_the_gradient_and_rows_of_an_eager_one(cls, padding_idx, optimizer, loss, between):
     def run(wrap):
         layer, found = table(cls, padding_idx=padding_idx), []
         steps = OPTIMIZERS[optimizer](layer.parameters())
@@ -387,7 +387,7 @@ def test_a_traced_step_leaves_the_gradient_and_the_rows_that_an_eager_one_does(c
     assert traced.stats()["compiles"] <= 5      # (where numbers of entries are asked for, they are sizes that change)
 
 
-def test_a_traced_step_asks_for_no_number_of_entries():
+def test_a_traced_step_does_not_read_the_number_of_entries():
     ingot.eye(2).to_sparse()        # the first sparse tensor of a process is one more reason to record again
     layer = table(padding_idx=3)
     optimizer = ingot.optim.SparseAdam(layer.parameters(), lr=0.1)
@@ -602,7 +602,7 @@ def hook_life(kind, register, wrap, outside=False):
 
 
 @pytest.mark.parametrize("name", {**AT_ONCE, **ALONG})
-def test_what_hooks_keep_is_what_eager_ones_do(name):
+def test_hooks_store_the_values_of_eager_mode(name):
     case = {**AT_ONCE, **ALONG}[name]
     assert hook_life(*case, jit.trace) == hook_life(*case, lambda fn: fn)
 
@@ -613,12 +613,12 @@ def test_hooks_at_leaves_and_steps_run_after_a_traced_forward(name):
 
 
 @pytest.mark.parametrize("name", ALONG)
-def test_hooks_within_a_forward_whose_backward_comes_later_may_keep_nothing(name):
+def test_hooks_of_a_later_backward_may_store_nothing(name):
     with pytest.raises(jit.TraceError, match=r"hook that runs when backward\(\) comes, after the call, writes to"):
         hook_life(*ALONG[name], jit.trace, outside=True)
 
 
-def test_a_hook_of_all_modules_is_met():
+def test_a_global_module_hook_is_noticed():
     def results(wrap):
         hook, net = OfABackward(), nn.Linear(2, 1)
         with ingot.no_grad():
@@ -655,7 +655,7 @@ class SampleGradients:
         return g.unsqueeze(2) * m.inputs.pop().unsqueeze(1)
 
 
-def test_hooks_that_lead_back_to_their_modules_put_things_down_and_take_them_up():
+def test_hooks_store_and_read_through_their_modules():
     def weights(wrap):
         ingot.manual_seed(0)
         net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 2))

@@ -76,7 +76,7 @@ def test_overlapping_arguments_are_written(write):
     assert life(jit.trace) == life(lambda f: f)
 
 
-def test_memory_written_before_another_part_of_it_is_met():
+def test_memory_written_before_another_part_is_reached():
     data = ingot.arange(6.0)
 
     def f(x):
@@ -233,7 +233,7 @@ def test_the_reason_for_a_recording_shows_what_was_read():
     assert "item() gave 2.5," in traced.stats()["misses"][1]
 
 
-def test_the_reason_for_a_recording_is_what_the_latest_lacked():
+def test_the_reason_for_a_recording_compares_with_the_latest():
     """The reason is not that of an older entry, which may have been out of date for long."""
     state = {}
 

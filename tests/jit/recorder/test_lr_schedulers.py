@@ -360,7 +360,7 @@ def test_steps_of_schedules_within_a_step(program, most):
     run_both(program, most=most)
 
 
-def test_what_lies_there_while_a_call_is_recorded_is_plain_for_others():
+def test_other_threads_see_plain_rates_while_a_call_is_recorded():
     """The same holds where the call fails."""
     net = nn.Linear(3, 2)
     opt = optim.SGD(net.parameters(), lr=0.1)

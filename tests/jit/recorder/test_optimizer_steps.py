@@ -85,7 +85,7 @@ def test_a_leaf_made_inside_collects_its_own_gradient():
     same(make, lambda i: (vec(float(i), 2.0, 3.0),))
 
 
-def test_a_step_whose_first_time_is_special():
+def test_a_step_that_differs_at_its_first_call():
     from ingot import optim
 
     def run(wrap_step):
@@ -356,7 +356,7 @@ NOTES = {
 
 
 @pytest.mark.parametrize("case", NOTES)
-def test_what_a_step_notes_in_the_state_is_a_write_like_others(case):
+def test_state_entries_of_a_step_are_side_effects(case):
     note, use, recordings = NOTES[case]
 
     def make(params):
@@ -399,7 +399,7 @@ def signed(params, grads, lr):
 
 @pytest.mark.parametrize("lr", [0.1, ingot.tensor(0.1)])
 @pytest.mark.parametrize("fused", [None, True])
-def test_optimizers_of_the_parts_that_others_take(lr, fused):
+def test_optimizers_built_from_private_helpers(lr, fused):
     def life(wrap):
         p = nn.Parameter(ingot.tensor([1.0, -2.0, 3.0]))
         opt = Signed([p], lr, fused=fused)
@@ -417,7 +417,7 @@ def test_optimizers_of_the_parts_that_others_take(lr, fused):
     assert life(jit.trace) == life(lambda step: step)
 
 
-def test_what_suits_parameters():
+def test_private_helpers_choose_by_parameters():
     ones = [ingot.ones(2), None]
     assert outside._default_to_fused_or_foreach(ones, False, use_fused=True) == (True, False)
     assert outside._default_to_fused_or_foreach(ones, True, use_fused=True) == (False, False)

@@ -18,7 +18,7 @@ def by_branch(x):
     return (e, e * e) if x.sum() > 0 else (e, e * 3)
 
 
-def test_what_backward_needs_is_no_result_that_may_be_written():
+def test_values_saved_for_backward_are_no_writable_results():
     fn = jit.trace(by_branch)
     for _ in range(CALLS):
         x = ingot.ones(3, requires_grad=True)
@@ -64,7 +64,7 @@ def test_backward_goes_through_each_result_once(fn, order):
     both(life)
 
 
-def test_what_was_saved_is_freed_once_no_result_is_left_that_needs_it():
+def test_saved_values_are_freed_with_the_last_result_that_needs_them():
     step = jit.trace(together)
     for _ in range(2):
         _, y, s = step(ingot.ones(3, requires_grad=True), ingot.ones(3))
@@ -174,7 +174,7 @@ def test_leaves_are_made_at_every_call(make):
     assert traced.stats()["compiles"] == 1
 
 
-def test_a_history_does_not_lead_to_a_leaf_that_is_handed_out_too():
+def test_a_history_may_not_lead_to_a_returned_leaf():
     def both(x):
         p = nn.Parameter(x * 2)
         return p, (p * 3).sum()
@@ -183,7 +183,7 @@ def test_a_history_does_not_lead_to_a_leaf_that_is_handed_out_too():
         jit.trace(both)(vec(1.0, 2.0, 3.0))
 
 
-def test_attributes_that_cannot_be_made_again_are_refused():
+def test_attributes_that_cannot_be_rebuilt_are_refused():
     def named(x):
         p = nn.Parameter(x * 2)
         p.scale = iter([x + 1])

@@ -108,7 +108,7 @@ def frozen_parameters():
 
 @pytest.mark.parametrize("program", [helper_on_own_dictionary, kept_after_a_helper, logged_by_default, counted, handed_on,
                                      handed_on_in_an_object, frozen_parameters], ids=lambda p: p.__name__)
-def test_containers_are_watched_where_they_come_from(program):
+def test_containers_are_guarded_at_their_source(program):
     want, _ = life(program, lambda fn: fn)
     got, traced = life(program, jit.trace)
     assert got == want

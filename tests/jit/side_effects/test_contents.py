@@ -383,7 +383,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("kind", [list, deque, lambda items: deque(items, maxlen=16)], ids=["list", "deque", "bounded"])
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_is_taken_out_or_inserted_is_so_by_every_call(name, kind):
+def test_every_call_removes_and_inserts_items(name, kind):
     def life(wrap, refill):
         kept = [1, 2, vec(), 4]
         c, got = kind(kept), []
@@ -403,7 +403,7 @@ def test_what_is_taken_out_or_inserted_is_so_by_every_call(name, kind):
         assert not refill or traced.stats()["compiles"] <= 2, traced.stats()["misses"]
 
 
-def test_keys_are_taken_out_of_dictionaries_by_every_call():
+def test_every_call_removes_keys_of_dictionaries():
     def life(wrap):
         table, got = {"a": vec(), "b": 2, "c": 3}, []
 
@@ -426,7 +426,7 @@ def test_keys_are_taken_out_of_dictionaries_by_every_call():
     (lambda log, table, x: (log.insert(0, Holder()), log.append(1)), "could not make again"),
     (lambda log, table, x: log.append(Holder()), "could not make again"),
     (lambda log, table, x: table.update(a=log), "could not make again")])
-def test_what_cannot_be_repeated_is_refused(act, said):
+def test_unrepeatable_writes_are_refused(act, said):
     log, table = [1], {"a": 1}
 
     def fn(x):
@@ -490,7 +490,7 @@ def test_numbers_in_a_list_that_grows_and_shrinks():
     assert life(jit.trace) == life(lambda f: f)
 
 
-def test_a_dictionary_may_change_while_it_is_looked_at():
+def test_a_dictionary_may_change_while_it_is_read():
     table: dict = {}
     is_open = False
 

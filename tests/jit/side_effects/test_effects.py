@@ -131,7 +131,7 @@ def objects(x, seen=None):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_containers_are_left_and_given_as_in_eager_code(program):
+def test_containers_are_changed_and_returned_as_in_eager_code(program):
     fn, make = PROGRAMS[program]
     traced = jit.trace(fn)
     for i in (*range(CALLS), 1):
@@ -149,7 +149,7 @@ def test_containers_among_named_arguments():
         assert got is a and named["a"] is a and a == [1, 2] and [*named] == ["a", "more"]
 
 
-def test_containers_from_elsewhere_are_given_themselves():
+def test_captured_containers_are_returned_themselves():
     table = {"x": ingot.ones(1)}
 
     @jit.trace
@@ -162,7 +162,7 @@ def test_containers_from_elsewhere_are_given_themselves():
         assert got is table and again is table and table["n"].item() == 2 * i
 
 
-def test_what_a_function_changed_before_it_raised_stays():
+def test_changes_before_an_error_stay():
     def fn(d, x):
         d["k"] = x * 2
         d["n"] += 1
@@ -180,7 +180,7 @@ def test_what_a_function_changed_before_it_raised_stays():
         assert d["n"] == i + 1 and type(d["n"]) is int and d["k"].item() == 2
 
 
-def test_gradients_go_through_what_was_put_into_a_dictionary():
+def test_gradients_flow_through_tensors_put_into_a_dictionary():
     def grad(wrap):
         fn = wrap(lambda d, w: d.update(h=(d["h"] * w).tanh()))
         w, d = ingot.ones(2, requires_grad=True), {"h": ingot.ones(2)}
@@ -213,7 +213,7 @@ def loop():
 
 @pytest.mark.parametrize("fn, make", [
     (lambda a: a[0] * 2, lambda: (loop(),)), (lambda x: (x, loop()), lambda: (ingot.ones(1),))])
-def test_what_contains_itself_is_refused(fn, make):
+def test_containers_that_contain_themselves_are_refused(fn, make):
     refused(jit.trace(fn), *make(), match="that contains itself")
 
 
@@ -371,7 +371,7 @@ REPLACED_CONTAINERS = [appended, appended_in_a_dictionary, appended_under_names,
 
 @pytest.mark.parametrize("changes", [(1, 6), (0, 1, 2), (4,)])
 @pytest.mark.parametrize("program", REPLACED_CONTAINERS)
-def test_what_is_written_lies_in_the_container_that_is_there(program, changes):
+def test_writes_go_to_the_replaced_container(program, changes):
     def life(wrap):
         step, change, look = program()
         step, found = wrap(step), []

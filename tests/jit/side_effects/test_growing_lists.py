@@ -342,7 +342,7 @@ def test_two_lists_may_become_one(fn, starts_empty):
     assert life(jit.trace) == life(lambda f: f)
 
 
-def test_a_list_that_is_put_in_the_place_of_an_empty_one_is_another():
+def test_a_list_that_replaces_an_empty_one_is_another():
     m = Meter()
 
     @jit.trace
@@ -535,7 +535,7 @@ def third_item_if_there_is_one(m):
     (replaced_by_one_with_another_name, 6), (both_grow, 9), (table_replaced, 6), (taken_from_until_empty, 10),
     (first_item_by_a_helper, 8), (last_item_by_a_helper, 8),
     (third_item_if_there_is_one, 12)], ids=lambda v: getattr(v, "__name__", ""))
-def test_what_is_replaced_between_calls_is_written_where_it_lies_then(make, most):
+def test_lists_replaced_between_calls_are_written_at_their_new_location(make, most):
     def life(wrap):
         m = Meter()
         fn, change = make(m)

@@ -115,7 +115,7 @@ def past_modules(x):
 
 @pytest.mark.parametrize("fn", [literal, called, comprehended, made_elsewhere, in_a_context, past_modules, in_a_queue,
                                 *map(of_kind, (dict, collections.OrderedDict, Own))])
-def test_what_a_function_makes_may_change_on_the_way(fn):
+def test_new_containers_may_be_changed_by_callees(fn):
     traced = jit.trace(fn)
     for i in range(3):
         assert plain(traced(vec() + i)) == plain(fn(vec() + i))
@@ -142,7 +142,7 @@ def of_a_caller():
     return life
 
 
-def test_what_lives_on_is_no_such_container():
+def test_containers_that_outlive_the_call_are_state():
     found = []
     for road in (lambda f: f, jit.trace):
         SHARED["n"] = 0

@@ -107,14 +107,14 @@ def test_objects_keep_their_class_and_their_methods():
 
 
 @pytest.mark.parametrize("thing", [CONFIG, LAYER, Colour.RED, Result, ingot.float32, len, FIXED])
-def test_what_was_there_before_is_given_itself(thing):
+def test_objects_from_before_the_call_are_returned_themselves(thing):
     traced = jit.trace(lambda x: (thing, x * 2))
     for _ in range(3):
         assert traced(vec(1.0))[0] is thing
 
 
 @pytest.mark.parametrize("taken", [lambda s: s, copy.copy, copy.deepcopy], ids=["itself", "copy", "deep copy"])
-def test_state_dicts_keep_what_they_say_of_versions(taken):
+def test_state_dicts_keep_their_version_metadata(taken):
     kept = Result(None)
 
     def fn(x):
@@ -143,6 +143,6 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("fn", REFUSED)
-def test_what_cannot_be_made_again_is_refused(fn):
+def test_results_that_cannot_be_rebuilt_are_refused(fn):
     with pytest.raises(jit.TraceError, match="could not make again"):
         jit.trace(fn)(vec(1.0, 2.0))

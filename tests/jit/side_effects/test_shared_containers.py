@@ -162,7 +162,7 @@ def averaged(h):
 
 @pytest.mark.parametrize("program", [numbers, several, tensors, numbered, from_the_first, alike, now_and_then, averaged])
 @pytest.mark.parametrize("size", [None, 2, 5])
-def test_a_deque_of_what_came_last(program, size):
+def test_a_deque_of_the_latest_items(program, size):
     """Between calls others change it, too."""
     found = []
     for road in (lambda fn: fn, jit.trace):
@@ -178,7 +178,7 @@ def test_a_deque_of_what_came_last(program, size):
         assert call.stats()["compiles"] <= (2 if size is None else 4), call.stats()["misses"]
 
 
-def test_how_much_was_appended_to_a_full_deque_is_no_guess():
+def test_appends_to_a_full_deque_are_counted_exactly():
     """Its content after the first call fits one new item, or two."""
     history = collections.deque([0.5, "a", "a"], maxlen=3)
     fn = jit.trace(lambda x: history.extend(["a", "a"]) or x)

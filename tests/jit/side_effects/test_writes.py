@@ -129,7 +129,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("changes", [False, True], ids=["same-number", "numbers"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_call_leaves_what_eager_code_leaves(name, changes):
+def test_every_call_leaves_the_state_of_eager_code(name, changes):
     def life(wrap):
         fn, seen = PROGRAMS[name]()
         fn, found = wrap(fn), []
@@ -199,7 +199,7 @@ BODIES = {
 
 @pytest.mark.parametrize("names", [{}, {"__name__": f"{__name__}.handed_on"}], ids=["no module", "module"])
 @pytest.mark.parametrize("name", BODIES)
-def test_objects_that_functions_hand_on(name, names):
+def test_objects_passed_on_by_functions(name, names):
     def life(wrap):
         space: dict = dict(names)
         exec(SETUP + "def fn(x):\n" + textwrap.indent(BODIES[name], "    "), space)
@@ -334,7 +334,7 @@ def sets_global(kept, x):
 
 @pytest.mark.parametrize("sets", [sets_attribute, sets_in_a_branch, sets_of_class, sets_of_what_is_handed_on, sets_an_argument,
                                   sets_global])
-def test_what_was_there_already_is_written_where_something_else_is_there(sets):
+def test_a_value_that_was_there_at_first_is_written_over_another(sets):
     def seen(kept, cell):
         return kept.flag, kept.value, type(kept).of_class, SETTING, cell
 
@@ -360,7 +360,7 @@ def test_what_was_there_already_is_written_where_something_else_is_there(sets):
     assert life(jit.trace) == life(lambda fn: fn)
 
 
-def test_what_only_some_calls_write_costs_few_recordings():
+def test_writes_of_some_calls_cost_few_recordings():
     kept = Kept()
 
     def fn(x):
