@@ -249,7 +249,7 @@ class StateInputs:
         place = self.known.get(id(value)) or self.owners.get((id(owner), key))
         if place is not None:
             return SameAs(place, self.first)
-        return None if self.contents is None else self.contents.first.get(id(value))
+        return None if self.contents is None else self.contents.snapshots.get(id(value))
 
     def close(self):
         """Let guards compare with the current values of locations from now on: the call is recorded."""

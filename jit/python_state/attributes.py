@@ -156,13 +156,13 @@ class TensorAttributes:
                  attributes: DynamicAttributes):
         self._verdict, self._known, self._inputs = verdict, known, inputs
         self._reads, self._writes, self._attributes = reads, writes, attributes
-        self._met: dict = {}            # id -> tensor that was there before and that code may reach
-        self._others: list = []         # (tensor that may be another one at each call, its role, its attributes before)
+        self._reached: dict = {}            # id -> tensor that was there before and that code may reach
+        self._changing: list = []         # (tensor that may be another one at each call, its role, its attributes before)
 
     def add_arguments(self, tensors):
         for t in tensors:
             if type(t) not in PARTS:
-                self._meet_other(t, "an argument")
+                self._add_changing(t, "an argument")
 
     def add(self, value):
         """Note a value that is reached: a tensor that the run has not made was there before."""
@@ -171,24 +171,24 @@ class TensorAttributes:
         is_held = id(value) in self._inputs.known
         if not is_held:
             self._known.tensors[id(value)] = value
-        if id(value) in self._met:
+        if id(value) in self._reached:
             return
         if is_held:
-            self._meet_other(value, f"what {self._inputs.known[id(value)].chain} holds, which is looked up at each call")
-        self._met[id(value)] = value
+            self._add_changing(value, f"what {self._inputs.known[id(value)].chain} holds, which is looked up at each call")
+        self._reached[id(value)] = value
         self.answer_all("a tensor", value)
 
-    def _meet_other(self, t, what):
-        self._met[id(t)] = t
-        self._others.append((t, what, attributes_seen(t)))
+    def _add_changing(self, t, what):
+        self._reached[id(t)] = t
+        self._changing.append((t, what, attributes_seen(t)))
 
-    def _is_other(self, t) -> bool:
+    def _is_changing(self, t) -> bool:
         return id(t) in self._known.passed or id(t) in self._inputs.known
 
     def query(self, question):
         """Answer the queries of code that starts for all tensors that it may reach."""
         queries_all = question.sets or question.by_name or bool(question.assigned)
-        for t in [t for t in self._met.values() if t.__dict__ or queries_all]:
+        for t in [t for t in self._reached.values() if t.__dict__ or queries_all]:
             self._answer(question, "a tensor", t)
 
     def answer_all(self, text, t):
@@ -197,7 +197,7 @@ class TensorAttributes:
 
     def _answer(self, question, text, t):
         """Guard queried attributes that users have given a tensor, or that are absent; note those that code assigns."""
-        if self._is_other(t):
+        if self._is_changing(t):
             if question.by_name or not tensor_protocols.attributes_of(t).keys().isdisjoint(question.names):
                 _counts_by_attributes(t)
             return
@@ -233,9 +233,9 @@ class TensorAttributes:
 
     def add_write(self, t, name, text):
         """Note that the function may give a tensor an attribute."""
-        if id(t) not in self._met:
+        if id(t) not in self._reached:
             self.add(t)
-        if not (self._is_other(t) or _is_new(t)):
+        if not (self._is_changing(t) or _is_new(t)):
             self._writes.add(t, name, "attr", t.__dict__.get(name, MISSING), text)
 
     def own_code_reads(self, t, name):
@@ -249,9 +249,9 @@ class TensorAttributes:
     def own_code_writes(self, t, name):
         self.add_write(t, name, f"a tensor.{name}")
 
-    def check_others(self):
+    def check_changing(self):
         """Raise if the run gave attributes to tensors that are others at each call."""
-        for t, what, before in self._others:
+        for t, what, before in self._changing:
             now = attributes_seen(t)
             if now != before:
                 name = next(name for name, *_ in (*now, *before) if name not in _names_alike(now, before))

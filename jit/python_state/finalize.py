@@ -61,7 +61,7 @@ class Finaliser:
         reads.guards = {at: g for at, g in reads.guards.items() if g.measured is None or contents.may_grow(g.measured)}
         self._check_guards(set_rates)
         guards = reads.guards
-        contents.alone = sole_references([(g, self._first_of(g)) for g in guards.values()], contents)
+        contents.sole_references = sole_references([(g, self._first_of(g)) for g in guards.values()], contents)
         modules = self._module_guards(toggled)
         self._check_conditions(caches)
         replaced = unread_replacements(self._effects, {*touched, *[id(g.root) for g in guards.values()]})
@@ -70,7 +70,7 @@ class Finaliser:
         found = [replace(g, expected=self._settled(g.expected, self._first_of(g))) for g in guards.values()]
         conditions = [replace(r, expected=self._settled(r.expected, r.read())) if type(r) is ReadCondition else r
                       for r in reads.conditions.values()]
-        return [*modules, *conditions, *found, *self._written_on_the_way(), *contents.alone.values()]
+        return [*modules, *conditions, *found, *self._written_on_the_way(), *contents.sole_references.values()]
 
     def _module_guards(self, toggled) -> list:
         before = self._hosts.left_in_modules()

@@ -143,7 +143,7 @@ class RandomGenerators:
     def __init__(self, verdict: Verdict, known: KnownObjects):
         self._verdict, self._known = verdict, known
         self._global: tuple = ()
-        self._met: list = []        # (generator, function that returns its state, state when it was first met)
+        self._states: list = []        # (generator, function that returns its state, state when it was first met)
 
     def start(self):
         self._global = random_states()
@@ -155,16 +155,16 @@ class RandomGenerators:
                 self._verdict.refuse(FROM_SYSTEM)
             elif code.co_name == "__init__":
                 self._known.add_own(x)
-            elif all(x is not known for known, *_ in self._met):
-                self._met.append((x, random.Random.getstate, x.getstate()))
+            elif all(x is not known for known, *_ in self._states):
+                self._states.append((x, random.Random.getstate, x.getstate()))
 
     def add(self, x):
         """Note a value that is read, if it is a generator of numpy."""
         if type(x).__module__.startswith("numpy.random") and (hasattr(x, "bit_generator") or hasattr(x, "get_state")):
-            self._met.append((x, _numpy_state, _numpy_state(x)))
+            self._states.append((x, _numpy_state, _numpy_state(x)))
 
     def check(self):
-        if self._global != random_states() or any(state(x) != before for x, state, before in self._met):
+        if self._global != random_states() or any(state(x) != before for x, state, before in self._states):
             self._verdict.refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
                                  "recorded; use ingot's random functions, or pass the numbers as an argument")
 

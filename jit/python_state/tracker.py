@@ -77,7 +77,7 @@ class Tracker:
         m.run, m.dispatch_hook = functools.partial(unprofiled, m.run), unprofiled       # kernels and operators
         self.hosts.outside = sys._getframe(1).f_code
         for hook in EVERY_MODULES.objects():
-            self.meets("a hook of all modules", hook)
+            self.before_user_code("a hook of all modules", hook)
         sys.setprofile(self._event)
         return self
 
@@ -104,7 +104,7 @@ class Tracker:
         if type(function) is types.FunctionType:
             self.reads.add_hidden(function)
 
-    def meets(self, text, value):
+    def before_user_code(self, text, value):
         """Note user code that is about to run, to which no chain leads."""
         with self.casts.removed():
             self.reachable.walk(text, value)
@@ -257,7 +257,7 @@ class Tracker:
         final.check_modules()
         self.chains.add_imports()
         self.writes.check_copies()
-        self.tensors.check_others()
+        self.tensors.check_changing()
         return final.guards(self.chains.set_rates, toggled, touched, self.chains.caches)
 
     def found_outside(self, tensors) -> list:

@@ -67,7 +67,7 @@ class _Walk(Backward):
         self.stops, self.new_leaves = stops, new_leaves
         self.ends = {_source(e) for e in stops}
         self.passed: set = set()        # ends that a backward would have come by
-        self._met: dict = {}            # by node: the gradients of its results, behind the hooks of these
+        self._gradients: dict = {}            # by node: the gradients of its results, behind the hooks of these
 
     def arrivals(self, edges, gradients) -> dict:
         for edge, g in zip(edges, gradients):
@@ -86,11 +86,11 @@ class _Walk(Backward):
                         self.deliver(edge, grad)
         finally:
             m.grad, m.autocast = before
-        return {e: g for e in self.stops if (g := self._arrived(e)) is not None}
+        return {e: g for e in self.stops if (g := self._gradient_at(e)) is not None}
 
     def complete(self) -> dict:
         """Return {leaf: its gradient} of the leaves whose gradient is complete when the walk breaks off."""
-        return {e: g for e in self.stops if e in self.passed and type(e) is Leaf and (g := self._arrived(e)) is not None}
+        return {e: g for e in self.stops if e in self.passed and type(e) is Leaf and (g := self._gradient_at(e)) is not None}
 
     def _is_end(self, node) -> bool:
         return type(node) is Leaf or node in self.ends
@@ -105,20 +105,20 @@ class _Walk(Backward):
         finally:
             for at, hook in retaining.items():
                 node.pre_hooks[at] = hook
-        self._met[node] = list(g) if node.outs is not None else g
+        self._gradients[node] = list(g) if node.outs is not None else g
         return g
 
     def passing(self, recorder, edges, seeds) -> dict:
         """Return {number of an edge: value of the gradient there}, where that is not just its seed."""
         found = {}
         for i, (edge, seed) in enumerate(zip(edges, seeds)):
-            g = self._met.get(_source(edge))
+            g = self._gradients.get(_source(edge))
             g = g[edge.index] if type(edge) is Output and g is not None else g
             if isinstance(g, Tensor) and type(g) not in PARTS and recorder.value_of(g) is not seed:
                 found[i] = recorder.value_of(g)
         return found
 
-    def _arrived(self, edge):
+    def _gradient_at(self, edge):
         if type(edge) is Output:
             slots = self.pending.get(edge.source)
             return None if slots is None else slots[edge.index]

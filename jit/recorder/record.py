@@ -333,7 +333,7 @@ class Recorder:
         """Hooks will run that no chain of names leads to."""
         found = objects_of(hooks) if hooks and self.tracker is not None else ()
         for x in found:
-            unprofiled(self.tracker.meets, text, x)
+            unprofiled(self.tracker.before_user_code, text, x)
 
     # Source locations and the end.
 

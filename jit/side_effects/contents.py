@@ -46,77 +46,77 @@ class ContainerLog:
     """Containers that a run reaches, and their content from before."""
 
     def __init__(self):
-        self.first: dict = {}        # by id: its snapshot
-        self.alone: dict = {}        # by id of a written container: condition on its only location, known at the end
-        self._raw: dict = {}         # by id: (container, its copy, its name)
-        self._base: dict = {}        # by id: its content before the function itself changed it
-        self._done: dict = {}        # by id: ADDED, STORED, STEPPED or HANDED, as long as nothing else is done with it
-        self._met: dict = {}         # by id: the containers with uses
-        self._calls: dict = {}       # by id: the calls (code, offset) that receive it
-        self._written: dict = {}     # by id: the containers that the run has written to
+        self.snapshots: dict = {}           # by id: its snapshot
+        self.sole_references: dict = {}     # by id of a written container: condition on its only location, known at the end
+        self._containers: dict = {}         # by id: (container, its copy, its name)
+        self._before: dict = {}             # by id: its content before the function itself changed it
+        self._uses: dict = {}               # by id: its only use, as `uses.py` names it; None if there are several
+        self._used: dict = {}               # by id: the containers with uses
+        self._calls: dict = {}              # by id: the calls (code, offset) that receive it
+        self._written: dict = {}            # by id: the containers that the run has written to
         # ids of those that a host function has changed: it may add more or less, so a read length depends on all items
-        self._filled: set = set()
-        self._arrived: set = set()   # (id, call) that lead to a user function
+        self._changed_by_hosts: set = set()
+        self._followed: set = set()         # (id, call) that lead to a user function
 
     def see(self, container, text: str, inputs) -> None:
         """Remember the content of a list, deque or dictionary that is not known yet."""
-        if type(container) in RESTORED and id(container) not in self._raw and container is not sys.modules:
-            self._raw[id(container)] = container, container.copy(), text
-            self._base[id(container)] = self._raw[id(container)][1]
-            self.first[id(container)] = Snapshot(container, inputs)
+        if type(container) in RESTORED and id(container) not in self._containers and container is not sys.modules:
+            self._containers[id(container)] = container, container.copy(), text
+            self._before[id(container)] = self._containers[id(container)][1]
+            self.snapshots[id(container)] = Snapshot(container, inputs)
 
     def changed_by_others(self, container):
         """Note that changes of a container so far are not the function's doing."""
-        if id(container) in self._base:
-            self._base[id(container)] = container.copy()
+        if id(container) in self._before:
+            self._before[id(container)] = container.copy()
 
     @contextmanager
     def left_to_host(self, besides=()):
         """Leave to a host function its changes of containers, except for `besides`; yield a set for the ids of the changed
         ones."""
         left_out, changed = set(map(id, besides)), set()
-        before = [(c, c.copy()) for c, _, _ in self._raw.values() if id(c) not in left_out]
+        before = [(c, c.copy()) for c, _, _ in self._containers.values() if id(c) not in left_out]
         yield changed
         for container, copy in before:
             if not same_items(container, copy):
-                if not same_items(copy, self._base[id(container)]):
-                    raise TraceError(f"this function cannot be traced: it changes {self._raw[id(container)][2]}, and so does a "
-                                     "host function that it calls; leave it to one of them")
+                if not same_items(copy, self._before[id(container)]):
+                    raise TraceError(f"this function cannot be traced: it changes {self._containers[id(container)][2]}, and so "
+                                     "does a host function that it calls; leave it to one of them")
                 self.changed_by_others(container)
                 changed.add(id(container))
-                self._filled.add(id(container))
-                self.used(container, self._done.get(id(container)))
+                self._changed_by_hosts.add(id(container))
+                self.used(container, self._uses.get(id(container)))
 
     def used(self, container, how, calls=()):
         """Note a use of a container (`uses.uses_of`; None for uses of unknown kind), and the `calls` that receive it."""
-        self._met[id(container)] = container
-        now = both(self._done.get(id(container), how), how)
-        self._done[id(container)] = None if id(container) in self._filled and now in (MEASURED, COUNTED) else now
+        self._used[id(container)] = container
+        now = both(self._uses.get(id(container), how), how)
+        self._uses[id(container)] = None if id(container) in self._changed_by_hosts and now in (MEASURED, COUNTED) else now
         self._calls.setdefault(id(container), set()).update(calls)
 
-    def arrived(self, container, call):
+    def followed_into(self, container, call):
         """Note that a call passes a container to a user function, whose code shows its use."""
-        self._arrived.add((id(container), call))
+        self._followed.add((id(container), call))
 
     def only(self, container):
         """Return the only use of a container, or None if there are several or an unknown one."""
         at = id(container)
-        return self._done.get(at) if all((at, call) in self._arrived for call in self._calls.get(at, ())) else None
+        return self._uses.get(at) if all((at, call) in self._followed for call in self._calls.get(at, ())) else None
 
     def calls_with(self, container) -> frozenset:
         return frozenset(self._calls.get(id(container), ()))
 
     def is_written(self, container, key) -> bool:
-        before = self._base.get(id(container), container)
+        before = self._before.get(id(container), container)
         return before is not container and item_of(container, key) is not item_of(before, key)
 
     def before(self, container):
         """Return the content of a container before the function itself changed it."""
-        return self._base.get(id(container), container)
+        return self._before.get(id(container), container)
 
     def changed(self) -> dict:
         """Return {id: name} of the containers that the function itself has changed so far."""
-        return {at: text for at, (c, _, text) in self._raw.items() if not same_items(c, self._base[at])}
+        return {at: text for at, (c, _, text) in self._containers.items() if not same_items(c, self._before[at])}
 
     def has_written(self, container) -> bool:
         """Return whether the run had written to a container when `targets` were last made."""
@@ -124,37 +124,37 @@ class ContainerLog:
 
     def positions(self, at, key) -> list:
         """Return the locations that (id of a container, key) means: an item counted from a list's end has two names."""
-        container = self._raw[at][0] if at in self._raw else None
+        container = self._containers[at][0] if at in self._containers else None
         is_from_end = type(container) in (list, deque) and type(key) is int and key < 0
-        return [(at, key), (at, len(self._base[at]) + key)] if is_from_end else [(at, key)]
+        return [(at, key), (at, len(self._before[at]) + key)] if is_from_end else [(at, key)]
 
     def has_seen(self, container) -> bool:
-        return id(container) in self._raw
+        return id(container) in self._containers
 
-    def has_met(self, container) -> bool:
-        return id(container) in self._met
+    def is_used(self, container) -> bool:
+        return id(container) in self._used
 
     def containers(self) -> list:
-        return [container for container, _, _ in self._raw.values()]
+        return [container for container, _, _ in self._containers.values()]
 
     def leads_to(self, container) -> bool:
         """Return whether a container is known, or lies in a known dictionary (a new one in an optimizer's state)."""
         return self.has_seen(container) or any(
-            v is container for seen, _, _ in self._raw.values() if type(seen) in DICTS for v in seen.values())
+            v is container for seen, _, _ in self._containers.values() if type(seen) in DICTS for v in seen.values())
 
     def close(self):
-        for table in (self.alone, self.first, self._raw, self._base, self._met, self._written):
+        for table in (self.sole_references, self.snapshots, self._containers, self._before, self._used, self._written):
             table.clear()
 
     def settle(self):
         """Leave plain numbers in the containers, and the same ones in their content from before."""
         self._settle_keys()
         plain: dict = {}        # by id: (what stood for a number or held some, what it is now)
-        stack, seen = [container for container, _, _ in self._raw.values()], set()
+        stack, seen = [container for container, _, _ in self._containers.values()], set()
         while stack:
             container = stack.pop()
             seen.add(id(container))
-            for there in (container, self._base.get(id(container), container)):
+            for there in (container, self._before.get(id(container), container)):
                 for key, v in list(there.items() if type(there) in DICTS else enumerate(there)):
                     if type(v) in RESTORED:
                         stack += () if id(v) in seen else (v,)
@@ -165,7 +165,7 @@ class ContainerLog:
 
     def _settle_keys(self):
         """Leave plain numbers in the keys of dictionaries: a key counts by its current value."""
-        for container, _, _ in self._raw.values():
+        for container, _, _ in self._containers.values():
             if type(container) in DICTS and any(map(has_symbols, container)):
                 items = [(replaced(k, fixed) if has_symbols(k) else k, v) for k, v in container.items()]
                 container.clear()
@@ -174,12 +174,12 @@ class ContainerLog:
 
     def targets(self) -> list:
         self._settle_keys()
-        found = [t for container, _, text in self._raw.values() for t in self._targets_of(container, text)]
+        found = [t for container, _, text in self._containers.values() for t in self._targets_of(container, text)]
         self._written = {id(t.owner): t.owner for t in found}
         return found
 
     def _targets_of(self, container, text) -> list:
-        copy = self._base[id(container)]
+        copy = self._before[id(container)]
         if type(copy) in DICTS:
             return _dict_targets(container, copy, text)
         if type(copy) is deque and len(container) == container.maxlen and self.only(container) in (ADDED, GROWN, COUNTED):
@@ -188,12 +188,12 @@ class ContainerLog:
 
     def _first_items(self, container) -> tuple:
         """Return the keys and the items that a container had before the run."""
-        before = self._raw[id(container)][1] if id(container) in self._raw else container
+        before = self._containers[id(container)][1] if id(container) in self._containers else container
         return (list(before), list(before.values())) if type(before) in DICTS else (range(len(before)), list(before))
 
     def was(self, value, expected) -> bool:
         """Return whether a value was as expected before the run."""
-        if expected is self.first.get(id(value), MISSING):
+        if expected is self.snapshots.get(id(value), MISSING):
             return True
         if type(value) in RESTORED and type(expected) is Snapshot and type(value) is expected.kind:
             keys, items = self._first_items(value)
@@ -203,8 +203,8 @@ class ContainerLog:
 
     def settled(self, expected):
         """Return the final expectation of a guard that expected a snapshot."""
-        known = {id(photo): self._raw[at][0] for at, photo in self.first.items()} if type(expected) is Snapshot else {}
-        return self.expected(known[id(expected)]) if id(expected) in known else expected
+        container = next((self._containers[at][0] for at, taken in self.snapshots.items() if taken is expected), None)
+        return expected if container is None else self.expected(container)
 
     def loosen(self, expected, now, replaced: dict):
         """Let a snapshot of `now`, as it was, expect `replaced` (`unread_replacements`) in place of unread tensors."""
@@ -227,12 +227,12 @@ class ContainerLog:
         if type(now) not in RESTORED or isinstance(expected, Exactly):
             return expected
         if id(now) in self._written:
-            return expected if id(now) in self.alone else Exactly(now, expected)
+            return expected if id(now) in self.sole_references else Exactly(now, expected)
         others = {at: c for at, c in self._written.items() if type(c) is type(now)}
         if not others:
             return expected
-        lasting = [c for at, c in others.items() if at not in self.alone]
-        return Apart(lasting, [self.alone[at] for at in others if at in self.alone], expected)
+        lasting = [c for at, c in others.items() if at not in self.sole_references]
+        return Apart(lasting, [self.sole_references[at] for at in others if at in self.sole_references], expected)
 
     def on_the_way(self, place) -> list:
         """Return (number of steps, container) of those on the path to a location to which the run writes."""
@@ -242,17 +242,17 @@ class ContainerLog:
 
     def _besides_added(self, container):
         """Return the snapshot of a container without the lists in it to which the run only appends."""
-        before = self._base[id(container)]
+        before = self._before[id(container)]
         items = before.values() if type(before) in DICTS else before
-        return self.first[id(container)].with_items(
-            [AnyOf(type(v)) if self._is_added_to(v) else e for v, e in zip(items, self.first[id(container)].items)])
+        return self.snapshots[id(container)].with_items(
+            [AnyOf(type(v)) if self._is_added_to(v) else e for v, e in zip(items, self.snapshots[id(container)].items)])
 
     def _is_added_to(self, x) -> bool:
-        if type(x) not in (list, deque) or id(x) not in self._raw:
+        if type(x) not in (list, deque) or id(x) not in self._containers:
             return False
-        if id(x) in self._done and self.only(x) not in (ADDED, GROWN, COUNTED):
+        if id(x) in self._uses and self.only(x) not in (ADDED, GROWN, COUNTED):
             return False
-        return all(t.kind == EXTEND for t in self._targets_of(x, "")) and _shows_additions(x, self._base[id(x)])
+        return all(t.kind == EXTEND for t in self._targets_of(x, "")) and _shows_additions(x, self._before[id(x)])
 
     def may_grow(self, container) -> bool:
         """Return whether no guard reads all of a list, so that its length has a guard of its own."""
@@ -260,20 +260,20 @@ class ContainerLog:
 
     def expected(self, container):
         """Return the expectation of guards for a known container, by the function's use of it."""
-        if type(container) not in RESTORED or id(container) not in self._raw:
+        if type(container) not in RESTORED or id(container) not in self._containers:
             return None
         only, targets = self.only(container), self._targets_of(container, "")
         if any(t.kind in (WHOLE, GONE) for t in targets):       # its final content depends on all items
-            return self.first[id(container)]
+            return self.snapshots[id(container)]
         if only in (GROWN, COUNTED, MEASURED) and type(container) is list:      # its length has a guard, and items at its end
             return AnyOf(list)
-        if only in SINGLE or (only == ADDED and _shows_additions(container, self._base[id(container)])):
+        if only in SINGLE or (only == ADDED and _shows_additions(container, self._before[id(container)])):
             return AnyOf(type(container))
         if only == ITEMS:
             return self._besides_added(container)
         if only in (STORED, KEYED) and type(container) in DICTS:
             return Besides(self._besides_added(container), [t.key for t in targets])
-        return self.first[id(container)]
+        return self.snapshots[id(container)]
 
 
 class AnyOf:
@@ -403,7 +403,7 @@ def note_arguments(frame, inputs, contents, uses) -> None:
     """Note how a user function that starts uses the containers among its arguments, as its code shows (`uses`)."""
     code, local = frame.f_code, frame.f_locals
     names = [n for n in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-             if type(local.get(n)) in TABLES or contents.has_met(local.get(n))]
+             if type(local.get(n)) in TABLES or contents.is_used(local.get(n))]
     if not names:
         return
     unassigned, caller = unassigned_arguments(code), frame.f_back
@@ -413,7 +413,7 @@ def note_arguments(frame, inputs, contents, uses) -> None:
         value = inputs.without_table(local[name], how, calls)
         contents.used(value, _ALL_OF_IT.get(how, how), calls)
         if caller is not None:
-            contents.arrived(value, (caller.f_code, instructions_of(caller.f_code)[position_of(caller)].offset))
+            contents.followed_into(value, (caller.f_code, instructions_of(caller.f_code)[position_of(caller)].offset))
 
 
 class UntrackedUses:

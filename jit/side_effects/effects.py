@@ -211,7 +211,7 @@ class ArgumentContainers:
             refill(self.of_caller[i], mapped(_content(c), lambda x: callers.get(id(x), now(x))))
 
 
-_KEPT: Counter = Counter()      # id of a container -> number of `SoleReference` that hold it
+_CONDITION_COUNTS: Counter = Counter()      # id of a container -> number of `SoleReference` that hold it
 
 
 def _in_cell(cell, key) -> int:
@@ -222,8 +222,8 @@ def _in_table(table, key) -> int:
     return sys.getrefcount(table[key])
 
 
-_COUNTS = {True: _in_cell, False: _in_table}
-_ONCE = {True: _in_cell(types.CellType([]), ""), False: _in_table({"": []}, "")}       # counts without other holders
+_REFERENCE_COUNTERS = {True: _in_cell, False: _in_table}
+_SINGLE_COUNTS = {True: _in_cell(types.CellType([]), ""), False: _in_table({"": []}, "")}       # counts without other holders
 
 
 class SoleReference(Condition):
@@ -233,12 +233,12 @@ class SoleReference(Condition):
         self.place, self.first, self.text = place, first, text
         self.owner, self.key, self.kind = place
         self.identity = "alone", id(self.owner), self.key
-        _KEPT[id(self.first)] += 1
+        _CONDITION_COUNTS[id(self.first)] += 1
 
     def __del__(self):
-        _KEPT[id(self.first)] -= 1
-        if not _KEPT[id(self.first)]:
-            del _KEPT[id(self.first)]
+        _CONDITION_COUNTS[id(self.first)] -= 1
+        if not _CONDITION_COUNTS[id(self.first)]:
+            del _CONDITION_COUNTS[id(self.first)]
 
     def holds(self) -> bool:
         at = id(load(self.owner, self.key, self.kind))
@@ -246,7 +246,7 @@ class SoleReference(Condition):
             return True
         is_cell = self.kind == "cell"
         table = vars(self.owner) if self.kind == "attr" else self.owner
-        return _COUNTS[is_cell](table, self.key) == _ONCE[is_cell] + _KEPT.get(at, 0)
+        return _REFERENCE_COUNTERS[is_cell](table, self.key) == _SINGLE_COUNTS[is_cell] + _CONDITION_COUNTS.get(at, 0)
 
     def __str__(self):
         return f"{self.text} is another {type(self.first).__name__}, which others hold, too"
@@ -293,7 +293,7 @@ def _is_lasting(guard) -> bool:
         kind == "attr" and type(getattr(owner, "__dict__", None)) is dict and key in vars(owner))
 
 
-def relocated(effects, alone: dict) -> tuple:
-    """Return the targets of a run, with those of containers in `alone` by location."""
-    return tuple([t if id(t.owner) not in alone else RelocatedTarget(
-        alone[id(t.owner)].place, t.key, t.kind, t.was, t.before, t.text) for t in effects])
+def relocated(effects, references: dict) -> tuple:
+    """Return the targets of a run, with those of containers in `references` by location."""
+    return tuple([t if id(t.owner) not in references else RelocatedTarget(
+        references[id(t.owner)].place, t.key, t.kind, t.was, t.before, t.text) for t in effects])

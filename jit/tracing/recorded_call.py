@@ -288,7 +288,7 @@ class Run:
         recorder = self.recorder
         self.guards = [*recorder.guards, *tracker.finish(effects, recorder.gradients.toggled_tensors(), recorder.links.touched)]
         tracker.chains.caches.check()
-        targets = relocated(self.template.effects, tracker.contents.alone)
+        targets = relocated(self.template.effects, tracker.contents.sole_references)
         self.template = self.recording.template = replace(self.template, effects=targets)
         self.recording.hosted = tracker.hosts.hosted(recorder, self.guards, targets, [o.value for o in self.recording.outputs])
         for guard in recorder.guards:
