@@ -63,7 +63,7 @@ class NotFiniteError(IngotError, ArithmeticError):
     """Error of an operation that made nan or infinity out of finite operands, under `jit.debug(nan=True)`."""
 
 
-class Verdict:
+class RecordingStatus:
     """Reasons why a recording fails or is not kept."""
 
     def __init__(self):

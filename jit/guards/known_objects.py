@@ -3,7 +3,7 @@
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import MISSING, follow
 from ..bytecode.user_code import attributes_of, is_user_defined, is_user_namespace
-from ..errors.errors import Verdict
+from ..errors.errors import RecordingStatus
 from .arg_pytree import fields_of
 from .snapshot import is_plain
 
@@ -35,8 +35,8 @@ class ArgumentParts:
 class KnownObjects:
     """Objects that a recorded call has met, by their ids."""
 
-    def __init__(self, verdict: Verdict):
-        self._verdict = verdict
+    def __init__(self, status: RecordingStatus):
+        self._status = status
         self.own: set = set()          # the function's own objects: their `__init__` ran inside, or they are copies
         self.passed: set = set()        # arguments of the traced function, and tensors in them
         self.received: set = set()         # those of them that the first frame of user code received
@@ -49,7 +49,7 @@ class KnownObjects:
 
     def add_own(self, x):
         if hasattr(type(x), "__del__") and is_user_defined(type(x)):
-            self._verdict.refuse(f"it makes a {type(x).__name__}, whose __del__ would not run at later calls; do without that "
+            self._status.refuse(f"it makes a {type(x).__name__}, whose __del__ would not run at later calls; do without that "
                                  "method, or make the object outside")
         self.own.add(id(x))
         self.keep(x)

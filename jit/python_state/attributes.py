@@ -19,7 +19,7 @@ from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog
 from ..bytecode.reads import MISSING, follow
 from ..bytecode.user_code import attributes_of, is_user_defined, is_user_namespace
-from ..errors.errors import TraceError, Verdict
+from ..errors.errors import RecordingStatus, TraceError
 from ..guards.absence import AttributeNames
 from ..guards.arg_pytree import ByIdentity
 from ..guards.known_objects import KnownObjects
@@ -152,9 +152,9 @@ def attributes_seen(t) -> tuple:
 class TensorAttributes:
     """Reads and writes of the attributes of tensors."""
 
-    def __init__(self, verdict: Verdict, known: KnownObjects, inputs: StateInputs, reads: ReadLog, writes: WriteLog,
+    def __init__(self, status: RecordingStatus, known: KnownObjects, inputs: StateInputs, reads: ReadLog, writes: WriteLog,
                  attributes: DynamicAttributes):
-        self._verdict, self._known, self._inputs = verdict, known, inputs
+        self._status, self._known, self._inputs = status, known, inputs
         self._reads, self._writes, self._attributes = reads, writes, attributes
         self._reached: dict = {}            # id -> tensor that was there before and that code may reach
         self._changing: list = []         # (tensor that may be another one at each call, its role, its attributes before)
@@ -224,7 +224,7 @@ class TensorAttributes:
     def add_read(self, t, name):
         """Note that the function reads an attribute that a user has given a tensor."""
         if id(t) in self._known.passed:
-            self._verdict.refuse(f"it reads the attribute {name} of a tensor that is an argument; pass it as an argument of "
+            self._status.refuse(f"it reads the attribute {name} of a tensor that is an argument; pass it as an argument of "
                                  "its own")
         elif id(t) in self._inputs.known:
             _counts_by_attributes(t)

@@ -207,7 +207,7 @@ class ChainReads:
         if type(owner) in CONTAINERS:
             self._known.containers.append(owner)
         if hasattr(type(value), "__next__") and not issubclass(type(value), (io.IOBase, Tensor, Module, *weakref.ProxyTypes)):
-            self._writes.verdict.refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; "
+            self._writes.status.refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; "
                                         "pass the value as an argument")
         if only_queries and type(value) in CONTAINERS:
             self._unwalked[id(value)] = str(chain), value

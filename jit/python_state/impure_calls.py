@@ -18,7 +18,7 @@ from ...runtime.core.state import Defaults, set_default_dtype, tls
 from ...runtime.core.storage import user_line
 from ..bytecode.reads import GLOBAL, Chain
 from ..bytecode.user_code import TRUSTED, is_user_defined
-from ..errors.errors import Verdict, at
+from ..errors.errors import RecordingStatus, at
 from ..guards.frames import is_user, works_for_user
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
@@ -58,9 +58,9 @@ WATCHED = {id(code): code for code in (       # by id: to hash code takes longer
 class WorldPolicy:
     """Calls that depend on the world or act on it: refused, or turned into conditions."""
 
-    def __init__(self, verdict: Verdict, known: KnownObjects, contents: ContainerLog, chains: ChainReads,
+    def __init__(self, status: RecordingStatus, known: KnownObjects, contents: ContainerLog, chains: ChainReads,
                  contexts: ContextVariables, casts: PatchedCasts):
-        self._verdict, self._known, self._contents, self._chains = verdict, known, contents, chains
+        self._status, self._known, self._contents, self._chains = status, known, contents, chains
         self._reads, self._contexts, self._casts = chains.reads, contexts, casts
         self._modes: tuple = ()
         self._mode_setter: tuple = ()       # the line that last set a mode of the thread
@@ -76,7 +76,7 @@ class WorldPolicy:
             self._mode_setter = user_line()
         elif code is _FILLS and id(frame.f_locals["instance"]) not in self._known.own and is_user_defined(
                 type(frame.f_locals["instance"])):
-            self._verdict.first_time = f"the cached property {frame.f_locals['self'].attrname} was computed"
+            self._status.first_time = f"the cached property {frame.f_locals['self'].attrname} was computed"
         elif code is _FORWARD:
             self._known.add_own(frame.f_locals["ctx"])     # a user Function's: nobody else has it
         elif code is IS_ENABLED and works_for_user(frame):
@@ -84,7 +84,7 @@ class WorldPolicy:
         elif code is _THREAD and is_user(frame.f_back):
             reads.add_condition(ReadCondition(("thread",), _thread, _thread(), "the thread that calls"))
         elif code in _QUEUES:
-            self._verdict.refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
+            self._status.refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
         elif code is _GETENV:
             self._chains.add(Chain(GLOBAL, "environ", ()), vars(os), os.environ)
         elif code in _ABOUT_A_PATH and is_user(frame.f_back):
@@ -96,11 +96,11 @@ class WorldPolicy:
 
     def check(self):
         """Refuse a function that drew random numbers, or leaves modes of the thread or defaults changed."""
-        if self._verdict.problem is None:
+        if self._status.problem is None:
             self._chains.generators.check()
         changed = [name for name, before, now in zip(_MODES, self._modes, modes()) if now != before]
         if changed:
-            self._verdict.refuse(f"it leaves {changed[0]} changed{at(self._mode_setter)}; change it with a `with` block, or "
+            self._status.refuse(f"it leaves {changed[0]} changed{at(self._mode_setter)}; change it with a `with` block, or "
                                  "outside")
 
     def starts_thread(self, frame):
@@ -112,7 +112,7 @@ class WorldPolicy:
                 return
             frame = frame.f_back
         if frame is not None:
-            self._verdict.refuse(f"it gives work to another thread or process at {frame.f_code.co_filename}:{frame.f_lineno}, "
+            self._status.refuse(f"it gives work to another thread or process at {frame.f_code.co_filename}:{frame.f_lineno}, "
                                  "which a replay would not do; do so in a function that is marked with jit.host, or outside")
 
     def opens(self, file, mode, frame):
@@ -121,9 +121,9 @@ class WorldPolicy:
             return
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         if not _CHANGES_FILE.isdisjoint(mode):
-            self._verdict.refuse(f"it opens a file for writing at {place}; do so in a function that is marked with jit.host")
+            self._status.refuse(f"it opens a file for writing at {place}; do so in a function that is marked with jit.host")
         elif type(file) is int or is_stream(file):
-            self._verdict.refuse(f"it reads at {place} what is no file, and gives something else each time; pass it as an "
+            self._status.refuse(f"it reads at {place} what is no file, and gives something else each time; pass it as an "
                                  "argument")
         else:
             self._depend_on_file(file)
@@ -141,11 +141,11 @@ class WorldPolicy:
         if type(owner) is ContextVar:
             self._contexts.called(owner, name, place)
         if module == "_warnings" and name in ("warn", "warn_explicit"):
-            self._verdict.first_time = (f"{name}() was called at {place} by a name of its own (warnings.warn would come at "
+            self._status.first_time = (f"{name}() was called at {place} by a name of its own (warnings.warn would come at "
                                         "every call)")
         refused = self._refusal(owner, module, name, place)
         if refused:
-            self._verdict.refuse(refused)
+            self._status.refuse(refused)
 
     def _refusal(self, owner, module, name, place) -> str:
         """Return why a call of a builtin cannot be repeated, or nothing."""

@@ -332,11 +332,11 @@ def _patched_warn(tracker, really):
         place = frame.f_code.co_filename, frame.f_lineno, space.get("__name__", "<string>")
         registry, own = space.setdefault("__warningregistry__", {}), tuple(warnings.filters)
 
-        def say():
+        def emit():
             with _warning_filters(own) if own != filters else nullcontext():
                 warnings.warn_explicit(message, category or UserWarning, *place, registry)
 
-        return record(tls.m.recorder, say, (), {}, is_quiet=True)
+        return record(tls.m.recorder, emit, (), {}, is_quiet=True)
 
     return warn
 
@@ -366,11 +366,11 @@ def _patched_logging(really):
             raise TraceError(f"this function cannot be traced: it logs an exception at {line}; do so in a function that is "
                              "marked with jit.host")
 
-        def say(args):
+        def emit(args):
             really(logger, logger.makeRecord(log_record.name, log_record.levelno, log_record.pathname, log_record.lineno,
                                              log_record.msg, args, None, log_record.funcName))
 
-        return record(recorder, say, (log_record.args or (),), {})
+        return record(recorder, emit, (log_record.args or (),), {})
 
     return handle
 
@@ -417,7 +417,7 @@ class PatchedBuiltins:
 def _patched_print(really):
     stdout = sys.stdout
 
-    def say(*args, **kwargs):
+    def emit(*args, **kwargs):
         really(*map(written, args), **{k: written(v) for k, v in kwargs.items()})
 
     def call(*args, **kwargs):
@@ -427,7 +427,7 @@ def _patched_print(really):
         if sys.stdout is not stdout:        # redirected by user code
             kwargs.setdefault("file", sys.stdout)
         opened = recorder.reads.printed.opened
-        return record(recorder, say, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()},
+        return record(recorder, emit, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()},
                       is_quiet=all(isinstance(x, _PLAIN) for x in args))
 
     return call

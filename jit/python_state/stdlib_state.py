@@ -13,7 +13,7 @@ import types
 import numpy as np
 
 from ..bytecode.reads import MISSING
-from ..errors.errors import FirstTimeError, TraceError, Verdict
+from ..errors.errors import FirstTimeError, RecordingStatus, TraceError
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import CONTEXT, StateInputs
@@ -140,8 +140,8 @@ FROM_SYSTEM = "it draws random numbers from the operating system; use ingot's ra
 class RandomGenerators:
     """Random generators of Python and numpy: a function that draws from them cannot be recorded, except from its own."""
 
-    def __init__(self, verdict: Verdict, known: KnownObjects):
-        self._verdict, self._known = verdict, known
+    def __init__(self, status: RecordingStatus, known: KnownObjects):
+        self._status, self._known = status, known
         self._global: tuple = ()
         self._states: list = []        # (generator, function that returns its state, state when it was first met)
 
@@ -152,7 +152,7 @@ class RandomGenerators:
         """Note a call of a method of Python's generators. One that the function made, with a seed, repeats its numbers."""
         if isinstance(x, random.Random) and id(x) not in self._known.own:
             if isinstance(x, random.SystemRandom):
-                self._verdict.refuse(FROM_SYSTEM)
+                self._status.refuse(FROM_SYSTEM)
             elif code.co_name == "__init__":
                 self._known.add_own(x)
             elif all(x is not known for known, *_ in self._states):
@@ -165,7 +165,7 @@ class RandomGenerators:
 
     def check(self):
         if self._global != random_states() or any(state(x) != before for x, state, before in self._states):
-            self._verdict.refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
+            self._status.refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
                                  "recorded; use ingot's random functions, or pass the numbers as an argument")
 
 

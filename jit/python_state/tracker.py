@@ -19,7 +19,7 @@ from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog, catches, names_by_value, queries_of
 from ..bytecode.reads import BY_NAME, FREE, GLOBAL, Chain, follow, stores_of, writes_of
 from ..bytecode.user_code import is_user_namespace, unwrap_function
-from ..errors.errors import Verdict
+from ..errors.errors import RecordingStatus
 from ..guards.frames import RunningFunctions, is_user, restore_profiler, unprofiled, works_for_user
 from ..guards.guards import module_state
 from ..guards.known_objects import KnownObjects
@@ -52,19 +52,19 @@ class Tracker:
     def __init__(self, inputs: StateInputs | None = None, set_rates=frozenset()):
         self.inputs = inputs = inputs or StateInputs()
         self.contents = contents = inputs.contents = ContainerLog()     # containers that the function reaches
-        self.verdict = verdict = Verdict()
-        self.known = known = KnownObjects(verdict)
+        self.status = status = RecordingStatus()
+        self.known = known = KnownObjects(status)
         self.casts = PatchedCasts()
         self._functions, queries, uses = RunningFunctions(), QueryLog(), UntrackedUses(inputs, contents)
         self.reads = reads = ReadLog(known, inputs, ReadOrder(), uses)
-        self.writes = writes = WriteLog(verdict, known, inputs, contents, self._functions)
+        self.writes = writes = WriteLog(status, known, inputs, contents, self._functions)
         self.attributes = DynamicAttributes(queries, known, inputs, reads, writes, self.casts)
-        self.tensors = TensorAttributes(verdict, known, inputs, reads, writes, self.attributes)
+        self.tensors = TensorAttributes(status, known, inputs, reads, writes, self.attributes)
         self.reachable = Reachable(known, inputs, contents, reads, writes, uses, self.attributes, self.tensors)
         self.chains = ChainReads(known, inputs, contents, self._functions, reads, writes, self.tensors, self.reachable,
-                                 RandomGenerators(verdict, known), set_rates)
+                                 RandomGenerators(status, known), set_rates)
         self.contexts = ContextVariables(inputs, reads)
-        self.world = WorldPolicy(verdict, known, contents, self.chains, self.contexts, self.casts)
+        self.world = WorldPolicy(status, known, contents, self.chains, self.contexts, self.casts)
         self.hosts = HostLog(known, inputs, contents, reads, writes, queries, self.casts)
         self._inner: dict = {}          # code of a function made inside -> its free variables that live inside, too
         self._catchers: set = set()     # code that goes on after a missing attribute
@@ -135,7 +135,7 @@ class Tracker:
             if is_user(frame):
                 self.world.builtin_called(frame, arg)
             elif arg is _SYSTEM_RANDOM and works_for_user(frame):
-                self.verdict.refuse(FROM_SYSTEM)
+                self.status.refuse(FROM_SYSTEM)
 
     def _library_frame(self, frame):
         code = frame.f_code
@@ -250,8 +250,8 @@ class Tracker:
         """Return the guards; raise if the run did what a replay could not repeat. See `Finaliser.guards` for `turned` and
         `touched`."""
         self.world.check()
-        if self.verdict.problem is not None:
-            raise self.verdict.problem
+        if self.status.problem is not None:
+            raise self.status.problem
         final = Finaliser(self.known, self.inputs, self.contents, self.reads, self.writes, self.hosts, effects)
         final.guard_unchanged()
         final.check_modules()

@@ -48,7 +48,7 @@ class ScheduleLog:
         scheduler = step.args[0]
         written = {(i, key): value for i, group in enumerate(optimizer.param_groups) for key, value in group.items()
                    if self._optimizers.is_written(group, key) and not self._is_stored(group, key, value)}
-        trial = self._try(scheduler, step, args, kwargs, written)
+        trial = self._record_trial(scheduler, step, args, kwargs, written)
         self._recorder.hosts.steps.append((trial, trial.values))
         if trial.has_more_than_numbers:
             trial.results()
@@ -56,13 +56,13 @@ class ScheduleLog:
     def read(self, scheduler):
         if self._recorder.permits("schedule read") and not (
                 self._optimizers.is_own(scheduler.optimizer) or any(scheduler in t.schedulers for t in self.trials)):
-            self._try(scheduler, None, (), {}, {})
+            self._record_trial(scheduler, None, (), {}, {})
 
     def _is_stored(self, owner, key, value) -> bool:
         found = self._stored.get((id(owner), key))
         return found is not None and found[2] is value
 
-    def _try(self, scheduler, step, args, kwargs, written):
+    def _record_trial(self, scheduler, step, args, kwargs, written):
         tensors: list = []
         spec = flatten(mapped((args, kwargs, written), lambda x: read_as_tensor(self._recorder, x)), tensors)
         trial = Trial(self._recorder, scheduler, step, spec, tensors, self.trials)
@@ -308,10 +308,10 @@ class Trial:
     def _numbers_now(self, has_token):
         def call(*arrays):
             with _LOCK:
-                return self._tried(arrays[1:] if has_token else [a for a in arrays if a is not None])
+                return self._run_trial(arrays[1:] if has_token else [a for a in arrays if a is not None])
         return call
 
-    def _tried(self, arrays) -> tuple:
+    def _run_trial(self, arrays) -> tuple:
         """Return the numbers at this call, and whether all else is as it was when recorded."""
         origin = Snapshot(self._all_owners())
         try:

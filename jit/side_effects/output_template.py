@@ -87,18 +87,18 @@ class OutputTemplate:
     def give(self, different, symbols=(), containers=()):
         """Make the result of a call with these containers among its arguments, and write the effects."""
         spec = bound_values(self.spec, symbols) if self.has_symbols else self.spec
-        return self._made_over(spec, different, containers, again=False)
+        return self._instantiate(spec, different, containers, again=False)
 
     def recorded_result(self, different, containers=()):
         """Make the result of the recorded call, with plain numbers."""
-        return self._made_over(at_hint(self.spec), different, containers, again=True)
+        return self._instantiate(at_hint(self.spec), different, containers, again=True)
 
-    def _made_over(self, spec, different, containers, again):
+    def _instantiate(self, spec, different, containers, again):
         """Make the result, and write the effects, or write them `again` over those of the function itself."""
-        made = unflatten(spec, iter(self.tensors(different)), containers=containers)
+        rebuilt = unflatten(spec, iter(self.tensors(different)), containers=containers)
         if not self.effects:
-            return made
-        result, values = made
+            return rebuilt
+        result, values = rebuilt
         for target, value in zip(self.effects, values):
             (target.rewrite if again else target.write)(value, containers)
         return result

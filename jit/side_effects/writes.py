@@ -12,7 +12,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED
 from ..bytecode.user_code import attributes_of_module, is_user_defined
-from ..errors.errors import FirstTimeError, TraceError, Verdict
+from ..errors.errors import FirstTimeError, RecordingStatus, TraceError
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE, StateInputs
@@ -26,9 +26,9 @@ from .effects import Target, is_repeatable
 class WriteLog:
     """Locations that user code assigns to, and copies of containers and namespaces that it may change."""
 
-    def __init__(self, verdict: Verdict, known: KnownObjects, inputs: StateInputs, contents: ContainerLog,
+    def __init__(self, status: RecordingStatus, known: KnownObjects, inputs: StateInputs, contents: ContainerLog,
                  functions: RunningFunctions):
-        self.verdict, self._known, self._inputs, self._contents, self._functions = verdict, known, inputs, contents, functions
+        self.status, self._known, self._inputs, self._contents, self._functions = status, known, inputs, contents, functions
         self.targets: dict = {}         # {place: `Target`} of assignments that bytecode shows
         self.modules = ModuleWrites()
         self.copies: dict = {}          # by id: (container of a user class, copy of its items or None, its name)
@@ -46,7 +46,7 @@ class WriteLog:
         value = frame.f_locals.get(write.name, MISSING)
         cells = cells_of(self._functions.of(frame), frame.f_code, write.name, value)
         if len(cells) != 1:
-            self.verdict.refuse(f"it writes {write} at {frame.f_code.co_filename}:{write.line}, which a trace could not "
+            self.status.refuse(f"it writes {write} at {frame.f_code.co_filename}:{write.line}, which a trace could not "
                                  "repeat; return the value instead, or keep it in a tensor that is updated in place")
         else:
             self.add(cells[0], "", "cell", value, f"{write}")
@@ -130,10 +130,10 @@ class WriteLog:
         what = "what a trace could not make again (numbers, tensors, and containers of them it can)"
         instead = "return the value instead, or keep it in a tensor that is updated in place"
         if t.kind not in (EXTEND, WHOLE) and (t.was is MISSING or t.was is None):
-            self.verdict.filled = f"the call put into {t.text} {what}, as caches do; where every call does so, {instead}"
+            self.status.filled = f"the call put into {t.text} {what}, as caches do; where every call does so, {instead}"
             return False
         if is_simple and t.kind in ("attr", "cell", "item") and _holds_attributes(t.value()):
-            self.verdict.replaced = f"it puts another {type(t.value()).__name__} into {t.text}"
+            self.status.replaced = f"it puts another {type(t.value()).__name__} into {t.text}"
             return False
         raise TraceError(f"this function cannot be traced: it assigns to {t.text} {what}; {instead}")
 
@@ -155,7 +155,7 @@ class WriteLog:
         """Leave plain numbers where the function has written symbolic ones."""
         for t in self.targets.values():
             t.settle()
-            if self.verdict.replaced and t.is_changed:
+            if self.status.replaced and t.is_changed:
                 self._settle_object(t.value())
         self._contents.settle()
 

@@ -271,17 +271,17 @@ class Run:
 
     def _check_usable(self, tracker, devices):
         """Raise if a replay would not do what this call did."""
-        first_time = self.recorder.first_time or tracker.verdict.first_time
+        first_time = self.recorder.first_time or tracker.status.first_time
         if first_time:
             raise FirstTimeError(f"{first_time}, which later calls don't repeat")
         if len(devices) > 1:
             raise SeveralDevicesError(f"it works on {' and '.join(sorted(devices))}, and a compiled call works on one device")
         if self.keeps_plain:
             raise DisturbedError("it writes to a list that it looks up by a number, as it did not before")
-        if tracker.verdict.filled:
-            raise DisturbedError(tracker.verdict.filled)
-        if tracker.verdict.replaced:
-            raise ReplacedError(tracker.verdict.replaced)
+        if tracker.status.filled:
+            raise DisturbedError(tracker.status.filled)
+        if tracker.status.replaced:
+            raise ReplacedError(tracker.status.replaced)
 
     def _set_guards(self, call, tracker, lookups, effects):
         """Turn what the run has read into guards, and finish the recording."""
