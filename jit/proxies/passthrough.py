@@ -69,8 +69,8 @@ class _NumbersOnly(np.ndarray):
 
 
 def read_on(t: Tensor, value, code, frame):
-    """Return what `t.numpy()`, whose code is `code`, gives if `frame` only takes its numbers at once (`t.numpy().tolist()`),
-    which count as read of the tensor then; None elsewhere."""
+    """Return the array of `t.numpy()` if `frame` only takes its numbers at once (`t.numpy().tolist()`), else None. The numbers
+    count as read from the tensor then. `code` is that of the reading method."""
     if code is not _READERS["numpy"] or value.dtype.kind not in "fiub":
         return None
     instructions, at = instructions_of(frame.f_code), position_of(frame)

@@ -100,7 +100,7 @@ class DynamicAttributes:
         self._reads.add_attributes(cls.__qualname__, cls, [name for name in names & own if known_in_class(cls, name)])
 
     def add_new(self):
-        """Note attributes that objects from outside got while the function ran: they are writes."""
+        """Add the attributes that objects from outside got while the function ran, as writes."""
         names, by_any = self.log.names(), any(kind.sets for kind in self.log.computing)
         for owner, text, before in list(self._known.outside.values()):
             for name in attributes_of(owner).keys() - before:
