@@ -261,8 +261,8 @@ def test_compressed_rows_multiply_with_gradients():
         np.testing.assert_allclose(traced(s.values().detach(), y.detach()).numpy(), dense @ y.detach().numpy(), rtol=1e-12)
 
 
-@pytest.mark.parametrize("crow, col, said", [([0, 2, 1], [0, 1], "rise from 0"), ([0, 2], [1, 0], "rise within"),
+@pytest.mark.parametrize("crow, col, message", [([0, 2, 1], [0, 1], "rise from 0"), ([0, 2], [1, 0], "rise within"),
                                              ([0, 1], [0, 1], "rise from 0"), ([0, 2], [0, 7], "out of range")])
-def test_rows_that_are_not_compressed_are_refused(crow, col, said):
-    with pytest.raises((ShapeError, IndexError), match=said):
+def test_rows_that_are_not_compressed_are_refused(crow, col, message):
+    with pytest.raises((ShapeError, IndexError), match=message):
         ingot.sparse_csr_tensor(crow, col, ingot.ones(2), (len(crow) - 1, 3))

@@ -28,7 +28,7 @@ __neg__ __or__ __pos__ __pow__ __rshift__ __setitem__ __sub__ __truediv__ __xor_
 to_device dtype device mT ndim shape T"""
 
 
-def test_every_name_of_the_standard_is_there():
+def test_every_name_of_the_standard_exists():
     for name in (ELEMENTWISE + " " + OTHERS + " " + CONSTANTS).split():
         assert hasattr(xp, name), name
         assert name in xp.__all__, name
@@ -153,7 +153,7 @@ def test_dtype_questions():
         xp.isdtype(xp.int8, "whole numbers")
 
 
-def test_copies_where_the_standard_says():
+def test_functions_copy_as_the_standard_requires():
     x = xp.ones(4)
     assert np.shares_memory(xp.asarray(x).numpy(), x.numpy())
     assert not np.shares_memory(xp.asarray(x, copy=True).numpy(), x.numpy())

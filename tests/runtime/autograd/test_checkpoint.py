@@ -73,7 +73,7 @@ def test_functions_and_methods_are_decorated():
     assert calls == [2.0, 2.0] and Layer.forward.__doc__ == "Its text." and Layer.forward.__name__ == "forward"
 
 
-def test_intermediates_are_not_kept():
+def test_intermediates_are_freed():
     gc.collect()
     gc.disable()
     try:
@@ -162,7 +162,7 @@ def test_a_reentrant_checkpoint_goes_backward_to_all_leaves_or_not_at_all(how):
 
 
 @pytest.mark.parametrize("traced", [False, True])
-def test_a_reentrant_checkpoint_whose_result_needs_no_gradient_is_refused(traced):
+def test_a_reentrant_checkpoint_without_gradient_raises(traced):
     def step(a, b):
         checkpoint(lambda a, b: a, a, b, use_reentrant=True).sum().backward()
 
@@ -221,7 +221,7 @@ def test_an_overwritten_input_is_caught():
         y.backward()
 
 
-def test_without_grad_mode_it_is_a_plain_call():
+def test_a_checkpoint_without_grad_mode_is_a_plain_call():
     with ingot.no_grad():
         assert not checkpoint(block, leaf(2, 2), leaf(2, 2), use_reentrant=False).requires_grad
 
@@ -245,7 +245,7 @@ def test_sequential(segments):
         checkpoint_sequential(steps, 9, x)
 
 
-def test_in_a_trace_it_gives_what_it_gives_eagerly():
+def test_traced_checkpoints_equal_eager_ones():
     def gradient_of(x, w):
         w.grad = None
         checkpoint(block, x, w, use_reentrant=False).sum().backward()
@@ -307,7 +307,7 @@ def test_functions_that_go_backward_themselves(f, traced):
     (lambda q: ingot.ones(3).mul_(q), lambda q: q * 1),
     (lambda q: q.exp().add_(1).sin() * q, lambda q: (q.exp() + 1).sin() * q),
     (lambda q: ingot.ones(3).mul_(q).mul_(q), lambda q: q * q)])
-def test_a_function_may_write_over_what_it_saved(function, plain):
+def test_a_function_may_overwrite_its_saved_values(function, plain):
     """The second run keeps what the first one overwrote."""
     x = ingot.tensor([-1.0, 0.5, 2.0], requires_grad=True)
     y = x.detach().clone().requires_grad_()

@@ -56,7 +56,7 @@ def test_a_gradient_that_a_prehook_keeps_is_not_added_to():
     assert x.grad.tolist() == [15, 15]
 
 
-def test_nodes_of_all_kinds_are_nodes_and_keep_what_they_are_given():
+def test_nodes_of_all_kinds_have_metadata():
     class Twice(Function):
         @staticmethod
         def forward(ctx, x):
@@ -116,20 +116,20 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name):
+def test_wrong_calls_raise(name):
     call, message = REFUSED[name]
     with pytest.raises(AutogradError, match=message):
         call()
 
 
-def test_zeros_for_what_was_not_used_and_an_error_for_it_contradict_each_other():
+def test_materialize_grads_contradicts_allow_unused_false():
     x, unused = leaf(1), leaf(2)
     assert grad(x.sum(), unused, materialize_grads=True, allow_unused=True)[0].tolist() == [0]
     with pytest.raises(ValueError, match="allow_unused must be True or left out"):
         grad(x.sum(), unused, materialize_grads=True, allow_unused=False)
 
 
-def test_what_is_allowed_beside_it():
+def test_writes_that_pack_hooks_allow():
     assert packed_by(lambda t: t * 1).grad_fn is not None and packed_by(lambda t: overwritten(t.clone())) is not None
     with ingot.no_grad():
         assert made_to_require_later().mul_(2).tolist() == [0, 0]
@@ -138,14 +138,14 @@ def test_what_is_allowed_beside_it():
     assert t.dtype is ingot.int64
 
 
-def test_nodes_that_saved_nothing_are_used_again_whatever_hooks_there_are():
+def test_nodes_without_saved_values_run_again_under_hooks():
     x = leaf(1, 2)
     with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
         y = (x + 1).sum()
     assert [grad(y, x)[0].tolist() for _ in range(2)] == [[1, 1], [1, 1]]
 
 
-def test_backward_takes_edges_that_were_made_by_hand():
+def test_backward_takes_edges_built_by_hand():
     x = leaf(1, 2)
     h = x * 2
     out = h * 3
@@ -177,7 +177,7 @@ class Same(Function):
 
 
 @pytest.mark.parametrize("f", [Part, Same])
-def test_a_view_of_an_argument_without_gradients_tells_it_of_writes(f):
+def test_writes_to_a_view_of_an_argument_without_gradients_reach_it(f):
     a, b = ingot.zeros(2, dtype=ingot.float64), leaf(3)
     view = f.apply(a)
     assert view is not a
@@ -187,7 +187,7 @@ def test_a_view_of_an_argument_without_gradients_tells_it_of_writes(f):
 
 
 @pytest.mark.parametrize("f", [Part, Same])
-def test_a_view_of_a_leaf_that_was_made_without_recording_is_not_written_where_one_records(f):
+def test_a_view_of_a_leaf_from_no_grad_is_not_written_in_grad_mode(f):
     x = leaf(1, 2)
     with ingot.no_grad():
         view = f.apply(x)
@@ -253,7 +253,7 @@ def test_backward_hooks_hear_of_gradients_that_come_by_the_outputs_alone():
     (lambda m: m.register_forward_pre_hook(lambda *given: 1, with_kwargs=True), r"must return None or \(args, kwargs\), got 1"),
     (lambda m: m.register_state_dict_post_hook(lambda *given: {}), "returns nothing"),
 ])
-def test_hooks_of_modules_that_return_what_they_may_not_are_refused(register, message):
+def test_module_hooks_with_wrong_results_raise(register, message):
     m = nn.Linear(2, 2).double()
     register(m)
     with pytest.raises(RuntimeError, match=message):
@@ -262,7 +262,7 @@ def test_hooks_of_modules_that_return_what_they_may_not_are_refused(register, me
 
 
 @pytest.mark.parametrize("kind", ["dict", "list"])
-def test_backward_hooks_are_not_called_for_other_containers_and_say_so(kind):
+def test_backward_hooks_warn_for_other_containers(kind):
     class Made(nn.Module):
         def forward(self, x):
             return {"y": x * 2} if kind == "dict" else [x * 2]

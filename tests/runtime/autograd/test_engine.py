@@ -87,7 +87,7 @@ def test_gradients_of_parts_add_up(parts, also, inner):
     np.testing.assert_allclose(x.grad.numpy(), 2 * expected, rtol=1e-13)
 
 
-def test_zeros_are_made_once_for_all_parts(monkeypatch):
+def test_zeros_are_created_once_for_all_parts(monkeypatch):
     made = []
     x = random_leaf(4, 6)
     y = x * 2.0
@@ -141,7 +141,7 @@ def test_grad_leaves_dot_grad_alone_and_reaches_intermediates():
     assert x.grad is None
 
 
-def test_grad_of_an_intermediate_does_not_run_what_is_behind_it():
+def test_grad_of_an_intermediate_stops_at_it():
     ran = []
     x = leaf(3.0)
     before = x * x
@@ -181,7 +181,7 @@ def test_batched_gradients(create_graph):
         np.testing.assert_allclose(second.numpy(), 2.0)
 
 
-def test_backward_with_inputs_accumulates_only_there():
+def test_backward_with_inputs_accumulates_only_in_them():
     x, z = leaf(2.0), leaf(3.0)
     h = x * z
     (h * h).sum().backward(inputs=[x, h])
@@ -416,7 +416,7 @@ def test_grad_modes_around_generators_hold_only_inside_a_step():
     assert seen == [(7, False), ("thrown", False), ("closed", False)] and ingot.is_grad_enabled()
 
 
-def test_a_given_gradient_takes_the_dtype_of_its_tensor():
+def test_a_seed_gradient_takes_the_dtype_of_its_tensor():
     x = ingot.ones(2, 2, requires_grad=True)
     (x @ x).backward(ingot.ones(2, 2, dtype=ingot.float64))
     assert x.grad.dtype is ingot.float32
@@ -434,7 +434,7 @@ def test_sums_that_are_no_numbers_make_no_noise():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float32"])
-def test_a_cast_keeps_nothing_of_what_is_overwritten_later(dtype):
+def test_a_cast_saves_no_operand(dtype):
     leaf = ingot.randn(4).requires_grad_()
     x = leaf * 1.5
     y = x.to(getattr(ingot, dtype))
@@ -447,7 +447,7 @@ def test_a_cast_keeps_nothing_of_what_is_overwritten_later(dtype):
     lambda x: x.sort(0)[0], lambda x: x.gather(0, ingot.tensor([0, 1])), lambda x: x[ingot.tensor([0, 1])],
     lambda x: x.topk(2)[0], lambda x: x.max(0)[0], lambda x: x.median(0)[0], lambda x: x.kthvalue(1)[0],
     lambda x: x.index_select(0, ingot.tensor([0]))])
-def test_what_was_picked_keeps_places_alone(pick):
+def test_selections_save_positions_alone(pick):
     leaf = ingot.tensor([3.0, 1.0, 2.0]).requires_grad_()
     x = leaf * 1.5
     y = pick(x)

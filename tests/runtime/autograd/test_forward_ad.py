@@ -33,7 +33,7 @@ def test_several_duals_and_parameters_of_a_module():
     np.testing.assert_allclose(found.detach().numpy(), expected.numpy(), rtol=1e-4, atol=1e-6)
 
 
-def test_what_is_wrong_is_said():
+def test_wrong_calls_raise():
     with pytest.raises(IngotError, match="level"):
         fwd.make_dual(ingot.ones(2), ingot.ones(2))
     with fwd.dual_level():
@@ -78,7 +78,7 @@ def test_duals_are_written_in_place(name, of):
         assert x.tolist() == found.primal.tolist()          # a dual shares the memory of its value
 
 
-def test_a_dual_beside_its_own_results():
+def test_a_dual_tensor_with_its_own_results():
     x, t = ingot.tensor([1.0, 2.0]), ingot.tensor([1.0, 1.0])
     with fwd.dual_level():
         dual = fwd.make_dual(x.clone(), t)
@@ -92,7 +92,7 @@ def test_a_dual_beside_its_own_results():
             fwd.unpack_dual(square)
 
 
-def test_histories_that_nobody_asked_for_are_not_seen():
+def test_internal_histories_are_invisible():
     x = ingot.ones(2)
     w = ingot.ones(2, requires_grad=True)
     with fwd.dual_level():
@@ -160,14 +160,14 @@ def duals_of(f, x, y, t):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_function_is_asked_how_it_changes_where_derivatives_go_along_directions(way):
+def test_forward_derivatives_call_jvp_of_a_function(way):
     x, y, t = (ingot.randn(3, dtype=ingot.float64) for _ in range(3))
     found, expected = (WAYS[way](f, x, y, t) for f in (lambda a, b: ByNumpy.apply(a, b, 3.0), product))
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
 
 
-def test_what_a_function_says_of_its_changes_must_fit_its_results():
+def test_results_of_jvp_must_fit_those_of_forward():
     class Short(ByNumpy):
         @staticmethod
         def jvp(ctx, dx, dy, dk):

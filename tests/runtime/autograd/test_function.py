@@ -93,7 +93,7 @@ def test_nothing_is_recorded_inside_forward():
 
 
 @pytest.mark.parametrize("wanted", [False, True])
-def test_what_is_no_tensor_is_saved_where_no_gradient_is_wanted(wanted):
+def test_values_that_are_no_tensors_are_saved_without_gradient(wanted):
     class Scaled(ingot.autograd.Function):
         @staticmethod
         def forward(ctx, x, factor):
@@ -204,7 +204,7 @@ def test_mark_dirty_refuses_leaves():
         Double_.apply(leaf(1.0))
 
 
-def test_an_input_returned_as_it_is_becomes_a_new_tensor():
+def test_a_returned_input_becomes_a_new_tensor():
     class Same(Function):
         @staticmethod
         def forward(ctx, x):
@@ -233,7 +233,7 @@ class Part(Function):
 
 @pytest.mark.parametrize("pick", [lambda x: x, lambda x: x.view(1, 2), lambda x: x.detach()], ids=["all", "view", "detached"])
 @pytest.mark.parametrize("write", ["result", "view of the result", "argument", "view of the argument"])
-def test_what_a_function_passed_on_is_not_written_to_unnoticed(pick, write):
+def test_writes_to_views_passed_on_by_a_function_raise(pick, write):
     x = leaf(1.0, 2.0)
     h = x * 1
     seen, y = h[:1], Part.apply(h, pick)
@@ -253,7 +253,7 @@ def test_what_a_function_passed_on_is_not_written_to_unnoticed(pick, write):
 
 
 @pytest.mark.parametrize("pick", [lambda x: x * 2, lambda x: (x * 2).view(1, 2), ingot.clone], ids=["new", "view", "copy"])
-def test_what_a_function_computed_may_be_written_to(pick):
+def test_computed_results_of_a_function_may_be_written(pick):
     x = leaf(1.0, 2.0)
     Part.apply(x * 1, pick).mul_(3).sum().backward()
     assert x.grad.tolist() == [3.0, 3.0]
@@ -349,12 +349,12 @@ def test_without_grad_mode_nothing_is_recorded():
         assert not Cube.apply(leaf(2.0)).requires_grad
 
 
-def test_calling_it_as_an_object_is_refused():
+def test_creating_an_instance_raises():
     with pytest.raises(RuntimeError, match=r"Cube\.apply"):
         Cube()
 
 
-def test_missing_backward_says_so():
+def test_missing_backward_raises():
     class Forward(Function):
         @staticmethod
         def forward(ctx, x):
@@ -364,7 +364,7 @@ def test_missing_backward_says_so():
         Forward.apply(leaf(1.0)).sum().backward()
 
 
-def test_in_a_trace_it_gives_what_it_gives_eagerly():
+def test_traced_functions_equal_eager_ones():
     class CubeOfBoth(Function):
         """Function that saves an input and an output."""
 
@@ -397,7 +397,7 @@ def test_in_a_trace_it_gives_what_it_gives_eagerly():
     assert training(ingot.jit.trace) == training(lambda f: f)
 
 
-def test_in_a_trace_backward_may_delete_what_forward_put_on_ctx():
+def test_traced_backward_may_delete_attributes_of_ctx():
     class Checkpointed(Function):
         """Function that runs its block again in backward, as programs' own checkpoints do."""
 

@@ -70,7 +70,7 @@ def test_wrong_second_derivative_fails():
     assert not gradgradcheck(WrongCurve.apply, x, raise_exception=False)
 
 
-def test_gradcheck_takes_inputs_expanded_to_what_they_were():
+def test_gradcheck_takes_inputs_expanded_to_their_own_shape():
     x = ingot.eye(3, dtype=ingot.float64).expand(1, 3, 3).requires_grad_()
     assert x.stride()[0] == 0 or x.numpy(force=True).strides[0] == 0
     assert ingot.autograd.gradcheck(lambda x: (x @ x).sum(), x)
@@ -104,7 +104,7 @@ def test_backward_that_changes_its_mind_fails():
     assert gradcheck(Noisy.apply, leaf(2), nondet_tol=1e-4)
 
 
-def test_detached_dependence_is_found():
+def test_detached_dependence_raises():
     with pytest.raises(GradcheckError, match="do not require grad"):
         gradcheck(lambda x: x.detach() * 2, leaf(2))
 
@@ -146,7 +146,7 @@ SECOND = {"hessian": functional.hessian, "vhp": lambda f, x, **kw: functional.vh
 
 
 @pytest.mark.parametrize("name", FIRST)
-def test_strict_first_derivatives_that_are_kept_depend_on_the_inputs(name):
+def test_strict_first_derivatives_with_graph_depend_on_the_inputs(name):
     for f, is_refused in ((lambda x: 3 * x, True), (lambda x: x ** 3, False)):
         for create_graph in (False, True):
             kept = FIRST[name](f, leaf(3), create_graph=create_graph)
@@ -160,7 +160,7 @@ def test_strict_first_derivatives_that_are_kept_depend_on_the_inputs(name):
 
 @pytest.mark.parametrize("create_graph", [False, True])
 @pytest.mark.parametrize("name", SECOND)
-def test_strict_second_derivatives_are_of_what_is_not_linear(name, create_graph):
+def test_strict_second_derivatives_need_a_nonlinear_function(name, create_graph):
     with pytest.raises(RuntimeError, match=r"independent of the inputs.*strict"):
         SECOND[name](lambda x: (3 * x).sum(), leaf(3), create_graph=create_graph, strict=True)
     assert not SECOND[name](lambda x: (3 * x).sum(), leaf(3), create_graph=create_graph).any()

@@ -231,7 +231,7 @@ def test_multi_grad_hook(mode, expected):
     assert seen == expected
 
 
-def test_multi_grad_hook_hears_of_what_a_backward_reaches():
+def test_multi_grad_hook_gets_the_gradients_that_backward_reaches():
     a, b, seen = leaf(1.0), leaf(1.0), []
     c, d = a * b, a * b
     graph.register_multi_grad_hook((a, b, c, d), lambda grads: seen.append([g is not None for g in grads]))
@@ -241,7 +241,7 @@ def test_multi_grad_hook_hears_of_what_a_backward_reaches():
     assert seen == [[True, True, True, False], [True, False, True, False], [True] * 4]
 
 
-def test_hooks_of_tensors_whose_gradients_nobody_wants_are_not_called():
+def test_hooks_of_unneeded_gradients_are_not_called():
     a, b, seen = leaf(1.0), leaf(1.0), []
     c, d = a * 2, b * 3
     for t in (a, b, c, d):
@@ -582,7 +582,7 @@ def test_derivatives_along_directions_run_no_hooks(way, f):
         assert f.y.grad is None
 
 
-def test_hooks_of_an_inner_gradient_run_where_it_is_differentiated_along_directions():
+def test_hooks_of_an_inner_gradient_run_under_forward_derivatives():
     x, v = ingot.tensor([1.0, 2.0]), ingot.tensor([1.0, 1.0])
     total = lambda x: _hooked_tensor(x).sum()
     gradient, along = ingot.func.jvp(ingot.func.grad(total), (x,), (v,))

@@ -228,7 +228,7 @@ def test_overwritten_elements_get_no_gradient(name, trace):
     assert ((grad == 0) == (y == 0)).all() and grad.isfinite().all()
 
 
-def test_a_view_made_without_gradients_is_not_written_to_with_them():
+def test_a_view_from_no_grad_is_not_written_in_grad_mode():
     x = ingot.ones(2, 2, requires_grad=True)
     h = x * 1
     with ingot.no_grad():

@@ -53,7 +53,7 @@ DTYPES = (ingot.float32, ingot.float64, ingot.int64, ingot.int32)
 OPERATORS = (indexing.index_put, indexing.scatter, indexing.scatter_reduce)
 
 
-def _given(shape, dtype=ingot.float32):
+def _operands(shape, dtype=ingot.float32):
     rng = np.random.default_rng(3)
     return (ingot.from_numpy(rng.integers(-9, 9, (ROWS, WIDTH))).to(dtype),
             ingot.from_numpy(rng.integers(-9, 9, shape)).to(dtype))
@@ -69,7 +69,7 @@ def kernels(monkeypatch):
     return called
 
 
-def _beside(update, x, v):
+def _out_of_place(update, x, v):
     """Return the result of an update that cannot write over its operand, which is strided."""
     across = ingot.empty(x.shape[::-1], dtype=x.dtype).t().copy_(x)
     update(across, v)
@@ -80,8 +80,8 @@ def _beside(update, x, v):
 @pytest.mark.parametrize("name", UPDATES)
 def test_writes_equal_the_form_out_of_place_without_a_copy(name, dtype, kernels):
     update, shape = UPDATES[name]
-    x, v = _given(shape, dtype)
-    want = _beside(update, x, v)
+    x, v = _operands(shape, dtype)
+    want = _out_of_place(update, x, v)
     assert kernels or "=" in name
     kernels.clear()
     x = x.clone()
@@ -94,7 +94,7 @@ def test_writes_equal_the_form_out_of_place_without_a_copy(name, dtype, kernels)
 @pytest.mark.parametrize("name", [n for n in UPDATES if n not in WITHOUT_HISTORIES])
 def test_values_with_histories(name, kernels):
     update, shape = UPDATES[name]
-    x, v = _given(shape)
+    x, v = _operands(shape)
     weights = ingot.arange(1.0, ROWS * WIDTH + 1).reshape(ROWS, WIDTH)
     found = []
     for target in (x.clone(), ingot.empty(WIDTH, ROWS).t().copy_(x)):

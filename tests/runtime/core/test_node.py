@@ -113,18 +113,18 @@ def _written(p):
         p.mul_(2)
 
 
-@pytest.mark.parametrize(("f", "new", "said"), [
+@pytest.mark.parametrize(("f", "new", "message"), [
     (lambda x, p: x * p, _written, "overwritten in place"),
     (lambda x, p: x * p, lambda p: setattr(p, "data", ingot.ones(1)), "set it after backward"),
     (lambda x, p: x * p, lambda p: setattr(p, "data", ingot.ones(3, dtype=ingot.float64)), "set it after backward"),
     (lambda x, p: x + p.logsumexp(0), set_data, "give the function a clone"),
     (lambda x, p: x + p / 3 * p.hypot(x), set_data, "give the function a clone"),
 ], ids=["written", "shape", "dtype", "computed", "mixed"])
-def test_ambiguous_data_raises(f, new, said):
+def test_ambiguous_data_raises(f, new, message):
     x, p = ingot.ones(3, requires_grad=True), ingot.full((3,), 2.0, requires_grad=True)
     h = f(x, p)
     new(p)
-    with pytest.raises(AutogradError, match=said):
+    with pytest.raises(AutogradError, match=message):
         h.sum().backward()
 
 

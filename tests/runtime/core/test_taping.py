@@ -58,18 +58,18 @@ def facts(args, out):
     node = next((t._node for t in outs if t is not None and t._node is not None), None)
     node = node.source if type(node) is Output else node
 
-    def said(x):
+    def described(x):
         if isinstance(x, tuple):
-            return [said(y) for y in x]
+            return [described(y) for y in x]
         if type(x) is Node:                 # a broadcast that numpy did
-            return [x.op.name, x.params, said(x.edges), said(x.saved)]
+            return [x.op.name, x.params, described(x.edges), described(x.saved)]
         return names.get(id(x), str(x))
 
     if not isinstance(node, Node):
         return None
-    guards = [(said(storage), version) for storage, version in node.guards]
-    return (type(node) is ComplexNode, node.op.name, node.params, said(node.edges), said(node.saved), sorted(guards),
-            said(node.outs), node.inexact_outs and tuple(node.inexact_outs),
+    guards = [(described(storage), version) for storage, version in node.guards]
+    return (type(node) is ComplexNode, node.op.name, node.params, described(node.edges), described(node.saved), sorted(guards),
+            described(node.outs), node.inexact_outs and tuple(node.inexact_outs),
             [t is not None and type(t._node).__name__ for t in outs], [t is not None and t._shared is not None for t in outs])
 
 

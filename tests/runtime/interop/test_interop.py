@@ -254,7 +254,7 @@ def test_dtypes_sizes_and_devices_copy():
 @pytest.mark.parametrize("take", [lambda t: t.numpy(), lambda t: t.numpy()[1:],
                                   lambda t: memoryview(t.numpy()), lambda t: t.view(2, 2).numpy().T],
                          ids=["whole", "part", "buffer", "view"])
-def test_memory_is_lent_as_long_as_somebody_holds_it(take):
+def test_exported_memory_is_lent_while_it_is_referenced(take):
     t = ingot.arange(4.0)
     held = take(t)
     storage = t._storage

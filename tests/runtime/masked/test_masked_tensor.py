@@ -20,7 +20,7 @@ def parts(dtype=ingot.float64):
     return ingot.tensor(DATA, dtype=dtype), ingot.tensor(MASK)
 
 
-def made(**options):
+def case(**options):
     return masked_tensor(*parts(), **options)
 
 
@@ -60,7 +60,7 @@ WRITES = {"add_": lambda t: t.add_(2), "times": lambda t: t.mul_(t), "operator":
 
 @pytest.mark.parametrize("name", WRITES)
 def test_writes_in_place(name):
-    t, other = made(), parts()[0].nan_to_num(7.0)
+    t, other = case(), parts()[0].nan_to_num(7.0)
     assert WRITES[name](t) is t
     WRITES[name](other)
     same(t, other.numpy(), MASK)
@@ -87,7 +87,7 @@ MOVES = {
 @pytest.mark.parametrize("name", MOVES)
 def test_functions_that_move_elements_move_the_mask(name):
     data, mask = parts()
-    same(MOVES[name](made()), MOVES[name](data.nan_to_num(7.0)).numpy(), MOVES[name](mask).numpy())
+    same(MOVES[name](case()), MOVES[name](data.nan_to_num(7.0)).numpy(), MOVES[name](mask).numpy())
 
 
 REDUCTIONS = {name: lambda x, axis, name=name: getattr(x, name)(axis) for name in ("sum", "prod", "mean", "all", "any")}
@@ -109,20 +109,20 @@ def test_reductions_take_selected_elements(name, dim, keepdim):
         options.update(dim=dim, keepdim=keepdim)
         if keepdim:
             values, there = (np.expand_dims(v, dim) for v in (values, there))
-    same(getattr(made(), name)(**options), values, there)
+    same(getattr(case(), name)(**options), values, there)
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_where_the_largest_that_counts_is(name):
-    same(getattr(made(), name)(1), {"argmax": [2, 2, 0], "argmin": [0, 1, 0]}[name], [True, True, False])
+    same(getattr(case(), name)(1), {"argmax": [2, 2, 0], "argmin": [0, 1, 0]}[name], [True, True, False])
 
 
 def test_softmax_of_selected_elements():
-    t = made()
+    t = case()
     same(t.softmax(1).sum(1), [1, 1, 0], [True, True, False])
     same(t.log_softmax(1).exp(), t.softmax(1).to_tensor(0).numpy(), MASK)
     same(t.cumsum(0), [[0.5, 0, 2], [0, -1, 7], [0, 0, 0]], MASK)
-    assert made().max().item() == 5 and made().min().item() == -1
+    assert case().max().item() == 5 and case().min().item() == -1
 
 
 def test_where_selects_values_and_masks():
@@ -155,7 +155,7 @@ def test_gradients_reach_selected_elements(name, leaf, traced):
     """All other elements get zeros, whatever they hold."""
     loss, slope = GRADIENTS[name]
     data, mask = parts()
-    x = data.requires_grad_() if leaf == "plain" else made(requires_grad=True)
+    x = data.requires_grad_() if leaf == "plain" else case(requires_grad=True)
 
     def step(x):
         loss(as_masked_tensor(x, mask) if leaf == "plain" else x).backward()
@@ -172,21 +172,21 @@ def test_traces_take_and_give_masked_tensors():
     traced = ingot.jit.trace(lambda t, u: ((t * u).exp(), (t + 1).sum(0)))
     for scale in (1.0, 2.0, 3.0):
         t = masked_tensor(parts()[0] * scale, parts()[1])
-        for got, want in zip(traced(t, made()), ((t * made()).exp(), (t + 1).sum(0))):
+        for got, want in zip(traced(t, case()), ((t * case()).exp(), (t + 1).sum(0))):
             same(got, want.to_tensor(0).numpy(), want.get_mask().numpy())
     assert traced.stats()["compiles"] <= 2
 
 
 ARGUMENTS = {
     "a mask of numbers": lambda d, m: masked_tensor(d, m.double()), "a short mask": lambda d, m: masked_tensor(d, m[0]),
-    "a list": lambda d, m: masked_tensor(DATA, m), "a masked one": lambda d, m: masked_tensor(made(), m),
-    "sparse": lambda d, m: masked_tensor(ingot.eye(3).to_sparse(), m), "two masks": lambda d, m: made() + masked_tensor(d, ~m),
-    "a product": lambda d, m: made() @ d, "sorted": lambda d, m: made().sort(), "numpy": lambda d, m: made().numpy(),
-    "tolist": lambda d, m: made().tolist(), "item": lambda d, m: made()[2, 2].item(), "bool": lambda d, m: bool(made()[2, 2]),
-    "max along": lambda d, m: made().max(1), "setitem": lambda d, m: made().__setitem__(0, 1.0),
-    "into plain": lambda d, m: d.add_(made()),
-    "out": lambda d, m: ingot.add(made(), 1, out=d), "masked condition": lambda d, m: ingot.where(made() > 0, d, d),
-    "a layer": lambda d, m: ingot.nn.functional.linear(made(), d),
+    "a list": lambda d, m: masked_tensor(DATA, m), "a masked one": lambda d, m: masked_tensor(case(), m),
+    "sparse": lambda d, m: masked_tensor(ingot.eye(3).to_sparse(), m), "two masks": lambda d, m: case() + masked_tensor(d, ~m),
+    "a product": lambda d, m: case() @ d, "sorted": lambda d, m: case().sort(), "numpy": lambda d, m: case().numpy(),
+    "tolist": lambda d, m: case().tolist(), "item": lambda d, m: case()[2, 2].item(), "bool": lambda d, m: bool(case()[2, 2]),
+    "max along": lambda d, m: case().max(1), "setitem": lambda d, m: case().__setitem__(0, 1.0),
+    "into plain": lambda d, m: d.add_(case()),
+    "out": lambda d, m: ingot.add(case(), 1, out=d), "masked condition": lambda d, m: ingot.where(case() > 0, d, d),
+    "a layer": lambda d, m: ingot.nn.functional.linear(case(), d),
     "mean of ints": lambda d, m: masked_tensor(m.int(), m).mean()}
 
 
@@ -208,7 +208,7 @@ def test_a_masked_tensor_copies_data_and_mask():
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
 def test_copies(again):
-    t = made()
+    t = case()
     other = again(t)
     t.zero_()
     same(other, DATA, MASK)
@@ -216,7 +216,7 @@ def test_copies(again):
 
 def test_files():
     file = io.BytesIO()
-    ingot.save({"t": made(), "n": 3}, file)
+    ingot.save({"t": case(), "n": 3}, file)
     file.seek(0)
     same(ingot.load(file)["t"], DATA, MASK)
 
@@ -240,7 +240,7 @@ def test_how_it_is_shown(text):
 
 def test_reductions_by_name_are_there_as_before():
     data, mask = parts()
-    assert masked.sum(data, mask=mask).item() == 6.5 == made().sum().item()
+    assert masked.sum(data, mask=mask).item() == 6.5 == case().sum().item()
 
 
 # Functions of `masked` on masked tensors.
@@ -256,12 +256,12 @@ REDUCED = {name: (lambda x, name=name, **m: getattr(masked, name)(x, -1, **m)) f
 @pytest.mark.parametrize("name", REDUCED)
 def test_functions_of_the_module_take_masked_tensors(name):
     data, mask = parts()
-    got, expected = REDUCED[name](made()), REDUCED[name](data, mask=mask)
+    got, expected = REDUCED[name](case()), REDUCED[name](data, mask=mask)
     assert type(got) is ingot.Tensor
     np.testing.assert_array_equal(got.numpy(), expected.numpy())
     fewer = ingot.tensor([True, True, False])
-    np.testing.assert_array_equal(REDUCED[name](made(), mask=fewer).numpy(), REDUCED[name](data, mask=mask & fewer).numpy())
-    t = made(requires_grad=True)
+    np.testing.assert_array_equal(REDUCED[name](case(), mask=fewer).numpy(), REDUCED[name](data, mask=mask & fewer).numpy())
+    t = case(requires_grad=True)
     found = REDUCED[name](t)
     if found.requires_grad:
         found.nan_to_num(0.0, 0.0, 0.0).sum().backward()
@@ -271,7 +271,7 @@ def test_functions_of_the_module_take_masked_tensors(name):
 def test_sums_of_exponentials_of_two_masked_tensors():
     data, mask = parts()
     clean = data.nan_to_num(0.0)
-    got = masked.logaddexp(made(), masked_tensor(clean, ~mask))
+    got = masked.logaddexp(case(), masked_tensor(clean, ~mask))
     expected = masked.logaddexp(data, clean, input_mask=mask, other_mask=~mask)
     np.testing.assert_array_equal(got.numpy(), expected.numpy())
 
@@ -292,9 +292,9 @@ def test_attributes_that_are_other_tensors(name):
 
 def test_modules_convert_masked_parameters():
     model = ingot.nn.Module()
-    model.weight = ingot.nn.Parameter(made())
+    model.weight = ingot.nn.Parameter(case())
     assert model.float().weight.dtype is ingot.float32 and is_masked_tensor(model.weight) and model.weight.requires_grad
-    t = made()
+    t = case()
     again = copy.copy(t)
     again.mul_(0)
     same(t, np.zeros((3, 3)), MASK)
@@ -304,6 +304,6 @@ def test_modules_convert_masked_parameters():
 
 def test_modules_load_masked_parameters():
     model, other = ingot.nn.Module(), ingot.nn.Module()
-    model.weight, other.weight = ingot.nn.Parameter(made()), ingot.nn.Parameter(made() * 0)
+    model.weight, other.weight = ingot.nn.Parameter(case()), ingot.nn.Parameter(case() * 0)
     other.load_state_dict(model.state_dict())
     same(other.weight.detach(), np.nan_to_num(DATA), MASK)

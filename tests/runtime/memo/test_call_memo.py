@@ -155,25 +155,25 @@ def kinds_of(fn) -> dict:
     return next(table for f, table in call_memo.tables if f is fn)
 
 
-def given(call, rng, dtype="float32", leaf=False, turned=False) -> tuple:
+def arguments_of(call, rng, dtype="float32", leaf=False, transposed=False) -> tuple:
     """Return (arguments, keywords) of a call."""
-    def made(value):
+    def value_of(value):
         if isinstance(value, P):
             return tuple(value)
         if isinstance(value, np.ndarray):
             return ingot.tensor(value)
         if type(value) is list and type(value[0]) is tuple:
-            return [made(v) for v in value]
+            return [value_of(v) for v in value]
         if type(value) is not tuple:
             return value
         a = (3 * rng.standard_normal(value)).astype(dtype)
-        if turned and len(value) > 1:
+        if transposed and len(value) > 1:
             a = np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
         return ingot.from_numpy(a).requires_grad_(leaf)
 
     *args, last = call
     keywords = last if isinstance(last, dict) else {}
-    return [made(v) for v in (args if keywords else call)], keywords
+    return [value_of(v) for v in (args if keywords else call)], keywords
 
 
 def seed_of(fn) -> int:
@@ -193,7 +193,7 @@ def outcome(fn, args, keywords):
 
 
 def gradients(fn, call, seed, **how):
-    args, keywords = given(call, np.random.default_rng(seed), leaf=True, **how)
+    args, keywords = arguments_of(call, np.random.default_rng(seed), leaf=True, **how)
     results = [t for t in flat(fn(*args, **keywords)) if isinstance(t, Tensor) and t.requires_grad]
     if results:
         sum((t * t).sum() for t in results).backward()
@@ -207,9 +207,9 @@ def test_each_memoised_function_is_called_here():
 @pytest.mark.parametrize("fn, call", CASES)
 def test_a_memoised_call_returns_the_result_of_the_function(fn, call):
     general, seed = fn.__wrapped__, seed_of(fn)
-    for turned in (False, True):
+    for transposed in (False, True):
         for i in range(8):              # called, watched, by operators, compiled
-            args, keywords = given(call, np.random.default_rng(seed + i), turned=turned)
+            args, keywords = arguments_of(call, np.random.default_rng(seed + i), transposed=transposed)
             assert outcome(fn, args, keywords) == outcome(general, args, keywords), (seed, i)
     for i in range(4):
         assert gradients(fn, call, seed + i) == gradients(general, call, seed + i), (seed, i)
@@ -220,12 +220,12 @@ def test_a_memoised_call_returns_the_result_of_the_function(fn, call):
 def test_other_dtypes_do_the_same_or_are_refused_in_the_same_words(fn, call, dtype):
     general, seed = fn.__wrapped__, seed_of(fn)
 
-    def said(f, i):
-        args, keywords = given(call, np.random.default_rng(seed + i), dtype)
+    def outcome_of(f, i):
+        args, keywords = arguments_of(call, np.random.default_rng(seed + i), dtype)
         return outcome_or_error(f, *args, **keywords)
 
     for i in range(6):
-        assert said(fn, i) == said(general, i), (seed, i)
+        assert outcome_of(fn, i) == outcome_of(general, i), (seed, i)
 
 
 # The contents of the memo.
@@ -299,8 +299,8 @@ def where(x):
 def test_values_equal_to_ints_are_no_keys_of_views(int_, like):
     x = ingot.randn(3, 4)
     see = ingot.permute if type(int_) is tuple else ingot.unsqueeze
-    said = [outcome_or_error(see.__wrapped__, x, like), repeat(see, x, int_), outcome_or_error(see, x, like)]
-    assert said[0] == said[2]
+    outcomes = [outcome_or_error(see.__wrapped__, x, like), repeat(see, x, int_), outcome_or_error(see, x, like)]
+    assert outcomes[0] == outcomes[2]
 
 
 def outcome_or_error(fn, *args, **keywords):

@@ -125,7 +125,7 @@ def test_gradients(name, monkeypatch):
     assert (leaf.grad * along).sum().item() == pytest.approx(slope.item(), rel=1e-6, abs=1e-6)
 
 
-def made(*lengths, width=8, dtype=ingot.float32):
+def jagged_of(*lengths, width=8, dtype=ingot.float32):
     return nested.nested_tensor([ingot.randn(n, width, dtype=dtype) for n in lengths], layout=ingot.jagged)
 
 
@@ -145,7 +145,7 @@ class Block(nn.Module):
 
 
 def test_a_block_treats_each_sample_alone():
-    block, x = Block(), made(3, 5, 1)
+    block, x = Block(), jagged_of(3, 5, 1)
     x.requires_grad_()
     got = block(x)
     for one, alone in zip(got.unbind(), x.unbind(), strict=True):
@@ -159,7 +159,7 @@ def test_a_block_treats_each_sample_alone():
 
 
 def test_cross_attention():
-    q, kv = [made(*lengths).unflatten(-1, (2, 4)).transpose(1, 2) for lengths in ((2, 3), (5, 1))]
+    q, kv = [jagged_of(*lengths).unflatten(-1, (2, 4)).transpose(1, 2) for lengths in ((2, 3), (5, 1))]
     got = nn.functional.scaled_dot_product_attention(q, kv, kv)
     for one, a, b in zip(got.unbind(), q.unbind(), kv.unbind()):
         assert one.equal(nn.functional.scaled_dot_product_attention(a, b, b))
@@ -169,7 +169,7 @@ def test_layers():
     t = nested.nested_tensor([ingot.tensor([1, 2]), ingot.tensor([0])], layout=ingot.jagged)
     table = nn.Embedding(3, 5)
     assert table(t).shape == (2, t.size(1), 5) and table(t).unbind()[0].equal(table.weight[[1, 2]])
-    x = made(2, 3)
+    x = jagged_of(2, 3)
     for layer in (nn.ReLU(), nn.Linear(8, 3), nn.LayerNorm(8), nn.RMSNorm(8), nn.Dropout(0.5).eval(), nn.SiLU(), nn.Identity(),
                   nn.Softmax(-1), nn.Sigmoid()):
         for one, alone in zip(layer(x).unbind(), x.unbind()):
@@ -192,7 +192,7 @@ def test_making():
     gaps = nested.nested_tensor_from_jagged(dense[0], ingot.tensor([0, 2, 3]), ingot.tensor([1, 1]))
     assert gaps.values().equal(dense[0][[0, 2]]) and nested.nested_tensor_from_jagged(
         dense[0], lengths=ingot.tensor([1, 2])).offsets().tolist() == [0, 1, 3]
-    assert repr(made(1, 2)).startswith("NestedTensor(size=(2, j") and repr(t).startswith("nested_tensor([\n  tensor([[")
+    assert repr(jagged_of(1, 2)).startswith("NestedTensor(size=(2, j") and repr(t).startswith("nested_tensor([\n  tensor([[")
     long = nested.nested_tensor_from_jagged(dense[0], ingot.tensor([0, 1, 3]), max_seqlen=5)
     assert long.to_padded_tensor(0).shape == (2, 5, 4) and long._max_seqlen == 5
     lists = nested.nested_tensor([[1.0, 2.0], [3.0]], dtype=ingot.float64)
@@ -215,20 +215,20 @@ def test_masks_of_rows_are_broadcast(shape):
 
 
 def test_sizes_are_equal_where_lengths_are():
-    x, y, z = made(2, 3), made(2, 3), made(3, 2)
+    x, y, z = jagged_of(2, 3), jagged_of(2, 3), jagged_of(3, 2)
     assert x.shape == (x * 2).shape == y.shape != z.shape and (x + y).shape == x.shape
     assert x.equal(x.clone()) and not x.equal(y) and not x.equal(z) and x.allclose(x + 1e-9)
 
 
 def test_sum_with_a_padded_tensor():
-    x, padded = made(2, 4, 0), ingot.randn(3, 4, 8)
+    x, padded = jagged_of(2, 4, 0), ingot.randn(3, 4, 8)
     got = x + padded
     assert got.unbind()[0].equal(x[0] + padded[0, :2]) and got.unbind()[1].equal(x[1] + padded[1]) and len(got[2]) == 0
     assert (x - x.to_padded_tensor(7)).values().abs().max() == 0
 
 
 def test_in_place():
-    x = made(2, 3)
+    x = jagged_of(2, 3)
     before = x.values().clone()
     y = x
     y += 1
@@ -238,7 +238,7 @@ def test_in_place():
 
 @pytest.mark.parametrize("make", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
 def test_copies(make):
-    x = made(2, 0, 3).requires_grad_()
+    x = jagged_of(2, 0, 3).requires_grad_()
     y = make(x)
     assert y.equal(x) and y.requires_grad and y.layout == x.layout and y.values() is not x.values()
 
@@ -384,7 +384,7 @@ def test_files_with_wrong_offsets_are_refused():
 
 def test_on_a_device():
     with mock_cuda.installed():
-        x, block = made(3, 1, 4), Block()
+        x, block = jagged_of(3, 1, 4), Block()
         want = block(x)
         y = x.to("cuda")
         got = block.cuda()(y)
@@ -394,7 +394,7 @@ def test_on_a_device():
 
 
 @pytest.mark.parametrize("call, kind, words", [
-    (lambda t: t + made(3, 2), RuntimeError, "samples of the same lengths"),
+    (lambda t: t + jagged_of(3, 2), RuntimeError, "samples of the same lengths"),
     (lambda t: t + ingot.ones(2, 5, 8), RuntimeError, "beside the nested"),
     (lambda t: t + ingot.ones(3, 1, 8), RuntimeError, "laid out over the nested"),
     (lambda t: t.sum(0), IndexError, "goes along the dim that differs"),
@@ -421,4 +421,4 @@ def test_on_a_device():
 ])
 def test_errors(call, kind, words):
     with pytest.raises(kind, match=words):
-        call(made(2, 3))
+        call(jagged_of(2, 3))

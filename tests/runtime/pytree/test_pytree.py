@@ -24,7 +24,7 @@ TREES = [1, None, [], {}, (1, [2, {"b": 3, "a": (4,)}]), Pair(1, [2, 3]), Ordere
 
 
 @pytest.mark.parametrize("tree", TREES, ids=repr)
-def test_a_tree_comes_back_from_its_parts(tree):
+def test_flatten_and_unflatten_round_trip(tree):
     leaves, spec = pytree.tree_flatten(tree)
     back = pytree.tree_unflatten(leaves, spec)
     assert back == tree and type(back) is type(tree) and spec.num_leaves == len(leaves)
@@ -134,7 +134,7 @@ def test_kinds_of_containers_are_known_by_name(name):
     assert [child for _, child in pairs] == [1, 2] and same == context and pairs[0][0].get(tree) == 1
 
 
-def test_older_names_and_structures_made_by_hand():
+def test_older_names_and_structures_built_by_hand():
     class Own(list):
         pass
 

@@ -215,7 +215,7 @@ def test_frequencies_and_shifts():
 
 
 @pytest.mark.parametrize(
-    "said",
+    "options",
     [
         {},
         {"center": False},
@@ -228,23 +228,23 @@ def test_frequencies_and_shifts():
         {"pad_mode": "circular"},
     ],
 )
-def test_short_time_transforms(said):
+def test_short_time_transforms(options):
     x = ingot.randn(2, 40, dtype=ingot.float64)
-    window = ingot.hann_window(said.get("win_length", 8), dtype=ingot.float64) + 0.1
-    spectra = ingot.stft(x, 8, window=window, return_complex=True, **said)
-    hop, taps = said.get("hop_length", 2), np.pad(window.numpy(), (8 - len(window)) // 2)
+    window = ingot.hann_window(options.get("win_length", 8), dtype=ingot.float64) + 0.1
+    spectra = ingot.stft(x, 8, window=window, return_complex=True, **options)
+    hop, weights = options.get("hop_length", 2), np.pad(window.numpy(), (8 - len(window)) // 2)
     modes = {"replicate": "edge", "circular": "wrap"}
     rows = (
         x.numpy()
-        if said.get("center") is False
-        else np.pad(x.numpy(), ((0, 0), (4, 4)), modes.get(said.get("pad_mode"), said.get("pad_mode", "reflect")))
+        if options.get("center") is False
+        else np.pad(x.numpy(), ((0, 0), (4, 4)), modes.get(options.get("pad_mode"), options.get("pad_mode", "reflect")))
     )
-    frames = np.stack([rows[:, i : i + 8] * taps for i in range(0, rows.shape[1] - 7, hop)], 1)
-    whole = np.fft.fft(frames, norm="ortho" if "normalized" in said else None)
-    want = whole if "onesided" in said else whole[..., :5]
+    frames = np.stack([rows[:, i : i + 8] * weights for i in range(0, rows.shape[1] - 7, hop)], 1)
+    whole = np.fft.fft(frames, norm="ortho" if "normalized" in options else None)
+    want = whole if "onesided" in options else whole[..., :5]
     np.testing.assert_allclose(spectra.numpy(), want.transpose(0, 2, 1), atol=1e-12)
-    assert ingot.stft(x[0], 8, window=window, return_complex=False, **said).shape == (*want.transpose(0, 2, 1).shape[1:], 2)
-    back = {k: v for k, v in said.items() if k != "pad_mode"}
+    assert ingot.stft(x[0], 8, window=window, return_complex=False, **options).shape == (*want.transpose(0, 2, 1).shape[1:], 2)
+    back = {k: v for k, v in options.items() if k != "pad_mode"}
     found = ingot.istft(spectra, 8, window=window, **back)
     np.testing.assert_allclose(found.numpy(), x.numpy()[:, : found.shape[1]], atol=1e-10)
 

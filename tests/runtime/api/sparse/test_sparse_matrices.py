@@ -74,7 +74,7 @@ def test_indices_keep_their_dtype_where_rows_are_compressed(kind):
     assert (a @ ingot.ones(3, 1)).tolist() == [[1], [5]] and a.to_dense().tolist() == [[0, 1, 0], [2, 0, 3]]
 
 
-@pytest.mark.parametrize("make, said", [
+@pytest.mark.parametrize("make, message", [
     (lambda: ingot.sparse_csc_tensor([0, 2, 1], [0, 1], [1.0, 2.0]), "ccol_indices must rise"),
     (lambda: ingot.sparse_csc_tensor([0, 2], [1, 0], [1.0, 2.0]), "row_indices must rise within each column"),
     (lambda: ingot.sparse_bsr_tensor([0, 1], [0], [1.0]), "a block"),
@@ -90,8 +90,8 @@ def test_indices_keep_their_dtype_where_rows_are_compressed(kind):
     (lambda: ingot.eye(2).to_sparse_csr().ccol_indices(), "has crow_indices and col_indices"),
     (lambda: ingot.eye(2).to_sparse_csr().coalesce(), "to_sparse_coo"),
 ])
-def test_parts_that_do_not_fit(make, said):
-    with pytest.raises((IngotError, IndexError), match=said):
+def test_parts_that_do_not_fit(make, message):
+    with pytest.raises((IngotError, IndexError), match=message):
         make()
 
 

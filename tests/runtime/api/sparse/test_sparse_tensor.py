@@ -211,7 +211,7 @@ def test_functions_without_a_sparse_form_refuse_by_name(layout):
     assert refused > 400
 
 
-@pytest.mark.parametrize("call, said", [
+@pytest.mark.parametrize("call, message", [
     (lambda a: a.cos(), "cos does not take sparse tensors; call to_dense()"),
     (lambda a: a + 1, "and a number is not sparse"),
     (lambda a: a == a, "eq does not take sparse"),
@@ -237,8 +237,8 @@ def test_functions_without_a_sparse_form_refuse_by_name(layout):
     (lambda a: a.copy_(ingot.ones(4, 6)), "does not go between layouts"),
     (lambda a: ingot.add(a, a, out=ingot.ones(4, 6)), "no out"),
 ])
-def test_errors_name_the_alternative(call, said):
-    with pytest.raises((IngotError, IndexError, BufferError), match=said):
+def test_errors_name_the_alternative(call, message):
+    with pytest.raises((IngotError, IndexError, BufferError), match=message):
         call(ingot.tensor(DENSE).to_sparse())
 
 

@@ -58,7 +58,7 @@ class Refusing(Tensor):
         return NotImplemented
 
 
-def kept(*shape):
+def randn_of_class(*shape):
     return ingot.randn(*shape).as_subclass(Kept)
 
 
@@ -99,7 +99,7 @@ RESULTS = {
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_results_are_of_the_class_and_have_the_values(name):
-    a, x = kept(3, 4), ingot.randn(3, 4)
+    a, x = randn_of_class(3, 4), ingot.randn(3, 4)
     plain = a.as_subclass(Tensor).clone()
     assert type(plain) is Tensor
     ingot.manual_seed(1)
@@ -110,14 +110,14 @@ def test_results_are_of_the_class_and_have_the_values(name):
 
 
 def test_results_that_are_no_tensors_keep_their_type():
-    a = kept(2, 3)
+    a = randn_of_class(2, 3)
     assert a.shape == (2, 3) and type(a.tolist()) is list and type(a.sum().item()) is float and a.dtype is ingot.float32
     assert type(a.numpy()) is np.ndarray and type(ingot.tensor(a)) is Tensor and ingot.is_tensor(a) and isinstance(a, Tensor)
     assert type(a.max(0)) is type(ingot.ones(2, 3).max(0))
 
 
 def test_the_finest_class_wins():
-    a, b = kept(3), ingot.randn(3).as_subclass(Finer)
+    a, b = randn_of_class(3), ingot.randn(3).as_subclass(Finer)
     assert type(a + b) is type(b + a) is type(ingot.add(a, b)) is type(ingot.stack([a, b])) is Finer
 
 
@@ -128,7 +128,7 @@ def test_histories_go_through():
     assert type(loss) is Kept and not a.is_leaf
     loss.backward()
     assert type(w.grad) is Tensor and w.grad.allclose(2 * w)
-    leaf = kept(3).requires_grad_()
+    leaf = randn_of_class(3).requires_grad_()
     (leaf * 3).sum().backward()
     assert leaf.is_leaf and type(leaf.grad) is Kept and leaf.grad.tolist() == [3, 3, 3]
     found, = ingot.autograd.grad((leaf ** 2).sum(), leaf)
@@ -189,7 +189,7 @@ def test_a_function_of_the_users_hands_over():
         assert not overrides.has_torch_function_unary(x)
         return ingot.add(x, x)
 
-    assert type(twice(kept(3))) is Kept and type(twice(ingot.ones(3))) is Tensor
+    assert type(twice(randn_of_class(3))) is Kept and type(twice(ingot.ones(3))) is Tensor
 
 
 @pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a))])
@@ -288,9 +288,9 @@ def test_traces_take_no_classes():
     x = ingot.ones(3)
     assert fn(x).tolist() == fn(x).tolist() == [2, 2, 2]
     with pytest.raises(jit.TraceError, match="makes a tensor of the class Kept"):
-        fn(kept(3))
+        fn(randn_of_class(3))
     inner = jit.trace(lambda t: t.as_subclass(Tensor) * 2)
-    a = kept(3)
+    a = randn_of_class(3)
     for _ in range(3):
         assert inner(a).equal(a.as_subclass(Tensor) * 2)
     assert inner.stats()["compiles"] == 1 and fn(x).tolist() == [2, 2, 2]
@@ -306,7 +306,7 @@ def test_errors(call, kind, words):
 
 
 def test_tensors_of_a_class_stand_in_sets():
-    a, b = kept(2), kept(2)
+    a, b = randn_of_class(2), randn_of_class(2)
     assert {a, b, a} == {b, a} and {a: 1}[a] == 1 and hash(a) != hash(b) and a._cdata != b._cdata
 
 

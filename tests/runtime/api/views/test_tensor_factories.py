@@ -29,7 +29,7 @@ def test_dtypes_follow_from_data(data, dtype, shape):
 
 
 @pytest.mark.parametrize("shape, order", [((2, 3, 4, 5), "channels_last"), ((2, 3, 4, 5, 6), "channels_last_3d")])
-def test_new_tensors_lie_as_their_format_says(shape, order):
+def test_new_tensors_have_the_strides_of_their_format(shape, order):
     made = ingot.empty(shape, dtype=ingot.float64, memory_format=getattr(ingot, order), requires_grad=True)
     want = ingot.zeros(shape).contiguous(memory_format=getattr(ingot, order))
     assert made.stride() == want.stride() and made.dim_order() == want.dim_order() == (0, *range(2, len(shape)), 1)
@@ -139,7 +139,7 @@ def test_tensor_of_a_tensor_has_no_history():
     (lambda: ingot.ByteTensor(), np.zeros(0), "uint8"),
     (lambda: ingot.one_hot(ingot.tensor([0, 2]), 3), np.array([[1, 0, 0], [0, 0, 1]]), "int64"),
 ])
-def test_made_tensors(make, want, dtype):
+def test_values_shapes_and_dtypes_of_new_tensors(make, want, dtype):
     t = make()
     assert t.shape == want.shape and t.dtype is getattr(ingot, dtype)
     np.testing.assert_allclose(t.numpy().astype(np.float64), want, rtol=1e-6)
@@ -260,7 +260,7 @@ FILL = {"arange": lambda out: ingot.arange(0, 4, out=out), "range": lambda out: 
 
 @pytest.mark.parametrize("name", FILL)
 @pytest.mark.parametrize("kind", ["float32", "int64", "bfloat16"])
-def test_sequences_fill_a_tensor_of_as_many_elements_as_it_is(name, kind):
+def test_sequences_fill_a_tensor_of_as_many_elements(name, kind):
     whole = ingot.zeros(2, 3, dtype=getattr(ingot, kind))
     part = whole.narrow(1, 1, 2)
     assert FILL[name](part) is part and part.shape == (2, 2)

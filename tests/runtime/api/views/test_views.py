@@ -77,15 +77,15 @@ def test_traced_programs_agree_with_eager_ones(block):
 
 
 def test_a_trace_turns_its_own_tensors_but_no_views_from_outside():
-    def turned(x):
+    def resized(x):
         y, z = x[0], (x * 2).data
         y.unsqueeze_(1).add_(1)
         return y, z.resize_(3, 2), ingot.zeros(2).unsqueeze_(0).set_(x.T)
 
-    traced = ingot.jit.trace(turned)
+    traced = ingot.jit.trace(resized)
     for i in range(3):
         mine, theirs = (ingot.arange(6.0).reshape(2, 3) + i for _ in range(2))
-        assert [t.tolist() for t in traced(mine)] == [t.tolist() for t in turned(theirs)] and mine.tolist() == theirs.tolist()
+        assert [t.tolist() for t in traced(mine)] == [t.tolist() for t in resized(theirs)] and mine.tolist() == theirs.tolist()
     kept = ingot.ones(4, 3)[1:]
     with pytest.raises(ingot.jit.TraceError, match="that is a view"):
         ingot.jit.trace(lambda x: x + kept.unsqueeze_(0))(ingot.ones(2, 3))
@@ -164,7 +164,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("case", PARTS)
-def test_leaves_over_parts_of_memory_know_where_they_begin(case):
+def test_leaves_over_parts_of_memory_know_their_offset(case):
     z = ingot.arange(10.0)
     part = PARTS[case](z)
     assert part.storage_offset() == part[1:].storage_offset() - 1 == part.detach().storage_offset() == 3
@@ -183,7 +183,7 @@ def test_leaves_over_parts_of_memory_know_where_they_begin(case):
     assert part.storage_offset() == 0 and part.as_strided((4,), (1,), 0).tolist() == [1] * 4
 
 
-def test_windows_past_a_leaf_count_what_is_written_to_it():
+def test_windows_past_a_leaf_count_its_writes():
     z, w = ingot.arange(4.0), ingot.ones(2, requires_grad=True)
     leaf = ingot.zeros(2)
     leaf.data = z[1:3]
