@@ -53,8 +53,11 @@ class Stub:
 
     def text(self) -> str:
         """The whole file."""
+        body = "\n".join(self.lines)
+        typing = ", ".join(name for name, use in (("Any", "Any"), ("overload", "@overload")) if use in body)
         head = [f'"""{self.doc}', "", 'Made by `make stubs` from the live package; not edited by hand.', '"""', "",
-                "import builtins", *sorted(t for t in self.third if "numpy" not in t), "from typing import Any, overload", "",
+                *["import builtins"] * ("builtins." in body), *sorted(t for t in self.third if "numpy" not in t),
+                f"from typing import {typing}", "",
                 *(["import numpy", ""] if "import numpy" in self.third else [])]
         imports = sorted(self.imports, key=lambda line: (-leading_dots(line.split()[1]), line.casefold()))
         return "\n".join([*head, *imports, "", *self.lines]).replace("\n\n\n", "\n\n").rstrip() + "\n"
@@ -154,7 +157,7 @@ class Stub:
             hint = "builtins.bool"
         if p.default is p.empty:
             return f"{p.name}: {hint}" if hint else p.name
-        default = repr(p.default) if isinstance(p.default, LITERALS) else "..."
+        default = repr(p.default) if type(p.default) in LITERALS else "..."
         if hint and p.default is None and "None" not in hint and hint != "Any":
             hint += " | None"
         return f"{p.name}: {hint} = {default}" if hint else f"{p.name}={default}"
@@ -315,11 +318,29 @@ def path_stubs() -> dict:
         children = sorted(p.rpartition(".")[2] for p in paths if p.rpartition(".")[0] == path)
         file = f"{PATHS_FOLDER}/{path.replace('.', '/')}{'/__init__' if children else ''}.pyi"
         dots = "." * (path.count(".") + 1 + bool(children))
-        lines = [f"from {dots}{paths[path]} import *"] if path in paths else []
         named = getattr(module, "__all__", ())                      # such as the function `data_parallel`
-        modules = [child for child in children if child not in named]
-        contents[file] = "\n".join([*lines, *[f"from . import {child} as {child}" for child in modules], ""])
+        modules = [f"from . import {child} as {child}" for child in children if child not in named]
+        built = built_functions(module) if path in paths else {}
+        if built:
+            package = f"ingot.{path}" if children else f"ingot.{path}".rpartition(".")[0]
+            stub = Stub(f"ingot.{path}", package, f"The names of `ingot.{path}`, and functions that factories build.")
+            plain = [name for name in named if name not in built]
+            stub.imports |= {*modules, *[f"from {dots}{paths[path]} import {name} as {name}" for name in plain]}
+            for name, function in sorted(built.items()):
+                stub.function(name, function, "Any")
+            contents[file] = stub.text()
+        else:
+            lines = [f"from {dots}{paths[path]} import *"] if path in paths else []
+            contents[file] = "\n".join([*lines, *modules, ""])
     return dict(sorted(contents.items()))
+
+
+def built_functions(module) -> dict:
+    """Return {name: function} of what factories have built, whose code stands inside of another function. A type checker reads
+    other functions in their source."""
+    functions = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+    return {name: fn for name, fn in functions.items() if isinstance(fn, types.FunctionType)
+            and "<locals>" in inspect.unwrap(fn).__code__.co_qualname}
 
 
 def _parents(path: str) -> list:

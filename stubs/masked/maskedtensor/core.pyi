@@ -1,1 +1,61 @@
-from ...runtime.masked import *
+"""The names of `ingot.masked.maskedtensor.core`, and functions that factories build.
+
+Made by `make stubs` from the live package; not edited by hand.
+"""
+
+import builtins
+from typing import overload
+
+from ...runtime.core.tensor import Tensor as Tensor
+from ...runtime.masked import as_masked_tensor as as_masked_tensor
+from ...runtime.masked import is_masked_tensor as is_masked_tensor
+from ...runtime.masked import logaddexp as logaddexp
+from ...runtime.masked import logsumexp as logsumexp
+from ...runtime.masked import masked_tensor as masked_tensor
+from ...runtime.masked import MaskedTensor as MaskedTensor
+from ...runtime.masked import mean as mean
+from ...runtime.masked import median as median
+from ...runtime.masked import norm as norm
+from ...runtime.masked import normalize as normalize
+from ...runtime.masked import prod as prod
+from ...runtime.masked import softmin as softmin
+from ...runtime.masked import std as std
+from ...runtime.masked import sum as sum
+from ...runtime.masked import var as var
+
+def amax(input, dim=None, *, keepdim: builtins.bool = False, dtype=None, mask=None, axis=None,
+         keepdims: builtins.bool = False) -> Tensor:
+    """Return the largest of the selected elements over some dimensions (all by default)."""
+def amin(input, dim=None, *, keepdim: builtins.bool = False, dtype=None, mask=None, axis=None,
+         keepdims: builtins.bool = False) -> Tensor:
+    """Return the smallest of the selected elements over some dimensions (all by default)."""
+def argmax(input, dim=None, *, keepdim: builtins.bool = False, dtype=None, mask=None, axis=None,
+           keepdims: builtins.bool = False) -> Tensor:
+    """Return the index of the largest selected element along a dimension (among all by default)."""
+def argmin(input, dim=None, *, keepdim: builtins.bool = False, dtype=None, mask=None, axis=None,
+           keepdims: builtins.bool = False) -> Tensor:
+    """Return the index of the smallest selected element along a dimension (among all by default)."""
+@overload
+def cumprod(input, dim, *, dtype=None, mask=None) -> Tensor:
+    """Return running products of the selected elements along a dimension."""
+@overload
+def cumprod(input, *, axis, dtype=None, mask=None) -> Tensor:
+    """Return running products of the selected elements along a dimension."""
+@overload
+def cumsum(input, dim, *, dtype=None, mask=None) -> Tensor:
+    """Return running sums of the selected elements along a dimension."""
+@overload
+def cumsum(input, *, axis, dtype=None, mask=None) -> Tensor:
+    """Return running sums of the selected elements along a dimension."""
+@overload
+def log_softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
+    """Return the logarithm of `softmax`."""
+@overload
+def log_softmax(input, *, axis, dtype=None, mask=None) -> Tensor:
+    """Return the logarithm of `softmax`."""
+@overload
+def softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
+    """Return the softmax of the selected elements along a dimension, and zeros; nan if nothing is selected."""
+@overload
+def softmax(input, *, axis, dtype=None, mask=None) -> Tensor:
+    """Return the softmax of the selected elements along a dimension, and zeros; nan if nothing is selected."""
