@@ -6,6 +6,7 @@ threads see hold proxies only while no other thread may run user code. Notebooks
 share memory keep threads that move messages and call no user functions.
 """
 
+import gc
 import sys
 import threading
 from operator import is_
@@ -20,12 +21,27 @@ _WITH_USERS_CODE = ("ipykernel.subshell",)
 
 def is_alone() -> bool:
     """Return whether no other thread may run user code."""
-    others = sys._current_frames()
+    others = _frames_of_threads()
     del others[threading.get_ident()]       # else the frame would hold itself until the next collection
     if not others:
         return True
     threads = {thread.ident: thread for thread in threading.enumerate()}
     return all(_is_service(threads.get(ident), frame) for ident, frame in others.items())
+
+
+def _frames_of_threads() -> dict:
+    """Return the frame of each thread, by its ident.
+
+    On Python 3.11 a garbage collection inside of this call may wait for ever for a lock that the call holds (CPython issue
+    106883), so the collector is off meanwhile.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        if collects:
+            gc.enable()
 
 
 def is_service(name) -> bool:

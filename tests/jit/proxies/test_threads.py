@@ -99,3 +99,23 @@ def test_a_number_in_a_closure_is_followed_beside_a_service(beside, kind, most):
         assert fn(vec(1.0, 2.0)).tolist() == [rate, 2 * rate]
         rate *= 0.5
     assert fn.stats()["compiles"] == most
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_no_collection_takes_place_while_frames_are_read(enabled, monkeypatch):
+    """A collection inside of `sys._current_frames()` is a deadlock on Python 3.11."""
+    frames, states = sys._current_frames, []
+
+    def read():
+        states.append(gc.isenabled())
+        return frames()
+
+    monkeypatch.setattr(sys, "_current_frames", read)
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        is_alone()
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert states == [False]
