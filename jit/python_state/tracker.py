@@ -210,7 +210,7 @@ class Tracker:
         code, space = frame.f_code, frame.f_globals
         if "globals" in code.co_names:
             self.casts.close()
-            self.writes.copy_namespace(space)
+            self.writes.namespaces.setdefault(id(space), (space, dict(space)))
             for name in [c for c in code.co_consts if isinstance(c, str) and c in space]:     # globals()["rate"]
                 self.chains.add(Chain(GLOBAL, name, ()), space, space[name])
         for cls, name in owners_above(frame):

@@ -79,9 +79,6 @@ class WriteLog:
         if isinstance(container, (list, dict, set)):
             self.copies.setdefault(id(container), (container, _plain_copy(container), text))
 
-    def copy_namespace(self, space):
-        self.namespaces.setdefault(id(space), (space, dict(space)))
-
     def check_copies(self):
         """Raise if the function changed such a container or namespace: a replay could not repeat it."""
         for container, copy, text in self.copies.values():
