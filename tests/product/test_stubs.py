@@ -40,6 +40,13 @@ def test_type_checkers_find_every_path_that_users_import(maker):
     assert made["stubs/nn/functional.pyi"] == "from ..runtime.nn.functional import *\n"
 
 
+def test_functions_that_factories_build_are_written_out(maker):
+    stubs = maker.path_stubs()
+    assert "def fft(input, n=None, dim=-1, norm=None, *, out=None" in stubs["stubs/fft.pyi"]
+    assert "def max_pool2d(input, kernel_size, stride=None" in stubs["stubs/nn/functional.pyi"]
+    assert "import relu as relu" in stubs["stubs/nn/functional.pyi"]
+
+
 def test_check_mode_fails_on_a_stale_stub(maker, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(maker, "ROOT", tmp_path)
     (tmp_path / "runtime" / "api").mkdir(parents=True)

@@ -41,7 +41,7 @@ class AttentionOptions(ElementWriter):
 
     @property
     def options(self) -> str:
-        """The part of the kernel's name that tells its options."""
+        """The suffix of the kernel's name for its options."""
         return "".join(f"_{name}" for name in (self.mask, "bounds" * self.bounds, "squash" * self.squash) if name)
 
 
