@@ -60,8 +60,14 @@ class Clock:
 def pytest_configure(config):
     mock_cuda_chip.compiled_for = config.getoption("--ptx")
     if config.option.seed is None:
-        config.option.seed = random.randrange(100_000)      # worker processes get the options, and so the seed
+        config.option.seed = getattr(config, "workerinput", {}).get("seed", random.randrange(100_000))
     config.pluginmanager.register(RootIsAFolder(), "root-is-a-folder")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Give worker processes the seed: all must collect the same tests."""
+    node.workerinput["seed"] = node.config.option.seed
 
 
 @pytest.hookimpl(trylast=True)
