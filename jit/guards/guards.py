@@ -74,7 +74,7 @@ class Guard(Location, Condition):
 
 
 def changed_values_in(place, expected, now) -> list:
-    """Return `MovedValue` for each number and tensor at a location that differs from the expected one, if nothing else does."""
+    """Return `ChangedValue` for each number and tensor at a location that differs from the expected one, if nothing else does."""
     if looks_like(now, expected):
         return []
     if isinstance(expected, Exactly):
@@ -90,7 +90,7 @@ def changed_values_in(place, expected, now) -> list:
 
 
 def _changed_values_in_all(parts) -> list:
-    """Return `moved_in` of all parts, or nothing if one of them differs in another way."""
+    """Return `changed_values_in` of all parts, or nothing if one of them differs in another way."""
     found = [changed_values_in(*part) for part in parts]
     return [x for inside in found for x in inside] if all(found) else []
 
@@ -100,7 +100,7 @@ class ModulesGuard(StructureCondition):
 
     def __init__(self, modules, inputs, written=None, toggled=()):
         """`written` are attributes that the function writes itself: {(id of the module, name): value from before, or UNREAD}.
-        `turned` are ids of parameters that started or stopped requiring grad."""
+        `toggled` are ids of parameters that started or stopped requiring grad."""
         super().__init__()
         if written or toggled:
             self.version = None         # the modules are as the function left them, and not as they were
@@ -110,7 +110,7 @@ class ModulesGuard(StructureCondition):
         self.identity = tuple([id(m) for m, _ in self.states])
 
     def _state(self, m, written, toggled=()):
-        """Return the compared state of a module; with `written` and `turned`, that from before the function wrote."""
+        """Return the compared state of a module; with `written` and `toggled`, that from before the function wrote."""
         state = module_state(m, toggled)
         if self.written:
             found = {k: (id(m), k) for k in state if (id(m), k) in self.written}
@@ -143,7 +143,7 @@ def _expected(m, key, value, inputs):
 
 
 def module_state(m, toggled=()) -> dict:
-    """Return the parts of a module, one level deep. For ids in `turned`, whether a parameter requires grad counts negated."""
+    """Return the parts of a module, one level deep. For ids in `toggled`, whether a parameter requires grad counts negated."""
     state = attributes_of_module(m)
     for table in (m._parameters, m._buffers, m._modules):
         state.update(table)

@@ -100,7 +100,7 @@ def explain_sizes(families) -> str:
 
 
 def explain_job(job, compiled) -> str:
-    """Describe one job, compiled as `made`."""
+    """Describe one job, and what it is compiled to."""
     steps = compiled.plan.steps
     runs = [s for s in steps if type(s) is Run]
     count = sum(len(s.kernels) for s in runs)

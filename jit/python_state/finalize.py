@@ -54,7 +54,7 @@ class Finaliser:
     def guards(self, set_rates, toggled, touched, caches) -> list:
         """Return all guards; raise if the run changed what it had read, other than by its side effects.
 
-        `set_rates` are locations that learning rate schedulers set, `turned` ids of tensors that started or stopped requiring
+        `set_rates` are locations that learning rate schedulers set, `toggled` ids of tensors that started or stopped requiring
         grad, `touched` ids of the tensors that took part in the run, `caches` the cached functions that it called.
         """
         reads, contents = self._reads, self._contents

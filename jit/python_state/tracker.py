@@ -247,7 +247,7 @@ class Tracker:
         return self.writes.repeated(self.contents.targets() + self.writes.changed() + self.contexts.targets())
 
     def finish(self, effects=(), toggled=(), touched=()) -> list:
-        """Return the guards; raise if the run did what a replay could not repeat. See `Finaliser.guards` for `turned` and
+        """Return the guards; raise if the run did what a replay could not repeat. See `Finaliser.guards` for `toggled` and
         `touched`."""
         self.world.check()
         if self.status.problem is not None:

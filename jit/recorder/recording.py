@@ -145,7 +145,7 @@ class Recording:
     kinds: dict = field(default_factory=dict)        # {position in `rebinds`: its first (sizes, dtype, order)}
     reached: list = field(default_factory=list)      # containers it reaches, if it changes arguments
     shown: set = field(default_factory=set)          # positions of inputs that host steps may read
-    hosted: Any = None                               # checks behind its host steps (`host_checks.HostChecks`)
+    hosted: Any = None                               # checks behind its host steps (`HostChecks`)
     template: Any = None                              # results and Python writes, over the result tensors
 
     @property

@@ -140,7 +140,7 @@ class _Writer:
                 "not profiles and Defaults.dtype is dtype and Defaults.device == device"]
 
     def _arguments(self, checked_natively):
-        """Write the checks of the arguments; native code itself checks dtype and order of the arrays in `asked`."""
+        """Write the checks of the arguments; native code itself checks dtype and order of the arrays in `checked_natively`."""
         lines, leaves = [], 0
         if self.args:
             lines.append(f"{''.join([f'x{i}, ' for i in range(len(self.args))])}= args")

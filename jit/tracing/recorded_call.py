@@ -134,7 +134,7 @@ class Run:
 
     def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=()):
         self.fn, self.symbols, self.tables = fn, symbols, tables
-        self.looked_up: list = []                   # `Place`s of containers that it looks up, and for which there are no tables
+        self.looked_up: list = []                   # `Location`s of containers that it looks up, and for which there are no tables
         self.keeps_plain = False                    # whether it writes to a list for which there is a table
         name = getattr(fn, "__name__", type(fn).__name__)
         self.recorder = recorder(name, changing, None if symbols is None else symbols.scope)

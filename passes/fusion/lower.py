@@ -42,7 +42,7 @@ class Lowered:
 def lower(body: Body, result_patterns: dict | None = None, launches: bool = False) -> Lowered:
     """Return the kernel of a body.
 
-    `placed` has the patterns, over its shape, of results that are not written in row-major order; `launches` says that it is
+    `result_patterns` has the patterns, over its shape, of results that are not written in row-major order; `launches` says that it is
     for GPUs: each sweep over long rows reads memory, and lanes may go along any dim.
     """
     loops = Loops(body, result_patterns, launches)

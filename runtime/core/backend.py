@@ -62,32 +62,85 @@ class HostBackend(Protocol):
         """Set the number of threads of kernels."""
 
 
-class DeviceBackend(Protocol):
-    """A kind of device: its memory and streams, and operators on arrays there (`DeviceArray`)."""
+class ArrayBackend(Protocol):
+    """Operators on one kind of `DeviceArray`: those of devices, and those without values of their own (`meta`, samples of vmap,
+    parts on a mesh)."""
+
+    def run(self, op: Op, inputs, params) -> Any:
+        """Run an operator on arrays and Python numbers, which broadcast; return its result, or a tuple of them."""
+
+    def gradients(self, op: Op, goals: tuple, args, params) -> tuple | None:
+        """Return the wanted gradients of an operator by one launch, or None if its rules are to run one by one."""
+
+    def overwrite(self, op: Op, out, inputs, params) -> bool:
+        """Write an operator's result over its input `out`; return False, with nothing done, if that is impossible."""
+
+    def key(self, generator, index) -> Any:
+        """Return the next random key of a generator, or None if it is drawn elsewhere."""
+
+    def to_host(self, array, wait=True) -> np.ndarray:
+        """Copy an array to the host."""
+
+    def filled(self, shape, dtype, value, index=None) -> Any:
+        """Return a new array of one value."""
+
+    def converted(self, array, dtype) -> Any:
+        """Return the elements in another dtype."""
+
+    def copied(self, array) -> Any:
+        """Return the elements in new memory, in row-major order."""
+
+
+class DeviceBackend(ArrayBackend, Protocol):
+    """A kind of device: its memory and streams, and operators on arrays there."""
+
+    PASSES: Any                     # passes of a traced graph, a list of `passes/pipelines.py`
 
     def count(self) -> int:
         """Return how many devices of the kind this machine has."""
 
     def current(self) -> int:
-        """Return the number of the current device; `set_current` chooses it."""
+        """Return the number of the current device."""
+
+    def set_current(self, index) -> None:
+        """Choose the current device."""
 
     def synchronize(self, index) -> None:
-        """Wait until a device has done all that it was asked."""
+        """Wait until a device has done all its work."""
 
-    def to_device(self, array, index, wait) -> Any:
-        """Copy an array of the host; `to_host` copies back."""
+    def to_device(self, array, index=None, wait=True) -> Any:
+        """Copy an array of the host or of another device."""
 
-    def run(self, op: Op, inputs, params) -> Any:
-        """Run an operator on arrays of the device."""
+    def mark(self, index=None) -> Any:
+        """Return an array without elements or memory, which only names its device."""
+
+    def contiguous(self, array) -> Any:
+        """Return a contiguous array unchanged, else a contiguous copy."""
 
     def write(self, dst, src) -> None:
         """Copy values over an array of the device."""
 
-    def filled(self, shape, dtype, value, index) -> Any:
-        """Return an array of one value."""
+    def sweep(self, rows, numbers) -> None:
+        """Run elementwise kernels in place for rows (kernel, outs, arrays): an optimizer's update. Write all rows or raise."""
 
-    def traced(self, graph, owned, targets) -> Any:
-        """Return a graph, ready to run on the device."""
+    def fresh(self, arrays) -> list:
+        """Return new arrays like others."""
+
+    def pinned(self, array) -> np.ndarray:
+        """Copy a host array to page-locked memory."""
+
+    def is_pinned(self, array) -> bool:
+        """Return whether a host array lies in page-locked memory."""
+
+    def before_export(self, array, stream) -> None:
+        """Make a consumer's stream wait for the work on an array (DLPack)."""
+
+    def traced(self, graph, owned, targets, brief) -> Any:
+        """Return a graph, ready to run. `owned` are the positions of results with memory of their own, `targets` maps
+        positions of results to the inputs that they replace, `brief` are results that live equally long: gradients."""
+
+    def sized(self, graph, owned, targets, brief) -> Any:
+        """Return a graph of symbolic sizes; its `bind(values)` returns what `traced` returns."""
 
 
 class _Host:
@@ -106,4 +159,4 @@ class _Host:
 
 HOST_ENTRY = _Host()
 HOST = cast(HostBackend, HOST_ENTRY)
-DRIVERS: dict[str, Any] = {}        # backends of devices by kind, which offer `DeviceBackend` and what `ingot.cuda` shows
+DRIVERS: dict[str, Any] = {}        # backends of devices by kind: a `DeviceBackend` each, and what `ingot.cuda` shows

@@ -182,7 +182,7 @@ def _write(model, state, sizes, path, name, embed, threads, concurrency, target)
 
 
 def _entry(model, runs, weight_offsets, state_offsets, name, embed, threads, concurrency, weight_bytes) -> Entry:
-    """Return the parameters of the entry functions. `kept_at` are the bytes of the state where each buffer begins."""
+    """Return the parameters of the entry functions. `state_offsets` are the bytes of the state where each buffer begins."""
     image, count = runs.image, len(model.signature.inputs)
     own = count - len(state_offsets)
     state = _NextState(image, state_offsets)

@@ -170,7 +170,7 @@ def rename_all(module: dict[str, Any]):
 
 
 def make_inplace(fn, name: str, ops=(), general=None):
-    """Return `name_`, which writes the result of `name` into its first argument, or lets one of `ops` write there. `beside` is
+    """Return `name_`, which writes the result of `name` into its first argument, or lets one of `ops` write there. `general` is
     the same function for results in new memory."""
     general = general or fn
 

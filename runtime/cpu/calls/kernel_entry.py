@@ -18,7 +18,7 @@ from . import call, pool  # noqa: F401 (pool gives kernels the thread pool's ent
 
 @dataclass(frozen=True)
 class WrittenKernel:
-    """A kernel module to be written: `how` is a strategy of the code generator (known by its name), `doors` are (name, ranks,
+    """A kernel module to be written: `how` is a strategy of the code generator (known by its name), `adapters` are (name, ranks,
     rules)."""
 
     target: Target

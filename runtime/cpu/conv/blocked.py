@@ -144,7 +144,7 @@ def operands_of(operands, params) -> tuple:
 
 
 def planned(x, arrays, params) -> FusedPlan:
-    """Return the convolution of a node for an input like `x` and epilogue arrays of the shapes `beside`."""
+    """Return the convolution of a node for an input like `x` and epilogue `arrays`."""
     filters, groups, in_blocks, item = params["filters"], params["groups"], params["in_blocks"], x.dtype.itemsize
     kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:len(filters)]) else "full" for v in arrays])
     sizes = x.shape[2:-1] if in_blocks else x.shape[2:]
@@ -213,7 +213,7 @@ def flipped_plan(w, params):
 
 
 def planned_input_grad(g, arrays, params) -> FusedPlan:
-    """Return the gradient of the input of a node for a gradient like `g` and epilogue arrays of the shapes `beside`."""
+    """Return the gradient of the input of a node for a gradient like `g` and epilogue `arrays`."""
     item = g.dtype.itemsize
     kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:-1]) else "full" for v in arrays])
     lines = Lines(params["epilogue"], kinds, _ELEMENTS[item])

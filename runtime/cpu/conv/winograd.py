@@ -252,7 +252,7 @@ def _waits(g, cut):
 
 @dataclass(frozen=True)
 class PlainWeight:
-    """The plain weight of a convolution at (slot, offset), with an optional factor for each of its output channels. `turned`:
+    """The plain weight of a convolution at (slot, offset), with an optional factor for each of its output channels. `flipped`:
     the weight is that of the convolution whose gradient this one computes."""
 
     location: tuple

@@ -30,7 +30,7 @@ class GatheredParameters:
     """Parameters whose whole values exist only while their modules need them.
 
     Each of `entries` has a leaf for the modules' computation: elements `start` to `stop` of the whole values. `params` are for
-    optimizers: one for each entry, or one for all. Subclasses define `unshard` and `_hide_place`.
+    optimizers: one for each entry, or one for all. Subclasses define `unshard` and `_hide_slot`.
     """
 
     params: Any

@@ -8,7 +8,7 @@ _MAGIC, _MAGIC_BITS = 1.5 * 2 ** 23, 0x4B400000         # a float32, and its bit
 
 
 class Finish:
-    """Conversion of sums to results of a `kind`, with an added array (`beside`) or not.
+    """Conversion of sums to results of a `kind`, with an added array or not.
 
     Adding `_MAGIC`, whose last bit counts ones, rounds a number; limits are whole, so they may be applied first.
     """
@@ -23,7 +23,7 @@ class Finish:
             self.zero = f.binary("sub", f.cast("fptosi", zero, I32), _MAGIC_BITS)
 
     def values(self, sums, factor, added, mask=None):
-        """Return the results of i32 sums: floats, or bytes in i32 lanes. `beside` is the added array's address."""
+        """Return the results of i32 sums: floats, or bytes in i32 lanes. `added` is the array's address."""
         f, floats, lanes = self.f, like(sums.type, F32), lanes_of(sums.type)
         value = f.fmul(f.cast("sitofp", sums, floats), factor)
         if self.adds:
