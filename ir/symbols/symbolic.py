@@ -454,14 +454,14 @@ _OTHERS = frozenset((str, bytes, type(None), tuple, list, dict))
 _OF_PYTHON = 1 << 9        # the flag of classes that a `class` statement makes
 
 
-def made_in_python(kind: type) -> bool:
+def is_python_class(kind: type) -> bool:
     """Return whether a `class` statement made a class, not code in C."""
     return bool(kind.__flags__ & _OF_PYTHON)
 
 
 def _answers_itself(y) -> bool:
     """Return whether y's class decides a comparison with y, or its answer does not depend on the number."""
-    return type(y) in _OTHERS or (made_in_python(type(y)) and not isinstance(y, (int, float, complex, np.generic)))
+    return type(y) in _OTHERS or (is_python_class(type(y)) and not isinstance(y, (int, float, complex, np.generic)))
 
 
 def _compare_real(test, x, y):

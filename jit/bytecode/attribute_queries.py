@@ -96,14 +96,14 @@ def names_by_value(frame) -> frozenset:
     getters = [x for x in found if type(x) in (operator.attrgetter, operator.methodcaller)]
     paths = [part for x in getters for part in x.__reduce__()[1] if type(part) is str]
     names = [name for text in paths for name in text.split(".")]
-    if _has_places(frame.f_code):
+    if _has_positional_patterns(frame.f_code):
         found += [getattr(x, n, None) for x in found if isinstance(x, (types.ModuleType, type)) for n in named]
         names += [n for x in found if isinstance(x, type) for n in getattr(x, "__match_args__", ()) if isinstance(n, str)]
     return frozenset(names)
 
 
 @lru_cache(maxsize=4096)
-def _has_places(code) -> bool:
+def _has_positional_patterns(code) -> bool:
     return any(ins.opname == "MATCH_CLASS" and ins.arg for ins in instructions_of(code))
 
 

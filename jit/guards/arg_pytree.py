@@ -76,7 +76,7 @@ class BySet(ByContent):
         self.content = type(value), tuple([(type(v), v) for v in value])
 
 
-class GivenArray:
+class ArrayArgument:
     """Array argument with the tensor over its memory; `sizes_are_read` by Python."""
 
     __slots__ = ("sizes_are_read", "tensor")
@@ -147,7 +147,7 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
     if kind is Tensor or (isinstance(x, Tensor) and kind not in PARTS):
         leaves.append(x)
         return TENSOR
-    if kind is GivenArray:
+    if kind is ArrayArgument:
         leaves.append(x.tensor)
         return (READ, np.ndarray)
     part = None if read is None else read(x)

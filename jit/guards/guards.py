@@ -74,7 +74,7 @@ class Guard(Location, Condition):
 
 
 def changed_values_in(place, expected, now) -> list:
-    """Return `ChangedValue` for each number and tensor at a location that differs from the expected one, if nothing else does."""
+    """Return `ChangedValue` for each number and tensor that differs from the expected one, if nothing else does."""
     if looks_like(now, expected):
         return []
     if isinstance(expected, Exactly):

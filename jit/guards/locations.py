@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.symbols.symbolic import made_in_python
+from ...ir.symbols.symbolic import is_python_class
 from ...runtime.core.tensor import Tensor
 from ...runtime.optim.optimizer import State
 from ..bytecode.reads import ARGUMENT, LENGTH, LENGTH_OF, MISSING, VIEWED, Chain, follow
@@ -296,7 +296,7 @@ def load(owner, key, kind):
 def is_slot(owner, key) -> bool:
     """Return whether an object keeps an attribute in a slot of a Python class."""
     found: Any = getattr(type(owner), key, None)
-    return type(found) is types.MemberDescriptorType and made_in_python(found.__objclass__)
+    return type(found) is types.MemberDescriptorType and is_python_class(found.__objclass__)
 
 
 def is_viewable(owner, key) -> bool:

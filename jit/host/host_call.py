@@ -168,7 +168,7 @@ def _call_of(fn, spec, is_mutable):
     found = _CALLS.get(key)
     if found is None:
         def call(*arrays):
-            given = tls.m.given_by_hosts
+            given = tls.m.results_of_hosts
             with np.errstate(**warnings):
                 result = HostStep(fn, spec, is_mutable).call([wrap(a) for a in arrays], spec)
             if given is not None:

@@ -162,13 +162,13 @@ def profile_jobs(jobs) -> Profile:
         if any("effect" in n.op.traits for n in compiled.graph.nodes):
             raise TraceError(f"{job.region.name} calls host functions, which do not run on made-up values; "
                              "use `with jit.profile()` around real calls")
-        runs = [timed.run_timed(compiled, _made_up(compiled.graph.inputs))[1] for _ in range(_REPEATS)]
+        runs = [timed.run_timed(compiled, _random_inputs(compiled.graph.inputs))[1] for _ in range(_REPEATS)]
         best = [min(same, key=lambda m: m.took) for same in zip(*runs)]
         found.add(job, compiled, best)
     return found
 
 
-def _made_up(inputs):
+def _random_inputs(inputs):
     """Return arrays of the inputs' types: random floats, and zeros (valid as any index) elsewhere."""
     rng = np.random.default_rng(0)
     return [rng.standard_normal(v.shape).astype(v.dtype.np) if v.dtype.is_inexact else np.zeros(v.shape, v.dtype.np)

@@ -90,7 +90,7 @@ def explain_sizes(families) -> str:
     lines = []
     for family in families:
         for entry in family.entries:
-            lines.append(f"symbolic: {entry.symbols.places_text(family.labels)}; recorded for {entry.symbols.text()}"
+            lines.append(f"symbolic: {entry.symbols.origins_text(family.labels)}; recorded for {entry.symbols.text()}"
                          + ("" if entry.is_checked else ", not compared with other sizes yet"))
             lines += [f"  where {text}" + (f"    # {format_line(line)}" if line else "")
                       for text, line in entry.conditions.items()]

@@ -112,7 +112,7 @@ class Subject:
         if isinstance(self.fn, OnnxModel):
             input_names, output_names = input_names or self.fn.input_names, output_names or self.fn.output_names
         self.input_names = _renamed(names, input_names, "input")
-        self.given_outputs = output_names
+        self.requested_outputs = output_names
         self.output_names: list = []
 
     @contextmanager
@@ -159,7 +159,7 @@ class Subject:
         treespec.describe(result, tensors, names)
         taken = [*self.input_names, *self.state_names]
         names = unique([*taken, *result_names(names)])[len(taken):]       # one name space
-        self.output_names = _renamed(names, self.given_outputs, "output")
+        self.output_names = _renamed(names, self.requested_outputs, "output")
         return [treespec.as_tensor(t) for t in tensors]
 
     def results(self, tensors) -> list:

@@ -106,7 +106,7 @@ class ChainReads:
             elif id(value) in defaults:
                 self._reachable.walk(name, value)
 
-    def names_past_made(self, frame, own) -> frozenset:
+    def names_past_own(self, frame, own) -> frozenset:
         """Return attributes that code reads behind properties, the function's own objects, and its own variables: others may
         be there by then."""
         local = frame.f_locals

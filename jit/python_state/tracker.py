@@ -197,7 +197,7 @@ class Tracker:
         """Log the attributes that code reads of untracked objects; return their names."""
         code = frame.f_code
         self.reads.by_name = self.reads.by_name or not BY_NAME.isdisjoint(code.co_names)
-        more = names_by_value(frame) | self.chains.names_past_made(frame, own)
+        more = names_by_value(frame) | self.chains.names_past_own(frame, own)
         queries = queries_of(code).with_names(more)
         if not queries.by_name and self._is_caught(frame):
             queries = queries._replace(by_name=True)
@@ -260,7 +260,7 @@ class Tracker:
         self.tensors.check_changing()
         return final.guards(self.chains.set_rates, toggled, touched, self.chains.caches)
 
-    def found_outside(self, tensors) -> list:
+    def reachable_arguments(self, tensors) -> list:
         """Return (number, tensor) of the arguments that the function also reaches on other ways."""
         for m in self.known.modules.values():
             for value in module_state(m).values():

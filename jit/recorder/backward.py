@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from ...runtime.autograd.engine import Backward
 from ...runtime.core.composite_tensors import PARTS
-from ...runtime.core.device_array import ones_beside
+from ...runtime.core.device_array import ones_on_device_of
 from ...runtime.core.node import FREED, Leaf, Output
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor, wrap
@@ -53,7 +53,7 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
 
 def _seed(recorder, t, name):
     """Return the gradient of a result; its values do not matter."""
-    g = wrap(ones_beside(t._a))
+    g = wrap(ones_on_device_of(t._a))
     aval = recorder.value_of(t).aval
     recorder.fresh(g, recorder.builder.input(name, aval))
     return g

@@ -156,12 +156,12 @@ class GradientLog:
 
     def _resting_leaf(self, t) -> Leaf:
         """Return the leaf of a tensor from outside that does not require grad now, but may have a gradient."""
-        if t._kept_leaf is None:
-            t._kept_leaf = Leaf(t)
-        if id(t._kept_leaf) not in self.leaves:
-            self._add_leaf(t, t._kept_leaf, t._kept_grad)
-        self.leaves[id(t._kept_leaf)].resting = t
-        return t._kept_leaf
+        if t._former_leaf is None:
+            t._former_leaf = Leaf(t)
+        if id(t._former_leaf) not in self.leaves:
+            self._add_leaf(t, t._former_leaf, t._retained_grad)
+        self.leaves[id(t._former_leaf)].resting = t
+        return t._former_leaf
 
     def leaf_read(self, leaf: Leaf):
         state = self.leaves.get(id(leaf))

@@ -116,7 +116,7 @@ def output_of(recorder, t, results) -> Output:
     output = memory_output(recorder, t)
     if output.same:
         return output
-    retained_gradient = None if output.source is not None or t.is_leaf else number_of(t._kept_grad, results)
+    retained_gradient = None if output.source is not None or t.is_leaf else number_of(t._retained_grad, results)
     attributes = None if link.is_outside else Attributes.of(t, results, recorder)
     return replace(output, leaf=NewLeaf.of(t, results), retained_gradient=retained_gradient, attributes=attributes,
                    retains=t._retains)
@@ -153,6 +153,6 @@ def attach_results(outputs, results):
         if o.attributes is not None:
             o.attributes.give(t, results)
         if o.retained_gradient is not None:
-            t._kept_grad = results[o.retained_gradient]
+            t._retained_grad = results[o.retained_gradient]
         if o.leaf is not None and o.leaf.gradient is not None:
             t.grad = results[o.leaf.gradient]

@@ -232,7 +232,7 @@ class LeafState:
     @property
     def gradient(self) -> Tensor | None:
         t = self.resting
-        return self.leaf.grad if t is None or t._node is self.leaf else t._kept_grad
+        return self.leaf.grad if t is None or t._node is self.leaf else t._retained_grad
 
     def is_as_before(self) -> bool:
         """Return whether the gradient is the tensor that was found."""

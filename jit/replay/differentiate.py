@@ -6,7 +6,7 @@ from operator import is_
 from ...ir.errors import AutogradError
 from ...ir.graph.graph import Value
 from ...ir.symbols.substitute import bound_values, has_symbols
-from ...runtime.core.device_array import zeros_beside
+from ...runtime.core.device_array import zeros_on_device_of
 from ...runtime.core.node import Leaf, Node, Output, aval_of, new_number, next_functions
 from ...runtime.core.tensor import wrap
 from ..recorder.recording import Gradient
@@ -215,7 +215,7 @@ class TraceNode:
             env[number] = value
         example = next(g for g in slots if g is not None)
         for number, g, aval in zip(d.seeds, slots, self.outs):
-            env[number] = zeros_beside(example, aval.shape, aval.dtype.np) if g is None else g
+            env[number] = zeros_on_device_of(example, aval.shape, aval.dtype.np) if g is None else g
         return (d.whole if wholly else d.job).run(env, self.symbols)
 
     def _gradient(self, g, results):
@@ -235,7 +235,7 @@ def attach(differential, replay, results, updated=()):
     """Put a replay on the tape, if anything that it used requires a gradient, and return its node. `updated` holds the
     positions of inputs that the replay overwrote."""
     inputs = [replay.tensors[i] for i in differential.wanted]
-    edges = tuple([t._kept_leaf if t._node is None else t._node for t in inputs])
+    edges = tuple([t._former_leaf if t._node is None else t._node for t in inputs])
     if edges and not any(e is not None for e in edges):     # none at all: it all ends at leaves that the function has made
         return None
     outs = tuple([aval_of(results[i]._a) for i in differential.results])

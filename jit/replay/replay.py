@@ -181,7 +181,7 @@ class Replay:
         if type(t._node) is Leaf:
             t._node.grad = g
         elif t._node is None:
-            t._kept_grad = g
+            t._retained_grad = g
 
     def _rebind(self, node, pairs):
         """Do `t.data = new` for all (position of the input t, new) at once. Saved values of the replay's own `node` stay as

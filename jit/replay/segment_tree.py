@@ -79,7 +79,7 @@ class Tree:
         while True:
             replay = Replay(arguments, symbols)
             try:
-                return self._follow(replay) if self._watched is None else self._follow_beside_hosts(
+                return self._follow(replay) if self._watched is None else self._follow_after_hosts(
                     replay, self._watched, () if call is None else call.changeable())
             except Outdated as missing:
                 replay.roll_back()
@@ -89,15 +89,15 @@ class Tree:
                 replay.roll_back()
                 raise
 
-    def _follow_beside_hosts(self, replay, monitored, containers):
+    def _follow_after_hosts(self, replay, monitored, containers):
         """Replay a path that reads something behind host steps."""
         m = tls.m
-        replay.before, outer = StateBefore(monitored, replay.arguments, containers), m.given_by_hosts
-        m.given_by_hosts = replay.before.host_results
+        replay.before, outer = StateBefore(monitored, replay.arguments, containers), m.results_of_hosts
+        m.results_of_hosts = replay.before.host_results
         try:
             return self._follow(replay)
         finally:
-            m.given_by_hosts = outer
+            m.results_of_hosts = outer
 
     def single_segment(self, symbols=()):
         """Return (inputs, `Job.ready`, positions of its results) of a single segment without writes, gradients or draws, once

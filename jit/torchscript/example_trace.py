@@ -20,7 +20,7 @@ class TracedModule(Compiled):
 
     def __init__(self, module, dynamic, example):
         super().__init__(module, dynamic)
-        self.__dict__.update(_made_of=(module, dynamic, example), example_inputs=example)
+        self.__dict__.update(_with_mask=(module, dynamic, example), example_inputs=example)
 
     def state_dict(self, *args, **kwargs):
         return self._orig_mod.state_dict(*args, **kwargs)
@@ -38,7 +38,7 @@ class TracedModule(Compiled):
         write(self, f, _extra_files)
 
     def __reduce__(self):
-        return TracedModule, self._made_of
+        return TracedModule, self._with_mask
 
 
 class TracedFunction(Traced):

@@ -23,7 +23,7 @@ from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
 from ..bytecode.stack import CONSTANTS, Walk, builds_container, instructions_of, is_lookup
 from ..bytecode.user_code import unwrap_function
-from ..guards.arg_pytree import GivenArray
+from ..guards.arg_pytree import ArrayArgument
 from ..guards.locations import root_value
 
 _CONVERTERS = tuple([FUNCTIONS[name] for name in ("tensor", "as_tensor", "asarray", "from_numpy")])
@@ -64,7 +64,7 @@ class ArrayArguments:
         self._looked_at: set = set()    # names of those of which the content counted in a call
 
     def stand_ins(self, args, kwargs) -> tuple:
-        """Return (args, kwargs) with a `GivenArray` in place of each such array."""
+        """Return (args, kwargs) with a `ArrayArgument` in place of each such array."""
         if not any(map(is_array, args)) and not any(map(is_array, kwargs.values())):
             return args, kwargs
         arguments = named(self._fn, args, kwargs)
@@ -73,7 +73,7 @@ class ArrayArguments:
         def stand_in(x):
             name = names.get(id(x)) if is_array(x) else None
             uses = None if name is None else self._of(name, arguments)
-            return x if uses is None or (KEY in uses and not x.ndim) else GivenArray(x, SIZES in uses)
+            return x if uses is None or (KEY in uses and not x.ndim) else ArrayArgument(x, SIZES in uses)
 
         return tuple(map(stand_in, args)), {k: stand_in(x) for k, x in kwargs.items()}
 

@@ -12,7 +12,7 @@ from ..proxies.numpy_scalars import NUMBERS
 from ..proxies.threads import is_alone
 from .cache import Cache
 from .cache_entry import Entry
-from .dynamic_shapes import Symbols, named_places
+from .dynamic_shapes import Symbols, user_names
 from .labels import NUMBER, parameters_of
 from .recorded_call import FIRST, RECORDING, Run
 
@@ -69,9 +69,9 @@ class MissHandler:
             return None
         if call.met:
             return Symbols.of({}, call.shapes, call.numbers)
-        names = family.symbolic_places(call.shapes, call.numbers, self._dynamic, call.own_counts[1])
+        names = family.symbolic_origins(call.shapes, call.numbers, self._dynamic, call.own_counts[1])
         if isinstance(self._dynamic, dict) and family.is_open:
-            names.update(named_places(self._dynamic, parameters_of(self._fn), call))
+            names.update(user_names(self._dynamic, parameters_of(self._fn), call))
         if names and not is_alone():
             names = self._private(names, call)
         return Symbols.of(names, call.shapes, call.numbers) if names or self._reads_sizes() else None

@@ -28,7 +28,7 @@ class Compiled(Module):
         super().__init__()
         self.training = module.training
         self._orig_mod = module
-        self.__dict__["_made_of"] = (module, dynamic, eager)
+        self.__dict__["_with_mask"] = (module, dynamic, eager)
         self.__dict__["_traced"] = module if eager else _registered(trace(module, dynamic=dynamic))
 
     def forward(self, *args, **kwargs):
@@ -51,7 +51,7 @@ class Compiled(Module):
             return getattr(super().__getattr__("_orig_mod"), name)
 
     def __reduce__(self):
-        return type(self), self._made_of
+        return type(self), self._with_mask
 
 
 def _registered(traced):

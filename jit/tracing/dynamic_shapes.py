@@ -81,7 +81,7 @@ class Symbols:
         """{name: its value in the call}, without those that are read out of data on the way."""
         return hints_before_call(self.scope)
 
-    def places_text(self, labels: Labels) -> str:
+    def origins_text(self, labels: Labels) -> str:
         """Return the places of the symbols as text."""
         where: dict = {}
         for place, name in self.names.items():
@@ -234,7 +234,7 @@ class Family:
         for entry in (*self.entries, *self.fixed):
             entry.extend(changed)
 
-    def symbolic_places(self, shapes, numbers, dynamic, own_numbers=None) -> dict:
+    def symbolic_origins(self, shapes, numbers, dynamic, own_numbers=None) -> dict:
         """Return {place: name} of what becomes symbolic in a call; empty if nothing does. Numbers after the first `own_numbers`
         are looked up because they were seen to change."""
         if not self.is_open or dynamic is False:
@@ -273,7 +273,7 @@ def every_place(shapes, numbers):
         yield NUMBER, i
 
 
-def named_places(dynamic, parameters, call) -> dict:
+def user_names(dynamic, parameters, call) -> dict:
     """Return {place: name} of the user's `dynamic=`: {parameter or position: {dim: name}}, a list of dims, or True. Sizes of 0
     stay fixed."""
     names: dict = {}

@@ -18,7 +18,7 @@ from ...runtime.core.node import Leaf
 from ...runtime.core.state import OPEN_PROFILES, Defaults, tls
 from ...runtime.core.structure import Structure
 from ...runtime.core.tensor import Tensor, class_for
-from ..guards.arg_pytree import NUMBER, GivenArray
+from ..guards.arg_pytree import NUMBER, ArrayArgument
 from ..guards.guard_code import tests_of
 from ..proxies.numpy_scalars import KINDS
 from .cache_entry import sharing
@@ -92,7 +92,7 @@ def _is_bound_by_sizes(entry) -> bool:
 
 
 def _is_leaf(x) -> bool:
-    return (isinstance(x, Tensor) and type(x) not in PARTS) or type(x) is GivenArray
+    return (isinstance(x, Tensor) and type(x) not in PARTS) or type(x) is ArrayArgument
 
 
 class _Writer:
@@ -151,7 +151,7 @@ class _Writer:
             if not _is_leaf(x):
                 lines.append(f"if x{i} is not {self._name(x)}: return MISS")
                 continue
-            t, n = x.tensor if type(x) is GivenArray else x, leaves
+            t, n = x.tensor if type(x) is ArrayArgument else x, leaves
             leaves += 1
             before = [k for k in range(i) if self.args[k] is x]
             if before:

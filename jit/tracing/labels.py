@@ -9,7 +9,7 @@ from ...ir.symbols.substitute import function_of
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import key_text
-from ..guards.arg_pytree import GivenArray
+from ..guards.arg_pytree import ArrayArgument
 from ..proxies.numpy_scalars import NUMBERS
 
 SIZE, NUMBER = "size", "number"
@@ -31,7 +31,7 @@ class Labels:
             self._note(place.value(), str(place.chain))
 
     def _note(self, x, text):
-        if isinstance(x, Tensor) or type(x) is GivenArray:
+        if isinstance(x, Tensor) or type(x) is ArrayArgument:
             self.tensors.append(text)
         elif type(x) in NUMBERS:
             self.numbers.append(text)

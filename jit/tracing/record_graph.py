@@ -17,7 +17,7 @@ from ...ir.graph.graph import Graph
 from ...ir.symbols.scope import LEAST
 from ..errors.errors import TraceError, at
 from ..guards.arg_pytree import flatten
-from .dynamic_shapes import Family, Symbols, named_places
+from .dynamic_shapes import Family, Symbols, user_names
 from .labels import parameters_of
 from .recorded_call import Call, Run
 from .trace import Traced
@@ -58,7 +58,7 @@ def record_graph(fn, example_inputs, dynamic=None, *, example_kwargs=None) -> Ca
     names: dict = {}
     if dynamic:
         named = isinstance(dynamic, dict)
-        names = named_places(dynamic, parameters_of(fn), call) if named else Family().symbolic_places(call.shapes, (), True)
+        names = user_names(dynamic, parameters_of(fn), call) if named else Family().symbolic_origins(call.shapes, (), True)
     run = Run(fn, frozenset(), Symbols.of(names, call.shapes, numbers, LEAST) if names else None)
     with for_elsewhere():
         run.record(call)

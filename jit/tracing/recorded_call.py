@@ -20,7 +20,7 @@ from ..errors.errors import (
     TraceError,
     at,
 )
-from ..guards.arg_pytree import TENSOR, ContainerTable, GivenArray, flatten, unflatten
+from ..guards.arg_pytree import TENSOR, ArrayArgument, ContainerTable, flatten, unflatten
 from ..guards.frames import is_user, unprofiled
 from ..guards.locations import StateInputs
 from ..guards.symbolic_lookups import SymbolicLookups
@@ -91,7 +91,7 @@ class Call:
     @cached_property
     def arrays(self) -> list:
         """The arguments that stand for arrays."""
-        return [x for x in (*self.args, *self.kwargs.values()) if type(x) is GivenArray]
+        return [x for x in (*self.args, *self.kwargs.values()) if type(x) is ArrayArgument]
 
     def changeable(self) -> list:
         """Return the containers and NumPy arrays among the arguments."""
@@ -126,7 +126,7 @@ def _line_of(error) -> tuple | None:
 
 def _array_or(argument, x):
     """Return the array that an argument stands for; other arguments unchanged."""
-    return argument.array if type(argument) is GivenArray else x
+    return argument.array if type(argument) is ArrayArgument else x
 
 
 class Run:
@@ -134,7 +134,7 @@ class Run:
 
     def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=()):
         self.fn, self.symbols, self.tables = fn, symbols, tables
-        self.looked_up: list = []                   # `Location`s of containers that it looks up, and for which there are no tables
+        self.looked_up: list = []                   # `Location`s of containers that it looks up without a table
         self.keeps_plain = False                    # whether it writes to a list for which there is a table
         name = getattr(fn, "__name__", type(fn).__name__)
         self.recorder = recorder(name, changing, None if symbols is None else symbols.scope)
@@ -293,7 +293,7 @@ class Run:
         self.recording.hosted = tracker.hosts.hosted(recorder, self.guards, targets, [o.value for o in self.recording.outputs])
         for guard in recorder.guards:
             tracker.known.tensors.update(guard.tensors())
-        self.recording.same = tracker.found_outside(call.leaves)
+        self.recording.same = tracker.reachable_arguments(call.leaves)
         fixed = recorder.gradients.guards(tracker.known.tensors)
         self.guards += fixed
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]

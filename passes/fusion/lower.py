@@ -42,8 +42,8 @@ class Lowered:
 def lower(body: Body, result_patterns: dict | None = None, launches: bool = False) -> Lowered:
     """Return the kernel of a body.
 
-    `result_patterns` has the patterns, over its shape, of results that are not written in row-major order; `launches` says that it is
-    for GPUs: each sweep over long rows reads memory, and lanes may go along any dim.
+    `result_patterns` has the patterns, over its shape, of results that are not written in row-major order; `launches` says
+    that it is for GPUs: each sweep over long rows reads memory, and lanes may go along any dim.
     """
     loops = Loops(body, result_patterns, launches)
     far = launches and bool(body.reduced) and judged(prod([body.shape[d] for d in body.reduced])) > HELD

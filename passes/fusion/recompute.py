@@ -102,10 +102,10 @@ class _Search:
                 return
             for f, values in found.items():
                 for wanted in [values, *[[v] for v in values if len(values) > 1]]:
-                    if self._made_again(g, f, wanted):
+                    if self._recomputes(g, f, wanted):
                         break
 
-    def _made_again(self, g, f, wanted) -> bool:
+    def _recomputes(self, g, f, wanted) -> bool:
         """Return whether `g` now recomputes values of `f`."""
         current = self.now[g]
         way = self._way(current, g, f, wanted)

@@ -114,7 +114,7 @@ class _Search:
         nodes, behind, cost, stack = {}, {}, 0, [value]
         while stack:
             v = stack.pop()
-            if v is not value and v not in self.again and self._kept_until(v) >= wanted:
+            if v is not value and v not in self.again and self._alive_until(v) >= wanted:
                 behind[v] = None
             elif v.node not in nodes:
                 if v.node is None or not self._is_cheap(v.node):
@@ -126,7 +126,7 @@ class _Search:
                 stack += self.sources[v.node]
         return tuple(nodes), cost, tuple(behind)
 
-    def _kept_until(self, value):
+    def _alive_until(self, value):
         return len(self.place) if value in self.forever else self.last.get(value, -1)
 
     def _find_delayed(self):

@@ -4,8 +4,8 @@
 from ...ir.errors import ArgumentError, AutogradError, DTypeError
 from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import cat, full, reshape
-from ..core.composite_tensors import PARTS, made_like, values_in
-from ..core.device_array import ones_beside, place_of, zeros_beside
+from ..core.composite_tensors import PARTS, composed_like, values_in
+from ..core.device_array import ones_on_device_of, place_of, zeros_on_device_of
 from ..core.dispatch import call
 from ..core.node import Leaf, Output
 from ..core.state import tls
@@ -43,13 +43,13 @@ def _of_values(tensors, gradients):
     return [values_in(t) for t in tensors], given
 
 
-def _constant_beside(t, value):
+def _constant_like(t, value):
     """Return a tensor of zeros or ones like another, made so that a recorder sees it."""
     if isinstance(t, GradientEdge):
         raise nothing_known(t)
     if tls.m.recorder is not None:
         return call(full, (t.detach() if place_of(t._a) else None,), {"shape": shape_of(t), "value": value, "dtype": t.dtype})
-    return wrap(ones_beside(t._a) if value else zeros_beside(t._a))
+    return wrap(ones_on_device_of(t._a) if value else zeros_on_device_of(t._a))
 
 
 def _seeds(tensors, gradients):
@@ -63,7 +63,7 @@ def _seeds(tensors, gradients):
     seeds, recorder = [], tls.m.recorder
     for t, g in zip(tensors, gradients):
         if g is None and recorder is None and t._a.size == 1 and t._a.dtype.kind == "f":
-            seeds.append(wrap(ones_beside(t._a)))
+            seeds.append(wrap(ones_on_device_of(t._a)))
             continue
         if g is None:
             if numel_of(t) != 1:
@@ -71,7 +71,7 @@ def _seeds(tensors, gradients):
                                     f"{tuple(shape_of(t))}); only for one element is it implied")
             if not t.dtype.is_floating_point:
                 raise AutogradError(f"a gradient is only implied for a real floating point tensor, this one is {t.dtype}")
-            g = _constant_beside(t, 1)
+            g = _constant_like(t, 1)
         elif not isinstance(g, Tensor):
             raise DTypeError(f"a gradient must be a tensor or None, got {type(g).__name__}")
         elif shape_of(g) != shape_of(t):
@@ -134,7 +134,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         outputs, grad_outputs = _of_values(outputs, grad_outputs)
         found = grad(outputs, [values_in(t) for t in inputs], grad_outputs, retain_graph, create_graph, True, allow_unused,
                      is_grads_batched, materialize_grads)
-        return tuple(map(made_like, inputs, found))
+        return tuple(map(composed_like, inputs, found))
     retain = create_graph if retain_graph is None else retain_graph
     for i, t in enumerate(inputs):
         if not isinstance(t, GradientEdge) and t._node is None:
@@ -151,7 +151,7 @@ def pulled_without_hooks(outputs, inputs, seeds, create_graph=True, along=False)
     outputs, seeds = _of_values(outputs, seeds)
     found = _captured(outputs, [values_in(t) for t in inputs], _seeds(outputs, seeds), retain=True, create_graph=create_graph,
                       hooked=False, along=along)
-    return tuple(map(made_like, inputs, found))
+    return tuple(map(composed_like, inputs, found))
 
 
 def _captured(outputs, inputs, seeds, **wishes) -> list:
@@ -162,7 +162,7 @@ def _captured(outputs, inputs, seeds, **wishes) -> list:
         reached = tied(roots)
         for t in inputs:
             if wanted[_key(t)] is None and _key(t) in reached:
-                wanted[_key(t)] = _constant_beside(t, 0)
+                wanted[_key(t)] = _constant_like(t, 0)
     return [wanted[_key(t)] for t in inputs]
 
 
@@ -170,7 +170,7 @@ def _checked_gradient(i, t, g, allow_unused, materialize):
     if g is not None:
         return g
     if materialize:
-        return _constant_beside(t, 0)
+        return _constant_like(t, 0)
     if not allow_unused:
         what = f"{t.node.label}, {t.output_nr}" if isinstance(t, GradientEdge) else t.aval
         raise AutogradError(f"input {i} ({what}) was not used to compute the outputs; pass allow_unused=True to get None "

@@ -17,7 +17,7 @@ from ...ir.ops.core.elementwise import add
 from ...ir.ops.core.shape import expand, full, select, slice_
 from ...ir.symbols.substitute import at_hint
 from ...ir.symbols.symbolic import is_symbol
-from ..core.device_array import MESH, DeviceArray, place_of, zeros_beside
+from ..core.device_array import MESH, DeviceArray, place_of, zeros_on_device_of
 from ..core.dispatch import call
 from ..core.node import CHECK_NAN, ComplexNode, Leaf, Node, Output, aval_of
 from ..core.state import tls
@@ -236,11 +236,11 @@ class Backward:
             return call(full, (neighbour,), {"shape": aval.shape, "value": 0, "dtype": aval.dtype})
         is_there = neighbour.__class__ is DeviceArray and neighbour.kind != MESH
         if blanks is None or not is_there or aval.size * aval.dtype.itemsize > BLANK:
-            return zeros_beside(neighbour, aval.shape, aval.dtype.np)
+            return zeros_on_device_of(neighbour, aval.shape, aval.dtype.np)
         key = place_of(neighbour), aval.shape, aval.dtype
         found = blanks.get(key)
         if found is None:
-            found = blanks[key] = zeros_beside(neighbour, aval.shape, aval.dtype.np)
+            found = blanks[key] = zeros_on_device_of(neighbour, aval.shape, aval.dtype.np)
         return found
 
     def capture(self, node, g):

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
 from ...ir.ops.core.shape import cat, full, reshape
-from ..core.device_array import zeros_beside
+from ..core.device_array import zeros_on_device_of
 from ..core.placement import on_device_of
 from ..core.tensor import Tensor, numel_of, shape_of, wrap
 from .backward import grad, pulled_without_hooks
@@ -150,7 +150,7 @@ def _rows(out, xs, create_graph, strict, where):
 def _stacked(rows, shape, like):
     """Stack tensors of one shape along new leading dimensions, in all of shape `shape`; `like` gives the dtype."""
     if not rows:
-        return wrap(zeros_beside(like._a, shape))
+        return wrap(zeros_on_device_of(like._a, shape))
     return reshape(cat(*[reshape(r, shape=(1, *shape_of(r))) for r in rows], dim=0), shape=shape)
 
 
@@ -175,7 +175,7 @@ def _forward_jacobian(func, xs, create_graph):
 
 def _columns(columns, out, x):
     shape = (*shape_of(out), *shape_of(x))
-    return reshape(cat(*columns, dim=1), shape=shape) if columns else wrap(zeros_beside(out._a, shape))
+    return reshape(cat(*columns, dim=1), shape=shape) if columns else wrap(zeros_on_device_of(out._a, shape))
 
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):

@@ -12,7 +12,7 @@ def values_in(t) -> Any:
     return PARTS[type(t)](t)[0][-1] if type(t) in PARTS else t
 
 
-def made_like(t, values) -> Any:
+def composed_like(t, values) -> Any:
     """Return values (or None) as a tensor of the same composition as `t`."""
     if values is None or type(t) not in PARTS:
         return values

@@ -326,20 +326,20 @@ def place_of(a):
     return (a.kind, a.memory.device) if a.__class__ is DeviceArray else None
 
 
-def zeros_beside(a, shape=None, dtype=None):
+def zeros_on_device_of(a, shape=None, dtype=None):
     """Return zeros on an array's device, with its shape and dtype by default."""
-    return _constant_beside(a, a.shape if shape is None else shape, a.dtype if dtype is None else dtype, 0)
+    return _constant_like(a, a.shape if shape is None else shape, a.dtype if dtype is None else dtype, 0)
 
 
-def ones_beside(a):
+def ones_on_device_of(a):
     """Return ones on an array's device, with its shape and dtype."""
-    return _constant_beside(a, a.shape, a.dtype, 1)
+    return _constant_like(a, a.shape, a.dtype, 1)
 
 
-def _constant_beside(a, shape, dtype, value):
+def _constant_like(a, shape, dtype, value):
     if a.__class__ is DeviceArray:
         if a.kind == MESH:
-            return a.backend.filled_beside(a, shape, dtype, value)
+            return a.backend.filled_like(a, shape, dtype, value)
         return a.backend.filled(shape, dtype, value, a.device)
     made = np.zeros(shape, dtype)
     if value:

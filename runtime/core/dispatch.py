@@ -100,7 +100,7 @@ def call(op: Op, args, params):
         result = m.run(kernel, *arrays, **params)
     except Exception as e:
         result = after_failure(op, kernel, arrays, params, e)
-    if specialized_calls.lies_by_rows(op):
+    if specialized_calls.has_row_major_results(op):
         result = by_rows(result)
     out: Any
     if result.__class__ is _ndarray:

@@ -168,7 +168,7 @@ def draw_key(generator: Generator | None = None, device=None) -> Tensor:
     return put(generator.key(), device, wait=False) if drawn is None else drawn
 
 
-def draw_key_beside(t: Tensor, generator: Generator | None = None) -> Tensor:
+def draw_key_on_device_of(t: Tensor, generator: Generator | None = None) -> Tensor:
     """Return the next key of a generator on the device of a tensor."""
     m, generator = tls.m, generator or default_generator
     if t._a.__class__ is DeviceArray and m.recorder is None and m.batched is None:

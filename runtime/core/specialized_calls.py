@@ -60,11 +60,11 @@ def form_of(op: Op) -> Form | None:
     if any(p.default is not p.empty or p.kind is p.VAR_KEYWORD for p in parameters):
         return None
     return Form(tuple(operands), tuple(options), op.is_elementwise and len(operands) > 1,
-                "from_nothing" in op.traits, not op.checked_by_kernel, op.vjp is not NO_GRAD, op.is_view, lies_by_rows(op),
-                "special" if op.is_autocast else "noticed")
+                "from_nothing" in op.traits, not op.checked_by_kernel, op.vjp is not NO_GRAD, op.is_view,
+                has_row_major_results(op), "special" if op.is_autocast else "noticed")
 
 
-def lies_by_rows(op: Op) -> bool:
+def has_row_major_results(op: Op) -> bool:
     """Return whether results of an operator are row-major, whatever its kernel returns."""
     return not op.keeps_order and not op.is_view
 

@@ -14,9 +14,28 @@ from .recorder import OperatorEvents, Recorder
 class Mode:
     """The mode of a thread. After a change of any field behind `special`, call `refresh`."""
 
-    __slots__ = ("_context", "agrees", "anomaly", "autocast", "backward", "batched", "dispatch_hook", "failures",
-                 "function_modes", "given_by_hosts", "grad", "inference", "listened", "noticed", "observer", "recorder", "run",
-                 "saved_hooks", "sizes", "special")
+    __slots__ = (
+        "_context",
+        "agrees",
+        "anomaly",
+        "autocast",
+        "backward",
+        "batched",
+        "dispatch_hook",
+        "failures",
+        "function_modes",
+        "grad",
+        "inference",
+        "listened",
+        "noticed",
+        "observer",
+        "recorder",
+        "results_of_hosts",
+        "run",
+        "saved_hooks",
+        "sizes",
+        "special",
+    )
 
     def __init__(self):
         self.grad = True            # operators are put on the tape
@@ -30,7 +49,7 @@ class Mode:
         self.backward: Any = None   # innermost `Backward` under way
         self.agrees: Any = None     # makes a place of a random key one that all processes agree on (distributed/tensor)
         self.dispatch_hook: Any = None      # calls `dispatch.call`, unobserved by a tracker of Python; None inside of it
-        self.given_by_hosts: Any = None     # results of host functions, while a replay must know them
+        self.results_of_hosts: Any = None     # results of host functions, while a replay must know them
         self.anomaly: Any = False   # anomaly mode
         self.function_modes = 0     # count of modes that intercept functions (`overrides.TorchFunctionMode`)
         self.failures = 0           # count of operators that raised

@@ -90,8 +90,8 @@ class Tensor:
     _path = None        # and the views from there: (path before, view operator, parameters)
     _passed_by: Any = None      # for an argument that a Function returned as it was, or a part of it: see `Passed`
     _part_of: Any = None        # of one without a base over a part of memory: a tensor over all of it, see `known_whole`
-    _kept_grad = None   # gradient of a tensor that is not a leaf (retain_grad), or set by hand
-    _kept_leaf = None   # the leaf of a tensor that stopped requiring grad: histories lead there
+    _retained_grad = None   # gradient of a tensor that is not a leaf (retain_grad), or set by hand
+    _former_leaf = None   # the leaf of a tensor that stopped requiring grad: histories lead there
     _retains = False
     _own_class: Any = None      # its class, if that is a user class which operators keep (`tensor_classes/subclasses.py`)
     _data_version: Any = None   # of its storage, when `.data` was set while the old memory was saved for gradients
@@ -191,11 +191,11 @@ class Tensor:
         if bool(requires_grad) is (self._node is not None):
             return self
         if not requires_grad:
-            leaf = self._kept_leaf = self._node
-            self._kept_grad, leaf.grad, self._node = leaf.grad, None, None
+            leaf = self._former_leaf = self._node
+            self._retained_grad, leaf.grad, self._node = leaf.grad, None, None
             return self
-        self._node = leaf = self._kept_leaf or Leaf(self)
-        leaf.grad = self._kept_grad
+        self._node = leaf = self._former_leaf or Leaf(self)
+        leaf.grad = self._retained_grad
         if recorder is not None:
             recorder.gradients.requires_grad_started(self)
         return self
@@ -223,7 +223,7 @@ class Tensor:
         recorder = tls.m.recorder
         if recorder is not None:
             recorder.gradients.accessed(self, False)
-        return node.grad if type(node) is Leaf else self._kept_grad
+        return node.grad if type(node) is Leaf else self._retained_grad
 
     @grad.setter
     def grad(self, value):
@@ -236,7 +236,7 @@ class Tensor:
         if type(self._node) is Leaf:
             self._node.grad = value
         else:
-            self._kept_grad = value
+            self._retained_grad = value
 
     @grad.deleter
     def grad(self):

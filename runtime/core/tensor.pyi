@@ -147,8 +147,8 @@ class Tensor:
     _is_data: builtins.bool
     def _is_view(self) -> builtins.bool:
         """Return whether the tensor is a view of another one."""
-    _kept_grad: Any
-    _kept_leaf: Any
+    _retained_grad: Any
+    _former_leaf: Any
     _make_subclass: builtins.staticmethod
     def _memory(self, force: builtins.bool = False) -> numpy.ndarray:
         """Return the memory itself, or a host copy from a device."""

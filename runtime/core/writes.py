@@ -303,7 +303,7 @@ def keep_gradient(self) -> None:
         tensor, one = me(), g if node_outs is None else g[index]
         if tensor is not None and one is not None and source_of(tensor._node) == (node, index):
             fresh = copy(one) if run.on_tensors else wrap(one.copy() if one.__class__ is DeviceArray else np.array(one))
-            tensor._kept_grad = fresh if tensor._kept_grad is None else add(tensor._kept_grad, fresh)
+            tensor._retained_grad = fresh if tensor._retained_grad is None else add(tensor._retained_grad, fresh)
 
     node_outs = node.outs
     add_hook(hooks_of(node, "pre_hooks"), ("retain", retain))

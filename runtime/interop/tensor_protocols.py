@@ -240,7 +240,7 @@ def __buffer__(self, flags) -> memoryview:
 
 copyreg.pickle(Storage, lambda storage: (Storage, ()))
 _RECORDERS = ("_traced", "_gradient_of", "_lies_over")
-_NOT_STATE = ("_base", "_data_version", "_path", "_kept_grad", "_kept_leaf", "_part_of", "_passed_by", "_retains")
+_NOT_STATE = ("_base", "_data_version", "_path", "_retained_grad", "_former_leaf", "_part_of", "_passed_by", "_retains")
 
 
 def owner_of(a) -> np.ndarray:

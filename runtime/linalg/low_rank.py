@@ -7,7 +7,7 @@ from ...ir.ops.core.complex_numbers import PARTS
 from ..api.random import random_tensors as noise
 from ..api.register import return_types
 from ..api.register.register import FUNCTIONS
-from ..api.register.type_promotion import as_given_in_autocast
+from ..api.register.type_promotion import unpromoted_in_autocast
 from ..api.sparse import SparseTensor
 from ..autograd.grad_mode import no_grad
 from . import linalg
@@ -106,7 +106,7 @@ def _iterate(A, B, X, iK, niter, tol, largest):
     return x
 
 
-@as_given_in_autocast
+@unpromoted_in_autocast
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
            ortho_iparams=None, ortho_fparams=None, ortho_bparams=None):
     """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors. X is the

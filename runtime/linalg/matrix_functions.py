@@ -12,7 +12,7 @@ from ...ir.ops.core.shape import iota
 from ...ir.ops.linalg import factorizations as fa
 from ...ir.ops.linalg import products as la
 from ..api.register.register import FUNCTIONS, deliver
-from ..api.register.type_promotion import as_given_in_autocast, rounds_once
+from ..api.register.type_promotion import rounds_once, unpromoted_in_autocast
 from ..core.dispatch import of_every_sample
 
 
@@ -57,7 +57,7 @@ _PARTS_OF_EXP = (
 )
 
 
-@as_given_in_autocast
+@unpromoted_in_autocast
 @rounds_once
 def matrix_exp(A):
     """Return the exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""

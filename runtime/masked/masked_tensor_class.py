@@ -89,7 +89,7 @@ class MaskedTensor(ValueMembers, Tensor):  # type: ignore[misc]    # members tha
 
     def parts(self) -> tuple:
         """Return the parts, and the function that rebuilds the tensor."""
-        return (self._mask, self._values), _made_of
+        return (self._mask, self._values), _with_mask
 
     def values_of(self, gradient) -> Any:
         return gradient._values if isinstance(gradient, MaskedTensor) else gradient
@@ -185,7 +185,7 @@ def masked(values: Tensor, mask: Tensor) -> MaskedTensor:
     return t
 
 
-def _made_of(mask, values):
+def _with_mask(mask, values):
     return masked(values, mask)
 
 

@@ -55,7 +55,7 @@ def keeps_table(table: Tensor) -> Tensor:
     return table
 
 
-def is_kept_table(t: Tensor) -> bool:
+def is_cached_table(t: Tensor) -> bool:
     """Return whether a tensor is such a table."""
     return _tables_kept.get(id(t)) is t
 

@@ -21,7 +21,7 @@ from ..core.dispatch import call, call_view, looks
 from ..core.op_observers import OpObserver
 from ..core.tensor import Tensor, wrap
 from . import call_memo
-from .call_memo import TAPED, TENSORS, is_kept_table
+from .call_memo import TAPED, TENSORS, is_cached_table
 
 MIN_CALLS = 32          # calls before which no operators are counted
 _BASE = 768             # calls of one operator that take as long as the fixed part of compiling
@@ -184,7 +184,7 @@ class RecordedCall:
 
     def _operand(self, v):
         if isinstance(v, Tensor):
-            return v if is_kept_table(v) else self._with_slots(v)
+            return v if is_cached_table(v) else self._with_slots(v)
         if hasattr(v, "strides") or isinstance(v, np.generic):
             raise UnknownError
         return v

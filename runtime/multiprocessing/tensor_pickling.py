@@ -17,7 +17,7 @@ from .shared_memory import CAN_SHARE, SharedBlock, block_from, block_of, empty
 from .shared_tensors import check_sendable, share_memory_
 
 _PATIENCE = 5.0    # seconds that an ending process waits for receivers of its tensors
-_NOT_STATE = ("_base", "_data_version", "_path", "_kept_grad", "_kept_leaf", "_part_of", "_retains", "_traced")
+_NOT_STATE = ("_base", "_data_version", "_path", "_retained_grad", "_former_leaf", "_part_of", "_retains", "_traced")
 
 
 def reduce_block(block: SharedBlock):

@@ -17,7 +17,7 @@ from ...ir.lazy import lazy
 from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..core.composite_tensors import values_in
-from ..core.device_array import DeviceArray, zeros_beside
+from ..core.device_array import DeviceArray, zeros_on_device_of
 from ..core.state import tls
 from ..core.structure import HookTable, Structure
 from ..core.tensor import Tensor, wrap
@@ -129,14 +129,14 @@ def zeros_like(p: Tensor) -> Tensor:
     """Return zeros like a parameter; an optimizer made inside a recorded function gets new zeros at each call."""
     recorder = tls.m.recorder
     is_recorded = recorder is not None and recorder.optimizers.makes_state
-    return FUNCTIONS["zeros_like"](p.detach()) if is_recorded else wrap(zeros_beside(p._a))
+    return FUNCTIONS["zeros_like"](p.detach()) if is_recorded else wrap(zeros_on_device_of(p._a))
 
 
 def _initial_count(p: Tensor, on_device: bool) -> Tensor:
     recorder = tls.m.recorder
     if recorder is not None and recorder.optimizers.makes_state:
         return FUNCTIONS["zeros"]((), dtype=dt.float32, device=p.device if on_device else "cpu")
-    return wrap(zeros_beside(p._a, (), np.dtype(np.float32)) if on_device else np.zeros((), np.float32))
+    return wrap(zeros_on_device_of(p._a, (), np.dtype(np.float32)) if on_device else np.zeros((), np.float32))
 
 
 def options_of(arguments: dict) -> dict:

@@ -74,7 +74,7 @@ _TURNED = {**_WINDOW, "kernel": ("direct", 1, True, 4)}
 
 
 @samples("pack_turned")
-def _pack_turned(rng):
+def _pack_flipped(rng):
     yield Sample((rng.standard_normal((5, 3, 3, 3)),), {**_TURNED, "size": (6, 5), "elements": 200}, grad=False)
 
 

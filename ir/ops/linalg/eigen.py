@@ -40,13 +40,13 @@ def _complex(x):
     return x.astype(np.result_type(x.dtype, np.complex64), copy=False)
 
 
-def _as_given(g, x):
+def _real_if_real(g, x):
     return g if dt.of(x).is_complex else real(g)
 
 
 def _from_core(core, v, x):
     back = adjoint(v)
-    return _as_given(matmul(solve(back, core), back), x)
+    return _real_if_real(matmul(solve(back, core), back), x)
 
 
 @textbook

@@ -41,14 +41,14 @@ def _part_body(x, *, offset, lower):
 
 
 @lru_cache(64)
-def _kept_mask(rows, cols, offset, lower):
+def _triangle_mask(rows, cols, offset, lower):
     mask = np.tri(rows, cols, offset, dtype=np.bool_)
     return mask if lower else ~mask
 
 
 def _part(x, *, offset, lower):
     rows, cols = x.shape[-2:]
-    of = _kept_mask if rows * cols <= _KEPT else _kept_mask.__wrapped__
+    of = _triangle_mask if rows * cols <= _KEPT else _triangle_mask.__wrapped__
     return np.where(of(rows, cols, offset, lower), x, x.dtype.type(0))
 
 

@@ -106,7 +106,7 @@ def _tap_offsets(sizes, kernel, dilation):
     return np.array([sum(t * s for t, s in zip(tap, steps)) for tap in itertools.product(*map(range, kernel))], np.int64)
 
 
-def _maximum_by_taps(x, kernel, counts, stride, dilation, offsets, check_nan):
+def _maximum_by_offsets(x, kernel, counts, stride, dilation, offsets, check_nan):
     positions = kernel_offsets(kernel, counts, stride, dilation)
     best = x[(..., *next(positions)[1])].copy()
     which = np.zeros(best.shape, np.uint8)
@@ -151,7 +151,7 @@ def _max_pool(x, *, kernel, stride, padding, dilation):
         if len(offsets) > _MANY:
             best[part], which[part] = _maximum_by_window(full, kernel, stride, dilation, offsets)
         else:
-            best[part], which[part] = _maximum_by_taps(full, kernel, counts, stride, dilation, offsets, check_nan)
+            best[part], which[part] = _maximum_by_offsets(full, kernel, counts, stride, dilation, offsets, check_nan)
     which += _first_positions(sizes, counts, stride, padding)
     if any(lo > 0 for lo, _ in padding):
         empty = best == lowest
@@ -187,14 +187,14 @@ def bins(n: int, count: int):
     return i * n // count, -(-(i + 1) * n // count)
 
 
-def bin_places(n, count):
+def bin_positions(n, count):
     """Return the positions in each bin (count, widest); short bins repeat their last one."""
     starts, ends = bins(n, count)
     widest = int((ends - starts).max(initial=1))
     return np.minimum(starts[:, None] + np.arange(widest), ends[:, None] - 1)
 
 
-def _joint_places(positions, sizes):
+def _joint_positions(positions, sizes):
     """Return flat positions (..., *counts, places in the window) from one (..., count, places) table for each dim."""
     rank = len(sizes)
     total: Any = 0
@@ -231,8 +231,8 @@ def _infer_adaptive_max(x, *, size):
 
 
 def _adaptive_max(x, *, size):
-    tables = [bin_places(n, count) for n, count in zip(x.shape[2:], size)]
-    return _maximum_at(x, _joint_places(tables, x.shape[2:]))
+    tables = [bin_positions(n, count) for n, count in zip(x.shape[2:], size)]
+    return _maximum_at(x, _joint_positions(tables, x.shape[2:]))
 
 
 def _at_maxima(g, out, x, *samples, size, kernel=None):
@@ -255,7 +255,7 @@ def _infer_fractional(x, samples, *, kernel, size):
     return out, out.with_dtype(dt.int64)
 
 
-def _fractional_places(sample, n, count, kernel):
+def _fractional_positions(sample, n, count, kernel):
     """Return positions (N, C, count, kernel): windows a non-integer step apart, the last one at the end."""
     starts = np.full((*sample.shape, count), n - kernel)
     if count > 1:
@@ -268,8 +268,8 @@ def _fractional_places(sample, n, count, kernel):
 def _fractional(x, samples, *, kernel, size):
     if not x.size:
         return tuple(np.zeros((*x.shape[:2], *size), d) for d in (x.dtype, np.int64))
-    tables = [_fractional_places(samples[:, :, i], *each) for i, each in enumerate(zip(x.shape[2:], size, kernel))]
-    return _maximum_at(x, _joint_places(tables, x.shape[2:]))
+    tables = [_fractional_positions(samples[:, :, i], *each) for i, each in enumerate(zip(x.shape[2:], size, kernel))]
+    return _maximum_at(x, _joint_positions(tables, x.shape[2:]))
 
 
 fractional_max_pool = op("fractional_max_pool", infer=_infer_fractional, ref=_fractional, vjp=(_at_maxima, None),

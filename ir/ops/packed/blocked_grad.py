@@ -129,7 +129,7 @@ def _merged(x):
     return x.with_shape((x.shape[0], x.shape[1], *x.shape[2:-1]))
 
 
-def _infer_places(x, *, kernel, stride, padding, dilation):
+def _infer_positions(x, *, kernel, stride, padding, dilation):
     best, _ = plain_pool.max_pool.infer(_merged(x), kernel=kernel, stride=stride, padding=padding, dilation=dilation)
     best = x.with_shape((*best.shape, x.shape[-1]))
     return best, best.with_dtype(dt.int32)
@@ -146,7 +146,7 @@ def _blocks(planes, like):
 
 
 max_pool_places_blocked = op(
-    "max_pool_places_blocked", infer=_infer_places, ref=_max_pool, vjp=NO_GRAD, lower=Template("pool"), traits=("exact",),
+    "max_pool_places_blocked", infer=_infer_positions, ref=_max_pool, vjp=NO_GRAD, lower=Template("pool"), traits=("exact",),
     doc="The largest of each window of blocked planes, and its flat place in its plane.")
 
 

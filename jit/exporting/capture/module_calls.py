@@ -89,7 +89,7 @@ class ModuleCalls:
 
         def enter(module, args, kwargs):
             if threading.get_ident() == thread:
-                took = self._described((args, kwargs), value_of) if self._is_kept(module) else None
+                took = self._described((args, kwargs), value_of) if self._has_signature(module) else None
                 self._around.append((module, self._entered(module), took))
 
         def leave(module, args, kwargs, result):
@@ -106,7 +106,7 @@ class ModuleCalls:
             for handle in handles:
                 handle.remove()
 
-    def _is_kept(self, module) -> bool:
+    def _has_signature(self, module) -> bool:
         known = self._known.get(id(module))
         return known is not None and known[1] in self.signature_paths
 

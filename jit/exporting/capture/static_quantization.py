@@ -70,7 +70,7 @@ def quantized(recording: Recorded, fn, calibration: Calibration) -> Quantized:
     count = len(recording.signature.inputs)
     parts = [_Variant(v, count, calibration.keep) for v in recording.variants]
     for name in calibration.keep:
-        if not any(name in part.kept_names for part in parts):
+        if not any(name in part.retained_names for part in parts):
             raise ArgumentError(f"keep= names {name!r}, which no layer's weight is called, or lies in; weights are "
                                 f"{', '.join(recording.variants[0].weights)}")
     for given in calibration.inputs:
@@ -130,7 +130,7 @@ class _Variant:
         if scope is not None and set(scope.conditions) - before:
             raise ExportError("the model's graph depends on the sizes that may change; quantise it without dynamic=")
         self.known = Constants(dict(zip(self.graph.inputs[count:], self.arrays.values())))
-        self.kept_names: set = set()
+        self.retained_names: set = set()
         self.keep = keep
         self.values = observed(self.graph, self.known, self._keeps)
         self.observers: Any = None
@@ -138,7 +138,7 @@ class _Variant:
     def _keeps(self, weight) -> bool:
         names = [v.name for v in sources_of(weight)]
         matching = {k for k in self.keep if any(name == k or name.startswith(f"{k}.") for name in names)}
-        self.kept_names |= matching
+        self.retained_names |= matching
         return bool(matching)
 
     def look(self, arrays, sizes, method):

@@ -61,6 +61,6 @@ def checked(table: Mapping) -> Mapping:
     return table
 
 
-def kept_by(table: Mapping) -> frozenset:
+def whole_composites(table: Mapping) -> frozenset:
     """Return the composites that are not decomposed."""
     return frozenset([key.record for key in CustomDecompTable() if key not in table])

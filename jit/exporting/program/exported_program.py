@@ -46,7 +46,7 @@ class ExportedProgram:
     @property
     def graph(self):
         graph = self._model.graph
-        return graph if self._decomposed is None else decompose(graph, keep=decompositions.kept_by(self._decomposed))
+        return graph if self._decomposed is None else decompose(graph, keep=decompositions.whole_composites(self._decomposed))
 
     @property
     def graph_module(self):

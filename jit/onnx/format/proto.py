@@ -299,7 +299,7 @@ def write_model(model, path, arrays: dict) -> tuple:
     path = Path(path)
     data = path.with_name(path.name + ".data")
     with data.open("wb") as f:
-        model.graph.initializer.extend([_put_beside(f, a, name, data.name) for name, a in arrays.items()])
+        model.graph.initializer.extend([_put_outside(f, a, name, data.name) for name, a in arrays.items()])
     path.write_bytes(model.SerializeToString())
     try:
         package().checker.check_model(str(path))
@@ -308,7 +308,7 @@ def write_model(model, path, arrays: dict) -> tuple:
     return path, data
 
 
-def _put_beside(file, array, name, location):
+def _put_outside(file, array, name, location):
     if array.nbytes < _BESIDE:
         return make_tensor(array, name)
     file.write(b"\0" * (-file.tell() % 4096))

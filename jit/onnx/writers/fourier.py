@@ -9,7 +9,7 @@ from .graph_writer import emits
 from .size_formulas import FixedSize
 
 
-def _is_made(node, opset) -> bool:
+def _is_written_as_pairs(node, opset) -> bool:
     """Return whether a complex operand is written as pairs."""
     return node.inputs[0].node is not None and node.inputs[0].node.op in (complex_, fft, rfft)
 
@@ -20,7 +20,7 @@ def _complex(w, item, re, im):
     return w.node("Concat", *[w.unsqueeze(w.name(x, item.outputs[0].dtype), [last]) for x in (re, im)], axis=last)
 
 
-@emits(real, imag, when=_is_made)
+@emits(real, imag, when=_is_written_as_pairs)
 def _part(w, item, z):
     return w.node("Gather", w.name(z), w.const(np.array(0 if item.op is real else 1, np.int64), "part"), axis=z.ndim)
 
@@ -47,7 +47,7 @@ def _rfft(w, item, x, *, dim, norm):
     return _scaled(w, found, norm, x.shape[dim], False, x.dtype)
 
 
-@emits(fft, when=_is_made)
+@emits(fft, when=_is_written_as_pairs)
 def _fft(w, item, z, *, dim, inverse, norm):
     name, real_dtype = w.name(z), PARTS[z.dtype]
     for d in dim if isinstance(dim, tuple) else (dim,):
@@ -56,7 +56,7 @@ def _fft(w, item, z, *, dim, inverse, norm):
     return name
 
 
-@emits(irfft, when=_is_made)
+@emits(irfft, when=_is_written_as_pairs)
 def _irfft(w, item, z, *, dim, n, norm):
     if has_symbols((n,)):
         raise FixedSize(f"the size {n}")

@@ -21,7 +21,6 @@ from ...core.tensor import Tensor, shape_of
 from ..register.register import api, deliver
 from ..register.torch_function import ask_operand, asks
 from ..register.type_promotion import (
-    as_given_in_autocast,
     as_operand,
     check_factor,
     common_type,
@@ -29,6 +28,7 @@ from ..register.type_promotion import (
     result_type,
     rounds_once,
     to_dtype,
+    unpromoted_in_autocast,
     wide_on_cpus,
     widened,
     without_autocast,
@@ -294,7 +294,7 @@ def tensordot(a, b, dims=2, *, out=None):
     x = reshape(permute(a, dims=left + first), shape=(rd.count_of(a.shape, left), k))
     y = reshape(permute(b, dims=second + right), shape=(k, rd.count_of(b.shape, right)))
     shape = tuple(a.shape[d] for d in left) + tuple(b.shape[d] for d in right)
-    product = la.matmul if shape else as_given_in_autocast(la.matmul)       # autocast ignores inner products
+    product = la.matmul if shape else unpromoted_in_autocast(la.matmul)       # autocast ignores inner products
     return deliver(reshape(product(x, y), shape=shape), out, "tensordot")
 
 

@@ -17,7 +17,7 @@ from ....ir.ops.core.complex_numbers import of_pairs
 from ...core.backend import HOST
 from ...core.device import CPU
 from ...core.dispatch import KERNELS, kernel_of
-from ...core.random import default_generator, draw_key, draw_key_beside, key_at
+from ...core.random import default_generator, draw_key, draw_key_on_device_of, key_at
 from ...core.state import Defaults, tls
 from ...core.tensor import Tensor, wrap
 from ...memo.call_recorder import MIN_CALLS
@@ -43,11 +43,11 @@ def next_drawn(op, generator, device, **params) -> Tensor:
     return op.call(draw_key(generator, device), **params)
 
 
-def next_drawn_beside(op, t: Tensor, generator, **params) -> Tensor:
+def next_drawn_like(op, t: Tensor, generator, **params) -> Tensor:
     """Draw with the next key of a generator, on the device of a tensor."""
     if t._a.__class__ is np.ndarray and not tls.m.special:
         return _drawn_here(op, generator, params)
-    return op.call(draw_key_beside(t, generator), **params)
+    return op.call(draw_key_on_device_of(t, generator), **params)
 
 
 def _drawn_here(op, generator, params) -> Tensor:
@@ -90,13 +90,13 @@ def fill_with_next(draw, generator, factor, summand, a):
     kernel_of(draw)(place, shape=a.shape, dtype=dt.BY_NP[a.dtype], out=a, scaled=(factor, summand))
 
 
-def made_of_next(fn, generator, device, *tensors, **params):
+def drawn_from_next(fn, generator, device, *tensors, **params):
     """Return fn(key, *tensors, **params), which makes tensors from a generator's next key, without gradients.
 
     The tensors are on `device`, or with `tensors`. If nothing listens, fn runs on arrays, and as one compiled graph once such
     calls are frequent.
     """
-    key = draw_key_beside(tensors[0], generator) if tensors else draw_key(generator, device)
+    key = draw_key_on_device_of(tensors[0], generator) if tensors else draw_key(generator, device)
     m = tls.m
     if m.special or key._a.__class__ is not np.ndarray:
         return fn(key, *tensors, **params)

@@ -12,13 +12,13 @@ from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import random as rn
 from ....ir.ops.core.shape import expand
 from ....ir.symbols.substitute import as_float
-from ...core.random import draw_key_beside
+from ...core.random import draw_key_on_device_of
 from ...core.state import tls
 from ...core.tensor import Tensor
 from ...core.writes import write, write_by
 from ..register.lazy_methods import put_method
 from ..register.type_promotion import to_dtype
-from .generator_draws import SCALED, drawn, fill_with_next, made_of_next, next_drawn_beside
+from .generator_draws import SCALED, drawn, drawn_from_next, fill_with_next, next_drawn_like
 from .random_tensors import at_least, check_probabilities, check_range, exact_end, no_more, tail, uniform_of
 
 
@@ -47,9 +47,9 @@ def filling(fn):
 
     def method(self, *args, **kwargs):
         draw, generator, factor, summand = fn(self, *args, **kwargs)
-        if _lies_open(self):
+        if _is_writable_by_kernels(self):
             return write_by(self, functools.partial(fill_with_next, draw, generator, factor, summand), name)
-        noise = drawn(draw, draw_key_beside(self, generator), tuple(self.shape), self.dtype)
+        noise = drawn(draw, draw_key_on_device_of(self, generator), tuple(self.shape), self.dtype)
         return write(self, ew.add(ew.mul(noise, factor), summand), name)
 
     method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", fn.__doc__
@@ -57,7 +57,7 @@ def filling(fn):
     return fn
 
 
-def _lies_open(x) -> bool:
+def _is_writable_by_kernels(x) -> bool:
     """Return whether kernels may write a tensor's memory: contiguous floats on the host, and nothing listens."""
     a = x._a
     return not tls.m.special and a.__class__ is np.ndarray and a.flags.carray and x.dtype in SCALED
@@ -91,7 +91,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
         check_probabilities(p, "bernoulli_")
         chance = to_dtype(p.detach(), dt.accumulator(p.dtype))
         return ew.lt.call(uniform_of(self.shape, chance.dtype, generator, self.device), expand(chance, shape=tuple(self.shape)))
-    return next_drawn_beside(rn.bernoulli_mask, self, generator, shape=tuple(self.shape), p=as_float(p))
+    return next_drawn_like(rn.bernoulli_mask, self, generator, shape=tuple(self.shape), p=as_float(p))
 
 
 _UNSAID: Any = object()
@@ -107,7 +107,7 @@ def random_(self, from_=0, to=_UNSAID, *, generator=None, **named):
         low, to = (0, low) if low else (0, None)
     to = exact_end(self.dtype) if to is None else to
     check_range("random_", int(low), int(to), self.dtype)
-    return next_drawn_beside(rn.randint, self, generator, shape=tuple(self.shape), low=int(low), high=min(int(to), 2 ** 63),
+    return next_drawn_like(rn.randint, self, generator, shape=tuple(self.shape), low=int(low), high=min(int(to), 2 ** 63),
                              dtype=self.dtype)
 
 
@@ -117,7 +117,7 @@ def exponential_(self, lambd=1, *, generator=None):
     if lambd <= 0:
         raise ArgumentError(f"exponential_ takes a rate above 0, got {lambd}")
     wide = dt.accumulator(_floating(self, "exponential_"))
-    return made_of_next(_exponential, generator, self.device, shape=tuple(self.shape), dtype=wide, rate=as_float(lambd))
+    return drawn_from_next(_exponential, generator, self.device, shape=tuple(self.shape), dtype=wide, rate=as_float(lambd))
 
 
 def _exponential(key, *, shape, dtype, rate):
@@ -130,7 +130,7 @@ def geometric_(self, p, *, generator=None):
     if not 0 < p < 1:
         raise ArgumentError(f"geometric_ takes a probability between 0 and 1, got {p}")
     wide = dt.accumulator(self.dtype if self.dtype.is_floating_point else dt.float32)
-    return made_of_next(_geometric, generator, self.device, shape=tuple(self.shape), dtype=wide, rate=-math.log1p(-p))
+    return drawn_from_next(_geometric, generator, self.device, shape=tuple(self.shape), dtype=wide, rate=-math.log1p(-p))
 
 
 def _geometric(key, *, shape, dtype, rate):
@@ -142,7 +142,7 @@ def log_normal_(self, mean=1, std=2, *, generator=None):
     """Fill with numbers whose logarithm is normal."""
     if std <= 0:
         raise ArgumentError(f"log_normal_ takes a deviation above 0, got {std}")
-    return made_of_next(_log_normal, generator, self.device, shape=tuple(self.shape), dtype=_floating(self, "log_normal_"),
+    return drawn_from_next(_log_normal, generator, self.device, shape=tuple(self.shape), dtype=_floating(self, "log_normal_"),
                         mean=as_float(mean), std=as_float(std))
 
 
@@ -156,7 +156,7 @@ def cauchy_(self, median=0, sigma=1, *, generator=None):
     if sigma <= 0:
         raise ArgumentError(f"cauchy_ takes a sigma above 0, got {sigma}")
     wide = dt.accumulator(_floating(self, "cauchy_"))
-    return made_of_next(_cauchy, generator, self.device, shape=tuple(self.shape), dtype=wide, median=as_float(median),
+    return drawn_from_next(_cauchy, generator, self.device, shape=tuple(self.shape), dtype=wide, median=as_float(median),
                         sigma=as_float(sigma))
 
 

@@ -20,7 +20,7 @@ from ...core import random as streams
 from ...core.device import require
 from ...core.device_array import DeviceArray
 from ...core.dispatch import of_every_sample, untaped
-from ...core.random import draw_key_beside
+from ...core.random import draw_key_on_device_of
 from ...core.state import tls
 from ...core.tensor import Tensor, wrap
 from ..register.layouts import require_strided
@@ -31,12 +31,12 @@ from ..views.reshaping import sizes_of
 from ..views.tensor_factories import finish, require_device
 from .generator_draws import (
     SCALED,
+    drawn_from_next,
     fill_with_next,
     float_dtype,
     is_here,
-    made_of_next,
     next_drawn,
-    next_drawn_beside,
+    next_drawn_like,
     next_numbers,
 )
 
@@ -49,7 +49,7 @@ FUNCTIONS["default_generator"] = streams.default_generator
 # From sizes.
 
 
-def given_sizes(size, named=()) -> tuple:
+def requested_sizes(size, named=()) -> tuple:
     """Return the shape from f(2, 3), f((2, 3)) or f(size=(2, 3))."""
     return sizes_of((named.pop("size"),) if named and "size" in named else size)
 
@@ -61,7 +61,7 @@ def _of_sizes(name, draw, doc):
            **named):
         if layout is not None:
             require_strided(name, layout)
-        shape = given_sizes(size, named)
+        shape = requested_sizes(size, named)
         if named:
             no_more(name, named)
         if device is not None:
@@ -115,7 +115,8 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.i
         low, high, size = (0, low, high if size is None else size)
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)
     check_range("randint", as_int(low), as_int(high), d)
-    result = next_drawn(rn.randint, generator, device, shape=given_sizes((size,)), low=as_int(low), high=as_int(high), dtype=d)
+    shape = requested_sizes((size,))
+    result = next_drawn(rn.randint, generator, device, shape=shape, low=as_int(low), high=as_int(high), dtype=d)
     return finish(result, out, requires_grad, "randint", device, pin_memory)
 
 
@@ -184,7 +185,7 @@ def uniform_of(shape, dtype, generator, device):
 
 def tail_of(shape, dtype, generator, device):
     """Return -log of uniform numbers in (0, 1]: exponential of rate 1, never 0."""
-    return made_of_next(tail, generator, device, shape=tuple(shape), dtype=dt.accumulator(dtype))
+    return drawn_from_next(tail, generator, device, shape=tuple(shape), dtype=dt.accumulator(dtype))
 
 
 def tail(key, *, shape, dtype):
@@ -213,7 +214,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         raise ArgumentError("normal of two numbers needs size=")
     if isinstance(std, (int, float)) and std < 0:
         raise ArgumentError(f"normal takes a deviation of at least 0, got {std}")
-    shape = given_sizes((size,)) if size is not None else broadcast_shapes(*(x.shape for x in given))
+    shape = requested_sizes((size,)) if size is not None else broadcast_shapes(*(x.shape for x in given))
     device = given[0].device if given and device is None else device
     d = float_dtype(dtype) if not given else float_dtype(dtype or result_type(*given))
     if not given and d in SCALED and is_here(device) and not tls.m.special and min(shape, default=0) >= 0:
@@ -237,7 +238,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         raise DTypeError(f"bernoulli takes floating point probabilities, got {input.aval}")
     p = p if p is None else as_operand(p, "bernoulli")
     if isinstance(p, (int, float)):
-        hit = next_drawn_beside(rn.bernoulli_mask, input, generator, shape=tuple(input.shape), p=as_float(p))
+        hit = next_drawn_like(rn.bernoulli_mask, input, generator, shape=tuple(input.shape), p=as_float(p))
         result = ew.cast.call(hit, dtype=input.dtype)
     else:
         chance = input if p is None else expand(p, shape=tuple(input.shape))
@@ -251,8 +252,8 @@ def _ones(chance, generator, dtype):
     """Return 1 with the probability in each element, else 0."""
     if tls.m.special or not chance.numel():
         check_probabilities(chance, "bernoulli")
-        return made_of_next(_ones_below, generator, None, chance, dtype=dtype)
-    ones, low, high = made_of_next(_ones_and_extremes, generator, None, chance, dtype=dtype)
+        return drawn_from_next(_ones_below, generator, None, chance, dtype=dtype)
+    ones, low, high = drawn_from_next(_ones_and_extremes, generator, None, chance, dtype=dtype)
     _check_extremes(low.item(), high.item(), "bernoulli")
     return ones
 
@@ -291,20 +292,20 @@ def check_probabilities(p, name):
 @api(method=False, name="_standard_gamma")
 def standard_gamma(alpha, generator=None):
     """Return gamma numbers of the given concentrations and rate 1, differentiable in the concentrations."""
-    return gm.standard_gamma(draw_key_beside(alpha, generator), alpha)
+    return gm.standard_gamma(draw_key_on_device_of(alpha, generator), alpha)
 
 
 @api(method=False, checked=True)
 def poisson(input, generator=None):
     """Return counts of Poisson processes with the given rates."""
-    return rn.poisson(draw_key_beside(input, generator), input)
+    return rn.poisson(draw_key_on_device_of(input, generator), input)
 
 
 @api(method=False)
 def binomial(count, prob, generator=None):
     """Return how many of `count` trials succeed, each with probability `prob`."""
     n, p = FUNCTIONS["broadcast_tensors"](count.detach(), prob.detach())
-    return without_rule("binomial", rn.binomial(draw_key_beside(n, generator), n, p), count, prob)
+    return without_rule("binomial", rn.binomial(draw_key_on_device_of(n, generator), n, p), count, prob)
 
 
 @api(checked=True)
@@ -316,11 +317,11 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if num_samples <= 0 or n == 0 or (not replacement and num_samples > n):
         raise ArgumentError(f"multinomial cannot draw {num_samples} of {n}{'' if replacement else ' without replacement'}")
     weights = to_dtype(input.detach(), dt.accumulator(input.dtype))
-    shape, how = (*weights.shape[:-1], num_samples), (_found_in_sums if replacement else _first_by_scores)
+    shape, how = (*weights.shape[:-1], num_samples), (_search_in_sums if replacement else _first_by_scores)
     if tls.m.special or weights._a.__class__ is DeviceArray or not weights.numel():
         _check_weights(of_every_sample(lambda p: not p.numel() or bool(untaped(_are_weights, p)), input))
-        return deliver(made_of_next(how, generator, None, weights, shape=shape), out, "multinomial")
-    drawn, *found = made_of_next(_CHECKED[how], generator, None, weights, shape=shape)
+        return deliver(drawn_from_next(how, generator, None, weights, shape=shape), out, "multinomial")
+    drawn, *found = drawn_from_next(_CHECKED[how], generator, None, weights, shape=shape)
     least, most, most_of_rows = [v.item() for v in found]
     _check_weights(least >= 0 and most < math.inf and most_of_rows > 0)     # extremes are nan if a weight is
     return deliver(drawn, out, "multinomial")
@@ -332,7 +333,7 @@ def _first_by_scores(key, weights, *, shape):
     return arg_topk.call(score, k=shape[-1], dim=len(shape) - 1, largest=True)
 
 
-def _found_in_sums(key, weights, *, shape):
+def _search_in_sums(key, weights, *, shape):
     """Return the positions of uniform numbers among the running sums of weights."""
     last = len(shape) - 1
     sums = cumsum.call(ew.cast.call(weights, dtype=dt.float64), dim=last)
@@ -357,7 +358,7 @@ def _checked(how):
     return drawn
 
 
-_CHECKED = {how: _checked(how) for how in (_first_by_scores, _found_in_sums)}
+_CHECKED = {how: _checked(how) for how in (_first_by_scores, _search_in_sums)}
 
 
 def _are_weights(p):

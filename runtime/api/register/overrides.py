@@ -56,7 +56,7 @@ def has_torch_function_variadic(*args) -> bool:
 def handle_torch_function(public_api: Callable, relevant_args, *args, **kwargs) -> Any:
     """Call the `__torch_function__` of the mode, then of each class, subclasses before their bases; return the first
     result."""
-    overriding = torch_function.those_asked(relevant_args)
+    overriding = torch_function.overriding_objects(relevant_args)
     found = torch_function.answer(public_api, overriding, args, kwargs)
     if found is NotImplemented:
         raise torch_function.refusal(public_api, overriding)

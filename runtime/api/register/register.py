@@ -67,7 +67,7 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
         general = renamed(fn, keywords or {}, checked or memoised or sees is not None)
         public_function = memoise(general) if memoised else general if sees is None else viewing(sees, general)
         if function and (is_generated or public_function is not fn):
-            _found_as(public_function, name or fn.__name__)
+            _public_under(public_function, name or fn.__name__)
         for public in (name or fn.__name__, *names):
             if function:
                 FUNCTIONS[public] = public_function
@@ -79,13 +79,13 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
                 put_method(writing.__name__, writing)
                 if function:
                     FUNCTIONS[writing.__name__] = writing
-                    _found_as(writing, writing.__name__)
+                    _public_under(writing, writing.__name__)
         return fn
 
     return mark
 
 
-def _found_as(fn, public: str):
+def _public_under(fn, public: str):
     """Set module and name of a function so that pickle finds it under `ingot`."""
     fn.__module__, fn.__name__, fn.__qualname__ = _FACE, public, public
 

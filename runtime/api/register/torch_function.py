@@ -62,7 +62,7 @@ class _Kinds(dict[type, Any]):
     __hash__ = object.__hash__          # type: ignore[assignment]   # it is a constant of code objects
 
     def __missing__(self, kind):
-        found = _holds_asked if issubclass(kind, (list, tuple)) else _answers(kind)
+        found = _holds_override if issubclass(kind, (list, tuple)) else _answers(kind)
         if "<locals>" not in kind.__qualname__:         # local classes come and go
             self[kind] = found
         return found
@@ -76,7 +76,7 @@ def _answers(kind) -> bool:
     return all(base.__module__.partition(".")[0] != "torch" for base in kind.__mro__)
 
 
-def _holds_asked(values) -> bool:
+def _holds_override(values) -> bool:
     """Return whether something in a list or tuple overrides functions."""
     for x in values:
         answer = KINDS[x.__class__]
@@ -86,7 +86,7 @@ def _holds_asked(values) -> bool:
 
 
 KINDS = _Kinds()
-KINDS[list] = KINDS[tuple] = _holds_asked
+KINDS[list] = KINDS[tuple] = _holds_override
 _here = _Here()
 _lock = threading.RLock()
 _started: list[bool] = []
@@ -191,7 +191,7 @@ def _flat(values):
             yield from _flat(x)
 
 
-def those_asked(values) -> list:
+def overriding_objects(values) -> list:
     """Return one object of each class that overrides functions, in order; subclasses before their bases."""
     found: list = []
     for x in _flat(values):
@@ -221,7 +221,7 @@ def answer(function, overriding, args, kwargs) -> Any:
 
 def _ask(function, plain, args, kwargs):
     """Dispatch a function to modes and classes, or call its plain form."""
-    overriding = [] if _here.off else those_asked((*args, *kwargs.values()))
+    overriding = [] if _here.off else overriding_objects((*args, *kwargs.values()))
     if (not overriding and not _here.modes) or (plain.__name__ in _BINARY and not is_operand(args[1])):
         return plain(*args, **kwargs)
     found = answer(function, overriding, args, kwargs)
@@ -246,7 +246,7 @@ def is_operand(x) -> bool:
 def ask_operand(name: str, x, other):
     """Return `x <name> other` for an operand of a class that is no tensor; NotImplemented makes Python try the other side."""
     start()
-    overriding = those_asked((x, other))
+    overriding = overriding_objects((x, other))
     found = answer(_overridden_function(name), overriding, (x, other), {})
     if found is NotImplemented and name not in _BINARY:
         raise refusal(_overridden_function(name), overriding)
@@ -381,7 +381,7 @@ def _in_front(plain, function) -> Callable:
 
     @functools.wraps(plain, updated=())
     def front(*args, **kwargs):
-        if KINDS.modes or _holds_asked(args) or _holds_asked(kwargs.values()):
+        if KINDS.modes or _holds_override(args) or _holds_override(kwargs.values()):
             return _ask(function, plain, args, kwargs)
         return plain(*args, **kwargs)
 

@@ -204,14 +204,14 @@ def single_in_autocast(fn):
     return in_single
 
 
-def as_given_in_autocast(fn):
+def unpromoted_in_autocast(fn):
     """Make a function ignore autocast in all its steps."""
 
     @wraps(fn)
-    def as_given(*args, **params):
+    def unpromoted(*args, **params):
         if tls.m.autocast is None:
             return fn(*args, **params)
         with without_autocast():
             return fn(*args, **params)
 
-    return as_given
+    return unpromoted

@@ -97,7 +97,7 @@ class CooTensor(SparseTensor):
         found, group = unique(self.linear(), return_inverse=True)
         none = filled(self._v, found.shape + self._v.shape[1:], 0, self.dtype)
         values = ix.index_put(none, self._v, group, accumulate=True)
-        return CooTensor(places_of(found, self._size[:depth]), values, self._size, True)
+        return CooTensor(index_rows(found, self._size[:depth]), values, self._size, True)
 
     entries = coalesce
 
@@ -121,7 +121,7 @@ def numbers_of(rows, sizes) -> Tensor:
     return at
 
 
-def places_of(numbers, sizes) -> Tensor:
+def index_rows(numbers, sizes) -> Tensor:
     """Return the index vectors, as rows, of row-major numbers."""
     rows = []
     for n in reversed(sizes):

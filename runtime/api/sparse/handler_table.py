@@ -44,7 +44,7 @@ def _of_the_first(fn):
     return handler
 
 
-def asked_itself(fn):
+def handles_sparse(fn):
     """Mark a public function that handles sparse tensors itself."""
     HANDLERS[fn.__name__] = lambda function, *args, **kwargs: unasking(fn)(*args, **kwargs)
     return fn
@@ -109,7 +109,7 @@ def _in_place(name, target, result):
     if result.layout != target.layout or (result.shape != target.shape and name not in _SHAPED):
         raise DTypeError(f"{name}: the result is a {result.layout} tensor of shape {tuple(result.shape)}, which is not written "
                          f"over a {target.layout} one of shape {tuple(target.shape)}")
-    if result.lies_as(target):
+    if result.has_positions_of(target):
         target._v.copy_(result._v)
         return target
     if target.requires_grad and target.is_leaf and tls.m.grad:

@@ -105,7 +105,7 @@ def _as_it_is(fn, input, *args, **kwargs):
 
 @handles("is_floating_point", "is_complex", "is_signed", "element_size", "get_device", "is_pinned", "is_shared", "is_inference",
          "is_conj", "is_neg", "register_hook", "register_post_accumulate_grad_hook")
-def _said_of_values(fn, input, *args, **kwargs):
+def _declared_for_values(fn, input, *args, **kwargs):
     if fn.__name__ == "register_hook":
         hook, = args
         return fn(input._v, lambda g: input.values_of(hook(input.like(g))))
@@ -115,9 +115,9 @@ def _said_of_values(fn, input, *args, **kwargs):
 def _values_of(self, gradient):
     if gradient is None:
         return None
-    if isinstance(gradient, SparseTensor) and gradient.lies_as(self):
+    if isinstance(gradient, SparseTensor) and gradient.has_positions_of(self):
         return gradient._v
-    return at_places(self, gradient.to_dense())
+    return at_entries(self, gradient.to_dense())
 
 
 SparseTensor.values_of = _values_of
@@ -197,7 +197,7 @@ def _copy(fn, input, other, non_blocking=False):
                          f"to_sparse()")
     if tuple(input.shape) != tuple(other.shape):
         raise ShapeError(f"copy_ of a sparse tensor of shape {tuple(other.shape)} into one of {tuple(input.shape)}")
-    if input.lies_as(other):
+    if input.has_positions_of(other):
         input._v.copy_(other._v)
         return input
     return input.become(other.to(input.device, input.dtype).clone())
@@ -244,7 +244,7 @@ def _sum(fn, input, other, *, alpha=1, out=None):
         whole = a if a._nnz() else b
         return whole.like(ew.copy(whole._v))
     if input.layout == other.layout and isinstance(input, CompressedTensor):
-        if input.lies_as_values(other):
+        if input.has_distinct_positions_of(other):
             return input.like(ew.add(to_dtype(input._v, d), _scaled(to_dtype(other._v, d), factor)))
         return compressed_as(CooTensor(cat([a._i, b._i], 1), cat([a._v, b._v]), a.shape), input)
     return _joined_entries(a, b)
@@ -252,7 +252,7 @@ def _sum(fn, input, other, *, alpha=1, out=None):
 
 def _joined_entries(a, b) -> CooTensor:
     """Return the sum of two COO tensors, coalesced if they are or if there would be more entries than positions."""
-    if a._coalesced and b._coalesced and a.lies_as(b):
+    if a._coalesced and b._coalesced and a.has_positions_of(b):
         return a.like(ew.add(a._v, b._v))
     both = CooTensor(cat([a._i, b._i], 1), cat([a._v, b._v]), a.shape)
     positions = math.prod(a._size[:a.sparse_dim()])
@@ -284,7 +284,7 @@ def _into_dense(dense, entries):
     return ix.index_put(dense, entries._v, *entries.rows(), accumulate=True)
 
 
-def at_places(x, dense) -> Tensor:
+def at_entries(x, dense) -> Tensor:
     """Return the values of a dense tensor at the entries of a sparse one."""
     if isinstance(x, CompressedTensor):
         entries = x.coo()
@@ -311,13 +311,13 @@ def _product(fn, input, other, *, out=None):
     if FUNCTIONS["broadcast_shapes"](tuple(input.shape), tuple(other.shape)) != tuple(input.shape):
         raise ShapeError(f"{name}: a dense tensor of shape {tuple(other.shape)} does not fit into the sparse one of "
                          f"{tuple(input.shape)}")
-    return input.like(FUNCTIONS["mul"](input._v, at_places(input, sh.expand(other, shape=tuple(input.shape)))))
+    return input.like(FUNCTIONS["mul"](input._v, at_entries(input, sh.expand(other, shape=tuple(input.shape)))))
 
 
 def _entries_of_both(name, a, b) -> Any:
     """Return the product of entries at positions that both tensors have."""
     _require_same_shape(name, a, b)
-    if a.lies_as_values(b):
+    if a.has_distinct_positions_of(b):
         return a.entries().like(FUNCTIONS["mul"](a._v, b._v))
     if isinstance(a, CompressedTensor) and a.layout == b.layout:
         return compressed_as(_entries_of_both(name, a.coo(), b.coo()), a)

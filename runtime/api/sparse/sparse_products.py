@@ -18,7 +18,7 @@ from ..views.join_split import stack, total_of
 from ..views.tensor_factories import counted, filled
 from .compressed_rows import FORMS, CompressedTensor, compressed, in_layout, starts_of_rows
 from .coo import CooTensor
-from .handler_table import asked_itself, handles, unasking
+from .handler_table import handles, handles_sparse, unasking
 from .sparse_tensor import SparseTensor, kind_text
 
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin"}
@@ -257,14 +257,14 @@ def _linear(fn, input, weight, bias=None):
 
 
 @api(method=False)
-@asked_itself
+@handles_sparse
 def dsmm(mat1, mat2, *, out=None) -> Tensor:
     """Return the product of two matrices (old name of `mm` for sparse ones)."""
     return mm(mat1, mat2, out=out)
 
 
 @api(method=False)
-@asked_itself
+@handles_sparse
 def hspmm(mat1, mat2, *, out=None) -> Tensor:
     """Return a sparse matrix times a dense one, with the rows in which the sparse one has entries."""
     _sparse_and_dense("hspmm", mat1, mat2)
@@ -286,7 +286,7 @@ def _sparse_and_dense(name, a, b):
 
 
 @api()
-@asked_itself
+@handles_sparse
 def smm(input, mat) -> Tensor:
     """Return a sparse matrix times a dense one as a sparse matrix, with all of each row in which the first has entries."""
     _sparse_and_dense("smm", input, mat)
@@ -298,7 +298,7 @@ def smm(input, mat) -> Tensor:
 
 
 @api()
-@asked_itself
+@handles_sparse
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
     """Return beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
     if not isinstance(input, SparseTensor):

@@ -15,7 +15,7 @@ from .compressed_rows import CompressedTensor, compressed
 from .coo import CooTensor
 from .handler_table import handles
 from .index_checks import require_inside
-from .sparse_elementwise import at_places, compressed_as
+from .sparse_elementwise import at_entries, compressed_as
 from .sparse_tensor import SparseTensor, kind_text
 
 
@@ -292,10 +292,10 @@ def _sparse_mask(fn, input, mask):
         raise ShapeError(f"sparse_mask takes a sparse tensor of shape {tuple(input.shape)} as its mask, got {kind_text(mask)}")
     mask = mask.entries()
     if not isinstance(input, SparseTensor):
-        return mask.like(at_places(mask, input))
+        return mask.like(at_entries(mask, input))
     entries, wanted = input.coo().coalesce(), mask.coo()
     if entries.sparse_dim() != wanted.sparse_dim() or not entries.sparse_dim():
-        return mask.like(at_places(mask, input.to_dense()))
+        return mask.like(at_entries(mask, input.to_dense()))
     if not entries._nnz():
         nothing = FUNCTIONS["zeros_like"](mask._v, dtype=input.dtype)
         return mask.like(FUNCTIONS["add"](nothing, entries._v.sum()) if entries._v.requires_grad else nothing)

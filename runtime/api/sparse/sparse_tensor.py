@@ -293,15 +293,15 @@ class SparseTensor(Tensor):
             held.data, self._held = other._held, held
         return self
 
-    def lies_as(self, other) -> bool:
+    def has_positions_of(self, other) -> bool:
         """Return whether the positions are the very same tensors as another tensor's."""
         if self.layout != other.layout or self._v.shape != other._v.shape:
             return False
         return all(a is b for a, b in zip(self.parts()[0][:-1], other.parts()[0]))
 
-    def lies_as_values(self, other) -> bool:
+    def has_distinct_positions_of(self, other) -> bool:
         """Return whether positions are the very same tensors, and distinct."""
-        return self.lies_as(other) and self.entries() is self
+        return self.has_positions_of(other) and self.entries() is self
 
 
 def kind_text(x) -> str:

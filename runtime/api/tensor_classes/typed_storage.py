@@ -95,11 +95,11 @@ class UntypedStorage(StorageBase):
         """Return all bytes, or all elements, as a tensor on this device; on the host without a copy."""
         host = self.cpu()
         a = host._array if host._array.flags.c_contiguous else host._array.T
-        flat = wrap(a.reshape(-1).view(host.kept_as(None).np))
+        flat = wrap(a.reshape(-1).view(host.read_dtype(None).np))
         flat._storage = host._tensor._storage
         return flat if host is self else flat.to(self.device)
 
-    def kept_as(self, dtype) -> dt.DType:
+    def read_dtype(self, dtype) -> dt.DType:
         """Return the dtype that the bytes are read as: the requested one, by default uint8."""
         return dt.uint8 if dtype is None else dt.as_dtype(dtype)
 
@@ -195,7 +195,7 @@ class TypedStorage(UntypedStorage):
 
     dtype = property(lambda self: self._tensor.dtype)
 
-    def kept_as(self, dtype) -> dt.DType:
+    def read_dtype(self, dtype) -> dt.DType:
         """Return the dtype of the elements; raise if another one is requested."""
         if dtype is not None and dt.as_dtype(dtype) is not self.dtype:
             raise ArgumentError(f"a tensor of {dt.as_dtype(dtype)} is asked of a storage of {self.dtype}: storage.untyped() is "

@@ -303,11 +303,11 @@ def nonzero(input, *, out=None, as_tuple=False) -> Any:
     found = positions_of(input) if input.ndim else positions_of(_vector(input))
     if len(found) == input.ndim == 1:
         return deliver(reshaped(found[0], (*shape_of(found[0]), 1)), out, "nonzero")
-    rows = _beside_each_other(found) if input.ndim else filled(input, (numel_of(found[0]), 0), 0, dt.int64)
+    rows = _as_columns(found) if input.ndim else filled(input, (numel_of(found[0]), 0), 0, dt.int64)
     return deliver(rows, out, "nonzero")
 
 
-def _beside_each_other(columns):
+def _as_columns(columns):
     """Stack index tensors of one length as the columns of a matrix."""
     if tls.m.special or columns[0]._a.__class__ is DeviceArray:
         return stack(columns, 1)

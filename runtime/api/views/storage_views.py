@@ -11,7 +11,7 @@ from ....ir.ops.core import shape as sh
 from ....ir.ops.core.elementwise import copy
 from ...autograd.grad_mode import enable_grad
 from ...autograd.hooks import keep_gradient
-from ...core.device_array import DeviceArray, address_of, zeros_beside
+from ...core.device_array import DeviceArray, address_of, zeros_on_device_of
 from ...core.state import tls
 from ...core.storage import Storage
 from ...core.tensor import Tensor, numel_of, shape_of, whole_of
@@ -208,7 +208,7 @@ def _resized(self: Tensor, shape: tuple, order: tuple | None, keeps_rest: bool):
             more = sh.full(self, shape=(n - usable,), value=0, dtype=self.dtype)
             made = copy(reshape(sh.cat(there, more, dim=0), memory_shape))
         return set_(self, made if order is None else sh.permute(made, dims=_back(order)))
-    grown = zeros_beside(self._a, (n,) if order else shape)
+    grown = zeros_on_device_of(self._a, (n,) if order else shape)
     grown.reshape(-1)[:usable] = there._a
     _rebind(self, grown)
     return become(self, _in_order(self, shape, order), "resize_") if order else self

@@ -129,7 +129,7 @@ class Memory:
         """Return the whole memory as a vector."""
         raise NotImplementedError
 
-    def kept_as(self, dtype) -> dt.DType:
+    def read_dtype(self, dtype) -> dt.DType:
         """Return the dtype of a tensor made of it, if `dtype` (or None) was requested."""
         raise NotImplementedError
 
@@ -143,7 +143,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         t = ew.copy.call(data.detach())
         t = t if dtype is None else ew.cast.call(t, dtype=dt.as_dtype(dtype))
     elif isinstance(data, Memory):
-        t = ew.copy.call(data.elements(data.kept_as(dtype)))
+        t = ew.copy.call(data.elements(data.read_dtype(dtype)))
     elif type(data) is SymFloat:
         t = filled(None, (), data, dtype_or_default(dtype))
     elif stands_for_number(data):
@@ -176,7 +176,7 @@ def as_tensor(data, dtype=None, device=None):
     if isinstance(data, np.ndarray) and data.dtype in dt.BY_NP and (dtype is None or data.dtype == dt.as_dtype(dtype).np):
         return put(_lent(data) if data.flags.aligned else created(wrap(data.copy())), device)
     if isinstance(data, Memory):
-        return put(data.elements(data.kept_as(dtype)), device)
+        return put(data.elements(data.read_dtype(dtype)), device)
     if hasattr(data, "__cuda_array_interface__"):
         t = tensor_protocols.from_cuda_array(data)
         return put(t if dtype is None else t.to(dtype), t.device if device is None else device)

@@ -18,8 +18,8 @@ from . import call, pool  # noqa: F401 (pool gives kernels the thread pool's ent
 
 @dataclass(frozen=True)
 class WrittenKernel:
-    """A kernel module to be written: `how` is a strategy of the code generator (known by its name), `adapters` are (name, ranks,
-    rules)."""
+    """A kernel module to be written: `how` is a strategy of the code generator (known by its name), `adapters` are (name,
+    ranks, rules)."""
 
     target: Target
     kernel: Kernel
@@ -31,7 +31,7 @@ class WrittenKernel:
         module = Module(self.target)
         strategies.write(module, self.kernel, self.how)
         for name, ranks, rules in self.adapters:
-            native_entry.write_door(module, name, self.kernel, ranks, dict(rules))
+            native_entry.write_adapter(module, name, self.kernel, ranks, dict(rules))
         return module.text()
 
 
@@ -57,6 +57,6 @@ def planned_entry(name: str, inputs: tuple, outputs: tuple):
     and a plan: an int64 array of the kernel's address and its symbols in order."""
     ranks = [rank for _, rank in inputs + outputs]
     symbol = "door_" + "_".join(map(str, ranks))
-    address = compile.compile_module(native_entry.plan_door_text(symbol, ranks, host()), [symbol])[symbol]
+    address = compile.compile_module(native_entry.plan_adapter_text(symbol, ranks, host()), [symbol])[symbol]
     parameters = [call.array(d, rank) for d, rank in inputs] + [call.array(d, rank, True) for d, rank in outputs]
     return call.entry(name, address, [*parameters, call.array(np.int64, 1)])

@@ -262,7 +262,7 @@ def _pack_filters(node, operands, results):
     return plan.native({W: At(0), FACTORS: At(1), Y: At(2)} if len(operands) > 1 else {W: At(0), Y: At(1)})
 
 
-def _pack_turned(node, operands, results):
+def _pack_flipped(node, operands, results):
     plan = conv_gradients.pack_plan(*flipped_plan(operands[0], node.params), pool.get_num_threads())
     return plan.native({W: At(0), Y: At(1)})
 
@@ -329,12 +329,12 @@ OPERATORS = {
     ops.from_blocked: _for_lanes(_copy(True)),
     ops.max_pool_blocked: _pool(pooling.max_pool_blocked_plan),
     ops.avg_pool_blocked: _pool(pooling.avg_pool_blocked_plan),
-    grad_ops.pack_turned: _for_lanes(_pack_turned),
+    grad_ops.pack_turned: _for_lanes(_pack_flipped),
     grad_ops.conv_input_grad_blocked: _for_lanes(_input_grad),
     grad_ops.conv_weight_grad_blocked: _for_lanes(_weight_grad),
     grad_ops.batch_norm_train_blocked: _for_lanes(_train),
     grad_ops.batch_norm_grad_blocked: _for_lanes(_train_grad),
-    grad_ops.max_pool_places_blocked: _pool(pooling.max_pool_places_plan),
+    grad_ops.max_pool_places_blocked: _pool(pooling.max_pool_positions_plan),
     grad_ops.max_pool_grad_blocked: _pool(pooling.max_pool_grad_plan),
     grad_ops.avg_pool_grad_blocked: _pool(pooling.avg_pool_grad_blocked_plan),
 }

@@ -214,7 +214,7 @@ def avg_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, counted, d
                          pool.get_num_threads())
 
 
-def max_pool_places_plan(x_shape, dtype, *, kernel, stride, padding, dilation):
+def max_pool_positions_plan(x_shape, dtype, *, kernel, stride, padding, dilation):
     """Return (plan, shape of the results)."""
     return _blocked_plan(blocked_codegen.PLACES, x_shape, kernel, stride, padding, dilation, (), None, dtype,
                          pool.get_num_threads())
@@ -289,7 +289,7 @@ def put_plan(planes, count, plane, accumulate, dtype, threads):
 @functools.lru_cache(512)
 def _bin_positions(extent, count):
     """Return the positions in each bin (count, widest); short bins repeat their last one."""
-    return ops.bin_places(extent, count)
+    return ops.bin_positions(extent, count)
 
 
 def _bin_maxima_along(x, axis, count):

@@ -89,7 +89,7 @@ def _whole_inside(records: int) -> frozenset:
     return frozenset([op for op in OPS.values() if "whole_inside" in op.traits and _is_whole(op)])
 
 
-def kept_whole(graph) -> frozenset:
+def whole_composites_of(graph) -> frozenset:
     """Return the composites that stay whole in compiled graphs, since eager mode runs them as one kernel of their own. These
     are composites that the graph calls itself, and those inside of bodies that beat loops (trait "whole_inside")."""
     return _whole_inside(len(OPS)).union([n.op for n in graph.nodes if "renamed" not in n.op.traits and _is_whole(n.op)])

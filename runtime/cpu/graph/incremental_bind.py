@@ -20,7 +20,7 @@ from ..calls import pool
 from ..calls.step_list import OPERANDS, Template
 from .plan_runner import NativeRun, work_of
 from .program import CalledNode, CompiledGraph, EnvironmentSlots, SharedCalls
-from .step_cache import Kinds, form_of, places_of
+from .step_cache import Kinds, form_of, locations_of
 
 _MOST_PLANS = 8
 _MOST_LAID_OUT = 64     # cached layouts of arenas
@@ -90,7 +90,7 @@ class _Prepared(dict):
 
     def __missing__(self, step):
         made = self.sized[self.kind_of[step]].prepared
-        made = self[step] = None if made is None else made.at(places_of(step))
+        made = self[step] = None if made is None else made.at(locations_of(step))
         return made
 
 

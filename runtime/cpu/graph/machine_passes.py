@@ -8,7 +8,7 @@ from ....passes.networks.chain_convs import chain_convs
 from ....passes.networks.image_slices import slice_images
 from ....passes.networks.pack_recurrent import pack_recurrent
 from ....passes.simplify.decompose import decompose
-from .families import kept_whole
+from .families import whole_composites_of
 
 blocked = lazy(__package__, "..conv.blocked")
 cache_sizes = lazy(__package__, "..memory.cache_sizes")
@@ -18,7 +18,7 @@ recurrent = lazy(__package__, "..nn.recurrent")
 
 def decompose_bodies(graph: Graph) -> Graph:
     """Decompose composites, except those that have a kernel of their own."""
-    return decompose(graph, kept_whole(graph))
+    return decompose(graph, whole_composites_of(graph))
 
 
 def blocked_layout(graph: Graph) -> Graph:
@@ -38,7 +38,7 @@ def chained_convs(graph: Graph) -> Graph:
 
 def sliced_batches(graph: Graph) -> Graph:
     """Cut large batches into as many images at a time as this machine's last cache holds."""
-    return slice_images(graph, cache_sizes.kept_between_steps(pool.get_num_threads()))
+    return slice_images(graph, cache_sizes.cached_between_steps(pool.get_num_threads()))
 
 
 EAGER = pipelines.cpu_eager(decompose_bodies)

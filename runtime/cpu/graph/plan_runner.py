@@ -106,7 +106,7 @@ class NativeRun:
         """Return the words of a step whose operands start at `base_of` their numbers. At most as many threads take part as
         scratch memory was reserved for."""
         if type(step) is Fused:
-            return kernel_call(_kept_in_cache(self.copies.lowered(step.lowered), base_of)).written(0, False)
+            return kernel_call(_without_streaming(self.copies.lowered(step.lowered), base_of)).written(0, False)
         made = self.prepared[step].call
         over = any([base_of(result) == base_of(operand) for result, operand in made.over])  # noqa: C419
         return made.written(self.threads, over)
@@ -237,7 +237,7 @@ def call_kernel(node, kernel, arguments, params):
         raise IngotError(f"{node.op.name}{where(node)} failed in traced code: {e}") from e
 
 
-def _kept_in_cache(lowered, base_of):
+def _without_streaming(lowered, base_of):
     """Return a kernel with normal instead of streaming stores, if it writes where it reads."""
     if lowered.strategy is not STREAMING:
         return lowered

@@ -22,7 +22,7 @@ from ....passes.schedule.plan_memory import arrange, place
 from ....passes.schedule.plan_steps import Plan, Run, shallow
 from ...core.backend import HOST
 from ...core.dispatch import kernel_of
-from ...core.specialized_calls import lies_by_rows
+from ...core.specialized_calls import has_row_major_results
 from ..calls import pool
 from ..loops import copies
 from ..loops.copies import dense
@@ -80,7 +80,7 @@ class CompiledGraph:
         self.steps: tuple = tuple([self._step(s, prepared, number, most) for s in self.plan.steps])
         self.outputs = tuple([number[v] for v in self.graph.outputs])
         counts, inputs = Counter(self.outputs), len(self.graph.inputs)
-        self.are_made = tuple([counts[i] == 1 and i >= inputs for i in self.outputs])    # neither inputs nor returned twice
+        self.are_computed = tuple([counts[i] == 1 and i >= inputs for i in self.outputs])    # neither inputs nor returned twice
         self.room = [None] * (len(number) - len(self.graph.inputs))
         self.is_native = all(type(s) is NativeRun for s in self.steps)     # no step calls Python
         self.threads = threads if any(p is not None for p in prepared.values()) else 0
@@ -99,7 +99,7 @@ class CompiledGraph:
         """Return the results, the first ones in given arrays, if need be by a copy."""
         if self.threads and pool.get_num_threads() != self.threads:
             self._prepare()
-        found = self._run_steps(arrays, [(i, a) for i, a, is_made in zip(self.outputs, into, self.are_made) if is_made])
+        found = self._run_steps(arrays, [(i, a) for i, a, is_made in zip(self.outputs, into, self.are_computed) if is_made])
         for n, array in enumerate(into):
             if found[n] is not array:
                 np.copyto(array, found[n])
@@ -156,7 +156,7 @@ class CalledNode:
         self.node, self.source = node, step
         self.kernel = kernel_of(node.op)
         self.params = node.params
-        self.is_by_rows = lies_by_rows(node.op)
+        self.is_by_rows = has_row_major_results(node.op)
         self.sources = tuple([(number[x], None) if type(x) is Value else (-1, x) for x in node.inputs])
         self.outs = tuple([number[v] for v in node.outputs])
         self.dead = tuple([number[v] for v in step.dead])

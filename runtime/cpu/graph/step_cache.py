@@ -183,7 +183,7 @@ def _look(x, sizes):
     return tuple(views), param_key(x.shape, sizes), x.dtype
 
 
-def places_of(step) -> tuple:
+def locations_of(step) -> tuple:
     """Return the values behind a called step's operands and results, in the order of `Prepared.operands`; None for what is no
     array."""
     read = [source_of(x) if type(x) is Value else None for x in step.node.inputs]

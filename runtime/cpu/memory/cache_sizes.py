@@ -13,7 +13,7 @@ def second_level() -> int:
     return _size("2")
 
 
-def kept_between_steps(threads: int) -> int:
+def cached_between_steps(threads: int) -> int:
     """Return how many bytes a step may touch so that most of its results are still in the last cache for the next one."""
     return min(_size("3") // 2, _THREAD_BYTES * threads)
 

@@ -229,7 +229,7 @@ def _like(inputs):
 def stored(b: Builder, name: str, x: DeviceArray, sizes: shape_families.Sizes):
     """Return an array as an input of a graph, read through its strides."""
     kind, shape = dt.from_numpy(x.dtype), sizes.of(x.shape)
-    if shape_families.lies_plain(x):
+    if shape_families.has_plain_layout(x):
         return b.input(name, Aval(shape, kind))
     strides = sizes.of([s // x.itemsize for s in x.strides])
     reach = 1 + sum((n - 1) * s for n, s in zip(shape, strides))

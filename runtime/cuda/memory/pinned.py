@@ -11,7 +11,7 @@ import numpy as np
 from ..driver import context as contexts
 from ..driver import streams
 from ..driver.driver_state import on_replaced_driver
-from .pools import beside_captures, is_capturing, keep
+from .pools import is_capturing, keep, outside_of_captures
 
 _PORTABLE = 1
 
@@ -50,7 +50,7 @@ class PinnedMemory:
 
     def _lock_pages(self, room):
         driver = contexts.context().driver
-        with beside_captures(driver):
+        with outside_of_captures(driver):
             pointer = driver.handle("cuMemHostAlloc", room, _PORTABLE)
         self.locked += room
         self.pieces += 1
@@ -92,7 +92,7 @@ class PinnedMemory:
         with self.lock:
             self.settle()
             driver = contexts.context().driver
-            with beside_captures(driver):
+            with outside_of_captures(driver):
                 for room, pointers in self.free.items():
                     for p in pointers:
                         driver.cuMemFreeHost(p)

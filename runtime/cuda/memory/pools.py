@@ -123,7 +123,7 @@ def _waited_for(context, handles) -> bool:
     raw["cuCtxGetCurrent"](byref(before))
     raw["cuCtxSetCurrent"](context.handle)
     free = True
-    with beside_captures(context.driver):
+    with outside_of_captures(context.driver):
         for stream in handles:
             raw["cuStreamIsCapturing"](stream, byref(status))
             free = free and not status.value
@@ -180,7 +180,7 @@ def aside(device: int):
     before = thread.pool, thread.held, thread.draws
     thread.pool, thread.held, thread.draws = 0, None, None
     try:
-        with beside_captures(contexts.context(device).driver), streams.Stream(device) as stream:
+        with outside_of_captures(contexts.context(device).driver), streams.Stream(device) as stream:
             yield
             stream.synchronize()
     finally:
@@ -198,12 +198,12 @@ def _make(device):
 
     def take(size):
         contexts.context(device)
-        with beside_captures(driver):
+        with outside_of_captures(driver):
             return driver.handle("cuMemAlloc_v2", size)
 
     def give(pointer):
         contexts.context(device)
-        with beside_captures(driver):
+        with outside_of_captures(driver):
             driver.cuMemFree_v2(pointer)
 
     def mark(stream):
@@ -237,7 +237,7 @@ def started() -> dict:
 
 
 @contextmanager
-def beside_captures(driver):
+def outside_of_captures(driver):
     """Exclude calls inside from a capture of this thread."""
     mode, exchange = c_int(_RELAXED), driver.raw["cuThreadExchangeStreamCaptureMode"]
     exchange(byref(mode))

@@ -173,7 +173,7 @@ class CUDAGraph:
         if self.memory is not None and self.memory.is_entered:      # nobody will end the capture
             self.abandon()
             return
-        with pools.beside_captures(self.driver):
+        with pools.outside_of_captures(self.driver):
             self._destroy("cuGraphExecDestroy", "executable")
             self._destroy("cuGraphDestroy", "captured")
         if self.memory is not None:

@@ -58,7 +58,7 @@ def kind_of(call, inputs, params) -> Kind:
             structure += x.dtype, _pattern(x.shape, numbers, least)
             if not x.is_contiguous:
                 size = x.dtype.itemsize
-                structure.append(x.strides if lies_plain(x) else _pattern([s // size for s in x.strides], numbers, least))
+                structure.append(x.strides if has_plain_layout(x) else _pattern([s // size for s in x.strides], numbers, least))
         elif x is None or x.__class__ in _NUMBERS:
             structure.append(x if type(x) is bool else x.__class__)
         elif x.__class__ is Aval:
@@ -97,7 +97,7 @@ class _Symbols(dict):
         return place
 
 
-def lies_plain(x: DeviceArray) -> bool:
+def has_plain_layout(x: DeviceArray) -> bool:
     """Return whether an array is contiguous, or will be, because strides in elements cannot express its layout."""
     if x.is_contiguous or 0 in x.shape:
         return True
@@ -128,7 +128,7 @@ class Sizes:
         made.kind, made.memory, made.base, made.offset, made.dtype = a.kind, a.memory, a.base, offset, a.dtype
         made.layout = 0
         made.shape, made.is_contiguous, size = self.of(a.shape), a.is_contiguous, a.dtype.itemsize
-        made.strides = (contiguous_strides(made.shape, size) if a.is_contiguous else a.strides if lies_plain(a) else
+        made.strides = (contiguous_strides(made.shape, size) if a.is_contiguous else a.strides if has_plain_layout(a) else
                         tuple([n * size for n in self.of([s // size for s in a.strides])]))
         return made
 

@@ -87,7 +87,7 @@ def filled(shape, dtype, value, index=None):
     return on_mesh(BACKENDS[kind].filled(shape, dtype, value, BACKENDS[kind].current()), index)
 
 
-def filled_beside(a, shape, dtype, value):
+def filled_like(a, shape, dtype, value):
     """Return an array of one number with the layout of another one of its shape."""
     m = a.memory
     placements = tuple([REPLICATE if isinstance(p, Partial) or tuple(shape) != a.shape else p for p in m.placements])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.ops.core.shape import cat
-from ...core.device_array import BACKENDS, DeviceArray, ones_beside, zeros_beside
+from ...core.device_array import BACKENDS, DeviceArray, ones_on_device_of, zeros_on_device_of
 from ..collectives.collectives import others, reduce_arrays, reduced_piece
 from ..engines.process_group import as_array
 from .placements import REDUCTIONS, Partial, Replicate, Shard
@@ -150,7 +150,7 @@ class _Redistribution:
         self.now[i] = p
 
 
-_NEUTRAL: dict = {"sum": zeros_beside, "product": ones_beside}
+_NEUTRAL: dict = {"sum": zeros_on_device_of, "product": ones_on_device_of}
 
 
 def host(a) -> np.ndarray:

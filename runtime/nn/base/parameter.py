@@ -10,7 +10,7 @@ from ...api.register.register import FUNCTIONS
 from ...api.register.torch_function import KINDS, unasked
 from ...api.tensor_classes.subclasses import ask_class
 from ...core.composite_tensors import PARTS, values_in
-from ...core.device_array import zeros_beside
+from ...core.device_array import zeros_on_device_of
 from ...core.state import Defaults, tls
 from ...core.storage import Storage
 from ...core.structure import Structure
@@ -19,7 +19,7 @@ from ...interop.tensor_protocols import attributes_of, give_attributes, gradient
 from ...memo.call_memo import TENSORS
 
 _new = object.__new__
-_NOT_STATE = ("_base", "_path", "_kept_grad", "_kept_leaf", "_part_of")
+_NOT_STATE = ("_base", "_path", "_retained_grad", "_former_leaf", "_part_of")
 
 
 def over(cls, data):
@@ -242,7 +242,7 @@ class UninitializedTensorMixin:
         """Allocate the tensor with a shape; the module fills it."""
         placeholder = wrap(self._placeholder) if device is None else wrap(self._placeholder).to(device)
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-        self._placeholder = zeros_beside(placeholder._a, sizes, placeholder._a.dtype if dtype is None else dtype.np)
+        self._placeholder = zeros_on_device_of(placeholder._a, sizes, placeholder._a.dtype if dtype is None else dtype.np)
         self._storage = Storage()
         self.__class__ = self.cls_to_become
 

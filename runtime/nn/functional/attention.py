@@ -11,7 +11,7 @@ from ....ir.ops.nn import softmax as softmax_ops
 from ....ir.ops.nn.attention import attention, dropped_attention, masked_scores
 from ....ir.symbols.substitute import as_float
 from ...api.register.register import FUNCTIONS, memoised
-from ...core.random import draw_key_beside
+from ...core.random import draw_key_on_device_of
 from .dropout import dropout, probability
 from .linear import linear
 
@@ -53,7 +53,7 @@ _DRAWN_INSIDE = ("cuda",)       # devices whose kernels draw the dropout mask ag
 
 def _attention_without_scores(q, k, v, mask, p, causal, scale):
     """Compute attention with dropout by kernels that store no scores."""
-    return dropped_attention(q, k, v, mask, draw_key_beside(q), causal=causal, scale=scale, p=p)[0]
+    return dropped_attention(q, k, v, mask, draw_key_on_device_of(q), causal=causal, scale=scale, p=p)[0]
 
 
 def _attention_with_scores(q, k, v, mask, p, causal, scale):

@@ -10,7 +10,7 @@ from ....ir.ops.core.shape import expand
 from ....ir.ops.nn.activations import drop
 from ....ir.symbols.substitute import as_float
 from ...api.nn.activations import SELU_ALPHA, SELU_SCALE, finish, floating
-from ...api.random.generator_draws import next_drawn_beside
+from ...api.random.generator_draws import next_drawn_like
 from ...api.register.memory_formats import in_dim_order
 from ...api.register.register import checked
 from ...core.tensor import numel_of
@@ -28,7 +28,7 @@ def probability(p):
 def keep_mask(input, p, shape):
     """Return a boolean mask over the input: True with probability 1 - p, equal along dims where `shape` has 1. It has the
     input's memory order; the drawn elements do not depend on that."""
-    mask = next_drawn_beside(rnd.bernoulli_mask, input, None, shape=tuple(shape), p=1.0 - p)
+    mask = next_drawn_like(rnd.bernoulli_mask, input, None, shape=tuple(shape), p=1.0 - p)
     order = order_of(input._a)
     mask = mask if order is None else in_dim_order(mask, order)
     return mask if tuple(shape) == tuple(input.shape) else expand(mask, shape=input.shape)

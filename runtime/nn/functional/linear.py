@@ -8,7 +8,7 @@ from ....ir.ops.linalg import products
 from ....ir.ops.linalg.products import matmul
 from ...api.math import scaled_mm
 from ...api.register.register import deliver, memoised
-from ...api.register.type_promotion import as_given_in_autocast, rounds_once
+from ...api.register.type_promotion import rounds_once, unpromoted_in_autocast
 from ...core.tensor import shape_of
 
 
@@ -27,7 +27,7 @@ def linear(input, weight, bias=None, *, out=None):
 
 
 @memoised
-@as_given_in_autocast
+@unpromoted_in_autocast
 @rounds_once
 def bilinear(input1, input2, weight, bias=None):
     """Return the sum over i, j of input1[i] * weight[o, i, j] * input2[j], plus bias."""

@@ -192,7 +192,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 # Recurrent layers.
 
 
-def _with_given_weights(base: Any):
+def _with_weights(base: Any):
     """Return a recurrent class whose weights are a list: per layer and direction w_ih, w_hh, biases and projection."""
 
     class WithWeights(base):
@@ -224,7 +224,7 @@ def _with_given_weights(base: Any):
 
 def _layer(name, base, nonlinearity="tanh"):
     """Register a recurrent layer: f(input, hx, params, ...), or packed f(data, batch_sizes, hx, params, ...)."""
-    layer_class = _with_given_weights(base)
+    layer_class = _with_weights(base)
 
     def function(input, second, third, *rest, **options) -> Any:
         packed = isinstance(second, Tensor) and not second.dtype.is_inexact

@@ -11,7 +11,7 @@ import numpy as np
 from ....ir.errors import ArgumentError, AutogradError
 from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...core.device_array import DeviceArray, zeros_beside
+from ...core.device_array import DeviceArray, zeros_on_device_of
 from ...core.node import Leaf, Output
 from ...core.placement import on_device_of
 from ...core.tensor import Tensor, wrap
@@ -67,7 +67,7 @@ class Bucket:
 
 def zeros_like(p, shape=None) -> Tensor:
     """Return zeros of a parameter's dtype on its device."""
-    return wrap(zeros_beside(p._a, shape))
+    return wrap(zeros_on_device_of(p._a, shape))
 
 
 def _kind(p):

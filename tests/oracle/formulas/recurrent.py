@@ -151,7 +151,7 @@ def gru_sequence_grad(gy, gg, y, gates, mask, h, w_hh, b_hh, *, reverse):
     return pulled(run, [z, h, w_hh, *([] if b_hh is None else [b_hh])], present)
 
 
-def kept_by(function, *args, **params):
+def on_arrays(function, *args, **params):
     """Return what a layer gives for arrays, as arrays."""
     found = function(*[None if a is None else torch.from_numpy(a) for a in args], **params)
     return [t.numpy() for t in (found if isinstance(found, tuple) else (found,))]
@@ -164,20 +164,20 @@ def sequence_gradients(name, rng):
         h, w = rounded(rng, 2, 3) / 2, rounded(rng, 3 * gates, 3) / 2
         if gates == 1:
             activation = ("tanh", "relu")[i % 2]
-            y, = kept_by(rnn_sequence, z / 2, mask, h, w, activation=activation, reverse=reverse)
+            y, = on_arrays(rnn_sequence, z / 2, mask, h, w, activation=activation, reverse=reverse)
             yield case(label, Leaf(rounded(rng, *y.shape)), y if i % 2 else Leaf(y), mask, Leaf(h), Leaf(w),
                        activation=activation, reverse=reverse)
         elif gates == 4:
             c, projection = rounded(rng, 2, 3), rounded(rng, 2, 3) if i % 2 else None
             h, w = (h, w) if projection is None else (h[:, :2].copy(), w[:, :2].copy())
-            y, cells, gates = kept_by(lstm, z, mask, h, c, w, projection, reverse=reverse)
+            y, cells, gates = on_arrays(lstm, z, mask, h, c, w, projection, reverse=reverse)
             gs = [Leaf(rounded(rng, *v.shape)) for v in (y, cells, gates)]
             there = ((1, 1, 1), (1, 0, 0), (0, 1, 0), (1, 1, 1))[i]
             yield case(label, *[g if has else None for g, has in zip(gs, there)], y, cells, gates, mask, h, c, Leaf(w),
                        projection, reverse=reverse)
         else:
             bias = rounded(rng, 9) / 2 if i % 2 else None
-            y, gates = kept_by(gru, z, mask, h, w, bias, reverse=reverse)
+            y, gates = on_arrays(gru, z, mask, h, w, bias, reverse=reverse)
             gs = [Leaf(rounded(rng, *v.shape)) for v in (y, gates)]
             there = ((1, 1), (1, 0), (0, 1), (1, 1))[i]
             yield case(label, *[g if has else None for g, has in zip(gs, there)], y, gates, mask, h, w, bias, reverse=reverse)

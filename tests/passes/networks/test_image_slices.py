@@ -82,7 +82,7 @@ def traced(f, x, monkeypatch, budget):
         changed.append(slice_images(graph, budget) is not graph)
         return slice_images(graph, budget)
 
-    monkeypatch.setattr(machine_passes.cache_sizes, "kept_between_steps", lambda threads: budget)
+    monkeypatch.setattr(machine_passes.cache_sizes, "cached_between_steps", lambda threads: budget)
     monkeypatch.setattr(machine_passes, "slice_images", watched)
     made = jit.trace(lambda x: f(x))
     with ingot.no_grad():

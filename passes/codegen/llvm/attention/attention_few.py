@@ -3,7 +3,7 @@
 Panels pay only for keys that many rows meet. Each score has the order of sums of the product with panels.
 """
 
-from ..contract.microkernel import multiply_add, row_places, transpose
+from ..contract.microkernel import multiply_add, row_offsets, transpose
 from ..ir.types import I64, PTR, VOID, bytes_of, vector, zero
 
 FEW_ROWS = 4
@@ -37,7 +37,7 @@ class _Scores:
         q, self.k, self.target, q_row, self.k_row, self.target_row, rows, self.keys, self.size, scale = f.params
         self.queries = [f.at(q, f.mul(q_row, f.min(f.sub(rows, 1), i) if i else 0)) for i in range(height)]
         self.scale = f.load(self.element, scale)
-        self.key_place = row_places(f, self.k_row, self.lanes)
+        self.key_place = row_offsets(f, self.k_row, self.lanes)
 
     def write(self):
         """Loop over whole vectors of keys, the last of which may overlap the one before; or over single keys."""

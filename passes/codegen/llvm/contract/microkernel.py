@@ -172,7 +172,7 @@ class _OuterStep:
     def __init__(self, f, precision, tile, a, b, mask, ahead):
         self.f, self.precision, self.mask, self.ahead = f, precision, mask, ahead
         self.rows, self.vectors = len(tile), len(tile[0])
-        self.row = row_places(f, a.row_stride, self.rows)
+        self.row = row_offsets(f, a.row_stride, self.rows)
         self.widths = [lanes_of(value.type) for value in tile[0]]
         size = bytes_of(memory_type(precision.b))
         self.across = b.row_stride or [number * self.widths[0] * size for number in range(self.vectors)]
@@ -208,7 +208,7 @@ class _OuterStep:
             f.prefetch(f.at(at_b, ahead), 2)
 
 
-def row_places(f: Function, stride, rows: int):
+def row_offsets(f: Function, stride, rows: int):
     """Return a function that gives the offset of a row from the first. Few registers serve many rows, because addresses may
     scale a register by a power of two."""
     odd = {number: f.opaque(f.mul(stride, number)) for number in range(1, rows, 2)}

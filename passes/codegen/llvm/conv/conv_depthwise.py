@@ -136,7 +136,7 @@ def _tile(module, kernel, name, pixels, spans):
         with f.loop(frame.first_h, frame.end_h, 1, outer.carried) as inner:
             here = f.at(x, f.add(f.mul(outer.index, x_d), f.mul(inner.index, x_h)))
             taps = f.at(w, f.mul(f.add(f.mul(outer.index, taps_h), inner.index), row))
-            inner.next(*_row_of_taps(f, kernel, spans, type_, here, taps, inner.carried))
+            inner.next(*_add_row_of_window(f, kernel, spans, type_, here, taps, inner.carried))
         outer.next(*inner.results)
     place = Place(job.address("operands"), frame.image, f.index(0), frame.column, None)
     values, step = outer.results, job.y_pixel
@@ -158,7 +158,7 @@ def _prefetch_below(f, pattern, pixels, job, frame, x):
             f.prefetch(f.at(start, f.add(f.mul(line, row), pixel * _LINE)), 2)
 
 
-def _row_of_taps(f, kernel, spans, type_, x, w, sums):
+def _add_row_of_window(f, kernel, spans, type_, x, w, sums):
     """Add the taps of one row of the window to the sums; each vector of x is loaded once."""
     pattern, inputs, size, sums, loaded = kernel.pattern, kernel.inputs, bytes_of(type_), list(sums), {}
     for number in range(inputs):

@@ -13,7 +13,7 @@ The task `turn` makes it from a packed weight.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..contract.microkernel import add_lanes_of, multiply_add, row_places
+from ..contract.microkernel import add_lanes_of, multiply_add, row_offsets
 from ..ir.emit import ElementWriter
 from ..ir.types import I1, bytes_of, vector, vector_constant, zero
 from ..pool.tasks import split_index, task_items
@@ -49,7 +49,7 @@ class FewOutputsKernel(ConvKernel):
 
     def ready(self, f, job, pixels: int) -> tuple:
         """Return the offsets of pixels and output channels."""
-        return pixels, row_places(f, job.x_pixel, pixels), row_places(f, job.w_output, self.outputs)
+        return pixels, row_offsets(f, job.x_pixel, pixels), row_offsets(f, job.w_output, self.outputs)
 
     def no_sums(self, pixels: int) -> list:
         """Return a vector for each output channel of each pixel."""

@@ -15,7 +15,7 @@ a row become a vector. Its columns are whole vectors, filled with zeros beyond t
 """
 
 from .....ir.target import Target
-from ..contract.microkernel import row_places, transpose
+from ..contract.microkernel import row_offsets, transpose
 from ..ir.emit import Module
 from ..ir.types import I64, PTR, VOID, bytes_of, vector
 from ..pool.tasks import Words, split_index, task_items
@@ -95,7 +95,7 @@ def _few_columns(module, element, lanes):
                                                    (I64, "rows"), (I64, "columns")], internal=True)
     arg, source, target, rows, columns = f.params
     job, size = Words(f, arg, WORDS), bytes_of(element)
-    stride, row_at = job.row_stride, row_places(f, job.row_stride, lanes)
+    stride, row_at = job.row_stride, row_offsets(f, job.row_stride, lanes)
     with f.loop(0, columns) as column:
         start, goal = f.at(source, column.index, element), f.at(target, f.mul(job.column_step, column.index))
 

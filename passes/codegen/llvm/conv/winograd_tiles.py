@@ -223,7 +223,7 @@ def store_result(f, kernel, job, value, offset, image, block):
 
 def _exact(module, kernel):
     """Write the function of one block of channels of a tile, tap by tap; all pixels' sums grow with each input block."""
-    transposed_taps = _transposed_taps(module, kernel)
+    transposed_taps = _transposed_weights(module, kernel)
     f = module.function("exact", [(PTR, "job"), (I64, "image"), (I64, "top"), (I64, "left"), (I64, "rows"), (I64, "columns"),
                                   (I64, "block"), (I64, "y")], internal=True)
     arg, image, top, left, rows, columns, block, y = f.params
@@ -266,7 +266,7 @@ def _exact(module, kernel):
     return "exact"
 
 
-def _transposed_taps(module, kernel):
+def _transposed_weights(module, kernel):
     """Write the function of a block's taps of the plain weight, output channels side by side; missing ones repeat the last."""
     f = module.function("turned_taps", [(PTR, "job"), (I64, "block"), (I64, "first"), (I64, "count"), (PTR, "taps")],
                         internal=True)

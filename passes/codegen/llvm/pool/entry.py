@@ -150,7 +150,7 @@ def _call_kernel(f, descriptor, block, elements):
 MAX_SYMBOLS = 254
 
 
-def write_door(module: Module, name: str, kernel: Kernel, ranks, rules: dict):
+def write_adapter(module: Module, name: str, kernel: Kernel, ranks, rules: dict):
     """Add the adapter `name` for arrays of the given ranks, one per buffer of the kernel."""
     f = module.function(name, [(PTR, "block")])
     block, = f.params
@@ -176,7 +176,7 @@ def _rule_value(f, kernel, block, starts, ranks, rule):
     return f.index(total)
 
 
-def plan_door_text(name: str, ranks, target: Target) -> str:
+def plan_adapter_text(name: str, ranks, target: Target) -> str:
     """Return a module with an adapter for kernels whose symbols are known.
 
     It takes arrays of the given ranks, then a plan: a 1-D i64 array of {the kernel's address, its symbols in order}.

@@ -76,7 +76,7 @@ DRAW_KEY = ["seed, call = tl.load(draws), tl.load(draws + 1)", "k0, k1 = seed.to
             "c2, c3 = call.to(tl.uint32), (call >> 32).to(tl.uint32)"]
 
 
-def kept_scores(how: str) -> list:
+def dropout_mask_lines(how: str) -> list:
     """Return lines for `stays` of a block of scores [BM, BN], of rows `i` of a `group` and columns from `from_j`."""
     start = "((group * L + i).to(tl.int64) * S)[:, None] + (from_j + tl.arange(0, BN // 4) * 4)[None, :]"
     key = "k0, k1, c2, c3, kept"
@@ -181,7 +181,7 @@ class Kind:
     @property
     def drawn(self) -> list:
         """Lines for the mask of a block's kept probabilities."""
-        return kept_scores(self.drops) if self.drops else []
+        return dropout_mask_lines(self.drops) if self.drops else []
 
     def dropped(self, x, shared=True) -> str:
         """Return the kept part of a block, scaled unless its sum is."""

@@ -154,7 +154,7 @@ def transformed(x: DeviceArray, dim: int, inverse: bool, scale: float) -> Device
     if _fits(n, part):
         return _in_one(x, empty(x.device, x.shape, x.dtype), dim, n, inverse, scale, "complex", "complex")
     if dim < x.ndim - 1:
-        return _turned_back(transformed(_last(x, dim), x.ndim - 1, inverse, scale), dim)
+        return _moved_back(transformed(_last(x, dim), x.ndim - 1, inverse, scale), dim)
     found = matrix(n, part)
     return _as_matrix(x, found, inverse, scale) if found else _chirped(x, inverse, scale)
 
@@ -163,7 +163,7 @@ def _last(x, dim):
     return contiguous(x.transpose(*[d for d in range(x.ndim) if d != dim], dim))
 
 
-def _turned_back(x, dim):
+def _moved_back(x, dim):
     order = list(range(x.ndim - 1))
     return contiguous(x.transpose(*order[:dim], x.ndim - 1, *order[dim:]))
 
@@ -239,7 +239,7 @@ def frequencies(x: DeviceArray, dim: int, scale: float) -> DeviceArray:
     if n % 2 and _fits(n, part):
         return _in_one(x, out, dim, n, False, scale, "real", "half")
     if not last:
-        return _turned_back(frequencies(_last(x, dim), x.ndim - 1, scale), dim)
+        return _moved_back(frequencies(_last(x, dim), x.ndim - 1, scale), dim)
     if n % 2 or x.pointer % np.dtype(whole).itemsize:
         found = transformed(run(ew.cast, (x,), {"dtype": dt.WHOLES[part]}), dim, False, scale)
         return contiguous(_first(found, half + 1))
@@ -260,7 +260,7 @@ def numbers(x: DeviceArray, dim: int, n: int, scale: float) -> DeviceArray:
     if n % 2 and _fits(n, part):
         return _in_one(x, out, dim, n, True, scale, "half", "real")
     if not last:
-        return _turned_back(numbers(_last(x, dim), x.ndim - 1, n, scale), dim)
+        return _moved_back(numbers(_last(x, dim), x.ndim - 1, n, scale), dim)
     if n % 2:
         rest = run(flip, (run(co.conj, (x.look((*x.shape[:-1], half), x.strides, x.itemsize),), {}),), {"dims": (dim,)})
         whole = run(cat, (x, rest), {"dim": dim})

@@ -220,7 +220,7 @@ def _without_zeros(factors, *, small):
     return (ew.where(ew.eq(rows, columns), ew.where(ew.eq(wide, 0.0), tiny, wide), wide),)
 
 
-def _turned_times(inverse, size, *, dtype):
+def _times_size(inverse, size, *, dtype):
     size = expand(reshape(size, shape=(*size.shape, 1, 1)), shape=tuple(inverse.shape))
     return (ew.cast(ew.mul(transpose_last(inverse), size), dtype=dtype),)
 
@@ -236,7 +236,7 @@ def cofactor(inputs, params, device):
     factors, pivots, _ = factored(x)
     near, = composed(_without_zeros, (factors,), {"small": _SMALL}, device)
     size, = composed(_det, (near, pivots), {}, device)
-    return composed(_turned_times, (by_factors(near, pivots, None), size), {"dtype": dt.from_numpy(x.dtype)}, device)[0]
+    return composed(_times_size, (by_factors(near, pivots, None), size), {"dtype": dt.from_numpy(x.dtype)}, device)[0]
 
 
 OPERATORS = {systems.lu_factor: lu_factor, systems.permutation: permutation, factorizations.solve: solve,

@@ -236,7 +236,7 @@ def adaptive_max_pool(inputs, params, device):
     x, = inputs
     if not _is_image(x):
         return NotImplemented
-    longest = [pool.bin_places(n, m).shape[1] for n, m in zip(x.shape[2:], params["size"])]
+    longest = [pool.bin_positions(n, m).shape[1] for n, m in zip(x.shape[2:], params["size"])]
     source = pool_text.maximum(dt.from_numpy(x.dtype), pool_text.is_short(longest), True)
     return _maxima(source, inputs, params["size"], _unpadded(longest))
 

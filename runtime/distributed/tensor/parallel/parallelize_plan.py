@@ -61,9 +61,9 @@ def input_reshard(module, tp_device_mesh, input_reshard_dim=None):
     def unpack(x):
         return x.full_tensor() if isinstance(x, DTensor) and x.device_mesh == tp_device_mesh else x
 
-    def kept_in_parts(*args, **kwargs):
+    def with_sharded_values(*args, **kwargs):
         with saved_tensors_hooks(pack, unpack):
             return forward(*args, **kwargs)
 
-    module.forward = kept_in_parts
+    module.forward = with_sharded_values
     return module
