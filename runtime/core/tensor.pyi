@@ -143,12 +143,11 @@ class Tensor:
         """The view operators from the base to here, as (name, sorted items of parameters)."""
     def _check_grad(self, value) -> Tensor: ...
     _data_version: Any
+    _former_leaf: Any
     _grad_is_copied: builtins.bool
     _is_data: builtins.bool
     def _is_view(self) -> builtins.bool:
         """Return whether the tensor is a view of another one."""
-    _retained_grad: Any
-    _former_leaf: Any
     _make_subclass: builtins.staticmethod
     def _memory(self, force: builtins.bool = False) -> numpy.ndarray:
         """Return the memory itself, or a host copy from a device."""
@@ -161,6 +160,7 @@ class Tensor:
     _path: Any
     def _resize_over(self, shape) -> Tensor:
         """Resize a tensor that is overwritten as a whole next, so elements cut off or new need no values."""
+    _retained_grad: Any
     _retains: builtins.bool
     _shared: Any
     @builtins.property

@@ -37,7 +37,7 @@ def test_type_checkers_find_every_path_that_users_import(maker):
     assert {f.relative_to(ROOT).as_posix(): f.read_text() for f in (ROOT / "stubs").rglob("*") if f.is_file()} == made
     for path, real in maker.public_paths().items():
         assert importlib.import_module(f"ingot.{path}") is importlib.import_module(f"ingot.{real}"), path
-    assert made["stubs/nn/functional.pyi"] == "from ..runtime.nn.functional import *\n"
+    assert made["stubs/optim/__init__.pyi"].startswith("from ..runtime.optim import *\n")
 
 
 def test_functions_that_factories_build_are_written_out(maker):

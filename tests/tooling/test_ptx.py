@@ -294,9 +294,10 @@ def test_sectors_needed_of_those_touched(call, least, tmp_path, monkeypatch):
     try:
         with gpu_counts.Launches(90) as launches:
             made = gpu_counts.calls()[call]
-            launches.kept.clear()
+            launches.launched_by_name.clear()
             made()
-            counts = [gpu_counts.counted(*launched) for name, launched in launches.kept.items() if "fill" not in name]
+            counts = [gpu_counts.counted(*launched) for name, launched in launches.launched_by_name.items()
+                      if "fill" not in name]
         assert sum(c.needed for c in counts) > least * sum(c.sectors for c in counts) > 0
     finally:
         mock_cuda.drop_caches()

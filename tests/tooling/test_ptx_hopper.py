@@ -86,8 +86,8 @@ def test_what_follows_a_product(taken, road):
     assert found
 
 
-ATTENTION = list(dict.fromkeys([tile for tiles in attention_configs.ROADS.values() for tile in tiles]))
-FIRST = [tuple(dict.fromkeys([tiles[0] for tiles in attention_configs.ROADS.values()]))]       # of each part, together
+ATTENTION = list(dict.fromkeys([tile for tiles in attention_configs.COPY_TILES.values() for tile in tiles]))
+FIRST = [tuple(dict.fromkeys([tiles[0] for tiles in attention_configs.COPY_TILES.values()]))]       # of each part, together
 
 
 @pytest.mark.parametrize("tiles, causal", [

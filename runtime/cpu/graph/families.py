@@ -46,7 +46,7 @@ _windows = lazy(__package__, "..nn.sliding_windows")
 
 # The module of a record's shape rule, below ir/ops, or the record's name -> the files that may have its kernel. A name wins.
 FAMILIES: dict[str, tuple] = {
-    "core.complex_numbers": (_data_movement,), "core.constant": (_data_movement,), "core.elementwise": (_scalars,),
+    "core.complex_numbers": (_data_movement,), "core.elementwise": (_scalars,),
     "core.moments": (_normalization,), "core.random": (_draws,), "core.reduce": (_reduction_kernels,), "core.scan": (_scans,),
     "core.shape": (_data_movement, _windows),
     "floor_divide": (_integer_division,), "trunc_divide": (_integer_division,), "remainder": (_integer_division,),

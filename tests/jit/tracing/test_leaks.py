@@ -58,7 +58,7 @@ def test_bindings_of_sizes_share_what_calls_them():
     traced = jit.trace(lambda x: (x.sin() * 2 + x.sum()).softmax(0))
     for n in range(2, 10):
         traced(ingot.ones(n))
-    before = len(call._kept)
+    before = len(call._live_reads)
     for n in range(10, 60):
         traced(ingot.ones(n))
-    assert traced.stats()["bindings"] > 50 and len(call._kept) <= before + 2
+    assert traced.stats()["bindings"] > 50 and len(call._live_reads) <= before + 2

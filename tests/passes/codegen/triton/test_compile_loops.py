@@ -290,10 +290,10 @@ def test_a_second_process_needs_no_triton(tmp_path, monkeypatch):
     one, = configs.launches(double(dt.float32), {"n0": 64})
     v = variant(one, {"n0": 64}, 90)
     made = compiler.compiled(v)
-    monkeypatch.setattr(compiler, "_made", {})
+    monkeypatch.setattr(compiler, "_binaries", compiler.DriverCache())
     monkeypatch.setattr(compiler, "_run_triton", lambda v: pytest.fail("compiled again"))
     assert compiler.compiled(v) == made
-    monkeypatch.setattr(compiler, "_made", {})
+    monkeypatch.setattr(compiler, "_binaries", compiler.DriverCache())
     monkeypatch.setattr(compiler, "_version", lambda: "")
     assert compiler.compiled(v) == made
 

@@ -8,7 +8,7 @@ import ingot
 import mock_cuda
 from ingot import jit
 from ingot.benchmarks import gpu_first, gpu_steps, gpu_times
-from ingot.benchmarks.gpu_ledger import noted
+from ingot.benchmarks.gpu_ledger import recorded
 from ingot.benchmarks.harness import Plan
 from ingot.ir import config
 from ingot.ir.opdef.op import OPS
@@ -159,7 +159,7 @@ def test_times_of_a_step_name_the_launches_of_the_ledger(monkeypatch):
     with mock_cuda.installed(), gpu_times.Times() as times:
         found = gpu_times.timed(step, times)
     with Ledger() as ledger:
-        noted(step, ledger)
+        recorded(step, ledger)
     config.process_settings.cache_clear()
     assert [row for row, _ in found] == ledger.rows
     assert all(len(each) == len(row.kernels) and all(0.5e-3 < t < 4e-3 for t in each) for row, each in found)

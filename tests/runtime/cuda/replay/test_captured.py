@@ -179,7 +179,7 @@ def test_inputs_that_stay_are_known_as_long_as_they_live():
     assert resident._known == [id(a), 0] and resident.are_there([a, b])
     elsewhere = ResidentInputs([a, b], [1], a.memory.stream + 1)
     assert elsewhere.are_there([a, b])
-    elsewhere.tell([a, b])
+    elsewhere.record_uses([a, b])
     assert elsewhere.stream in b.memory.block.others and not a.memory.block.others
 
 

@@ -30,7 +30,7 @@ def test_as_on_the_host_and_without_a_copy(name, dtype, cuda, kernels):
         pytest.skip("complex numbers have no order")
     update, shape = UPDATES[name]
     for n in range(RUNS):
-        x, v = eager._given(shape, dtype)
+        x, v = eager._operands(shape, dtype)
         x = x * (n + 1)
         there, given = x.to("cuda"), v.to("cuda")
         update(x, v)
@@ -44,7 +44,7 @@ def test_as_on_the_host_and_without_a_copy(name, dtype, cuda, kernels):
 @pytest.mark.parametrize("name", [n for n in UPDATES if n not in WITHOUT_HISTORIES])
 def test_values_with_histories(name, cuda, kernels):
     update, shape = UPDATES[name]
-    x, v = eager._given(shape)
+    x, v = eager._operands(shape)
     weights = ingot.arange(1.0, ROWS * WIDTH + 1).reshape(ROWS, WIDTH)
     found = []
     for device in ("cpu", "cuda"):
@@ -137,7 +137,7 @@ def test_a_graph_that_is_captured_updates_at_every_replay(cuda):
 
 
 def _there(seed):
-    return [t.to("cuda") for t in traces._given(seed)]
+    return [t.to("cuda") for t in traces._arguments(seed)]
 
 
 @pytest.mark.parametrize("name", traces.WRITES)
@@ -145,7 +145,7 @@ def test_traces_write_in_place_as_eager_code_does(name, cuda):
     fn = traces.WRITES[name]
     traced = jit.trace(fn)
     for seed in range(6):
-        (x, v, i), (y, *others) = _there(seed), traces._given(seed)
+        (x, v, i), (y, *others) = _there(seed), traces._arguments(seed)
         want, found = fn(y, *others), traced(x, v, i)
         ingot.testing.assert_close(found.cpu(), want)
         ingot.testing.assert_close(x.cpu(), y)
