@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 
 help:
 	@echo "make demo       install, then show the main job end to end"
-	@echo "make test       install, then lint, types and tests (15 minutes on 2 cores, 12 when kernels are compiled)"
+	@echo "make test       install, then lint, types and tests (10 minutes on 2 cores)"
 	@echo "make test-peers compare with PyTorch itself, which it installs: live, and the files of its results (7 minutes)"
 	@echo "make test-slow  the tests that need more time, and rows of tables that take long"
 	@echo "make test-ptx   GPU tests without a GPU, running what Triton compiles (an hour; ARCH=80 or 90)"
