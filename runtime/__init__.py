@@ -12,8 +12,7 @@ A room imports itself and the rooms before it.
 """
 
 from ..ir.lazy import lazy as _lazy
-from .core.backend import DRIVERS as _DRIVERS
-from .core.backend import HOST_ENTRY as _HOST_ENTRY
+from .core.backend import enter as _enter
 
-_HOST_ENTRY.enter(_lazy(__package__, ".cpu.backend"))
-_DRIVERS["cuda"] = _lazy(__package__, ".cuda.backend")
+_enter("cpu", _lazy(__package__, ".cpu.backend"))
+_enter("cuda", _lazy(__package__, ".cuda.backend"))

@@ -23,13 +23,12 @@ from ...ir.symbols.substitute import owned_by, replaced
 from ...passes.layout.in_memory_order import apply_memory_order
 from ...passes.networks.hoist_weights import split_derived
 from ...passes.rewrite import pass_manager
+from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.state import COUNTERS, OPEN_PROFILES, tls
-from ...runtime.cpu.graph import machine_passes
 from ..inspect.report import announce
 from .weight_cache import Derived
 
-program = lazy(__package__, "...runtime.cpu.graph.program")
 alloc = lazy(__package__, "...runtime.cpu.memory.alloc")
 work = lazy(__package__, "..inspect.work")
 
@@ -68,10 +67,10 @@ class Region:
 
     slots      {value: its number}; `captured`: {slot: the tensor behind an input}; `orders`: {slot: order of an input's dims}
     scope      of the symbolic sizes, the first `known` of which have values where it runs (None: all)
-    backend    where it ran when it was recorded; None for the host
+    backend    where it ran when it was recorded
     """
 
-    def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None, backend=None, orders=None,
+    def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None, backend=HOST, orders=None,
                  known: int | None = None):
         self.name, self.nodes, self.backend, self.known = name, tuple(nodes), backend, known
         self.calls_host = any(n.op is host_call for n in self.nodes)
@@ -231,24 +230,21 @@ class Job:
                 start = time.perf_counter()
                 graph, self.slots = self.region.graph(self.wanted)
                 given = [env[s] for s in self.slots] if env is not None else []
-                backend = next((a.backend for a in given if a.__class__ is DeviceArray), None)
+                backend = next((a.backend for a in given if a.__class__ is DeviceArray), HOST)
                 backend = self.region.backend if env is None else backend
                 alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
                 with without_collections():
-                    made = self._make(graph) if backend is None else self._make_elsewhere(graph, backend)
+                    made = self._make(graph, backend)
                 self.seconds = time.perf_counter() - start
                 self.compiled = made
                 announce(self, made)
             return self.compiled
 
-    def _make(self, graph):
-        graph = self.passed(graph, machine_passes.TRACE)
+    def _make(self, graph, backend):
+        graph = self.passed(graph, backend.PASSES)
         owned, targets = self.wishes()
-        graph, self.derived = self.without_derived(graph, targets)
-        return program.CompiledGraph(graph, program.kernel_of, owned, targets)
-
-    def _make_elsewhere(self, graph, backend):
-        return backend.traced(self.passed(graph, backend.PASSES), *self.wishes(), self.brief)
+        graph, self.derived = self.without_derived(graph, targets, backend)
+        return backend.traced(graph, owned, targets, self.brief)
 
     def wishes(self):
         """Return (positions of results that get memory of their own, {position of a result: number of the input it replaces}).
@@ -262,13 +258,13 @@ class Job:
         """The positions of results that live as long as each other."""
         return frozenset([i for i, r in enumerate(self.wanted) if r.brief])
 
-    def without_derived(self, graph, targets):
+    def without_derived(self, graph, targets, backend):
         """Return (the graph without values of weights alone, the `Derived` that computes them, or None)."""
-        cut = split_derived(graph, self._stable(set(targets.values())))
+        cut = split_derived(graph, self._stable(set(targets.values()))) if backend.hoists_weights else None
         if cut is None:
             return graph, None
         tensors = [self.region.captured[self.slots[i]] for i in cut.sources]
-        return cut.main, Derived(program.CompiledGraph(cut.derived, program.kernel_of), tensors)
+        return cut.main, Derived(backend.traced(cut.derived, frozenset(), {}, frozenset()), tensors)
 
     def _stable(self, written):
         """Return the numbers of inputs that are captured tensors and are not written here."""

@@ -6,6 +6,7 @@ from operator import is_
 from ...ir.errors import AutogradError
 from ...ir.graph.graph import Value
 from ...ir.symbols.substitute import bound_values, has_symbols
+from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import zeros_on_device_of
 from ...runtime.core.node import Leaf, Node, Output, aval_of, new_number, next_functions
 from ...runtime.core.tensor import wrap
@@ -64,7 +65,7 @@ class Differential:
         residuals = [(slots[v], numbers[v]) for v in outside if v in slots]
         grads = [None if g is None else g.over({v: i for i, v in enumerate(there)}) for g in found]
         name = recording.builder.name + "_backward"
-        backend = next(iter(recording.devices.values()), None)
+        backend = next(iter(recording.devices.values()), HOST)
         whole = job_of(Region(name, nodes, numbers, scope=recording.scope, backend=backend),
                        [Result(numbers[v], owned=True) for v in everything])
         leads, _ = _paths(nodes, back.seeds, [Gradient((v,)) for v in back.passing.values()])

@@ -11,6 +11,7 @@ from typing import Any
 from ...ir.graph.graph import Value
 from ...ir.opdef.params import param_key
 from ...ir.symbols.substitute import replaced
+from ...runtime.core.backend import HOST
 from ...runtime.core.tensor import Tensor
 from ..guards.state_guards import OptionNumber
 from ..proxies.data_sizes import Stage, stages_of
@@ -174,7 +175,7 @@ def segments_of(recording, give=None) -> list:
         own = {v for n in nodes for v in n.outputs}
         read = {x for n in nodes for x in n.inputs if type(x) is Value and x not in own}
         follows = any(not x.is_input for x in read)          # what a segment before it has made, on its device
-        backend = next((at for n, at in recording.devices.items() if follows or b.inputs[n] in read), None)
+        backend = next((at for n, at in recording.devices.items() if follows or b.inputs[n] in read), HOST)
         region = Region(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope, backend, orders, stage.count)
         made.append(Segment(sources, _signature(nodes, slots, sources, give), region, stage=stage))
         if i < len(recording.cuts):

@@ -6,22 +6,18 @@ conditions are bound to the plan (a `Bound`): nothing is compiled, and no pass r
 
 import time
 from collections import OrderedDict
-from typing import Any
 
 from ...ir.lazy import lazy
 from ...ir.symbols.scope import Scope
 from ...ir.symbols.substitute import condition_check, evaluator, names_in
 from ...ir.symbols.symbolic import names_of
-from ...passes.schedule.specialize_shapes import Binder
 from ...passes.simplify.lift_numbers import lift_numbers, number_array
+from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import DeviceArray
-from ...runtime.cpu.graph import machine_passes
 from ..inspect.report import announce
 from .compile_segment import Job, Ready, Region, without_collections
 
 alloc = lazy(__package__, "...runtime.cpu.memory.alloc")
-program = lazy(__package__, "...runtime.cpu.graph.program")
-incremental_bind = lazy(__package__, "...runtime.cpu.graph.incremental_bind")
 
 MOST_BOUND = 256        # bound sizes of a job; the oldest go
 MOST_VARIANTS = 64      # variants of a job; the oldest go
@@ -41,15 +37,11 @@ class SymbolicGraph:
     late      the same of the last inputs: sizes that are operands
     """
 
-    def __init__(self, scope: Scope, graph, early: tuple, owned, targets=None, brief=frozenset(), backend=None):
+    def __init__(self, scope: Scope, graph, early: tuple, owned, targets=None, brief=frozenset(), backend=HOST):
         lifted = lift_numbers(graph)
         self.scope, self.early, self.late = scope, early, lifted.numbers
         self.names = frozenset().union(*map(names_of, lifted.graph.symbols.values()))
-        self.is_elsewhere = backend is not None
-        self.binder: Any = (Binder(program.arrange_for_cpu(lifted.graph, owned, targets), shares=True) if backend is None
-                            else backend.sized(lifted.graph, owned, targets, brief))
-        self.calls: Any = None if self.is_elsewhere else program.SharedCalls(self.binder.steps)
-        self.arrangement: Any = None        # built with the first copy
+        self.sized = backend.sized(lifted.graph, owned, targets, brief)
         self.conditions = dict(scope.conditions)
         self.holds = condition_check(self.conditions, scope.hints)
         self.evaluate = evaluator([x for x, _ in (*self.early, *self.late)], scope.hints)
@@ -58,13 +50,8 @@ class SymbolicGraph:
         scope.close()
 
     def copy(self, values: dict):
-        """Return the compiled graph for `values` of the names; later ones share what they have in common with the first."""
-        if self.is_elsewhere:
-            return self.binder.bind(values)
-        if self.arrangement is None:
-            self.arrangement = incremental_bind.SharedArrangement(self.binder, self.calls, program.kernel_of)
-            return self.arrangement.whole(values)
-        return self.arrangement.copy(values)
+        """Return the compiled graph for `values` of the names."""
+        return self.sized.bind(values)
 
     def numbers(self, symbols) -> tuple:
         """Return the arrays of the numbers: (early ones, late ones)."""
@@ -77,15 +64,13 @@ class Variant(SymbolicGraph):
     """A job's graph, compiled for all sizes that meet some conditions. `derived` computes values of weights alone: the inputs
     between early numbers and late ones."""
 
-    def __init__(self, job: "SymbolicJob", symbols, backend=None):
+    def __init__(self, job: "SymbolicJob", symbols, backend):
         scope = job.scope.at(symbols)
         graph, job.slots = job.region.graph(job.wanted, scope)
         lifted = lift_numbers(graph)
         owned, targets = job.wishes()
-        graph = job.passed(graph, machine_passes.TRACE if backend is None else backend.PASSES, lifted.graph)
-        self.derived: Any = None
-        if backend is None:
-            graph, self.derived = job.without_derived(graph, targets)
+        graph = job.passed(graph, backend.PASSES, lifted.graph)
+        graph, self.derived = job.without_derived(graph, targets, backend)
         super().__init__(scope, graph, lifted.numbers, owned, targets, job.brief, backend)
 
 
@@ -134,10 +119,10 @@ class SymbolicJob(Job):
         found = [symbols[i] for i in self._positions]
         return tuple([n.hex() if type(n) is float else n for n in found])
 
-    def _bind(self, symbols, backend=None):
+    def _bind(self, symbols, backend=HOST):
         with self._lock:
             key, start = self._key(symbols), time.perf_counter()
-            bound, variants = (self.bound, self.variants) if backend is None else (self.elsewhere, self.variants_elsewhere)
+            bound, variants = (self.bound, self.variants) if backend is HOST else (self.elsewhere, self.variants_elsewhere)
             known = self._sure(bound.get(key), symbols)
             if known is not None:
                 return known
@@ -166,7 +151,7 @@ class SymbolicJob(Job):
         bound = self._known(symbols)
         if bound is None:
             on_device = next((a for a in env.values() if a.__class__ is DeviceArray), None)
-            bound = self._bind(symbols, None if on_device is None else on_device.backend)
+            bound = self._bind(symbols, HOST if on_device is None else on_device.backend)
         return bound.run(self, env, symbols)
 
     def _known(self, symbols):
@@ -189,7 +174,7 @@ class SymbolicJob(Job):
             return None
         compiled, variant = bound.compiled, bound.variant
         takes_symbols = bound.takes_numbers or not variant.is_sure
-        return Ready(compiled if variant.is_elsewhere else compiled.whole, variant.derived, variant if takes_symbols else None)
+        return Ready(compiled.whole, variant.derived, variant if takes_symbols else None)
 
     def compile(self):
         """Return what was compiled last; compile for the recorded sizes if nothing was."""

@@ -1,6 +1,6 @@
 """Backends: what the runtime asks of the code that runs operators on the host and on devices.
 
-`runtime/__init__` enters them here by name, so `core`, `autograd`, `api` and `foreach` import no backend.
+`runtime/__init__` enters them here by `enter`, so `core`, `autograd`, `api` and `foreach` import no backend.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,22 @@ from ...ir.lazy import LazyModule
 from ...ir.opdef.op import Op
 
 
-class HostBackend(Protocol):
-    """Kernels and memory for arrays of the host, which are NumPy arrays."""
+class Backend(Protocol):
+    """Compiler of traced graphs for one kind of device. `enter` takes the CPU and CUDA alike."""
+
+    PASSES: Any                     # passes of a traced graph, a list of `passes/pipelines.py`
+    hoists_weights: bool            # whether values of weights alone are computed once, apart from the graph
+
+    def traced(self, graph, owned, targets, brief) -> Any:
+        """Return a graph, ready to run. `owned` are the positions of results with memory of their own, `targets` maps
+        positions of results to the inputs that they replace, `brief` are results that live equally long: gradients."""
+
+    def sized(self, graph, owned, targets, brief) -> Any:
+        """Return a graph of symbolic sizes; its `bind(values)` returns what `traced` returns."""
+
+
+class HostBackend(Backend, Protocol):
+    """The CPU: kernels and memory for arrays of the host, which are NumPy arrays."""
 
     SMALL_BYTES: int                # smaller arrays are plain memory of NumPy's
     CompiledGraph: type             # a graph as a plan of steps, ready to run
@@ -91,10 +105,8 @@ class ArrayBackend(Protocol):
         """Return the elements in new memory, in row-major order."""
 
 
-class DeviceBackend(ArrayBackend, Protocol):
+class DeviceBackend(ArrayBackend, Backend, Protocol):
     """A kind of device: its memory and streams, and operators on arrays there."""
-
-    PASSES: Any                     # passes of a traced graph, a list of `passes/pipelines.py`
 
     def count(self) -> int:
         """Return how many devices of the kind this machine has."""
@@ -135,28 +147,22 @@ class DeviceBackend(ArrayBackend, Protocol):
     def before_export(self, array, stream) -> None:
         """Make a consumer's stream wait for the work on an array (DLPack)."""
 
-    def traced(self, graph, owned, targets, brief) -> Any:
-        """Return a graph, ready to run. `owned` are the positions of results with memory of their own, `targets` maps
-        positions of results to the inputs that they replace, `brief` are results that live equally long: gradients."""
 
-    def sized(self, graph, owned, targets, brief) -> Any:
-        """Return a graph of symbolic sizes; its `bind(values)` returns what `traced` returns."""
+DRIVERS: dict[str, Any] = {}        # backends of devices by kind: a `DeviceBackend` each, and what `ingot.cuda` shows
 
 
 class _Host:
     """Stands for the host's backend: it finds each function when that is first asked for, and keeps it."""
 
-    def __init__(self):
-        self._backend: Any = None
-
-    def enter(self, backend: LazyModule):
-        self._backend = backend
-
     def __getattr__(self, name):
-        value = self.__dict__[name] = getattr(self._backend, name)
+        value = self.__dict__[name] = getattr(_HOSTS["cpu"], name)
         return value
 
 
-HOST_ENTRY = _Host()
-HOST = cast(HostBackend, HOST_ENTRY)
-DRIVERS: dict[str, Any] = {}        # backends of devices by kind: a `DeviceBackend` each, and what `ingot.cuda` shows
+_HOSTS: dict[str, Any] = {}
+HOST = cast(HostBackend, _Host())
+
+
+def enter(kind: str, backend: LazyModule):
+    """Enter the backend of a kind of device, which is loaded when it is first used."""
+    (_HOSTS if kind == "cpu" else DRIVERS)[kind] = backend

@@ -9,7 +9,9 @@ _evenly_spaced = lazy(__package__, ".loops.evenly_spaced")
 _kernels = lazy(__package__, ".loops.kernels")
 _composites = lazy(__package__, ".graph.composites")
 _eager = lazy(__package__, ".graph.eager")
+_incremental_bind = lazy(__package__, ".graph.incremental_bind")
 _inplace = lazy(__package__, ".graph.inplace_kernels")
+_machine_passes = lazy(__package__, ".graph.machine_passes")
 _program = lazy(__package__, ".graph.program")
 _timed = lazy(__package__, ".graph.timed")
 
@@ -18,7 +20,9 @@ _HOMES = {
     "dense": _copies, "in_rows": _copies, "evenly": _evenly_spaced, "binary": _kernels, "elementwise": _kernels,
     "Whole": _composites, "drawn_by": _composites, "joint_rule": _composites, "rules_of": _composites,
     "kernel_for": _eager, "writer_for": _inplace, "CompiledGraph": _program, "run_timed": _timed,
+    "PASSES": _machine_passes, "traced": _program, "sized": _incremental_bind,
 }
+hoists_weights = True
 
 
 def __getattr__(name):

@@ -48,6 +48,7 @@ current = contexts.current
 set_current = contexts.set_current
 run = eager.run
 PASSES = pipelines.cuda_trace(eager.decompose_bodies, ordered_images)
+hoists_weights = False
 traced = Traced
 sized = Sized
 contiguous = eager.contiguous

@@ -140,7 +140,7 @@ def prepared(graph: Graph, arguments: int, taken, numbers: int = 0) -> Prepared:
 
     Its inputs are `arguments` arguments, then the weights numbered `taken`, then `numbers` numbers of each call.
     """
-    graph = pass_manager.run(graph, machine_passes.TRACE)
+    graph = pass_manager.run(graph, machine_passes.PASSES)
     weights = range(arguments, len(graph.inputs) - numbers)
     cut = split_derived(graph, frozenset(weights))
     if cut is None:

@@ -19,13 +19,32 @@ from ....passes.schedule.specialize_shapes import Binder, Copies
 from ..calls import pool
 from ..calls.step_list import OPERANDS, Template
 from .plan_runner import NativeRun, work_of
-from .program import CalledNode, CompiledGraph, EnvironmentSlots, SharedCalls
+from .program import CalledNode, CompiledGraph, EnvironmentSlots, SharedCalls, arrange_for_cpu, kernel_of
 from .step_cache import Kinds, form_of, locations_of
 
 _MOST_PLANS = 8
 _MOST_LAID_OUT = 64     # cached layouts of arenas
 _LARGE = 1 << 20        # bytes of a value
 _MET_AGAIN = 3          # runs from which on sizes are no longer new
+
+
+class Sized:
+    """A traced graph of symbolic sizes; `bind` returns it for given ones. Arguments as for `program.traced`."""
+
+    def __init__(self, graph, owned=frozenset(), targets=None, brief=frozenset()):
+        self._binder = Binder(arrange_for_cpu(graph, owned, targets), shares=True)
+        self._calls = SharedCalls(self._binder.steps)
+        self.arrangement: Any = None        # built with the first copy
+
+    def bind(self, values: dict):
+        """Return the compiled graph for `values` of the names; later ones share what they have in common with the first."""
+        if self.arrangement is None:
+            self.arrangement = SharedArrangement(self._binder, self._calls, kernel_of)
+            return self.arrangement.whole(values)
+        return self.arrangement.copy(values)
+
+
+sized = Sized
 
 
 class SharedArrangement:

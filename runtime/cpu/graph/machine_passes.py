@@ -43,4 +43,4 @@ def sliced_batches(graph: Graph) -> Graph:
 
 EAGER = pipelines.cpu_eager(decompose_bodies)
 PORTABLE = pipelines.cpu_portable(decompose_bodies)
-TRACE = pipelines.cpu_trace(decompose_bodies, blocked_layout, packed_recurrence, chained_convs, sliced_batches)
+PASSES = pipelines.cpu_trace(decompose_bodies, blocked_layout, packed_recurrence, chained_convs, sliced_batches)

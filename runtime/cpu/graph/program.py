@@ -129,6 +129,12 @@ class EnvironmentSlots(dict):
         return number
 
 
+def traced(graph: Graph, owned=frozenset(), targets=None, brief=frozenset()) -> CompiledGraph:
+    """Return a traced graph, ready to run. The memory of gradients (`brief`) is that of other
+    results."""
+    return CompiledGraph(graph, kernel_of, owned, targets)
+
+
 class SharedCalls:
     """The native calls of `steps`, which are the same in each copy of an arrangement; those of others are made each time."""
 

@@ -98,8 +98,8 @@ def same(got, want, message):
 
 def arrangements(traced):
     """Return [(arrangement, values of its copies)] of the compiled graphs."""
-    return [(v.arrangement, [dict(zip(v.scope.hints, key)) for key in bound_for(job, v)])
-            for job in traced._jobs() if type(job) is SymbolicJob for v in job.variants if v.arrangement is not None]
+    return [(v.sized.arrangement, [dict(zip(v.scope.hints, key)) for key in bound_for(job, v)])
+            for job in traced._jobs() if type(job) is SymbolicJob for v in job.variants if v.sized.arrangement is not None]
 
 
 def bound_for(job, variant):
