@@ -14,7 +14,7 @@ from .device_array import DeviceArray
 from .node import aval_of, is_inexact
 
 KIND = "meta"
-PASSES = ()         # there are no compiled graphs
+PASSES, hoists_weights = (), False          # there are no compiled graphs
 
 
 class NoElementsError(DeviceError, NotImplementedError):

@@ -24,9 +24,9 @@ def test_each_backend_of_arrays_has_all_functions(kind):
     assert [name for name in members(backend.ArrayBackend) if not hasattr(BACKENDS[kind], name)] == []
 
 
-def test_the_cpu_and_cuda_have_what_traces_need():
-    for entered in (backend.HOST, cuda):
-        assert [name for name in members(backend.Backend) if not hasattr(entered, name)] == []
+@pytest.mark.parametrize("entered", [backend.HOST, cuda, BACKENDS["meta"]])
+def test_traces_have_what_they_need(entered):
+    assert [name for name in members(backend.Backend) if not hasattr(entered, name)] == []
 
 
 def test_the_cpu_has_all_functions():
