@@ -92,6 +92,7 @@ class Op:
         "whole_inside"      composite whose own kernel beats loops over its body, inside other bodies too
         "rule_as_one"       the gradient rule is many operators, which eager mode compiles as one graph
         "renamed"           composite that equals one other operator
+        "foreach"           PyTorch has it as a function of lists (`runtime/foreach/foreach_functions.py`)
         "by_rows"           elementwise, but the result is row-major whatever the layout of the argument
         "keeps_order"       not elementwise, but the result has the layout of its arguments
         "one_by_one"        results are the arguments, each in its own layout and in memory of its own

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
+from ...ir.opdef.op import OPS
+from ...ir.ops.core import elementwise  # noqa: F401  (enters the records)
 from ..api.register.register import FUNCTIONS
 from ..core.tensor import Tensor
 from . import lists
 
-UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma", "log",
-         "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan",
-         "tanh", "trunc")
+UNARY = tuple([name for name, op in OPS.items() if "foreach" in op.traits])
 BINARY = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "pow": "pow", "lerp": "lerp", "clamp_max": "clamp_max",
           "clamp_min": "clamp_min", "minimum": "clamp_max", "maximum": "clamp_min"}     # and what does it, also for numbers
 

@@ -23,7 +23,7 @@ mul = elementwise("mul", np.multiply, (lambda g, out, x, y: mul(g, y), lambda g,
 div = elementwise("div", np.true_divide,
                   (lambda g, out, x, y: div(g, y), lambda g, out, x, y: neg(mul(g, div(out, y)))), takes="float",
                   traits=("exact", "rescued"))
-neg = elementwise("neg", np.negative, (lambda g, out, x: neg(g),), takes="number", traits=("exact",))
+neg = elementwise("neg", np.negative, (lambda g, out, x: neg(g),), takes="number", traits=("foreach", "exact"))
 
 
 # A number's multiple of something added; what the number is makes no other kernel. Gradients are those of the steps.
@@ -85,7 +85,7 @@ pow_ = elementwise("pow", scalar_functions.power, (_pow_x, _pow_y), takes="numbe
 
 # Rounding and sign.
 
-abs_ = elementwise("abs", np.abs, (lambda g, out, x: mul(g, sign(x)),), takes="real", traits=("exact", "float8"))
+abs_ = elementwise("abs", np.abs, (lambda g, out, x: mul(g, sign(x)),), takes="real", traits=("foreach", "exact", "float8"))
 
 
 def _sign(x):
@@ -101,25 +101,26 @@ def _sign_any(x):
     return x.copy() if x.dtype == np.bool_ else _sign(x)
 
 
-sign = elementwise("sign", _sign_any, (lambda g, out, x: _zeros(g),), takes="real", traits=("exact",),
+sign = elementwise("sign", _sign_any, (lambda g, out, x: _zeros(g),), takes="real", traits=("foreach", "exact"),
                    doc="-1, 0 or 1; 0 for nan.")
-floor = elementwise("floor", np.floor, (lambda g, out, x: _zeros(g),), takes="number", traits=("exact",))
-ceil = elementwise("ceil", np.ceil, (lambda g, out, x: _zeros(g),), takes="number", traits=("exact",))
-trunc = elementwise("trunc", np.trunc, (lambda g, out, x: _zeros(g),), takes="number", traits=("exact",))
-round_ = elementwise("round", np.rint, (lambda g, out, x: _zeros(g),), takes="real_float", traits=("exact",),
+floor = elementwise("floor", np.floor, (lambda g, out, x: _zeros(g),), takes="number", traits=("foreach", "exact"))
+ceil = elementwise("ceil", np.ceil, (lambda g, out, x: _zeros(g),), takes="number", traits=("foreach", "exact"))
+trunc = elementwise("trunc", np.trunc, (lambda g, out, x: _zeros(g),), takes="number", traits=("foreach", "exact"))
+round_ = elementwise("round", np.rint, (lambda g, out, x: _zeros(g),), takes="real_float", traits=("foreach", "exact"),
                      doc="To the nearest integer, halves to even.")
-frac = elementwise("frac", lambda x: x - np.trunc(x), (lambda g, out, x: g,), takes="real_float", traits=("exact",),
+frac = elementwise("frac", lambda x: x - np.trunc(x), (lambda g, out, x: g,), takes="real_float", traits=("foreach", "exact"),
                    doc="x - trunc(x)")
 
 # Powers, exponentials, logarithms.
 
 sqrt = elementwise("sqrt", np.sqrt, (lambda g, out, x: div(g, mul(out, 2.0)),), takes="float",
-                   traits=("exact", "rescued"))
+                   traits=("foreach", "exact", "rescued"))
 rsqrt = elementwise("rsqrt", lambda x: 1 / np.sqrt(x),
-                    (lambda g, out, x: mul(mul(g, -0.5), mul(out, mul(out, out))),), takes="float", traits=("wide_on_gpu",))
+                    (lambda g, out, x: mul(mul(g, -0.5), mul(out, mul(out, out))),), takes="float",
+                    traits=("foreach", "wide_on_gpu"))
 square = elementwise("square", np.square, (lambda g, out, x: mul(g, mul(x, 2.0)),), takes="any", traits=("exact",))
 reciprocal = elementwise("reciprocal", np.reciprocal, (lambda g, out, x: neg(mul(g, mul(out, out))),), takes="float",
-                         traits=("exact", "wide_on_gpu"))
+                         traits=("foreach", "exact", "wide_on_gpu"))
 
 
 def in_dtype(x, dtype):
@@ -152,28 +153,32 @@ def _expm1(x):
     return out
 
 
-exp = elementwise("exp", np.exp, (lambda g, out, x: mul(g, out),), takes="float", traits=("wide_on_gpu",))
+exp = elementwise("exp", np.exp, (lambda g, out, x: mul(g, out),), takes="float", traits=("foreach", "wide_on_gpu"))
 exp2 = elementwise("exp2", np.exp2, (_exp2_vjp,), takes="float")
-expm1 = elementwise("expm1", _expm1, (lambda g, out, x: mul(g, add(out, 1.0)),), takes="float", traits=("wide_on_gpu",))
-log = elementwise("log", np.log, (lambda g, out, x: div(g, x),), takes="float", traits=("wide_on_gpu",))
-log2 = elementwise("log2", np.log2, (lambda g, out, x: div(g, mul(x, math.log(2))),), takes="float", traits=("wide_on_gpu",))
+expm1 = elementwise("expm1", _expm1, (lambda g, out, x: mul(g, add(out, 1.0)),), takes="float",
+                    traits=("foreach", "wide_on_gpu"))
+log = elementwise("log", np.log, (lambda g, out, x: div(g, x),), takes="float", traits=("foreach", "wide_on_gpu"))
+log2 = elementwise("log2", np.log2, (lambda g, out, x: div(g, mul(x, math.log(2))),), takes="float",
+                   traits=("foreach", "wide_on_gpu"))
 log10 = elementwise("log10", np.log10, (lambda g, out, x: div(g, mul(x, math.log(10))),), takes="float",
-                    traits=("wide_on_gpu",))
-log1p = elementwise("log1p", np.log1p, (lambda g, out, x: div(g, add(x, 1.0)),), takes="float", traits=("wide_on_gpu",))
+                    traits=("foreach", "wide_on_gpu"))
+log1p = elementwise("log1p", np.log1p, (lambda g, out, x: div(g, add(x, 1.0)),), takes="float",
+                    traits=("foreach", "wide_on_gpu"))
 
 # Trigonometric and hyperbolic.
 
-sin = elementwise("sin", np.sin, (lambda g, out, x: mul(g, cos(x)),), takes="float")
-cos = elementwise("cos", np.cos, (lambda g, out, x: neg(mul(g, sin(x))),), takes="float")
-tan = elementwise("tan", np.tan, (lambda g, out, x: mul(g, add(mul(out, out), 1.0)),), takes="float", traits=("wide_on_gpu",))
+sin = elementwise("sin", np.sin, (lambda g, out, x: mul(g, cos(x)),), takes="float", traits=("foreach",))
+cos = elementwise("cos", np.cos, (lambda g, out, x: neg(mul(g, sin(x))),), takes="float", traits=("foreach",))
+tan = elementwise("tan", np.tan, (lambda g, out, x: mul(g, add(mul(out, out), 1.0)),), takes="float",
+                  traits=("foreach", "wide_on_gpu"))
 asin = elementwise("asin", np.arcsin, (lambda g, out, x: mul(g, rsqrt(_one_minus_square(x))),), takes="float",
-                   traits=("wide_on_gpu",))
+                   traits=("foreach", "wide_on_gpu"))
 acos = elementwise("acos", np.arccos, (lambda g, out, x: neg(mul(g, rsqrt(_one_minus_square(x)))),), takes="float",
-                   traits=("wide_on_gpu",))
-atan = elementwise("atan", np.arctan, (lambda g, out, x: div(g, add(mul(x, x), 1.0)),), takes="float")
-sinh = elementwise("sinh", np.sinh, (lambda g, out, x: mul(g, cosh(x)),), takes="float", traits=("wide_on_gpu",))
-cosh = elementwise("cosh", np.cosh, (lambda g, out, x: mul(g, sinh(x)),), takes="float", traits=("wide_on_gpu",))
-tanh = elementwise("tanh", np.tanh, (lambda g, out, x: mul(g, _one_minus_square(out)),), takes="float")
+                   traits=("foreach", "wide_on_gpu"))
+atan = elementwise("atan", np.arctan, (lambda g, out, x: div(g, add(mul(x, x), 1.0)),), takes="float", traits=("foreach",))
+sinh = elementwise("sinh", np.sinh, (lambda g, out, x: mul(g, cosh(x)),), takes="float", traits=("foreach", "wide_on_gpu"))
+cosh = elementwise("cosh", np.cosh, (lambda g, out, x: mul(g, sinh(x)),), takes="float", traits=("foreach", "wide_on_gpu"))
+tanh = elementwise("tanh", np.tanh, (lambda g, out, x: mul(g, _one_minus_square(out)),), takes="float", traits=("foreach",))
 asinh = elementwise("asinh", np.arcsinh, (lambda g, out, x: mul(g, rsqrt(add(mul(x, x), 1.0))),), takes="float")
 acosh = elementwise("acosh", np.arccosh, (lambda g, out, x: mul(g, _acosh_slope(x)),), takes="float")
 atanh = elementwise("atanh", np.arctanh, (lambda g, out, x: div(g, _one_minus_square(x)),), takes="float")
@@ -212,14 +217,16 @@ def _gauss(x):
     return mul(exp(neg(mul(x, x))), _TWO_OVER_SQRT_PI)
 
 
-erf = elementwise("erf", scalar_functions.erf, (lambda g, out, x: mul(g, _gauss(x)),), takes="real_float")
-erfc = elementwise("erfc", scalar_functions.erfc, (lambda g, out, x: neg(mul(g, _gauss(x))),), takes="real_float")
+erf = elementwise("erf", scalar_functions.erf, (lambda g, out, x: mul(g, _gauss(x)),), takes="real_float", traits=("foreach",))
+erfc = elementwise("erfc", scalar_functions.erfc, (lambda g, out, x: neg(mul(g, _gauss(x))),), takes="real_float",
+                   traits=("foreach",))
 erfcx = elementwise("erfcx", scalar_functions.erfcx, (lambda g, out, x: mul(g, sub(mul(mul(x, out), 2.0), _TWO_OVER_SQRT_PI)),),
                     takes="real_float", doc="exp(x^2) erfc(x)")
 erfinv = elementwise("erfinv", scalar_functions.erfinv,
                      (lambda g, out, x: mul(g, mul(exp(mul(out, out)), math.sqrt(math.pi) / 2)),), takes="real_float",
                      traits=("wide_on_gpu", "rescued"))
-lgamma = elementwise("lgamma", scalar_functions.lgamma, (lambda g, out, x: mul(g, digamma(x)),), takes="real_float")
+lgamma = elementwise("lgamma", scalar_functions.lgamma, (lambda g, out, x: mul(g, digamma(x)),), takes="real_float",
+                     traits=("foreach",))
 digamma = elementwise("digamma", scalar_functions.digamma, (lambda g, out, x: mul(g, trigamma(x)),), takes="real_float")
 trigamma = elementwise("trigamma", scalar_functions.trigamma, (lambda g, out, x: mul(g, polygamma(x, n=2)),),
                        takes="real_float")
@@ -227,7 +234,8 @@ polygamma = op("polygamma", infer=lambda x, *, n: infer_same("polygamma", is_ine
                ref=scalar_functions.polygamma, vjp=(lambda g, out, x, *, n: mul(g, polygamma(x, n=n + 1)),),
                lower=Scalar("polygamma"),
                traits=("takes_float",), doc="The n-th derivative of digamma, n >= 1.")
-sigmoid = elementwise("sigmoid", scalar_functions.sigmoid, (lambda g, out, x: mul(g, mul(out, sub(1.0, out))),), takes="float")
+sigmoid = elementwise("sigmoid", scalar_functions.sigmoid, (lambda g, out, x: mul(g, mul(out, sub(1.0, out))),),
+                      takes="float", traits=("foreach",))
 
 
 def _logit_vjp(g, out, x):
