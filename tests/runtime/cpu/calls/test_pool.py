@@ -17,7 +17,7 @@ from ingot.passes.codegen.llvm.pool import fork_join
 from ingot.runtime.cpu.calls import pool
 from ingot.runtime.cpu.compiler import cache
 from ingot.runtime.cpu.compiler import compile as compiler
-from native_modules import POINTER, TESTS, count_module, counted, needs_linux, run_python
+from ir_modules import POINTER, TESTS, count_module, counted, needs_linux, run_python
 
 
 @pytest.fixture
@@ -189,9 +189,9 @@ def test_exits_are_clean(how):
     code = f"""
         import ctypes, os, sys, threading, time
         sys.path.insert(0, {TESTS!r})
-        import native_modules
+        import ir_modules
         from ingot.runtime.cpu.compiler import compile as compiler; from ingot.runtime.cpu.calls import pool
-        task = compiler.compile_module(native_modules.count_module(100), ["count"])["count"]
+        task = compiler.compile_module(ir_modules.count_module(100), ["count"])["count"]
         counters = (ctypes.c_int64 * 64)(); where = ctypes.addressof(counters)
         pool.set_num_threads(3)
         pool.run(task, where, 64)

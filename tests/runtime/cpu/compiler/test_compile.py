@@ -18,7 +18,7 @@ from ingot.passes.codegen.llvm.ir.types import F32, I64, PTR, constant, float_te
 from ingot.passes.codegen.llvm.pool import entry, fork_join
 from ingot.runtime.cpu.compiler import cache, elf
 from ingot.runtime.cpu.compiler import compile as compiler
-from native_modules import POINTER, TESTS, count_module, needs_linux, run_python
+from ir_modules import POINTER, TESTS, count_module, needs_linux, run_python
 
 maps_elf = pytest.mark.skipif(target.host().arch != "x86_64" or sys.platform == "win32", reason="objects are mapped on x86-64")
 
@@ -167,8 +167,8 @@ USES_CACHE = """
     import sys
     sys.path.insert(0, {tests!r})
     from ingot.runtime.cpu.compiler import compile as compiler; from ingot.runtime.cpu.calls import pool
-    import ctypes, native_modules
-    found = compiler.compile_module(native_modules.count_module({tag}), ["tag", "count"])
+    import ctypes, ir_modules
+    found = compiler.compile_module(ir_modules.count_module({tag}), ["tag", "count"])
     assert ctypes.CFUNCTYPE(ctypes.c_int64)(found["tag"])() == {tag}
     counters = (ctypes.c_int64 * 100)()
     pool.run(found["count"], ctypes.addressof(counters), 100)

@@ -1,4 +1,4 @@
-"""Small native modules, and programs in fresh interpreters, for the tests of the CPU runtime."""
+"""Small modules of LLVM IR, and programs in fresh interpreters, for the tests of the CPU runtime."""
 
 import ctypes
 import os
