@@ -126,6 +126,17 @@ def test_index_tables_are_in_the_file(planned_here, tmp_path):
         assert all(type(b.compiled) is ready.ReadyProgram for b in loaded._bound.values())
 
 
+def test_tables_of_transforms_are_in_the_file(planned_here, tmp_path):
+    fn, x = jit.trace(lambda x: ingot.fft.irfft(ingot.fft.rfft(x) * 2)), ingot.randn(3, 24)
+    jit.export(fn, x, tmp_path / "m.ingot", targets=["sm_90"])
+    want = fn(x)
+    with device_alone():
+        loaded = jit.load(tmp_path / "m.ingot", device="cuda")
+        for _ in range(2):
+            agrees(loaded(x.cuda()), want)
+        assert all(type(b.compiled) is ready.ReadyProgram for b in loaded._bound.values())
+
+
 class Lookup(nn.Module):
     """Rows of a table, which are checked on the device."""
 
