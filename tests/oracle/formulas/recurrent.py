@@ -159,15 +159,15 @@ def on_arrays(function, *args, **params):
 
 @cases("rnn_sequence_grad", "lstm_sequence_grad", "gru_sequence_grad")
 def sequence_gradients(name, rng):
-    gates = {"r": 1, "l": 4, "g": 3}[name[0]]
-    for i, (label, z, mask, reverse) in enumerate(kinds(rng, gates)):
-        h, w = rounded(rng, 2, 3) / 2, rounded(rng, 3 * gates, 3) / 2
-        if gates == 1:
+    count = {"r": 1, "l": 4, "g": 3}[name[0]]
+    for i, (label, z, mask, reverse) in enumerate(kinds(rng, count)):
+        h, w = rounded(rng, 2, 3) / 2, rounded(rng, 3 * count, 3) / 2
+        if count == 1:
             activation = ("tanh", "relu")[i % 2]
             y, = on_arrays(rnn_sequence, z / 2, mask, h, w, activation=activation, reverse=reverse)
             yield case(label, Leaf(rounded(rng, *y.shape)), y if i % 2 else Leaf(y), mask, Leaf(h), Leaf(w),
                        activation=activation, reverse=reverse)
-        elif gates == 4:
+        elif count == 4:
             c, projection = rounded(rng, 2, 3), rounded(rng, 2, 3) if i % 2 else None
             h, w = (h, w) if projection is None else (h[:, :2].copy(), w[:, :2].copy())
             y, cells, gates = on_arrays(lstm, z, mask, h, c, w, projection, reverse=reverse)
