@@ -11,6 +11,7 @@ import threading
 import types
 from contextvars import ContextVar
 
+from ...ir import config
 from ...runtime.autograd import grad_mode
 from ...runtime.autograd.function import run_forward
 from ...runtime.core.device import set_default_device
@@ -31,6 +32,7 @@ from .stdlib_state import RANDOM, ContextVariables
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
                        "discard", "sort", "reverse", "appendleft", "popleft"))
 _GETENV = os.getenv.__code__
+_SETTINGS = frozenset((config.current.__code__, config.describe.__code__))
 _THREAD = threading.current_thread.__code__
 _FORWARD = run_forward.__code__
 _FILLS = functools.cached_property.__get__.__code__      # runs only if nothing is cached yet
@@ -40,7 +42,7 @@ _CHANGES_FILE = frozenset("wax+")      # in the mode of an open file
 _READS = frozenset(("read", "read1", "readline", "readlines", "readinto"))
 _WRITERS = frozenset(("_csv", "_queue"))
 _MODES = ("grad mode", "inference mode", "autocast", "anomaly mode", "the hooks on saved tensors", "the default dtype",
-          "the default device")
+          "the default device", "the switches of ingot")
 _MODE_SETTERS = frozenset([f.__code__ for f in (       # those that need no `with` block
     grad_mode.set_grad_enabled.__init__, grad_mode.no_grad.__enter__, set_default_dtype, set_default_device)])
 _IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random")
@@ -52,7 +54,7 @@ _ABOUT_A_PATH = frozenset([f.__code__ for f in (
     *[getattr(pathlib.Path, name) for name in ("exists", "is_file", "is_dir", "stat")]) if hasattr(f, "__code__")])
 
 WATCHED = {id(code): code for code in (       # by id: to hash code takes longer than to run it
-    _GETENV, _THREAD, _FORWARD, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS, *_ABOUT_A_PATH)}
+    _GETENV, _THREAD, *_SETTINGS, _FORWARD, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS, *_ABOUT_A_PATH)}
 
 
 class WorldPolicy:
@@ -83,6 +85,8 @@ class WorldPolicy:
             reads.add_condition(level_condition(frame.f_locals["self"], frame.f_locals["level"]))
         elif code is _THREAD and is_user(frame.f_back):
             reads.add_condition(ReadCondition(("thread",), _thread, _thread(), "the thread that calls"))
+        elif code in _SETTINGS and is_user(frame.f_back):
+            reads.add_condition(ReadCondition.of(("settings",), _settings, "a switch of ingot"))
         elif code in _QUEUES:
             self._status.refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
         elif code is _GETENV:
@@ -171,7 +175,11 @@ def _thread() -> tuple:
     return threading.get_ident(), threading.current_thread().name
 
 
+def _settings() -> tuple:
+    return tuple(vars(config.current()).values())
+
+
 def modes() -> tuple:
     """Return the modes of the thread and defaults of the process that `_MODES` names."""
     m = tls.m
-    return m.grad, m.inference, m.autocast, m.anomaly, m.saved_hooks, Defaults.dtype, Defaults.device, Defaults.clear_padding
+    return m.grad, m.inference, m.autocast, m.anomaly, m.saved_hooks, Defaults.dtype, Defaults.device, config.current()

@@ -35,6 +35,7 @@ from .patched_builtins import PatchedCasts, make_plain, settle
 from .reachable import Reachable
 from .read_log import ReadLog, known_in_class, owners_above
 from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators
+from .switch_log import SwitchLog
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
 _EXACT = frozenset(("__float__", "__int__", "__index__", "__complex__", "__bool__", "__str__", "__repr__", "__hash__"))
@@ -63,7 +64,7 @@ class Tracker:
         self.reachable = Reachable(known, inputs, contents, reads, writes, uses, self.attributes, self.tensors)
         self.chains = ChainReads(known, inputs, contents, self._functions, reads, writes, self.tensors, self.reachable,
                                  RandomGenerators(status, known), set_rates)
-        self.contexts = ContextVariables(inputs, reads)
+        self.contexts, self.switches = ContextVariables(inputs, reads), SwitchLog(status, reads)
         self.world = WorldPolicy(status, known, contents, self.chains, self.contexts, self.casts)
         self.hosts = HostLog(known, inputs, contents, reads, writes, queries, self.casts)
         self._inner: dict = {}          # code of a function made inside -> its free variables that live inside, too
@@ -250,6 +251,7 @@ class Tracker:
         """Return the guards; raise if the run did what a replay could not repeat. See `Finaliser.guards` for `toggled` and
         `touched`."""
         self.world.check()
+        self.switches.check()
         if self.status.problem is not None:
             raise self.status.problem
         final = Finaliser(self.known, self.inputs, self.contents, self.reads, self.writes, self.hosts, effects)

@@ -308,6 +308,18 @@ class Recorder:
         else:
             unprofiled(self.tracker.reads.add_attributes, owner.__name__, owner, (name,))
 
+    def switch_read(self, switch):
+        if self.tracker is not None:
+            unprofiled(self.tracker.switches.read, switch)
+
+    def switch_set(self, switch, is_restored: bool):
+        if self.tracker is not None:
+            unprofiled(self.tracker.switches.set, switch, is_restored)
+
+    def asked(self, name: str, question):
+        if self.tracker is not None:
+            unprofiled(self.tracker.switches.asked, name, question)
+
     # Actions that a replay cannot repeat.
 
     def refuse(self, what: str, instead: str):

@@ -5,15 +5,13 @@ from contextlib import contextmanager
 
 from ...ir import config
 from ...ir.errors import ArgumentError
+from ...runtime.core.switches import Switch
 
 _FUSERS = ("fuser0", "fuser1", "fuser2", "fuser3")
 
 
-class _Stored:
-    """The stored switches."""
-
-    strategy: tuple = (("STATIC", 2), ("DYNAMIC", 10))
-    onednn = False
+_strategy = Switch("the fusion strategy", (("STATIC", 2), ("DYNAMIC", 10)))
+_onednn = Switch("whether oneDNN fuses", False)
 
 
 @contextmanager
@@ -42,15 +40,16 @@ def set_fusion_strategy(strategy) -> list:
     given = tuple([tuple(entry) for entry in strategy])
     if any(len(e) != 2 or e[0] not in ("STATIC", "DYNAMIC") or type(e[1]) is not int for e in given):
         raise ArgumentError(f"set_fusion_strategy takes pairs of 'STATIC' or 'DYNAMIC' and a number, got {strategy!r}")
-    before, _Stored.strategy = list(_Stored.strategy), given
+    before = list(_strategy.get())
+    _strategy.set(given)
     return before
 
 
 def enable_onednn_fusion(enabled: bool) -> None:
     """Store the switch, which has no effect."""
-    _Stored.onednn = bool(enabled)
+    _onednn.set(bool(enabled))
 
 
 def onednn_fusion_enabled() -> bool:
     """Return the value of `enable_onednn_fusion`."""
-    return _Stored.onednn
+    return _onednn.get()

@@ -134,8 +134,7 @@ class _Writer:
         return name
 
     def _mode(self):
-        return [f"m.recorder is None and m.grad is {self.grad} and m.inference is {self.inference}",
-                "m.autocast is None and not m.function_modes",
+        return [f"not m.told and m.autocast is None and m.grad is {self.grad} and m.inference is {self.inference}",
                 "current() is settings",
                 "not profiles and Defaults.dtype is dtype and Defaults.device == device"]
 

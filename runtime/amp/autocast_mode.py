@@ -6,7 +6,6 @@ wide on CPUs by their dims or mode declare it where they are called (`type_promo
 steps autocast ignores (same file).
 """
 
-import threading
 import warnings
 import weakref
 from contextlib import ContextDecorator
@@ -18,6 +17,7 @@ from ..api.register.register import FUNCTIONS
 from ..core.device import KINDS, available
 from ..core.node import FREED, Leaf
 from ..core.state import tls
+from ..core.switches import ThreadSwitch
 from ..core.tensor import Tensor
 
 __all__ = ["autocast", "autocast_decorator", "is_autocast_available"]
@@ -89,15 +89,9 @@ def _has_history(t) -> bool:
     return t._node is None or t._node.saved is not FREED
 
 
-class _Preferred(threading.local):
-    """Default low dtype of autocast by kind of device, and whether casts of parameters are cached."""
-
-    def __init__(self):
-        self.dtypes = {"cpu": dt.bfloat16}
-        self.keeps = True
-
-
-_preferred = _Preferred()
+_dtypes = {kind: ThreadSwitch(f"the dtype of autocast on {kind}", dt.bfloat16 if kind == "cpu" else dt.float16)
+           for kind in KINDS}
+_caches = ThreadSwitch("whether autocast caches casts of parameters", True)
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -115,12 +109,12 @@ def _checked_kind(device_type) -> str:
 
 def get_autocast_dtype(device_type: str) -> dt.DType:
     """Return the low dtype that autocast uses on a kind of device."""
-    return _preferred.dtypes.get(_checked_kind(device_type), dt.float16)
+    return _dtypes[_checked_kind(device_type)].get()
 
 
 def set_autocast_dtype(device_type: str, dtype):
     """Set the low dtype that autocast uses on a kind of device."""
-    _preferred.dtypes[_checked_kind(device_type)] = dt.as_dtype(dtype)
+    _dtypes[_checked_kind(device_type)].set(dt.as_dtype(dtype))
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
@@ -140,19 +134,19 @@ def set_autocast_enabled(device_type, enabled=None):
 
 def is_autocast_cache_enabled() -> bool:
     """Return whether autocast caches casts of parameters."""
-    return _preferred.keeps
+    return _caches.get()
 
 
 def set_autocast_cache_enabled(enabled: bool):
     """Set whether autocast caches casts of parameters."""
-    _preferred.keeps = bool(enabled)
+    _caches.set(bool(enabled))
 
 
 def clear_autocast_cache():
     """Drop the cached casts of parameters."""
     casting = tls.m.autocast
-    if casting is not None and casting.kept:
-        casting.kept.clear()
+    if casting is not None and casting.cache:
+        casting.cache.clear()
 
 
 def _with(casting, kind, dtype, caches) -> Casting | None:
@@ -201,9 +195,9 @@ class autocast(ContextDecorator):
 
     def __enter__(self):
         before = tls.m.autocast
-        keeps = _preferred.keeps if self._cache_enabled is None else self._cache_enabled
-        self._before.append((before, get_autocast_dtype(self.device)))
-        set_autocast_dtype(self.device, self.fast_dtype)
+        keeps = _caches.peek() if self._cache_enabled is None else self._cache_enabled
+        self._before.append((before, _dtypes[self.device].peek()))
+        _dtypes[self.device].set(self.fast_dtype, is_restored=True)
         _install(_with(before, self.device, self.fast_dtype if self._enabled else None, keeps))
         return self
 
@@ -212,7 +206,7 @@ class autocast(ContextDecorator):
         before, dtype = self._before.pop()
         if inside is not None:
             inside.forget()
-        set_autocast_dtype(self.device, dtype)
+        _dtypes[self.device].put(dtype)
         _install(before)
         return False
 

@@ -9,7 +9,7 @@ import sys
 
 from ..core import float32_precision
 from . import absent_libraries, cpu, cuda, cudnn, mha, mkldnn, mps, quantized
-from .switch_board import Freezing, SwitchBoard, switched
+from .switch_board import SwitchBoard, frozen, switched
 
 # Optional parts of PyTorch's builds, under their top-level names.
 has_lapack = True           # linear algebra is ingot's own
@@ -32,12 +32,12 @@ sys.modules[__name__].__class__ = _Board
 
 def disable_global_flags():
     """Allow changes of the switches of cudnn, mkldnn and all backends by `flags()` alone from now on."""
-    Freezing.is_on = True
+    frozen.set(True)
 
 
 def flags_frozen() -> bool:
     """Return whether disable_global_flags() was called."""
-    return Freezing.is_on
+    return frozen.get()
 
 
 def flags(fp32_precision="none"):

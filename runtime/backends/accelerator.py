@@ -2,6 +2,7 @@
 
 from ...ir.errors import DeviceError
 from ..core.device import DRIVERS, Device, available
+from ..core.switches import LentSwitch, question, refuse_to_read
 
 __all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
            "device_index", "empty_cache", "get_device_capability", "get_memory_info", "is_available", "max_memory_allocated",
@@ -31,6 +32,9 @@ def index_of(device, kind=None) -> int:
     return index
 
 
+current_device = LentSwitch("the current device", lambda: driver().current(), lambda index: driver().set_current(index))
+
+
 def is_available() -> bool:
     """Return whether there is an accelerator."""
     return _kind() is not None
@@ -50,12 +54,12 @@ def device_count() -> int:
 
 def current_device_index() -> int:
     """Return the index of the current accelerator."""
-    return driver().current()
+    return current_device.get()
 
 
 def set_device_index(device):
     """Make an accelerator the current one."""
-    driver().set_current(index_of(device))
+    current_device.set(index_of(device))
 
 
 current_device_idx = current_device_index
@@ -73,14 +77,13 @@ class device_index:
 
     def __enter__(self):
         if self.index is not None:
-            backend = driver(self._kind)
-            self.before.append(backend.current())
-            backend.set_current(index_of(self.index, self._kind))
+            self.before.append(current_device.peek())
+            current_device.set(index_of(self.index, self._kind), is_restored=True)
         return self
 
     def __exit__(self, *exc):
         if self.index is not None:
-            driver(self._kind).set_current(self.before.pop())
+            current_device.put(self.before.pop())
 
 
 def synchronize(device=None, /):
@@ -89,6 +92,7 @@ def synchronize(device=None, /):
         driver().synchronize(index_of(device))
 
 
+@question
 def current_stream(device=None, /):
     """Return the current stream."""
     return driver().stream(index_of(device))
@@ -107,7 +111,10 @@ def empty_cache():
 
 def memory_stats(device=None, /) -> dict:
     """Return byte counts by name; empty without an accelerator."""
-    return driver().memory(index_of(device)) if is_available() or device is not None else {}
+    if not is_available() and device is None:
+        return {}
+    refuse_to_read("the memory in use")
+    return driver().memory(index_of(device))
 
 
 def memory_allocated(device=None, /) -> int:
@@ -144,6 +151,7 @@ def reset_accumulated_memory_stats(device=None, /):
 
 def get_memory_info(device=None, /) -> tuple:
     """Return (free, total) bytes of an accelerator."""
+    refuse_to_read("the memory in use")
     backend, index = driver(), index_of(device)
     return backend.free_memory(index), backend.total_memory(index)
 

@@ -1,10 +1,11 @@
 """`ingot.backends.cuda`: switches of the CUDA backend."""
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from ...ir.errors import ArgumentError
 from ..core import float32_precision
 from ..core.device import DRIVERS
+from ..core.switches import Setting, Switch
 
 __all__ = ["allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "cufft_plan_cache", "enable_cudnn_sdp",
            "enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp", "flash_sdp_enabled",
@@ -15,12 +16,10 @@ __all__ = ["allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "cufft_pla
 class Products(float32_precision.Operation):
     """Switches of matrix products. Those of half precision change nothing: sums are in float32."""
 
-    __slots__ = ("allow_bf16_reduced_precision_reduction", "allow_fp16_accumulation", "allow_fp16_reduced_precision_reduction")
-
-    def __init__(self):
-        super().__init__("cuda", "matmul")
-        self.allow_fp16_reduced_precision_reduction = self.allow_bf16_reduced_precision_reduction = True
-        self.allow_fp16_accumulation = False
+    __slots__ = ()
+    allow_fp16_reduced_precision_reduction = Setting("cuda.matmul.allow_fp16_reduced_precision_reduction", True)
+    allow_bf16_reduced_precision_reduction = Setting("cuda.matmul.allow_bf16_reduced_precision_reduction", True)
+    allow_fp16_accumulation = Setting("cuda.matmul.allow_fp16_accumulation", False)
 
     @property
     def allow_tf32(self) -> bool:
@@ -32,14 +31,13 @@ class Products(float32_precision.Operation):
         self.fp32_precision = "tf32" if allowed else "ieee"
 
 
-matmul = Products()
-_attention = {"cudnn": True, "flash": True, "math": True, "mem_efficient": True}
+matmul = Products("cuda", "matmul")
 
 
 class _PlanCache:
     """The plan cache of Fourier transforms; ingot's kernels have no plans."""
 
-    max_size, size = 4096, 0
+    max_size, size = Setting("cuda.cufft_plan_cache.max_size", 4096), 0
 
     def __getitem__(self, device):
         return self
@@ -85,13 +83,17 @@ def is_built() -> bool:
     return "cuda" in DRIVERS
 
 
+_attention = {kernel: Switch(f"whether attention takes the kernel {kernel!r}", True)
+              for kernel in ("cudnn", "flash", "math", "mem_efficient")}
+
+
 def _attention_switch(kernel: str):
     """Return (function that stores a switch without effect, function that returns it); each device has one attention kernel."""
     def enable(enabled: bool):
-        _attention[kernel] = bool(enabled)
+        _attention[kernel].set(bool(enabled))
 
     def is_enabled() -> bool:
-        return _attention[kernel]
+        return _attention[kernel].get()
 
     enable.__name__, enable.__doc__ = f"enable_{kernel}_sdp", "Store the switch, which has no effect."
     is_enabled.__name__, is_enabled.__doc__ = f"{kernel}_sdp_enabled", f"Return the value of enable_{kernel}_sdp."
@@ -107,9 +109,8 @@ enable_mem_efficient_sdp, mem_efficient_sdp_enabled = _attention_switch("mem_eff
 @contextmanager
 def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
     """Set the four switches inside."""
-    before = dict(_attention)
-    _attention.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
-    try:
+    chosen = {"flash": enable_flash, "math": enable_math, "mem_efficient": enable_mem_efficient, "cudnn": enable_cudnn}
+    with ExitStack() as stack:
+        for kernel, enabled in chosen.items():
+            stack.enter_context(_attention[kernel].held(enabled))
         yield
-    finally:
-        _attention.update(before)

@@ -8,15 +8,16 @@ import sys
 
 from ...ir.errors import ArgumentError
 from ..core import float32_precision
+from ..core.switches import Setting
 from .switch_board import SwitchBoard, switched
 
 __all__ = ["allow_tf32", "benchmark", "benchmark_limit", "conv", "deterministic", "enabled", "flags", "fp32_precision",
            "is_acceptable", "is_available", "rnn", "version"]
 
-enabled = True
-benchmark = False
-benchmark_limit = 10
-deterministic = False
+enabled: bool
+benchmark: bool
+benchmark_limit: int
+deterministic: bool
 conv = float32_precision.Operation("cuda", "conv")
 rnn = float32_precision.Operation("cuda", "rnn")
 allow_tf32: bool
@@ -25,11 +26,13 @@ fp32_precision: str
 
 class _Board(SwitchBoard):
     SWITCHES = ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32", "fp32_precision")
+    enabled, benchmark = Setting("cudnn.enabled", True), Setting("cudnn.benchmark", False)
+    benchmark_limit, deterministic = Setting("cudnn.benchmark_limit", 10), Setting("cudnn.deterministic", False)
     fp32_precision = float32_precision.switch("cuda")
 
     @property
     def allow_tf32(self) -> bool:
-        allowed = {float32_precision.get("cuda", op) == "tf32" for op in ("conv", "rnn")}
+        allowed = {float32_precision.ask("cuda", op) == "tf32" for op in ("conv", "rnn")}
         if len(allowed) == 2:
             raise ArgumentError("cudnn.allow_tf32 is asked for, but convolutions and recurrent layers differ: ask "
                                 "cudnn.conv.fp32_precision and cudnn.rnn.fp32_precision")

@@ -1,17 +1,17 @@
 """`ingot.backends.mha`: the switch of `nn.TransformerEncoder` that writes zeros for padding in inference."""
 
-from ..core.state import Defaults, tls
+from ..core.switches import Switch
 
 __all__ = ["get_fastpath_enabled", "set_fastpath_enabled"]
+
+_clears_padding = Switch("whether TransformerEncoder writes zeros for padding", True)
 
 
 def get_fastpath_enabled() -> bool:
     """Return whether `nn.TransformerEncoder` writes zeros for padding."""
-    if tls.m.recorder is not None:
-        tls.m.recorder.attribute(Defaults, "clear_padding", False)
-    return Defaults.clear_padding
+    return _clears_padding.get()
 
 
 def set_fastpath_enabled(value: bool) -> None:
     """Set whether `nn.TransformerEncoder` writes zeros for padding."""
-    Defaults.clear_padding = bool(value)
+    _clears_padding.set(bool(value))

@@ -3,13 +3,14 @@
 import sys
 
 from ..core import float32_precision
+from ..core.switches import Setting
 from .switch_board import SwitchBoard, switched
 
 __all__ = ["allow_tf32", "conv", "deterministic", "enabled", "flags", "fp32_precision", "is_available", "matmul", "rnn"]
 
-enabled = False
-deterministic = False
-allow_tf32: bool | None = None
+enabled: bool
+deterministic: bool
+allow_tf32: bool | None
 conv = float32_precision.Operation("mkldnn", "conv")
 matmul = float32_precision.Operation("mkldnn", "matmul")
 rnn = float32_precision.Operation("mkldnn", "rnn")
@@ -18,6 +19,8 @@ fp32_precision: str
 
 class _Board(SwitchBoard):
     SWITCHES = ("enabled", "deterministic", "allow_tf32", "fp32_precision")
+    enabled, deterministic = Setting("mkldnn.enabled", False), Setting("mkldnn.deterministic", False)
+    allow_tf32 = Setting("mkldnn.allow_tf32", None)
     fp32_precision = float32_precision.switch("mkldnn")
 
 

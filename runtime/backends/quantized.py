@@ -1,6 +1,18 @@
 """`ingot.backends.quantized`: the engine of quantised layers. ingot has one, so the choice changes nothing."""
 
+import sys
+
+from ..core.switches import Setting
+from .switch_board import SwitchBoard
+
 __all__ = ["engine", "supported_engines"]
 
 supported_engines = ["x86", "fbgemm", "onednn", "qnnpack"]
-engine = "x86"
+engine: str
+
+
+class _Board(SwitchBoard):
+    engine = Setting("quantized.engine", "x86")
+
+
+sys.modules[__name__].__class__ = _Board

@@ -5,31 +5,18 @@ from types import ModuleType
 
 from ...ir.errors import ArgumentError
 from ..core import float32_precision
+from ..core.switches import Setting, Switch
 
-
-class Freezing:
-    """Whether switches may be set only by `flags()`."""
-
-    is_on = False
-
-
-@contextmanager
-def thawed():
-    """Allow setting of switches inside."""
-    before, Freezing.is_on = Freezing.is_on, False
-    try:
-        yield
-    finally:
-        Freezing.is_on = before
+frozen = Switch("whether switches may be set only by flags()", False)
 
 
 class SwitchBoard(ModuleType):
-    """A module whose `SWITCHES` cannot be set while frozen. Subclasses have properties for switches stored elsewhere."""
+    """A module whose `SWITCHES` cannot be set while frozen. Subclasses have a `Setting` or property for each."""
 
     SWITCHES: tuple = ()
 
     def __setattr__(self, name, value):
-        if Freezing.is_on and name in self.SWITCHES:
+        if frozen.peek() and name in self.SWITCHES:
             public = self.__name__.replace(".runtime.", ".")
             raise ArgumentError(f"{public}.{name} cannot be set after disable_global_flags(); use {public}.flags()")
         super().__setattr__(name, value)
@@ -38,15 +25,14 @@ class SwitchBoard(ModuleType):
 @contextmanager
 def switched(board: ModuleType, values: dict):
     """Set switches inside."""
-    plain = {name: getattr(board, name) for name in values if not hasattr(type(board), name)}
-    entries = float32_precision.chosen()
+    settings = {name: vars(type(board))[name].switch for name in values if type(vars(type(board))[name]) is Setting}
+    before, entries = {name: switch.peek() for name, switch in settings.items()}, float32_precision.chosen()
     try:
-        with thawed():
+        with frozen.held(False):
             for name, value in values.items():
                 setattr(board, name, value)
         yield
     finally:
-        with thawed():
-            for name, value in plain.items():
-                setattr(board, name, value)
+        for name, value in before.items():
+            settings[name].set(value)
         float32_precision.restore(entries)

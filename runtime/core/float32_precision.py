@@ -8,13 +8,20 @@ One table serves all of PyTorch's switches: `backends.fp32_precision` and the on
 from typing import Any
 
 from ...ir.errors import ArgumentError
+from .switches import Switch
 
 GENERIC = "generic", "all"
 _ALL = "none", "ieee", "tf32", "bf16"
 _CHOICES = {"generic": _ALL, "cuda": _ALL[:3], "mkldnn": _ALL}
 _CONVOLUTIONS = ("cuda", "conv"), ("cuda", "rnn")       # TF32 by default
-_chosen: dict[tuple[str, str], str] = {}
+_chosen = Switch("the precision of float32 products", {})       # {(backend, operation): precision}
 answers: dict = {}      # cache of `get`, until an entry changes
+
+
+def ask(backend: str, op: str = "all") -> str:
+    """Return the precision of an operation to a program that asks for it."""
+    _chosen.get()
+    return get(backend, op)
 
 
 def get(backend: str, op: str = "all") -> str:
@@ -27,30 +34,29 @@ def get(backend: str, op: str = "all") -> str:
 
 
 def _resolved(backend, op) -> str:
+    chosen = _chosen.peek()
     for key in ((backend, op), (backend, "all"), GENERIC):
-        choice = _chosen.get(key, "none")
+        choice = chosen.get(key, "none")
         if choice != "none" and choice in _CHOICES[backend]:
             return choice
-    return "tf32" if (backend, op) in _CONVOLUTIONS and (backend, op) not in _chosen else "none"
+    return "tf32" if (backend, op) in _CONVOLUTIONS and (backend, op) not in chosen else "none"
 
 
 def choose(backend: str, op: str, precision: str):
     """Set one entry."""
     if precision not in _CHOICES[backend]:
         raise ArgumentError(f"fp32_precision of {backend} is one of {', '.join(_CHOICES[backend])}, got {precision!r}")
-    _chosen[backend, op] = precision
-    _forget()
+    restore({**_chosen.peek(), (backend, op): precision})
 
 
 def chosen() -> dict:
     """Return the entries, for `restore`."""
-    return dict(_chosen)
+    return _chosen.peek()
 
 
 def restore(entries: dict):
     """Restore all entries."""
-    _chosen.clear()
-    _chosen.update(entries)
+    _chosen.set(entries)
     _forget()
 
 
@@ -62,7 +68,7 @@ def _forget():
 
 def switch(backend: str, op: str = "all") -> Any:
     """Return a property that reads and sets one entry."""
-    return property(lambda self: get(backend, op), lambda self, precision: choose(backend, op, precision))
+    return property(lambda self: ask(backend, op), lambda self, precision: choose(backend, op, precision))
 
 
 class Operation:
@@ -76,7 +82,7 @@ class Operation:
     @property
     def fp32_precision(self) -> str:
         """ "ieee", "tf32", "none", and "bf16" where the backend knows it."""
-        return get(self.backend, self.op)
+        return ask(self.backend, self.op)
 
     @fp32_precision.setter
     def fp32_precision(self, precision: str):

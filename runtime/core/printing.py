@@ -2,6 +2,7 @@
 
 import math
 import sys
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,20 +10,22 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
 from .device_array import DeviceArray
 from .state import Defaults, tls
+from .switches import Switch
 from .tensor import Tensor
 
 
-class Options:
-    """Process-wide options of printed numbers."""
+class Options(NamedTuple):
+    """Options of printed numbers."""
 
-    precision = 4
-    threshold = 1000     # more elements than this are summarised
-    edgeitems = 3        # and then so many are shown at either end of each dimension
-    linewidth = 80
-    sci_mode = None      # None: scientific notation where the range of values asks for it
+    precision: int = 4
+    threshold: float = 1000         # more elements than this are summarised
+    edgeitems: int = 3              # and then so many are shown at either end of each dimension
+    linewidth: int = 80
+    sci_mode: bool | None = None    # None: scientific notation where the range of values asks for it
 
 
-PROFILES: dict[str, dict[str, float]] = {
+options = Switch("how tensors print", Options())
+PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
@@ -31,15 +34,11 @@ PROFILES: dict[str, dict[str, float]] = {
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
     """Set how tensors print: a profile ("default", "short" or "full") first, then the options given by name."""
-    if profile is not None:
-        if profile not in PROFILES:
-            raise ArgumentError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
-        for name, value in PROFILES[profile].items():
-            setattr(Options, name, value)
-    for name, value in (("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems), ("linewidth", linewidth)):
-        if value is not None:
-            setattr(Options, name, value)
-    Options.sci_mode = sci_mode
+    if profile is not None and profile not in PROFILES:
+        raise ArgumentError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
+    named = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    chosen = {**PROFILES.get(profile, {}), **{name: value for name, value in named.items() if value is not None}}
+    options.set(options.peek()._replace(**chosen, sci_mode=sci_mode))
 
 
 class Reals:
@@ -53,15 +52,15 @@ class Reals:
         self.whole = bool((shown == np.ceil(shown)).all())
         largest, smallest = np.abs(shown).max(), np.abs(shown).min()
         wide = largest / smallest > 1000 or largest > 1e8 or (not self.whole and smallest < 1e-4)
-        self.scientific = wide if Options.sci_mode is None else Options.sci_mode
+        self.scientific = wide if options.peek().sci_mode is None else options.peek().sci_mode
         self.width = max(len(self.text(v)) for v in shown.tolist())
 
     def text(self, v: float) -> str:
         if self.scientific:
-            return f"{v:.{Options.precision}e}"
+            return f"{v:.{options.peek().precision}e}"
         if self.whole:
             return f"{v:.0f}." if math.isfinite(v) else f"{v:.0f}"
-        return f"{v:.{Options.precision}f}"
+        return f"{v:.{options.peek().precision}f}"
 
     def __call__(self, v) -> str:
         return self.text(v).rjust(self.width)
@@ -98,7 +97,7 @@ def formatter(values):
 
 def _ends(a):
     """Return an array without the middle of every long dimension."""
-    edge = Options.edgeitems
+    edge = options.peek().edgeitems
     for axis in range(a.ndim):
         if a.shape[axis] > 2 * edge:
             a = np.concatenate([a.take(range(edge), axis), a.take(range(-edge, 0), axis)], axis)
@@ -107,13 +106,13 @@ def _ends(a):
 
 def _summarised_rows(items, short):
     """Return the rows to show, with None where some are left out."""
-    edge = Options.edgeitems
+    edge = options.peek().edgeitems
     return [*items[:edge], None, *items[len(items) - edge:]] if short and len(items) > 2 * edge else list(items)
 
 
 def _vector(a, indent, fmt, short) -> str:
     cells = [" ..." if v is None else fmt(v) for v in _summarised_rows(a.tolist(), short)]
-    per_line = max(1, int((Options.linewidth - indent) / max(1, fmt.width + 2)))
+    per_line = max(1, int((options.peek().linewidth - indent) / max(1, fmt.width + 2)))
     lines = [", ".join(cells[i:i + per_line]) for i in range(0, len(cells), per_line)]
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
@@ -133,7 +132,7 @@ def array_text(a, indent: int = 0) -> str:
         return "[]"
     if a.dtype.isbuiltin == 2:      # bfloat16, float8
         a = a.astype(np.float32)
-    short = a.size > Options.threshold
+    short = a.size > options.peek().threshold
     shown = _ends(a) if short else a
     if shown.dtype.kind == "f":
         shown = shown.astype(np.float64)
@@ -166,7 +165,7 @@ def closed(text, suffixes, indent, apart=False) -> str:
     `apart`."""
     last = len(text) - text.rfind("\n") + 1
     for s in suffixes:
-        if last + len(s) + 2 > Options.linewidth or (apart and s is suffixes[0]):
+        if last + len(s) + 2 > options.peek().linewidth or (apart and s is suffixes[0]):
             text += ",\n" + " " * indent + s
             last = indent + len(s)
         else:

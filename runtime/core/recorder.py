@@ -112,6 +112,9 @@ class Recorder(Protocol):
     def cut(self, t, how, value): ...                        # a value was used: what follows holds for this value alone
     def formatted(self, t, spec, frame) -> Any: ...         # return a text for a tensor in a string; None: the usual one
     def attribute(self, owner, name, setting): ...          # the runtime is about to read, or set, an attribute
+    def switch_read(self, switch): ...                      # a `Switch` is about to be read
+    def switch_set(self, switch, is_restored): ...          # a `Switch` is about to be set
+    def asked(self, name, question): ...                    # a function of other state is about to be called
     @property
     def fixes_weights(self) -> bool: ...                    # whether values that depend on weights alone may be read
 

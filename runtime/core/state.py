@@ -35,6 +35,7 @@ class Mode:
         "saved_hooks",
         "sizes",
         "special",
+        "told",
     )
 
     def __init__(self):
@@ -54,6 +55,7 @@ class Mode:
         self.function_modes = 0     # count of modes that intercept functions (`overrides.TorchFunctionMode`)
         self.failures = 0           # count of operators that raised
         self.special = False        # any of these is active: the one question of the hot path
+        self.told = False           # somebody hears of all that eager code does, so that a trace runs as it is
         self.noticed = False        # the same without autocast, for operators that it leaves alone (`Op.is_autocast`)
         self.listened = False       # the same without observers that only watch (`memo/call_recorder.py`)
         self._context = contextvars.Context()
@@ -72,9 +74,9 @@ class Mode:
 
     def refresh(self):
         """Update the flags derived from the other fields."""
-        told = bool(self.recorder or self.saved_hooks or self.anomaly or self.batched or self.function_modes)
-        self.listened = told or bool(self.autocast) or (self.observer is not None and not self.observer.only_watches)
-        self.noticed = told or self.observer is not None
+        self.told = bool(self.recorder or self.saved_hooks or self.anomaly or self.batched or self.function_modes)
+        self.listened = self.told or bool(self.autocast) or (self.observer is not None and not self.observer.only_watches)
+        self.noticed = self.told or self.observer is not None
         self.special = self.noticed or bool(self.autocast)
 
 
@@ -103,7 +105,6 @@ class Defaults:
 
     dtype = dt.float32
     device = "cpu"
-    clear_padding = True    # TransformerEncoder writes zeros for padding in inference (`backends.mha`)
     told: list = []     # functions called when the dtype changes
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy
 
 from ...ir.errors import IngotError
+from ..core.switches import question
 from ..cpu.calls.pool import set_num_threads
 from .collate import Memory
 from .fetch import FETCHERS, Exhausted, WorkerSeeds
@@ -50,6 +51,7 @@ class _CurrentWorker:
     info: "WorkerInfo | None" = None
 
 
+@question
 def get_worker_info() -> WorkerInfo | None:
     """Return facts about the worker that this code runs in; None in the main process."""
     return _CurrentWorker.info

@@ -6,9 +6,9 @@ from ...ir import dtype as dt
 from ..api.register.register import FUNCTIONS
 from ..api.sparse import (
     CooTensor,
-    Invariants,
     SparseTensor,
     addmm,
+    checks_claims,
     log_softmax,
     mm,
     sampled_addmm,
@@ -40,23 +40,23 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        return Invariants.enabled
+        return checks_claims.get()
 
     @staticmethod
     def enable() -> None:
-        Invariants.enabled = True
+        checks_claims.set(True)
 
     @staticmethod
     def disable() -> None:
         """Turn the checks off."""
-        Invariants.enabled = False
+        checks_claims.set(False)
 
     def __enter__(self):
-        self._before.append(Invariants.enabled)
-        Invariants.enabled = self.state
+        self._before.append(checks_claims.peek())
+        checks_claims.set(self.state, is_restored=True)
 
     def __exit__(self, *exc):
-        Invariants.enabled = self._before.pop()
+        checks_claims.put(self._before.pop())
 
     def __call__(self, fn):
         def checked(*args, **kwargs):

@@ -8,8 +8,9 @@ import pickletools
 from collections import Counter, OrderedDict, defaultdict
 
 from ...ir.errors import DTypeError, FileError
+from ..core.switches import Switch
 
-_SAFE: dict[str, object] = {}      # allowed by the user, by full name
+_safe = Switch("the globals that files may name", {})       # allowed by the user: {full name: object}
 
 
 def _named(entry):
@@ -24,22 +25,22 @@ def _named(entry):
 def add_safe_globals(safe_globals: list):
     """Allow files to refer to these classes and functions, or pairs with the name in the file. Loading a file may call them
     with any arguments, so allow only what is harmless however it is called."""
-    _SAFE.update(_named(g) for g in safe_globals)
+    _safe.set({**_safe.peek(), **dict(map(_named, safe_globals))})
 
 
 def clear_safe_globals():
     """Remove all that add_safe_globals allowed."""
-    _SAFE.clear()
+    _safe.set({})
 
 
 def get_safe_globals() -> list:
     """Return the classes and functions that add_safe_globals allowed."""
-    return list(_SAFE.values())
+    return list(_safe.get().values())
 
 
 def get_safe_names() -> list:
     """Return the full names of what add_safe_globals allowed."""
-    return list(_SAFE)
+    return list(_safe.get())
 
 
 class safe_globals:
@@ -49,13 +50,12 @@ class safe_globals:
         self.safe_globals = safe_globals
 
     def __enter__(self):
-        self._before = dict(_SAFE)
-        add_safe_globals(self.safe_globals)
+        self._before = _safe.peek()
+        _safe.set({**self._before, **dict(map(_named, self.safe_globals))}, is_restored=True)
         return self
 
     def __exit__(self, *exc):
-        _SAFE.clear()
-        _SAFE.update(self._before)
+        _safe.put(self._before)
 
 
 class Callable_:
@@ -200,8 +200,8 @@ class PickleMachine:
 
     def _global(self, module, name):
         full = f"{module}.{name}"
-        if full in _SAFE:
-            self.stack.append(_SAFE[full])
+        if full in _safe.peek():
+            self.stack.append(_safe.peek()[full])
         elif full in self.globals:
             self.stack.append(self.globals[full])
         else:
@@ -248,7 +248,7 @@ class PickleMachine:
 
 
 def _is_allowed(fn) -> bool:
-    return any(fn is g for g in _SAFE.values())
+    return any(fn is g for g in _safe.peek().values())
 
 
 def _restore(target, state):

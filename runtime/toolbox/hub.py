@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from ...ir.errors import ArgumentError, FileError
+from ..core.switches import Switch, question
 from ..serialization.save_load import load as load_file
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "load_url", "set_dir",
@@ -20,13 +21,14 @@ __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_stat
 
 _CONF = "hubconf.py"
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")       # the start of the hash in names of weight files
-_chosen: dict = {}
+_folder = Switch("the folder of ingot.hub", None)
 
 
+@question
 def get_dir() -> str:
     """Return the folder of repositories, with weights in `checkpoints`: that of `set_dir`, else `hub` below $TORCH_HOME,
     else in the user's cache."""
-    return _chosen["dir"] if "dir" in _chosen else os.path.join(_get_torch_home(), "hub")
+    return _folder.peek() or os.path.join(_get_torch_home(), "hub")
 
 
 def _get_torch_home() -> str:
@@ -36,7 +38,7 @@ def _get_torch_home() -> str:
 
 def set_dir(d):
     """Set the folder of repositories and weights."""
-    _chosen["dir"] = os.path.expanduser(d)
+    _folder.set(os.path.expanduser(d))
 
 
 def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None,

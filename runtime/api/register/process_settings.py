@@ -5,6 +5,7 @@ import warnings
 from ....ir.errors import ArgumentError
 from ...core import float32_precision
 from ...core.backend import HOST
+from ...core.switches import LentSwitch, Switch
 
 __all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
            "get_num_interop_threads", "get_num_threads", "is_deterministic_algorithms_warn_only_enabled",
@@ -12,13 +13,21 @@ __all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode
            "set_flush_denormal", "set_num_interop_threads", "set_num_threads", "set_warn_always",
            "use_deterministic_algorithms"]
 
-get_num_threads, set_num_threads = HOST.get_num_threads, HOST.set_num_threads
+_threads = LentSwitch("the number of threads", HOST.get_num_threads, HOST.set_num_threads)
+_deterministic = Switch("the mode of deterministic algorithms", "default")
+_warn_always = Switch("whether warnings always appear", False)
+_interop_threads = Switch("the number of threads between operators", 1)
 
 
-class _Switches:
-    deterministic = "default"
-    warn_always = False
-    interop_threads = 1
+def get_num_threads() -> int:
+    """Return the number of threads of a kernel, the calling one included."""
+    return _threads.get()
+
+
+def set_num_threads(count: int) -> None:
+    """Set the number of threads of kernels. Results do not depend on it. Running calls of other Python threads finish with at
+    most as many threads as they were planned for."""
+    _threads.set(count)
 
 
 _LEVELS = ("default", "warn", "error")
@@ -26,29 +35,29 @@ _LEVELS = ("default", "warn", "error")
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Record the mode. Every operator of ingot is deterministic in any mode."""
-    _Switches.deterministic = ("warn" if warn_only else "error") if mode else "default"
+    _deterministic.set(("warn" if warn_only else "error") if mode else "default")
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Return whether `use_deterministic_algorithms` was switched on."""
-    return _Switches.deterministic != "default"
+    return _deterministic.get() != "default"
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Return whether use_deterministic_algorithms was given warn_only."""
-    return _Switches.deterministic == "warn"
+    return _deterministic.get() == "warn"
 
 
 def get_deterministic_debug_mode() -> int:
     """Return 0, 1 (warn) or 2 (error)."""
-    return _LEVELS.index(_Switches.deterministic)
+    return _LEVELS.index(_deterministic.get())
 
 
 def set_deterministic_debug_mode(debug_mode) -> None:
     """Set the mode of `use_deterministic_algorithms`: "default", "warn", "error", or 0, 1, 2."""
     if debug_mode not in (*_LEVELS, 0, 1, 2):
         raise ArgumentError(f"debug_mode must be one of {_LEVELS} or 0, 1, 2, got {debug_mode!r}")
-    _Switches.deterministic = debug_mode if isinstance(debug_mode, str) else _LEVELS[debug_mode]
+    _deterministic.set(debug_mode if isinstance(debug_mode, str) else _LEVELS[debug_mode])
 
 
 _PRECISIONS = {"highest": ("ieee", "ieee"), "high": ("tf32", "tf32"), "medium": ("tf32", "bf16")}     # for GPUs, for CPUs
@@ -66,7 +75,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 def get_float32_matmul_precision() -> str:
     """Return the precision that was set here or by an equivalent switch, such as `backends.cuda.matmul.fp32_precision`."""
-    if float32_precision.get("cuda", "matmul") != "tf32":
+    if float32_precision.ask("cuda", "matmul") != "tf32":
         return "highest"
     return "medium" if float32_precision.get("mkldnn", "matmul") == "bf16" else "high"
 
@@ -78,22 +87,22 @@ def set_flush_denormal(mode: bool) -> bool:
 
 def set_warn_always(b: bool) -> None:
     """Set whether a warning appears every time instead of once."""
-    _Switches.warn_always = bool(b)
+    _warn_always.set(bool(b))
     warnings.filterwarnings("always" if b else "default", module=__name__.split(".")[0])
 
 
 def is_warn_always_enabled() -> bool:
     """Return what `set_warn_always` set."""
-    return _Switches.warn_always
+    return _warn_always.get()
 
 
 def set_num_interop_threads(count: int) -> None:
     """Record the number of threads. ingot runs one operator after the other."""
     if count < 1:
         raise ArgumentError(f"expected a positive number of threads, got {count}")
-    _Switches.interop_threads = count
+    _interop_threads.set(count)
 
 
 def get_num_interop_threads() -> int:
     """Return what `set_num_interop_threads` set."""
-    return _Switches.interop_threads
+    return _interop_threads.get()

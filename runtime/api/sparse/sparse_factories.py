@@ -7,6 +7,7 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.core.shape import permute
 from ...core.placement import move_to, on_device_of
+from ...core.switches import Switch
 from ...core.tensor import Tensor
 from ..register.layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..register.register import FUNCTIONS, api
@@ -177,15 +178,13 @@ SparseTensor.__reduce_ex__ = _reduce        # type: ignore[assignment,method-ass
 # Whether claims are checked.
 
 
-class Invariants:
-    """Whether the claim that a COO tensor is coalesced is checked. Indices that memory safety depends on always are."""
-
-    enabled = False
+# Of COO tensors that they are coalesced; indices that memory safety depends on always are.
+checks_claims = Switch("whether the invariants of sparse tensors are checked", False)
 
 
 def is_checked(check_invariants) -> bool:
     """Return whether claims are checked, by an argument or the global setting."""
-    return Invariants.enabled if check_invariants is None else bool(check_invariants)
+    return checks_claims.get() if check_invariants is None else bool(check_invariants)
 
 
 # From dense tensors.

@@ -8,6 +8,7 @@ from ...api.tensor_classes.legacy_types import CUDA_TYPES
 from ...backends import accelerator
 from ...core.device import DRIVERS, Device, available
 from ...core.random import default_generator
+from ...core.switches import question
 from ..driver import context as contexts
 from ..driver import driver as library
 from ..driver import streams as streams
@@ -68,6 +69,7 @@ def is_available() -> bool:
     return available("cuda")
 
 
+@question
 def is_initialized() -> bool:
     """Return whether CUDA has been used."""
     return contexts.is_started()
@@ -100,12 +102,13 @@ def _index(device) -> int:
 
 def current_device() -> int:
     """Return the index of the current device."""
-    return accelerator.driver("cuda").current()
+    accelerator.driver("cuda")
+    return accelerator.current_device.get()
 
 
 def set_device(device):
     """Make a device the current one."""
-    accelerator.driver("cuda").set_current(_index(device))
+    accelerator.current_device.set(_index(device))
 
 
 class device(accelerator.device_index):
@@ -171,6 +174,7 @@ def synchronize(device=None):
 # Streams and events.
 
 
+@question
 def current_stream(device=None):
     """Return the current stream of a device."""
     return accelerator.driver("cuda").stream(_index(device))

@@ -4,6 +4,7 @@
 from ....ir.errors import ArgumentError
 from ...backends import accelerator
 from ...core.device import available
+from ...core.switches import question, refuse_to_read
 from ..memory import pools
 from ..memory.allocator import words
 from ..memory.pinned import PINNED
@@ -30,6 +31,7 @@ def memory_stats(device=None) -> dict:
     """Return byte counts by name; empty without a device."""
     if not available("cuda"):
         return {}
+    refuse_to_read("the memory in use")
     backend, index = _cuda(device)
     return backend.memory(index)
 
@@ -71,11 +73,13 @@ memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 def host_memory_stats() -> dict:
     """Return byte counts of page-locked memory by name."""
+    refuse_to_read("the memory in use")
     return PINNED.stats()
 
 
 def memory_snapshot() -> list:
     """Return a dict for each segment of all devices: address, sizes, stream, and blocks in order."""
+    refuse_to_read("the memory in use")
     return [segment for _, allocator in sorted(pools.started().items()) for segment in allocator.snapshot()]
 
 
@@ -99,6 +103,7 @@ def memory_summary(device=None, abbreviated: bool = False) -> str:
 
 def mem_get_info(device=None) -> tuple:
     """Return (free, total) bytes of a device, as the driver counts them."""
+    refuse_to_read("the memory in use")
     backend, index = _cuda(device)
     return backend.free_memory(index), backend.total_memory(index)
 
@@ -122,6 +127,7 @@ def set_per_process_memory_fraction(fraction: float, device=None):
     backend.limit_memory(index, fraction)
 
 
+@question
 def get_per_process_memory_fraction(device=None) -> float:
     """Return the part of a device's memory that ingot may reserve."""
     backend, index = _cuda(device)

@@ -9,6 +9,7 @@ from typing import Any
 from ....ir.errors import ArgumentError, DeviceError
 from ...core.device import Device
 from ...core.storage import user_line
+from ...core.switches import Switch, question
 from . import context as contexts
 from . import driver as library
 from . import launch_queue
@@ -232,10 +233,7 @@ class StreamContext:
 _SYNC_MODES = ("default", "warn", "error")
 
 
-class _Waiting:
-    """Reaction to copies that wait for a device: a number of `_SYNC_MODES`."""
-
-    mode = 0
+_waiting = Switch("the reaction to copies that wait for a device", 0)      # a number of `_SYNC_MODES`
 
 
 def set_sync_debug_mode(debug_mode: int | str):
@@ -243,24 +241,26 @@ def set_sync_debug_mode(debug_mode: int | str):
     mode = _SYNC_MODES.index(debug_mode) if debug_mode in _SYNC_MODES else debug_mode
     if mode not in range(len(_SYNC_MODES)):
         raise ArgumentError(f"set_sync_debug_mode takes 0, 1, 2 or one of {', '.join(_SYNC_MODES)}, got {debug_mode!r}")
-    _Waiting.mode = int(mode)
+    _waiting.set(int(mode))
 
 
 def get_sync_debug_mode() -> int:
     """Return the number of the mode of `set_sync_debug_mode`."""
-    return _Waiting.mode
+    return _waiting.get()
 
 
 def report_waiting_copy(device: int):
     """Warn or raise before a copy that waits for the device."""
-    if _Waiting.mode:
+    mode = _waiting.peek()
+    if mode:
         message = f"a copy between the host and cuda:{device} waits for the device (set_sync_debug_mode)"
-        if _Waiting.mode == 2:
+        if mode == 2:
             raise DeviceError(message)
         file, line = user_line(2)
         warnings.warn_explicit(message, UserWarning, file, line)
 
 
+@question
 def is_current_stream_capturing() -> bool:
     """Return whether the current stream is being captured."""
     return contexts.is_started() and current().is_capturing()

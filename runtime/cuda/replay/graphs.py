@@ -16,6 +16,7 @@ import numpy as np
 from ....ir.errors import ArgumentError, DeviceError
 from ...core.device_array import DeviceArray
 from ...core.random import default_generator
+from ...core.switches import refuse_to_read
 from ..driver import context as contexts
 from ..driver import streams
 from ..driver.streams import is_current_stream_capturing as is_current_stream_capturing
@@ -229,6 +230,7 @@ def graph(cuda_graph: CUDAGraph, pool=None, stream=None, capture_error_mode: str
 
 def graph_pool_handle() -> int:
     """Return the number of a new memory pool that graphs may share."""
+    refuse_to_read("a new memory pool")
     return pools.new_number()
 
 

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from ....ir.errors import ArgumentError
 from ...core.device import as_device
 from ...core.state import tls
+from ...core.switches import question
 from .connections import Mesh
 from .distributed_errors import DistBackendError, DistError
 from .process_group import ProcessGroup
@@ -75,6 +76,7 @@ def is_available() -> bool:
     return True
 
 
+@question
 def is_initialized() -> bool:
     """Return whether init_process_group was called."""
     return _Run.world is not None
@@ -98,6 +100,7 @@ def is_nccl_available() -> bool:
 is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
 
 
+@question
 def is_torchelastic_launched() -> bool:
     """Return whether an elastic launcher has started this process."""
     return "TORCHELASTIC_RUN_ID" in os.environ
@@ -252,16 +255,19 @@ def member_of(group, what: str):
     return None if group is NON_MEMBER else the_group(group)
 
 
+@question
 def get_rank(group=None) -> int:
     """Return this process's number in the run or in a group (-1 if it is not in it)."""
     return -1 if group is NON_MEMBER else the_group(group).rank()
 
 
+@question
 def get_world_size(group=None) -> int:
     """Return the number of processes in the run or in a group (-1 if this one is not in it)."""
     return -1 if group is NON_MEMBER else the_group(group).size()
 
 
+@question
 def get_backend(group=None) -> str:
     """Return the backend's name, as it was given."""
     return the_group(group).backend
@@ -273,11 +279,13 @@ def get_default_backend_for_device(device) -> str:
     return str(Backend.GLOO)
 
 
+@question
 def get_process_group_ranks(group) -> list:
     """Return the ranks in a group."""
     return list(the_group(group).ranks)
 
 
+@question
 def get_global_rank(group, group_rank: int) -> int:
     """Return a group position as a rank of the run."""
     ranks = the_group(group).ranks
@@ -286,11 +294,13 @@ def get_global_rank(group, group_rank: int) -> int:
     return ranks[group_rank]
 
 
+@question
 def get_group_rank(group, global_rank: int) -> int:
     """Return a rank of the run as a group position."""
     return the_group(group).position_of(global_rank, "get_group_rank")
 
 
+@question
 def get_node_local_rank(fallback_rank=None) -> int:
     """Return this process's number on its machine, from the launcher's LOCAL_RANK."""
     if "LOCAL_RANK" in os.environ:

@@ -628,3 +628,11 @@ def test_operators_without_low_precision_run_in_float32(name):
     if found.requires_grad:
         found.sum().backward()
         assert x.grad.dtype is ingot.bfloat16 and x.grad.isfinite().all()
+
+
+def test_clearing_the_cache_inside_of_autocast():
+    w = ingot.ones(2, 2, requires_grad=True)
+    with ingot.autocast("cpu"):
+        first = ingot.ones(2, 2) @ w
+        ingot.clear_autocast_cache()
+        assert (ingot.ones(2, 2) @ w).tolist() == first.tolist()

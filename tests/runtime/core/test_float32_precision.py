@@ -17,7 +17,7 @@ def put_back():
     float32_precision.restore({})
     yield
     float32_precision.restore(entries)
-    switch_board.Freezing.is_on = False
+    switch_board.frozen.put(False)
 
 
 def put(path, value):
