@@ -1,10 +1,38 @@
-"""Errors of tracing. Their messages name the user's line and a way out."""
+"""Errors of tracing. Their messages name what was found, a way out, and at the end file, line and function."""
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 from ...ir.errors import IngotError
 
 
+class Position(NamedTuple):
+    """A line of the user's code."""
+
+    file: str
+    line: int
+    function: str
+
+    @property
+    def name(self) -> str:
+        """The function's own name."""
+        return self.function.rpartition(".")[2]
+
+    def of(self, text: str) -> str:
+        """Return the text with the file, line and function that it does not name yet."""
+        line = f"{self.file}:{self.line}"
+        return f"{text} [in {self.function}]" if line in text else f"{text} [{line}, in {self.function}]"
+
+
 class TraceError(IngotError, RuntimeError):
     """Error of a function that does what a trace could not repeat faithfully."""
+
+    position: Position | None = None        # the user's line, once it is part of the message
+
+    def locate(self, position: Position | None):
+        """Add the user's line to the message, unless it has one."""
+        if self.position is None and position is not None:
+            self.position, self.args = position, (position.of(str(self)),)
 
 
 class TracingCheckError(TraceError):
@@ -64,9 +92,10 @@ class NotFiniteError(IngotError, ArithmeticError):
 
 
 class RecordingStatus:
-    """Reasons why a recording fails or is not kept."""
+    """Reasons why a recording fails or is not kept. `position` returns the user's line that runs, or None."""
 
-    def __init__(self):
+    def __init__(self, position: Callable = lambda: None):
+        self._position = position
         self.problem: TraceError | None = None      # error of the first action that a trace cannot repeat
         self.first_time = ""        # action of this call that later calls do not repeat
         self.filled = ""            # this call put something new into a dictionary; no recording helps if all calls do so
@@ -76,6 +105,7 @@ class RecordingStatus:
         """Note an action that a trace cannot repeat."""
         if self.problem is None:
             self.problem = TraceError("this function cannot be traced: " + reason)
+            self.problem.locate(self._position())
 
 
 def at(line) -> str:

@@ -8,9 +8,11 @@ import types
 
 from ...runtime.cpu.calls.call import knows_objects
 from ..bytecode.user_code import INGOT, is_user_code
+from ..errors.errors import Position
 from .locations import root_value
 
 _LAST_KNOWN = (3, 15)       # the newest Python whose layout of frames was checked
+_TRACING = f"{INGOT}.jit.tracing."         # modules whose frames are around the recorded function
 _POINTER = ~7               # of a reference, which has marks in its last bits from Python 3.14 on
 
 
@@ -118,6 +120,27 @@ def _decide(file, module) -> bool:
     if len(_decisions) >= _MOST_DECISIONS:
         _decisions.clear()
     found = _decisions[file, module] = is_user_code(module, file)
+    return found
+
+
+def running_position() -> Position | None:
+    """Return the user's line that runs inside of the function that is recorded; None at its end."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith(_TRACING):
+        if is_user(frame):
+            return Position(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
+        frame = frame.f_back
+    return None
+
+
+def position_of(error) -> Position | None:
+    """Return the innermost line of user code that an error came through."""
+    found, step = None, error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if is_user(step.tb_frame):
+            found = Position(code.co_filename, step.tb_lineno, code.co_qualname)
+        step = step.tb_next
     return found
 
 

@@ -20,7 +20,7 @@ from ..bytecode.attribute_queries import QueryLog, catches, names_by_value, quer
 from ..bytecode.reads import BY_NAME, FREE, GLOBAL, Chain, follow, stores_of, writes_of
 from ..bytecode.user_code import is_user_namespace, unwrap_function
 from ..errors.errors import RecordingStatus
-from ..guards.frames import RunningFunctions, is_user, restore_profiler, unprofiled, works_for_user
+from ..guards.frames import RunningFunctions, is_user, restore_profiler, running_position, unprofiled, works_for_user
 from ..guards.guards import module_state
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, root_value
@@ -53,7 +53,7 @@ class Tracker:
     def __init__(self, inputs: StateInputs | None = None, set_rates=frozenset()):
         self.inputs = inputs = inputs or StateInputs()
         self.contents = contents = inputs.contents = ContainerLog()     # containers that the function reaches
-        self.status = status = RecordingStatus()
+        self.status = status = RecordingStatus(running_position)
         self.known = known = KnownObjects(status)
         self.casts = PatchedCasts()
         self._functions, queries, uses = RunningFunctions(), QueryLog(), UntrackedUses(inputs, contents)

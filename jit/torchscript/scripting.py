@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError
-from ..tracing.compiler import Compiled
+from ..tracing.compiler import Compiled, compiled
+from ..tracing.trace import Traced
 from .example_trace import write
 
 __all__ = ["Attribute", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "annotate", "fork",
@@ -22,8 +23,8 @@ class ScriptModule(Module):
 class Scripted(Compiled, ScriptModule):
     """The result of `script` on a module: calls are traced, and attributes are the module's."""
 
-    def __init__(self, module, dynamic=None, eager=False):
-        super().__init__(module, dynamic, eager)
+    def __init__(self, module, make, kind):
+        super().__init__(module, make, kind)
         vars(self).update({name: vars(module)[name] for name in ("_parameters", "_buffers", "_modules")}, _orig_mod=module)
 
     def __getattr__(self, name):
@@ -51,7 +52,7 @@ def script(obj: Any = None, optimize=None, _frames_up=0, _rcb=None, example_inpu
     Functions and classes are returned unchanged: a function joins the trace of its caller, and eager code can differentiate it
     twice, which a traced function cannot.
     """
-    return Scripted(obj) if issubclass(type(obj), Module) and type(obj) is not Scripted else obj
+    return compiled(obj, Traced, Scripted) if issubclass(type(obj), Module) and not issubclass(type(obj), Scripted) else obj
 
 
 def script_method(fn):

@@ -13,8 +13,9 @@ from ..proxies.threads import is_alone
 from .cache import Cache
 from .cache_entry import Entry
 from .dynamic_shapes import Symbols, user_names
-from .labels import NUMBER, parameters_of
+from .labels import NUMBER, definition_of, parameters_of
 from .recorded_call import FIRST, RECORDING, Run
+from .uncompiled_calls import TOO_OFTEN, EagerCalls
 
 MANY = 64            # recordings of one function after which a warning says that something changes too often
 MOST_REASONS = 1000  # that are remembered
@@ -27,10 +28,11 @@ class MissHandler:
     """Recorder of the calls of one function, with what earlier recordings showed about it. `why` is the reason of the next
     miss, where a recording was thrown away and the next call must look again."""
 
-    def __init__(self, fn, dynamic, arrays, cache: Cache):
+    def __init__(self, fn, run, eager: EagerCalls, dynamic, arrays, cache: Cache):
         self.why = ""
-        self.stats: dict = {"calls": 0, "compiles": 0, "checks": 0, "unrecorded": 0, "misses": []}
-        self._fn, self._dynamic, self._arrays, self._cache = fn, dynamic, arrays, cache
+        self.stats: dict = {"calls": 0, "compiles": 0, "checks": 0, "misses": []}
+        self._fn, self._run, self._eager, self._dynamic, self._arrays, self._cache = fn, run, eager, dynamic, arrays, cache
+        self._rested = 0                # calls that were neither replayed nor recorded
         self._disturbed = 0             # recordings, of calls in a row, that other threads disturbed
         self._failed = -1, 0            # (number of the last call whose recording failed, how many in a row)
         self._warned = False            # whether a warning said that the function does what no trace repeats
@@ -41,17 +43,16 @@ class MissHandler:
     def forget(self):
         """Drop what recordings showed."""
         self._limit, self._data_sizes = RecompileLimit(), DataSizes()
+        self._resting = TOO_OFTEN       # why calls rest that the limit does not let record
         self._tables: dict = {}         # by what they watch: locations of containers that are looked up; None if of no use
         self._targets: tuple = ()       # what recordings found the function to write
-
-    @property
-    def _name(self):
-        return getattr(self._fn, "__name__", self._fn)
 
     def should_run_eagerly(self) -> bool:
         """Return whether recording this call does not pay; count the call if so."""
         rests = self._limit.should_run_eagerly(self.stats["calls"])
-        self.stats["unrecorded"] += rests
+        if rests:
+            self._rested += 1
+            self._eager.add(self._resting, "")
         return rests
 
     def answer_unseen(self, line):
@@ -103,7 +104,7 @@ class MissHandler:
         if call.reason is FIRST:
             call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or FIRST
         run = Run(self._fn, frozenset(self._cache.changing), symbols,
-                  tables=[p for p in self._tables.values() if p is not None])
+                  tables=[p for p in self._tables.values() if p is not None], run=self._run)
         run.recorder.reads.defers = not self._no_reads
         if symbols is not None and self._reads_sizes():
             run.recorder.reads.sized, run.recorder.reads.single = self._data_sizes.lines, self._data_sizes.ones
@@ -115,13 +116,14 @@ class MissHandler:
                 raise
             return self.record(call, family)
         except DisturbedError as error:         # the function ran, but its recording may not hold
+            is_useless = self._count_failure(error)
             if type(error) is SeveralDevicesError and str(error) != call.reason:       # once
-                warnings.warn(f"{self._name} runs as it is: {error}. Trace what is done on each", TracerWarning,
-                              stacklevel=user_level())
-            if self._count_failure(error):
+                self._warn(f"runs as it is: {error}. Trace what is done on each")
+            if is_useless:
                 self._warn_as_it_is(error)
             if self._disturbed > MOST_DISTURBED:
                 raise
+            self._eager.add(str(error), "" if is_useless or type(error) is SeveralDevicesError else None)
             if run.keeps_plain:
                 self._tables = dict.fromkeys(self._tables)
             self.why = str(error)
@@ -131,13 +133,14 @@ class MissHandler:
         if new:                                 # the next call is recorded with tables there
             self._tables = {**self._tables, **new}
             self.why = f"it looks up {next(iter(new.values())).chain} by a number that changes"
+            self._eager.add(self.why)
             return run.result
         self._enter(call, run, family)
         return run.result
 
     def _count_failure(self, error) -> bool:
         """Count a recording that was thrown away; return whether that will go on, and the limit shrinks."""
-        at = self.stats["calls"] - self.stats["unrecorded"]
+        at = self.stats["calls"] - self._rested
         in_a_row = self._failed[0] + 1 == at
         self._failed = at, self._failed[1] + 1 if in_a_row else 1
         is_useless = type(error) is RunEagerlyError or (type(error) is ReplacedError and self._failed[1] > MOST_REPLACED)
@@ -148,7 +151,7 @@ class MissHandler:
 
     def finish_by_python(self, call, entry, changed):
         """Run the rest of a call whose host steps changed what the function reads behind them. The next one is recorded."""
-        run = Run(self._fn)
+        run = Run(self._fn, run=self._run)
         run.recorder.reads.defers, run.recorder.hosts.done = False, changed.done
         run.recorder.runs_as_it_is = f"its host functions change what it reads behind them: {changed}"
         with RECORDING:
@@ -156,16 +159,22 @@ class MissHandler:
                 run.record(call)
             except RunEagerlyError as error:
                 self._warn_as_it_is(error)
+                self._eager.add(str(error), "")
             finally:
                 changed.done.end()
         self._cache.drop(entry)
-        self.stats["unrecorded"] += 1
+        self._rested += 1
         call.result, self.why = run.result, str(changed)
 
     def _warn_as_it_is(self, error):
+        self._resting = str(error)
         if not self._warned:
             self._warned = True
-            warnings.warn(f"{self._name} runs as it is at most calls: {error}", TracerWarning, stacklevel=user_level())
+            self._warn(f"runs as it is at most calls: {error}")
+
+    def _warn(self, text):
+        place = definition_of(self._fn)
+        warnings.warn(place.of(f"{place.name} {text}"), TracerWarning, stacklevel=user_level())
 
     # Entering a recording.
 
@@ -219,10 +228,9 @@ class MissHandler:
         misses = self.stats["misses"]
         (reason, times), = Counter(misses).most_common(1)
         why = f"most often ({times} times) because: {reason}" if times > 1 else f"the last time because: {misses[-1]}"
-        warnings.warn(f"{self._name} was recorded {MANY} times, each time running eagerly; {why}. "
-                      f"Pass numbers that change as tensors, and keep shapes few; stats() lists every reason. "
-                      "If it goes on like that, most of the calls that would be recorded run as they are",
-                      TracerWarning, stacklevel=user_level())
+        self._warn(f"was recorded {MANY} times, each time running eagerly; {why}. Pass numbers that change as tensors, and "
+                   "keep shapes few; stats() lists every reason. If it goes on like that, most of the calls that would be "
+                   "recorded run as they are")
 
 
 def _names(symbols: Symbols | None) -> dict:

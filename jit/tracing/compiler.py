@@ -10,7 +10,7 @@ from ...runtime.core.state import tls
 from ...runtime.nn.base.module import Module
 from ..host.host_call import host
 from .record_graph import is_recording
-from .trace import trace
+from .trace import Traced, wrapped
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
            "get_default_backend", "is_compiling", "is_exporting", "list_backends", "nested_compile_region", "reset",
@@ -18,31 +18,39 @@ __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mar
 
 MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 EAGER, TRACED = ("eager",), ("ingot", "inductor", "cudagraphs")      # the others are names that scripts ask for
+_SPECIAL = ("__contains__", "__delitem__", "__getitem__", "__iter__", "__len__", "__reversed__", "__setitem__")
 _compiled: weakref.WeakSet = weakref.WeakSet()
 
 
 class Compiled(Module):
-    """A module whose calls are traced, unless eager: another module `_orig_mod`, with its parameters, mode and attributes."""
+    """A module whose calls are traced, unless eager: another module `_orig_mod`, with its parameters, mode and attributes.
+    It is an instance of that module's class."""
 
-    def __init__(self, module, dynamic, eager=False):
+    def __init__(self, module, make, kind):
         super().__init__()
-        self.training = module.training
         self._orig_mod = module
-        self.__dict__["_with_mask"] = (module, dynamic, eager)
-        self.__dict__["_traced"] = module if eager else _registered(trace(module, dynamic=dynamic))
+        self.__dict__.update(__doc__=module.__doc__, _made_of=(module, make, kind),
+                             _traced=module if make is None else make(module))
+        del self.__dict__["training"]           # that of the other module
+
+    @property       # type: ignore[misc]
+    def __class__(self):
+        return self._orig_mod.__class__
 
     def forward(self, *args, **kwargs):
         """Call the traced module; hooks of this module run around it, those of the other one inside."""
         return self._traced(*args, **kwargs)
 
     def train(self, mode: bool = True):
-        """Set both modules' mode."""
+        """Set the mode of the other module."""
         self._orig_mod.train(mode)
-        return super().train(mode)
+        return self
 
     def __setattr__(self, name, value):
-        own = name in ("_orig_mod", "training")
-        super().__setattr__(name, value) if own else setattr(self._orig_mod, name, value)
+        super().__setattr__(name, value) if name == "_orig_mod" else setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name):
+        delattr(self._orig_mod, name)
 
     def __getattr__(self, name):
         try:
@@ -50,19 +58,42 @@ class Compiled(Module):
         except AttributeError:
             return getattr(super().__getattr__("_orig_mod"), name)
 
+    def __dir__(self):
+        return sorted({*dir(self._orig_mod), *super().__dir__()})
+
     def __reduce__(self):
-        return type(self), self._with_mask
+        return compiled, self._made_of
 
 
-def _registered(traced):
-    _compiled.add(traced)
-    return traced
+def compiled(module, make, kind=Compiled):
+    """Return a `Compiled` (of a `kind`) that calls `make(module)`, or `module` itself if `make` is None. It has len(), indices
+    and iteration if the module has them."""
+    special = [name for name in _SPECIAL if hasattr(type(module), name)]
+    made = type(kind.__name__, (kind,), {name: _forwarded(name) for name in special}) if special else kind
+    return made(module, make, kind)
+
+
+def _forwarded(name):
+    """Return a special method that asks the module behind a compiled one."""
+    def call(self, *args):
+        return getattr(self._orig_mod, name)(*args)
+
+    return call
+
+
+class _Compiler(functools.partial):
+    """Makes traced functions that `reset` knows."""
+
+    def __call__(self, fn, **options):
+        made = super().__call__(fn, **options)
+        _compiled.add(made)
+        return made
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):
-    """Trace a function, or a module, which stays one (its state is under `_orig_mod`).
+    """Trace a function or class, or a module, which stays one (its state is under `_orig_mod`).
 
-    fullgraph   changes nothing: what cannot be traced raises a TraceError in any case
+    fullgraph   raises a TraceError where a call would run as it is. What cannot be traced raises one in any case
     backend     "inductor", "cudagraphs" and "ingot" all mean ingot's compiler; "eager" runs the function or module as it is
     mode        one of PyTorch's; there is one way to compile, so it changes nothing. `options` are ignored with a warning
     """
@@ -79,7 +110,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     eager = backend in EAGER
     if disable or (eager and not isinstance(model, Module)):
         return model
-    return Compiled(model, dynamic, eager) if isinstance(model, Module) else _registered(trace(model, dynamic=dynamic))
+    make = None if eager else _Compiler(Traced, dynamic=dynamic, fullgraph=fullgraph)
+    return compiled(model, make) if isinstance(model, Module) else wrapped(model, make)
 
 
 def disable(fn=None, recursive=True, *, reason=None):

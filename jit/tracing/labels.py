@@ -1,15 +1,19 @@
-"""Names of arguments for messages: `x.shape[0]`, `batch['tokens'].shape[1]`, `lr`, `self.temperature`."""
+"""Names for messages: arguments (`x.shape[0]`, `batch['tokens'].shape[1]`, `self.temperature`) and traced functions."""
 
+import functools
 import inspect
 import re
 from dataclasses import fields, is_dataclass
+from typing import Any
 
 from ...ir.graph.printer import format_line
 from ...ir.symbols.substitute import function_of
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import key_text
+from ..errors.errors import Position, TraceError
 from ..guards.arg_pytree import ArrayArgument
+from ..guards.frames import position_of
 from ..proxies.numpy_scalars import NUMBERS
 
 SIZE, NUMBER = "size", "number"
@@ -72,6 +76,23 @@ def first_failing(conditions: dict, values: dict, names: dict) -> str | None:
         if not holds:
             return condition_in_words(condition, names) + (f" (needed at {format_line(line)})" if line else "")
     return None
+
+
+def definition_of(fn) -> Position:
+    """Return where a traced function, method, module or callable object is defined."""
+    inner: Any = inspect.unwrap(fn)
+    name = getattr(fn, "__qualname__", type(fn).__qualname__)
+    while isinstance(inner, functools.partial):
+        inner, name = inner.func, getattr(inner.func, "__qualname__", name)
+    if isinstance(inner, Module):
+        inner = inspect.unwrap(inner.forward)
+    code = getattr(inner, "__code__", None) or getattr(type(inner).__call__, "__code__", None)
+    return Position("<C>", 0, name) if code is None else Position(code.co_filename, code.co_firstlineno, name)
+
+
+def locate(error: TraceError, fn):
+    """Name in an error the user's line that it came from, or that of the traced function."""
+    error.locate(position_of(error) or definition_of(fn))
 
 
 def parameters_of(fn) -> tuple:

@@ -21,7 +21,7 @@ from ..errors.errors import (
     at,
 )
 from ..guards.arg_pytree import TENSOR, ArrayArgument, ContainerTable, flatten, unflatten
-from ..guards.frames import is_user, unprofiled
+from ..guards.frames import position_of, unprofiled
 from ..guards.locations import StateInputs
 from ..guards.symbolic_lookups import SymbolicLookups
 from ..proxies.lazy_scalars import LazyScalar
@@ -33,6 +33,7 @@ from ..python_state.tracker import Tracker
 from ..recorder.record import Recorder
 from ..side_effects.effects import ArgumentContainers, relocated
 from ..side_effects.output_template import OutputTemplate
+from .labels import locate
 
 RECORDING = threading.RLock()        # held by the one recording that is made at a time
 if hasattr(os, "register_at_fork"):
@@ -114,26 +115,16 @@ class Call:
         return StateInputs(self.locations, values, symbols is not None)
 
 
-def _line_of(error) -> tuple | None:
-    """Return file and line of the user's code that an error comes from."""
-    found, step = None, error.__traceback__
-    while step is not None:
-        if is_user(step.tb_frame):
-            found = step.tb_frame.f_code.co_filename, step.tb_lineno
-        step = step.tb_next
-    return found
-
-
 def _array_or(argument, x):
     """Return the array that an argument stands for; other arguments unchanged."""
     return argument.array if type(argument) is ArrayArgument else x
 
 
 class Run:
-    """An eager run of a function under a recorder, with `symbols` for its arguments."""
+    """An eager run of a function under a recorder, with `symbols` for its arguments. `run` calls the function."""
 
-    def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=()):
-        self.fn, self.symbols, self.tables = fn, symbols, tables
+    def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=(), run=None):
+        self.fn, self.run, self.symbols, self.tables = fn, fn if run is None else run, symbols, tables
         self.looked_up: list = []                   # `Location`s of containers that it looks up without a table
         self.keeps_plain = False                    # whether it writes to a list for which there is a table
         name = getattr(fn, "__name__", type(fn).__name__)
@@ -159,7 +150,7 @@ class Run:
 
     def _called(self, tracker, args, kwargs):
         try:
-            return self.fn(*args, **kwargs)
+            return self.run(*args, **kwargs)
         except BaseException as error:
             if not isinstance(error, TypeError):
                 self.containers.settle()
@@ -167,7 +158,7 @@ class Run:
             is_said = any(kind.__name__ in str(error) for kind in PROXIES)
             if not is_said and (not self._has_stand_ins or self._has_written(tracker)):
                 raise
-            refused = ProxyError(f"this function cannot be traced: {error}{at(_line_of(error))}. While a call is recorded, "
+            refused = ProxyError(f"this function cannot be traced: {error}{at(position_of(error))}. While a call is recorded, "
                                    "numbers that change are objects, which Python takes for numbers, but some code in C does "
                                    "not; do that in a function marked with jit.host, or outside")
             refused.reads = LazyScalar.__name__ in str(error) or (not is_said and self.symbols is None)
@@ -203,6 +194,13 @@ class Run:
 
     def record(self, call: Call):
         """Run the function on the arguments of a call, alone in the process, since it marks the tensors that it meets."""
+        try:
+            self._record(call)
+        except TraceError as error:
+            locate(error, self.fn)
+            raise
+
+    def _record(self, call: Call):
         m, recorder, inputs = tls.m, self.recorder, call.inputs(self.symbols)
         lookups = SymbolicLookups(None if self.symbols is None else self.symbols.scope, inputs, self.tables)
         tracker = recorder.tracker = Tracker(inputs, recorder.optimizers.schedules.scheduled)

@@ -1,8 +1,8 @@
 """`trace`: the decorator, and the function that it makes."""
 
 import functools
-import operator
 import sys
+import types
 import warnings
 from typing import Any
 
@@ -11,6 +11,7 @@ from ...ir.lazy import lazy
 from ...passes.schedule import plan_steps
 from ...runtime.core.state import Defaults, tls
 from ...runtime.core.storage import user_level
+from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError, TracerWarning
 from ..guards.arg_pytree import ContainerTable, flatten
 from ..guards.locations import read_locations
@@ -22,7 +23,10 @@ from .cache import Cache, numbers_key
 from .cache_entry import kinds_of, sharing
 from .cache_miss import MissHandler
 from .entry_call import MISS, MOST, quick_call
+from .labels import definition_of, locate
 from .recorded_call import RECORDING, Call
+from .traced_module import traced_module
+from .uncompiled_calls import EagerCalls, mode_of_thread
 
 profiling = lazy(__package__, "..inspect.profiling")
 MOST_QUICK = 64      # kinds of calls for which an entry keeps a quick call
@@ -33,19 +37,26 @@ class Traced:
     then the entries of its key, then the symbolic entries of its family. A call that misses all of them goes to the
     `MissHandler`."""
 
-    def __init__(self, fn, dynamic=None):
+    offers: tuple = ("explain", "forget", "graphs", "kernels", "stats")     # a traced module has these, too, if it lacks them
+
+    def __init__(self, fn, dynamic=None, fullgraph=False, run=None):
+        if not callable(fn):
+            raise TraceError(f"trace takes a function, a module or a class, got {type(fn).__name__}")
+        if dynamic not in (None, True, False) and not isinstance(dynamic, dict):
+            raise TraceError(f"dynamic= takes None, True, False or a dictionary of dimensions, got {dynamic!r}")
         functools.update_wrapper(self, fn, updated=())
         self.fn = fn
-        self._dynamic = dynamic
+        self.run = fn if run is None else run        # calls it as it is: for a traced module, past its own traced call
+        self._dynamic, self._eager = dynamic, EagerCalls(fn, fullgraph)
         self._arrays = ArrayArguments(fn)
         self._cache = Cache(fn)
-        self._misses = MissHandler(fn, dynamic, self._arrays, self._cache)
+        self._misses = MissHandler(fn, self.run, self._eager, dynamic, self._arrays, self._cache)
         self._stats = self._misses.stats
         self._quick: Any = None          # the quick call of the last call's kind
         self._ran_hooked = False         # whether a warning said that hooks on saved tensors keep it from compiled code
 
     def __get__(self, instance, owner=None):
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args, **kwargs):
         quick = self._quick
@@ -58,13 +69,20 @@ class Traced:
 
     def _call(self, args, kwargs):
         """Run a call that is not like the last one."""
+        try:
+            return self._look_up(args, kwargs)
+        except TraceError as error:
+            locate(error, self.fn)
+            raise
+
+    def _look_up(self, args, kwargs):
         m = tls.m
         if m.special and (m.recorder is not None or m.batched is not None or m.anomaly or m.function_modes or
                           (m.saved_hooks is not None and m.grad)):
             return self._as_it_is(m, args, kwargs)
         settings = config.current()
         if not settings.jit:
-            return self.fn(*args, **kwargs)
+            return self._as_it_is(m, args, kwargs)
         call = self._call_of(m, settings.numerics, args, kwargs)
         try:
             known = self._cache.entries.get(call.key, ())
@@ -90,13 +108,13 @@ class Traced:
             if not is_free or self._looks_up_more() or self._is_outdated(call):
                 self._stats["calls"] -= 1
                 self._misses.why = call.reason
-                return self._call(*call.arguments())
+                return self._look_up(*call.arguments())
             if not self._misses.should_run_eagerly():
                 return self._misses.record(call, family)
         finally:
             RECORDING.release()
         args, kwargs = call.arguments()
-        return self.fn(*args, **kwargs)
+        return self.run(*args, **kwargs)
 
     def _call_of(self, m, numerics, args, kwargs) -> Call:
         """Return a call with its key: structure, numerics, locations, shared memory, modes, defaults, tensors and numbers."""
@@ -116,23 +134,26 @@ class Traced:
         return call
 
     def _as_it_is(self, m, args, kwargs):
-        """Run the function inside of another trace, of vmap, or under modes that look at operations one by one."""
-        if m.recorder is None and m.saved_hooks is not None and not m.anomaly and not self._ran_hooked:
+        """Run the function inside of another trace or of vmap, under modes that look at each operation, or with traces off."""
+        reason, way_out = mode_of_thread(m)
+        self._eager.add(reason, way_out)
+        if way_out is not None and m.saved_hooks is not None and not self._ran_hooked:
             self._ran_hooked = True
-            warnings.warn(f"{getattr(self.fn, '__name__', self.fn)} runs as it is inside of saved_tensors_hooks (or of a "
-                          "checkpoint), since a trace decides itself what it keeps. Put a checkpoint inside of the traced "
-                          "function", TracerWarning, stacklevel=user_level())
-        return self.fn(*args, **kwargs)
+            place = definition_of(self.fn)
+            warnings.warn(place.of(f"{place.name} runs as it is {reason}; {way_out}"), TracerWarning, stacklevel=user_level())
+        return self.run(*args, **kwargs)
 
     def _after_failure(self, m, call, error):
         """Run the function for values at which compiled code raised: Python code decides what happens."""
         args, kwargs = call.arguments()
         before = m.failures
-        result = self.fn(*args, **kwargs)
+        self._eager.add("an operator cannot take the values of the call: Python decides what happens")
+        result = self.run(*args, **kwargs)
         if m.failures == before:
-            name = getattr(self.fn, "__name__", self.fn)
-            warnings.warn(f"compiled code of {name} raised {type(error).__name__}: {error}; the call ran as it is, and raised "
-                          "nothing", TracerWarning, stacklevel=user_level())
+            place = definition_of(self.fn)
+            text = (f"compiled code of {place.name} raised {type(error).__name__}: {error}; the call ran as it is, and raised "
+                    "nothing")
+            warnings.warn(place.of(text), TracerWarning, stacklevel=user_level())
         return result
 
     def _is_outdated(self, call) -> bool:
@@ -212,9 +233,15 @@ class Traced:
 
     def __reduce__(self):
         """Copy and pickle the function, not its recordings; a decorated function is found by its name."""
-        name, place = getattr(self.fn, "__qualname__", None), sys.modules.get(str(getattr(self.fn, "__module__", "")))
-        found = None if name is None or "<" in name else operator.attrgetter(name)(place) if hasattr(place, name) else None
-        return name if found is self else (Traced, (self.fn, self._dynamic))
+        name, place = getattr(self.fn, "__qualname__", "<none>"), sys.modules.get(str(getattr(self.fn, "__module__", "")))
+        for part in name.split("."):
+            place = vars(place).get(part) if isinstance(place, (type, types.ModuleType)) else None
+        return name if place is self else (self.maker, (self.fn,))
+
+    @property
+    def maker(self):
+        """Makes a traced function with the options of this one."""
+        return functools.partial(Traced, dynamic=self._dynamic, fullgraph=self._eager.fullgraph)
 
     def forget(self):
         """Drop all recordings and what they showed; the next call records again."""
@@ -225,11 +252,12 @@ class Traced:
 
     def stats(self) -> dict:
         """Return counts of calls and compiles, the reason of each recording, and what the compiled paths consist of.
-        `unrecorded` counts calls that ran as they are, since recordings did not pay."""
+        `unrecorded` counts calls that ran as they are, `eager` has their reasons."""
         jobs = self._jobs()
         done = [job.compiled for job in jobs if job.compiled is not None]
         runs = [s for c in done for s in c.plan.steps if type(s) is plan_steps.Run]
-        return dict(self._stats, misses=list(self._stats["misses"]), graphs=len(done), native_calls=len(runs),
+        return dict(self._stats, unrecorded=self._eager.total(), eager=dict(self._eager.counts),
+                    misses=list(self._stats["misses"]), graphs=len(done), native_calls=len(runs),
                     kernels=sum(len(r.kernels) for r in runs), other_calls=sum(len(c.plan.steps) for c in done) - len(runs),
                     in_place=sum(len(c.in_place) for c in done), bindings=sum(getattr(j, "bindings", 0) for j in jobs),
                     compile_seconds=sum(job.seconds for job in jobs))
@@ -255,14 +283,23 @@ class Traced:
         return f"{text}\n\n{profiling.profile_jobs(self._jobs())}" if profile else text
 
 
-def trace(func=None, *, dynamic=None):
-    """Decorate a function, method or module: recorded at its first run, replayed as compiled code afterwards. `dynamic` says
-    which sizes of arguments are symbolic. None: those that are seen to change; True: all; False: none; {parameter or position:
-    {dim: name}}: the named ones (equal names, equal sizes)."""
+def trace(func=None, *, dynamic=None, fullgraph=False):
+    """Decorate a function, method, module or class: recorded at its first run, replayed as compiled code afterwards. A module
+    stays a module of its class, with its attributes; of a class, calls of its objects are traced. `dynamic` says which sizes of
+    arguments are symbolic. None: those that are seen to change; True: all; False: none; {parameter or position: {dim: name}}:
+    the named ones (equal names, equal sizes). `fullgraph` raises where a call would run as it is."""
     if func is None:
-        return functools.partial(trace, dynamic=dynamic)
-    if not callable(func):
-        raise TraceError(f"trace takes a function or a module, got {type(func).__name__}")
-    if dynamic not in (None, True, False) and not isinstance(dynamic, dict):
-        raise TraceError(f"dynamic= takes None, True, False or a dictionary of dimensions, got {dynamic!r}")
-    return Traced(func, dynamic)
+        return functools.partial(trace, dynamic=dynamic, fullgraph=fullgraph)
+    return wrapped(func, functools.partial(Traced, dynamic=dynamic, fullgraph=fullgraph))
+
+
+def wrapped(func, make):
+    """Return what `make(function)` makes of a function, and for a module or class one that calls it."""
+    if isinstance(func, Module):
+        return traced_module(func, make)
+    if not isinstance(func, type):
+        return make(func)
+    if "__call__" not in dir(func):
+        raise TraceError(f"objects of the class {func.__qualname__} cannot be called; trace its methods")
+    func.__call__ = make(func.__call__)
+    return func

@@ -156,6 +156,8 @@ def test_a_stance_says_how_traced_functions_run():
     run(x)
     ingot.compiler.set_stance("default")
     assert run(x).tolist() == [2, 2, 2] and run.stats()["calls"] == before + 1
+    (reason, times), = run.stats()["eager"].items()
+    assert times == 4 and "set_stance('force_eager')" in reason
     assert config.overridden.settings is None
     with pytest.raises(ValueError, match="stance is one of 'default'"):
         ingot.compiler.set_stance("fail_on_recompile")

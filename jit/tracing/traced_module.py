@@ -1,0 +1,131 @@
+"""Traced modules: modules whose calls go to a traced function, and which stay what they were in all else.
+
+`traced_module(net, make)` returns a module of a subclass of that of `net`, and both have one dict of attributes. So parameters,
+hooks, mode, names in state dicts and attributes are those of `net`, on whichever of the two they are set. Code that runs inside
+of a call gets the traced module as `self`, so it is the one that `named_modules()`, hooks and registries know.
+
+A class cannot gain slots of other layouts: modules of classes with `__slots__` are refused.
+"""
+
+import copy
+import functools
+import types
+import weakref
+from typing import Any
+
+from ...runtime.nn.base.module import Module
+from ..errors.errors import TraceError
+
+_CLASS = vars(object)["__class__"]
+_classes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()       # class -> weak reference to that of its traced modules
+
+
+class TracedModule(Module):
+    """A module whose calls are traced: `_traced` is the traced function, `_untraced` a module with the same attributes."""
+
+    __slots__ = ("_traced", "_untraced")
+
+    _traced: Any
+    _untraced: Any
+    __base: type = Module
+
+    def __init_subclass__(cls, **options):
+        """Do nothing: a class of traced modules is none of its own to registries of subclasses."""
+
+    def __new__(cls, *args, **kwargs):
+        """Make a module of the plain class, as `type(self)(...)` of a method asks for."""
+        return cls.__base(*args, **kwargs)
+
+    @property       # type: ignore[misc]
+    def __class__(self):
+        return type(self).__base
+
+    @__class__.setter
+    def __class__(self, new):       # lazy modules and parametrizations change the class
+        if not issubclass(new, TracedModule):
+            _CLASS.__set__(self._untraced, new)
+            new = _class_of(new)
+        _CLASS.__set__(self, new)
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            traced = self._traced
+            if name not in traced.offers or name in _named_by(type(self).__base):
+                raise
+            return getattr(traced, name)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *self._traced.offers})
+
+    def _replicate_for_data_parallel(self):
+        return self._untraced._replicate_for_data_parallel()
+
+    def __copy__(self):
+        return traced_module(copy.copy(self._untraced), self._traced.maker)
+
+    def __deepcopy__(self, memo):
+        module = copy.deepcopy(self._untraced, memo)
+        if id(self) in memo:            # children led back to it
+            return memo[id(self)]
+        return traced_module(module, self._traced.maker)
+
+    def __reduce_ex__(self, protocol):
+        return _empty, (type(self).__base,), (self._untraced, self._traced.maker), None, None, _fill
+
+
+# The traced function itself is called, as it was before there was a module around it.
+TracedModule.__call__ = vars(TracedModule)["_traced"]       # type: ignore[method-assign]
+
+
+def traced_module(module, make) -> TracedModule:
+    """Return a traced module with the attributes of `module`. `make(module, run=run)` returns the traced function."""
+    module = module._untraced if issubclass(type(module), TracedModule) else module
+    made = _empty(type(module))
+    _fill(made, (module, make))
+    return made
+
+
+def _empty(kind) -> TracedModule:
+    return object.__new__(_class_of(kind))
+
+
+def _fill(made, state):
+    """Give a traced module its attributes, which it shares with an untraced one, and its traced function."""
+    module, make = state
+    made.__dict__ = module.__dict__
+
+    def run(*args, **kwargs):
+        return made.__class__.__call__(made, *args, **kwargs)
+
+    for name, value in (("_traced", make(module, run=run)), ("_untraced", module)):
+        vars(TracedModule)[name].__set__(made, value)
+
+
+def _class_of(base):
+    """Return the class of traced modules of a class. Metaclasses and registries of subclasses do not hear of it."""
+    known = _classes.get(base, lambda: None)()
+    if known is None:
+        space = {"__module__": base.__module__, "__qualname__": base.__qualname__, "__doc__": base.__doc__, "__slots__": (),
+                 "_TracedModule__base": base}
+        try:
+            known = type.__new__(type(base), base.__name__, (TracedModule, base), space)
+        except TypeError as error:
+            raise TraceError(f"jit.trace cannot stay a {base.__qualname__}: {error}. Leave out __slots__ of the class, or "
+                             "trace its forward alone: net.forward = jit.trace(net.forward)") from None
+        _classes[base] = weakref.ref(known)
+    return known
+
+
+@functools.lru_cache(256)
+def _named_by(base) -> frozenset:
+    """Return the names that the code of a module's class uses, which are the module's own where it lacks them."""
+    codes = [f.__code__ for c in base.__mro__ if c is not Module and issubclass(c, Module) and not issubclass(Module, c)
+             for f in vars(c).values() if isinstance(f, types.FunctionType)]
+    names: set = set()
+    while codes:
+        code = codes.pop()
+        names.update(code.co_names, [c for c in code.co_consts if isinstance(c, str)])
+        codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return frozenset(names)

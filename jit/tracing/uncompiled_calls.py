@@ -1,0 +1,46 @@
+"""Calls of a traced function that run eagerly: counted by reason, and errors where the user allows none (`fullgraph`)."""
+
+from collections import Counter
+
+from ..errors.errors import TraceError
+from .labels import definition_of
+
+TRACED = "inside of another traced function, which records it as its own code"
+OFF = "traces are off (INGOT_JIT=0, jit=False, or set_stance('force_eager'))"
+TOO_OFTEN = "it was recorded too often (see misses)"
+_MODES = (
+    (lambda m: m.anomaly, "under detect_anomaly(), which looks at operations one by one",
+     "leave that out, or look with jit.debug(nan=True)"),
+    (lambda m: m.batched is not None, "inside of vmap", "put vmap inside of the traced function"),
+    (lambda m: m.function_modes, "under a mode that intercepts functions (TorchFunctionMode)",
+     "enter the mode inside of the traced function"),
+    (lambda m: m.saved_hooks is not None,
+     "inside of saved_tensors_hooks (or of a checkpoint), since a trace decides itself what it keeps",
+     "put a checkpoint inside of the traced function"),
+)
+
+
+class EagerCalls:
+    """Counts of the eager calls of one function, by reason. With `fullgraph` such a call raises instead, unless it runs as a
+    part of another trace or the user has switched traces off."""
+
+    def __init__(self, fn, fullgraph: bool):
+        self._fn, self.fullgraph = fn, fullgraph
+        self.counts: Counter = Counter()
+
+    def add(self, reason: str, way_out: str | None = None):
+        """Count a call that runs eagerly. `way_out` says what to do instead, in words; None if nothing is wrong with it."""
+        self.counts[reason] += 1
+        if self.fullgraph and way_out is not None:
+            place = definition_of(self._fn)
+            raise TraceError(f"fullgraph=True, but {place.name} would run as it is: {reason}{way_out and '; ' + way_out}")
+
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+def mode_of_thread(m) -> tuple:
+    """Return (why a thread in this mode runs traced functions eagerly, what to do instead)."""
+    if m.recorder is not None:
+        return TRACED, None
+    return next(((reason, way_out) for is_on, reason, way_out in _MODES if is_on(m)), (OFF, None))
