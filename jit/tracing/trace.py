@@ -37,7 +37,7 @@ class Traced:
     then the entries of its key, then the symbolic entries of its family. A call that misses all of them goes to the
     `MissHandler`."""
 
-    offers: tuple = ("explain", "forget", "graphs", "kernels", "stats")     # a traced module has these, too, if it lacks them
+    offers: tuple = ("_jobs", "explain", "forget", "graphs", "kernels", "stats")        # that a traced module has, too
 
     def __init__(self, fn, dynamic=None, fullgraph=False, run=None):
         if not callable(fn):
