@@ -20,6 +20,8 @@ class Position(NamedTuple):
 
     def of(self, text: str) -> str:
         """Return the text with the file, line and function that it does not name yet."""
+        if f"in {self.function}]" in text:
+            return text
         line = f"{self.file}:{self.line}"
         return f"{text} [in {self.function}]" if line in text else f"{text} [{line}, in {self.function}]"
 

@@ -18,7 +18,10 @@ UNREAD = object()       # value of an attribute that the function writes without
 
 
 class Condition:
-    """Condition that a recording relies on. Its `str` says what is different now."""
+    """Condition that a recording relies on. Its `str` says what is different now, and `way_out` what to do where that makes
+    too many recordings."""
+
+    way_out = "leave it as it is between calls, or trace a function for each case"
 
     def holds(self) -> bool:
         raise NotImplementedError
@@ -132,8 +135,23 @@ class ModulesGuard(StructureCondition):
         return _changed_values_in_all(parts)
 
     def __str__(self):
-        changed = next((type(m).__name__ for m, state in self.states if not same_state(self._state(m, {}), state)), "a module")
-        return f"{changed} has changed (a parameter, child, attribute, flag or hook)"
+        for m, state in self.states:
+            now, name = self._state(m, {}), type(m).__name__
+            for key in {**state, **now}:
+                was, is_now = state.get(key, MISSING), now.get(key, MISSING)
+                if not looks_like(is_now, was):
+                    return _change_of_module(name, key, was, is_now)
+        return f"the parameters, children or attributes of {name} are in another order"
+
+
+def _change_of_module(name, key, was, now) -> str:
+    """Return in words what changed in the state of a module."""
+    if not key:
+        return f"the hooks of {name}, or which of its parameters require grad, are others than before"
+    if MISSING in (was, now):
+        return f"{name}.{key} was {'removed' if now is MISSING else 'added'}"
+    path, was, now = first_change(now, was)
+    return f"{name}.{key}{path} was {brief(was)}, is {brief(now)}"
 
 
 def _expected(m, key, value, inputs):

@@ -17,7 +17,7 @@ from ...runtime.core.node import Leaf
 from ...runtime.core.placement import move_to
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
-from ..errors.errors import NotFiniteError
+from ..errors.errors import NotFiniteError, at
 from ..recorder.outputs import attach_results
 from ..recorder.random_streams import DrawnKeys
 from ..recorder.recording import base_of
@@ -44,8 +44,9 @@ class Unseen(Exception):
 
     def __str__(self):
         exact = self.how in ("int", "float")
-        hint = "; a number that item() gives may be computed with, and need not be the same" if exact else ""
-        return f"{self.how}() gave {readable(self.value)}, a value not seen before{hint}"
+        hint = ("a number that item() gives may be computed with, and need not be the same" if exact else
+                "keep it in tensors (where, masks), or use it outside")
+        return f"{self.how}() gave {readable(self.value)}, a value not seen before; {hint}{at(self.line)}"
 
 
 class Failed(Exception):

@@ -68,12 +68,13 @@ class Cache:
 
     def family(self, call) -> Family:
         *same, tensors, _ = call.key
+        spec, _, kinds = same[0]
         kind = (*same, tuple([(len(shape), *others) for shape, *others in tensors]))
         with self.lock:
             family = self._families.get(kind)
             if family is None:
                 names = parameters_of(self._fn)
-                family = self._families[kind] = Family(labels=Labels(names, call.args, call.kwargs, call.locations))
+                family = self._families[kind] = Family(labels=Labels(names, spec, call.locations, kinds))
             if len(self._families) > MOST_KINDS:
                 del self._families[next(iter(self._families))]
             return family

@@ -108,12 +108,16 @@ class Entry:
     def unfit(self, call, changing: set):
         """Return why this entry does not apply to a call, or None; options and locations that differ go to `changing`."""
         why = self.tensors.changed(call.leaves)
+        if why is not None:
+            why = f"{why}; every such kind of tensors is a recording, so keep them few"
         if self.reached and any(id(c) in self.reached for c in call.containers):
-            why = "a container among the arguments is one that the function reaches otherwise, too"
+            why = "a container among the arguments is one that the function reaches otherwise, too; pass a copy"
         failing = [] if self.check() else [guard for guard in self.guards.values() if not guard.holds()]
         for guard in failing:
             changing.update(guard.changed_values())
-        return why or (str(failing[0]) if failing else None)
+        if why is not None or not failing:
+            return why
+        return f"{failing[0]}; {'it is read at each call from now on' if failing[0].changed_values() else failing[0].way_out}"
 
 
 def kinds_of(leaves) -> tuple:

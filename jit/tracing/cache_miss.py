@@ -208,7 +208,7 @@ class MissHandler:
         is_check = merged and bool(call.checks)
         self.stats["checks" if is_check else "compiles"] += 1
         if not is_check:
-            self.stats["misses"].append(call.reason)
+            self.stats["misses"].append(definition_of(self._fn).of(call.reason))
             del self.stats["misses"][:-MOST_REASONS]
 
     def _keep(self, call, run, family):

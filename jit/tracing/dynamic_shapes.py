@@ -19,6 +19,7 @@ from .labels import NUMBER, SIZE, Labels, first_failing
 MOST_EXAMPLES = 16      # calls that a family remembers
 LEAST = 1               # what a symbolic size is at least: a recording says itself where 1 would be something else
 MOST_IDLE = 8           # symbolic recordings of a family that no later call used, after which it is not generalised any more
+_FEW = "pass numbers as tensors, and keep sizes few (pad)"      # what to do instead
 MOST_SYMBOLIC = 64      # and of those that are used
 
 
@@ -95,15 +96,15 @@ class Symbols:
             value, before = value_at(place, *call), value_at(place, *recorded)
             if place not in self.names:
                 if _differs(value, before):
-                    return f"{labels.of(place)} is {value!r}, and a recording needs {before!r}"
+                    return f"{labels.of(place)} is {value!r}, and a recording needs {before!r}; {_FEW}"
                 continue
             known, text = first.setdefault(self.names[place], (value, labels.of(place)))
             if _differs(known, value):
-                return f"{labels.of(place)} and {text} are {value!r} and {known!r}, and a recording needs them to be equal"
+                return f"{labels.of(place)} and {text} are {value!r} and {known!r}, and a recording needs them to be equal; {_FEW}"
         values = {name: first[name][0] for name in self.hints}
         names = {name: text for name, (_, text) in first.items()}
         failing = first_failing(conditions_before_call(self.scope), values, names)
-        return "" if failing is None else f"a recording needs {failing}"
+        return "" if failing is None else f"a recording needs {failing}; {_FEW}"
 
     @property
     def has_numbers(self) -> bool:
@@ -171,7 +172,7 @@ class Family:
     fixed: list = field(default_factory=list)
     pinned: set = field(default_factory=set)
     met_pinned: dict = field(default_factory=dict)
-    labels: Labels = field(default_factory=lambda: Labels((), (), {}))
+    labels: Labels = field(default_factory=Labels)
     is_open: bool = True
     reason: str = ""
 
@@ -217,7 +218,7 @@ class Family:
             for place in every_place(shapes, numbers):
                 if _differs(value_at(place, shapes, numbers), value_at(place, *before)):
                     return (f"{self.labels.of(place)} is {value_at(place, shapes, numbers)!r}, and was recorded as "
-                            f"{value_at(place, *before)!r}")
+                            f"{value_at(place, *before)!r}; it is symbolic from now on, unless dynamic=False")
         return ""
 
     def drop(self, entry):
@@ -231,6 +232,7 @@ class Family:
     def extend(self, changed):
         """Add numbers that every call looks up from now on, with their values in all calls so far."""
         self.examples = [(shapes, (*numbers, *[m.number for m in changed])) for shapes, numbers in self.examples]
+        self.labels.numbers += [str(m.place.chain) for m in changed]
         for entry in (*self.entries, *self.fixed):
             entry.extend(changed)
 
@@ -281,7 +283,7 @@ def user_names(dynamic, parameters, call) -> dict:
     for key, value in [*enumerate(call.args), *call.kwargs.items()]:
         tensors: list = []
         flatten(value, tensors)
-        name = parameters[key] if type(key) is int and key < len(parameters) else key
+        name = parameters[key].lstrip("*") if type(key) is int and key < len(parameters) else key
         wish = dynamic.get(key, dynamic.get(name))
         if wish is not None:
             for i, t in enumerate(tensors):

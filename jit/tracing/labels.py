@@ -3,51 +3,49 @@
 import functools
 import inspect
 import re
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 from ...ir.graph.printer import format_line
 from ...ir.symbols.substitute import function_of
-from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import key_text
 from ..errors.errors import Position, TraceError
-from ..guards.arg_pytree import ArrayArgument
+from ..guards.arg_pytree import DEFAULTS, MADE, NODE, NUMBER, READ, TENSOR, ByIdentity
 from ..guards.frames import position_of
-from ..proxies.numpy_scalars import NUMBERS
 
-SIZE, NUMBER = "size", "number"
+SIZE = "size"
 _BITS = re.compile(r"\((.+)\)\.hex\(\) == '([^']+)'")
 _ANSWER = re.compile(r"\((.+)\) is (True|False)")
 
 
 class Labels:
-    """Names of the tensors and of the numbers in a call, in the order of `arg_pytree.flatten`."""
+    """Names of the tensors and of the numbers in a call, read off its spec (`arg_pytree.flatten`), and then of `locations`,
+    which held values of these `kinds`."""
 
-    def __init__(self, parameters, args, kwargs, locations=()):
+    def __init__(self, parameters=(), spec=(tuple, ((tuple, ()), (dict, ()))), locations=(), kinds=()):
         self.tensors: list = []
         self.numbers: list = []
-        for i, x in enumerate(args):
-            self._note(x, parameters[i] if i < len(parameters) else f"argument {i}")
-        for name, x in kwargs.items():
-            self._note(x, name)
-        for place in locations:
-            self._note(place.value(), str(place.chain))
+        _, ((_, args), (_, kwargs)) = spec
+        for i, part in enumerate(args):
+            self._note(part, _parameter_at(parameters, i))
+        for name, part in kwargs:
+            self._note(part, name)
+        for place, kind in zip(locations, kinds or ()):
+            if kind is not None:
+                (self.tensors if kind == TENSOR else self.numbers).append(str(place.chain))
 
-    def _note(self, x, text):
-        if isinstance(x, Tensor) or type(x) is ArrayArgument:
+    def _note(self, spec, text):
+        """Add the names of the tensors and numbers in a part of a call."""
+        if isinstance(spec, ByIdentity):
+            return
+        if spec == TENSOR or spec[0] is READ:
             self.tensors.append(text)
-        elif type(x) in NUMBERS:
+        elif spec[0] is NUMBER:
             self.numbers.append(text)
-        elif isinstance(x, dict):
-            for k, v in x.items():
-                self._note(v, f"{text}[{key_text(k)}]")
-        elif isinstance(x, (tuple, list)):
-            for i, v in enumerate(x):
-                self._note(v, f"{text}[{i}]")
-        elif is_dataclass(x) and not isinstance(x, type) and type(x).__hash__ is None:
-            for f in fields(x):
-                self._note(getattr(x, f.name), f"{text}.{f.name}")
+        else:
+            for part, name in _parts_of(*spec):
+                self._note(part, text + name)
 
     def of(self, place) -> str:
         """Return the name of a place: ("size", argument, dim) or ("number", position)."""
@@ -78,6 +76,32 @@ def first_failing(conditions: dict, values: dict, names: dict) -> str | None:
     return None
 
 
+def _parts_of(kind, inner):
+    """Return (spec, what follows the name of the whole) for the parts of a container."""
+    if kind is slice:
+        return zip(inner, (".start", ".stop", ".step"))
+    if kind is MADE:
+        return [(part, "") for part in inner[1]]
+    if kind is NODE:
+        return [(part, f"[{i}]") for i, part in enumerate(inner[2])]
+    if kind is DEFAULTS:
+        return [(part, f"[{key_text(k)}]") for k, part in inner[1]]
+    if isinstance(kind, type) and issubclass(kind, (tuple, list)):
+        names = getattr(kind, "_fields", ())
+        return [(part, f".{names[i]}" if i < len(names) else f"[{i}]") for i, part in enumerate(inner)]
+    if isinstance(kind, type) and issubclass(kind, dict):
+        return [(part, f"[{key_text(k)}]") for k, part in inner]
+    return [(part, f".{name}") for name, part in inner] if is_dataclass(kind) and type(inner) is tuple else ()
+
+
+def _parameter_at(parameters, i) -> str:
+    """Return the name of a positional argument; of those that `*args` takes, with an index."""
+    rest = next((k for k, name in enumerate(parameters) if name.startswith("*")), len(parameters))
+    if i < rest:
+        return parameters[i]
+    return f"{parameters[rest][1:]}[{i - rest}]" if rest < len(parameters) else f"argument {i}"
+
+
 def definition_of(fn) -> Position:
     """Return where a traced function, method, module or callable object is defined."""
     inner: Any = inspect.unwrap(fn)
@@ -96,8 +120,9 @@ def locate(error: TraceError, fn):
 
 
 def parameters_of(fn) -> tuple:
-    """Return the names of a function's parameters, or those of a module's forward."""
+    """Return the names of a function's parameters, or those of a module's forward; `*args` with its star."""
     try:
-        return tuple(inspect.signature(fn.forward if isinstance(fn, Module) else fn).parameters)
+        found = inspect.signature(fn.forward if isinstance(fn, Module) else fn).parameters.values()
     except (TypeError, ValueError):      # of a function that does not say
         return ()
+    return tuple([f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in found])
