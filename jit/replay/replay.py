@@ -17,7 +17,7 @@ from ...runtime.core.node import Leaf
 from ...runtime.core.placement import move_to
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
-from ..errors.errors import NotFiniteError, at
+from ..errors import errors
 from ..recorder.outputs import attach_results
 from ..recorder.random_streams import DrawnKeys
 from ..recorder.recording import base_of
@@ -46,7 +46,7 @@ class Unseen(Exception):
         exact = self.how in ("int", "float")
         hint = ("a number that item() gives may be computed with, and need not be the same" if exact else
                 "keep it in tensors (where, masks), or use it outside")
-        return f"{self.how}() gave {readable(self.value)}, a value not seen before; {hint}{at(self.line)}"
+        return f"{self.how}() gave {readable(self.value)}, a value not seen before; {hint}{errors.at(self.line)}"
 
 
 class Failed(Exception):
@@ -93,7 +93,7 @@ class Replay:
                 leaf.grad = None
         try:
             found = work.job.run(self.env, self.symbols)
-        except (NotFiniteError, DeviceError, MemoryError):      # (after which something may have been written)
+        except (errors.NotFiniteError, DeviceError, MemoryError):      # (after which something may have been written)
             raise
         except Exception as error:
             if work.job.compiled is None:         # it could not be compiled

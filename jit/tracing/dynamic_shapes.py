@@ -100,7 +100,8 @@ class Symbols:
                 continue
             known, text = first.setdefault(self.names[place], (value, labels.of(place)))
             if _differs(known, value):
-                return f"{labels.of(place)} and {text} are {value!r} and {known!r}, and a recording needs them to be equal; {_FEW}"
+                return (f"{labels.of(place)} and {text} are {value!r} and {known!r}, and a recording needs them to be equal; "
+                        f"{_FEW}")
         values = {name: first[name][0] for name in self.hints}
         names = {name: text for name, (_, text) in first.items()}
         failing = first_failing(conditions_before_call(self.scope), values, names)
