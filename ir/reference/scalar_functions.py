@@ -207,6 +207,21 @@ def logaddexp2(a, b):
     return np.logaddexp2(a, b)
 
 
+def fmax(a, b):
+    """Return the larger number, the first of equal ones; the other one if one is nan. (NumPy's choice between zeros varies.)"""
+    return np.where((a >= b) | (b != b), a, b)
+
+
+def fmin(a, b):
+    """Return the smaller number, the first of equal ones; the other one if one is nan."""
+    return np.where((a <= b) | (b != b), a, b)
+
+
+def nextafter(a, b):
+    """Return the next number after a in the direction of b, and b if both are equal, also if they are zeros of two signs."""
+    return np.where(a == b, b, np.nextafter(a, b))
+
+
 def xlogy(x, y):
     """Return x * log(y), 0 where x is 0 (unless y is nan)."""
     return np.where(np.isnan(y), np.nan, np.where(x == 0, 0, x * np.log(y))).astype(np.result_type(x))

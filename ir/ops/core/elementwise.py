@@ -276,7 +276,8 @@ def _xlogy_x(g, out, x, y):
 
 xlogy = elementwise("xlogy", scalar_functions.xlogy, (_xlogy_x, lambda g, out, x, y: mul(g, div(x, y))), takes="real_float",
                     doc="x log y; 0 where x is 0, unless y is nan.")
-nextafter = elementwise("nextafter", np.nextafter, (lambda g, out, x, y: g, lambda g, out, x, y: _zeros(g)), takes="real_float",
+nextafter = elementwise("nextafter", scalar_functions.nextafter,
+                        (lambda g, out, x, y: g, lambda g, out, x, y: _zeros(g)), takes="real_float",
                         traits=("exact", "branches"), widens=False, doc="The next number after x in the direction of y.")
 
 
@@ -325,11 +326,11 @@ def _takes_first(x, y, better):
     return logical_or(better, isnan(y))
 
 
-fmax = elementwise("fmax", np.fmax,
+fmax = elementwise("fmax", scalar_functions.fmax,
                    (lambda g, out, x, y: share(g, x, y, logical_not(_takes_first(x, y, gt(x, y)))),
                     lambda g, out, x, y: share(g, x, y, _takes_first(x, y, gt(x, y)))), takes="real", traits=("exact",),
                    doc="The larger number; the other one if one is nan.")
-fmin = elementwise("fmin", np.fmin,
+fmin = elementwise("fmin", scalar_functions.fmin,
                    (lambda g, out, x, y: share(g, x, y, logical_not(_takes_first(x, y, lt(x, y)))),
                     lambda g, out, x, y: share(g, x, y, _takes_first(x, y, lt(x, y)))), takes="real", traits=("exact",),
                    doc="The smaller number; the other one if one is nan.")

@@ -200,6 +200,8 @@ def exact(op: Op):
     plain: Any = getattr(ref, "plain", None)         # the reference's function for arrays that need no conversion
     conditions = 1 if op is ew.where else 0          # operands that are bool, before those that are floating
     branches = "branches" in op.traits
+    # NumPy's loop for float16 takes the first of equal zeros, its other loops and the compiled kernels the second.
+    chars = FLOAT_CHARS.replace("e", "") if quick in (np.maximum, np.minimum) else FLOAT_CHARS
 
     def run(*args, **params):
         values = args[conditions:]
@@ -212,14 +214,14 @@ def exact(op: Op):
             first.size >= FEWEST and in_pieces(first))
         if worth and not params and compiled.takes(values):
             return compiled(*args)
-        return quick(*args) if quick is not None and first.dtype.char in FLOAT_CHARS else ref(*args, **params)
+        return quick(*args) if quick is not None and first.dtype.char in chars else ref(*args, **params)
 
     if conditions:
         return _where(run, compiled)
     if quick is not None and quick.nin == 1:
         return _of_one(run, compiled, ref, quick, 1)
     if quick is not None and quick.nin == 2:
-        return _of_two(run, compiled, quick, branches)
+        return _of_two(run, compiled, quick, branches, chars)
     if quick is None and len(inspect.signature(plain or op.infer).parameters) == 1:
         return _of_one(run, compiled, ref, plain or ref, 4)
     return run
@@ -240,7 +242,8 @@ def _of_one(general, compiled, ref, simple, least_bytes):
     return run
 
 
-def _of_two(general, compiled, quick, branches):
+def _of_two(general, compiled, quick, branches, chars):
+    """Specialise for two operands; `quick` takes small ones of dtypes in `chars`."""
     alike = compiled.alike
 
     def run(x, y):
@@ -252,7 +255,7 @@ def _of_two(general, compiled, quick, branches):
             elif b.__class__ is np.ndarray and a.size * b.size >= LARGE and (
                     _is_large_together(a, b) or (a.dtype is b.dtype and b.size >= FEWEST and in_pieces(b))):
                 return (alike.get(a.dtype) or compiled.of_two(a.dtype, general))(x, y)
-            elif a.dtype.char in FLOAT_CHARS or (b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind in "biu"):
+            elif a.dtype.char in chars or (b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind in "biu"):
                 return quick(x, y)
             elif b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind == "c":
                 return (alike.get(a.dtype) or compiled.of_two(a.dtype, general))(x, y)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot import jit
 from ingot.ir.ops.core import elementwise as ew
 from ingot.runtime.cpu.graph import eager
 
@@ -52,3 +53,25 @@ def test_arrays_of_some_thousand_elements_do_not_use_numpy(fn, monkeypatch):
     for name in ("where", "copyto"):
         monkeypatch.setattr(np, name, None)
     fn(x, y)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin", "nextafter", "max", "min"])
+def test_functions_of_two_zeros_have_one_answer(name, dtype):
+    """Small arrays, large ones and traced functions choose the same one of two equal zeros, and treat nan alike."""
+    if (name, dtype) == ("nextafter", "bfloat16"):
+        pytest.skip("no such kernel")
+    function, kind = getattr(ingot, name), getattr(ingot, dtype)
+    traced = jit.trace(lambda x, y: function(x, y))
+    values = [0.0, -0.0, 1.0, -1.0, float("nan"), float("inf")]
+    for a in values:
+        for b in values:
+            found = set()
+            for n in (1, 7, 33, 100_000):
+                x, y = ingot.full((n,), a, dtype=kind), ingot.full((n,), b, dtype=kind)
+                for got in (function(x, y), traced(x, y), traced(x, y)):
+                    found |= {(str(v), s) for v, s in zip(got.unique().tolist(), ingot.signbit(got).unique().tolist(), strict=False)
+                              if v == v} or {"nan"}
+                    assert len(got.unique()) == 1 or got.isnan().all()
+                    assert len(ingot.signbit(got).unique()) == 1 or got.isnan().all(), (a, b, n)
+            assert len(found) == 1, (a, b, found)
