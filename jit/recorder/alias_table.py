@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...ir.dim_order import order_of
 from ...ir.ops.index.assign import run_chain
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.tensor import Tensor, wrap
@@ -84,9 +85,10 @@ class Part:
         return t if self.is_view else t.data if self.is_data else t.detach()
 
 
-def share_memory(recorder, results, outputs, gradients):
+def share_memory(recorder, results, outputs, gradients, saved_cells):
     """Set the `part` of results that lie in one memory which the function made; `gradients` are those of leaves. Their bases
-    become results too, if nobody returns them: they are appended to both lists."""
+    become results too, if nobody returns them: they are appended to both lists. A result that alone is a view of memory in
+    `saved_cells`, which the tape saves, stays in that memory."""
     groups: dict = {}
     for t, o in zip(results, outputs):
         if o.source is None:
@@ -98,6 +100,11 @@ def share_memory(recorder, results, outputs, gradients):
         is_shared = len(group) > 1 and (recorder.scope is not None or overlap(group.values()))
         if is_shared or any(map(_has_overlapping_elements, group.values())):
             _ResultAliases(recorder, results, outputs).join([*group.values()])
+            continue
+        for number in [i for i, t in enumerate(results) if id(t) in group] if len(group) == 1 else ():
+            link, base = recorder.link(results[number]), base_of(results[number])
+            if link.chain and link.cell in saved_cells and not recorder.link(base).chain:
+                outputs[number] = replace(outputs[number], whole=link.cell.value, views=link.chain, order=order_of(base._a))
 
 
 def overlap(tensors) -> bool:
@@ -160,7 +167,8 @@ class _ResultAliases:
 
     def _whole_of(self, t) -> int:
         """Add a result for all of the memory in which a tensor lies, and return its number."""
-        known = self.outputs[self._number(t)]
-        number = len(self.outputs)
-        self._add(wrap(np.empty(0)), Output(self.recorder.link(t).cell.value, None, (), False, False, device=known.device))
+        known, cell = self.outputs[self._number(t)], self.recorder.link(t).cell
+        number, whole = len(self.outputs), wrap(np.empty(0))
+        self.recorder.links.tie(whole, Link(self.recorder, cell, (), cell.value))
+        self._add(whole, Output(cell.value, None, (), False, False, device=known.device))
         return number

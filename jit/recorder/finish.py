@@ -9,6 +9,7 @@ from .backward import backward_of
 from .inputs import OUTSIDE, overlap_error
 from .outputs import output_of
 from .recording import Gradient, Recording
+from .tape import shared_memories, tape_of
 
 
 def finish(recorder, result_tensors) -> Recording:
@@ -38,17 +39,25 @@ def finish(recorder, result_tensors) -> Recording:
     r.turns, r.retained = gradients.turns(), sorted(gradients.retained)
     new = {position for position, g in r.grads if g is not None and g.make is None}
     dense = {s.position: s.gradient for s in gradients.leaves.values() if s.position in new}
-    share_memory(recorder, results, r.outputs, dense.values())
+    saved_cells = [m.cell for m in tape_of(recorder, _with_history(recorder, results, r.outputs)).memories]
+    share_memory(recorder, results, r.outputs, dense.values(), saved_cells)
     position_of = {id(g): position for position, g in dense.items()}
     r.outputs = [replace(o, gradient_of=position_of.get(id(t))) if o.source is None and not o.requires_grad else o
                  for t, o in zip(results, r.outputs)]
-    if recorder.differentiates and any(o.has_history for o in r.outputs):
+    with_history = _with_history(recorder, results, r.outputs)
+    if with_history:
         made = {t._node for t, o in zip(results, r.outputs) if o.leaf is not None}
-        r.backward = backward_of(recorder, [t for t, o in zip(results, r.outputs) if o.has_history], made)
+        back, tape = backward_of(recorder, with_history, made), tape_of(recorder, with_history)
+        r.backward = replace(back, tape=tape, memories=shared_memories(recorder, tape, results, r.outputs))
     recorder.random.settle()
     recorder.optimizers.settle()
     recorder.release()
     return r
+
+
+def _with_history(recorder, results, outputs) -> list:
+    """Return the results through which a backward after the call may go."""
+    return [t for t, o in zip(results, outputs) if o.has_history] if recorder.differentiates else []
 
 
 def _updates(recorder) -> list:

@@ -134,9 +134,14 @@ class GradientLog:
         if value is None or value.owner is not self._recorder.builder:
             raise TraceError(f"backward inside a traced function reached {node.op.name}, which ran before it; call backward() "
                              "in the same traced function as the forward pass, or outside of it")
+        self._recorder.fresh(t, self.saved_value(saved, guards))
+
+    @staticmethod
+    def saved_value(saved, guards):
+        """Return what a saved tensor holds now, which is not what it held if it was written through `.data`."""
         if any(storage is saved.storage and storage.version != version for storage, version in guards):
-            value = run_chain(saved.link.cell.value, saved.link.chain)
-        self._recorder.fresh(t, value)
+            return run_chain(saved.link.cell.value, saved.link.chain)
+        return saved.value
 
     # Reads and writes of `.grad`.
 

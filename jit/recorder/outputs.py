@@ -82,6 +82,8 @@ class Output:
     memory_of: int | None = None            # number of the result whose memory it has; of `Recording.rebinds`
     leaf: NewLeaf | None = None            # state of a leaf that the function made
     part: Any = None                        # its place in the memory of another result (`alias_table.Part`)
+    whole: Value | None = None              # value of all of its new memory, which the tape saves,
+    views: tuple = ()                       # and the views that lead from there to the result
     order: tuple | None = None              # order of the dims of new memory (`ir/dim_order.py`)
     detached: bool = False                  # a view of what `detach()` gives,
     is_data: bool = False                   # or of `.data`

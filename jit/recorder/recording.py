@@ -204,6 +204,8 @@ class RecordedBackward:
     gradients   {position of an input: its `Gradient`, or None}
     error       the exception that it raised, if any
     passing     {number of a result: value of the gradient there}, for results from which other results are computed
+    tape        the eager nodes that it went through (`Tape`)
+    memories    for each memory that these saved, its `SharedMemory`, or None
     """
 
     nodes: list
@@ -211,6 +213,8 @@ class RecordedBackward:
     gradients: dict
     error: Exception | None = None
     passing: dict = field(default_factory=dict)
+    tape: Any = None
+    memories: list = field(default_factory=list)
 
 
 class LeafState:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from operator import is_
+from typing import Any
 
 from ...ir.errors import AutogradError
 from ...ir.graph.graph import Value
@@ -12,6 +13,7 @@ from ...runtime.core.node import Leaf, Node, Output, aval_of, new_number, next_f
 from ...runtime.core.tensor import wrap
 from ..recorder.recording import Gradient
 from .compile_segment import Job, Region, Result
+from .restore_tape import SavedView, restored
 from .symbolic_job import job_of
 
 
@@ -22,6 +24,9 @@ class Differential:
     wanted     input positions whose gradients are computed, in order
     results    indices of the outputs that require grad
     residuals  (slot in the forward's environment, slot in the backward's)
+    memories   what outlives a call of the memory that eager nodes save (`SharedMemory`)
+    shared     (kind, position, slot) of residuals that are all of such memory at the end of a call
+    tape       eager nodes behind the results, over the backward's slots
     seeds      slots of the incoming gradients
     grads      each wanted `Gradient` over positions among the job's results, None where there is no path
     sharing    for each incoming gradient, the numbers of the incoming ones that share a saved value with it, and its own
@@ -40,6 +45,9 @@ class Differential:
     job: Job
     passing: dict
     whole: Job
+    memories: list
+    shared: list
+    tape: Any
     error: Exception | None = None      # what backward raises, once leaves have the gradients that came before
 
     @staticmethod
@@ -58,11 +66,16 @@ class Differential:
         there = [v for g in found if g is not None for v in g.values]
         everything = [*there, *back.passing.values()]
         nodes = _needed(back.nodes, everything)
+        memories = [m for m in back.memories if m is not None]
+        views = _views_of_shared(nodes, everything, memories)
+        nodes = [*dict.fromkeys([n for steps in views.values() for n in steps]), *nodes]
         own = {v for n in nodes for v in n.outputs}
         outside = dict.fromkeys([x for n in nodes for x in n.inputs if type(x) is Value and x not in own]
                                 + [v for v in everything if v not in own])
         numbers = {v: i for i, v in enumerate([*outside, *[s for s in back.seeds if s not in outside], *own])}
         residuals = [(slots[v], numbers[v]) for v in outside if v in slots]
+        roots = {m.whole: m for m in memories if m.whole is not None and (m.kind != "input" or m.whole.node is not None)}
+        shared = [(m.kind, m.position, slots[v]) for v, m in roots.items() if v in numbers and v in slots]
         grads = [None if g is None else g.over({v: i for i, v in enumerate(there)}) for g in found]
         name = recording.builder.name + "_backward"
         backend = next(iter(recording.devices.values()), HOST)
@@ -75,7 +88,8 @@ class Differential:
                      [Result(numbers[v], owned=True) for v in there]) if back.passing else whole
         reach, sharing = _paths(nodes, back.seeds, found)
         return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, reach, sharing,
-                            job, passing, whole, back.error)
+                            job, passing, whole, [m and m._replace(whole=None, values=()) for m in back.memories], shared,
+                            back.tape.over(lambda v: _saved_in(v, numbers, views)), back.error)
 
     def positions_for(self, slots) -> list:
         """Return positions as in `grads`, None for those that none of the incoming gradients (a gap is None) leads to."""
@@ -104,6 +118,33 @@ def _paths(nodes, seeds, gradients) -> tuple:
     return [frozenset() if g is None else known.get(g.values[-1], frozenset()) for g in gradients], sharing
 
 
+def _views_of_shared(nodes, values, memories) -> dict:
+    """Return {saved value that a backward reads: the forward's view operators that lead to it from all of its memory}. The
+    backward runs these itself: so the values are not copied, and follow the memory as eager code's do."""
+    own = {v for n in nodes for v in n.outputs}
+    read = {x for x in [*[x for n in nodes for x in n.inputs], *values] if type(x) is Value and x not in own}
+    found = {}
+    for memory in memories:
+        for value in read.intersection(memory.values):
+            steps: list = []
+            v = value
+            while v is not memory.whole and v.node is not None and v.node.op.is_view:
+                steps.append(v.node)
+                v = v.node.inputs[0]
+            if v is memory.whole and steps:
+                found[value] = steps[::-1]
+    return found
+
+
+def _saved_in(value, numbers, views):
+    """Return a saved value as a number, as a view of a number, or as its aval if no rule reads it."""
+    steps = views.get(value)
+    if steps is None:
+        return numbers.get(value, value.aval)
+    chain = tuple([(n.op.name, tuple(sorted(n.params.items()))) for n in steps])
+    return SavedView(numbers[steps[0].inputs[0]], chain)
+
+
 def _needed(nodes, values):
     """Return the nodes that the values of gradients depend on."""
     live, needed = set(values), []
@@ -125,13 +166,14 @@ class TraceNode:
         self.symbols = symbols       # the values of symbolic sizes
         self.edges = edges
         self.residuals = residuals
-        self.guards = guards         # (storage, version) of the inputs among the residuals
+        self.guards = guards         # for each of the differential's memories (storage, version), or None
         self.outs = outs
         self.number = new_number()
         self.pre_hooks = self.post_hooks = self.line = None
         self.precomputed: list | None = None           # what `whole` gave for the gradients that come next
         self.freed: frozenset = frozenset()     # numbers of the results through which no backward goes any more,
         self.going: frozenset = frozenset()     # and of those through which the last one goes
+        self.rules: Any = None                  # the eager nodes, once they are restored
 
     def name(self) -> str:
         return self.label
@@ -152,6 +194,8 @@ class TraceNode:
 
     def run(self, engine, slots):
         """Return gradients of the inputs, given those of the results (a gap is zero)."""
+        if self.rules is not None:
+            return slots
         made, self.precomputed = self.precomputed or self._computed(engine, slots), None
         d = self.differential
         grads = [None if g is None else self._gradient(g, made) for g in d.positions_for(slots)]
@@ -199,18 +243,11 @@ class TraceNode:
             raise AutogradError("backward went through a traced function a second time, but what it had saved is freed after "
                                 "the first; call the first backward with retain_graph=True")
         if engine.on_tensors:
-            raise AutogradError("a traced function's backward cannot itself be differentiated or traced; put the derivative "
-                                "inside the traced function")
-        for storage, version in self.guards:
-            if storage.was_overwritten(version):
-                by = f" by {storage.writer[0]} at {storage.writer[1]}:{storage.writer[2]}" if storage.writer else ""
-                raise AutogradError(f"a traced function saved an input for its gradient, overwritten since{by}: it is "
-                                    f"at version {storage.version}, expected {version}. Use the out-of-place form there, or "
-                                    "clone() before writing.")
-            swaps = storage.data_swaps or ()
-            if any(left() is residual and at > version for _, left, _, at in swaps for residual in self.residuals):
-                raise AutogradError("a traced function saved an input for its gradient, whose .data was set since: set it "
-                                    "after backward(), or write the new values in place (t.data.copy_(new))")
+            raise AutogradError("a traced function's backward cannot itself be differentiated or traced here, since "
+                                f"{self._kept()}; put the derivative inside the traced function")
+        for guard, memory in zip(self.guards, d.memories):
+            if guard is not None and not memory.results.isdisjoint(self.going):
+                self._check(memory.kind, *guard)
         env = {}
         for (_, number), value in zip(d.residuals, self.residuals):
             env[number] = value
@@ -218,6 +255,49 @@ class TraceNode:
         for number, g, aval in zip(d.seeds, slots, self.outs):
             env[number] = zeros_on_device_of(example, aval.shape, aval.dtype.np) if g is None else g
         return (d.whole if wholly else d.job).run(env, self.symbols)
+
+    def _check(self, kind, storage, version):
+        """Raise if saved memory was overwritten."""
+        saved = f"a traced function saved {'an input' if kind == 'input' else 'a result'} for its gradient"
+        if storage.was_overwritten(version):
+            by = f" by {storage.writer[0]} at {storage.writer[1]}:{storage.writer[2]}" if storage.writer else ""
+            raise AutogradError(f"{saved}, overwritten since{by}: it is at version {storage.version}, expected {version}. Use "
+                                "the out-of-place form there, or clone() before writing.")
+        swaps = storage.data_swaps or ()
+        if any(left() is residual and at > version for _, left, _, at in swaps for residual in self.residuals):
+            raise AutogradError(f"{saved}, whose .data was set since: set it after backward(), or write the new values in "
+                                "place (t.data.copy_(new))")
+
+    def rescue_result(self, storage):
+        """Save copies of a result that is about to be overwritten, if eager code would."""
+        d = self.differential
+        if d is None or self.residuals is None:
+            return
+        for n, (guard, memory) in enumerate(zip(self.guards, d.memories)):
+            if guard is not None and memory.rescued and guard == (storage, storage.version):
+                self.guards = (*self.guards[:n], None, *self.guards[n + 1:])
+                kept = {slot for kind, at, slot in d.shared if (kind, at) == (memory.kind, memory.position)}
+                self.residuals = [a.copy() if slot in kept else a for (slot, _), a in zip(d.residuals, self.residuals)]
+
+    def _kept(self) -> str:
+        """Return what keeps the eager nodes from being restored, or an empty text."""
+        d = self.differential
+        if d.error is not None:
+            return "its backward raises"
+        if d.passing and self.pre_hooks:
+            return "a hook looks at a result of it from which it computes others"
+        return d.tape.refusal
+
+    def expand(self, engine):
+        """Restore the eager nodes, which from now on are behind this one."""
+        d = self.differential
+        if self.rules is not None or d is None or self.residuals is None or self._kept():
+            return
+        if d.passing and any((self, i) in (engine.targets or ()) for i in d.passing):
+            return
+        arrays = {number: a for (_, number), a in zip(d.residuals, self.residuals)}
+        self.rules, self.edges = restored(self, arrays)
+        self.residuals = None
 
     def _gradient(self, g, results):
         """Return a gradient as an array, or as a sparse tensor."""
@@ -232,21 +312,20 @@ def used_up(a) -> Output:
     return Output(TraceNode(None, (), None, (), (aval_of(a),)), 0)
 
 
-def attach(differential, replay, results, updated=()):
-    """Put a replay on the tape, if anything that it used requires a gradient, and return its node. `updated` holds the
-    positions of inputs that the replay overwrote."""
+def attach(differential, replay, results):
+    """Put a replay on the tape, if anything that it used requires a gradient, and return its node."""
     inputs = [replay.tensors[i] for i in differential.wanted]
     edges = tuple([t._former_leaf if t._node is None else t._node for t in inputs])
     if edges and not any(e is not None for e in edges):     # none at all: it all ends at leaves that the function has made
         return None
     outs = tuple([aval_of(results[i]._a) for i in differential.results])
-    residuals = [replay.env[slot] for slot, _ in differential.residuals]
-    guards = []
-    for slot, _ in differential.residuals:
-        t = replay.tensors[-1 - slot] if slot < 0 else None
-        if t is not None:
-            storage, version = t._storage.guard()
-            guards.append((storage, version - (-1 - slot in updated)))
+    env, tensors = replay.env, replay.tensors
+    for kind, at, slot in differential.shared:
+        if kind != "whole":         # which is there already
+            env[slot] = (results if kind == "result" else tensors)[at]._a
+    residuals = [env[slot] for slot, _ in differential.residuals]
+    guards = [None if m is None else (tensors if m.kind == "input" else results)[m.position]._storage.guard()
+              for m in differential.memories]
     node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols)
     for k, i in enumerate(differential.results):
         results[i]._node = Output(node, k)

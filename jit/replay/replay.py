@@ -7,6 +7,7 @@ from its start.
 import numpy as np
 
 from ...ir.errors import DeviceError
+from ...ir.opdef.op import OPS
 from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.substitute import bound_values, has_symbols
 from ...runtime.api.views.storage_views import become
@@ -157,7 +158,7 @@ class Replay:
                 self._give_gradient(position, g.assemble(parts, self.plain))
         node = None
         if finish.differential is not None:
-            node = attach(finish.differential, self, made, [position for position, _ in finish.updates])
+            node = attach(finish.differential, self, made)
         for (_, o), t in zip(finish.outputs, made):
             if o.retains and t is not None and t.requires_grad:
                 Tensor.retain_grad(t)
@@ -187,14 +188,15 @@ class Replay:
     def _rebind(self, node, pairs):
         """Do `t.data = new` for all (position of the input t, new) at once. Saved values of the replay's own `node` stay as
         recorded."""
-        before = {id(s): s.version for s, _ in node.guards} if node is not None else {}
+        before = {id(guard[0]): guard[0].version for guard in node.guards if guard is not None} if node is not None else {}
         for t, new, memory in [(self.tensors[position], new, memory_of(new)) for position, new in pairs]:
             if new._base is t:
                 become(t, new, "a traced function")
             else:
                 lie_over(t, memory)
         if node is not None:
-            node.guards = tuple([(s, version + s.version - before[id(s)]) for s, version in node.guards])
+            node.guards = tuple([guard and (guard[0], guard[1] + guard[0].version - before[id(guard[0])])
+                                 for guard in node.guards])
 
     def _write(self, finish, in_place, updates, arrays):
         writer, tensors = ("a traced function", *user_line()), self.tensors
@@ -234,7 +236,16 @@ class Replay:
             t = self.tensors[output.source]
             return t if output.same else self._over_input(t, output)
         a = self._value(slot, at, arrays)
-        t = wrap(a if output.order is None else a.transpose(output.back))
+        if output.order is not None:
+            a = a.transpose(output.back)
+        if output.whole is not None:
+            self.env[slot] = a
+            if a.__class__ is DeviceArray:
+                a = run_chain(wrap(a), self.plain(output.views))._a
+            else:
+                for op, params in output.views:
+                    a = OPS[op].ref(a, **dict(self.plain(params)))
+        t = wrap(a)
         if (output.device is None) == (t._a.__class__ is DeviceArray):
             t = move_to(t, output.device or CPU)      # (a job runs in one place, whatever of it was made elsewhere)
         if output.locked:

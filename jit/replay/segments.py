@@ -114,7 +114,9 @@ class Finish:
     def hand_out(self, computed, wanted, needed):
         """Add the results that the last segment must give to `wanted`. Return for results, updates, gradients, host steps and
         replaced memory, in this order, the positions of their results; None for values that are kept by slot."""
-        residuals = [slot for slot, _ in self.differential.residuals] if self.differential is not None else []
+        d = self.differential
+        shared = set() if d is None else {slot for _, _, slot in d.shared}       # which results and inputs hold in the end
+        residuals = [] if d is None else [slot for slot, _ in d.residuals if slot not in shared]
         taken, saved = set(), frozenset(residuals)
 
         def owned(slot, order=None, brief=False):
@@ -214,7 +216,7 @@ def _what(x):
 
 def _finish(recording, slots):
     parts = [(i, o) for i, o in enumerate(recording.outputs) if o.part is not None]
-    return Finish([(slots[o.value], o) for o in recording.outputs],
+    return Finish([(slots[o.value if o.whole is None else o.whole], o) for o in recording.outputs],
                   [(position, slots[v]) for position, v in recording.updates],
                   [(position, None if g is None else g.over(slots)) for position, g in recording.grads],
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],

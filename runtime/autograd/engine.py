@@ -64,6 +64,8 @@ class Backward:
             self.deliver(edge, g if self.on_tensors else g._a)
         sources = [e.source if type(e) is Output else e for e in edges]
         roots = sources if len(sources) == 1 else list(dict.fromkeys(sources))
+        if self.on_tensors:
+            expand_nodes(roots, self)
         needed = None if self.targets is None else reach(roots, self.wanted)
         waiting = count_dependencies(roots, needed)
         self.reached, self.needed = waiting, needed
@@ -389,6 +391,22 @@ def run_leaf_prehooks(leaf, g):
         new = hook((g,))
         g = replaced(new[0] if isinstance(new, tuple) else new, g)
     return g
+
+
+def expand_nodes(roots, engine):
+    """Have nodes that stand for many put these behind them, so that each rule runs on tensors."""
+    stack, seen = [*roots], set(roots)
+    while stack:
+        node = stack.pop()
+        if type(node) is Leaf:
+            continue
+        if node.expand is not None:
+            node.expand(engine)
+        for edge in node.edges:
+            source = edge.source if type(edge) is Output else edge
+            if source is not None and source not in seen:
+                seen.add(source)
+                stack.append(source)
 
 
 def count_dependencies(roots, needed=None) -> dict:

@@ -105,6 +105,12 @@ class FunctionNode(Node):
     label = property(lambda self: self.cls.__name__ + "Backward")
     metadata = property(lambda self: self.ctx.metadata)
 
+    @property
+    def saved_memory(self):
+        saved = self.ctx._saved if type(self.ctx._saved) is tuple else ()
+        parts = [part for s in saved if s is not None for part in (s.parts if type(s) is SavedParts else (s,))]
+        return [(part.storage, part.version) for part in parts if part.unpack_hook is None]
+
     def __getattr__(self, attribute):
         if attribute in ("ctx", "cls"):
             raise AttributeError(attribute)

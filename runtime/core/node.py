@@ -74,6 +74,7 @@ class Node:
 
     run: Any = None             # of nodes without rules: run(engine, gradients of the results)
     looks_inside: Any = None    # of nodes whose results depend on each other: shows gradients to hooks
+    expand: Any = None          # of nodes that stand for many: puts these behind it, before their rules run on tensors
     outs: Any = None            # avals of several results
     inexact_outs: Any = None    # numbers of the results that can carry gradients
     pre_hooks: Any = None
@@ -108,6 +109,11 @@ class Node:
     def next_functions(self):
         """The edges as (node, output index) pairs."""
         return next_functions(self.edges)
+
+    @property
+    def saved_memory(self):
+        """(storage, version) of everything saved."""
+        return self.guards
 
     def values(self) -> tuple:
         """Return what the rules read; raise if it is gone or was overwritten."""
@@ -294,6 +300,7 @@ class Leaf:
 
     __slots__ = ("__weakref__", "done", "grad", "hooks", "of", "post_hooks", "pre_hooks")
     label = "AccumulateGrad"
+    expand = None
     next_functions = ()
     number = inf            # gradients are accumulated as soon as all have arrived
 
@@ -345,6 +352,9 @@ def rescue_result(t):
     node, storage = t._node, t._storage
     if type(node) is Output:
         node = node.source
+    if node.expand is not None:
+        node.rescue_result(storage)
+        return
     if (not isinstance(node, Node) or isinstance(node, ComplexNode) or node.run is not None or type(node.saved) is not tuple
             or "rescued" not in node.op.traits):
         return

@@ -67,11 +67,9 @@ def test_functions_of_two_zeros_have_one_answer(name, dtype):
     for a in values:
         for b in values:
             found = set()
-            for n in (1, 7, 33, 100_000):
+            for n in (7, 33, 40_000):
                 x, y = ingot.full((n,), a, dtype=kind), ingot.full((n,), b, dtype=kind)
                 for got in (function(x, y), traced(x, y), traced(x, y)):
-                    found |= {(str(v), s) for v, s in zip(got.unique().tolist(), ingot.signbit(got).unique().tolist(), strict=False)
-                              if v == v} or {"nan"}
-                    assert len(got.unique()) == 1 or got.isnan().all()
-                    assert len(ingot.signbit(got).unique()) == 1 or got.isnan().all(), (a, b, n)
+                    numbers = got.to(ingot.float64).numpy()
+                    found.update(np.where(np.isnan(numbers), np.nan, numbers).view(np.int64).tolist()[:: max(1, n // 50)])
             assert len(found) == 1, (a, b, found)

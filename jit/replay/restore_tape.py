@@ -1,0 +1,81 @@
+"""Eager nodes of a replayed call, restored from its recording's tape for gradients of gradients.
+
+Each node gets the operator's parameters of this call, the arrays that the replay saved, and edges to the call's inputs. So
+derivatives of any order, vmap over them, and forward mode are eager's.
+"""
+
+from typing import NamedTuple
+
+from ...ir.opdef.aval import Aval
+from ...ir.ops.index.assign import run_chain
+from ...ir.symbols.substitute import bound_values, has_symbols
+from ...runtime.core.device_array import zeros_on_device_of
+from ...runtime.core.node import FREED, Output
+from ...runtime.core.tensor import wrap
+from ..recorder.tape import End, Slot
+
+
+class SavedView(NamedTuple):
+    """A saved value that is a view of another one, by number."""
+
+    number: int
+    chain: tuple
+
+
+def restored(trace_node, arrays) -> tuple:
+    """Return (nodes of the tape, edges of the results) for the node of a replay; `arrays` are its saved values by number."""
+    d = trace_node.differential
+    restorer = _Restorer(trace_node, arrays, dict(zip(d.wanted, trace_node.edges)))
+    nodes = [restorer.node(spec) for spec in d.tape.nodes]
+    return nodes, tuple([restorer.edge(e) for e in d.tape.roots])
+
+
+class _Restorer:
+    """One restoration; nodes are made from the oldest to the newest."""
+
+    def __init__(self, trace_node, arrays, ends):
+        self._of, self._arrays, self._ends = trace_node, arrays, ends
+        self._made: list = []
+        self._example = next(iter(arrays.values()), None)
+
+    def edge(self, e):
+        if e is None:
+            return None
+        if type(e) is End:
+            return self._ends[e.position]
+        node = self._made[e.number]
+        return node if e.result is None else Output(node, e.result)
+
+    def node(self, spec):
+        guards: list = []
+        saved = self._saved(spec.saved, guards)
+        params = {name: self._plain(x) for name, x in spec.params.items()}
+        node = spec.kind(spec.op, params, tuple(map(self.edge, spec.edges)), saved, tuple(guards))
+        node.number = self._of.number - 1 + (len(self._made) + 1) / (len(self._of.differential.tape.nodes) + 1)
+        if spec.outs is not None:
+            node.outs, node.inexact_outs = tuple(map(self._plain, spec.outs)), spec.inexact_outs
+        if not self._of.freed.isdisjoint(spec.results):
+            node.saved, node.guards = FREED, ()
+        self._made.append(node)
+        return node
+
+    def _saved(self, x, guards):
+        if type(x) is tuple:
+            return tuple([self._saved(part, guards) for part in x])
+        if type(x) is not Slot:
+            return self._plain(x)
+        if isinstance(x.value, Aval):       # no rule of a wanted gradient reads it
+            aval = self._plain(x.value)
+            return zeros_on_device_of(self._example, aval.shape, aval.dtype.np)
+        guard = None if x.memory is None else self._of.guards[x.memory]
+        if guard is not None and guard not in guards:
+            guards.append(guard)
+        if type(x.value) is SavedView:
+            return run_chain(wrap(self._arrays[x.value.number]), self._plain(x.value.chain))._a
+        return self._arrays[x.value]
+
+    def _plain(self, x):
+        """Return parameters and avals with the values of this call for symbolic sizes."""
+        if isinstance(x, Aval):
+            return Aval(bound_values(x.shape, self._of.symbols), x.dtype) if x.is_symbolic else x
+        return bound_values(x, self._of.symbols) if has_symbols(x) else x

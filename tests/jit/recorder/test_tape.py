@@ -1,0 +1,145 @@
+"""Memory that eager nodes save: a write between a traced call and its backward means what it means in eager code."""
+
+import itertools
+
+import pytest
+
+import ingot
+from ingot import jit
+from ingot.ir.errors import AutogradError
+from ingot.nn import functional as F
+
+
+class Cube(ingot.autograd.Function):
+    """x ** 3, which saves its argument."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * 3 * x * x
+
+
+FUNCTIONS = {
+    "product": lambda x, w: x * w,
+    "sum": lambda x, w: x + w,
+    "exp": lambda x, w: (x * w).exp(),
+    "sigmoid": lambda x, w: ingot.sigmoid(x * w),
+    "sqrt": lambda x, w: (x * w).sqrt(),                            # eager copies the result before a write to it
+    "relu": lambda x, w: F.relu(x * w),
+    "softmax": lambda x, w: F.softmax(x * w, 0),
+    "views saved and returned": lambda x, w: (x.view(2, 2) * w.view(2, 2)).exp().view(4),
+    "part returned": lambda x, w: (x * w).exp()[1:],
+    "transposed": lambda x, w: (x.view(2, 2).t() @ w.view(2, 2)).tanh().t(),
+    "saved twice": lambda x, w: x * w * x,
+    "own function": lambda x, w: Cube.apply(x * w) + Cube.apply(x),
+    "two results": lambda x, w: ((x * w).exp(), (x + w).tanh())[1],
+    "updated argument": lambda x, w: (x.detach().mul_(2), x * w)[1],
+}
+WRITES = {
+    "none": lambda t: None,
+    "mul_": lambda t: t.mul_(3),
+    "item": lambda t: t.__setitem__(0, 7.0),
+    "view": lambda t: t[1:].add_(1),
+    "copy_": lambda t: t.copy_(ingot.zeros_like(t)),
+    "data": lambda t: t.data.mul_(3),
+    "numpy": lambda t: t.detach().numpy().__iadd__(1),
+    "out": lambda t: ingot.add(ingot.ones_like(t), 1, out=t),
+}
+
+
+def argument(f, call, write):
+    x, w = ingot.full((4,), 2.0 + call), ingot.ones(4, requires_grad=True)
+    y = f(x, w)
+    write(x)
+    y.sum().backward()
+    return w.grad
+
+
+def leaf(f, call, write):
+    x, w = ingot.full((4,), 2.0 + call, requires_grad=True), ingot.ones(4, requires_grad=True)
+    y = f(x, w)
+    with ingot.no_grad():
+        write(x)
+    y.sum().backward()
+    return w.grad
+
+
+def result(f, call, write):
+    x = ingot.full((4,), 2.0 + call, requires_grad=True)
+    y = f(x, ingot.ones(4))
+    z = (y * 1).sum()
+    write(y)
+    z.backward()
+    return x.grad
+
+
+def detached_result(f, call, write):
+    x = ingot.full((4,), 2.0 + call, requires_grad=True)
+    y = f(x, ingot.ones(4))
+    z = y.sum()
+    write(y.detach())
+    z.backward()
+    return x.grad
+
+
+def outcome(place, f, call, write):
+    try:
+        return place(f, call, write).tolist()
+    except AutogradError:
+        return "raises"
+    except RuntimeError as error:
+        return type(error).__name__
+
+
+@pytest.mark.parametrize("place", [argument, leaf, result, detached_result])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_write_before_backward_means_what_it_means_in_eager(name, place):
+    f = FUNCTIONS[name]
+    for how, write in WRITES.items():
+        traced = jit.trace(f)
+        found = [outcome(place, traced, call, write) for call in range(4)]
+        assert found == [outcome(place, f, call, write) for call in range(4)], how
+
+
+def test_only_results_that_need_the_memory_raise():
+    @jit.trace
+    def f(x, w):
+        return (x * w).exp(), x + w
+
+    for _, (first, second) in itertools.product(range(3), [(True, False), (False, True)]):
+        x, w = ingot.ones(3), ingot.ones(3, requires_grad=True)
+        a, b = f(x, w)
+        x.add_(1)
+        if first:
+            with pytest.raises(AutogradError, match="overwritten"):
+                a.sum().backward()
+        else:
+            assert second
+            b.sum().backward()
+            assert w.grad.tolist() == [1, 1, 1]
+
+
+def test_the_error_names_the_line_of_the_write():
+    f = jit.trace(lambda x: x.exp())
+    for _ in range(2):
+        x = ingot.ones(2, requires_grad=True)
+        y = f(x)
+        y.detach().zero_()
+        with pytest.raises(AutogradError, match=r"overwritten (since )?by zero_ at .*test_tape\.py"):
+            y.sum().backward()
+
+
+def test_memory_that_is_saved_and_returned_is_not_copied():
+    """The saved value of exp is its result."""
+    f = jit.trace(lambda x: x.exp())
+    for _ in range(3):
+        x = ingot.ones(2, requires_grad=True)
+        y = f(x)
+        y.data.mul_(2)
+        y.sum().backward()
+        assert x.grad.tolist() == y.tolist()

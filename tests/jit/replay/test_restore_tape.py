@@ -1,0 +1,158 @@
+"""Gradients of gradients through a traced call, and transforms of functions around it and inside of it."""
+
+import pytest
+
+import ingot
+from ingot import autograd, func, jit, nn
+from ingot.autograd import forward_ad
+from ingot.ir.errors import AutogradError
+from ingot.nn import functional as F
+
+WEIGHTS = ingot.linspace(-1, 1, 16).view(4, 4)
+FUNCTIONS = {
+    "cube": lambda x: x ** 3,
+    "exp": lambda x: (x * x).exp(),
+    "tanh": lambda x: x.tanh() * x,
+    "softmax": lambda x: F.softmax(x, 0) * x,
+    "detach": lambda x: x * x * x.detach(),
+    "norm": lambda x: x / x.norm(),
+    "views": lambda x: (x.view(2, 2) @ x.view(2, 2).t()).view(4),
+    "product": lambda x: F.gelu(x @ WEIGHTS) * x,
+    "layer norm": lambda x: F.layer_norm(x, (4,)) * x,
+    "relu": lambda x: F.relu(x - 1) ** 3,
+    "where": lambda x: ingot.where(x > 1.5, x ** 3, x * x),
+    "cat": lambda x: ingot.cat([x * x, x ** 3])[1:5],
+    "write": lambda x: (x * x).mul_(x).add_(x.exp()),
+    "no grad": lambda x: x * x * ingot.no_grad()(lambda: x * x)(),
+    "broadcast": lambda x: (x ** 3).sum() * x,
+    "split": lambda x: ingot.cat([a * b for a, b in [(x ** 2).split(2)] for _ in range(2)]),
+    "complex": lambda x: ingot.fft.fft(x * x).abs(),
+}
+
+
+def three_orders(f, x):
+    a, = autograd.grad(f(x).sum(), x, create_graph=True)
+    b, = autograd.grad((a * a).sum(), x, create_graph=True)
+    c, = autograd.grad((b * b).sum(), x)
+    return a.detach(), b.detach(), c
+
+
+def behind_another_step(f, x):
+    f(x * 2).sum().backward(create_graph=True)
+    g, x.grad = x.grad, None
+    (g ** 2).sum().backward()
+    return x.grad
+
+
+def penalty(f, x):
+    a, = autograd.grad(f(x).sum(), x, create_graph=True)
+    (a.pow(2).sum() + f(x).sum()).backward()
+    return x.grad
+
+
+def dual(f, x):
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(f(forward_ad.make_dual(x.detach(), ingot.ones(4)))).tangent
+
+
+USES = {
+    "three orders": three_orders,
+    "behind another step": behind_another_step,
+    "penalty": penalty,
+    "dual": dual,
+    "grad": lambda f, x: func.grad(lambda z: f(z).sum())(x.detach()),
+    "grad of grad": lambda f, x: func.grad(lambda z: func.grad(lambda q: f(q).sum())(z).sum())(x.detach()),
+    "hessian": lambda f, x: func.hessian(lambda z: f(z).sum())(x.detach()),
+    "jacrev": lambda f, x: func.jacrev(f)(x.detach()),
+    "jacfwd": lambda f, x: func.jacfwd(f)(x.detach()),
+    "jvp": lambda f, x: func.jvp(f, (x.detach(),), (ingot.ones(4),))[1],
+    "vjp": lambda f, x: func.vjp(f, x.detach())[1](ingot.ones(4))[0],
+    "vmap": lambda f, x: func.vmap(f)(ingot.stack([x.detach(), x.detach() + 1])),
+    "vmap of grad": lambda f, x: func.vmap(func.grad(lambda z: f(z).sum()))(ingot.stack([x.detach(), x.detach() + 1])),
+    "linearize": lambda f, x: func.linearize(f, x.detach())[1](ingot.ones(4)),
+    "functional hessian": lambda f, x: autograd.functional.hessian(lambda z: f(z).sum(), x.detach()),
+}
+
+
+def points():
+    return [(ingot.linspace(0.5, 2.0, 4) + 0.25 * call).requires_grad_(True) for call in range(3)]
+
+
+def check(found, expected):
+    for a, b in zip(found, expected, strict=True):
+        for one, other in zip(a if type(a) is tuple else (a,), b if type(b) is tuple else (b,), strict=True):
+            ingot.testing.assert_close(one, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives_around_a_traced_function_are_those_of_the_function(name, use):
+    f, apply = FUNCTIONS[name], USES[use]
+    traced = jit.trace(f)
+    check([apply(traced, x) for x in points()], [apply(f, x) for x in points()])
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("name", ["cube", "detach", "views", "write"])
+def test_derivatives_inside_of_a_traced_function_are_eager_ones(name, use):
+    f, apply = FUNCTIONS[name], USES[use]
+    traced = jit.trace(lambda x: apply(f, x))
+    check([traced(x) for x in points()], [apply(f, x) for x in points()])
+
+
+def test_gradient_penalties_of_a_traced_network_train_as_in_eager():
+    def losses(wrap):
+        ingot.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.LayerNorm(8), nn.Linear(8, 1))
+        f, opt, found = wrap(net), ingot.optim.SGD(net.parameters(), 0.05), []
+        for n in (3, 3, 5, 4, 6):                   # sizes become symbolic
+            x = ingot.randn(n, 4).requires_grad_(True)
+            g, = autograd.grad(f(x).sum(), x, create_graph=True)
+            loss = (g.norm(dim=1) - 1).pow(2).mean() + f(x).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            found.append(loss.item())
+        return found
+
+    assert losses(jit.trace) == pytest.approx(losses(lambda net: net), rel=1e-5)
+
+
+def test_a_plain_backward_goes_through_restored_nodes_too():
+    f = jit.trace(lambda x: x.exp() * x)
+    for _ in range(3):
+        x = ingot.ones(2, requires_grad=True)
+        y = f(x).sum()
+        g, = autograd.grad(y, x, create_graph=True)
+        y.backward(retain_graph=True)
+        ingot.testing.assert_close(x.grad, g.detach())
+        y.backward()
+        with pytest.raises(AutogradError, match="second time"):
+            y.backward()
+
+
+def test_an_overwritten_value_is_an_error_of_the_second_order_too():
+    f = jit.trace(lambda x: x.exp())
+    for _ in range(3):
+        x = ingot.ones(2, requires_grad=True)
+        y = f(x)
+        g, = autograd.grad(y.sum(), x, create_graph=True)
+        y.detach().zero_()
+        with pytest.raises(AutogradError, match="overwritten"):
+            g.sum().backward()
+
+
+def test_a_hook_inside_keeps_gradients_from_being_differentiated():
+    @jit.trace
+    def f(x):
+        h = x * x
+        h.register_hook(lambda g: g * 2)
+        return h * x
+
+    def grad():
+        x = ingot.ones(2, requires_grad=True)
+        return autograd.grad(f(x).sum(), x, create_graph=True)
+
+    grad()
+    with pytest.raises(AutogradError, match="a hook was registered inside of it; put the derivative inside"):
+        grad()
