@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from operator import eq, is_
 
+from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
 from ...runtime.optim.optimizer import step_hooks
 from .guards import Condition, StructureCondition
@@ -112,6 +113,27 @@ class MemoryGuard(Condition):
 
     def __str__(self):
         return "a captured tensor no longer lies in the memory of another one, or asks for gradients or no longer"
+
+
+class TensorKindGuard(Condition):
+    """Guard on the kinds of tensors that code reaches without computing with them, as `tensor_kind` gave them."""
+
+    def __init__(self, tensors, kinds):
+        self._tensors, self._kinds = tensors, kinds
+        self.identity = "kinds of tensors", tuple(map(id, tensors))
+
+    def holds(self) -> bool:
+        return [*map(tensor_kind, self._tensors)] == self._kinds
+
+    def __str__(self):
+        now = next(now for now, known in zip(map(tensor_kind, self._tensors), self._kinds) if now != known)
+        return f"a tensor that the function asks about is of another kind now: {now[0]}{list(now[1])}, or its history changed"
+
+
+def tensor_kind(t) -> tuple:
+    """Return what code may ask a tensor beside its values: dtype, sizes, layout, device, and kind of history."""
+    a, node = t._a, t._node
+    return a.dtype, a.shape, a.strides, a.__class__, node and node.__class__ is Leaf, t._base is None
 
 
 class OptionNumber:

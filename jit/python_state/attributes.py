@@ -24,6 +24,7 @@ from ..guards.absence import AttributeNames
 from ..guards.arg_pytree import ByIdentity
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
+from ..guards.state_guards import TensorKindGuard, tensor_kind
 from ..side_effects.writes import WriteLog
 from .patched_builtins import PatchedCasts
 from .read_log import ReadLog, known_in_class
@@ -119,7 +120,10 @@ class DynamicAttributes:
         """Guard the names of all attributes of an object, including those of its classes `with_classes`."""
         if self._inputs.is_symbolic and not with_classes:
             self._writes.fix_numbers()          # code reads the values past the proxies
-        if not self._known.existed(owner) or isinstance(owner, Tensor):
+        if isinstance(owner, Tensor):
+            _counts_by_attributes(owner)
+            return
+        if not self._known.existed(owner):
             return
         with self._casts.removed():
             place = "keys", id(owner), with_classes
@@ -157,6 +161,7 @@ class TensorAttributes:
         self._status, self._known, self._inputs = status, known, inputs
         self._reads, self._writes, self._attributes = reads, writes, attributes
         self._reached: dict = {}            # id -> tensor that was there before and that code may reach
+        self._kinds: dict = {}              # id -> (such a tensor, its kind before)
         self._changing: list = []         # (tensor that may be another one at each call, its role, its attributes before)
 
     def add_arguments(self, tensors):
@@ -171,12 +176,20 @@ class TensorAttributes:
         is_held = id(value) in self._inputs.known
         if not is_held:
             self._known.tensors[id(value)] = value
+            self._kinds.setdefault(id(value), (value, tensor_kind(value)))
         if id(value) in self._reached:
             return
         if is_held:
             self._add_changing(value, f"what {self._inputs.known[id(value)].chain} holds, which is looked up at each call")
         self._reached[id(value)] = value
         self.answer_all("a tensor", value)
+
+    def kind_guards(self, inputs) -> list:
+        """Return a guard on the tensors that code has reached and that are none of the inputs, which have conditions of their
+        own."""
+        own = {*map(id, inputs), *self._known.passed}
+        found = [(t, kind) for t, kind in self._kinds.values() if id(t) not in own]
+        return [TensorKindGuard([t for t, _ in found], [kind for _, kind in found])] if found else []
 
     def _add_changing(self, t, what):
         self._reached[id(t)] = t

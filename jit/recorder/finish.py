@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
-from ..errors.errors import TraceError
+from ...runtime.core.node import Leaf
+from ...runtime.core.storage import user_line
+from ..errors.errors import TraceError, at
 from ..guards.memory_order import overlapping
 from .alias_table import share_memory
-from .backward import backward_of
+from .backward import backward_of, is_freed
 from .inputs import OUTSIDE, overlap_error
 from .outputs import output_of
-from .recording import Gradient, Recording
+from .recording import Gradient, Recording, Write
 from .tape import shared_memories, tape_of
 
 
@@ -23,7 +25,10 @@ def finish(recorder, result_tensors) -> Recording:
     r.layouts = [(position, query, answer) for (position, query), answer in recorder.layouts.answers.items()]
     r.outputs = [output_of(recorder, t, results) for t in results]        # gradients of leaves join the results meanwhile
     r.rebinds = swaps.outputs(results)
-    r.updates = _updates(recorder)
+    r.updates = [(cell.source, cell.value) for cell in _written_cells(recorder)]
+    r.writes = {cell.source: _write_of(recorder, cell) for cell in _written_cells(recorder)}
+    if recorder.differentiates:
+        _add_rewritten(recorder, results, r.outputs, r.writes)
     r.shown = recorder.hosts.shown
     written = {position for position, _ in r.updates}
     if overlapping(swaps.roots_before([c for c in inputs.cells if c.source in written]), swaps.roots_before(inputs.cells)):
@@ -60,17 +65,35 @@ def _with_history(recorder, results, outputs) -> list:
     return [t for t, o in zip(results, outputs) if o.has_history] if recorder.differentiates else []
 
 
-def _updates(recorder) -> list:
-    """Return (position, final value) of the inputs that were written in place."""
-    found = []
-    for cell in recorder.inputs.cells:
-        is_last = cell.version and (id(cell.root) in recorder.swaps.swapped or cell.root._storage.cell is cell)
-        if is_last and recorder.inputs.is_from(cell, *OUTSIDE):
-            if _has_new_history(recorder, cell):
-                raise TraceError("this function cannot be traced: it writes in place to a tensor from outside, whose "
-                                 "gradient then goes through what it did; return the new value, or write under no_grad()")
-            found.append((cell.source, cell.value))
-    return found
+def _written_cells(recorder) -> list:
+    """Return the cells of inputs that were written in place."""
+    return [cell for cell in recorder.inputs.cells if cell.version and recorder.inputs.is_from(cell, *OUTSIDE)
+            and (id(cell.root) in recorder.swaps.swapped or cell.root._storage.cell is cell)]
+
+
+def _write_of(recorder, cell) -> Write:
+    storage = cell.root._storage
+    is_unchecked = not storage.was_overwritten(cell.began)
+    before, rewrites = recorder.inputs.histories.get(cell.source), _has_new_history(recorder, cell)
+    has_rule = before is not None and type(before) is not Leaf
+    return Write(max(storage.version - cell.began, 1), is_unchecked, has_rule and cell.by_root and not is_unchecked, rewrites,
+                 rewrites and before is None)
+
+
+def _add_rewritten(recorder, results, outputs, writes):
+    """Mark the inputs whose history goes on as results, since their gradients go through what the function did."""
+    for cell in _written_cells(recorder):
+        t = cell.root
+        if not writes[cell.source].rewrites:
+            continue
+        if t._base is not None or is_freed(t._node) or cell.source in recorder.aliases.wholes:
+            raise TraceError("this function cannot be traced: it writes in place to a view from outside, whose gradient then "
+                             f"goes through what it did{at(user_line())}; return the new value, or write under no_grad()")
+        if not any(r is t for r in results):
+            outputs.append(output_of(recorder, t, results))
+            results.append(t)
+        for i in [i for i, r in enumerate(results) if r is t]:
+            outputs[i] = replace(outputs[i], rewritten=True)
 
 
 def _has_new_history(recorder, cell) -> bool:

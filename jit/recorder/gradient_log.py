@@ -14,6 +14,16 @@ from ..guards.state_guards import hooks_guard
 from .recording import LeafState, Saved
 
 
+def has_kept_gradient(t: Tensor) -> bool:
+    """Return whether a tensor with a history has the gradient that `retain_grad()` keeps."""
+    return t._retained_grad is not None
+
+
+def keeps_gradient(t: Tensor) -> bool:
+    """Return whether `retain_grad()` was called."""
+    return t._retains
+
+
 @dataclass(frozen=True, eq=False)
 class GradientGuard(Condition):
     """Guard on the identity of a leaf's gradient, which the function reaches otherwise too, or through other memory."""
@@ -153,11 +163,30 @@ class GradientLog:
         elif t._node is None and self._recorder.link(t).cell.root is t:
             leaf = self._resting_leaf(t)
         else:
+            self._accessed_kept(t, setting)
             return
         if setting:
             self.leaf_set(leaf)
         else:
             self.leaf_read(leaf)
+
+    def _accessed_kept(self, t, setting: bool):
+        """The gradient of a tensor with a history, which `retain_grad()` keeps, is about to be read or set."""
+        r = self._recorder
+        if not r.link(t).is_outside:
+            return
+        if setting or t._retained_grad is not None or r.inputs.position_of(t) is None:
+            r.refuse(f"it {'sets' if setting else 'reads'} the gradient of a tensor from outside that is no leaf",
+                     "do so outside of it, or pass the gradient as an argument")
+        r.layouts.query(t, has_kept_gradient)
+
+    def retains_read(self, t):
+        """The function asks whether a tensor keeps its gradient."""
+        r = self._recorder
+        if r.inputs.position_of(t) is not None:
+            r.layouts.query(t, keeps_gradient)
+        elif r.link(t).is_outside:
+            r.refuse("it asks whether a view of a tensor from outside keeps its gradient", "do so outside of it")
 
     def _resting_leaf(self, t) -> Leaf:
         """Return the leaf of a tensor from outside that does not require grad now, but may have a gradient."""

@@ -68,7 +68,7 @@ class InputTable:
         if order is not None and t._a.transpose(order).flags.c_contiguous:
             self.orders[position] = order
         self.histories[position] = t._node if source.kind in ("argument", "captured") else None
-        cell = t._storage.cell = Cell(r, value, t, position)
+        cell = t._storage.cell = Cell(r, value, t, position, began=t._storage.version)
         self.cells.append(cell)
         r.links.tie_outside(t, Link(r, cell, (), value))
         return value
@@ -193,6 +193,10 @@ class LayoutLog:
         for n in found.values():
             pinned(n)
         self._query_root(t, layout_of)
+
+    def asked(self, t: Tensor, query: Callable):
+        """The function asks a question of a tensor, or of the input in whose memory it is a view."""
+        (self._query_root if self._recorder.inputs.position_of(t) is None else self.query)(t, query)
 
     def _query_root(self, t, query):
         cell = self._recorder.link(t).cell

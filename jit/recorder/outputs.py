@@ -84,6 +84,7 @@ class Output:
     part: Any = None                        # its place in the memory of another result (`alias_table.Part`)
     whole: Value | None = None              # value of all of its new memory, which the tape saves,
     views: tuple = ()                       # and the views that lead from there to the result
+    rewritten: bool = False                 # an input whose history goes on through the function
     order: tuple | None = None              # order of the dims of new memory (`ir/dim_order.py`)
     detached: bool = False                  # a view of what `detach()` gives,
     is_data: bool = False                   # or of `.data`
@@ -106,7 +107,7 @@ class Output:
     @property
     def has_history(self) -> bool:
         """Whether a backward after the call goes through what the function computed for it."""
-        return self.requires_grad and self.source is None and not self.freed and self.leaf is None
+        return self.requires_grad and (self.source is None or self.rewritten) and not self.freed and self.leaf is None
 
 
 def output_of(recorder, t, results) -> Output:

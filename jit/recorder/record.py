@@ -38,7 +38,7 @@ from .gradient_log import GradientLog
 from .inputs import InputTable, LayoutLog, SparseTensors
 from .optimizer_steps import OptimizerLog
 from .random_streams import RandomStreams
-from .recording import Cell, Link, LinkTable, Recording
+from .recording import Cell, Link, LinkTable, Recording, base_of
 from .value_reads import ValueReads
 
 SMALL = 64      # elements up to which a constant is written into the graph
@@ -280,6 +280,8 @@ class Recorder:
             self.value_of(dst)
         value = self.fitted(src, link.value.aval)
         cell = link.cell
+        if not cell.version and cell.root is not None:
+            cell.by_root = base_of(dst) is base_of(cell.root)
         cell.value = value if not link.chain else assign_view(cell.value, value, chain=link.chain)
         cell.version += 1
         link.value, link.version = value, cell.version

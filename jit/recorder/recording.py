@@ -21,6 +21,8 @@ class Cell:
     source: Any = None          # position of the input behind it
     version: int = 0
     constant: Any = None        # array of a constant that nobody has read yet
+    began: int = 0              # version of memory from outside when it came in
+    by_root: bool = True        # whether the first write to it was one to its root, or to a view of that
 
 
 class Link:
@@ -117,6 +119,18 @@ class Cut:
     conditions: int = 0
 
 
+@dataclass(frozen=True)
+class Write:
+    """How an input was written: the count of writes, whether all went through `.data`, whether the rule behind the tensor may
+    want a copy first (`rescue_result`), whether the tensor has another history from now on, and whether it had none before."""
+
+    count: int
+    unchecked: bool
+    rescues: bool
+    rewrites: bool
+    gains_history: bool
+
+
 @dataclass
 class Recording:
     """A finished path through a function."""
@@ -126,6 +140,7 @@ class Recording:
     cuts: list
     outputs: list = field(default_factory=list)      # one Output for each result tensor
     updates: list = field(default_factory=list)      # (input position, value)
+    writes: dict = field(default_factory=dict)       # {input position: `Write`} of the updates
     grads: list = field(default_factory=list)        # (input position, Gradient or None): gradients set on leaves
     cleared: list = field(default_factory=list)      # positions of leaves whose gradient was dropped first of all
     turns: list = field(default_factory=list)        # (input position, whether it requires grad from now on)

@@ -11,6 +11,7 @@ from ...runtime.core.backend import HOST
 from ...runtime.core.device_array import zeros_on_device_of
 from ...runtime.core.node import Leaf, Node, Output, aval_of, new_number, next_functions
 from ...runtime.core.tensor import wrap
+from ...runtime.core.writes import rewrite_history
 from ..recorder.recording import Gradient
 from .compile_segment import Job, Region, Result
 from .restore_tape import SavedView, restored
@@ -27,6 +28,7 @@ class Differential:
     memories   what outlives a call of the memory that eager nodes save (`SharedMemory`)
     shared     (kind, position, slot) of residuals that are all of such memory at the end of a call
     tape       eager nodes behind the results, over the backward's slots
+    rewritten  indices of outputs that are inputs whose history goes on
     seeds      slots of the incoming gradients
     grads      each wanted `Gradient` over positions among the job's results, None where there is no path
     sharing    for each incoming gradient, the numbers of the incoming ones that share a saved value with it, and its own
@@ -48,6 +50,7 @@ class Differential:
     memories: list
     shared: list
     tape: Any
+    rewritten: frozenset
     error: Exception | None = None      # what backward raises, once leaves have the gradients that came before
 
     @staticmethod
@@ -89,7 +92,8 @@ class Differential:
         reach, sharing = _paths(nodes, back.seeds, found)
         return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, reach, sharing,
                             job, passing, whole, [m and m._replace(whole=None, values=()) for m in back.memories], shared,
-                            back.tape.over(lambda v: _saved_in(v, numbers, views)), back.error)
+                            back.tape.over(lambda v: _saved_in(v, numbers, views)),
+                            frozenset([i for i in results if recording.outputs[i].rewritten]), back.error)
 
     def positions_for(self, slots) -> list:
         """Return positions as in `grads`, None for those that none of the incoming gradients (a gap is None) leads to."""
@@ -328,5 +332,10 @@ def attach(differential, replay, results):
               for m in differential.memories]
     node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols)
     for k, i in enumerate(differential.results):
-        results[i]._node = Output(node, k)
+        if i in differential.rewritten:
+            new = wrap(results[i]._a)
+            new._node = Output(node, k)
+            rewrite_history(results[i], new, "a traced function")
+        else:
+            results[i]._node = Output(node, k)
     return node

@@ -14,10 +14,11 @@ from ...runtime.api.views.storage_views import become
 from ...runtime.autograd.grad_mode import set_grad_enabled
 from ...runtime.core.device import CPU
 from ...runtime.core.device_array import DeviceArray
-from ...runtime.core.node import Leaf
+from ...runtime.core.node import Leaf, rescue_result
 from ...runtime.core.placement import move_to
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
+from ...runtime.core.writes import check_history
 from ..errors import errors
 from ..recorder.outputs import attach_results
 from ..recorder.random_streams import DrawnKeys
@@ -85,7 +86,18 @@ class Replay:
         env.update(zip(range(-1 - first, -1 - len(tensors), -1), [None if t is None else t._a for t in found]))
         for i, source in segment.others:
             tensors[first + i], env[-1 - first - i] = self._resolve(source)
+        if segment.finish is not None and segment.finish.prepared:
+            self._prepare_histories(segment.finish)
         return self._run(segment, work)
+
+    def _prepare_histories(self, finish):
+        """Prepare the histories of inputs for writes, which the job may do itself."""
+        for position in finish.prepared:
+            t, write = self.tensors[position], finish.writes[position]
+            if write.rewrites:
+                check_history(t, "a traced function")
+            if write.rescues:
+                rescue_result(base_of(t))
 
     def _run(self, segment, work):
         for position in segment.cleared:          # its memory is free for what is computed now
@@ -201,12 +213,15 @@ class Replay:
     def _write(self, finish, in_place, updates, arrays):
         writer, tensors = ("a traced function", *user_line()), self.tensors
         for (position, _), at in zip(finish.updates, updates):
-            t = tensors[position]
+            t, write = tensors[position], finish.writes[position]
             if at not in in_place:
                 np.copyto(t._a, arrays[at])
             storage = t._shared or t._own_storage()
-            storage.version += 1
             storage.writer = writer
+            for _ in range(write.count):
+                storage.version += 1
+                if write.unchecked:
+                    storage.wrote_unchecked()
 
     def plain(self, x):
         """Return plain data with the values of this run for symbolic numbers."""

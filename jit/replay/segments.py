@@ -6,6 +6,7 @@ segment) or in a `Finish`: results, writes and gradients.
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ...ir.graph.graph import Value
@@ -62,8 +63,9 @@ class Segment:
         if self.finish is not None:
             hand = self.finish.hand_out(computed, wanted, needed)
         keep = []
-        for slot in sorted(needed):
-            if slot in computed:
+        old = () if self.finish is None else self.finish.old_values
+        for slot in sorted((*old, *needed)):
+            if slot in computed or slot in old:
                 keep.append((len(wanted), slot))
                 wanted.append(Result(slot, owned=True))
         wanted += [Result(slot) for slot in self.region.unread(wanted)]      # calls raise where eager code does
@@ -99,6 +101,18 @@ class Finish:
     shown: frozenset = frozenset()       # positions of inputs that host steps may read: written when these have run
     hosted: Any = None           # checks behind the host steps
     held: tuple = ()             # slots of earlier segments that are handed out
+    writes: dict = field(default_factory=dict)       # {input position: `Write`} of the updates
+
+    @cached_property
+    def prepared(self) -> list:
+        """Positions of inputs whose history takes part in the writes."""
+        return [position for position, write in self.writes.items() if write.rescues or write.rewrites]
+
+    @property
+    def old_values(self) -> list:
+        """Slots of inputs that a backward reads as they were before this call writes to them."""
+        written = {-1 - position for position, _ in self.updates}
+        return [] if self.differential is None else [slot for slot, _ in self.differential.residuals if slot in written]
 
     @property
     def does_more(self) -> bool:
@@ -223,4 +237,4 @@ def _finish(recording, slots):
                   recording.turns, recording.retained, [(position, slots[o.value], o) for position, o in recording.rebinds],
                   Differential.of(recording, slots), recording.template,
                   sorted(parts, key=lambda part: part[1].part.is_view), tuple(recording.joined), frozenset(recording.shown),
-                  recording.hosted)
+                  recording.hosted, writes=recording.writes)

@@ -293,6 +293,6 @@ class Run:
             tracker.known.tensors.update(guard.tensors())
         self.recording.same = tracker.reachable_arguments(call.leaves)
         fixed = recorder.gradients.guards(tracker.known.tensors)
-        self.guards += fixed
+        self.guards += [*fixed, *tracker.tensors.kind_guards(recorder.inputs.captured())]
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]
         self.looked_up = lookups.locations(self.guards, tracker.contents)

@@ -7,10 +7,13 @@ from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
 from ..guards.memory_order import may_overlap, memory_order, overlapping
 from ..python_state.attributes import attributes_seen
-from ..recorder.gradient_log import GradientGuard
+from ..recorder.gradient_log import GradientGuard, has_kept_gradient, keeps_gradient
 from ..recorder.recording import Source, kind_of_gradient
 
 _array_of, _node_of = attrgetter("_a"), attrgetter("_node")
+_QUERIES = {attributes_seen: "a tensor has other attributes, for which the function asks",
+            has_kept_gradient: "a tensor that is no leaf has a gradient, or no longer has one",
+            keeps_gradient: "a tensor keeps its gradient, or not, and the function asks whether"}
 
 
 def joined(known: dict, more) -> dict:
@@ -38,7 +41,8 @@ class TensorConditions:
     def add(self, recording, guards):
         """Add the conditions of a path; `guards` are all of the entry."""
         captured = [(i, s.what) for i, s in enumerate(recording.sources) if s.kind == "captured"]
-        toggled = {position for position, _ in recording.turns}
+        toggled = {*[position for position, _ in recording.turns],
+                   *[position for position, write in recording.writes.items() if write.gains_history]}
         self.captured = joined(self.captured, [
             (id(t), (t, *shape_and_dtype, (t._node is not None) != (i in toggled), order))
             for i, t, (*shape_and_dtype, order) in [
@@ -100,8 +104,7 @@ class TensorConditions:
                 return "a tensor whose memory is replaced lies over one that is written"
         for (_, _, query), (source, answer) in self.layouts.items():
             if query(arguments[source.what] if source.kind == "argument" else source.what) != answer:
-                return ("a tensor has other attributes, for which the function asks" if query is attributes_seen else
-                        "a tensor lies in its memory in another way, and the function asks in which")
+                return _QUERIES.get(query, "a tensor lies in its memory in another way, and the function asks in which")
         return None
 
     def _changed_capture(self):
@@ -137,8 +140,10 @@ class TensorConditions:
         return False
 
     def _leaves_now(self) -> list:
-        """Return the nodes of captured tensors; the class Leaf for nodes with a history, which must not be kept alive here."""
-        return [n if n is None or type(n) is Leaf else Leaf for n in map(_node_of, self.tensors)]
+        """Return the nodes of captured tensors; the class Leaf for nodes with a history, which must not be kept alive here, and
+        for tensors that the recorded call has left in another state."""
+        return [n if (n is None or type(n) is Leaf) and (n is not None) is needs else Leaf
+                for n, (_, _, needs) in zip(map(_node_of, self.tensors), self.arrays)]
 
 
 class GradientConditions:

@@ -53,6 +53,8 @@ def retain_grad(self) -> None:
     """Keep the gradient of this non-leaf tensor in `.grad`."""
     if self._node is None:
         raise AutogradError("cannot retain_grad on a tensor that does not require grad")
+    if tls.m.recorder is not None:
+        tls.m.recorder.gradients.retains_read(self)
     if type(self._node) is Leaf or self._retains:
         return
     self._retains = True
@@ -63,6 +65,8 @@ def retain_grad(self) -> None:
 
 def retains_grad(self) -> bool:
     """Return whether retain_grad() was called on this tensor."""
+    if tls.m.recorder is not None:
+        tls.m.recorder.gradients.retains_read(self)
     return self._retains
 
 

@@ -16,6 +16,7 @@ class GradientEvents(Protocol):
     def requires_grad_changing(self, t): ...                # `t.requires_grad` is about to be set, perhaps to its old value
     def requires_grad_started(self, t): ...                 # `t` became a leaf that requires grad
     def retaining(self, t): ...                             # `t.retain_grad()` was called
+    def retains_read(self, t): ...                          # code asks whether it was called
     def taped(self, node, args, out): ...                   # a node is new: set `node.traced`, graph values of what it saves
     def saved(self, t) -> Any: ...                          # return the graph's view of a tensor that is saved
     def unpacked(self, t, saved, node, guards): ...         # a saved array became `t`; saved with it: (storage, version)
@@ -65,6 +66,7 @@ class LayoutEvents(Protocol):
 
     def strides_read(self, t): ...                          # strides are read
     def offset_read(self, t, is_whole): ...                 # the offset is read; `is_whole`: `t` is all of its memory
+    def asked(self, t, query): ...                          # code reads the answer of `query(t)`
     def extents_read(self, t): ...                          # code asks if a view with symbolic sizes is row-major
 
 

@@ -148,10 +148,10 @@ def check_writable(dst: Tensor, m, name: str, shared: bool = False):
         raise ShapeError(f"{name}: several elements of this tensor of shape {dst._a.shape} share one place in memory (it was "
                          "expanded or unfolded); clone() it before writing")
     if m.grad:
-        _check_history(dst, name)
+        check_history(dst, name)
 
 
-def _check_history(dst: Tensor, name: str):
+def check_history(dst: Tensor, name: str):
     """Raise if the history of `dst`, or of its base, could not express a write."""
     if dst.is_leaf and dst._node is not None:
         raise AutogradError(f"{name}: a leaf tensor that requires grad was written in place; do it under no_grad(), or on a "

@@ -16,13 +16,19 @@ from .shared_memory import block_of, empty
 @api(function=False)
 def is_shared(self) -> bool:
     """Return whether other processes can map the memory."""
+    if tls.m.recorder is not None:
+        tls.m.recorder.layouts.asked(self, _is_shared)
+    return _is_shared(self)
+
+
+def _is_shared(self) -> bool:
     return block_of(self._a) is not None
 
 
 @api(function=False)
 def share_memory_(self):
     """Move the memory of this tensor and its aliases to where other processes can map it. Device memory stays."""
-    if self._a.__class__ is not DeviceArray and not is_shared(self):
+    if self._a.__class__ is not DeviceArray and not _is_shared(self):
         if tls.m.recorder is not None:
             tls.m.recorder.refuse("it moves a tensor into shared memory", "do that outside of the function")
         _move(self)

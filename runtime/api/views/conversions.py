@@ -338,4 +338,10 @@ Tensor.layout = strided
 @api(function=False)
 def _is_view(self) -> bool:
     """Return whether the tensor is a view of another one."""
-    return self._base is not None
+    if tls.m.recorder is not None:
+        tls.m.recorder.layouts.asked(self, _has_base)
+    return _has_base(self)
+
+
+def _has_base(t) -> bool:
+    return t._base is not None
