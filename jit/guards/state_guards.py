@@ -5,6 +5,7 @@ from operator import eq, is_
 
 from ...runtime.core.node import Leaf
 from ...runtime.core.tensor import Tensor
+from ...runtime.nn.base.parameter import UninitializedTensorMixin
 from ...runtime.optim.optimizer import step_hooks
 from .guards import Condition, StructureCondition
 
@@ -127,13 +128,13 @@ class TensorKindGuard(Condition):
 
     def __str__(self):
         now = next(now for now, known in zip(map(tensor_kind, self._tensors), self._kinds) if now != known)
-        return f"a tensor that the function asks about is of another kind now: {now[0]}{list(now[1])}, or its history changed"
+        return f"a tensor that the function asks about is of another kind now: {now[1]}{list(now[2])}, or its history changed"
 
 
 def tensor_kind(t) -> tuple:
     """Return what code may ask a tensor beside its values: dtype, sizes, layout, device, and kind of history."""
-    a, node = t._a, t._node
-    return a.dtype, a.shape, a.strides, a.__class__, node and node.__class__ is Leaf, t._base is None
+    a, node = t._placeholder if isinstance(t, UninitializedTensorMixin) else t._a, t._node
+    return t.__class__, a.dtype, a.shape, a.strides, a.__class__, node and node.__class__ is Leaf, t._base is None
 
 
 class OptionNumber:

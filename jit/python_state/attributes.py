@@ -191,6 +191,10 @@ class TensorAttributes:
         found = [(t, kind) for t, kind in self._kinds.values() if id(t) not in own]
         return [TensorKindGuard([t for t, _ in found], [kind for _, kind in found])] if found else []
 
+    def close(self):
+        """Drop the tensors, which live no longer than their owners want."""
+        self._reached, self._kinds, self._changing = {}, {}, []
+
     def _add_changing(self, t, what):
         self._reached[id(t)] = t
         self._changing.append((t, what, attributes_seen(t)))

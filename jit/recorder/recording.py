@@ -121,8 +121,14 @@ class Cut:
 
 @dataclass(frozen=True)
 class Write:
-    """How an input was written: the count of writes, whether all went through `.data`, whether the rule behind the tensor may
-    want a copy first (`rescue_result`), whether the tensor has another history from now on, and whether it had none before."""
+    """How an input was written.
+
+    count           number of writes
+    unchecked       all went through `.data`
+    rescues         the rule behind the tensor may want a copy first (`rescue_result`)
+    rewrites        the tensor has another history from now on
+    gains_history   and had none before
+    """
 
     count: int
     unchecked: bool

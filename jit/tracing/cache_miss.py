@@ -128,6 +128,8 @@ class MissHandler:
                 self._tables = dict.fromkeys(self._tables)
             self.why = str(error)
             return run.result
+        finally:
+            run.forget()
         self._disturbed = 0
         new = {place.identity: place for place in run.looked_up if place.identity not in self._tables}
         if new:                                 # the next call is recorded with tables there
@@ -162,6 +164,7 @@ class MissHandler:
                 self._eager.add(str(error), "")
             finally:
                 changed.done.end()
+                run.forget()
         self._cache.drop(entry)
         self._rested += 1
         call.result, self.why = run.result, str(changed)

@@ -240,6 +240,16 @@ class Run:
         inputs.close()
         tracker.close()
 
+    def forget(self):
+        """Break up recorder and tracker, which refer to each other: the arguments die as soon as their owner lets go."""
+        tracker = self.recorder.tracker
+        for cell in self.recorder.inputs.cells:         # the eager history of a result leads here
+            cell.recorder = cell.root = None
+        vars(self.recorder).clear()
+        if tracker is not None:
+            tracker.tensors.close()
+            vars(tracker).clear()
+
     def _run(self, call, tracker, lookups, inputs, args, kwargs) -> tuple:
         """Run the function under recorder and tracker, and set `recording`; return (effects, result tensors, devices)."""
         recorder = self.recorder

@@ -1,4 +1,4 @@
-"""What code asks a tensor beside its values: each answer is guarded, also if the function changes it afterwards."""
+"""Guards on what tensors are: each answer of a tensor is guarded, also if the function changes it afterwards."""
 
 import pytest
 

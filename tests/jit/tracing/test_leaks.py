@@ -62,3 +62,59 @@ def test_bindings_of_sizes_share_what_calls_them():
     for n in range(10, 60):
         traced(ingot.ones(n))
     assert traced.stats()["bindings"] > 50 and len(call._live_reads) <= before + 2
+
+
+WEIGHTS = ingot.randn(4, 4, requires_grad=True)
+CALLS = {
+    "double": lambda x: x * 2,
+    "product": lambda x: x @ WEIGHTS,
+    "itself": lambda x: x,
+    "view": lambda x: x[0],
+    "detach": lambda x: x.detach(),
+    "saved result": lambda x: x.exp(),
+    "loss": lambda x: (x * x).sum(),
+    "number": lambda x: (x * x).sum().item(),
+    "branch": lambda x: x * 2 if x.sum() > 0 else x * 3,
+    "list": lambda x: [x * i for i in range(3)] + [x],
+    "mask": lambda x: x[x > 0],
+    "backward inside": lambda x: (x @ WEIGHTS).sum().backward(),
+    "write": lambda x: (x * 1).mul_(2),
+    "written argument": lambda x: x.detach().mul_(2),
+}
+ARGUMENTS = {
+    "plain": lambda: ingot.randn(4, 4),
+    "leaf": lambda: ingot.randn(4, 4, requires_grad=True),
+    "no leaf": lambda: ingot.randn(4, 4, requires_grad=True) * 1,
+    "view": lambda: ingot.randn(8, 4)[:4],
+}
+
+
+def lives(function, make, keeps: bool) -> tuple:
+    """Return whether an argument lives while its result is kept, and then whether it and its array do."""
+    x = make()
+    argument, array = weakref.ref(x), weakref.ref(x._a)
+    try:
+        result = function(x)
+    except jit.TraceError:
+        return ()
+    kept = result if keeps else None
+    del result, x
+    alive = argument() is not None, array() is not None
+    del kept
+    return alive, argument() is not None, array() is not None
+
+
+@pytest.mark.parametrize("kind", ARGUMENTS)
+@pytest.mark.parametrize("name", CALLS)
+def test_arguments_die_when_their_owner_lets_go(name, kind):
+    """Without the help of the garbage collector, at the recorded call and at replays."""
+    function, make = CALLS[name], ARGUMENTS[kind]
+    gc.collect()
+    gc.disable()
+    try:
+        for keeps in (False, True):
+            expected, traced = lives(function, make, keeps), jit.trace(function)
+            for call in range(4):
+                assert lives(traced, make, keeps) in (expected, ()), (call, keeps)
+    finally:
+        gc.enable()
