@@ -9,9 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from ...ir.dtype import DType
 from ...ir.graph.graph import Value
 from ...ir.opdef.aval import Aval
 from ...ir.symbols.symbolic import is_symbol
+from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.node import ComplexNode, Leaf, Node, Output
 from .inputs import OUTSIDE
 from .recording import Saved
@@ -41,7 +43,11 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class TapeNode:
-    """An eager node without its arrays. `results` holds the numbers of the results whose backward reaches it."""
+    """An eager node without its arrays. `results` holds the numbers of the results whose backward reaches it.
+
+    The node of an `autograd.Function` has its class as `op`. Its `params` are the attributes of its ctx and the avals of its
+    arguments. Its `saved` are tuples (`Slot`, edge, number of the result that it is).
+    """
 
     kind: type
     op: Any
@@ -135,6 +141,13 @@ def _key(edge):
     return (edge.source, edge.index) if type(edge) is Output else edge
 
 
+def _is_plain(x) -> bool:
+    """Return whether an attribute of a ctx is data that does not change."""
+    if isinstance(x, tuple):
+        return all(map(_is_plain, x))
+    return x is None or isinstance(x, (bool, int, float, complex, str, DType, Aval)) or is_symbol(x)
+
+
 class _Reader:
     """One walk along the tape of a run that has just ended."""
 
@@ -184,6 +197,8 @@ class _Reader:
         memories = {id(storage): self._memory(storage, version, node, results) for storage, version in node.saved_memory}
         if node.pre_hooks or node.post_hooks:
             self._refusal = "a hook was registered inside of it"
+        elif type(node) is FunctionNode:
+            return self._function_of(node, numbers, results, memories)
         elif type(node) not in OWN or node.run is not None or type(node.saved) is not tuple:
             self._refusal = f"{node.label} is no operator of ingot's own"
         if self._refusal:
@@ -192,6 +207,17 @@ class _Reader:
         saved = tuple([self._saved(*pair, memories, node.guards) for pair in zip(node.saved, traced)])
         return TapeNode(type(node), node.op, node.params, tuple([self._edge(e, numbers) for e in node.edges]), saved,
                         node.outs, node.inexact_outs, results)
+
+    def _function_of(self, node, numbers, results, memories) -> TapeNode:
+        state = node.state()
+        if state is None or not all(map(_is_plain, state[0].values())):
+            self._refusal = f"{node.cls.__name__} keeps other things than numbers in its ctx, or tensors as attributes"
+            state = {}, ()
+        attributes, tensors = state
+        saved = tuple([s and (self._saved(s.array, s.traced, memories, ((s.storage, s.version),)), self._edge(s.edge, numbers),
+                              s.index) for s in tensors])
+        return TapeNode(FunctionNode, node.cls, {"attributes": attributes, "inputs": node.inputs},
+                        tuple([self._edge(e, numbers) for e in node.edges]), saved, node.outs, None, results)
 
     def _memory(self, storage, version, node, results) -> int | None:
         """Return the number of saved memory that the recorder knows and that still holds what was saved."""

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from ...ir.opdef.aval import Aval
 from ...ir.ops.index.assign import run_chain
 from ...ir.symbols.substitute import bound_values, has_symbols
+from ...runtime.autograd.function import FunctionNode
 from ...runtime.core.device_array import zeros_on_device_of
-from ...runtime.core.node import FREED, Output
+from ...runtime.core.node import Output
 from ...runtime.core.tensor import wrap
 from ..recorder.tape import End, Slot
 
@@ -47,16 +48,29 @@ class _Restorer:
         return node if e.result is None else Output(node, e.result)
 
     def node(self, spec):
+        node = self._function(spec) if spec.kind is FunctionNode else self._operator(spec)
+        node.number = self._of.number - 1 + (len(self._made) + 1) / (len(self._of.differential.tape.nodes) + 1)
+        if not self._of.freed.isdisjoint(spec.results):
+            node.release()
+        self._made.append(node)
+        return node
+
+    def _function(self, spec):
+        saved = []
+        for s in spec.saved:
+            guards: list = []
+            saved.append(s and (self._saved(s[0], guards), self.edge(s[1]), s[2], guards[0] if guards else None))
+        attributes = {name: self._plain(x) for name, x in spec.params["attributes"].items()}
+        inputs, outs = (tuple(map(self._plain, avals)) for avals in (spec.params["inputs"], spec.outs))
+        return FunctionNode.like(spec.op, tuple(map(self.edge, spec.edges)), inputs, outs, attributes, saved)
+
+    def _operator(self, spec):
         guards: list = []
         saved = self._saved(spec.saved, guards)
         params = {name: self._plain(x) for name, x in spec.params.items()}
         node = spec.kind(spec.op, params, tuple(map(self.edge, spec.edges)), saved, tuple(guards))
-        node.number = self._of.number - 1 + (len(self._made) + 1) / (len(self._of.differential.tape.nodes) + 1)
         if spec.outs is not None:
             node.outs, node.inexact_outs = tuple(map(self._plain, spec.outs)), spec.inexact_outs
-        if not self._of.freed.isdisjoint(spec.results):
-            node.saved, node.guards = FREED, ()
-        self._made.append(node)
         return node
 
     def _saved(self, x, guards):
@@ -78,4 +92,6 @@ class _Restorer:
         """Return parameters and avals with the values of this call for symbolic sizes."""
         if isinstance(x, Aval):
             return Aval(bound_values(x.shape, self._of.symbols), x.dtype) if x.is_symbolic else x
+        if type(x) is tuple and any(isinstance(part, Aval) for part in x):
+            return tuple(map(self._plain, x))
         return bound_values(x, self._of.symbols) if has_symbols(x) else x

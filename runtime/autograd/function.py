@@ -12,7 +12,7 @@ from ..core.composite_tensors import PARTS, values_in
 from ..core.device_array import DeviceArray
 from ..core.node import Freed, Leaf, Named, Node, Output, checked, is_inexact, overwritten_error, successor
 from ..core.state import tls
-from ..core.storage import user_line
+from ..core.storage import Storage, user_line
 from ..core.tensor import Tensor, class_for, shape_of, wrap
 from ..core.writes import Passed, rewrite_history
 from .backward import grad
@@ -110,6 +110,26 @@ class FunctionNode(Node):
         saved = self.ctx._saved if type(self.ctx._saved) is tuple else ()
         parts = [part for s in saved if s is not None for part in (s.parts if type(s) is SavedParts else (s,))]
         return [(part.storage, part.version) for part in parts if part.unpack_hook is None]
+
+    def state(self) -> tuple | None:
+        """Return (attributes of ctx, its saved tensors) for a node like this one; None if it holds more than these."""
+        saved = self.ctx._saved
+        if self.sparse or self.makes or type(saved) is not tuple:
+            return None
+        if any(s is not None and (type(s) is not SavedTensor or s.unpack_hook is not None) for s in saved):
+            return None
+        return {name: x for name, x in vars(self.ctx).items() if name not in _OF_ONE_CALL}, saved
+
+    @staticmethod
+    def like(cls, edges, inputs, outs, attributes, saved) -> "FunctionNode":
+        """Return a node for a class of Functions. `saved` has for each saved tensor (array, edge, number of the result that it
+        is, (storage, version)), or None."""
+        ctx = FunctionCtx()
+        vars(ctx).update(attributes)
+        node = FunctionNode(cls, ctx, edges, inputs)
+        node.outs = outs
+        ctx._saved = tuple([None if s is None else SavedTensor.over(*s) for s in saved])
+        return node
 
     def __getattr__(self, attribute):
         if attribute in ("ctx", "cls"):
@@ -466,6 +486,9 @@ def once_differentiable(fn):
 _new = object.__new__
 
 
+_OF_ONE_CALL = frozenset(("_dirty", "_named", "_node", "_non_differentiable", "_saved", "_to_save"))   # attributes of a ctx
+
+
 class SavedTensor:
     """A tensor saved by a Function: memory, version, and the edge of its gradient."""
 
@@ -483,6 +506,14 @@ class SavedTensor:
         else:
             self.packed = hooks[0](wrap(t._a))
             self.unpack_hook = hooks[1]
+
+    @staticmethod
+    def over(array, edge, index, guard) -> "SavedTensor":
+        """Return an array as a saved tensor; `guard` is (storage, version), or None for memory that nothing else sees."""
+        saved = _new(SavedTensor)
+        saved.array, saved.edge, saved.index, saved.traced, saved.unpack_hook = array, edge, index, None, None
+        saved.storage, saved.version = guard or Storage().guard()
+        return saved
 
     def unpack(self, node, named) -> Tensor:
         recorder = tls.m.recorder

@@ -8,6 +8,46 @@ from ingot.autograd import forward_ad
 from ingot.ir.errors import AutogradError
 from ingot.nn import functional as F
 
+
+class Power(autograd.Function):
+    """x ** n with an attribute, a saved argument and a saved result."""
+
+    @staticmethod
+    def forward(ctx, x, n):
+        y = x ** n
+        ctx.save_for_backward(x, y, None)
+        ctx.n, ctx.shape = n, x.shape
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y, _ = ctx.saved_tensors
+        return (g * ctx.n * y / x).view(ctx.shape), None
+
+
+class Straight(autograd.Function):
+    """A rounding whose gradient passes, in the form with setup_context and jvp."""
+
+    @staticmethod
+    def forward(x, scale):
+        return (x * scale).round() / scale, x * scale
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, scale = ctx.saved_tensors
+        return g * x + h * scale, (h * x).sum().view(scale.shape)
+
+    @staticmethod
+    def jvp(ctx, x_t, scale_t):
+        x, scale = ctx.saved_tensors
+        return x_t * x, x_t * scale + (0 if scale_t is None else x * scale_t)
+
+
 WEIGHTS = ingot.linspace(-1, 1, 16).view(4, 4)
 FUNCTIONS = {
     "cube": lambda x: x ** 3,
@@ -26,6 +66,8 @@ FUNCTIONS = {
     "no grad": lambda x: x * x * ingot.no_grad()(lambda: x * x)(),
     "broadcast": lambda x: (x ** 3).sum() * x,
     "split": lambda x: ingot.cat([a * b for a, b in [(x ** 2).split(2)] for _ in range(2)]),
+    "own function": lambda x: Power.apply(x, 3) * x,
+    "function with two results": lambda x: sum(Straight.apply(x * x, x[:1])) * x,
     "complex": lambda x: ingot.fft.fft(x * x).abs(),
 }
 
@@ -156,3 +198,36 @@ def test_a_hook_inside_keeps_gradients_from_being_differentiated():
     grad()
     with pytest.raises(AutogradError, match="a hook was registered inside of it; put the derivative inside"):
         grad()
+
+
+class Attribute(autograd.Function):
+    """A square that keeps its argument as an attribute."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2 * ctx.x
+
+
+def test_a_function_with_tensors_as_attributes_keeps_gradients_from_being_differentiated():
+    f = jit.trace(lambda x: Attribute.apply(x))
+    for call in range(2):
+        x = ingot.ones(2, requires_grad=True)
+        if call:
+            with pytest.raises(AutogradError, match="Attribute keeps other things than numbers in its ctx"):
+                autograd.grad(f(x).sum(), x, create_graph=True)
+        else:
+            autograd.grad(f(x).sum(), x, create_graph=True)
+
+
+def test_functions_of_changing_sizes():
+    f = jit.trace(lambda x: Power.apply(x, 2) * x)
+    for n in (2, 3, 5, 4, 7, 3):
+        x = ingot.linspace(0.5, 2, n).requires_grad_(True)
+        a, = autograd.grad(f(x).sum(), x, create_graph=True)
+        b, = autograd.grad(a.sum(), x)
+        ingot.testing.assert_close(b, 6 * x.detach())
