@@ -5,6 +5,7 @@ from dataclasses import replace
 from ...runtime.core.node import Leaf
 from ...runtime.core.storage import user_line
 from ..errors.errors import TraceError, at
+from ..guards.frames import unprofiled
 from ..guards.memory_order import overlapping
 from .alias_table import share_memory
 from .backward import backward_of, is_freed
@@ -44,16 +45,19 @@ def finish(recorder, result_tensors) -> Recording:
     r.turns, r.retained = gradients.turns(), sorted(gradients.retained)
     new = {position for position, g in r.grads if g is not None and g.make is None}
     dense = {s.position: s.gradient for s in gradients.leaves.values() if s.position in new}
-    saved_cells = [m.cell for m in tape_of(recorder, _with_history(recorder, results, r.outputs)).memories]
-    share_memory(recorder, results, r.outputs, dense.values(), saved_cells)
+    before = _with_history(recorder, results, r.outputs)
+    tape = unprofiled(tape_of, recorder, before)
+    share_memory(recorder, results, r.outputs, dense.values(), [m.cell for m in tape.memories])
     position_of = {id(g): position for position, g in dense.items()}
     r.outputs = [replace(o, gradient_of=position_of.get(id(t))) if o.source is None and not o.requires_grad else o
                  for t, o in zip(results, r.outputs)]
     with_history = _with_history(recorder, results, r.outputs)
     if with_history:
         made = {t._node for t, o in zip(results, r.outputs) if o.leaf is not None}
-        back, tape = backward_of(recorder, with_history, made), tape_of(recorder, with_history)
-        r.backward = replace(back, tape=tape, memories=shared_memories(recorder, tape, results, r.outputs))
+        if len(with_history) > len(before):
+            tape = unprofiled(tape_of, recorder, with_history)
+        r.backward = replace(backward_of(recorder, with_history, made), tape=tape,
+                             memories=shared_memories(recorder, tape, results, r.outputs))
     recorder.random.settle()
     recorder.optimizers.settle()
     recorder.release()

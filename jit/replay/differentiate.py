@@ -250,7 +250,7 @@ class TraceNode:
             raise AutogradError("a traced function's backward cannot itself be differentiated or traced here, since "
                                 f"{self._kept()}; put the derivative inside the traced function")
         for guard, memory in zip(self.guards, d.memories):
-            if guard is not None and not memory.results.isdisjoint(self.going):
+            if guard is not None and guard[0].version != guard[1] and not memory.results.isdisjoint(self.going):
                 self._check(memory.kind, *guard)
         env = {}
         for (_, number), value in zip(d.residuals, self.residuals):

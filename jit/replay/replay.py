@@ -212,16 +212,15 @@ class Replay:
 
     def _write(self, finish, in_place, updates, arrays):
         writer, tensors = ("a traced function", *user_line()), self.tensors
-        for (position, _), at in zip(finish.updates, updates):
-            t, write = tensors[position], finish.writes[position]
+        for (position, count, unchecked), at in zip(finish.counts, updates):
+            t = tensors[position]
             if at not in in_place:
                 np.copyto(t._a, arrays[at])
             storage = t._shared or t._own_storage()
+            storage.version += count
             storage.writer = writer
-            for _ in range(write.count):
-                storage.version += 1
-                if write.unchecked:
-                    storage.wrote_unchecked()
+            if unchecked:
+                storage.wrote_unchecked(count)
 
     def plain(self, x):
         """Return plain data with the values of this run for symbolic numbers."""

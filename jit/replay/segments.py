@@ -104,6 +104,11 @@ class Finish:
     writes: dict = field(default_factory=dict)       # {input position: `Write`} of the updates
 
     @cached_property
+    def counts(self) -> list:
+        """(position, count of writes, whether all went through `.data`) of the updates."""
+        return [(position, self.writes[position].count, self.writes[position].unchecked) for position, _ in self.updates]
+
+    @cached_property
     def prepared(self) -> list:
         """Positions of inputs whose history takes part in the writes."""
         return [position for position, write in self.writes.items() if write.rescues or write.rewrites]

@@ -62,10 +62,10 @@ class Storage:
         if self.guarded:
             self.writer = (name, *user_line(depth))
 
-    def wrote_unchecked(self):
-        """Mark the last write as one through `.data`, which saved values do not check."""
-        last = self.version
-        first = self.unchecked[0] if self.unchecked is not None and self.unchecked[1] == last - 1 else last - 1
+    def wrote_unchecked(self, count: int = 1):
+        """Mark the last write, or several, as writes through `.data`, which saved values do not check."""
+        last, before = self.version, self.version - count
+        first = self.unchecked[0] if self.unchecked is not None and self.unchecked[1] == before else before
         self.unchecked = first, last
 
     def left_by(self, t):
