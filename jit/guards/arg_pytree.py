@@ -109,7 +109,8 @@ class ContainerTable:
         """Return the spec of a container that was met, else None. A container that contains itself is refused."""
         spec = self._specs.get(id(x))
         if spec == ():
-            raise TraceError(f"a traced function takes and returns no {type(x).__name__} that contains itself")
+            raise TraceError(f"a traced function takes and returns no {type(x).__name__} that contains itself; pass or return "
+                             "its parts")
         return spec
 
     def enter(self, x) -> int:

@@ -122,7 +122,7 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
             result = recorder.hosts.done.take() if recorder.hosts.done else _first_run(
                 recorder, fn, args, kwargs, spec, tensors, is_mutable)
     except Exception:
-        recorder.runs_as_it_is = "" if is_quiet else f"its host function {_name(fn)} raised an error"
+        recorder.runs_as_it_is = "" if is_quiet else f"its host function {_name(fn)} raised an error; catch it in there"
         raise
     given: list[Tensor] = []
     result_spec = flatten(result, given)
@@ -154,7 +154,8 @@ def _first_run(recorder, fn, args, kwargs, spec, tensors, is_mutable):
         given = HostArguments(*unflatten(at_hint(spec), iter(bare)))
         result = fn(*given.args, **given.kwargs)
         if given.has_changed():
-            recorder.runs_as_it_is = f"its host function {_name(fn)} changes a list, a dictionary or an object that it is given"
+            recorder.runs_as_it_is = (f"its host function {_name(fn)} changes a list, a dictionary or an object that it is "
+                                      "given; let it return what is new, as a tensor")
             write_back((args, kwargs), (given.args, given.kwargs), {id(b): t for b, t in zip(bare, tensors)})
         return result
 
@@ -224,7 +225,8 @@ class HostStep:
         return result, given is not None and given.has_changed()
 
     def _refuse(self, what: str):
-        raise TraceError(f"the host function {_name(self.fn)} {what} (it did not do so when the call was recorded)")
+        raise TraceError(f"the host function {_name(self.fn)} {what} (it did not do so when the call was recorded); "
+                         "let it do the same at every call")
 
 
 def unrecorded(call):

@@ -49,7 +49,7 @@ class Finaliser:
         changed = self._writes.modules.restructured(self._written)
         if changed is not None:
             raise DisturbedError(f"while this function was recorded, it changed the parameters, children or hooks of a "
-                                 f"{type(changed).__name__}")
+                                 f"{type(changed).__name__}; do so outside of it")
 
     def guards(self, set_rates, toggled, touched, caches) -> list:
         """Return all guards; raise if the run changed what it had read, other than by its side effects.

@@ -109,7 +109,8 @@ class Source:
 @dataclass(frozen=True)
 class Cut:
     """A read of a value by Python: the count of nodes before it, the value, how it was read, and the answer. For an integer,
-    the user's line that read it. `conditions` is the count of the scope's conditions by then."""
+    the user's line that read it. `conditions` is the count of the scope's conditions by then, `place` the user's line for
+    messages."""
 
     nodes: int
     value: Value
@@ -117,6 +118,7 @@ class Cut:
     answer: object
     line: tuple | None = None
     conditions: int = 0
+    place: tuple | None = None
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ class ValueReads:
         r = self._recorder
         conditions = 0 if r.scope is None else len(r.scope.conditions)
         value = r.value_of(t)                # first, since this may append the nodes of a view
-        self.cuts.append(Cut(len(r.builder.nodes), value, how, answer, line, conditions))
+        self.cuts.append(Cut(len(r.builder.nodes), value, how, answer, line, conditions, r.here()))
 
     def size(self, t: Tensor, number: int, line):
         """Return a symbol for a number that a line reads as a size: what follows is recorded for other sizes, too."""

@@ -41,14 +41,14 @@ class Environment(dict):
 class Unseen(Exception):
     """Python would read a value for which no path is recorded."""
 
-    def __init__(self, how, value, line=None):
-        self.how, self.value, self.line = how, value, line
+    def __init__(self, how, value, line=None, place=None):
+        self.how, self.value, self.line, self.place = how, value, line, place
 
     def __str__(self):
         exact = self.how in ("int", "float")
         hint = ("a number that item() gives may be computed with, and need not be the same" if exact else
                 "keep it in tensors (where, masks), or use it outside")
-        return f"{self.how}() gave {readable(self.value)}, a value not seen before; {hint}{errors.at(self.line)}"
+        return f"{self.how}() gave {readable(self.value)}, a value not seen before; {hint}{errors.at(self.place)}"
 
 
 class Failed(Exception):

@@ -128,5 +128,5 @@ class Tree:
                 replay.symbols = *replay.symbols, answer[1]
                 following = here.following(MANY, replay.symbols)
             if following is None:
-                raise Unseen(here.question[1], answer, here.line)
+                raise Unseen(here.question[1], answer, here.line, here.place)
             here = following

@@ -31,6 +31,7 @@ class Segment:
     region: Region
     question: tuple | None = None            # (slot, how)
     line: tuple | None = None                # the user's line that reads an integer there
+    place: tuple | None = None               # the user's line that asks the question
     stage: Stage = field(default_factory=Stage)
     answers: dict = field(default_factory=dict)     # (answer, conditions of what follows) -> what follows
     coming: "Segment | None" = None          # a new answer, which no replay takes yet
@@ -201,7 +202,7 @@ def segments_of(recording, give=None) -> list:
         made.append(Segment(sources, _signature(nodes, slots, sources, give), region, stage=stage))
         if i < len(recording.cuts):
             made[-1].question = (slots[recording.cuts[i].value], recording.cuts[i].how)
-            made[-1].line = recording.cuts[i].line
+            made[-1].line, made[-1].place = recording.cuts[i].line, recording.cuts[i].place
         start, known = end, reach
     if give is None:
         made[-1].finish = _finish(recording, slots)

@@ -130,7 +130,7 @@ class WriteLog:
             self.status.filled = f"the call put into {t.text} {what}, as caches do; where every call does so, {instead}"
             return False
         if is_simple and t.kind in ("attr", "cell", "item") and _holds_attributes(t.value()):
-            self.status.replaced = f"it puts another {type(t.value()).__name__} into {t.text}"
+            self.status.replaced = f"it puts another {type(t.value()).__name__} into {t.text}; make it outside, or return it"
             return False
         raise TraceError(f"this function cannot be traced: it assigns to {t.text} {what}; {instead}")
 

@@ -155,7 +155,7 @@ class MissHandler:
         """Run the rest of a call whose host steps changed what the function reads behind them. The next one is recorded."""
         run = Run(self._fn, run=self._run)
         run.recorder.reads.defers, run.recorder.hosts.done = False, changed.done
-        run.recorder.runs_as_it_is = f"its host functions change what it reads behind them: {changed}"
+        run.recorder.runs_as_it_is = f"its host functions change what it reads behind them: {changed}; return it as a tensor"
         with RECORDING:
             try:
                 run.record(call)

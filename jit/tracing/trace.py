@@ -43,7 +43,8 @@ class Traced:
         if not callable(fn):
             raise TraceError(f"trace takes a function, a module or a class, got {type(fn).__name__}")
         if dynamic not in (None, True, False) and not isinstance(dynamic, dict):
-            raise TraceError(f"dynamic= takes None, True, False or a dictionary of dimensions, got {dynamic!r}")
+            raise TraceError(definition_of(fn).of(f"dynamic= takes None, True, False or a dictionary of dimensions, got "
+                                                  f"{dynamic!r}"))
         functools.update_wrapper(self, fn, updated=())
         self.fn = fn
         self.run = fn if run is None else run        # calls it as it is: for a traced module, past its own traced call
