@@ -12,11 +12,13 @@ import threading
 from operator import is_
 
 from ..bytecode.reads import MISSING, VIEWED
+from ..bytecode.user_code import is_user_defined
 from .numpy_scalars import now
 
 SERVICES = ("ipykernel", "IPython", "zmq", "tqdm", "debugpy", "_pydevd_bundle", "execnet", "multiprocessing.resource_sharer",
             f"{__name__.partition('.')[0]}.runtime.distributed")
 _WITH_USERS_CODE = ("ipykernel.subshell",)
+_DISPLAYS = "rich."
 
 
 def is_alone() -> bool:
@@ -53,7 +55,19 @@ def _is_service(thread, frame) -> bool:
     module = type(thread).__module__ if thread is not None else threading.__name__
     if module == threading.__name__:
         module = _first_module(frame)
+    if module.startswith(_DISPLAYS):
+        return not _shows_users_objects(thread)
     return _is_inside(module, SERVICES) and not _is_inside(module, _WITH_USERS_CODE)
+
+
+def _shows_users_objects(thread) -> bool:
+    """Return whether a thread of rich, which refreshes a display, may ask objects of the user what to show."""
+    live = getattr(thread, "live", None)
+    source = getattr(live, "_get_renderable", None)
+    progress = getattr(source, "__self__", None)
+    shown = [progress, getattr(live, "_renderable", None), *getattr(progress, "columns", ())]
+    return is_user_defined(type(thread)) or any(is_user_defined(type(x)) for x in shown) or (
+        progress is None and source is not None)
 
 
 def _is_inside(module, packages) -> bool:

@@ -41,6 +41,7 @@ from ..proxies.lazy_scalars import LazyScalar, as_number, forced
 from ..proxies.numpy_scalars import SymScalar, fixed
 from ..proxies.threads import is_alone
 from ..side_effects.deferred_print import written
+from . import progress_bars
 
 PROXIES = (LazyScalar, SymInt, SymFloat)
 _EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
@@ -394,7 +395,7 @@ class PatchedBuiltins:
             self._patches += [(module, "open", functools.partial(_patched_open, tracker)) for module in (builtins, io)]
             self._patches += [(warnings, "warn", functools.partial(_patched_warn, tracker))]
             self._patches += [(builtins, name, functools.partial(make, tracker)) for name, make in _ATTRIBUTE_QUERIES.items()]
-            self._patches += [(logging.Logger, "handle", _patched_logging)]
+            self._patches += [(logging.Logger, "handle", _patched_logging), *progress_bars.patches()]
         self._patches += [(math, name, _patched_math) for name in MATH] + [(math, name, _patched_test) for name in _TESTS]
         self._before: list = []
 

@@ -1,7 +1,7 @@
-"""Messages of traces: each error, warning, miss and reason of an eager call names file, line, function, the thing and a way out.
+"""Messages of traces: each error, warning, miss and reason of an eager call names line, function, thing and way out.
 
-A row is a program in which `f` is traced and called. `#!` marks the line that the message must name; without a mark it names the
-line of `f` itself.
+A row is a program in which `f` is traced and called. `#!` marks the line that the message must name; without a mark it names
+the line of `f` itself.
 """
 
 import re
@@ -30,7 +30,8 @@ ERRORS = [Row(*row) for row in (
     ("iterator", "it = iter([1., 2., 3.] * 9)\ndef f(x):\n    return x * next(it)", r"\bit\b.*iterator", "argument"),
     ("generator", "gen = (1. * i for i in range(99))\ndef f(x):\n    return x * next(gen)", r"\bgen\b.*iterator", "argument"),
     ("count", "import itertools\nticks = itertools.count()\ndef f(x):\n    return x * next(ticks)", r"\bticks\b", "argument"),
-    ("queue, get", "import queue\nq = queue.Queue()\nfor i in range(9): q.put(1.)\ndef f(x):\n    return x * q.get()  #!", "queue",
+    ("queue, get", "import queue\nq = queue.Queue()\nfor i in range(9): q.put(1.)\ndef f(x):\n    return x * q.get()  #!",
+     "queue",
      HOST),
     ("queue, put", "import queue\nq = queue.Queue()\ndef f(x):\n    y = x * 2\n    q.put(1.)  #!\n    return y", "queue", HOST),
     ("random of Python", "import random\ndef f(x):\n    return x * random.random()  #!", "random", "argument|ingot's"),
@@ -45,12 +46,14 @@ ERRORS = [Row(*row) for row in (
     ("date", "import datetime\ndef f(x):\n    return x, datetime.datetime.now()  #!", r"datetime", "argument"),
     ("uuid", "import uuid\ndef f(x):\n    return x, str(uuid.uuid4())  #!", "random|uuid", "argument|ingot's"),
     ("urandom", "import os\ndef f(x):\n    return x, os.urandom(2)  #!", "urandom", "argument"),
-    ("file to write", "def f(x):\n    with open('out.txt', 'w') as file:  #!\n        file.write('a')\n    return x", "file", HOST),
+    ("file to write", "def f(x):\n    with open('out.txt', 'w') as file:  #!\n        file.write('a')\n    return x", "file",
+     HOST),
     ("folder", "import os\ndef f(x):\n    return x * len(os.listdir('.'))  #!", "listdir", "argument"),
     ("thread", "import threading\ndef f(x):\n    threading.Thread(target=print).start()  #!\n    return x", "thread", HOST),
     ("exception in a log", "import logging\ndef f(x):\n    try:\n        1 / 0\n    except ZeroDivisionError:\n"
      "        logging.getLogger('a').exception('e')  #!\n    return x", "logs an exception", HOST),
-    ("grad mode", "def f(x):\n    ingot.set_grad_enabled(not ingot.is_grad_enabled())  #!\n    return x * 2", "grad mode", "with"),
+    ("grad mode", "def f(x):\n    ingot.set_grad_enabled(not ingot.is_grad_enabled())  #!\n    return x * 2", "grad mode",
+     "with"),
     ("attribute of an argument", "def f(x):\n    x.tag = 3\n    return x * 2", "attribute tag", "return"),
     ("attribute read of an argument", "X.tag = 2\ndef f(x):\n    return x * x.tag", "attribute tag", "argument"),
     ("generator returned", "def f(x):\n    return (x * i for i in range(3))", "generator", "return tensors"),
@@ -66,19 +69,23 @@ ERRORS = [Row(*row) for row in (
     ("file to load", "def f(x):\n    return ingot.load('nothing.pt')  #!", "loads a file", "outside"),
     ("backward of an older graph", "w = ingot.ones(3, requires_grad=True)\nloss = (w * 2).sum()\ndef f(x):\n"
      "    loss.backward()  #!\n    return x", "backward|ran before", "same traced function"),
-    ("host function's result", "@jit.host\ndef count():\n    return 3\ndef f(x):\n    return x * count()  #!", "count returned int",
+    ("host function's result", "@jit.host\ndef count():\n    return 3\ndef f(x):\n    return x * count()  #!",
+     "count returned int",
      "tensors"),
     ("data of a view", "base = ingot.ones(4)\nview = base[:3]\ndef f(x):\n    view.data = x * 2  #!\n    return view * 1",
      r"\.data", "copy_|in place|outside|clone|tensor"),
-    ("container of another class", "import collections\nclass L(list): pass\nlog = L()\ndef f(x):\n    log.append(1)\n    return x",
+    ("container of another class",
+     "import collections\nclass L(list): pass\nlog = L()\ndef f(x):\n    log.append(1)\n    return x",
      "log|list", BACK),
     ("argument of trace", "f = 3", "got int", "function"),
     ("dynamic=", "OPTIONS = dict(dynamic='x')\ndef f(x): return x", "dynamic=", "None, True, False"),
-    ("a dimension of dynamic=", "OPTIONS = dict(dynamic={'x': {5: 'n'}})\ndef f(x): return x", "dimension 5 of x", "1 dimensions"),
+    ("a dimension of dynamic=", "OPTIONS = dict(dynamic={'x': {5: 'n'}})\ndef f(x): return x", "dimension 5 of x",
+     "1 dimensions"),
 )]
 
 FULLGRAPH = [Row(*row) for row in (
-    ("vmap", "def f(x):\n    return x * 2\ndef call(f):\n    ingot.func.vmap(f)(ingot.ones(2, 3))", "inside of vmap", "put vmap"),
+    ("vmap", "def f(x):\n    return x * 2\ndef call(f):\n    ingot.func.vmap(f)(ingot.ones(2, 3))", "inside of vmap",
+     "put vmap"),
     ("anomaly", "def f(x):\n    return x * 2\ndef call(f):\n    with ingot.autograd.detect_anomaly(): f(X)", "detect_anomaly",
      "jit.debug"),
     ("function mode", "from ingot.overrides import TorchFunctionMode\nclass M(TorchFunctionMode):\n"
@@ -91,7 +98,8 @@ FULLGRAPH = [Row(*row) for row in (
     ("too many values", "def f(x):\n    return x * float(str(x.sum().item()))\ndef call(f):\n"
      "    for i in range(80): f(ingot.full((2,), 1. * i))", "recorded too often", "misses"),
     ("host function that writes", "log = []\n@jit.host\ndef note(v):\n    log.append(1)\ndef f(x):\n    note(x)\n"
-     "    return x * len(log)\ndef call(f):\n    for i in range(9): f(X)", "host function note changes", "return what is needed"),
+     "    return x * len(log)\ndef call(f):\n    for i in range(9): f(X)", "host function note changes",
+     "return what is needed"),
 )]
 
 MISSES = [Row(*row) for row in (
@@ -112,7 +120,8 @@ MISSES = [Row(*row) for row in (
     ("numpy scalar", "import numpy as np\ndef f(x, n): return x * n\nCALLS = [(X, np.float32(1)), (X, np.float32(2))]",
      r"n is 2\.0", "symbolic"),
     ("size", "def f(x): return x * 2\nCALLS = [(ingot.ones(n),) for n in (3, 4)]", r"x\.shape\[0\] is 4", "symbolic"),
-    ("attribute, a number", "class C: s = 1\nc = C()\ndef f(x): return x * c.s\nCHANGE = lambda i: setattr(c, 's', i)", r"c\.s was",
+    ("attribute, a number", "class C: s = 1\nc = C()\ndef f(x): return x * c.s\nCHANGE = lambda i: setattr(c, 's', i)",
+     r"c\.s was",
      "read at each call"),
     ("looked-up number", "class C: s = 1\nc = C()\nc.s = 1\ndef f(x): return x * c.s if c.s != 3 else x\n"
      "CHANGE = lambda i: setattr(c, 's', i + 1)", r"needs c\.s", "tensors"),
@@ -125,9 +134,11 @@ MISSES = [Row(*row) for row in (
      r"Linear\.bias was", "leave it as it is"),
     ("gradient", "w = ingot.ones(3, requires_grad=True)\ndef f(x):\n    (x * w).sum().backward()", "a gradient that was None",
      "few"),
-    ("value", "def f(x):\n    return x * float(str(x.sum().item()))  #!\nCALLS = [(ingot.full((2,), 1. * i),) for i in range(3)]",
+    ("value",
+     "def f(x):\n    return x * float(str(x.sum().item()))  #!\nCALLS = [(ingot.full((2,), 1. * i),) for i in range(3)]",
      "item.. gave 4.0", "tensors"),
-    ("whole number", "def f(x):\n    return x * len('a' * int(x.sum()))  #!\nCALLS = [(ingot.full((2,), 1. * i),) for i in range(3)]",
+    ("whole number",
+     "def f(x):\n    return x * len('a' * int(x.sum()))  #!\nCALLS = [(ingot.full((2,), 1. * i),) for i in range(3)]",
      "item.. gave 4", "tensors"),
     ("array", "import numpy as np\ndef f(x, a): return x * float(a.mean())\nCALLS = [(X, np.ones(3) * i) for i in range(3)]",
      "a is a numpy array", "as_tensor"),
@@ -148,7 +159,8 @@ def check(text, row, file, line, fn):
     """Compare a message with what its row asks for."""
     code = getattr(getattr(fn, "forward", fn), "__code__", None)
     if code is not None:
-        where = f"{file}:{code.co_firstlineno if line is None else line}" if file == code.co_filename else f"{code.co_filename}:"
+        here = code.co_firstlineno if line is None else line
+        where = f"{file}:{here}" if file == code.co_filename else f"{code.co_filename}:"
         assert where in text, text
         assert re.search(r"\bin [\w.<>]+\]", text), text
     assert re.search(row.thing, text), text

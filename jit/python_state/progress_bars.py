@@ -1,0 +1,68 @@
+"""Progress bars and consoles of tqdm and rich: their methods become host calls, so each call moves and draws them.
+
+A bar that the recorded function makes itself belongs to the loop that is recorded: it is drawn then, and never at a replay.
+"""
+
+import sys
+import weakref
+from typing import Any
+
+from ...runtime.core.state import tls
+from ..host.host_call import record
+
+_METHODS = (
+    ("tqdm.std", "tqdm", ("clear", "close", "refresh", "reset", "set_description", "set_description_str", "set_postfix",
+                          "set_postfix_str", "unpause", "update")),
+    ("rich.progress", "Progress", ("advance", "refresh", "reset", "start_task", "stop_task", "update")),
+    ("rich.console", "Console", ("log", "out", "print", "rule")),
+)
+_made: weakref.WeakSet = weakref.WeakSet()      # by a recorded function
+
+
+class _Held:
+    """A bar as an argument of a host call: itself, where bars compare by their positions."""
+
+    __slots__ = ("bar",)
+
+    def __init__(self, bar):
+        self.bar = bar
+
+    def __eq__(self, other):
+        return type(other) is _Held and other.bar is self.bar
+
+    def __hash__(self):
+        return id(self.bar)
+
+
+def patches() -> list:
+    """Return (class, name, function that makes the patched method) for the libraries that are loaded."""
+    found: list = []
+    for module, name, methods in _METHODS:
+        kind = getattr(sys.modules.get(module), name, None)
+        if kind is not None:
+            found += [(kind, "__init__", _noting), *[(kind, m, _called_by_host) for m in methods if m in vars(kind)]]
+    return found
+
+
+def _noting(really):
+    def init(bar, *args, **kwargs):
+        really(bar, *args, **kwargs)
+        if tls.m.recorder is not None:
+            _made.add(bar)
+
+    return init
+
+
+def _called_by_host(really):
+    def move(held, *args, **kwargs):
+        really(held.bar, *args, **kwargs)
+
+    move.__name__ = move.__qualname__ = really.__qualname__         # for messages
+
+    def call(bar, *args, **kwargs):
+        recorder: Any = tls.m.recorder
+        if recorder is None or bar in _made:
+            return really(bar, *args, **kwargs)
+        return record(recorder, move, (_Held(bar), *args), kwargs)
+
+    return call
