@@ -54,6 +54,10 @@ class DisturbedError(TraceError):
     thread, or it put into a dictionary what a trace could not make again. Many in a row are an error."""
 
 
+class UnrepeatableError(TraceError):
+    """Error of a value in the results, or left outside, that a replay could not make again."""
+
+
 class FirstTimeError(DisturbedError):
     """Error of a first call that did what later ones do not: it filled a cache, or gave a lazy module its sizes."""
 
@@ -100,8 +104,7 @@ class RecordingStatus:
         self._position = position
         self.problem: TraceError | None = None      # error of the first action that a trace cannot repeat
         self.first_time = ""        # action of this call that later calls do not repeat
-        self.filled = ""            # this call put something new into a dictionary; no recording helps if all calls do so
-        self.replaced = ""          # this call replaced an object; calls that do not can be recorded
+        self.replaced = ""          # this call left something outside that no replay could make; other calls can be recorded
 
     def refuse(self, reason):
         """Note an action that a trace cannot repeat."""

@@ -4,25 +4,30 @@ A spec is hashable and part of the key of a trace: containers by type and length
 mark (composite ones as the function that makes them), everything else by value.
 """
 
-from collections import OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import is_dataclass
 
 import numpy as np
 
-from ...ir.symbols.symbolic import SymFloat, SymInt
+from ...ir.symbols.symbolic import SymFloat, SymInt, is_python_class
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.tensor import Tensor, wrap
+from ...runtime.optim.optimizer import State
 from ...runtime.pytree.node_types import REGISTERED
-from ..errors.errors import TraceError
+from ..errors.errors import UnrepeatableError
 from ..proxies.lazy_scalars import LazyScalar
-from ..proxies.new_objects import new_object
+from ..proxies.new_objects import NewObjects, set_attributes
 from ..proxies.numpy_scalars import KINDS, SymScalar, with_kind
 
 TENSOR, NUMBER, READ, OBJECT, NODE, MADE, DEFAULTS = "tensor", "number", "read", "object", "node", "made", "defaults"
 WITH_ATTRIBUTES = "with attributes"     # an OrderedDict that has some, as state dicts do
 BOUNDED = "bounded"     # a deque
+DERIVED = "derived"     # a list, dict, deque or tuple of a user class
 SCALAR = "scalar"                   # one of numpy's, as (its kind, a number)
 AGAIN, GIVEN = "again", "given"     # a container of the same structure, or of the arguments, by its number
+
+
+_STANDARD = frozenset((list, dict, deque, tuple, OrderedDict, defaultdict, Counter, State))
 
 
 def _array_of(t):
@@ -109,15 +114,16 @@ class ContainerTable:
         """Return the spec of a container that was met, else None. A container that contains itself is refused."""
         spec = self._specs.get(id(x))
         if spec == ():
-            raise TraceError(f"a traced function takes and returns no {type(x).__name__} that contains itself; pass or return "
-                             "its parts")
+            raise UnrepeatableError(f"a traced function takes and returns no {type(x).__name__} that contains itself; pass or "
+                                    "return its parts")
         return spec
 
-    def enter(self, x) -> int:
-        """Start to take a container apart; return its number."""
+    def enter(self, x, may_recur: bool) -> int:
+        """Start to take a container apart; return its number. If it `may_recur`, it can be among its own parts."""
         self.containers.append(x)       # (kept, so that its id is its own)
-        self._specs[id(x)] = ()
-        return len(self.containers) - 1
+        number = len(self.containers) - 1
+        self._specs[id(x)] = (AGAIN, number) if may_recur else ()
+        return number
 
     def leave(self, number: int):
         self._specs[id(self.containers[number])] = (AGAIN, number)
@@ -136,11 +142,20 @@ def is_structure(x) -> bool:
     return type(x).__hash__ is None or any(isinstance(v, (Tensor, tuple, list, dict)) or is_structure(v) for v in held)
 
 
-def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=None, met: ContainerTable | None = None):
+def is_derived(x) -> bool:
+    """Return whether a value is a list, dict, deque or tuple of a user class, which may have attributes of its own."""
+    kind = type(x)
+    if kind in _STANDARD or not isinstance(x, (list, dict, deque, tuple)) or not is_python_class(kind):
+        return False
+    return not isinstance(x, tuple) or bool(getattr(x, "__dict__", None))
+
+
+def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | None = None, read=None,
+            met: ContainerTable | None = None):
     """Return the spec of a structure, and append its tensors to `leaves`.
 
     numbers      list that takes ints and floats, of which only the types stay in the spec
-    attributes   function that returns the attributes of an object to be taken apart, or None
+    made         decision which objects in results are taken apart (`NewObjects`); None for arguments
     read         function that returns (type, tensor) of a value that was read out of a tensor, or None
     met          `ContainerTable`, with which a container in several places is one object
     """
@@ -172,17 +187,22 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
         return (kind, x)
     if kind is float:
         return (float, x.hex())
-    take = Flattener(leaves, numbers, attributes, read, met)
+    take = Flattener(leaves, numbers, made, read, met)
+    if is_derived(x):
+        return take.once(x)
     if isinstance(x, tuple):
         return (kind, take.each(x))
     if kind is slice:
         return (kind, take.each((x.start, x.stop, x.step)))
-    if isinstance(x, (list, dict)) or kind in PARTS or kind in REGISTERED or is_structure(x):
+    if isinstance(x, (list, dict)) or kind in PARTS or kind in REGISTERED or (made is None and is_structure(x)):
         return take.once(x)
-    if kind is deque and attributes is not None:        # (among arguments it is what it is)
+    if kind is deque and made is not None:        # (among arguments it is what it is)
         return take.once(x)
-    own = None if attributes is None or kind is np.ndarray else attributes(x)
-    return _as_a_whole(x) if own is None else take.once(x, own)
+    if made is None or kind is np.ndarray:
+        return _as_a_whole(x)
+    known = None if met is None else met.before(x)
+    own = made.attributes(x) if known is None else None
+    return known or (_as_a_whole(x) if own is None else take.once(x, own))
 
 
 class Flattener:
@@ -190,8 +210,8 @@ class Flattener:
 
     __slots__ = ("how", "leaves", "met")
 
-    def __init__(self, leaves, numbers, attributes, read, met):
-        self.leaves, self.how, self.met = leaves, (numbers, attributes, read, met), met
+    def __init__(self, leaves, numbers, made, read, met):
+        self.leaves, self.how, self.met = leaves, (numbers, made, read, met), met
 
     def each(self, items) -> tuple:
         leaves, how = self.leaves, self.how
@@ -201,6 +221,13 @@ class Flattener:
         leaves, how = self.leaves, self.how
         return tuple([(k, flatten(v, leaves, *how)) for k, v in items])
 
+    def items(self, content) -> tuple:
+        """Return the specs of the items of a dictionary by key."""
+        made = self.how[1]
+        for k in dict.keys(content) if made is not None else ():
+            made.check_key(k)
+        return self.named(dict.items(content))
+
     def once(self, x, own=None):
         """Return the spec of a container, or of an object with its `own` attributes, unless it was met before."""
         met = self.met
@@ -208,7 +235,7 @@ class Flattener:
             return self._parts_of(x, x, own)
         spec = met.before(x)
         if spec is None:
-            number = met.enter(x)
+            number = met.enter(x, own is not None)
             spec = self._parts_of(x, met.were.get(id(x), x), own)
             met.leave(number)
         return spec
@@ -220,12 +247,17 @@ class Flattener:
         if kind in PARTS:
             parts, make = PARTS[kind](x)
             return (MADE, (make, self.each(parts)))
+        if is_derived(x):
+            attributes = self.named(getattr(x, "__dict__", {}).items())
+            content = self.items(x) if isinstance(x, dict) else self.each(_base_of(kind).__iter__(x))
+            more = x.maxlen if isinstance(x, deque) else x.default_factory if isinstance(x, defaultdict) else None
+            return (DERIVED, (kind, more, attributes, content))
         if kind is defaultdict:
-            return (DEFAULTS, (x.default_factory, self.named(content.items())))
+            return (DEFAULTS, (x.default_factory, self.items(content)))
         if kind is OrderedDict and vars(x) and self.how[1] is not None:
-            return (WITH_ATTRIBUTES, (self.named(vars(x).items()), self.named(content.items())))
+            return (WITH_ATTRIBUTES, (self.named(vars(x).items()), self.items(content)))
         if isinstance(x, dict):
-            return (kind, self.named(content.items()))
+            return (kind, self.items(content))
         if isinstance(x, list):
             return (kind, self.each(content))
         if kind is deque:
@@ -274,20 +306,26 @@ def unflatten(spec, leaves, numbers=None, containers=(), built=None):
         return [unflatten(s, leaves, numbers, containers, built) for s in specs]
 
     if isinstance(kind, type) and issubclass(kind, tuple):
-        return kind(*each(inner)) if hasattr(kind, "_fields") else kind(each(inner))
+        items = each(inner)
+        return tuple.__new__(kind, items) if is_python_class(kind) else kind(items)
     if kind is slice:
         return slice(*each(inner))
     if _is_whole(kind, inner):
         return inner
+    number = len(built)
     built.append(None)
-    number = len(built) - 1
-    built[number] = _built(kind, inner, each)
+    if kind is OBJECT:          # it may be among its own attributes
+        made, attributes = inner
+        built[number] = found = made.__new__(made)
+        set_attributes(found, dict(zip([name for name, _ in attributes], each([s for _, s in attributes]))))
+    else:
+        built[number] = _built(kind, inner, each)
     return built[number]
 
 
 def _is_whole(kind, inner) -> bool:
     """Return whether a spec is that of an object that is not taken apart."""
-    if kind in (OBJECT, MADE, NODE, DEFAULTS, WITH_ATTRIBUTES, BOUNDED):
+    if kind in (OBJECT, MADE, NODE, DEFAULTS, WITH_ATTRIBUTES, BOUNDED, DERIVED):
         return False
     return not (isinstance(kind, type) and (issubclass(kind, (list, dict)) or (is_dataclass(kind) and type(inner) is tuple)))
 
@@ -302,6 +340,8 @@ def _built(kind, inner, each):
         return REGISTERED[registered].unflatten(each(children), context)
     if isinstance(kind, type) and issubclass(kind, list):
         return kind(each(inner))
+    if kind is DERIVED:
+        return _derived(inner, each)
     if kind is BOUNDED:
         return deque(each(inner[1]), inner[0])
     if kind is WITH_ATTRIBUTES:
@@ -314,9 +354,46 @@ def _built(kind, inner, each):
     values = dict(zip([name for name, _ in named], each([s for _, s in named])))
     if kind is DEFAULTS:
         return defaultdict(of, values)
-    if kind is OBJECT or not issubclass(kind, dict):
-        return new_object(of, values)
+    if not issubclass(kind, dict):
+        made = kind.__new__(kind)
+        set_attributes(made, values)
+        return made
     return values if kind is dict else kind(values)
+
+
+def _base_of(kind):
+    """Return the class of Python from which a class of containers is derived."""
+    return next(base for base in (OrderedDict, defaultdict, dict, list, deque, tuple) if issubclass(kind, base))
+
+
+def _derived(inner, each):
+    """Return a container of a user class: its constructor may take other arguments, and does not run."""
+    kind, more, attributes, content = inner
+    base, values = _base_of(kind), each([s for _, s in attributes])
+    items = each([s for _, s in content] if issubclass(base, dict) else content)
+    made = tuple.__new__(kind, items) if base is tuple else kind.__new__(kind)
+    if base is defaultdict:
+        defaultdict.__init__(made, more)
+    if issubclass(base, dict):
+        for (key, _), item in zip(content, items):
+            base.__setitem__(made, key, item)
+    elif base is list:
+        list.extend(made, items)
+    elif base is deque:
+        deque.__init__(made, items, more)
+    getattr(made, "__dict__", {}).update(zip([name for name, _ in attributes], values))
+    return made
+
+
+def held_by(spec) -> set:
+    """Return the ids of the objects that a spec holds as they are."""
+    if isinstance(spec, ByIdentity):
+        return set() if isinstance(spec, ByContent) else {id(spec.value)}
+    if not isinstance(spec, tuple):
+        return set()
+    if len(spec) == 2 and isinstance(spec[0], type) and not isinstance(spec[1], tuple):
+        return {id(spec[1])}
+    return {at for part in spec for at in held_by(part)}
 
 
 def has_reads(spec) -> bool:

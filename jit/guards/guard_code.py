@@ -61,17 +61,18 @@ def _line(guard, names, known):
     start, steps = _start(guard, names, known, place)
     if start is None:
         return None
-    for kind, key in steps:
+    is_method = guard.method() is not None
+    for n, (kind, key) in enumerate(steps, 1):
         if not isinstance(key, (str, int)):
             return None
+        if is_method and n == len(steps):       # its object is not named here: another call may make another one
+            start = f"(_owner := {start})"
         if kind == LENGTH:
             start = f"{'len' if key == LENGTH else 'bool'}({start})"
         else:
             start = f"{start}[{key!r}]" if kind == "item" else _attribute(start, str(key))
-    method = guard.method()
-    if method is not None:
-        return (f"(_method := {start}).__func__ is {_name(names, guard.expected)} "
-                f"and _method.__self__ is {_name(names, method.__self__)}")
+    if is_method:
+        return f"(_method := {start}).__func__ is {_name(names, guard.expected)} and _method.__self__ is _owner"
     same = f"{start} is {_name(names, expected)}"
     return same if itself is None else f"({same} or {_name(names, guard)}.holds())"
 

@@ -85,8 +85,8 @@ def changed_values_in(place, expected, now) -> list:
     is_snapshot = isinstance(expected, Snapshot)
     if expected.base in (expected.kind, tuple) if is_snapshot else hasattr(expected, "differing"):
         chain = place.chain
-        return _changed_values_in_all([(Location(replace(chain, steps=(*chain.steps, ("item", key))), place.root), before, v)
-                              for key, before, v in expected.differing(now)])
+        parts = [((*chain.steps, (expected.step, key)), before, v) for key, before, v in expected.differing(now)]
+        return _changed_values_in_all([(Location(replace(chain, steps=steps), place.root), *both) for steps, *both in parts])
     is_number = type(now) is type(expected) and type(now) in NUMBERS
     is_tensor = isinstance(now, Tensor) and type(now) is type(expected) and type(now) not in PARTS
     return [ChangedValue(place, expected)] if (is_number and place.is_settable) or is_tensor else []

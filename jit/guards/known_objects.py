@@ -37,7 +37,7 @@ class KnownObjects:
 
     def __init__(self, status: RecordingStatus):
         self._status = status
-        self.own: set = set()          # the function's own objects: their `__init__` ran inside, or they are copies
+        self.own: set = set()          # the function's own objects: their `__init__` ran for the first time, or they are copies
         self.passed: set = set()        # arguments of the traced function, and tensors in them
         self.received: set = set()         # those of them that the first frame of user code received
         self.parts = ArgumentParts()    # containers and dataclasses of which the arguments consist
@@ -48,6 +48,8 @@ class KnownObjects:
         self._alive: list = []          # objects whose ids are in use
 
     def add_own(self, x):
+        if self.was_met(x):         # its `__init__` was called again
+            return
         if hasattr(type(x), "__del__") and is_user_defined(type(x)):
             self._status.refuse(f"it makes a {type(x).__name__}, whose __del__ would not run at later calls; do without that "
                                  "method, or make the object outside")
@@ -63,9 +65,11 @@ class KnownObjects:
 
     def existed(self, owner) -> bool:
         """Return whether an object that code has reached was there before the call."""
-        if is_user_namespace(owner):
-            return True
-        return id(owner) in self.outside or id(owner) in self.modules or id(owner) in self.tensors
+        return is_user_namespace(owner) or self.was_met(owner) or id(owner) in self.tensors
+
+    def was_met(self, x) -> bool:
+        """Return whether an instance was met that was there before the call."""
+        return id(x) in self.outside or (id(x) in self.modules and id(x) not in self.own) or id(x) in self.passed
 
     def name_of(self, owner) -> str:
         if isinstance(owner, type):

@@ -136,6 +136,7 @@ class StateInputs:
         self.first = {p.identity: v for p, v in zip(locations, values)}        # while the call is recorded
         self.known: dict = {}           # id of a value -> its location
         self.owners: dict = {}          # (id of the owner, key) -> its location
+        self.remade: dict = {}          # by id of an object: the `Remade` that guards expect of it
         self._lengths: dict = {}        # by id of a list: (symbolic length, length at first)
         self._stored: list = []
         self._tables: list = []           # (location, table that is stored there)
@@ -249,6 +250,8 @@ class StateInputs:
         place = self.known.get(id(value)) or self.owners.get((id(owner), key))
         if place is not None:
             return SameAs(place, self.first)
+        if id(value) in self.remade:
+            return self.remade[id(value)]
         return None if self.contents is None else self.contents.snapshots.get(id(value))
 
     def close(self):

@@ -11,6 +11,7 @@ import numpy as np
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import key_text
 from ..bytecode.user_code import is_user_defined
+from ..proxies.new_objects import attributes_in
 from .locations import DICTS, RESTORED
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
@@ -30,6 +31,7 @@ class Snapshot:
     """Content of a container: its type and its items, nested containers likewise."""
 
     __slots__ = ("base", "items", "itself", "keys", "kind")
+    step = "item"
 
     def __init__(self, container, inputs=None):
         self.kind, self.base = type(container), base_of(type(container))
@@ -52,7 +54,7 @@ class Snapshot:
         if type(now) is not self.kind or self.base.__len__(now) != len(self.items):
             return False
         if self.base is set:        # in their order: functions may go through them
-            return self.keys == tuple(set.__iter__(now))
+            return same_keys(set.__iter__(now), self.keys)
         if self.base in _MAPPINGS and not same_keys(self.base.__iter__(now), self.keys):
             return False
         return (all(map(is_, self._values_of(now), self.items))
@@ -68,6 +70,41 @@ class Snapshot:
 
     def __repr__(self):
         return f"<{self.kind.__name__} of {len(self.items)}>"
+
+
+class Remade:
+    """Class and attributes of an object that calls make anew at one location; `itself` as long as it may be a fixed one."""
+
+    __slots__ = ("is_fixed", "items", "itself", "kind", "names")
+    step = "attr"
+
+    def __init__(self, x):
+        self.kind, self.itself, self.is_fixed, self.items = type(x), x, False, ()
+        self.names = tuple(attributes_in(x))
+
+    def settle(self, is_fixed):
+        """Compare by identity from now on, or by content alone."""
+        self.is_fixed = is_fixed
+        if not is_fixed:
+            self.itself = None
+
+    def matches(self, now) -> bool:
+        if self.is_fixed:
+            return now is self.itself
+        if type(now) is not self.kind:
+            return False
+        attributes = attributes_in(now)
+        return tuple(attributes) == self.names and all(map(looks_like, attributes.values(), self.items))
+
+    def differing(self, now) -> list:
+        """Return (name, expected, found) of the attributes that differ, if class and names agree."""
+        attributes = attributes_in(now) if type(now) is self.kind and not self.is_fixed else {}
+        if tuple(attributes) != self.names:
+            return []
+        return [(name, e, v) for (name, v), e in zip(attributes.items(), self.items) if not looks_like(v, e)]
+
+    def __repr__(self):
+        return f"<{self.kind.__name__}>"
 
 
 class Exactly:
@@ -192,12 +229,13 @@ def first_change(now, expected) -> tuple:
         if not expected.is_it(now):
             return "", _ANOTHER, now
         expected = expected.expected
-    differing = expected.differing(now) if type(expected) is Snapshot and expected.base is not set else []
+    is_known = type(expected) is Remade or (type(expected) is Snapshot and expected.base is not set)
+    differing = expected.differing(now) if is_known else []
     if not differing:
         return "", expected, now
     key, was, became = differing[0]
     path, was, became = first_change(became, was)
-    return f"[{key_text(key)}]{path}", was, became
+    return (f".{key}" if type(expected) is Remade else f"[{key_text(key)}]") + path, was, became
 
 
 def brief(value) -> str:

@@ -1,89 +1,139 @@
-"""Objects that a recorded function makes and returns: a replay makes them anew, around its own tensors and numbers.
+"""Objects that a recorded function makes, and returns or leaves outside: a replay makes them anew, around its own tensors.
 
 An object is the function's own if its `__init__` ran during the call, if `copy` made it, or if it leads to a value that the
-call has made. Objects that consist of their attributes (results of user classes, distributions) are taken apart. Others, such
-as generators and functions over tensors, are refused.
+call has made. Own objects of Python classes are taken apart into their attributes and slots. Other own objects, such as
+generators and functions over tensors, cannot be made again (`UnrepeatableError`). All others are the same objects at each call.
 """
 
 import functools
 import gc
 import types
+import weakref
+from enum import Enum
 
-from ...ir.symbols.symbolic import is_symbol
+from ...ir.dtype import DType
+from ...ir.symbols.symbolic import is_python_class, is_symbol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..errors.errors import TraceError
+from ..errors.errors import UnrepeatableError
 from .lazy_scalars import LazyScalar
 from .numpy_scalars import SymScalar
 
-_MOST = 1000        # values that are searched in one object
-_SINGLE = (type, types.ModuleType, types.BuiltinFunctionType, type(None), str, bytes, bool, int, float, complex)
+_MOST = 10_000      # values that are searched in one object; one that holds more counts as new
+_OF_IDENTITY = (None, object.__hash__)      # hash functions of classes whose objects are more than their values
+_SINGLE = (type, types.ModuleType, types.BuiltinFunctionType, type(None), type(...), str, bytes, bool, int, float, complex)
+_SIMPLE = frozenset((str, bytes, bool, int, float, complex, type(None)))
 
 
 class NewObjects:
-    """Decision which objects in the results are the function's own; `made` are ids of those whose `__init__` ran."""
+    """Decision which objects in the results are the function's own; `known` are the objects that the run has met. With
+    `is_strict`, an object that was not met, and may be new, counts as one that cannot be made again."""
 
-    def __init__(self, recorder, own):
-        self._outside = {id(s.what) for s in recorder.inputs.sources}
-        self._recorder, self._own = recorder, own
+    def __init__(self, recorder, known=None, is_strict=False):
+        self._recorder, self._known, self._is_strict = recorder, known, is_strict
+        self._own = () if known is None else known.own
+        self._captured = {id(s.what) for s in recorder.inputs.sources}      # tensors that are the same at each call
 
     def attributes(self, x) -> dict | None:
         """Return the attributes of an object that the run has made, None for others; raise if it cannot be made again."""
-        if isinstance(x, _SINGLE) or not (id(x) in self._own or hasattr(type(x), "__next__") or self._leads_to_new(x)):
+        is_new = self.is_new(x)
+        if not is_new and not (self._is_strict and self._may_be_new(x)):
             return None
-        if not _is_plain(x):
-            raise TraceError(f"this function cannot be traced: it returns a {type(x).__name__} that it has made, which a trace "
-                             "could not make again; return tensors, numbers, containers or plain objects of these")
-        return vars(x)
+        if not (is_new and is_plain_object(x)):
+            raise UnrepeatableError(
+                f"this function cannot be traced: it returns a {type(x).__name__} that it has made, which a trace could not "
+                "make again; return tensors, numbers, containers or plain objects of these")
+        return attributes_in(x)
+
+    def is_new(self, x) -> bool:
+        """Return whether the run has made an object."""
+        if isinstance(x, _SINGLE) or self._existed(x):
+            return False
+        return id(x) in self._own or hasattr(type(x), "__next__") or self._leads_to_new(x)
+
+    def _may_be_new(self, x) -> bool:
+        kind = type(x)
+        if isinstance(x, (*_SINGLE, Tensor, set, frozenset, Enum, DType)) or self._existed(x):
+            return False
+        if kind is types.FunctionType:
+            return "<locals>" in x.__qualname__
+        return kind.__hash__ in _OF_IDENTITY
+
+    def check_key(self, key):
+        """Raise if the run has made a key of a dictionary: each call would find the one that was recorded."""
+        if type(key) not in _SIMPLE and self.is_new(key):
+            raise UnrepeatableError("this function cannot be traced: it returns a dictionary with a key that it has made, a "
+                                    f"{type(key).__name__}; use numbers or strings as keys")
+
+    def _existed(self, x) -> bool:
+        return self._known is not None and self._known.was_met(x)
 
     def _leads_to_new(self, x) -> bool:
         stack, seen = [x], set()
-        while stack and len(seen) < _MOST:
+        while stack:
             v = stack.pop()
             if is_symbol(v) or type(v) is SymScalar or type(v) is LazyScalar or id(v) in self._own or self._is_new(v):
                 return True
-            if isinstance(v, (*_SINGLE, Tensor)) or id(v) in seen:
+            if isinstance(v, (*_SINGLE, Tensor)) or id(v) in seen or self._existed(v):
                 continue
             seen.add(id(v))
+            if len(seen) > _MOST:
+                return True
             stack += _parts(v)
         return False
 
     def _is_new(self, v) -> bool:
         link = v.__dict__.get("_traced") if isinstance(v, Tensor) else None
-        return link is not None and link.recorder is self._recorder and id(v) not in self._outside
+        return link is not None and link.recorder is self._recorder and id(v) not in self._captured
 
 
 def _parts(v) -> list:
-    if isinstance(v, dict):
-        return [*v.values()]
-    if isinstance(v, (list, tuple, set, frozenset)):
-        return [*v]
     if isinstance(v, types.FunctionType):
         return [c.cell_contents for c in v.__closure__ or () if c != types.CellType()]
     if isinstance(v, types.MethodType):
         return [v.__self__]
     if isinstance(v, functools.partial):
         return [v.func, *v.args, *v.keywords.values()]
-    slots = [getattr(v, name, None) for c in type(v).__mro__ for name in getattr(c, "__slots__", ())]
-    if isinstance(v, BaseException):
-        slots += v.args
-    elif not slots and not hasattr(v, "__dict__"):      # views of dictionaries, iterators, deques
-        return gc.get_referents(v)
-    return [*slots, *getattr(v, "__dict__", {}).values()]
+    if isinstance(v, weakref.ref):
+        return [v()]
+    return gc.get_referents(v)
 
 
-def _is_plain(x) -> bool:
+def is_plain_object(x) -> bool:
     """Return whether an object is its class and its attributes, nothing else."""
     kind = type(x)
     if kind is types.SimpleNamespace:
         return True
-    return (hasattr(x, "__dict__") and kind.__new__ is object.__new__ and kind.__reduce_ex__ is object.__reduce_ex__
-            and kind.__reduce__ is object.__reduce__ and kind.__getstate__ is object.__getstate__
-            and not any(getattr(c, "__slots__", ()) for c in kind.__mro__) and not isinstance(x, (Module, types.FunctionType)))
+    return (kind.__new__ is object.__new__ and all(map(is_python_class, kind.__mro__[:-1]))
+            and kind.__basicsize__ == object.__basicsize__ + _POINTER * _fields(kind)
+            and not isinstance(x, (Module, types.FunctionType)))
 
 
-def new_object(kind, attributes):
-    """Return an object of a class with these attributes."""
-    x = kind.__new__(kind)
-    x.__dict__.update(attributes)
-    return x
+_POINTER = tuple.__itemsize__
+
+
+def _fields(kind) -> int:
+    """Return how many pointers an object of a Python class holds: one for each slot, its dictionary and its weak references."""
+    return len(_slots(kind)) + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)
+
+
+def _slots(kind) -> list:
+    """Return (name, descriptor) of the slots of a Python class."""
+    return [(name, member) for c in kind.__mro__ if is_python_class(c) for name, member in vars(c).items()
+            if type(member) is types.MemberDescriptorType]
+
+
+def attributes_in(x) -> dict:
+    """Return the attributes of an object, those in slots first."""
+    slots = [name for name, _ in _slots(type(x)) if hasattr(x, name)]
+    return {**{name: getattr(x, name) for name in slots}, **getattr(x, "__dict__", {})}
+
+
+def set_attributes(x, attributes):
+    """Give an object attributes, past its `__setattr__`."""
+    slots = dict(_slots(type(x))) if hasattr(type(x), "__slots__") else {}
+    for name, value in attributes.items():
+        if name in slots:
+            slots[name].__set__(x, value)
+        else:
+            x.__dict__[name] = value

@@ -25,6 +25,7 @@ from ..guards.arg_pytree import ByIdentity
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
 from ..guards.state_guards import TensorKindGuard, tensor_kind
+from ..proxies.threads import ThreadView
 from ..side_effects.writes import WriteLog
 from .patched_builtins import PatchedCasts
 from .read_log import ReadLog, known_in_class
@@ -104,8 +105,10 @@ class DynamicAttributes:
         """Add the attributes that objects from outside got while the function ran, as writes."""
         names, by_any = self.log.names(), any(kind.sets for kind in self.log.computing)
         for owner, text, before in list(self._known.outside.values()):
-            for name in attributes_of(owner).keys() - before:
-                if (by_any or name in names) and self._known.lacked(owner, name):
+            attributes = attributes_of(owner)
+            for name in attributes.keys() - before:
+                is_view = type(attributes[name]) is ThreadView      # of numbers in objects of a class
+                if (by_any or name in names) and not is_view and self._known.lacked(owner, name):
                     self._writes.add(owner, name, "attr", MISSING, f"{text}.{name}")
 
     # Calls of `hasattr`, `getattr`, `dir` and `vars`.

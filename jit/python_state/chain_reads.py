@@ -33,13 +33,14 @@ from ..guards.locations import RESTORED, StateInputs, read, root_value
 from ..guards.snapshot import CONTAINERS, PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like
 from ..proxies.symbolic_tables import real_table
 from ..side_effects.contents import ContainerLog, calls_of, item_of, note_arguments
-from ..side_effects.effects import is_repeatable
 from ..side_effects.writes import WriteLog
 from .attributes import TensorAttributes
 from .patched_builtins import real
 from .reachable import Reachable
 from .read_log import ReadLog, known_in_class
 from .stdlib_state import FunctionCaches, RandomGenerators
+
+_LASTING = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)      # no call makes one that it then reads
 
 
 class ChainReads:
@@ -131,7 +132,7 @@ class ChainReads:
                 self._tensors.add_read(value, chain.steps[0][1])
         elif id(value) not in self._known.own:
             chain, value = self._past_containers(chain, value)
-            if chain.steps or not is_container(value):
+            if id(value) not in self._known.own and (chain.steps or not is_container(value)):
                 self.add(chain, value, value)
 
     def _past_containers(self, chain, value):
@@ -238,15 +239,16 @@ class ChainReads:
         return kind == "item" and type(owner) is list and type(key) is int and key >= len(self._contents.before(owner))
 
     def _is_own_item(self, base, steps, value) -> bool:
-        """Return whether a chain leads to an item or attribute that the function or its scheduler has set: the source is
-        guarded."""
+        """Return whether a chain leads to an item or attribute that the function or its scheduler has set, or through one: the
+        source is guarded."""
+        if len(steps) > 1 and self._is_own_item(base, steps[:-1], follow(base, steps[:-1])):
+            return True
         if steps and self.set_rates and (id(follow(base, steps[:-1])), steps[-1][1]) in self.set_rates:
             return True
-        if not steps or not is_repeatable(value, self._contents):
+        if not steps or self._contents.has_seen(value) or self._known.was_met(value) or isinstance(value, _LASTING):
             return False
         if steps[-1][0] == "attr":
-            target = self._writes.at(follow(base, steps[:-1]), steps[-1][1])
-            return target is not None and target.kind == "attr" and self._writes.is_changed(target)
+            return self._writes.has_set(follow(base, steps[:-1]), steps[-1][1])
         if counts_back(steps) or is_length(steps) or self._is_appended(base, steps):     # it counts what was before
             return False
         return self._contents.is_written(follow(base, steps[:-1]), steps[-1][1])

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ANY, ARGUMENT, FREE, GLOBAL, LENGTH, MISSING, Chain
-from ..errors.errors import DisturbedError, TraceError
+from ..errors.errors import DisturbedError, ReplacedError, TraceError
 from ..guards.absence import AbsentNames, AttributeNames
 from ..guards.guards import UNREAD, Guard, ModulesGuard, ReadCondition
 from ..guards.known_objects import KnownObjects
@@ -15,15 +15,19 @@ from ..host.ordering import HostLog
 from ..proxies.threads import is_alone
 from ..side_effects.contents import AnyOf, ContainerLog, unread_replacements
 from ..side_effects.effects import sole_references
+from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
 from .read_log import ReadLog
 
 
 class Finaliser:
-    """Conversion of the logs of a recorded call to guards."""
+    """Conversion of the logs of a recorded call to guards. `held` are ids of objects that results or writes hold."""
 
     def __init__(self, known: KnownObjects, inputs: StateInputs, contents: ContainerLog, reads: ReadLog, writes: WriteLog,
-                 hosts: HostLog, effects):
+                 hosts: HostLog, remade: RemadeObjects, effects, held):
+        self._held = held
+        self._unshared, self._remade_ids = remade.settle(effects, held)
+        self._lost = remade.lost
         self._known, self._inputs, self._contents = known, inputs, contents
         self._reads, self._writes, self._hosts, self._effects = reads, writes, hosts, effects
         self._written = {t.place: t for t in effects}
@@ -58,10 +62,12 @@ class Finaliser:
         grad, `touched` ids of the tensors that took part in the run, `caches` the cached functions that it called.
         """
         reads, contents = self._reads, self._contents
-        reads.guards = {at: g for at, g in reads.guards.items() if g.measured is None or contents.may_grow(g.measured)}
+        reads.guards = {at: g for at, g in reads.guards.items() if id(g.root) not in self._remade_ids
+                        and (g.measured is None or contents.may_grow(g.measured))}
+        self._check_replaced()
         self._check_guards(set_rates)
         guards = reads.guards
-        contents.sole_references = sole_references([(g, self._first_of(g)) for g in guards.values()], contents)
+        contents.sole_references = sole_references([(g, self._first_of(g)) for g in guards.values()], contents, self._held)
         modules = self._module_guards(toggled)
         self._check_conditions(caches)
         replaced = unread_replacements(self._effects, {*touched, *[id(g.root) for g in guards.values()]})
@@ -69,8 +75,8 @@ class Finaliser:
             contents.loosen(guard.expected, guard.value(), replaced)
         found = [replace(g, expected=self._settled(g.expected, self._first_of(g))) for g in guards.values()]
         conditions = [replace(r, expected=self._settled(r.expected, r.read())) if type(r) is ReadCondition else r
-                      for r in reads.conditions.values()]
-        return [*modules, *conditions, *found, *self._written_on_the_way(), *contents.sole_references.values()]
+                      for r in reads.conditions.values() if id(getattr(r, "owner", None)) not in self._remade_ids]
+        return [*modules, *conditions, *found, *self._written_on_the_way(), *contents.sole_references.values(), *self._unshared]
 
     def _module_guards(self, toggled) -> list:
         before = self._hosts.left_in_modules()
@@ -82,6 +88,14 @@ class Finaliser:
     def _is_unread(self, t) -> bool:
         reads = self._reads
         return not reads.by_name and (t.place in self._writes.modules.unread or t.place not in reads.module_reads)
+
+    def _check_replaced(self):
+        """Raise if the recording relies on an object that it replaces: no later call would find it."""
+        for g in self._reads.guards.values() if self._lost else ():
+            for x in (getattr(g.expected, "itself", g.expected), g.root):
+                if id(x) in self._lost and type(x) not in RESTORED and (x is not g.root or self._lost[id(x)][2]):
+                    raise ReplacedError(f"it puts another {type(x).__name__} into {self._lost[id(x)][1]}, and uses the one "
+                                        "that was there as a whole, or writes to its parts")
 
     def _check_guards(self, set_rates):
         """Raise if the run changed a location that it had read, and that is no side effect."""

@@ -100,7 +100,7 @@ class Reachable:
         stack, seen = [(text, value)], {}
         while stack:
             text, value = stack.pop()
-            if id(value) in seen:
+            if id(value) in seen or id(value) in self._known.own:
                 continue
             seen[id(value)] = value
             if isinstance(value, Module):
@@ -117,7 +117,7 @@ class Reachable:
             if isinstance(value, Tensor):
                 self._tensors.answer_all(text, value)
             elif is_instance(value):
-                for name, v in () if is_argument or id(value) in self._known.outside else attributes_of(value).items():
+                for name, v in () if is_argument or id(value) in self._known.outside else self._attributes_before(value):
                     self._see_contents(f"{text}.{name}", v)
                 stack += self.add(text, value)
             elif is_user_namespace(value):
@@ -134,11 +134,15 @@ class Reachable:
         for kind in self._attributes.log.computing:
             self._attributes.answer_with_all(kind, text, value, self.add)
         found = []
-        for name, v in list(attributes_of(value).items()):
+        for name, v in self._attributes_before(value):
             if not is_plain(v):
                 found.append((f"{text}.{name}", v))
                 self._tensors.add(v)
         return found
+
+    def _attributes_before(self, owner) -> list:
+        """Return (name, value) of the attributes of an object, without those that the function has set so far."""
+        return [(name, v) for name, v in attributes_of(owner).items() if not self._writes.has_set(owner, name)]
 
     def _see_contents(self, text, value):
         """Remember the items of a container, or of the parameter groups of an optimizer."""
@@ -151,6 +155,7 @@ class Reachable:
     def _items_of(self, text, value, is_argument) -> list:
         """Return (text, value) of the objects to which a container, partial or cached function, method or reference leads."""
         if type(value) in CONTAINERS or isinstance(value, tuple):
+            value = self._contents.before(value)        # what the function has put there is its own, or has another source
             items = value.items() if hasattr(value, "items") else enumerate(value)
             found = [(f"{text}[{key_text(k)}]", v) for k, v in items if not is_plain(v)]
             if is_argument:

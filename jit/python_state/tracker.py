@@ -18,14 +18,16 @@ from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog, catches, names_by_value, queries_of
 from ..bytecode.reads import BY_NAME, FREE, GLOBAL, Chain, follow, stores_of, writes_of
-from ..bytecode.user_code import is_user_namespace, unwrap_function
+from ..bytecode.user_code import INGOT, is_user_namespace, unwrap_function
 from ..errors.errors import RecordingStatus
 from ..guards.frames import RunningFunctions, is_user, restore_profiler, running_position, unprofiled, works_for_user
 from ..guards.guards import module_state
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs, root_value
 from ..host.ordering import HostLog, ReadOrder
+from ..proxies.new_objects import NewObjects
 from ..side_effects.contents import ContainerLog, UntrackedUses
+from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
 from .attributes import DynamicAttributes, TensorAttributes
 from .chain_reads import ChainReads
@@ -50,7 +52,8 @@ _SYSTEM_RANDOM = os.urandom
 class Tracker:
     """Tracker of one call of a traced function while it is recorded."""
 
-    def __init__(self, inputs: StateInputs | None = None, set_rates=frozenset()):
+    def __init__(self, inputs: StateInputs | None = None, set_rates=frozenset(), remade: RemadeObjects | None = None):
+        self.remade = remade or RemadeObjects(())
         self.inputs = inputs = inputs or StateInputs()
         self.contents = contents = inputs.contents = ContainerLog()     # containers that the function reaches
         self.status = status = RecordingStatus(running_position)
@@ -72,6 +75,7 @@ class Tracker:
         self._before: tuple = ()        # profile function, and what runs kernels, outside of the call
 
     def __enter__(self):
+        self.remade.expect(self.inputs)
         self.world.start()
         m: Any = tls.m
         self._before = sys.getprofile(), m.run
@@ -140,12 +144,20 @@ class Tracker:
 
     def _library_frame(self, frame):
         code = frame.f_code
+        if code.co_name == "__init__" and code.co_varnames:
+            self._initialised(frame.f_locals.get(code.co_varnames[0]), frame.f_back)
         if id(code) in WATCHED or code.co_name == "submit" or frame.f_globals is RANDOM:
             self.world.call_by_library(frame)
         if code.co_name in _RUNNERS and code.co_argcount:
             first = frame.f_locals.get(code.co_varnames[0])
             if isinstance(first, Module):
                 self._runs(code, first)
+
+    def _initialised(self, x, caller):
+        """Note an object of a library's class that the call makes, except for those that ingot makes for itself."""
+        is_ours = type(x).__module__.partition(".")[0] == INGOT and not issubclass(type(x), Module)
+        if not is_ours or (caller is not None and is_user(caller)):
+            self.known.add_own(x)
 
     def _thread_or_copy(self, frame, function):
         """Note a builtin that starts a thread, or copies the attributes of an object."""
@@ -240,21 +252,26 @@ class Tracker:
 
     # The end of the call.
 
-    def effects(self) -> list:
-        """Return the writes that a replay repeats; raise if one cannot be repeated."""
+    def written(self) -> list:
+        """Return the locations outside that the run has changed."""
         with self.casts.removed():
             self.attributes.add_new()
         self.reads.module_reads.update(self.writes.add_modules())
-        return self.writes.repeated(self.contents.targets() + self.writes.changed() + self.contexts.targets())
+        return self.contents.targets() + self.writes.changed() + self.contexts.targets()
 
-    def finish(self, effects=(), toggled=(), touched=()) -> list:
-        """Return the guards; raise if the run did what a replay could not repeat. See `Finaliser.guards` for `toggled` and
-        `touched`."""
+    def effects(self, made: NewObjects) -> list:
+        """Return the writes that a replay repeats; raise if one cannot be repeated. `made` decides what the run has made."""
+        return self.writes.repeated(self.written(), made)
+
+    def finish(self, effects=(), toggled=(), touched=(), held=()) -> list:
+        """Return the guards; raise if the run did what a replay could not repeat. See `Finaliser` for `toggled`, `touched` and
+        `held`."""
         self.world.check()
         self.switches.check()
         if self.status.problem is not None:
             raise self.status.problem
-        final = Finaliser(self.known, self.inputs, self.contents, self.reads, self.writes, self.hosts, effects)
+        final = Finaliser(self.known, self.inputs, self.contents, self.reads, self.writes, self.hosts, self.remade, effects,
+                          held)
         final.guard_unchanged()
         final.check_modules()
         self.chains.add_imports()

@@ -57,9 +57,9 @@ class Attributes:
         attributes = attributes_of(t)
         if not attributes:
             return None
-        own = () if recorder.tracker is None else recorder.tracker.known.own
+        known = None if recorder.tracker is None else recorder.tracker.known
         leaves: list = []
-        spec = flatten(mapped(attributes, fixed), leaves, None, NewObjects(recorder, own).attributes)
+        spec = flatten(mapped(attributes, fixed), leaves, None, NewObjects(recorder, known))
         return Attributes(spec, tuple([number_of(leaf, results) for leaf in leaves]))
 
     def give(self, t: Tensor, results: list):

@@ -271,8 +271,11 @@ class ContainerLog:
             return AnyOf(type(container))
         if only == ITEMS:
             return self._besides_added(container)
-        if only in (STORED, KEYED) and type(container) in DICTS:
-            return Besides(self._besides_added(container), [t.key for t in targets])
+        if only in (STORED, KEYED):
+            besides, keys = self._besides_added(container), [t.key for t in targets]
+            if type(container) in DICTS:
+                return Besides(besides, keys)
+            return besides.with_items([Anything() if i in keys else e for i, e in enumerate(besides.items)])
         return self.snapshots[id(container)]
 
 
@@ -289,8 +292,20 @@ class AnyOf:
         return f"<{self.kind.__name__}>"
 
 
+class Anything:
+    """Expectation of an item that the function only replaces."""
+
+    def matches(self, now) -> bool:
+        return True
+
+    def __repr__(self):
+        return "<anything>"
+
+
 class Besides:
     """Expectation of a dictionary without the keys that the function sets: reads of these have guards of their own."""
+
+    step = "item"
 
     def __init__(self, snapshot: Snapshot, keys):
         self.kind, self.keys = snapshot.kind, frozenset(keys)

@@ -10,23 +10,18 @@ that lies there at the call (`self.losses = []` at the end of an epoch), if no o
 
 import sys
 import types
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
-from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ...runtime.nn.base.parameter import Buffer, Parameter
-from ...runtime.optim.optimizer import State
 from ..bytecode.reads import MISSING
 from ..errors.errors import TraceError
 from ..guards.arg_pytree import GIVEN, ByIdentity
 from ..guards.guards import Condition
 from ..guards.locations import DICTS, EXTEND, RESTORED, WHOLE, load, refill, store
-from ..guards.snapshot import looks_like, same_items
+from ..guards.snapshot import Remade, looks_like, same_items
 from ..proxies.numpy_scalars import now, stands_for_number
 from ..proxies.threads import mapped
 
@@ -67,7 +62,7 @@ class Target:
     def is_changed(self) -> bool:
         now = self.value()
         return now is not self.was and (stands_for_number(now) or stands_for_number(self.was)
-                                        or not looks_like(now, self.before))
+                                        or type(self.before) is Remade or not looks_like(now, self.before))
 
     def without_values(self) -> "Target":
         """Return a copy without the values from before, which it would keep alive."""
@@ -126,21 +121,6 @@ class Target:
         found = getattr(kind, str(self.key), None)
         return (kind.__setattr__ in _SETTERS or self._is_past_setter) and (
             type(found).__name__ == "member_descriptor" or not hasattr(type(found), "__set__"))
-
-
-def is_repeatable(value, contents) -> bool:
-    """Return whether each call can make a value anew: tensors, numbers, and plain containers that the function has made."""
-    kind = type(value)
-    if kind is list or kind is deque or isinstance(value, tuple):
-        return not contents.has_seen(value) and all(is_repeatable(v, contents) for v in value)
-    if kind in _TABLES:
-        items = [*value.items(), *(vars(value).items() if kind is OrderedDict else ())]
-        return not contents.has_seen(value) and all(isinstance(k, (str, int)) and is_repeatable(v, contents) for k, v in items)
-    return kind in _REMADE or isinstance(value, (int, float, bool, str, bytes, type(None), np.number, np.bool_))
-
-
-_REMADE = (Tensor, Parameter, Buffer)
-_TABLES = (dict, OrderedDict, defaultdict, State)
 
 
 def _content(container) -> tuple:
@@ -261,25 +241,26 @@ class RelocatedTarget(Target):
         owner, key, _ = self.owner
         return (id(owner), key), super().place[1]
 
-    def _there(self) -> Target:
+    def there(self) -> Target:
+        """Return the write to the container that lies there now."""
         return Target(load(*self.owner), self.key, self.kind, self.was, self.before, self.text)
 
     def value(self):
-        return self._there().value()
+        return self.there().value()
 
     def write(self, value, containers=()):
-        self._there().write(value)
+        self.there().write(value)
 
     def rewrite(self, value, containers=()):
-        self._there().rewrite(value)
+        self.there().rewrite(value)
 
 
-def sole_references(guards, contents) -> dict:
+def sole_references(guards, contents, held) -> dict:
     """Return {id of a container that the run writes to: condition on its location} if one location alone leads to it. `guards`
-    come with the values to which they led at first."""
+    come with the values to which they led at first; `held` are ids of objects that results or writes hold."""
     found: dict = {}
     for guard, value in guards:
-        if type(value) in RESTORED and contents.has_written(value):
+        if type(value) in RESTORED and contents.has_written(value) and id(value) not in held:
             found.setdefault(id(value), {})[guard.locations_on_path()[-1]] = guard, value
     inside = {id(v) for c in contents.containers() for v in (c.values() if type(c) in DICTS else c)}
     single = {at: next(iter(guards.values())) for at, guards in found.items() if len(guards) == 1 and at not in inside}

@@ -30,10 +30,10 @@ class OutputTemplate:
     has_proxies: bool = False
 
     @staticmethod
-    def of(result, effects, attributes=None, read=None, met=None):
-        """Return (template, the different tensors in it); `attributes`, `read` and `met` as `flatten` takes them."""
+    def of(result, effects, made=None, read=None, met=None):
+        """Return (template, the different tensors in it); `made`, `read` and `met` as `flatten` takes them."""
         leaves: list = []
-        spec = flatten((result, tuple([t.value() for t in effects])) if effects else result, leaves, None, attributes, read,
+        spec = flatten((result, tuple([t.value() for t in effects])) if effects else result, leaves, None, made, read,
                        met)
         numbers: dict = {}
         order = tuple([numbers.setdefault(id(t), len(numbers)) for t in leaves])

@@ -12,15 +12,17 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import GLOBAL, MISSING, VIEWED
 from ..bytecode.user_code import attributes_of_module, is_user_defined
-from ..errors.errors import FirstTimeError, RecordingStatus, TraceError
+from ..errors.errors import FirstTimeError, RecordingStatus, TraceError, UnrepeatableError
+from ..guards.arg_pytree import ByIdentity, ContainerTable, flatten
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE, StateInputs
 from ..guards.snapshot import base_of, snapshot
+from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import fixed, now
 from ..proxies.threads import mapped
 from .contents import ContainerLog
-from .effects import Target, is_repeatable
+from .effects import Target
 
 
 class WriteLog:
@@ -100,39 +102,43 @@ class WriteLog:
         return [*others]
 
     def is_changed(self, t) -> bool:
-        """Return whether a location holds another value than before; a container of the function's own counts as another
-        one."""
+        """Return whether a location holds another value than before; another container counts as one, whatever it holds."""
         now = t.value()
-        return t.is_changed or (type(now) in RESTORED and now is not t.was and is_repeatable(now, self._contents))
+        return t.is_changed or (type(now) in RESTORED and now is not t.was)
+
+    def has_set(self, owner, name) -> bool:
+        """Return whether the run has put another value into an attribute so far."""
+        target = self.targets.get((id(owner), name))
+        return target is not None and target.kind == "attr" and self.is_changed(target)
 
     def changed(self) -> list:
         return [t for t in self.targets.values() if self.is_changed(t)]
 
-    def repeated(self, targets) -> list:
-        """Return those of the changed targets that each call writes; raise if one cannot be repeated."""
+    def repeated(self, targets, made: NewObjects) -> list:
+        """Return those of the changed targets that each call writes; raise if one cannot be repeated. `made` decides what the
+        run has made."""
         put = {id(t.value()) for t in targets if t.was is MISSING}
         for t in targets:
             if t.kind in (WHOLE, GONE) and id(t.owner) in put:      # the next call finds a container in the empty place
                 raise FirstTimeError(f"{t.text} was put there, and something taken out of it, which later calls don't repeat")
-        return [t for t in targets if self._is_repeated(t)]
+        return [t for t in targets if self._is_repeated(t, made)]
 
-    def _is_repeated(self, t) -> bool:
+    def _is_repeated(self, t, made) -> bool:
         """Return whether each call makes this write; raise if it cannot be repeated. Caches, and variables that are set now
         and then, may get any value: the next recording finds it there."""
         is_identical = (id(t.owner) not in self._known.received or isinstance(t.owner, Module)
                         or type(t.owner).__eq__ is object.__eq__)
-        is_simple = is_identical and t.is_plain
-        if is_simple and is_repeatable(t.value(), self._contents):
-            return True
-        what = "what a trace could not make again (numbers, tensors, and containers of them it can)"
-        instead = "return the value instead, or keep it in a tensor that is updated in place"
-        if t.kind not in (EXTEND, WHOLE) and (t.was is MISSING or t.was is None):
-            self.status.filled = f"the call put into {t.text} {what}, as caches do; where every call does so, {instead}"
+        if not (is_identical and t.is_plain):
+            raise TraceError(f"this function cannot be traced: it assigns to {t.text}, an attribute of an argument that is "
+                             "compared by value, or one that code of its class stores; return the value instead")
+        known = {id(c): ByIdentity(c) for c in self._contents.containers()}
+        try:
+            flatten(t.value(), [], None, made, None, ContainerTable(known))
+        except UnrepeatableError as error:
+            _, _, what = str(error).partition("it returns ")
+            self.status.replaced = f"it puts into {t.text} what a trace could not make again: {what or error}"
             return False
-        if is_simple and t.kind in ("attr", "cell", "item") and _holds_attributes(t.value()):
-            self.status.replaced = f"it puts another {type(t.value()).__name__} into {t.text}; make it outside, or return it"
-            return False
-        raise TraceError(f"this function cannot be traced: it assigns to {t.text} {what}; {instead}")
+        return True
 
     def state(self) -> list:
         """Return what has been written so far, for comparison: (text, place, ids of the values)."""

@@ -21,6 +21,7 @@ MANY = 64            # recordings of one function after which a warning says tha
 MOST_REASONS = 1000  # that are remembered
 MOST_DISTURBED = 32  # recordings in a row that are thrown away because another thread changed what they had read
 MOST_REPLACED = 2    # calls in a row that put another object into one place, and are recorded all the same
+MOST_TARGETS = 256   # of one recording that are remembered
 MOST_FIXED = 4       # recordings of fixed sizes that symbolic ones are compared with
 
 
@@ -45,7 +46,7 @@ class MissHandler:
         self._limit, self._data_sizes = RecompileLimit(), DataSizes()
         self._resting = TOO_OFTEN       # why calls rest that the limit does not let record
         self._tables: dict = {}         # by what they watch: locations of containers that are looked up; None if of no use
-        self._targets: tuple = ()       # what recordings found the function to write
+        self._targets: dict = {}        # by place: what recordings found the function to write
 
     def should_run_eagerly(self) -> bool:
         """Return whether recording this call does not pay; count the call if so."""
@@ -84,7 +85,7 @@ class MissHandler:
 
     def _writes_openly(self) -> bool:
         """Return whether the function writes to objects of all threads, which could meet symbolic numbers there."""
-        return any(t.kind != "attr" or not is_viewable(t.owner, t.key) for t in self._targets)
+        return any(t.kind != "attr" or not is_viewable(t.owner, t.key) for t in self._targets.values())
 
     def _private(self, names, call):
         """Return the symbols that other threads cannot meet: none if the function writes openly, else those in arguments and
@@ -104,7 +105,7 @@ class MissHandler:
         if call.reason is FIRST:
             call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or FIRST
         run = Run(self._fn, frozenset(self._cache.changing), symbols,
-                  tables=[p for p in self._tables.values() if p is not None], run=self._run)
+                  tables=[p for p in self._tables.values() if p is not None], targets=self._targets.values(), run=self._run)
         run.recorder.reads.defers = not self._no_reads
         if symbols is not None and self._reads_sizes():
             run.recorder.reads.sized, run.recorder.reads.single = self._data_sizes.lines, self._data_sizes.ones
@@ -183,7 +184,7 @@ class MissHandler:
 
     def _enter(self, call, run, family):
         with self._cache.lock:
-            self._targets = run.template.effects or self._targets
+            self._targets = {**self._targets, **{t.place: t for t in run.template.effects[:MOST_TARGETS]}}
             alike = [entry for entry in call.met if _names(entry.symbols) == _names(run.symbols)]   # a tree has one set of them
             merged = any([entry.add(run.recording, run.guards) for entry in alike])  # noqa: C419  (all of them)
             merged = merged or self._is_checked(call, run, family)

@@ -20,7 +20,7 @@ from ..errors.errors import (
     TraceError,
     at,
 )
-from ..guards.arg_pytree import TENSOR, ArrayArgument, ContainerTable, flatten, unflatten
+from ..guards.arg_pytree import TENSOR, ArrayArgument, ContainerTable, flatten, held_by, unflatten
 from ..guards.frames import position_of, unprofiled
 from ..guards.locations import StateInputs
 from ..guards.symbolic_lookups import SymbolicLookups
@@ -33,6 +33,7 @@ from ..python_state.tracker import Tracker
 from ..recorder.record import Recorder
 from ..side_effects.effects import ArgumentContainers, relocated
 from ..side_effects.output_template import OutputTemplate
+from ..side_effects.remade import RemadeObjects
 from .labels import locate
 
 RECORDING = threading.RLock()        # held by the one recording that is made at a time
@@ -123,8 +124,9 @@ def _array_or(argument, x):
 class Run:
     """An eager run of a function under a recorder, with `symbols` for its arguments. `run` calls the function."""
 
-    def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=(), run=None):
+    def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=(), targets=(), run=None):
         self.fn, self.run, self.symbols, self.tables = fn, fn if run is None else run, symbols, tables
+        self._remade = RemadeObjects(targets, changing)
         self.looked_up: list = []                   # `Location`s of containers that it looks up without a table
         self.keeps_plain = False                    # whether it writes to a list for which there is a table
         name = getattr(fn, "__name__", type(fn).__name__)
@@ -173,7 +175,7 @@ class Run:
     def _has_written(self, tracker) -> bool:
         """Return whether the function has done anything so far that running it again would do twice."""
         try:
-            return self.containers.has_changed_callers or bool(tracker.effects()) or self.recorder.finish([]).has_effects
+            return self.containers.has_changed_callers or bool(tracker.written()) or self.recorder.finish([]).has_effects
         except TraceError:
             return True
 
@@ -185,12 +187,12 @@ class Run:
         ends = {str(params[end]) for params in moves for end in ("device", "source")}
         return {f"{kind}:{index}" for kind, index in filter(None, devices)} | (ends - {"cpu", "meta"})
 
-    def _template_of(self, effects, contents, attributes, read):
+    def _template_of(self, effects, contents, made, read):
         """Return (the template of the results, the different tensors in it)."""
         if not self.keeps_identity:
-            return OutputTemplate.of(self.result, effects, attributes, read)
+            return OutputTemplate.of(self.result, effects, made, read)
         effects += self.containers.targets(contents)
-        return OutputTemplate.of(self.result, effects, attributes, read, ContainerTable(self.containers.specs(contents)))
+        return OutputTemplate.of(self.result, effects, made, read, ContainerTable(self.containers.specs(contents)))
 
     def record(self, call: Call):
         """Run the function on the arguments of a call, alone in the process, since it marks the tensors that it meets."""
@@ -203,7 +205,7 @@ class Run:
     def _record(self, call: Call):
         m, recorder, inputs = tls.m, self.recorder, call.inputs(self.symbols)
         lookups = SymbolicLookups(None if self.symbols is None else self.symbols.scope, inputs, self.tables)
-        tracker = recorder.tracker = Tracker(inputs, recorder.optimizers.schedules.scheduled)
+        tracker = recorder.tracker = Tracker(inputs, recorder.optimizers.schedules.scheduled, self._remade)
         recorder.casts = tracker.casts
         args, kwargs = call.arguments(self.symbols)
         tracker.called(self.fn, args, kwargs, call.leaves[: call.own_counts[0]])
@@ -264,9 +266,10 @@ class Run:
                 recorder.runs_as_it_is = unprofiled(tracker.hosts.against_order, recorder)
             if recorder.runs_as_it_is:
                 raise RunEagerlyError(recorder.runs_as_it_is)
-            effects = [t for t in unprofiled(tracker.effects) if not recorder.optimizers.schedules.explains(t)]
-            attributes, read = NewObjects(recorder, tracker.known.own).attributes, recorder.reads.passthrough.part
-            self.template, tensors = self._template_of(effects, tracker.contents, attributes, read)
+            made, read = NewObjects(recorder, tracker.known), recorder.reads.passthrough.part
+            stored = NewObjects(recorder, tracker.known, is_strict=True)
+            effects = [t for t in unprofiled(tracker.effects, stored) if not recorder.optimizers.schedules.explains(t)]
+            self.template, tensors = self._template_of(effects, tracker.contents, made, read)
             recorder.reads.passthrough.settle()
             devices = self._devices(call)
             written = unprofiled(tracker.writes.state)
@@ -286,15 +289,14 @@ class Run:
             raise SeveralDevicesError(f"it works on {' and '.join(sorted(devices))}, and a compiled call works on one device")
         if self.keeps_plain:
             raise DisturbedError("it writes to a list that it looks up by a number, as it did not before")
-        if tracker.status.filled:
-            raise DisturbedError(tracker.status.filled)
         if tracker.status.replaced:
             raise ReplacedError(tracker.status.replaced)
 
     def _set_guards(self, call, tracker, lookups, effects):
         """Turn what the run has read into guards, and finish the recording."""
         recorder = self.recorder
-        self.guards = [*recorder.guards, *tracker.finish(effects, recorder.gradients.toggled_tensors(), recorder.links.touched)]
+        self.guards = [*recorder.guards, *tracker.finish(effects, recorder.gradients.toggled_tensors(), recorder.links.touched,
+                                                         held_by(self.template.spec))]
         tracker.chains.caches.check()
         targets = relocated(self.template.effects, tracker.contents.sole_references)
         self.template = self.recording.template = replace(self.template, effects=targets)

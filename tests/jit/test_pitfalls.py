@@ -355,7 +355,7 @@ def test_warnings_name_the_line_of_the_user():
     holder = Holder()
 
     def stores_objects(x):
-        holder.value = Holder()
+        holder.value = lambda: x
         return x * 2
 
     def reads_values(x):

@@ -422,21 +422,25 @@ def test_every_call_removes_keys_of_dictionaries():
     assert life(jit.trace) == life(lambda f: f)
 
 
-@pytest.mark.parametrize("act, said", [
-    (lambda log, table, x: (log.insert(0, Holder()), log.append(1)), "could not make again"),
-    (lambda log, table, x: log.append(Holder()), "could not make again"),
-    (lambda log, table, x: table.update(a=log), "could not make again")])
-def test_unrepeatable_writes_are_refused(act, said):
-    log, table = [1], {"a": 1}
+@pytest.mark.parametrize("act", [
+    lambda log, table, x: (log.insert(0, Holder()), log.append(1)), lambda log, table, x: log.append(Holder()),
+    lambda log, table, x: table.update(a=log)])
+def test_objects_and_containers_from_outside_are_put_into_others(act):
+    def life(wrap):
+        log, table, got = [1], {"a": 1}, []
 
-    def fn(x):
-        act(log, table, x)
-        return x
-    with pytest.raises(jit.TraceError, match=said):
-        jit.trace(fn)(vec())
+        def fn(x):
+            act(log, table, x)
+            return x
+        fn = wrap(fn)
+        for _ in range(4):
+            fn(vec())
+            got.append(([type(v) for v in log], len({id(v) for v in log}), table["a"] is log))
+        return got
+    assert life(jit.trace) == life(lambda f: f)
 
 
-def test_a_cache_of_objects_is_filled_by_a_call_that_is_not_kept():
+def test_a_cache_of_objects_is_filled_by_the_call_that_needs_it():
     """Those that follow find it filled; if somebody empties it, the next one fills it again."""
     table: dict = {}
     made = []
@@ -453,24 +457,23 @@ def test_a_cache_of_objects_is_filled_by_a_call_that_is_not_kept():
         y = x.sum()
         return x * 2, y.item()
     assert [fn(vec(n))[0].item() for n in (1.0, 2.0, 3.0)] == [2, 4, 6]
-    assert (fn.stats()["compiles"], len(made), type(fn(vec(4.0))[1])) == (1, 1, float)
+    assert (fn.stats()["compiles"], len(made), type(fn(vec(4.0))[1])) == (2, 1, float)
     first = table.pop(ingot.float32)
-    assert fn(vec(5.0)) == (vec(10.0), 5.0) and len(made) == 2 and table[ingot.float32] is not first
+    assert fn(vec(5.0)) == (vec(10.0), 5.0) and table[ingot.float32] is not first
     assert fn(vec(6.0)) == (vec(12.0), 6.0) and len(made) == 2
 
 
-def test_objects_under_ever_new_keys_are_refused_in_the_end():
+@pytest.mark.filterwarnings("ignore:fn was recorded 64 times")
+def test_objects_are_put_under_ever_new_keys():
     table: dict = {}
 
     @jit.trace
     def fn(x):
         table[len(table)] = Holder()
         return x * 2
-    with pytest.raises(jit.TraceError, match="could not make again"):
-        for i in range(100):
-            assert fn(vec(float(i))).item() == 2 * i and len(table) == i + 1
-    assert 8 < len(table) < 64
-
+    for i in range(100):
+        assert fn(vec(float(i))).item() == 2 * i and len(table) == i + 1
+    assert len({id(v) for v in table.values()}) == 100 and fn.stats()["unrecorded"] > 20
 
 
 def test_numbers_in_a_list_that_grows_and_shrinks():

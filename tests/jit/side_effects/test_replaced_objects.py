@@ -72,4 +72,4 @@ def test_objects_are_replaced_as_in_eager_mode(name):
         assert ingot.allclose(p, q, rtol=1e-5, atol=1e-6)
     always = name == "replaces"
     assert any("runs as it is at most calls: it puts another State into self.state" in str(w.message) for w in said) is always
-    assert traced.stats()["compiles"] <= (0 if always else 12), traced.stats()["misses"]
+    assert traced.stats()["compiles"] <= (1 if always else 12), traced.stats()["misses"]
