@@ -30,7 +30,7 @@ class Compiled(Module):
         super().__init__()
         self._orig_mod = module
         self.__dict__.update(__doc__=module.__doc__, _made_of=(module, make, kind),
-                             _traced=module if make is None else make(module))
+                             _compiled=module if make is None else make(module))
         del self.__dict__["training"]           # that of the other module
 
     @property       # type: ignore[misc]
@@ -39,7 +39,18 @@ class Compiled(Module):
 
     def forward(self, *args, **kwargs):
         """Call the traced module; hooks of this module run around it, those of the other one inside."""
-        return self._traced(*args, **kwargs)
+        return self._compiled(*args, **kwargs)
+
+    @property
+    def _traced(self):
+        return self.__dict__["_compiled"]
+
+    def compile(self, *args, **kwargs):
+        """Compile the other module's `forward` from now on."""
+        self._orig_mod.compile(*args, **kwargs)
+
+    def _plain_module(self):
+        return self._orig_mod
 
     def train(self, mode: bool = True):
         """Set the mode of the other module."""

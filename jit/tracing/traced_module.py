@@ -62,6 +62,12 @@ class TracedModule(Module):
     def _replicate_for_data_parallel(self):
         return self._untraced._replicate_for_data_parallel()
 
+    def _check_name(self, name, table, what):
+        self._untraced._check_name(name, table, what)       # names of the traced function are free
+
+    def _plain_module(self):
+        return self._untraced
+
     def __copy__(self):
         return traced_module(copy.copy(self._untraced), self._traced.maker)
 
@@ -80,8 +86,10 @@ TracedModule.__call__ = vars(TracedModule)["_traced"]       # type: ignore[metho
 
 
 def traced_module(module, make) -> TracedModule:
-    """Return a traced module with the attributes of `module`. `make(module, run=run)` returns the traced function."""
-    module = module._untraced if issubclass(type(module), TracedModule) else module
+    """Return a traced module with the attributes of `module`, or of the one that a traced or compiled module stays.
+    `make(module, run=run)` returns the traced function."""
+    while hasattr(type(module), "_plain_module"):
+        module = module._plain_module()
     made = _empty(type(module))
     _fill(made, (module, make))
     return made

@@ -50,7 +50,11 @@ class _Pickler(pickle.Pickler):
         return self.indices[id(obj)]
 
     def reducer_override(self, obj):
-        """Reduce a tensor of a user's class to a plain one, which is collected, and its rebuild function."""
+        """Reduce a tensor of a user's class to a plain one, which is collected, and its rebuild function; a traced module to
+        the module that it stays, since files hold no recordings."""
+        held = getattr(type(obj), "_plain_module", None)
+        if held is not None:
+            return held(obj).__reduce_ex__(_PROTOCOL)
         if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ not in (Tensor.__reduce_ex__, Owned.__reduce_ex__):
             return NotImplemented
         with unasked():

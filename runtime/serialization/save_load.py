@@ -33,6 +33,8 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
     Other objects, such as whole modules, are pickled; to load them, their classes must exist and be allowed. The pickle
     arguments have no effect.
     """
+    if tls.m.recorder is not None:
+        tls.m.recorder.refuse("it saves a file", "do so in a function that is marked with jit.host, or outside of the function")
     if hasattr(f, "write"):
         _write(obj, f)
         return

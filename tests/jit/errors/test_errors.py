@@ -66,6 +66,7 @@ ERRORS = [Row(*row) for row in (
     ("list with itself", "loop = []\nloop.append(loop)\nARGS = (loop,)\ndef f(x, l):\n    return x * len(l)", "contains itself",
      "parts"),
     ("version of a tensor", "def f(x):\n    y = x + 1\n    return y, x._version  #!", "how often", "outside"),
+    ("file to save", "def f(x):\n    ingot.save(x, 'x.pt')  #!\n    return x", "saves a file", HOST),
     ("file to load", "def f(x):\n    return ingot.load('nothing.pt')  #!", "loads a file", "outside"),
     ("backward of an older graph", "w = ingot.ones(3, requires_grad=True)\nloss = (w * 2).sum()\ndef f(x):\n"
      "    loss.backward()  #!\n    return x", "backward|ran before", "same traced function"),

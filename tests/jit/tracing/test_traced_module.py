@@ -274,6 +274,31 @@ def test_a_call_runs_as_the_module_that_code_outside_knows():
     assert [made(ingot.ones(1)).item() for _ in range(3)] == [2, 2, 2] and made.stats()["compiles"] == 1
 
 
+@pytest.mark.parametrize("wrap", [jit.trace, ingot.compile])
+def test_a_file_holds_the_module_itself(wrap):
+    made, file = wrap(nn.Linear(4, 3)), io.BytesIO()
+    ingot.save(made, file)
+    file.seek(0)
+    net = ingot.load(file)
+    assert type(net) is nn.Linear and ingot.allclose(net(x()), made(x()))
+
+
+@pytest.mark.parametrize("outer", [jit.trace, ingot.compile, lambda net: net.compile() or net])
+@pytest.mark.parametrize("inner", [jit.trace, ingot.compile])
+def test_wrappers_around_each_other(outer, inner):
+    net = nn.Linear(4, 3)
+    made = outer(inner(net))
+    for _ in range(3):
+        assert ingot.allclose(made(x()), net(x()))
+    assert isinstance(made, nn.Linear)
+
+
+def test_names_of_the_traced_function_are_free_for_buffers():
+    made = jit.trace(nn.Linear(4, 3))
+    made.register_buffer("stats", ingot.ones(2))
+    assert made.stats.shape == (2,) and made._traced.stats()["calls"] == 0
+
+
 def test_modules_of_many_kinds():
     draw()
     for net in (Concrete(), nn.Linear(4, 3), nn.Sequential(nn.Linear(4, 4), nn.Tanh()), nn.LayerNorm(4), nn.GRU(4, 2)):
