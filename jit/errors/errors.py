@@ -55,7 +55,11 @@ class DisturbedError(TraceError):
 
 
 class UnrepeatableError(TraceError):
-    """Error of a value in the results, or left outside, that a replay could not make again."""
+    """Error of a value in the results, or left outside, that a replay could not make again: `what` it is."""
+
+    def __init__(self, what: str, instead: str):
+        super().__init__(f"this function cannot be traced: it returns {what}, which a trace could not make again; {instead}")
+        self.what = what
 
 
 class FirstTimeError(DisturbedError):

@@ -114,8 +114,7 @@ class ContainerTable:
         """Return the spec of a container that was met, else None. A container that contains itself is refused."""
         spec = self._specs.get(id(x))
         if spec == ():
-            raise UnrepeatableError(f"a traced function takes and returns no {type(x).__name__} that contains itself; pass or "
-                                    "return its parts")
+            raise UnrepeatableError(f"or takes a {type(x).__name__} that contains itself", "pass or return its parts")
         return spec
 
     def enter(self, x, may_recur: bool) -> int:

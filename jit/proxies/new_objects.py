@@ -40,9 +40,8 @@ class NewObjects:
         if not is_new and not (self._is_strict and self._may_be_new(x)):
             return None
         if not (is_new and is_plain_object(x)):
-            raise UnrepeatableError(
-                f"this function cannot be traced: it returns a {type(x).__name__} that it has made, which a trace could not "
-                "make again; return tensors, numbers, containers or plain objects of these")
+            raise UnrepeatableError(f"a {type(x).__name__} that it has made",
+                                    "return tensors, numbers, containers or plain objects of these")
         return attributes_in(x)
 
     def is_new(self, x) -> bool:
@@ -62,8 +61,8 @@ class NewObjects:
     def check_key(self, key):
         """Raise if the run has made a key of a dictionary: each call would find the one that was recorded."""
         if type(key) not in _SIMPLE and self.is_new(key):
-            raise UnrepeatableError("this function cannot be traced: it returns a dictionary with a key that it has made, a "
-                                    f"{type(key).__name__}; use numbers or strings as keys")
+            raise UnrepeatableError(f"a dictionary with a key that it has made, a {type(key).__name__}",
+                                    "use numbers or strings as keys")
 
     def _existed(self, x) -> bool:
         return self._known is not None and self._known.was_met(x)

@@ -95,7 +95,7 @@ class Finaliser:
             for x in (getattr(g.expected, "itself", g.expected), g.root):
                 if id(x) in self._lost and type(x) not in RESTORED and (x is not g.root or self._lost[id(x)][2]):
                     raise ReplacedError(f"it puts another {type(x).__name__} into {self._lost[id(x)][1]}, and uses the one "
-                                        "that was there as a whole, or writes to its parts")
+                                        "that was there as a whole, or writes to its parts; make it outside, or return it")
 
     def _check_guards(self, set_rates):
         """Raise if the run changed a location that it had read, and that is no side effect."""

@@ -154,7 +154,7 @@ class RemadeObjects:
                 part.forget()
                 if ("unshared", t.place) in self._changing:
                     raise ReplacedError(f"it puts another {type(t.value()).__name__} into {t.text}, with other contents each "
-                                        "time")
+                                        "time; make it outside, or return it")
                 self.lost.update({} if is_free else {at: (x, t.text, True) for at, x in found.items()})
         self.lost.update({id(x): (x, t.text, False) for t, x in self._shared if is_replaced(t)})
         ids = {at for (*_, found), is_free in zip(self._trees, free) if is_free for at in found}

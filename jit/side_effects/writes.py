@@ -135,8 +135,8 @@ class WriteLog:
         try:
             flatten(t.value(), [], None, made, None, ContainerTable(known))
         except UnrepeatableError as error:
-            _, _, what = str(error).partition("it returns ")
-            self.status.replaced = f"it puts into {t.text} what a trace could not make again: {what or error}"
+            self.status.replaced = (f"it puts {error.what} into {t.text}, which a trace could not make again; make it outside, "
+                                    "or put tensors, numbers, containers or plain objects of these there")
             return False
         return True
 

@@ -95,7 +95,7 @@ FULLGRAPH = [Row(*row) for row in (
     ("saved tensors", "w = ingot.ones(3, requires_grad=True)\ndef f(x):\n    return x * w\ndef call(f):\n"
      "    with ingot.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t): f(X)", "saved_tensors_hooks", "checkpoint"),
     ("replaced objects", "class C: pass\nh = C()\nh.value = C()\ndef f(x):\n    h.value = C()\n    return x * 2\ndef call(f):\n"
-     "    for i in range(9): f(X)", r"puts another C into h\.value", "make it outside"),
+     "    for i in range(9): f(X)", r"puts a C that it has made into h\.value", "make it outside"),
     ("too many values", "def f(x):\n    return x * float(str(x.sum().item()))\ndef call(f):\n"
      "    for i in range(80): f(ingot.full((2,), 1. * i))", "recorded too often", "misses"),
     ("host function that writes", "log = []\n@jit.host\ndef note(v):\n    log.append(1)\ndef f(x):\n    note(x)\n"
