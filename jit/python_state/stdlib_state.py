@@ -9,6 +9,7 @@ import gc
 import random
 import sys
 import types
+from operator import is_
 
 import numpy as np
 
@@ -106,7 +107,7 @@ class FunctionCaches:
         self._codes.add(getattr(function.__wrapped__, "__code__", None))
         results = results_of(function)
         self._reads.add_condition(ReadCondition(
-            ("cache", id(function)), lambda: _holds(function, results[:_MOST_RESULTS]), True,
+            ("cache", id(function)), _kept_by(function, results[:_MOST_RESULTS]), True,
             f"whether {function.__name__}() has kept its results"))
         for v in keys_of(function):
             self._tensors.add(v)        # another argument gives another result
@@ -129,8 +130,14 @@ class FunctionCaches:
                 raise FirstTimeError(f"{function.__name__}() was run to fill its cache, which later calls don't repeat")
 
 
-def _holds(function, results) -> bool:
-    return not results or {id(v) for v in results} <= {id(v) for v in results_of(function)}
+def _kept_by(function, results):
+    """Return a function that says whether a cached function still holds its first results."""
+    if not results:
+        return lambda: True
+    if function.cache_parameters()["maxsize"] is None:      # in a dictionary that only grows, or is cleared
+        held = next(v for v in _cached_by(function) if type(v) is dict)
+        return lambda: len(held) >= len(results) and all(map(is_, results, held.values()))
+    return lambda: {id(v) for v in results} <= {id(v) for v in results_of(function)}
 
 
 RANDOM = vars(random)
