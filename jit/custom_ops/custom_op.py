@@ -57,6 +57,9 @@ class CustomOpDef:
         self._under_autocast: dict[str, Callable] = {}      # stands before everything where autocast is on, by kind of device
         self._function = _function_of(self)
         self.tags: list[Tag] = []
+        # Its host steps: recordings recognise each other by the functions that they call.
+        self._run_on_host = host(self._named(lambda *args, **keywords: self.run(args, keywords)))
+        self._write_on_host = host(self._named(lambda **arguments: self._on_copies(arguments)))
 
     def __repr__(self):
         return f"<{type(self).__name__}({self._qualname})>"
@@ -132,7 +135,7 @@ class CustomOpDef:
         """Return the results, by the kernel or, in a trace, by a host step."""
         if tls.m.recorder is None:
             return self.run(args, keywords)
-        return host(self._named(lambda *args, **keywords: self.run(args, keywords)))(*args, **keywords)
+        return self._run_on_host(*args, **keywords)
 
     def _named(self, call):
         call.__name__ = self._schema.name
@@ -157,16 +160,16 @@ class CustomOpDef:
         if any(sum(s is t._storage for s in seen) > 1 for t in written):
             raise TraceError(f"{self._qualname} writes memory that two of its arguments share, which a trace cannot repeat; "
                              "give it a clone()")
-
-        def call(**arguments):
-            copies = {n: filled([arguments[n]], iter([t.clone() for t in leaves([arguments[n]])]))[0] for n in names}
-            result = self.run(*self._schema.bind((), {**arguments, **copies}))
-            return result, leaves(list(copies.values()))
-
-        result, after = host(self._named(call))(**both)
+        result, after = self._write_on_host(**both)
         for t, new in zip(written, after, strict=True):
             t.copy_(new)
         return self._with_passed(result, both)
+
+    def _on_copies(self, arguments) -> tuple:
+        """Return the results for copies of the written arguments, and what is in these afterwards."""
+        copies = {n: filled([arguments[n]], iter([t.clone() for t in leaves([arguments[n]])]))[0] for n in self._schema.written}
+        result = self.run(*self._schema.bind((), {**arguments, **copies}))
+        return result, leaves(list(copies.values()))
 
     def _with_passed(self, result, both):
         passed = self._schema.passed

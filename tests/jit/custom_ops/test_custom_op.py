@@ -397,3 +397,61 @@ def test_tags_are_stored(tags, stored):
     for wrong in ("core", 3, ["core"]):
         with pytest.raises(TypeError, match="takes tags of"):
             library.define(f"{name}_wrong", "(Tensor x) -> Tensor", tags=wrong)
+
+
+@library.custom_op("tried::squared", mutates_args=())
+def squared(x: Tensor) -> Tensor:
+    return x * x
+
+
+squared.register_autograd(lambda ctx, g: 2 * g * ctx.saved_tensors[0],
+                          setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]))
+
+
+@library.custom_op("tried::count", mutates_args=("seen",))
+def counted(seen: Tensor, x: Tensor) -> Tensor:
+    seen += 1
+    return x + 1
+
+
+class Momentum(ingot.optim.Optimizer):
+    """An optimizer with a step counter of Python."""
+
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+
+    def step(self, closure=None):
+        with ingot.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    state = self.state[p]
+                    if not state:
+                        state["n"], state["mean"] = 0, ingot.zeros_like(p)
+                    state["n"] += 1
+                    state["mean"].mul_(0.9).add_(p.grad, alpha=0.1)
+                    p.add_(state["mean"] / (1 - 0.9 ** state["n"]), alpha=-group["lr"])
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_numbers_that_change_beside_an_operator_cost_few_recordings(scheduled):
+    def life(wrap):
+        ingot.manual_seed(0)
+        net, seen = ingot.nn.Linear(4, 4), ingot.zeros(1)
+        opt = Momentum(net.parameters(), 0.01)
+        schedule = ingot.optim.lr_scheduler.CosineAnnealingLR(opt, 50)
+
+        def step(x):
+            loss = squared(net(counted(seen, x))).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            if scheduled:
+                schedule.step()
+            return loss
+        step = wrap(step)
+        losses = [step(ingot.randn(2, 4)).item() for _ in range(30)]
+        return losses, seen.item(), step
+    *got, step = life(jit.trace)
+    *want, _ = life(lambda f: f)
+    assert got == [pytest.approx(want[0], rel=1e-5), want[1]]
+    assert step.stats()["compiles"] <= 4 and step.stats()["unrecorded"] == 0, step.stats()["misses"]
