@@ -1,7 +1,7 @@
 """Arguments and results as a spec and leaves: nested containers taken apart into tensors and plain values, and rebuilt.
 
 A spec is hashable and part of the key of a trace: containers by type and length, dicts by their keys in order, tensors as a
-mark (composite ones as the function that makes them), everything else by value.
+mark (composite ones as the function that makes them). Everything else counts by value, as `exact` compares it.
 """
 
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -9,6 +9,7 @@ from dataclasses import is_dataclass
 
 import numpy as np
 
+from ...ir.symbols.substitute import has_symbols
 from ...ir.symbols.symbolic import SymFloat, SymInt, is_python_class
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.tensor import Tensor, wrap
@@ -18,6 +19,7 @@ from ..errors.errors import UnrepeatableError
 from ..proxies.lazy_scalars import LazyScalar
 from ..proxies.new_objects import NewObjects, set_attributes
 from ..proxies.numpy_scalars import KINDS, SymScalar, with_kind
+from .exact_values import ByContent, ByIdentity, exact
 
 TENSOR, NUMBER, READ, OBJECT, NODE, MADE, DEFAULTS = "tensor", "number", "read", "object", "node", "made", "defaults"
 WITH_ATTRIBUTES = "with attributes"     # an OrderedDict that has some, as state dicts do
@@ -35,50 +37,6 @@ def _array_of(t):
 
 
 _READS = {float: Tensor.item, int: Tensor.item, list: Tensor.tolist, np.ndarray: _array_of}
-
-
-class ByIdentity:
-    """Object in a spec that is compared by identity."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value):
-        self.value = value
-
-    def __eq__(self, other):
-        return isinstance(other, ByIdentity) and self.value is other.value
-
-    def __hash__(self):
-        return id(self.value)
-
-    def __repr__(self):
-        return f"<{type(self.value).__name__}>"
-
-
-class ByContent(ByIdentity):
-    """NumPy array in a spec, compared by its content when the spec was made."""
-
-    __slots__ = ("content",)
-
-    def __init__(self, value):
-        super().__init__(value.copy())
-        self.content: tuple = value.shape, value.dtype.str, value.tobytes()
-
-    def __eq__(self, other):
-        return type(other) is type(self) and self.content == other.content
-
-    def __hash__(self):
-        return hash(self.content)
-
-
-class BySet(ByContent):
-    """Set in a spec, compared by its items when the spec was made, in order."""
-
-    __slots__ = ()
-
-    def __init__(self, value):
-        ByIdentity.__init__(self, value)
-        self.content = type(value), tuple([(type(v), v) for v in value])
 
 
 class ArrayArgument:
@@ -218,7 +176,7 @@ class Flattener:
 
     def named(self, items) -> tuple:
         leaves, how = self.leaves, self.how
-        return tuple([(k, flatten(v, leaves, *how)) for k, v in items])
+        return tuple([(k if type(k) is str else _key(k), flatten(v, leaves, *how)) for k, v in items])
 
     def items(self, content) -> tuple:
         """Return the specs of the items of a dictionary by key."""
@@ -267,17 +225,25 @@ class Flattener:
         return (kind, self.named([(name, getattr(x, name)) for name in fields_of(x)]))
 
 
+def _key(k):
+    """Return a key of a dictionary for a spec; symbols stay, so that they are found."""
+    return k if type(k) in (int, bytes, type(None)) or has_symbols(k) else ByContent(k, exact(k))
+
+
+def _plain_key(k):
+    return k.value if type(k) is ByContent else k
+
+
 def _as_a_whole(x):
     kind = type(x)
     if kind is np.ndarray and not x.dtype.hasobject:
-        return ByContent(x)
-    if kind is set or kind is frozenset:        # in their order: the function may go through them
-        return BySet(x)
-    try:
-        hash(x)
-    except TypeError:
-        return ByIdentity(x)
-    return (kind, x)
+        return ByContent(x.copy(), (x.shape, x.dtype.str, x.tobytes()))
+    content = exact(x)
+    if kind is set:
+        return ByContent(x.copy(), content)
+    if content[1] is x:
+        return content
+    return content[1] if type(content[1]) is ByIdentity else ByContent(x, content)
 
 
 def unflatten(spec, leaves, numbers=None, containers=(), built=None):
@@ -285,7 +251,7 @@ def unflatten(spec, leaves, numbers=None, containers=(), built=None):
     if spec is TENSOR or spec == TENSOR:
         return next(leaves)
     if isinstance(spec, ByIdentity):
-        return spec.value.copy() if isinstance(spec, ByContent) else spec.value
+        return spec.value.copy() if type(spec) is ByContent and type(spec.value) in (set, np.ndarray) else spec.value
     kind, inner = spec
     if kind is NUMBER:
         return with_kind(inner, next(numbers))
@@ -346,11 +312,11 @@ def _built(kind, inner, each):
     if kind is WITH_ATTRIBUTES:
         attributes, named = inner
         found = each([s for _, s in (*attributes, *named)])
-        made = OrderedDict(zip([k for k, _ in named], found[len(attributes):]))
+        made = OrderedDict(zip([_plain_key(k) for k, _ in named], found[len(attributes):]))
         vars(made).update(zip([k for k, _ in attributes], found))
         return made
     of, named = (kind, inner) if isinstance(kind, type) else inner
-    values = dict(zip([name for name, _ in named], each([s for _, s in named])))
+    values = dict(zip([_plain_key(name) for name, _ in named], each([s for _, s in named])))
     if kind is DEFAULTS:
         return defaultdict(of, values)
     if not issubclass(kind, dict):
@@ -375,7 +341,7 @@ def _derived(inner, each):
         defaultdict.__init__(made, more)
     if issubclass(base, dict):
         for (key, _), item in zip(content, items):
-            base.__setitem__(made, key, item)
+            base.__setitem__(made, _plain_key(key), item)
     elif base is list:
         list.extend(made, items)
     elif base is deque:

@@ -161,13 +161,16 @@ def _expected(m, key, value, inputs):
 
 
 def module_state(m, toggled=()) -> dict:
-    """Return the parts of a module, one level deep. For ids in `toggled`, whether a parameter requires grad counts negated."""
+    """Return the parts of a module, one level deep, and under "" the order of its tables, its hooks, and which parameters
+    require grad, negated for ids in `toggled`."""
     state = attributes_of_module(m)
-    for table in (m._parameters, m._buffers, m._modules):
+    tables = m._parameters, m._buffers, m._modules
+    for table in tables:
         state.update(table)
     asks = [p is not None and (values_in(p)._node is not None) != (id(p) in toggled)        # for gradients
             for p in m._parameters.values()]
-    state[""] = m._hooks.numbers(), GLOBAL.numbers(), tuple(asks)
+    order = *map(tuple, tables), tuple(sorted(m._non_persistent_buffers_set))
+    state[""] = order, m._hooks.numbers(), GLOBAL.numbers(), tuple(asks)
     return state
 
 

@@ -2,7 +2,7 @@
 
 import os
 import types
-from collections import deque
+from collections import defaultdict, deque
 from operator import is_
 from typing import Any
 
@@ -12,6 +12,7 @@ from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import key_text
 from ..bytecode.user_code import is_user_defined
 from ..proxies.new_objects import attributes_in
+from .exact_values import are_exact
 from .locations import DICTS, RESTORED
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
@@ -30,11 +31,11 @@ def base_of(kind) -> Any:
 class Snapshot:
     """Content of a container: its type and its items, nested containers likewise."""
 
-    __slots__ = ("base", "items", "itself", "keys", "kind")
+    __slots__ = ("base", "items", "itself", "keys", "kind", "rule")
     step = "item"
 
     def __init__(self, container, inputs=None):
-        self.kind, self.base = type(container), base_of(type(container))
+        self.kind, self.base, self.rule = type(container), base_of(type(container)), _rule(container)
         self.keys: Any = tuple(self.base.__iter__(container)) if self.base is set or self.base in _MAPPINGS else None
         self.items = tuple([snapshot(v, inputs) for v in self._values_of(container)])
         is_fixed = isinstance(container, tuple) and not any(hasattr(type(e), "matches") for e in self.items)
@@ -45,13 +46,14 @@ class Snapshot:
 
     def with_items(self, items) -> "Snapshot":
         made = Snapshot.__new__(Snapshot)
-        made.kind, made.base, made.keys, made.items, made.itself = self.kind, self.base, self.keys, tuple(items), None
+        made.kind, made.base, made.rule = self.kind, self.base, self.rule
+        made.keys, made.items, made.itself = self.keys, tuple(items), None
         return made
 
     def matches(self, now) -> bool:
         if now is self.itself:
             return True
-        if type(now) is not self.kind or self.base.__len__(now) != len(self.items):
+        if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or _rule(now) is not self.rule:
             return False
         if self.base is set:        # in their order: functions may go through them
             return same_keys(set.__iter__(now), self.keys)
@@ -62,7 +64,7 @@ class Snapshot:
 
     def differing(self, now) -> list:
         """Return (key, expected, found) of the items that differ, if the containers agree otherwise."""
-        if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or (
+        if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or _rule(now) is not self.rule or (
                 self.keys is not None and not same_keys(self.base.__iter__(now), self.keys)):
             return []
         keys = self.keys if self.base in _MAPPINGS else range(len(self.items))
@@ -156,10 +158,20 @@ class ArraySnapshot:
 
 
 def same_keys(now, before: tuple) -> bool:
-    """Return whether a dictionary, or an iterator over its keys, has these keys in this order. Tensors compare by identity."""
+    """Return whether a dictionary or set, or an iterator over its keys, has these keys in this order."""
     keys = tuple(now)
-    return len(keys) == len(before) and all(
-        a is b or (not (isinstance(a, Tensor) or isinstance(b, Tensor)) and a == b) for a, b in zip(keys, before))
+    return len(keys) == len(before) and (all(map(is_, keys, before)) or all(map(are_exact, keys, before)))
+
+
+_WITHOUT_RULE = frozenset((dict, list, set, tuple))
+_RULES: dict = {deque: vars(deque)["maxlen"], defaultdict: vars(defaultdict)["default_factory"]}
+
+
+def _rule(container):
+    """Return what a container does beside holding its items: how many it takes, or what makes those that are missing."""
+    if type(container) in _WITHOUT_RULE:
+        return None
+    return next((rule.__get__(container) for base, rule in _RULES.items() if isinstance(container, base)), None)
 
 
 def same_items(a, b) -> bool:
@@ -211,16 +223,7 @@ def looks_like(now, expected) -> bool:
         return expected.matches(now)
     if type(expected) is types.MethodType:      # each lookup makes another object
         return type(now) is types.MethodType and now.__self__ is expected.__self__ and now.__func__ is expected.__func__
-    return type(now) is type(expected) and is_plain(expected) and _are_equal(now, expected)
-
-
-def _are_equal(a, b) -> bool:
-    """Return whether plain values of one type are the same to a function: zeros have signs, nan is nan, sets have an order."""
-    if isinstance(a, (tuple, frozenset)):
-        return len(a) == len(b) and all(type(x) is type(y) and _are_equal(x, y) for x, y in zip(a, b))
-    if isinstance(a, (float, complex, np.inexact)):
-        return repr(a) == repr(b)
-    return a == b
+    return type(now) is type(expected) and is_plain(expected) and are_exact(now, expected)
 
 
 def first_change(now, expected) -> tuple:

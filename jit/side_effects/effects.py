@@ -18,7 +18,8 @@ from typing import Any
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import MISSING
 from ..errors.errors import TraceError
-from ..guards.arg_pytree import GIVEN, ByIdentity
+from ..guards.arg_pytree import GIVEN
+from ..guards.exact_values import ByIdentity
 from ..guards.guards import Condition
 from ..guards.locations import DICTS, EXTEND, RESTORED, WHOLE, load, refill, store
 from ..guards.snapshot import Remade, looks_like, same_items

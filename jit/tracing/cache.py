@@ -2,6 +2,7 @@
 
 import threading
 
+from ..guards.exact_values import number_bits
 from ..guards.locations import MOST_LOCATIONS, ChangedValue
 from ..guards.snapshot import looks_like
 from ..inspect import report
@@ -14,7 +15,7 @@ MOST_ENTRIES = 32    # entries of a key, for different states of Python; the old
 
 def numbers_key(numbers) -> tuple:
     """Return numbers as a part of a key: floats by their bits."""
-    return tuple([n.hex() if type(n) is float else n for n in numbers])
+    return tuple([(n.hex() if n == n else number_bits(n)) if type(n) is float else n for n in numbers])
 
 
 class Cache:

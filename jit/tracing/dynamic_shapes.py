@@ -13,6 +13,7 @@ from ...ir.symbols.substitute import condition_check, function_of, valuer
 from ...runtime.core.storage import user_line
 from ..errors.errors import TraceError
 from ..guards.arg_pytree import flatten
+from ..guards.exact_values import number_bits
 from ..proxies.data_sizes import conditions_before_call, hints_before_call
 from .labels import NUMBER, SIZE, Labels, first_failing
 
@@ -128,8 +129,12 @@ class Symbols:
             tests += [f"shapes[{i}][{d}] == {n}" for d, n in enumerate(shape) if (SIZE, i, d) not in self.names]
         for i, n in enumerate(numbers):
             if (NUMBER, i) not in self.names:
-                tests.append(f"numbers[{i}].hex() == {n.hex()!r}" if type(n) is float else f"numbers[{i}] == {n}")
-        test = function_of(("shapes", "numbers"), " and ".join(["True", *tests]))
+                if type(n) is float:
+                    tests.append(f"numbers[{i}].hex() == {n.hex()!r}" if n == n else
+                                 f"number_bits(numbers[{i}]) == {number_bits(n)!r}")
+                else:
+                    tests.append(f"numbers[{i}] == {n}")
+        test = function_of(("shapes", "numbers"), " and ".join(["True", *tests]), {"number_bits": number_bits})
         read = function_of(("shapes", "numbers"), "(" + "".join([f"{first[name]}, " for name in self.hints]) + ")")
         holds = condition_check(conditions_before_call(self.scope), self.hints)
 
@@ -264,7 +269,7 @@ class Family:
 
 
 def _differs(a, b):
-    return type(a) is not type(b) or (a.hex() != b.hex() if type(a) is float else a != b)
+    return type(a) is not type(b) or (number_bits(a) != number_bits(b) if type(a) is float else a != b)
 
 
 def every_place(shapes, numbers):

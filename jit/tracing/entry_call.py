@@ -19,6 +19,7 @@ from ...runtime.core.state import OPEN_PROFILES, Defaults, tls
 from ...runtime.core.structure import Structure
 from ...runtime.core.tensor import Tensor, class_for
 from ..guards.arg_pytree import NUMBER, ArrayArgument
+from ..guards.exact_values import ByContent, number_bits
 from ..guards.guard_code import tests_of
 from ..proxies.numpy_scalars import KINDS
 from .cache_entry import sharing
@@ -71,8 +72,12 @@ def has_plain_arguments(call) -> bool:
     if call.kwargs or not all(kind in _NUMBERS for kind in call.key[0][2] or ()):
         return False
     _, ((_, specs), _) = call.key[0][0]
-    return all(_is_leaf(x) or ((type(spec) is tuple and (spec[1] is x or spec == (NUMBER, type(x)))) and type(x) not in KINDS)
-               for x, spec in zip(call.args, specs))
+    return all(_is_leaf(x) or (_is_itself(spec, x) and type(x) not in KINDS) for x, spec in zip(call.args, specs))
+
+
+def _is_itself(spec, x) -> bool:
+    """Return whether a spec stands for a number, or for an object that no call can change."""
+    return spec.value is x if type(spec) is ByContent else type(spec) is tuple and (spec[1] is x or spec == (NUMBER, type(x)))
 
 
 def is_good_for_numbers(entry, call) -> bool:
@@ -234,7 +239,7 @@ class _Writer:
 
 def is_same(a, b) -> bool:
     """Return whether two numbers of one type are the same: zeros have signs, and nan is nan."""
-    return a is b or (a == b if type(a) is int else a.hex() == b.hex())
+    return a is b or (a == b if type(a) is int else a.hex() == b.hex() and (a == a or number_bits(a) == number_bits(b)))
 
 
 def _node_test(name, t) -> str:

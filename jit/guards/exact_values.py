@@ -1,0 +1,121 @@
+"""Values compared as code can tell them apart: by type, sign of zero, bits of nan, scale of a decimal number, order of a set.
+
+Python's own `==` calls 1, 1.0 and True equal, 0.0 and -0.0, `Decimal("1.0")` and `Decimal("1.00")`, two times in different
+zones. Keys of traces, keys of dictionaries, items of sets and guarded values are compared by `exact` instead.
+"""
+
+import datetime
+import decimal
+import enum
+import struct
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from ...ir.symbols.symbolic import is_symbol
+from ...runtime.core.tensor import Tensor
+from ..bytecode.user_code import attributes_of, is_user_defined
+
+_BITS = struct.Struct("d").pack
+_PLAIN = frozenset((str, int, bool, bytes, type(None)))
+
+
+class ByIdentity:
+    """Object in a key that is compared by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, ByIdentity) and self.value is other.value
+
+    def __hash__(self):
+        return id(self.value)
+
+    def __repr__(self):
+        return f"<{type(self.value).__name__}>"
+
+
+class ByContent(ByIdentity):
+    """Value in a key that is compared by its content when the key was made."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, value, content):
+        super().__init__(value)
+        self.content = content
+
+    def __eq__(self, other):
+        return type(other) is ByContent and self.content == other.content
+
+    def __hash__(self):
+        return hash(self.content)
+
+    def __repr__(self):
+        return repr(self.value)
+
+
+def number_bits(x: float):
+    """Return what tells a float from all others."""
+    return x.hex() if x == x else _BITS(x)
+
+
+def exact(x) -> tuple:
+    """Return a key that is equal for values that no code can tell apart; the second item is the value itself if `==` can."""
+    kind: Any = type(x)
+    if kind in _PLAIN:
+        return kind, x
+    if kind is float:
+        return kind, number_bits(x)
+    found = _CONTENT.get(kind)
+    if found is not None:
+        return kind, found(x)
+    if kind in (set, frozenset) or isinstance(x, tuple):
+        return kind, tuple(map(exact, x))
+    if isinstance(x, enum.Enum):
+        return kind, ByIdentity(x)
+    if isinstance(x, np.generic):
+        return kind, x.dtype.str, x.tobytes()
+    if is_dataclass(x) and kind.__hash__ is not None and kind.__eq__ is not object.__eq__:
+        return kind, tuple([(f.name, exact(getattr(x, f.name, None))) for f in fields(x)])
+    base = next((b for b in _BASES if isinstance(x, b)), None)
+    if base is not None and is_user_defined(kind):
+        return kind, exact(base(x)), tuple([(k, exact(v)) for k, v in attributes_of(x).items()])
+    return kind, x if _is_compared_well(x, kind) else ByIdentity(x)
+
+
+_BASES = (int, float, str, bytes, complex)       # whose user-defined subclasses count by value
+_CONTENT: dict = {
+    complex: lambda x: (number_bits(x.real), number_bits(x.imag)),
+    range: lambda x: (x.start, x.stop, x.step),
+    slice: lambda x: (exact(x.start), exact(x.stop), exact(x.step)),
+    decimal.Decimal: lambda x: x.as_tuple(),
+    datetime.datetime: lambda x: (x.replace(tzinfo=None), x.fold, _zone(x)),
+    datetime.time: lambda x: (x.replace(tzinfo=None), x.fold, _zone(x)),
+}
+
+
+def _zone(x):
+    return type(x.tzinfo), repr(x.tzinfo)
+
+
+def _is_compared_well(x, kind) -> bool:
+    """Return whether `==` tells all objects of a class apart: it compares identity, or no user wrote it."""
+    if isinstance(x, Tensor) or is_symbol(x) or not (kind.__eq__ is object.__eq__ or not is_user_defined(kind)):
+        return False
+    try:
+        hash(x)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def are_exact(a, b) -> bool:
+    """Return whether two values are the same to all code."""
+    if a is b:
+        return True
+    kind = type(a)
+    return kind is type(b) and (a == b if kind in _PLAIN else exact(a) == exact(b))
