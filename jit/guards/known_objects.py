@@ -44,6 +44,7 @@ class KnownObjects:
         self.outside: dict = {}         # reached objects from before the call: (object, its name, names of its attributes)
         self.modules: dict = {}         # modules that ran or were read
         self.tensors: dict = {}         # tensors from before the call, reached on other ways than as arguments
+        self.compares = False           # whether code may ask which of two tensors is the other
         self.containers: list = []      # lists, dicts, sets and views of them that were read
         self._alive: list = []          # objects whose ids are in use
 

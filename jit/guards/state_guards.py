@@ -8,6 +8,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.parameter import UninitializedTensorMixin
 from ...runtime.optim.optimizer import step_hooks
 from .guards import Condition, StructureCondition
+from .memory_order import layout_of
 
 
 class GroupsGuard(Condition):
@@ -99,21 +100,30 @@ def parts_guard(tensor) -> StructureReading:
 
 @dataclass(frozen=True)
 class MemoryGuard(Condition):
-    """A captured tensor lies in the memory of another one, through which it is read; it has a history, or not."""
+    """A captured tensor lies in the memory of another one, through which it is read, where it did; it has a history, or not."""
 
     tensor: Tensor
     through: Tensor
     has_history: bool
+    array: object
+    layout: tuple
+
+    @staticmethod
+    def of(tensor, through) -> "MemoryGuard":
+        layout = tensor._a.shape, *layout_of(tensor)
+        return MemoryGuard(tensor, through, tensor._node is not None, tensor._a, layout)
 
     @property
     def identity(self) -> tuple:
         return "memory", id(self.tensor), id(self.through)
 
     def holds(self) -> bool:
-        return self.tensor._storage is self.through._storage and self.has_history is (self.tensor._node is not None)
+        t = self.tensor
+        return (t._storage is self.through._storage and self.has_history is (t._node is not None)
+                and (t._a is self.array or (t._a.shape, *layout_of(t)) == self.layout))
 
     def __str__(self):
-        return "a captured tensor no longer lies in the memory of another one, or asks for gradients or no longer"
+        return "a captured tensor no longer lies where it did in the memory of another one, or asks for gradients or no longer"
 
 
 class TensorKindGuard(Condition):

@@ -212,6 +212,8 @@ class ChainReads:
                                         "pass the value as an argument")
         if only_queries and type(value) in CONTAINERS:
             self._unwalked[id(value)] = str(chain), value
+            for t in [t for t in value if isinstance(t, Tensor)]:       # to which an argument may be compared
+                self._tensors.add(t)
         else:
             self._reachable.walk(str(chain), value)
 

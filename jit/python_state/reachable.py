@@ -158,6 +158,7 @@ class Reachable:
             value = self._contents.before(value)        # what the function has put there is its own, or has another source
             items = value.items() if hasattr(value, "items") else enumerate(value)
             found = [(f"{text}[{key_text(k)}]", v) for k, v in items if not is_plain(v)]
+            found += [(f"a key of {text}", k) for k in value if not is_plain(k)] if hasattr(value, "items") else []
             if is_argument:
                 self._known.parts.add(value)
             else:

@@ -10,6 +10,7 @@ import functools
 import os
 import sys
 import types
+import weakref
 from typing import Any
 
 from ...runtime.core.state import tls
@@ -17,6 +18,7 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import QueryLog, catches, names_by_value, queries_of
+from ..bytecode.identity import asks_identity
 from ..bytecode.reads import BY_NAME, FREE, GLOBAL, Chain, follow, stores_of, writes_of
 from ..bytecode.user_code import INGOT, is_user_namespace, unwrap_function
 from ..errors.errors import RecordingStatus
@@ -178,6 +180,7 @@ class Tracker:
     def _user_frame(self, frame):
         """Log what code that starts reads and writes, as its bytecode shows."""
         code = frame.f_code
+        self.known.compares = self.known.compares or asks_identity(code)
         if code.co_name == "__init__" and code.co_varnames:
             self.known.add_own(frame.f_locals.get(code.co_varnames[0]))
         own = self._inner.get(code, frozenset())
@@ -285,3 +288,8 @@ class Tracker:
             for value in module_state(m).values():
                 self.tensors.add(value)
         return [(i, t) for i, t in enumerate(tensors) if id(t) in self.known.tensors]
+
+    def compared_tensors(self) -> dict:
+        """Return {id: weak reference} of the tensors with which the function may compare its arguments."""
+        is_asked = self.known.compares or self.contents.has_tensor_keys
+        return {at: weakref.ref(t) for at, t in self.known.tensors.items()} if is_asked else {}

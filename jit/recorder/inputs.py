@@ -106,7 +106,7 @@ class InputTable:
             chain = () if t is root or t._a is known.root._a else t._chain
             r.links.tie_outside(t, Link(r, known, chain, None, -1))
             if t is not known.root and self.sources[known.source].kind == "captured":
-                r.guards.append(MemoryGuard(t, known.root, t._node is not None))
+                r.guards.append(MemoryGuard.of(t, known.root))
         return t.__dict__["_traced"]
 
     def root_of(self, t: Tensor) -> Tensor:

@@ -92,6 +92,7 @@ class Output:
     locked: bool = False                    # its memory is read-only
     attributes: Attributes | None = None    # that the user gave it
     retains: bool = False                   # it keeps the gradients of later backwards
+    itself: Tensor | None = None            # the very tensor, if that is a view from outside
 
     @property
     def back(self) -> tuple | None:
@@ -116,9 +117,13 @@ def output_of(recorder, t, results) -> Output:
     value = recorder.value_of(t)
     if id(t) in recorder.swaps.swapped:
         return Output(value, recorder.swaps.swapped[id(t)][1], (), True, t.requires_grad)
+    if id(t) in recorder.inputs.own:
+        return Output(value, recorder.inputs.own[id(t)], (), True, t.requires_grad)
     output = memory_output(recorder, t)
     if output.same:
         return output
+    if link.is_outside and output.source is not None and recorder.inputs.is_from(link.cell, "captured"):
+        return replace(output, itself=t)
     retained_gradient = None if output.source is not None or t.is_leaf else number_of(t._retained_grad, results)
     attributes = None if link.is_outside else Attributes.of(t, results, recorder)
     return replace(output, leaf=NewLeaf.of(t, results), retained_gradient=retained_gradient, attributes=attributes,

@@ -160,6 +160,7 @@ class Recording:
     hosts: list = field(default_factory=list)        # (host step, the values it takes), run in order at the end
     shared: list = field(default_factory=list)       # (argument, captured tensor over the same memory)
     same: list = field(default_factory=list)         # (argument, the tensor that it is, reached otherwise too)
+    apart: dict = field(default_factory=dict)        # id -> weak reference to a tensor that no other argument may be
     backward: "RecordedBackward | None" = None       # of the results with a history made here
     scope: Scope | None = None                       # of symbolic sizes and numbers
     devices: dict = field(default_factory=dict)      # {input position: its backend, if not the host}

@@ -248,7 +248,7 @@ class Replay:
     def _tensor(self, slot, output, at, arrays) -> Tensor:
         if output.source is not None:
             t = self.tensors[output.source]
-            return t if output.same else self._over_input(t, output)
+            return t if output.same else output.itself if output.itself is not None else self._over_input(t, output)
         a = self._value(slot, at, arrays)
         if output.order is not None:
             a = a.transpose(output.back)

@@ -48,6 +48,7 @@ class ContainerLog:
     def __init__(self):
         self.snapshots: dict = {}           # by id: its snapshot
         self.sole_references: dict = {}     # by id of a written container: condition on its only location, known at the end
+        self.has_tensor_keys = False        # whether tensors are keys in one of them
         self._containers: dict = {}         # by id: (container, its copy, its name)
         self._before: dict = {}             # by id: its content before the function itself changed it
         self._uses: dict = {}               # by id: its only use, as `uses.py` names it; None if there are several
@@ -64,6 +65,8 @@ class ContainerLog:
             self._containers[id(container)] = container, container.copy(), text
             self._before[id(container)] = self._containers[id(container)][1]
             self.snapshots[id(container)] = Snapshot(container, inputs)
+            if not self.has_tensor_keys and type(container) in DICTS:
+                self.has_tensor_keys = any(isinstance(k, Tensor) for k in container)
 
     def changed_by_others(self, container):
         """Note that changes of a container so far are not the function's doing."""

@@ -133,8 +133,8 @@ def _leaf_kind(node):
 
 
 def sharing(leaves):
-    """Return which arguments share a storage: for each the first position with its storage, and with its part of it; None if
-    all differ and are on the host. Arguments on devices add their devices."""
+    """Return which arguments share a storage: for each the first position with its storage, with its part of it, and of itself;
+    None if all differ and are on the host. Arguments on devices add their devices."""
     if not all([t._a.__class__ is not DeviceArray for t in leaves]):  # noqa: C419  (quicker than a generator)
         return tuple([place_of(t._a) for t in leaves]), _shared(leaves)
     return _shared(leaves)
@@ -150,9 +150,11 @@ def _shared(leaves):
     if len(first) == len(leaves):
         return overlaps or None
     parts: dict = {}
+    itself: dict = {}
     for i, t in enumerate(leaves):
         parts.setdefault(_part(t._a), i)
-    return tuple([(first[id(t._storage)], parts[_part(t._a)]) for t in leaves]), overlaps
+        itself.setdefault(id(t), i)
+    return tuple([(first[id(t._storage)], parts[_part(t._a)], itself[id(t)]) for t in leaves]), overlaps
 
 
 def _part(a):

@@ -19,7 +19,7 @@ from ...runtime.core.state import OPEN_PROFILES, Defaults, tls
 from ...runtime.core.structure import Structure
 from ...runtime.core.tensor import Tensor, class_for
 from ..guards.arg_pytree import NUMBER, ArrayArgument
-from ..guards.exact_values import ByContent, number_bits
+from ..guards.exact_values import ByIdentity, number_bits
 from ..guards.guard_code import tests_of
 from ..proxies.numpy_scalars import KINDS
 from .cache_entry import sharing
@@ -76,8 +76,10 @@ def has_plain_arguments(call) -> bool:
 
 
 def _is_itself(spec, x) -> bool:
-    """Return whether a spec stands for a number, or for an object that no call can change."""
-    return spec.value is x if type(spec) is ByContent else type(spec) is tuple and (spec[1] is x or spec == (NUMBER, type(x)))
+    """Return whether a spec stands for a number, or for this very object."""
+    if isinstance(spec, ByIdentity):
+        return spec.value is x
+    return type(spec) is tuple and (spec[1] is x or spec == (NUMBER, type(x)))
 
 
 def is_good_for_numbers(entry, call) -> bool:
@@ -164,6 +166,8 @@ class _Writer:
             others = [f"x{i} is x{k}" for k in range(i) if _is_leaf(self.args[k])]
             if others:
                 lines.append(f"if {' or '.join(others)}: return MISS")      # the function may depend on their identity
+            if self.entry.tensors.apart:
+                lines.append(f"if id(x{i}) in {self._name(self.entry.tensors.apart)}: return MISS")
             if t is x:
                 lines += [f"if x{i}.__class__ is not {self._name(type(t))} or not ({_node_test(f'x{i}', t)}): return MISS",
                           f"a{n} = x{i}._a"]

@@ -304,6 +304,7 @@ class Run:
         for guard in recorder.guards:
             tracker.known.tensors.update(guard.tensors())
         self.recording.same = tracker.reachable_arguments(call.leaves)
+        self.recording.apart = tracker.compared_tensors()
         fixed = recorder.gradients.guards(tracker.known.tensors)
         self.guards += [*fixed, *tracker.tensors.kind_guards(recorder.inputs.captured())]
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]

@@ -33,6 +33,7 @@ class TensorConditions:
         self._gradients = GradientConditions()
         self.layouts: dict = {}          # (kind, id, query) -> (source of an input, answer)
         self.same: dict = {}             # argument -> the tensor that it is, reached otherwise too
+        self.apart: dict = {}            # id -> weak reference to a tensor that no other argument may be
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
         self.clashes: dict = {}          # positions or ids -> sources of two inputs that must not overlap
         self.written: dict = {}          # id -> captured tensor that is written in place
@@ -51,6 +52,7 @@ class TensorConditions:
         self.layouts = {**self.layouts, **{(s.kind, id(s.what), query): (s, answer) for s, query, answer in layouts}}
         self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
         self.same = {**self.same, **dict(recording.same)}
+        self.apart = {**self.apart, **recording.apart}
         pairs = [tuple([_origin(recording.sources, i) for i in pair]) for pair in recording.clashes]
         self.clashes = joined(self.clashes, [(tuple(map(_name_of, pair)), pair) for pair in pairs])
         self._gradients.add(recording, guards, self.same)
@@ -89,6 +91,8 @@ class TensorConditions:
         for position, t in self.same.items():
             if arguments[position] is not t:
                 return "an argument was a tensor that the function also reaches on another way, and no longer is"
+        if self.apart and any(self.is_apart(t) for i, t in enumerate(arguments) if i not in self.same):
+            return "an argument is a tensor that the function reaches on another way, too, and asks which tensors are the same"
         for position, t in self.shared.values():
             if arguments[position]._storage is not t._storage:
                 return "an argument no longer shares memory with a captured tensor"
@@ -106,6 +110,11 @@ class TensorConditions:
             if query(arguments[source.what] if source.kind == "argument" else source.what) != answer:
                 return _QUERIES.get(query, "a tensor lies in its memory in another way, and the function asks in which")
         return None
+
+    def is_apart(self, t) -> bool:
+        """Return whether a tensor is one of those that no argument may be."""
+        found = self.apart.get(id(t))
+        return found is not None and found() is t
 
     def _changed_capture(self):
         """Return in words which captured tensor changed its kind, or None."""
