@@ -27,6 +27,8 @@ BOUNDED = "bounded"     # a deque
 DERIVED = "derived"     # a list, dict, deque or tuple of a user class
 SCALAR = "scalar"                   # one of numpy's, as (its kind, a number)
 AGAIN, GIVEN = "again", "given"     # a container of the same structure, or of the arguments, by its number
+SAME = "same"                       # a set or array of the same structure, by its number among these
+_COPIED = (set, np.ndarray)
 
 
 _STANDARD = frozenset((list, dict, deque, tuple, OrderedDict, defaultdict, Counter, State))
@@ -62,10 +64,12 @@ class ContainerTable:
     were     {id of a container: its earlier content, which is taken apart instead}
     """
 
-    __slots__ = ("_specs", "containers", "were")
+    __slots__ = ("_specs", "containers", "numbers", "were", "wholes")
 
     def __init__(self, known=(), were=()):
         self.containers: list = []
+        self.wholes: list = []          # sets and arrays, in their order
+        self.numbers: dict = {}         # {id of one of these: its number}
         self._specs, self.were = dict(known), dict(were)
 
     def before(self, x):
@@ -143,7 +147,7 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
     if kind in (int, bool, str, type(None), bytes):
         return (kind, x)
     if kind is float:
-        return (float, x.hex())
+        return (float, x.hex()) if x == x else ByContent(x, exact(x))
     take = Flattener(leaves, numbers, made, read, met)
     if is_derived(x):
         return take.once(x)
@@ -155,11 +159,17 @@ def flatten(x, leaves: list, numbers: list | None = None, made: NewObjects | Non
         return take.once(x)
     if kind is deque and made is not None:        # (among arguments it is what it is)
         return take.once(x)
-    if made is None or kind is np.ndarray:
-        return _as_a_whole(x)
-    known = None if met is None else met.before(x)
-    own = made.attributes(x) if known is None else None
-    return known or (_as_a_whole(x) if own is None else take.once(x, own))
+    if made is not None and kind is not np.ndarray:
+        known = None if met is None else met.before(x)
+        own = made.attributes(x) if known is None else None
+        if known is not None or own is not None:
+            return known or take.once(x, own)
+    if met is not None and (kind is set or (kind is np.ndarray and not x.dtype.hasobject)):
+        if id(x) in met.numbers:
+            return (SAME, met.numbers[id(x)])
+        met.numbers[id(x)] = len(met.wholes)
+        met.wholes.append(x)
+    return _as_a_whole(x)
 
 
 class Flattener:
@@ -246,12 +256,25 @@ def _as_a_whole(x):
     return content[1] if type(content[1]) is ByIdentity else ByContent(x, content)
 
 
+class _Built(list):
+    """Containers that were rebuilt, and copies of sets and arrays, by their numbers, as `ContainerTable` counts them."""
+
+    def __init__(self):
+        super().__init__()
+        self.wholes: list = []
+
+    def copied(self, x):
+        self.wholes.append(x.copy())
+        return self.wholes[-1]
+
+
 def unflatten(spec, leaves, numbers=None, containers=(), built=None):
     """Return the structure of a spec over iterators of leaves and numbers; `containers` are those of the arguments."""
     if spec is TENSOR or spec == TENSOR:
         return next(leaves)
+    built = _Built() if built is None else built
     if isinstance(spec, ByIdentity):
-        return spec.value.copy() if type(spec) is ByContent and type(spec.value) in (set, np.ndarray) else spec.value
+        return built.copied(spec.value) if type(spec) is ByContent and type(spec.value) in _COPIED else spec.value
     kind, inner = spec
     if kind is NUMBER:
         return with_kind(inner, next(numbers))
@@ -263,9 +286,10 @@ def unflatten(spec, leaves, numbers=None, containers=(), built=None):
         return float.fromhex(inner)
     if kind is GIVEN:
         return containers[inner]
-    built = [] if built is None else built     # by their numbers, as `ContainerTable` counts them
     if kind is AGAIN:
         return built[inner]
+    if kind is SAME:
+        return built.wholes[inner]
 
     def each(specs):
         return [unflatten(s, leaves, numbers, containers, built) for s in specs]
