@@ -45,6 +45,7 @@ class KnownObjects:
         self.modules: dict = {}         # modules that ran or were read
         self.tensors: dict = {}         # tensors from before the call, reached on other ways than as arguments
         self.compares = False           # whether code may ask which of two tensors is the other
+        self.objects: dict = {}         # containers and arrays from before the call, reached on other ways than as arguments
         self.containers: list = []      # lists, dicts, sets and views of them that were read
         self._alive: list = []          # objects whose ids are in use
 
@@ -83,4 +84,4 @@ class KnownObjects:
 
     def close(self):
         """Drop references that would raise reference counts, which `SoleReference` reads."""
-        self.containers, self._alive = [], []
+        self.containers, self._alive, self.objects = [], [], {}

@@ -103,6 +103,7 @@ class ChainReads:
         for name in lasting:
             value = local[name]
             if id(value) in defaults and is_changeable(value):
+                self._known.objects[id(value)] = value
                 self.add(Chain(ARGUMENT, name, ()), value, value)
             elif id(value) in defaults:
                 self._reachable.walk(name, value)
@@ -212,6 +213,7 @@ class ChainReads:
                                         "pass the value as an argument")
         if only_queries and type(value) in CONTAINERS:
             self._unwalked[id(value)] = str(chain), value
+            self._known.objects[id(value)] = value
             for t in [t for t in value if isinstance(t, Tensor)]:       # to which an argument may be compared
                 self._tensors.add(t)
         else:

@@ -113,6 +113,8 @@ class Reachable:
                 continue
             if not is_argument:
                 self._see_contents(text, value)
+                if is_changeable(value):
+                    self._known.objects[id(value)] = value
             stack += self._items_of(text, value, is_argument)
             if isinstance(value, Tensor):
                 self._tensors.answer_all(text, value)

@@ -284,12 +284,22 @@ class Tracker:
 
     def reachable_arguments(self, tensors) -> list:
         """Return (number, tensor) of the arguments that the function also reaches on other ways."""
-        for m in self.known.modules.values():
-            for value in module_state(m).values():
-                self.tensors.add(value)
+        self._add_parts_of_modules()
         return [(i, t) for i, t in enumerate(tensors) if id(t) in self.known.tensors]
 
     def compared_tensors(self) -> dict:
-        """Return {id: weak reference} of the tensors with which the function may compare its arguments."""
-        is_asked = self.known.compares or self.contents.has_tensor_keys
-        return {at: weakref.ref(t) for at, t in self.known.tensors.items()} if is_asked else {}
+        """Return {id: weak reference} of the tensors with which the function may compare its arguments; the recorder still
+        tells those that the run has made."""
+        if not (self.known.compares or self.contents.has_tensor_keys):
+            return {}
+        self._add_parts_of_modules()
+        return {at: weakref.ref(t) for at, t in self.known.tensors.items()}
+
+    def _add_parts_of_modules(self):
+        for m in self.known.modules.values():
+            for value in module_state(m).values():
+                self.tensors.add(value)
+
+    def compared_objects(self) -> dict:
+        """Return {id: object} of the containers and arrays with which the function may compare its arguments."""
+        return dict(self.known.objects) if self.known.compares else {}

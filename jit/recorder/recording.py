@@ -161,6 +161,8 @@ class Recording:
     shared: list = field(default_factory=list)       # (argument, captured tensor over the same memory)
     same: list = field(default_factory=list)         # (argument, the tensor that it is, reached otherwise too)
     apart: dict = field(default_factory=dict)        # id -> weak reference to a tensor that no other argument may be
+    same_objects: list = field(default_factory=list)     # (number of a container, set or array of the arguments, what it is)
+    apart_objects: dict = field(default_factory=dict)    # id -> one that no other argument may be
     backward: "RecordedBackward | None" = None       # of the results with a history made here
     scope: Scope | None = None                       # of symbolic sizes and numbers
     devices: dict = field(default_factory=dict)      # {input position: its backend, if not the host}

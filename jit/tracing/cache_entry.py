@@ -32,6 +32,8 @@ class Entry:
         self.guards: dict = {}           # by identity
         self.tensors = TensorConditions()
         self.reached: dict = {}
+        self.same_objects: dict = {}    # number of a container, set or array of the arguments -> the one that it must be
+        self.apart_objects: dict = {}   # id -> one that no other argument may be
         self._demand(recording, guards)
 
     def add(self, recording, guards) -> bool:
@@ -88,6 +90,8 @@ class Entry:
         not changed, as other threads may iterate over them."""
         self.guards = joined(self.guards, [(g.identity, g) for g in guards])
         self.reached = joined(self.reached, [(id(c), c) for c in recording.reached])
+        self.same_objects = joined(self.same_objects, recording.same_objects)
+        self.apart_objects = joined(self.apart_objects, recording.apart_objects.items())
         self.tensors.add(recording, self.guards.values())
         self.check = quick_check(list(self.guards.values()))
         if self.symbols is not None:
@@ -112,12 +116,19 @@ class Entry:
             why = f"{why}; every such kind of tensors is a recording, so keep them few"
         if self.reached and any(id(c) in self.reached for c in call.containers):
             why = "a container among the arguments is one that the function reaches otherwise, too; pass a copy"
+        if self.apart_objects and not self._are_objects_as_before(call):
+            why = ("an argument is an object that the function reaches otherwise, too, or no longer is; as the function asks "
+                   "which objects are the same, pass it in one way only")
         failing = [] if self.check() else [guard for guard in self.guards.values() if not guard.holds()]
         for guard in failing:
             changing.update(guard.changed_values())
         if why is not None or not failing:
             return why
         return f"{failing[0]}; {'it is read at each call from now on' if failing[0].changed_values() else failing[0].way_out}"
+
+    def _are_objects_as_before(self, call) -> bool:
+        same, apart = self.same_objects, self.apart_objects
+        return all([x is same[i] if i in same else id(x) not in apart for i, x in enumerate(call.objects())])    # noqa: C419
 
 
 def kinds_of(leaves) -> tuple:

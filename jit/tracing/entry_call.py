@@ -34,7 +34,7 @@ def quick_call(entry, symbols, call):
     """Return a function of the arguments of a call that was just replayed: its result, or MISS for a call of another kind. None
     if the call was not plain."""
     finish, key, leaves = entry.tree.first.finish, call.key, call.leaves
-    if finish is None or not entry.tensors.is_simple or finish.template.effects:
+    if finish is None or not entry.tensors.is_simple or entry.same_objects or finish.template.effects:
         return None
     if not has_plain_arguments(call) or not is_good_for_numbers(entry, call):
         return None
@@ -166,8 +166,9 @@ class _Writer:
             others = [f"x{i} is x{k}" for k in range(i) if _is_leaf(self.args[k])]
             if others:
                 lines.append(f"if {' or '.join(others)}: return MISS")      # the function may depend on their identity
-            if self.entry.tensors.apart:
-                lines.append(f"if id(x{i}) in {self._name(self.entry.tensors.apart)}: return MISS")
+            apart = self.entry.tensors.apart if t is x else self.entry.apart_objects
+            if apart:
+                lines.append(f"if id(x{i}) in {self._name(apart)}: return MISS")
             if t is x:
                 lines += [f"if x{i}.__class__ is not {self._name(type(t))} or not ({_node_test(f'x{i}', t)}): return MISS",
                           f"a{n} = x{i}._a"]

@@ -54,14 +54,15 @@ class Call:
     reason            why no entry could replay it: the difference to the first one tried
     checks            entries that its recording is compared with, and the values of their symbols
     containers        in its arguments, as `ContainerTable` counts them; None if the recording only computes
+    wholes            sets and arrays in them
     alike             recordings of fixed sizes that differ from this call in sizes alone
     """
 
     __slots__ = ("__dict__", "alike", "args", "checks", "containers", "key", "kwargs", "leaves", "locations", "met",
-                 "numbers", "own_counts", "reason", "result")
+                 "numbers", "own_counts", "reason", "result", "wholes")
 
-    def __init__(self, args, kwargs, leaves, numbers, key, locations=(), own_counts=None, containers=None):
-        self.containers = containers
+    def __init__(self, args, kwargs, leaves, numbers, key, locations=(), own_counts=None, containers=None, wholes=()):
+        self.containers, self.wholes = containers, wholes
         self.locations, self.own_counts = locations, (len(leaves), len(numbers)) if own_counts is None else own_counts
         self.args, self.kwargs, self.leaves, self.numbers, self.key = args, kwargs, leaves, numbers, key
         self.met: list = []
@@ -94,6 +95,10 @@ class Call:
     def arrays(self) -> list:
         """The arguments that stand for arrays."""
         return [x for x in (*self.args, *self.kwargs.values()) if type(x) is ArrayArgument]
+
+    def objects(self) -> list:
+        """Return the containers, sets and arrays among the arguments, in their order."""
+        return [*(self.containers or ()), *self.wholes, *[g.array for g in self.arrays]]
 
     def changeable(self) -> list:
         """Return the containers and NumPy arrays among the arguments."""
@@ -272,8 +277,9 @@ class Run:
             self.template, tensors = self._template_of(effects, tracker.contents, made, read)
             recorder.reads.passthrough.settle()
             devices = self._devices(call)
-            written = unprofiled(tracker.writes.state)
+            written, apart = unprofiled(tracker.writes.state), unprofiled(tracker.compared_tensors)
             self.recording = recorder.finish(tensors)
+            self.recording.apart = apart
             if self.recording.backward is not None:
                 unprofiled(tracker.writes.check_still, written)
             self.recording.template = self.template
@@ -292,6 +298,14 @@ class Run:
         if tracker.status.replaced:
             raise ReplacedError(tracker.status.replaced)
 
+    def _set_compared_objects(self, call, reached):
+        """Note which containers and arrays among the arguments the function reaches otherwise, too, if it compares any."""
+        self.recording.apart_objects = reached
+        self.recording.same_objects = same = [(i, x) for i, x in enumerate(call.objects()) if id(x) in reached]
+        if same and self.symbols is not None and self.symbols.has_numbers:
+            raise TraceError(f"this function cannot be traced: an argument is the {type(same[0][1]).__name__} that it reaches "
+                             "otherwise, too, and it asks whether objects are the same; pass it in one way only")
+
     def _set_guards(self, call, tracker, lookups, effects):
         """Turn what the run has read into guards, and finish the recording."""
         recorder = self.recorder
@@ -304,7 +318,7 @@ class Run:
         for guard in recorder.guards:
             tracker.known.tensors.update(guard.tensors())
         self.recording.same = tracker.reachable_arguments(call.leaves)
-        self.recording.apart = tracker.compared_tensors()
+        self._set_compared_objects(call, tracker.compared_objects())
         fixed = recorder.gradients.guards(tracker.known.tensors)
         self.guards += [*fixed, *tracker.tensors.kind_guards(recorder.inputs.captured())]
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]

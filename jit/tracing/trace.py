@@ -129,7 +129,7 @@ class Traced:
         key = ((spec, numerics, kinds), sharing(leaves), m.grad, m.autocast,
                (Defaults.dtype, Defaults.device, m.inference), kinds_of(leaves), numbers_key(numbers))
         self._stats["calls"] += 1
-        call = Call(args, kwargs, leaves, numbers, key, locations, counts, met.containers)
+        call = Call(args, kwargs, leaves, numbers, key, locations, counts, met.containers, met.wholes)
         if self._misses.why:
             call.reason, self._misses.why = self._misses.why, ""
         return call
