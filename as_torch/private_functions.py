@@ -21,7 +21,7 @@ from ..runtime.api.register.process_settings import (
 from ..runtime.api.register.register import FUNCTIONS
 from ..runtime.autograd.grad_mode import around_steps
 from ..runtime.backends.accelerator import current_accelerator
-from ..runtime.core.printing import Options, array_text, closed
+from ..runtime.core.printing import array_text, closed, options
 from ..runtime.core.state import OPEN_PROFILES
 from ..runtime.core.tensor import Tensor, wrap
 
@@ -52,7 +52,14 @@ def is_contiguous_or_false(a: Tensor) -> bool:
 # _tensor_str
 
 
-PRINT_OPTS = Options
+class _PrintOptions:
+    """Options of printed numbers, as they are now."""
+
+    def __getattr__(self, name):
+        return getattr(options.get(), name)
+
+
+PRINT_OPTS = _PrintOptions()
 
 
 def _tensor_str(self: Tensor, indent: int) -> str:
