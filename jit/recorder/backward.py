@@ -8,6 +8,7 @@ from bisect import insort_left
 from collections import Counter
 from operator import attrgetter
 
+from ...ir.ops.core.elementwise import add
 from ...runtime.autograd.engine import Backward
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.device_array import ones_on_device_of
@@ -28,7 +29,7 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
     stops = {position: edge for position, edge in recorder.inputs.histories.items() if edge is not None}
     seeds = [_seed(recorder, t, f"grad{i}") for i, t in enumerate(results)]
     values = b.inputs[first:]
-    error, walk = None, _Walk(set(stops.values()), new_leaves)
+    error, walk = None, _Walk(recorder, set(stops.values()), new_leaves)
     observer, tls.m.observer = tls.m.observer, None     # this backward has not been called yet: no profile shows it
     tls.m.refresh()
     try:
@@ -44,11 +45,12 @@ def backward_of(recorder, results, new_leaves) -> RecordedBackward:
         raise TraceError("this function cannot be traced: going backward through its results, Python reads a value out of a "
                          "tensor; call backward() inside of the traced function")
     gradients = {p: Gradient.of(recorder, found.get(edge)) for p, edge in stops.items()}
+    starts = {p: walk.starts[edge] for p, edge in stops.items() if type(edge) is not Output and edge in walk.starts}
     passing = walk.passing(recorder, [t._node for t in results], values)
     nodes = b.nodes[start:]
     del b.nodes[start:]
-    del b.inputs[first : first + len(values)]
-    return RecordedBackward(nodes, values, gradients, error, passing)
+    del b.inputs[first:]
+    return RecordedBackward(nodes, values, gradients, error, passing, starts=starts)
 
 
 def _seed(recorder, t, name):
@@ -62,8 +64,10 @@ def _seed(recorder, t, name):
 class _Walk(Backward):
     """A backward that ends at some edges, before the hooks there, and collects what arrives."""
 
-    def __init__(self, stops, new_leaves):
+    def __init__(self, recorder, stops, new_leaves):
         super().__init__(retain=True, create_graph=False)
+        self._recorder = recorder
+        self.starts: dict = {}          # edge: [input, value of the first gradient added to it, count of gradients]
         self.stops, self.new_leaves = stops, new_leaves
         self.ends = {_source(e) for e in stops}
         self.passed: set = set()        # ends that a backward would have come by
@@ -91,6 +95,26 @@ class _Walk(Backward):
     def complete(self) -> dict:
         """Return {leaf: its gradient} of the leaves whose gradient is complete when the walk breaks off."""
         return {e: g for e in self.stops if e in self.passed and type(e) is Leaf and (g := self._gradient_at(e)) is not None}
+
+    def deliver(self, edge, g):
+        """Add a gradient to those that arrived. The first one at an end is added to an input, which stands for gradients that
+        arrive there before this backward."""
+        if type(edge) is not Output and edge in self.stops:
+            if edge in self.starts:
+                self.starts[edge][2] += 1
+            elif edge not in self.pending and type(g) not in PARTS:
+                g = self._started(edge, g)
+        super().deliver(edge, g)
+
+    def _started(self, edge, g) -> Tensor:
+        r = self._recorder
+        value = r.value_of(g)
+        start = r.builder.input(f"start{len(self.starts)}", value.aval)
+        total = r.builder.append(add, [start, value], {})
+        self.starts[edge] = [start, total, 1]
+        made = wrap(g._a)
+        r.fresh(made, total)
+        return made
 
     def _is_end(self, node) -> bool:
         return type(node) is Leaf or node in self.ends

@@ -232,6 +232,8 @@ class RecordedBackward:
     passing     {number of a result: value of the gradient there}, for results from which other results are computed
     tape        the eager nodes that it went through (`Tape`)
     memories    for each memory that these saved, its `SharedMemory`, or None
+    starts      {position of an input: [value that stands for gradients which arrive there before, its sum with the first
+                gradient of this backward, count of gradients of this backward]}
     """
 
     nodes: list
@@ -241,6 +243,7 @@ class RecordedBackward:
     passing: dict = field(default_factory=dict)
     tape: Any = None
     memories: list = field(default_factory=list)
+    starts: dict = field(default_factory=dict)
 
 
 class LeafState:

@@ -1,14 +1,17 @@
 """Gradients through a replayed trace: the backward graph, recorded once with the forward and run in backward."""
 
 from dataclasses import dataclass
+from functools import cache
 from operator import is_
 from typing import Any
+
+import numpy as np
 
 from ...ir.errors import AutogradError
 from ...ir.graph.graph import Value
 from ...ir.symbols.substitute import bound_values, has_symbols
 from ...runtime.core.backend import HOST
-from ...runtime.core.device_array import zeros_on_device_of
+from ...runtime.core.device_array import DeviceArray, zeros_on_device_of
 from ...runtime.core.node import Leaf, Node, Output, aval_of, new_number, next_functions
 from ...runtime.core.tensor import wrap
 from ...runtime.core.writes import rewrite_history
@@ -29,6 +32,8 @@ class Differential:
     shared     (kind, position, slot) of residuals that are all of such memory at the end of a call
     tape       eager nodes behind the results, over the backward's slots
     rewritten  indices of outputs that are inputs whose history goes on
+    starts     {number of a wanted gradient that is a sum: slot of the gradient that arrived at its input before}
+    job_after  returns a job that begins these sums (by number) with what arrived before, in eager code's order
     seeds      slots of the incoming gradients
     grads      each wanted `Gradient` over positions among the job's results, None where there is no path
     sharing    for each incoming gradient, the numbers of the incoming ones that share a saved value with it, and its own
@@ -51,6 +56,8 @@ class Differential:
     shared: list
     tape: Any
     rewritten: frozenset
+    starts: dict
+    job_after: Any
     error: Exception | None = None      # what backward raises, once leaves have the gradients that came before
 
     @staticmethod
@@ -75,30 +82,57 @@ class Differential:
         own = {v for n in nodes for v in n.outputs}
         outside = dict.fromkeys([x for n in nodes for x in n.inputs if type(x) is Value and x not in own]
                                 + [v for v in everything if v not in own])
-        numbers = {v: i for i, v in enumerate([*outside, *[s for s in back.seeds if s not in outside], *own])}
+        values = {v: i for i, v in enumerate([*outside, *[s for s in back.seeds if s not in outside], *own])}
+        starts = _Starts(back, nodes, values)
+        numbers = starts.numbers(())
         residuals = [(slots[v], numbers[v]) for v in outside if v in slots]
         roots = {m.whole: m for m in memories if m.whole is not None and (m.kind != "input" or m.whole.node is not None)}
         shared = [(m.kind, m.position, slots[v]) for v, m in roots.items() if v in numbers and v in slots]
         grads = [None if g is None else g.over({v: i for i, v in enumerate(there)}) for g in found]
         name = recording.builder.name + "_backward"
         backend = next(iter(recording.devices.values()), HOST)
-        whole = job_of(Region(name, nodes, numbers, scope=recording.scope, backend=backend),
-                       [Result(numbers[v], owned=True) for v in everything])
+
+        def job_for(name, nodes, wanted, after=()):
+            numbers = starts.numbers(after)
+            region = Region(name, starts.nodes(nodes, after), numbers, scope=recording.scope, backend=backend)
+            return job_of(region, [Result(numbers[v], owned=True) for v in wanted])
+
+        whole = job_for(name, nodes, everything)
         leads, _ = _paths(nodes, back.seeds, [Gradient((v,)) for v in back.passing.values()])
         passing = {i: (len(there) + n, lead) for n, (i, lead) in enumerate(zip(back.passing, leads))}
         nodes = _needed(nodes, there)
-        job = job_of(Region(name, nodes, numbers, scope=recording.scope, backend=backend),
-                     [Result(numbers[v], owned=True) for v in there]) if back.passing else whole
+        job = job_for(name, nodes, there) if back.passing else whole
         reach, sharing = _paths(nodes, back.seeds, found)
         return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, reach, sharing,
                             job, passing, whole, [m and m._replace(whole=None, values=()) for m in back.memories], shared,
                             back.tape.over(lambda v: _saved_in(v, numbers, views)),
-                            frozenset([i for i in results if recording.outputs[i].rewritten]), back.error)
+                            frozenset([i for i in results if recording.outputs[i].rewritten]), starts.several,
+                            cache(lambda after: job_for(name + "_after", nodes, there, after)), back.error)
 
     def positions_for(self, slots) -> list:
         """Return positions as in `grads`, None for those that none of the incoming gradients (a gap is None) leads to."""
         there = {i for i, g in enumerate(slots) if g is not None}
         return [at if not reach or not reach.isdisjoint(there) else None for at, reach in zip(self.grads, self.reach)]
+
+
+class _Starts:
+    """The sums of gradients in a recorded backward, and the additions with which they begin."""
+
+    def __init__(self, back, nodes, values):
+        wanted = {position: i for i, position in enumerate(back.gradients)}
+        self._values, live = values, set(nodes)
+        self._first = {wanted[p]: total for p, (_, total, _) in back.starts.items() if total.node in live}
+        self.several = {wanted[p]: values[start] for p, (start, total, count) in back.starts.items()
+                        if count > 1 and total.node in live}
+
+    def numbers(self, after) -> dict:
+        """Return the number of each value; sums that are not in `after` begin with their first gradient."""
+        alike = {total: self._values[total.node.inputs[1]] for i, total in self._first.items() if i not in after}
+        return {**self._values, **alike}
+
+    def nodes(self, nodes, after) -> list:
+        left_out = {total.node for i, total in self._first.items() if i not in after}
+        return [n for n in nodes if n not in left_out]
 
 
 def _paths(nodes, seeds, gradients) -> tuple:
@@ -200,8 +234,9 @@ class TraceNode:
         """Return gradients of the inputs, given those of the results (a gap is zero)."""
         if self.rules is not None:
             return slots
-        made, self.precomputed = self.precomputed or self._computed(engine, slots), None
         d = self.differential
+        earlier = self._earlier(engine, slots) if d is not None and d.starts and self.precomputed is None else {}
+        made, self.precomputed = self.precomputed or self._computed(engine, slots, earlier=earlier), None
         grads = [None if g is None else self._gradient(g, made) for g in d.positions_for(slots)]
         if d.error is not None:
             for g, edge in zip(grads, self.edges):
@@ -239,8 +274,18 @@ class TraceNode:
         hooks = {which for which, _ in (self.pre_hooks or {}).values()} if engine.hooked else ()
         return "retain" in hooks or any(i in hooks or (self, i) in (engine.targets or ()) for i in d.passing)
 
-    def _computed(self, engine, slots, wholly=False) -> list:
-        """Return the results of the job, or of the `whole` job, for gradients of the results."""
+    def _earlier(self, engine, slots) -> dict:
+        """Take the gradients that arrived before at inputs to whose gradient this call adds several; return them by number."""
+        there, found = {i for i, g in enumerate(slots) if g is not None}, {}
+        for i in self.differential.starts:
+            edge = self.edges[i]
+            g = engine.pending.get(edge) if edge is not None and type(edge) is not Output else None
+            if isinstance(g, (np.ndarray, DeviceArray)) and not self.differential.reach[i].isdisjoint(there):
+                found[i] = engine.pending.pop(edge)
+        return found
+
+    def _computed(self, engine, slots, wholly=False, earlier=()) -> list:
+        """Return the results of the job, or of the `whole` job, for gradients of the results; `earlier` ones begin sums."""
         d = self.differential
         self.going = frozenset([i for i, g in enumerate(slots) if g is not None])
         if self.residuals is None or not self.freed.isdisjoint(self.going):
@@ -258,7 +303,10 @@ class TraceNode:
         example = next(g for g in slots if g is not None)
         for number, g, aval in zip(d.seeds, slots, self.outs):
             env[number] = zeros_on_device_of(example, aval.shape, aval.dtype.np) if g is None else g
-        return (d.whole if wholly else d.job).run(env, self.symbols)
+        for i in earlier:
+            env[d.starts[i]] = earlier[i]
+        job = d.whole if wholly else d.job_after(tuple(earlier)) if earlier else d.job
+        return job.run(env, self.symbols)
 
     def _check(self, kind, storage, version):
         """Raise if saved memory was overwritten."""
