@@ -130,8 +130,8 @@ CONSTANT = {
         cuda.driver_version cuda.get_arch_list cuda.get_device_capability cuda.get_device_name cuda.get_device_properties
         cpu.cpu_flags cuda.is_available cuda.is_bf16_supported cuda.is_tf32_supported cuda.why_not_available
         utils.collect_env.get_env_info utils.collect_env.get_pretty_env_info cuda.streams.default get_device_module(cpu)""",
-    "memory in use, which is refused where there is a device": """
-        accelerator.max_memory_allocated accelerator.max_memory_reserved accelerator.memory_allocated
+    "what only a device has, and is heard or refused where there is one": """
+        cuda.current_device accelerator.max_memory_allocated accelerator.max_memory_reserved accelerator.memory_allocated
         accelerator.memory_reserved accelerator.memory_stats cuda.max_memory_allocated cuda.max_memory_cached
         cuda.memory_allocated cuda.memory_cached cuda.memory_stats cuda.memory_stats_as_nested_dict cuda.memory_summary
         cuda.list_gpu_processes cuda.get_rng_state_all""",
