@@ -1,8 +1,5 @@
 """Programs that try to mislead the tracer give what eager code gives, or raise a TraceError."""
 
-import linecache
-import sys
-import types
 import warnings
 
 import pytest
@@ -10,6 +7,7 @@ import pytest
 import ingot
 import misleading_state
 import misleading_values
+from fuzzed_modules.life import loaded
 from ingot import jit
 from ingot.jit.replay.compile_segment import Job
 from misleading_values import IMPORTS
@@ -32,17 +30,11 @@ def data(x):
 
 def life(name, wrap, capsys):
     """Return the results of a program at each call with its output, and the wrapped function."""
-    source, file = IMPORTS + PROGRAMS[name], f"<{name}>"
-    linecache.cache[file] = len(source), None, source.splitlines(True), file
-    module = types.ModuleType(f"misleading_{wrap.__name__}")
-    module.__dict__["__name__"] = module.__name__
-    sys.modules[module.__name__] = module
     found = []
     ingot.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(compile(source, file, "exec"), vars(module))
-        space = vars(module)
+        space = vars(loaded(IMPORTS + PROGRAMS[name], f"misleading_{wrap.__name__}", f"<{name}>"))
         fn = space["_wrapped"] = wrap(space["fn"])
         for i in range(CALLS):
             space.get("turn", int)(i)

@@ -1,5 +1,5 @@
 """A traced function gives eager's result or a TraceError, never anything else: how arguments lie in memory, gradients that are
-asked for after the call, many threads, and seeded random programs over changing sizes."""
+asked for after the call, many threads, seeded random programs over changing sizes, and random modules of Python state."""
 
 import copy
 import pickle
@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 
 import ingot
+from fuzzed_modules.generate import source
+from fuzzed_modules.life import compare
+from fuzzed_modules.reduce import reduced
 from ingot import jit, nn, optim
 from outcomes import outcome, plain
 from random_programs import LONGEST, RandomProgram, _pick, bits
+from seeds import seeds
 
 F = nn.functional
 
@@ -341,3 +345,29 @@ def test_random_programs_over_changing_sizes(block):
             with ingot.no_grad():
                 want, got = outcome(program, *mine), outcome(traced, *yours)
             assert got[0] == "trace" or (got == want and plain(yours) == plain(mine)), f"seed {seed}, call {call}"
+
+
+# Random modules of Python state.
+
+BLOCK = 20      # modules of one test
+
+
+@pytest.mark.parametrize("block", seeds(12, 100))
+def test_random_modules_of_python_state(block):
+    verdicts = {}
+    for seed in range(BLOCK * block, BLOCK * (block + 1)):
+        verdicts[seed], _ = compare(source(seed))
+        if verdicts[seed].kind == "wrong":
+            pytest.fail(f"seed {seed}, call {verdicts[seed].call}: {verdicts[seed].text}\n{reduced(source(seed))}")
+    assert sum(v.kind == "same" for v in verdicts.values()) >= BLOCK // 2, verdicts
+
+
+def test_a_wrong_module_is_reduced():
+    """A trace that freezes a global variable is found, and the module that shows it is reduced to what matters."""
+    text = "k = 1\nl = []\ndef fn(x):\n    l.append(2)\n    if l:\n        return x * k\ndef args(i): return ingot.ones(1),\n" \
+           "def turn(i):\n    global k\n    l.clear()\n    k = i\n"
+
+    def freezes(t):
+        return "return x * k" in t and "k = i" in t
+
+    assert reduced(text, freezes).split("\n") == ["def fn(x):", "    return x * k", "", "def turn(i):", "    k = i"]
