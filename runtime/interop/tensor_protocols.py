@@ -337,21 +337,27 @@ def _same_memory(t):
     return made
 
 
-def recorded_copy(t, memo) -> Tensor | None:
-    """Return a copy by an operator, of all memory of which `t` is a part, for the active recorder; None if only eager code can.
-    Tensors that share memory share the copy."""
+def recorded_copy(t, memo) -> Tensor:
+    """Return a copy by an operator, of all memory of which `t` is a part, for the active recorder. Tensors that share memory
+    share the copy. The part that a view from outside shows is not known, so it is refused."""
     recorder: Any = tls.m.recorder
     root = t if t._base is None else t._base
     source, fresh = memo.get(("recorded", id(root._storage)), (root, None))
     if source is not root and not _look_alike(source._a, root._a):
-        return None
+        recorder.refuse(*_DEEP_COPIES)
     if fresh is None:
         fresh = FUNCTIONS["clone"](root.detach())
         memo["recorded", id(root._storage)] = root, fresh
     if t is root:
         return fresh.detach()
-    is_known = fresh._a.strides == root._a.strides and not recorder.chain_of(root)
-    return run_chain(fresh.detach(), recorder.chain_of(t)) if is_known else None
+    chain = recorder.chain_of(t)
+    if not chain or recorder.chain_of(root) or fresh._a.strides != root._a.strides:
+        recorder.refuse(*_DEEP_COPIES)
+    return run_chain(fresh.detach(), chain)
+
+
+_DEEP_COPIES = ("it makes a deep copy of a view, of which a trace does not know how it lies in memory",
+                "copy it with t.clone(), or outside of the function")
 
 
 def _look_alike(a, b) -> bool:
@@ -382,9 +388,8 @@ def __deepcopy__(self, memo):
         return memo[id(self)]
     if not self.is_leaf:
         raise AutogradError("only leaf tensors can be deep-copied, this one was computed; use .detach() or .clone()")
-    recorded = None if tls.m.recorder is None or type(self) is not Tensor else recorded_copy(self, memo)
-    if recorded is not None:
-        return taken_along(self, recorded, memo)
+    if tls.m.recorder is not None and type(self) is Tensor:
+        return taken_along(self, recorded_copy(self, memo), memo)
     if self._a.__class__ is DeviceArray:
         copied = on_device(type(self), wrap(self._a.copy()), self.device, self.requires_grad, {})
     else:

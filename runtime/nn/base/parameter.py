@@ -153,9 +153,8 @@ class Owned(Tensor):
     def __deepcopy__(self, memo):
         if id(self) in memo:
             return memo[id(self)]
-        recorded = None if tls.m.recorder is None else recorded_copy(self, memo)
-        if recorded is not None:
-            return taken_along(self, over(type(self), recorded), memo)
+        if tls.m.recorder is not None:
+            return taken_along(self, over(type(self), recorded_copy(self, memo)), memo)
         made = _rebuild(type(self), self._a.copy(order="K"), self.requires_grad, self._state())
         made.grad = gradient_of_copy(self, memo)
         memo[id(self)] = made
