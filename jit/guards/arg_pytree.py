@@ -6,6 +6,8 @@ mark (composite ones as the function that makes them). Everything else counts by
 
 from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import is_dataclass
+from functools import cached_property
+from types import MemberDescriptorType
 
 import numpy as np
 
@@ -16,9 +18,9 @@ from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.optim.optimizer import State
 from ...runtime.pytree.node_types import REGISTERED
 from ..errors.errors import UnrepeatableError
-from ..proxies.lazy_scalars import LazyScalar
+from ..proxies.lazy_scalars import LazyScalar, forced
 from ..proxies.new_objects import NewObjects, set_attributes
-from ..proxies.numpy_scalars import KINDS, SymScalar, with_kind
+from ..proxies.numpy_scalars import KINDS, SymScalar, fixed, with_kind
 from .exact_values import ByContent, ByIdentity, exact
 
 TENSOR, NUMBER, READ, OBJECT, NODE, MADE, DEFAULTS = "tensor", "number", "read", "object", "node", "made", "defaults"
@@ -61,15 +63,18 @@ class ContainerTable:
     their order.
 
     known    {id of a container from before: the spec that stands for it}
-    were     {id of a container: its earlier content, which is taken apart instead}
+    were     {id of a container: its earlier content, which is taken apart instead; of a dataclass object its earlier fields}
+    held     containers and objects from before that were met, and stand for themselves
     """
 
-    __slots__ = ("_specs", "containers", "numbers", "were", "wholes")
+    __slots__ = ("_specs", "containers", "has_proxy_keys", "held", "numbers", "were", "wholes")
 
     def __init__(self, known=(), were=()):
         self.containers: list = []
         self.wholes: list = []          # sets and arrays, in their order
         self.numbers: dict = {}         # {id of one of these: its number}
+        self.held: list = []
+        self.has_proxy_keys = False     # whether proxies for numbers are keys of a dictionary
         self._specs, self.were = dict(known), dict(were)
 
     def before(self, x):
@@ -77,6 +82,8 @@ class ContainerTable:
         spec = self._specs.get(id(x))
         if spec == ():
             raise UnrepeatableError(f"or takes a {type(x).__name__} that contains itself", "pass or return its parts")
+        if type(spec) is ByIdentity:
+            self.held.append(x)
         return spec
 
     def enter(self, x, may_recur: bool) -> int:
@@ -91,8 +98,21 @@ class ContainerTable:
 
 
 def fields_of(x) -> tuple:
-    """Return the field names of a dataclass object or a named tuple."""
-    return tuple(getattr(x, "__dataclass_fields__", ())) or getattr(x, "_fields", ())
+    """Return the names of a dataclass object's fields, as far as it has them, and other attributes, or of a named tuple's
+    fields."""
+    fields = getattr(x, "__dataclass_fields__", None)
+    if fields is None:
+        return getattr(x, "_fields", ())
+    own = getattr(x, "__dict__", fields)
+    if own.keys() == fields.keys():
+        return tuple(fields)
+    slots = [name for name in fields if type(getattr(type(x), name, None)) is MemberDescriptorType]
+    return tuple([name for name in {**fields, **own} if name in own or name in slots])
+
+
+def fields_besides_caches(x, before: tuple) -> tuple:
+    """Return the field names of an object whose fields were `before`, without those of cached properties that were filled."""
+    return tuple([name for name in fields_of(x) if name in before or type(getattr(type(x), name, None)) is not cached_property])
 
 
 def is_structure(x) -> bool:
@@ -186,13 +206,19 @@ class Flattener:
 
     def named(self, items) -> tuple:
         leaves, how = self.leaves, self.how
-        return tuple([(k if type(k) is str else _key(k), flatten(v, leaves, *how)) for k, v in items])
+        return tuple([(k if type(k) is str else _key(self._plain_key(k)), flatten(v, leaves, *how)) for k, v in items])
+
+    def _plain_key(self, key):
+        plain = fixed(forced(key))
+        if plain is not key and self.met is not None:
+            self.met.has_proxy_keys = True
+        return plain
 
     def items(self, content) -> tuple:
         """Return the specs of the items of a dictionary by key."""
         made = self.how[1]
         for k in dict.keys(content) if made is not None else ():
-            made.check_key(k)
+            made.check_key(fixed(forced(k)))
         return self.named(dict.items(content))
 
     def once(self, x, own=None):
@@ -232,7 +258,7 @@ class Flattener:
         if kind in REGISTERED:
             children, context = REGISTERED[kind].flatten(x)
             return (NODE, (kind, *self.each((context,)), self.each(children)))
-        return (kind, self.named([(name, getattr(x, name)) for name in fields_of(x)]))
+        return (kind, self.named([(name, getattr(x, name)) for name in (fields_of(x) if content is x else content)]))
 
 
 def _key(k):

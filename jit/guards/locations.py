@@ -22,7 +22,7 @@ from ..bytecode.uses import INSPECTED, MEASURED, SINGLE
 from ..proxies.numpy_scalars import NUMBERS, fixed, number_of
 from ..proxies.numpy_scalars import now as number_now
 from ..proxies.symbolic_tables import TABLES
-from ..proxies.threads import ThreadViews
+from ..proxies.threads import ThreadView, ThreadViews
 from .arg_pytree import TENSOR
 
 MOST_LOCATIONS = 1024      # state inputs of one function
@@ -212,13 +212,12 @@ class StateInputs:
                 fixed(value)
         self._lengths = {}
         self._put_back()
-        self.views.close()
 
     def __exit__(self, *exc):
         self._put_back()
-        self.views.close()
 
     def _put_back(self):
+        self.views.close()          # they hide what classes hold
         for owner, key, kind, value, before in reversed(self._stored):
             if load(owner, key, kind) is value:       # else the function has written there
                 store(owner, key, kind, before)
@@ -293,7 +292,10 @@ def load(owner, key, kind):
     view = VIEWED.get((id(owner), key)) if VIEWED else None
     if view is not None:
         return view.current(owner)
-    return getattr(owner, key, MISSING) if is_slot(owner, key) else vars(owner).get(key, MISSING)
+    if is_slot(owner, key):
+        return getattr(owner, key, MISSING)
+    found = getattr(owner, "__dict__", {}).get(key, MISSING)
+    return found.hidden if type(found) is ThreadView else found
 
 
 def is_slot(owner, key) -> bool:
@@ -327,6 +329,8 @@ def store(owner, key, kind, value):
         owner.pop(key, None)
     elif kind == CONTEXT:
         owner.set(value)
+    elif isinstance(owner, type) and type(owner.__dict__.get(key)) is ThreadView:
+        owner.__dict__[key].hidden = value
     elif isinstance(owner, type):
         type.__setattr__(owner, key, value)
     elif is_slot(owner, key):

@@ -51,7 +51,7 @@ class Snapshot:
         return made
 
     def matches(self, now) -> bool:
-        if now is self.itself:
+        if now is self.itself and now is not None:
             return True
         if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or _rule(now) is not self.rule:
             return False

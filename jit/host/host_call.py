@@ -84,8 +84,8 @@ def write_back(original, copy, tensors: dict):
         for a, b in zip(original, copy):
             write_back(a, b, tensors)
     elif is_structure(original):
-        for name in fields_of(original):
-            object.__setattr__(original, name, write_back(getattr(original, name), getattr(copy, name), tensors))
+        for name in fields_of(copy):
+            object.__setattr__(original, name, write_back(getattr(original, name, None), getattr(copy, name), tensors))
     else:
         return tensors.get(id(copy), copy)
     return original

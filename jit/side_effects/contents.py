@@ -29,6 +29,7 @@ from ..bytecode.uses import (
     SINGLE,
     STORED,
     both,
+    compared_in,
     passed_in,
     untracked_uses,
 )
@@ -58,6 +59,7 @@ class ContainerLog:
         # ids of those that a host function has changed: it may add more or less, so a read length depends on all items
         self._changed_by_hosts: set = set()
         self._followed: set = set()         # (id, call) that lead to a user function
+        self._held: dict = {}               # by id: containers that are compared, or that results or writes hold
 
     def see(self, container, text: str, inputs) -> None:
         """Remember the content of a list, deque or dictionary that is not known yet."""
@@ -146,7 +148,8 @@ class ContainerLog:
             v is container for seen, _, _ in self._containers.values() if type(seen) in DICTS for v in seen.values())
 
     def close(self):
-        for table in (self.sole_references, self.snapshots, self._containers, self._before, self._used, self._written):
+        for table in (self.sole_references, self.snapshots, self._containers, self._before, self._used, self._written,
+                      self._held):
             table.clear()
 
     def settle(self):
@@ -196,12 +199,10 @@ class ContainerLog:
 
     def was(self, value, expected) -> bool:
         """Return whether a value was as expected before the run."""
-        if expected is self.snapshots.get(id(value), MISSING):
-            return True
-        if type(value) in RESTORED and type(expected) is Snapshot and type(value) is expected.kind:
+        if type(expected) is Snapshot and type(value) is expected.kind and type(value) in (tuple, *RESTORED):
             keys, items = self._first_items(value)
             is_alike = len(items) == len(expected.items) and (expected.keys is None or same_keys(keys, expected.keys))
-            return is_alike and all(map(self.was, items, expected.items))
+            return is_alike and all(v is e or self.was(v, e) for v, e in zip(items, expected.items))
         return looks_like(value, expected)
 
     def settled(self, expected):
@@ -220,8 +221,13 @@ class ContainerLog:
             expected.items = tuple([replaced.get((id(now), key_id(key)), e) if isinstance(e, Tensor) else e
                                     for e, key in zip(expected.items, keys)])
 
+    def hold(self, containers):
+        """Note containers that are compared by identity, or that results or writes hold. Each call must find the same."""
+        self._held.update({id(c): c for c in containers})
+
     def exact(self, expected, now):
-        """Return the expectation of a value with the very containers in it to which replays write, and others for the rest."""
+        """Return the expectation of a value with the very containers in it to which replays write, or that they return, and
+        others for the rest."""
         if type(expected) is Snapshot and type(now) is expected.kind and type(now) in (tuple, *RESTORED):
             _, items = self._first_items(now)
             made = list(map(self.exact, expected.items, items)) if len(items) == len(expected.items) else expected.items
@@ -229,6 +235,8 @@ class ContainerLog:
                 expected = expected.with_items(made)
         if type(now) not in RESTORED or isinstance(expected, Exactly):
             return expected
+        if id(now) in self._held:
+            return Exactly(now, expected)
         if id(now) in self._written:
             return expected if id(now) in self.sole_references else Exactly(now, expected)
         others = {at: c for at, c in self._written.items() if type(c) is type(now)}
@@ -430,6 +438,8 @@ def note_arguments(frame, inputs, contents, uses) -> None:
         how = uses.get(chain, PASSED) if name in unassigned else None
         value = inputs.without_table(local[name], how, calls)
         contents.used(value, _ALL_OF_IT.get(how, how), calls)
+        if chain in compared_in(code):
+            contents.hold((value,))
         if caller is not None:
             contents.followed_into(value, (caller.f_code, instructions_of(caller.f_code)[position_of(caller)].offset))
 

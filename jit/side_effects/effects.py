@@ -35,9 +35,10 @@ _SETTERS = (object.__setattr__, SimpleNamespace.__setattr__, type.__setattr__)
 class Target:
     """A location that is written, as `Location.owner` gives it.
 
-    was      the value from before
-    before   what a guard expects of it
-    text     its name for messages
+    was        the value from before
+    before     what a guard expects of it
+    text       its name for messages
+    of_class   whether the value from before is that of the owner's class
     """
 
     owner: Any
@@ -46,6 +47,7 @@ class Target:
     was: object
     before: object
     text: str
+    of_class: bool = False
 
     @property
     def place(self) -> tuple:
@@ -55,8 +57,8 @@ class Target:
         if self.kind == "attr" and isinstance(self.owner, Module):
             return getattr(self.owner, str(self.key), MISSING)
         found = load(self.owner, self.key, self.kind)
-        if found is MISSING and self.kind == "attr" and getattr(type(self.owner), str(self.key), MISSING) is self.was:
-            return self.was             # its class has it, as before
+        if found is MISSING and self.of_class and getattr(type(self.owner), str(self.key), MISSING) is self.was:
+            return self.was
         return found
 
     @property
@@ -222,9 +224,13 @@ class SoleReference(Condition):
             del _CONDITION_COUNTS[id(self.first)]
 
     def holds(self) -> bool:
-        at = id(load(self.owner, self.key, self.kind))
+        found = load(self.owner, self.key, self.kind)
+        at, kind = id(found), type(found)
+        del found
         if at == id(self.first):
             return True
+        if kind is not type(self.first):        # it may be gone
+            return False
         is_cell = self.kind == "cell"
         table = vars(self.owner) if self.kind == "attr" else self.owner
         return _REFERENCE_COUNTERS[is_cell](table, self.key) == _SINGLE_COUNTS[is_cell] + _CONDITION_COUNTS.get(at, 0)

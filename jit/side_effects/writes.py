@@ -16,7 +16,7 @@ from ..errors.errors import FirstTimeError, RecordingStatus, TraceError, Unrepea
 from ..guards.arg_pytree import ByIdentity, ContainerTable, flatten
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
-from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE, StateInputs
+from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE, StateInputs, load
 from ..guards.snapshot import base_of, snapshot
 from ..proxies.new_objects import NewObjects
 from ..proxies.numpy_scalars import fixed, now
@@ -61,7 +61,8 @@ class WriteLog:
             before = MISSING
         elif (id(owner), key) in VIEWED:
             before = VIEWED[id(owner), key].current(owner)
-        target = Target(owner, key, kind, before, snapshot(before, self._inputs), f"{text} (in {self.reader})")
+        of_class = kind == "attr" and before is not MISSING and load(owner, key, kind) is MISSING
+        target = Target(owner, key, kind, before, snapshot(before, self._inputs), f"{text} (in {self.reader})", of_class)
         if self.targets.setdefault(target.place, target) is target and kind == "attr" and before is not MISSING:
             self._inputs.show(owner, key)
 

@@ -20,7 +20,17 @@ from ..errors.errors import (
     TraceError,
     at,
 )
-from ..guards.arg_pytree import TENSOR, ArrayArgument, ContainerTable, flatten, held_by, unflatten
+from ..guards.arg_pytree import (
+    TENSOR,
+    ArrayArgument,
+    ContainerTable,
+    fields_besides_caches,
+    fields_of,
+    flatten,
+    held_by,
+    is_structure,
+    unflatten,
+)
 from ..guards.frames import position_of, unprofiled
 from ..guards.locations import StateInputs
 from ..guards.symbolic_lookups import SymbolicLookups
@@ -139,6 +149,7 @@ class Run:
         self.recorder.modules.entered = self._called.__code__
         self.result: Any = None
         self.template: Any = None
+        self.has_proxy_keys = False                 # whether dictionaries in its result have proxies as keys
         self.containers = ArgumentContainers((), ())        # of which it may give and change what its caller has,
         self.keeps_identity = False                 # if that is where what is recorded will be called
         self.recording: Any = None
@@ -197,7 +208,11 @@ class Run:
         if not self.keeps_identity:
             return OutputTemplate.of(self.result, effects, made, read)
         effects += self.containers.targets(contents)
-        return OutputTemplate.of(self.result, effects, made, read, ContainerTable(self.containers.specs(contents)))
+        table = ContainerTable(self.containers.specs(contents))
+        found = OutputTemplate.of(self.result, effects, made, read, table)
+        contents.hold(table.held)
+        self.has_proxy_keys = table.has_proxy_keys
+        return found
 
     def record(self, call: Call):
         """Run the function on the arguments of a call, alone in the process, since it marks the tensors that it meets."""
@@ -219,6 +234,7 @@ class Run:
             recorder.inputs.arrays[id(g.array)] = g.tensor
         met = ContainerTable()
         before = flatten((args, kwargs), passed, read=recorder.reads.passthrough.part, met=met)
+        fields = [(x, fields_of(x)) for x in met.containers if is_structure(x)]
         tracker.hosts.arguments = [*met.containers, *[g.array for g in call.arrays]]
         if call.containers is not None:
             self.containers, self.keeps_identity = ArgumentContainers(met.containers, call.containers), True
@@ -228,8 +244,9 @@ class Run:
         m.refresh()
         try:
             effects, tensors, devices = self._run(call, tracker, lookups, inputs, args, kwargs)
-            self._check_containers(before, passed, (args, kwargs), recorder.reads.passthrough.part, self.containers.were())
-        except RunEagerlyError:
+            were = self.containers.were() | {id(x): fields_besides_caches(x, names) for x, names in fields}
+            self._check_containers(before, passed, (args, kwargs), recorder.reads.passthrough.part, were)
+        except DisturbedError:      # the call is right as it ran
             self.result = mapped(self.result, now)
             raise
         finally:
@@ -240,7 +257,7 @@ class Run:
             tracker.writes.settle()
             m.refresh()
         self.keeps_plain = lookups.is_written
-        if self.template.has_proxies or self.template.has_reads or self.containers.are_copies:
+        if self.template.has_proxies or self.template.has_reads or self.has_proxy_keys or self.containers.are_copies:
             self.result = self.template.recorded_result(tensors, call.containers)
         self._check_usable(tracker, devices)
         self._set_guards(call, tracker, lookups, effects)
