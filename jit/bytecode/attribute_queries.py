@@ -40,11 +40,12 @@ class AttributeQueries(NamedTuple):
     sets: bool
     kinds: bool
 
-    def with_names(self, more) -> "AttributeQueries":
-        return self._replace(names=self.names | more) if more else self
+    def with_names(self, more, assigned) -> "AttributeQueries":
+        return self._replace(names=self.names | more, assigned=self.assigned | assigned) if more else self
 
 
 NO_QUERIES = AttributeQueries(frozenset(), frozenset(), False, False, False, False)
+ANY_ATTRIBUTE = NO_QUERIES._replace(computes=True, sets=True)      # of code that is not tracked
 
 
 class QueryLog:

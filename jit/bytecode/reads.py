@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 
 from ...runtime.core.tensor import Tensor
 from .stack import CONSTANTS, is_lookup, variables_of
-from .user_code import is_user_code
+from .user_code import dict_of, is_user_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 LENGTH, ANY = "length", "any"       # steps to the length of a list, and to whether it has items
@@ -292,7 +292,7 @@ def follow(root, steps):
     for kind, key in steps:
         try:
             if kind == "attr":
-                value = (value.__dict__[key] if _plain_instance(value, key) else
+                value = (dict_of(value)[key] if _plain_instance(value, key) else
                          MISSING if is_computed(value, key) else getattr(value, key))
             elif kind == LENGTH:
                 value = MISSING if type(value) is not list else len(value) if key == LENGTH else bool(value)
@@ -308,13 +308,29 @@ def follow(root, steps):
 
 
 def is_computed(owner, name) -> bool:
-    """Return whether an attribute is a user's property, or comes from `__getattr__`. Its code is tracked when it runs."""
+    """Return whether user code gives an attribute: a property, another descriptor, `__getattr__` or `__getattribute__`. That
+    code is tracked when it runs."""
     kind = type(owner)
-    found = next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), MISSING)
+    if is_user_function(getattr(kind, "__getattribute__", None)):
+        return True
+    found = _in_class(kind, name)
     if type(found) is cached_property or found is MISSING:
         is_there = name in getattr(owner, "__dict__", ())
-        return not is_there and (found is not MISSING or is_user_function(getattr(kind, "__getattr__", None)))
-    return isinstance(found, property) and is_user_function(found.fget)
+        if not is_there and (found is not MISSING or is_user_function(getattr(kind, "__getattr__", None))):
+            return True
+    elif isinstance(found, property):
+        return is_user_function(found.fget)
+    elif _is_getter(found):
+        return hasattr(type(found), "__set__") or name not in getattr(owner, "__dict__", ())
+    return isinstance(owner, type) and _is_getter(_in_class(owner, name))
+
+
+def _in_class(cls, name):
+    return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), MISSING)
+
+
+def _is_getter(value) -> bool:
+    return is_user_function(getattr(type(value), "__get__", None))
 
 
 def computed_at(root, steps) -> int | None:
@@ -334,5 +350,5 @@ def is_user_function(f) -> bool:
 
 
 def _plain_instance(value, key) -> bool:
-    own = getattr(value, "__dict__", None)
+    own = dict_of(value)
     return type(own) is dict and key in own and not isinstance(value, type) and not (VIEWED and (id(value), key) in VIEWED)

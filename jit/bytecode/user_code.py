@@ -41,6 +41,12 @@ def is_instance(value) -> bool:
             and (isinstance(getattr(value, "__dict__", None), dict) or bool(_slots_of(kind))))
 
 
+def has_library_methods(kind) -> bool:
+    """Return whether methods of the standard library, whose code is not tracked, read the attributes of an instance."""
+    return any(c.__module__ in _HOLDERS and c is not object and c.__flags__ & _MADE_IN_PYTHON and not is_user_defined(c)
+               for c in kind.__mro__)
+
+
 def is_user_module(name: str) -> bool:
     """Return whether a module is neither ingot's, nor of a trusted package, nor of the standard library."""
     return name.partition(".")[0] not in (*TRUSTED, *sys.stdlib_module_names)
@@ -61,9 +67,16 @@ def is_user_namespace(value) -> bool:
     return isinstance(value, type) and is_user_defined(value)
 
 
+def dict_of(value):
+    """Return the `__dict__` of an object, past a user's `__getattribute__`, or an empty one."""
+    if type(type(value).__getattribute__) is types.FunctionType:
+        return object.__getattribute__(value, "__dict__")
+    return getattr(value, "__dict__", {})
+
+
 def attributes_of(value) -> dict:
     """Return the own attributes of an instance, a class or a Python module."""
-    own, slots = getattr(value, "__dict__", {}), _slots_of(type(value))
+    own, slots = dict_of(value), _slots_of(type(value))
     if not slots:
         return own
     return {**own, **{name: getattr(value, name) for name in slots if hasattr(value, name)}}

@@ -22,6 +22,7 @@ ITEMS = "items"         # only its items are appended to
 LAST, GROWN = "last", "grown"       # items at its end are read; that, and it is appended to
 MEASURED, COUNTED = "measured", "counted"       # its length is read, beside single items; that, and it is appended to
 CONTAINED = "contained"     # membership is tested
+COMPARED = "compared"       # `is` compares it with another object
 KEYED = "keyed"         # items under constants are read and set: `chain["n"] += 1`
 _ADDS = ("append", "extend")
 _ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that only read the items of a container
@@ -44,6 +45,7 @@ def uses_of(code) -> dict:
     MEASURED   `len(chain)`, `if chain`, `chain is None`, also beside INDEXED; beside ADDED that is COUNTED
     INSPECTED  `chain[key]`, also beside INDEXED
     CONTAINED  `key in chain`
+    COMPARED   `chain is other`
     ITEMS      `chain[key].append(...)`, `chain.setdefault(key, []).append(...)`
     PASSED     an argument of a call, which may stand beside any of the others
     """
@@ -60,6 +62,12 @@ def both(use, other):
     if use == PASSED:
         return other
     return next((both for some, both in _JOINT_USES if {use, other} <= some), None)
+
+
+@lru_cache(maxsize=4096)
+def compared_in(code) -> frozenset:
+    """Return the chains whose values code compares by identity."""
+    return frozenset([chain for chain, how, _ in _uses_in(code) if how == COMPARED])
 
 
 def passed_in(code) -> list:
@@ -104,6 +112,8 @@ def _taken(instructions, start, at) -> tuple:
             return None, None
         if PASSED in taken and ins.opname == "IS_OP" and before.opname in CONSTANTS and before.argval is None:
             return MEASURED, None
+        if PASSED in taken and ins.opname == "IS_OP":
+            return COMPARED, None
         if PASSED in taken and ins.opname in _TESTS:
             return INSPECTED, None
         if PASSED in taken:

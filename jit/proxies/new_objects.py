@@ -1,8 +1,9 @@
 """Objects that a recorded function makes, and returns or leaves outside: a replay makes them anew, around its own tensors.
 
 An object is the function's own if its `__init__` ran during the call, if `copy` made it, or if it leads to a value that the
-call has made. Own objects of Python classes are taken apart into their attributes and slots. Other own objects, such as
-generators and functions over tensors, cannot be made again (`UnrepeatableError`). All others are the same objects at each call.
+call has made. So is a container class of the standard library that was not met. Own objects of Python classes are taken apart
+into their attributes and slots. Other own objects, such as generators and functions over tensors, cannot be made again
+(`UnrepeatableError`). All others are the same objects at each call.
 """
 
 import functools
@@ -15,6 +16,7 @@ from ...ir.dtype import DType
 from ...ir.symbols.symbolic import is_python_class, is_symbol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
+from ..bytecode.user_code import has_library_methods
 from ..errors.errors import UnrepeatableError
 from .lazy_scalars import LazyScalar
 from .numpy_scalars import SymScalar
@@ -48,7 +50,9 @@ class NewObjects:
         """Return whether the run has made an object."""
         if isinstance(x, _SINGLE) or self._existed(x):
             return False
-        return id(x) in self._own or hasattr(type(x), "__next__") or self._leads_to_new(x)
+        kind = type(x)
+        return (id(x) in self._own or hasattr(kind, "__next__") or has_library_methods(kind)
+                or self._leads_to_new(x))
 
     def _may_be_new(self, x) -> bool:
         kind = type(x)

@@ -79,6 +79,8 @@ class DynamicAttributes:
         self._reads.add_attributes(cls.__qualname__, cls, in_class)
         if question.by_name:
             self._reads.add_absent(cls.__qualname__, cls, nowhere)
+        for name in question.names - in_class - nowhere:
+            self._reads.add_object_of_class(cls, name)
         return in_class, nowhere
 
     def names_in_class(self, cls, names) -> tuple:

@@ -6,6 +6,7 @@ import types
 import weakref
 from collections import deque
 from dataclasses import replace
+from inspect import getattr_static
 
 import numpy as np
 
@@ -23,10 +24,12 @@ from ..bytecode.reads import (
     counts_back,
     follow,
     is_length,
+    is_user_function,
     reads_of,
+    stores_of,
 )
 from ..bytecode.user_code import is_instance
-from ..bytecode.uses import CONTAINED, SINGLE, uses_of
+from ..bytecode.uses import CONTAINED, SINGLE, compared_in, uses_of
 from ..guards.frames import RunningFunctions, cells_of
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import RESTORED, StateInputs, read, root_value
@@ -54,6 +57,7 @@ class ChainReads:
         self.caches, self.generators, self.set_rates = FunctionCaches(reads, tensors), generators, set_rates
         self._uses: dict = {}           # chain -> use of its value in the code that is looked at
         self._calls: dict = {}          # chain -> calls that take its value there
+        self._compared: frozenset = frozenset()     # chains that the code compares by identity
         self._unwalked: dict = {}       # by id: (name, container of which code only asked for membership or single items)
         self._imports: list = []        # (module and level, steps, package) of what code reads of modules that it imports
         self._is_first = True
@@ -63,7 +67,7 @@ class ChainReads:
     def add_frame(self, frame, own):
         """Guard what the chains of code that starts lead to; `own` names the free variables that the function made."""
         code, local = frame.f_code, frame.f_locals
-        self._uses, self._calls = uses_of(code), calls_of(code)
+        self._uses, self._calls, self._compared = uses_of(code), calls_of(code), compared_in(code)
         note_arguments(frame, self._inputs, self._contents, self._uses)
         for chain in reads_of(code):
             self.reads.order.at = code, chain
@@ -108,12 +112,16 @@ class ChainReads:
             elif id(value) in defaults:
                 self._reachable.walk(name, value)
 
-    def names_past_own(self, frame, own) -> frozenset:
-        """Return attributes that code reads behind properties, the function's own objects, and its own variables: others may
-        be there by then."""
+    def names_past_own(self, frame, own) -> tuple:
+        """Return (attributes that code reads, those that it assigns) behind properties, the function's own objects, and its own
+        variables: others may be there by then."""
+        reads, stores = [self._past_own(chains, frame, own) for chains in (reads_of(frame.f_code), stores_of(frame.f_code))]
+        return reads | stores, stores
+
+    def _past_own(self, chains, frame, own) -> frozenset:
         local = frame.f_locals
         found = []
-        for chain in reads_of(frame.f_code):
+        for chain in chains:
             root = root_value(frame.f_globals, chain.name) if chain.root == GLOBAL else local.get(chain.name)
             is_late = (chain.root == FREE and chain.name in own) or (chain.root != GLOBAL and id(root) in self._known.own)
             at = 0 if is_late else computed_at(root, chain.steps)
@@ -260,8 +268,14 @@ class ChainReads:
     def _add_computed(self, owner, step, name):
         """Guard that an attribute or item of an object is computed by this code of the user's."""
         kind, text = type(owner), type(owner).__qualname__
-        if step == "attr" and known_in_class(kind, name):
+        if step == "attr" and is_user_function(getattr(kind, "__getattribute__", None)):
+            self.reads.add_attributes(text, kind, ("__getattribute__",))
+        elif step == "attr" and known_in_class(kind, name):
             self.reads.add_attributes(text, kind, (name,))
+        elif step == "attr" and getattr_static(kind, name, MISSING) is not MISSING:
+            self.reads.add_object_of_class(kind, name)
+        elif step == "attr" and isinstance(owner, type) and getattr_static(owner, name, MISSING) is not MISSING:
+            self.reads.add_object_of_class(owner, name)
         elif step == "attr":
             self.reads.add_attributes(text, kind, ("__getattr__",))
             self.reads.add_absent(text, owner, {name})
@@ -273,6 +287,8 @@ class ChainReads:
         """Remember a list or dictionary before anything changes in it, and note how code uses it."""
         value = self._inputs.without_table(value, how, calls)
         is_argument = chain.root == ARGUMENT and self._known.parts.leads_to(base, chain.steps, value)
+        if chain in self._compared:
+            self._contents.hold((value,))
         if type(value) in RESTORED and not is_argument and not self._is_own_item(base, chain.steps, value):
             self._contents.see(value, str(chain), self._inputs)
             self._contents.used(value, how, calls)

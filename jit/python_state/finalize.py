@@ -17,7 +17,7 @@ from ..side_effects.contents import AnyOf, ContainerLog, unread_replacements
 from ..side_effects.effects import sole_references
 from ..side_effects.remade import RemadeObjects
 from ..side_effects.writes import WriteLog
-from .read_log import ReadLog
+from .read_log import HELD, ReadLog
 
 
 class Finaliser:
@@ -119,9 +119,15 @@ class Finaliser:
     def _check_conditions(self, caches):
         for reading in self._reads.conditions.values():
             fills = type(reading) in (AttributeNames, AbsentNames) and reading.explained_by(self._written)
-            is_set = reading.identity[0] == CONTEXT and (reading.identity[1], CONTEXT) in self._written
-            if not (fills or is_set or reading.holds() or caches.was_filled(reading)):
+            what, *place = reading.identity
+            is_set = (what == CONTEXT and (place[0], CONTEXT) in self._written) or (
+                what == HELD and tuple(place) in self._written)
+            if not (fills or is_set or reading.holds() or caches.was_filled(reading) or self._was_as_expected(reading)):
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
+
+    def _was_as_expected(self, reading) -> bool:
+        """Return whether a condition held before the run changed containers, which is its side effect."""
+        return type(reading) is ReadCondition and self._contents.was(reading.read(), reading.expected)
 
     def _first_of(self, guard) -> Any:
         """Return the container to which a guard led before the run replaced it; other values as they are now."""

@@ -43,7 +43,7 @@ from ..proxies.threads import is_alone
 from ..side_effects.deferred_print import written
 from . import progress_bars
 
-PROXIES = (LazyScalar, SymInt, SymFloat)
+PROXIES = (LazyScalar, SymInt, SymFloat, SymScalar)
 _EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
 
 

@@ -11,13 +11,14 @@ from typing import Any
 
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.reads import key_text
-from ..bytecode.user_code import attributes_of, attributes_of_module, is_instance, is_user_namespace
+from ..bytecode.attribute_queries import ANY_ATTRIBUTE
+from ..bytecode.reads import is_user_function, key_text
+from ..bytecode.user_code import attributes_of, attributes_of_module, has_library_methods, is_instance, is_user_namespace
 from ..guards.arg_pytree import fields_of, is_structure
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import StateInputs
-from ..guards.snapshot import CONTAINERS, is_changeable, is_plain, snapshot
+from ..guards.snapshot import CONTAINERS, Snapshot, is_changeable, is_plain, snapshot
 from ..side_effects.contents import ContainerLog, UntrackedUses
 from ..side_effects.writes import WriteLog
 from .attributes import DynamicAttributes, TensorAttributes
@@ -124,6 +125,17 @@ class Reachable:
                 stack += self.add(text, value)
             elif is_user_namespace(value):
                 self.add(text, value)
+            elif is_user_function(value):
+                stack += self.add(text, value)
+
+    def copied(self, value):
+        """Guard all attributes of an object that code of a library copies."""
+        if id(value) not in self._known.outside:
+            return
+        text = self._known.name_of(value)
+        self._attributes.answer_with_all(ANY_ATTRIBUTE._replace(sets=False), text, value, self.add)
+        self._attributes.query_all(value, False)
+        self._use_all(attributes_of(value))
 
     def add(self, text, value) -> list:
         """Note an object that is reached, and answer all queries so far; return (text, value) of its parts."""
@@ -133,7 +145,11 @@ class Reachable:
         self._uses.apply(attributes_of(value))
         for question in self._attributes.log.all():
             self._attributes.answer(question, text, value, self.add)
-        for kind in self._attributes.log.computing:
+        kinds = self._attributes.log.computing
+        if has_library_methods(type(value)):
+            kinds = [*kinds, ANY_ATTRIBUTE]
+            self._use_all(value.__dict__)
+        for kind in kinds:
             self._attributes.answer_with_all(kind, text, value, self.add)
         found = []
         for name, v in self._attributes_before(value):
@@ -145,6 +161,14 @@ class Reachable:
     def _attributes_before(self, owner) -> list:
         """Return (name, value) of the attributes of an object, without those that the function has set so far."""
         return [(name, v) for name, v in attributes_of(owner).items() if not self._writes.has_set(owner, name)]
+
+    def _use_all(self, value):
+        """Note that code which is not tracked may use a container, and those in it, in any way."""
+        self._contents.used(value, None)
+        for v in value.values() if isinstance(value, dict) else value:
+            is_known = self._contents.is_used(v) and self._contents.only(v) is None
+            if (type(v) in CONTAINERS or isinstance(v, tuple)) and not is_known:
+                self._use_all(v)
 
     def _see_contents(self, text, value):
         """Remember the items of a container, or of the parameter groups of an optimizer."""
@@ -169,10 +193,13 @@ class Reachable:
                     self._reads.add_library(name, v)
             return found
         if type(value) is functools.partial:
-            place = "partial", id(value)
-            self._reads.conditions.setdefault(place, ReadCondition.of(
-                place, lambda x=value: (x.args, x.keywords), f"the arguments of {text}", lambda x: snapshot(x, self._inputs)))
-            return [(text, v) for v in (value.func, *value.args, *value.keywords.values())]
+            name = f"the arguments of {text}"
+            self._use_all((value.args, value.keywords))
+            self._see_contents(name, value.keywords)
+            self._reads.conditions.setdefault(("partial", id(value)), ReadCondition(
+                ("partial", id(value)), lambda: (value.args, value.keywords),
+                Snapshot((value.args, value.keywords), self._inputs), name))
+            return [(text, value.func), (name, value.args), (name, value.keywords)]
         if type(value) in (types.BuiltinMethodType, types.MethodType) and not isinstance(value.__self__, Module):
             return [(text, value.__self__)]
         if type(value) is types.MethodType and isinstance(value.__self__, Module):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ARGUMENT, MISSING, Chain
-from ..bytecode.user_code import is_user_defined
+from ..bytecode.user_code import is_instance, is_user_defined
 from ..guards.absence import AbsentNames
 from ..guards.guards import FunctionGuard, Guard, ReadCondition, module_state
 from ..guards.known_objects import KnownObjects
@@ -18,6 +18,7 @@ from ..guards.snapshot import is_container, is_plain, snapshot
 from ..host.ordering import ReadOrder
 from ..side_effects.contents import UntrackedUses
 
+HELD = "held"       # kind of the conditions on objects that classes hold
 _IN_CLASSES = (types.FunctionType, staticmethod, classmethod, property, Tensor)
 
 
@@ -68,7 +69,6 @@ _HELD: dict = {
     "_ctypes._SimpleCData": bytes, "_ctypes.Array": bytes, "_ctypes.Structure": bytes, "_ctypes.Union": bytes,
     "_io.BytesIO": lambda file: (file.getvalue(), file.tell()),
     "_io.StringIO": lambda file: (file.getvalue(), file.tell()),
-    **dict.fromkeys(("collections.UserDict", "collections.UserList", "collections.UserString"), lambda box: box.data),
     "configparser.RawConfigParser": lambda c: ({k: dict(v) for k, v in c._sections.items()}, dict(c.defaults())),
     "queue.Queue": lambda q: list(q.queue),
     "threading.Event": lambda event: event.is_set(),
@@ -143,6 +143,14 @@ class ReadLog:
         kind = type(m)
         if name not in module_state(m) and known_in_class(kind, name):
             self.add_attributes(kind.__qualname__, kind, (name,))
+
+    def add_object_of_class(self, cls, name):
+        """Guard an object of a user class that a class holds, a descriptor perhaps, and follow it. No code of it runs."""
+        value = inspect.getattr_static(cls, name, MISSING)
+        if is_instance(value):
+            text = f"{cls.__qualname__}.{name}"
+            self.add_condition(ReadCondition.of(
+                (HELD, id(cls), name), lambda: inspect.getattr_static(cls, name, MISSING), text))
 
     def add_absent(self, text, owner, names):
         """Guard that an object, or a class with its bases, has no attributes of some names."""

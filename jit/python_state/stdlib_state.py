@@ -18,16 +18,12 @@ from ..errors.errors import FirstTimeError, RecordingStatus, TraceError
 from ..guards.guards import ReadCondition
 from ..guards.known_objects import KnownObjects
 from ..guards.locations import CONTEXT, StateInputs
-from ..guards.snapshot import snapshot
+from ..guards.snapshot import is_changeable, snapshot
 from ..side_effects.effects import Target
 from .attributes import TensorAttributes
 from .read_log import ReadLog
 
 _MOST_RESULTS = 256        # results that are compared to see that a cache was cleared
-
-
-def _condition_on(variable) -> ReadCondition:
-    return ReadCondition.of(("context", id(variable)), lambda: variable.get(MISSING), f"the context variable {variable.name}")
 
 
 class ContextVariables:
@@ -43,7 +39,13 @@ class ContextVariables:
             _, before, open_sets, _ = self._set.get(id(variable), (variable, now, 0, place))
             self._set[id(variable)] = variable, before, open_sets + (1 if name == "set" else -1), place
         elif self._set.get(id(variable), (variable, now))[1] is now:
-            self._reads.add_condition(_condition_on(variable))
+            self._add_condition(variable)
+
+    def _add_condition(self, variable):
+        text, now = f"the context variable {variable.name}", variable.get(MISSING)
+        self._reads.walker.walk(text, now)
+        self._reads.add_condition(ReadCondition(
+            ("context", id(variable)), lambda: variable.get(MISSING), snapshot(now, self._inputs), text))
 
     def targets(self) -> list:
         """Return the variables that keep what the function has set; raise if it resets one by a token from outside."""
@@ -51,7 +53,7 @@ class ContextVariables:
         for variable, before, open_sets, place in self._set.values():
             if open_sets > 0:
                 if variable.get(MISSING) is before:     # perhaps by the token of the first of several set()
-                    self._reads.add_condition(_condition_on(variable))
+                    self._add_condition(variable)
                 text = f"the context variable {variable.name} (at {place})"
                 found.append(Target(variable, CONTEXT, CONTEXT, before, snapshot(before, self._inputs), text))
             elif variable.get(MISSING) is not before:
@@ -111,9 +113,10 @@ class FunctionCaches:
             f"whether {function.__name__}() has kept its results"))
         for v in keys_of(function):
             self._tensors.add(v)        # another argument gives another result
+        text = f"what {function.__name__}() gave"
         for v in results:
-            if type(v) in (list, dict, set):
-                text = f"what {function.__name__}() gave"
+            self._reads.add_library(text, v)
+            if is_changeable(v):
                 self._reads.add_condition(ReadCondition(("kept", id(v)), lambda v=v: v, snapshot(v), text))
 
     def was_filled(self, condition) -> bool:

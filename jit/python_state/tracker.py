@@ -35,7 +35,7 @@ from .attributes import DynamicAttributes, TensorAttributes
 from .chain_reads import ChainReads
 from .finalize import Finaliser
 from .impure_calls import WATCHED, ContextVariables, WorldPolicy
-from .patched_builtins import PatchedCasts, make_plain, settle
+from .patched_builtins import PatchedCasts, casts_of, make_plain, settle
 from .reachable import Reachable
 from .read_log import ReadLog, known_in_class, owners_above
 from .stdlib_state import FROM_SYSTEM, RANDOM, RandomGenerators
@@ -168,6 +168,9 @@ class Tracker:
             self.world.starts_thread(frame)
         if self.inputs.is_symbolic and (starts or self.inputs.views.cover(function.__self__)):
             self.writes.fix_numbers()
+        if not starts:
+            with self.casts.removed():
+                self.reachable.copied(function.__self__)
 
     def _runs(self, code, m):
         self.reachable.see_module(m)
@@ -191,7 +194,8 @@ class Tracker:
         for w in writes_of(code):
             if w.root != FREE or w.name not in own:
                 self.writes.add_variable(w, frame)
-        if self.inputs.is_symbolic and ("__dict__" in code.co_names or code.co_name in _EXACT):
+        if self.inputs.is_symbolic and (
+                "__dict__" in code.co_names or code.co_name in _EXACT or not casts_of(code).get("type", True)):
             self.writes.fix_numbers()
         names = self._attribute_queries(frame, own)
         self._implicit_reads(frame)
@@ -213,8 +217,9 @@ class Tracker:
         """Log the attributes that code reads of untracked objects; return their names."""
         code = frame.f_code
         self.reads.by_name = self.reads.by_name or not BY_NAME.isdisjoint(code.co_names)
-        more = names_by_value(frame) | self.chains.names_past_own(frame, own)
-        queries = queries_of(code).with_names(more)
+        late, assigned = self.chains.names_past_own(frame, own)
+        more = names_by_value(frame) | late
+        queries = queries_of(code).with_names(more, assigned)
         if not queries.by_name and self._is_caught(frame):
             queries = queries._replace(by_name=True)
         self.reachable.query(queries)
@@ -259,6 +264,7 @@ class Tracker:
         """Return the locations outside that the run has changed."""
         with self.casts.removed():
             self.attributes.add_new()
+        self._add_parts_of_modules()
         self.reads.module_reads.update(self.writes.add_modules())
         return self.contents.targets() + self.writes.changed() + self.contexts.targets()
 
@@ -284,7 +290,6 @@ class Tracker:
 
     def reachable_arguments(self, tensors) -> list:
         """Return (number, tensor) of the arguments that the function also reaches on other ways."""
-        self._add_parts_of_modules()
         return [(i, t) for i, t in enumerate(tensors) if id(t) in self.known.tensors]
 
     def compared_tensors(self) -> dict:

@@ -75,7 +75,6 @@ CHANGED_INSIDE = {
     "an event": ("import threading\nthing = threading.Event()", "thing.set()"),
     "an array": ("import array\nthing = array.array('d')", "thing.append(1.0)"),
     "bytes": ("thing = bytearray(b'a')", "thing.append(1)"),
-    "a list of the library's": ("import collections\nthing = collections.UserList()", "thing.append(1)"),
 }
 
 

@@ -212,10 +212,281 @@ exec(compile(LIBRARY, "/x/site-packages/lib.py", "exec"), space)
 c = space["Cfg"](k=1.0)
 def fn(x): return x * c.k + c.v
 def turn(i): c["k"] = float(i)
+### none_instead_of_a_list
+c = NS(items=[1, 2])
+def fn(x):
+    for v in c.items or (): x = x * v
+    return x
+def turn(i):
+    if i == 4: c.items = None
+### attribute_of_a_function_deleted
+def h(): return 1
+h.k = 2.0
+def fn(x): return x * getattr(h, "k", 7.0)
+def turn(i):
+    if i < 5: h.k = float(i)
+    if i == 5: del h.k
+### written_list_deleted
+s = NS(a=[1.0])
+def fn(x):
+    s.a[0] = 2.0
+    return x
+def turn(i):
+    if i < 3: s.a += [4.0]
+    if i == 5: del s.a
+def seen(): return vars(s)
+### library_list_grows
+u = collections.UserList([1])
+def fn(x):
+    u.append(len(u))
+    return x * len(u)
+def seen(): return list(u)
+### library_list_in_a_default
+def h(a=collections.UserList([1.0])): return a
+def fn(x): return x * sum(h())
+def turn(i):
+    if i == 4: h().append(2.0)
+### chain_map_in_a_default
+def h(a=collections.ChainMap({}, {"k": 1.0})): return a
+def fn(x): return x * h()["k"]
+def turn(i):
+    if i == 3: h().maps[1]["k"] = 3.0
+    if i == 5: h().maps[0]["k"] = 5.0
+### attribute_of_a_subclass_appears
+class Base:
+    a = {}
+    @classmethod
+    def of_class(cls): return cls.a
+class Sub(Base): pass
+s = Sub()
+def fn(x):
+    x = x if s.of_class() is None else x + 1
+    Sub.a = None
+    return x
+### list_in_a_context_variable
+import contextvars
+v = contextvars.ContextVar("v"); v.set([1])
+def fn(x):
+    v.get().append(len(v.get()))
+    return x
+def turn(i):
+    if i == 4: v.set([3])
+def seen(): return v.get()
+### stored_behind_getitem
+class T: k = 1.0
+class Items:
+    def __init__(self): self.d = {"a": T()}
+    def __getitem__(self, k): return self.d[k]
+s = Items()
+def fn(x):
+    s["a"].last = x
+    return x * s["a"].k
+def turn(i):
+    if i == 3: s.d = {"a": T()}
+def seen(): return vars(s.d["a"])
+### object_of_a_class
+class C: cfg = NS(k=1.0)
+objects = [C()]
+def fn(x):
+    for o in objects: x = x * o.cfg.k
+    return x
+def turn(i):
+    C.cfg.k = float(i)
+    if i == 4: C.cfg = NS(k=7.0)
+### descriptor_with_state
+class D:
+    def __init__(self): self.values = {"k": 1.0}
+    def __get__(self, obj, owner=None): return self if obj is None else self.values["k"]
+class C: k = D()
+c = C()
+def fn(x): return x * vars(C)["k"].values["k"]
+def turn(i):
+    vars(C)["k"].values["k"] = float(i)
+    if i == 4: C.k = D()
+### set_behind_a_descriptor_changed
+class D:
+    def __init__(self): self.values = {"k": {1, 2}}
+    def __get__(self, obj, owner=None): return self if obj is None else self.values.get("k")
+class C: k = D()
+c = C()
+def fn(x):
+    c.k.discard(2)
+    return x
+def seen(): return sorted(c.k)
+### descriptor_that_fails
+class D:
+    def __get__(self, obj, owner=None): return obj.missing
+class C: k = D()
+c = C()
+def h(a=1): return a
+def fn(x):
+    with contextlib.suppress(Exception):
+        print("value", h())
+        return c.k
+    return x
+def turn(i): h.__defaults__ = (np.int64(2),)
+### getattribute_that_computes
+scale = [1.0]
+class C:
+    def __init__(self): self.k = 1.0
+    def __getattribute__(self, name):
+        found = object.__getattribute__(self, name)
+        return found * scale[0] if name == "k" else found
+c = C()
+def fn(x): return x * c.k
+def turn(i): scale[0] = float(i)
+### given_container_replaced
+c = NS(a={}, last=None)
+def fn(x):
+    c.last = c.a
+    return c.a
+def turn(i):
+    if i % 3 == 2: c.a = {}
+def seen(): return c.last is c.a
+### given_record_from_outside
+@dataclass
+class R: a: object = 1
+d = {"r": [R()]}
+class C: last = None
+c = C()
+def fn(x): return d.get("r")[-1]
+def turn(i):
+    c.last = _wrapped(ingot.ones(3)) is d["r"][-1]
+    if i == 4: d["r"] = [R(2)]
+def seen(): return c.last
+### attribute_of_an_argument_record
+@dataclass
+class R: a: object = 1
+def fn(x, r): return x * getattr(r, "c", 2.0)
+def args(i):
+    r = R()
+    if i % 3: r.c = float(i)
+    return ingot.ones(3), r
+### cached_property_of_an_argument_record
+@dataclass
+class R:
+    a: object
+    @functools.cached_property
+    def double(self): return self.a * 2
+def fn(x, r): return x * r.double + r.double
+def args(i): return ingot.ones(3), R(ingot.ones(3) * i)
+### argument_record_gains
+@dataclass
+class R: a: object = 1
+def fn(x, r):
+    r.c = 2
+    return x
+def args(i):
+    global last
+    last = R()
+    return ingot.ones(3), last
+def seen(): return vars(last)
+### kept_result_changed
+source = [collections.OrderedDict(a=1.0)]
+@functools.lru_cache
+def kept(): return source[0]
+def fn(x): return x * kept()["a"]
+def turn(i):
+    if i == 4: kept()["a"] = 3.0
+    if i == 6: del kept()["a"]
+### number_of_a_class_seen_by_an_instance
+class M(type):
+    @property
+    def k(cls): return cls._k
+class A(metaclass=M): _k = 0
+class B: k = 3
+class C(B): pass
+c = C()
+def fn(x):
+    A.k
+    return x * c.k
+def turn(i): C.k = c.k + 2
+def seen(): return vars(C)["k"]
+### stored_in_a_slotted_argument
+class S:
+    __slots__ = ("a",)
+    def __repr__(self): return "S"
+def fn(x, s):
+    s.other = x
+    return x
+def args(i): return ingot.ones(3), S()
+### copy_of_a_library_list
+u = collections.UserList([1])
+def fn(x): return copy.copy(u)
+def turn(i): _wrapped(ingot.ones(3)).append(9)
+### keywords_of_a_partial
+p = functools.partial(lambda x, k: x, k=[1])
+class C: same = None
+c = C()
+def fn(x): return getattr(p, "keywords", None)
+def turn(i):
+    c.same = _wrapped(ingot.ones(3)) is p.keywords
+    if i == 4: p.keywords["k"].append(2)
+def seen(): return c.same
+### dictionary_in_a_partial
+p = functools.partial(lambda d: d, {"a": 1})
+def fn(x):
+    p()["a"] += 1
+    return x
+def seen(): return p.args[0]
+### order_changed_beside_a_number
+d = {"a": 1, "b": 2}
+def fn(x):
+    d["a"] = d.pop("a")
+    return {"loss": x.sum().item()}
+### tensor_of_a_module_replaced
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = ingot.arange(3.0)
+m = Net()
+def fn(x): return x * getattr(m, "a", 7.0)
+def turn(i):
+    if i > 2: m.a = m.a + 1
+### deep_copy_of_a_view
+def fn(x): return copy.deepcopy(x) * 2
+def args(i): return (ingot.arange(6.0)[::2],)
+### copied_object_gains
+c = NS(k=1.0)
+def fn(x): return vars(copy.copy(c))
+def turn(i):
+    if i == 3: c.k = 3.0
+    if i == 5: c.q = 4.0
+### deep_copied_list_grows
+c = NS(k=[1.0])
+def fn(x): return copy.deepcopy(c)
+def turn(i):
+    if i == 4: c.k.append(2.0)
+### lists_are_one_object
+a = [1]; b = a
+def same(p, q): return p is q
+def fn(x): return x * (2 if a is b else 3) + (2 if same(b, a) else 3)
+def turn(i):
+    global b
+    if i == 4: b = [1]
+    if i == 6: b = a
+### numbers_as_keys
+c = NS(k=np.float32(0.5), n=3)
+def fn(x): return [(type(k).__name__, k) for d in ({x.sum().item(): 1, c.k: 2}, dict.fromkeys([c.n])) for k in d], {c.k: x}
+def turn(i): c.k = np.float32(i + 0.5); c.n = i
+### type_of_what_a_comprehension_gave
+class Items:
+    def __init__(self, **d): self.d = d
+    def __getitem__(self, k): return self.d[k]
+    def __iter__(self): return iter(self.d)
+s = Items(a=2.0)
+def fn(x): return type([s[k] for k in s][0]).__name__
+def turn(i): s.d = {"a": s["a"] * 2}
+### type_of_a_numpy_number
+c = NS(k=np.int64(2))
+def fn(x): return type(c.k).__name__, isinstance(c.k, np.integer)
+def turn(i): c.k = c.k + 1
 """
 
 PROGRAMS = dict(part.split("\n", 1) for part in _TEXT.split("### ")[1:])
-REFUSED = frozenset(("del_side_effect",))
+REFUSED = frozenset(("del_side_effect", "set_behind_a_descriptor_changed", "argument_record_gains", "deep_copy_of_a_view"))
 
 # Recordings of eight calls, if more than four.
-MOST = {"partial_fn": 8, "library_getattr": 8}
+MOST = {"partial_fn": 8, "library_getattr": 8, "library_list_grows": 8, "list_in_a_context_variable": 8,
+        "descriptor_with_state": 8, "descriptor_that_fails": 8, "dictionary_in_a_partial": 8,
+        "type_of_what_a_comprehension_gave": 8, "numbers_as_keys": 8}
