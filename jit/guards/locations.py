@@ -280,7 +280,9 @@ def load(owner, key, kind):
     if kind == "cell":
         return root_value(owner, key)
     if kind == "item":
-        return owner.get(key, MISSING) if type(owner) in DICTS else owner[key] if key < len(owner) else MISSING
+        if type(owner) in DICTS:
+            return owner.get(key, MISSING)
+        return owner[key] if isinstance(owner, (list, deque, tuple)) and key < len(owner) else MISSING
     if kind == EXTEND:
         return tuple(islice(owner, key, None))
     if kind == WHOLE:

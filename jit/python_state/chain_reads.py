@@ -116,17 +116,19 @@ class ChainReads:
         """Return (attributes that code reads, those that it assigns) behind properties, the function's own objects, and its own
         variables: others may be there by then."""
         reads, stores = [self._past_own(chains, frame, own) for chains in (reads_of(frame.f_code), stores_of(frame.f_code))]
-        return reads | stores, stores
+        names, assigned = [frozenset([key for steps in found for kind, key in steps if kind == "attr"])
+                           for found in (reads, [steps[-1:] for steps in stores if len(steps) > 1])]
+        return names | assigned, assigned
 
-    def _past_own(self, chains, frame, own) -> frozenset:
-        local = frame.f_locals
-        found = []
+    def _past_own(self, chains, frame, own) -> list:
+        """Return the steps of chains from the first one that the call may answer anew."""
+        local, found = frame.f_locals, []
         for chain in chains:
             root = root_value(frame.f_globals, chain.name) if chain.root == GLOBAL else local.get(chain.name)
             is_late = (chain.root == FREE and chain.name in own) or (chain.root != GLOBAL and id(root) in self._known.own)
             at = 0 if is_late else computed_at(root, chain.steps)
-            found += chain.steps[at:] if at is not None else ()
-        return frozenset(key for kind, key in found if kind == "attr")
+            found += [chain.steps[at:]] if at is not None else ()
+        return found
 
     # Chains.
 
