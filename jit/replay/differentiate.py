@@ -90,11 +90,11 @@ class Differential:
         shared = [(m.kind, m.position, slots[v]) for v, m in roots.items() if v in numbers and v in slots]
         grads = [None if g is None else g.over({v: i for i, v in enumerate(there)}) for g in found]
         name = recording.builder.name + "_backward"
-        backend = next(iter(recording.devices.values()), HOST)
+        backend, scope = next(iter(recording.devices.values()), HOST), recording.scope
 
         def job_for(name, nodes, wanted, after=()):
             numbers = starts.numbers(after)
-            region = Region(name, starts.nodes(nodes, after), numbers, scope=recording.scope, backend=backend)
+            region = Region(name, starts.nodes(nodes, after), numbers, scope=scope, backend=backend)
             return job_of(region, [Result(numbers[v], owned=True) for v in wanted])
 
         whole = job_for(name, nodes, everything)
